@@ -1,0 +1,1 @@
+"""Is the gap between two groups real or chance?"""

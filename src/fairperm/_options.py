@@ -1,0 +1,95 @@
+"""Checks of the plain options that the public functions share."""
+
+from __future__ import annotations
+
+import math
+import numbers
+import operator
+import os
+import secrets
+from typing import TYPE_CHECKING, SupportsIndex, cast
+
+import numpy as np
+
+from fairperm.errors import InputError, InputTypeError, did_you_mean, listed, problem
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+ALTERNATIVES = ("two-sided", "greater", "less")
+MOST_RESAMPLES = 10**8
+
+
+def choice(name: str, value: object, allowed: Sequence[str | None]) -> str | None:
+    """Return ``value`` if it is one of the allowed words."""
+    if (isinstance(value, str) or value is None) and value in allowed:
+        return value
+    raise InputError(problem(name, f"one of {listed(allowed, most=20)}", value, did_you_mean(value, allowed)))
+
+
+def integer(name: str, value: object, low: int, high: int, hint: str = "") -> int:
+    """Return ``value`` as an int between ``low`` and ``high``; 99.0 and True are not integers."""
+    rule = f"an integer from {low:,} to {high:,}"
+    if isinstance(value, (bool, np.bool_)) or not hasattr(value, "__index__"):
+        raise InputTypeError(problem(name, rule, value, hint))
+    number = operator.index(cast("SupportsIndex", value))
+    if not low <= number <= high:
+        raise InputError(problem(name, rule, value, hint))
+    return number
+
+
+def number(name: str, value: object, rule: str = "a finite number") -> float:
+    """Return ``value`` as a finite float."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
+        raise InputTypeError(problem(name, rule, value))
+    if not math.isfinite(value):
+        raise InputError(problem(name, rule, value))
+    return float(value)
+
+
+def fraction(name: str, value: object) -> float:
+    """Return ``value`` as a float strictly between 0 and 1."""
+    rule = "a number strictly between 0 and 1"
+    share = number(name, value, rule)
+    if 0 < share < 1:
+        return share
+    hint = f"Did you mean {share / 100:g}?" if 1 < share < 100 else ""
+    raise InputError(problem(name, rule, value, hint))
+
+
+def resamples(value: object) -> int:
+    """Return ``n_resamples`` checked."""
+    hint = "9999 resolves p-values down to 0.0001."
+    return integer("n_resamples", value, 1, MOST_RESAMPLES, hint)
+
+
+def jobs(value: object) -> int:
+    """Return the number of threads that ``n_jobs`` asks for, in scikit-learn's convention."""
+    if value is None:
+        return 1
+    cores = os.cpu_count() or 1
+    hint = "None means one thread, -1 all cores."
+    asked = integer("n_jobs", value, -1024, 1024, hint)
+    if asked == 0:
+        raise InputError(problem("n_jobs", "a positive or negative integer, or None", value, hint))
+    return asked if asked > 0 else max(1, cores + 1 + asked)
+
+
+def seed(rng: object) -> int:
+    """Return the one integer that all random streams of a test are derived from.
+
+    ``None`` takes fresh entropy; an integer is itself; a Generator gives its next integer.
+    The integer is kept in the result, so that every answer can be computed again.
+    """
+    if rng is None:
+        return secrets.randbits(53)  # the widest integer that every JSON reader keeps exact
+    if isinstance(rng, np.random.Generator):
+        return int(rng.integers(2**53))
+    return integer("rng", rng, 0, 2**128 - 1, "Pass an integer seed, a numpy Generator or None.")
+
+
+def switch(name: str, value: object) -> bool | None:
+    """Return ``value`` if it is True, False or None."""
+    if value is None or isinstance(value, bool):
+        return value
+    raise InputTypeError(problem(name, "True, False or None", value))
