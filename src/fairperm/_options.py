@@ -7,7 +7,7 @@ import numbers
 import operator
 import os
 import secrets
-from typing import TYPE_CHECKING, SupportsIndex, cast
+from typing import TYPE_CHECKING, SupportsIndex, TypeVar, cast
 
 import numpy as np
 
@@ -16,15 +16,19 @@ from fairperm.errors import InputError, InputTypeError, did_you_mean, listed, pr
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+Word = TypeVar("Word", bound=str | None)
+
 ALTERNATIVES = ("two-sided", "greater", "less")
 MOST_RESAMPLES = 10**8
 
 
-def choice(name: str, value: object, allowed: Sequence[str | None]) -> str | None:
+def choice(name: str, value: object, allowed: Sequence[Word]) -> Word:
     """Return ``value`` if it is one of the allowed words."""
-    if (isinstance(value, str) or value is None) and value in allowed:
-        return value
-    raise InputError(problem(name, f"one of {listed(allowed, most=20)}", value, did_you_mean(value, allowed)))
+    for word in allowed:
+        if type(value) is type(word) and value == word:
+            return word
+    rule = f"one of {listed(allowed, most=20)}"
+    raise InputError(problem(name, rule, value, did_you_mean(value, allowed)))
 
 
 def integer(name: str, value: object, low: int, high: int, hint: str = "") -> int:

@@ -1,0 +1,191 @@
+"""Any column a user may pass, as small integer codes; and rows of codes, counted.
+
+A column is never sorted or copied as a whole if it can be helped: booleans and integers in a
+small range are their own codes, strings are compared with the few values they take.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+
+from fairperm.errors import InputError, InputTypeError, problem
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+_CHUNK = 1 << 18  # rows counted at a time: their keys stay in the processor's cache
+_SMALL_RANGE = 1 << 12  # integers spread no wider than this are their own codes
+_FEW_STRINGS = 16  # fixed-width strings with more values than this are hashed instead
+_FEW_CELLS = 16  # up to here comparing the keys with each cell is faster than np.bincount
+_DENSE_CELLS = 1 << 20  # larger tables of possible rows are counted by sorting
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of the data: row ``i`` has the value ``values[codes[i] - low]``."""
+
+    name: str
+    codes: NDArray[np.integer[Any]]
+    low: int
+    values: Sequence[Hashable]
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def missing(self) -> NDArray[np.bool_]:
+        """Tell which of ``values`` stand for "not known"."""
+        return np.fromiter(map(is_missing, self.values), bool, len(self.values))
+
+    def rows_with(self, chosen: NDArray[np.bool_], most: int) -> list[int]:
+        """Return the first rows that have one of the chosen ``values``."""
+        rows = np.flatnonzero(chosen[self.codes.astype(np.intp) - self.low])
+        return [int(row) for row in rows[:most]]
+
+
+def is_missing(value: object) -> bool:
+    """Tell None, NaN, NaT and pandas' NA from real values, without importing pandas."""
+    if value is None or type(value).__name__ in {"NAType", "NaTType"}:
+        return True
+    return isinstance(value, (float, np.floating, np.datetime64, np.timedelta64)) and value != value
+
+
+def as_sequence(name: str, data: object) -> NDArray[Any] | list[Any]:
+    """Return one-dimensional data as a NumPy array, or as a list of any objects."""
+    if isinstance(data, (list, tuple, range)):
+        return list(data)
+    data = nw.from_native(data, pass_through=True, allow_series=True)
+    if isinstance(data, (nw.DataFrame, nw.LazyFrame)):
+        hint = "Pass one of its columns, or data=frame and the column's name."
+        raise InputTypeError(problem(name, "one column of values", type(data.to_native()), hint))
+    if isinstance(data, nw.Series):
+        # as a list where values are missing: NumPy would turn integers into rounded floats
+        return data.to_list() if data.null_count() else data.to_numpy()
+    if isinstance(data, np.ma.MaskedArray):
+        hint = "Use .filled() with a missing value, or .compressed(), to say what the mask means."
+        raise InputTypeError(problem(name, "a column without a mask", type(data), hint))
+    if isinstance(data, (str, bytes, dict, set, frozenset)) or not hasattr(data, "__array__"):
+        hint = "Column names need data=frame." if isinstance(data, str) else ""
+        rule = "a list, a NumPy array or a data frame's column"
+        raise InputTypeError(problem(name, rule, data, hint))
+    array = np.asarray(data)
+    if array.ndim != 1:
+        hint = "Use .ravel() if it is really one column." if array.ndim == 2 else ""
+        raise InputError(problem(name, "one-dimensional", array.shape, hint))
+    return array
+
+
+def as_column(name: str, data: object) -> Column:
+    """Return any one-dimensional data as a column of codes."""
+    sequence = as_sequence(name, data)
+    if isinstance(sequence, list):
+        return _from_objects(name, sequence)
+    kind = sequence.dtype.kind
+    if kind == "b":
+        return Column(name, sequence.view(np.uint8), 0, (False, True))
+    if kind in "iu":
+        return _from_integers(name, sequence)
+    if kind == "f":
+        return _from_floats(name, sequence)
+    if kind in "US":
+        return _from_strings(name, sequence)
+    return _from_objects(name, sequence if kind == "O" else list(sequence))
+
+
+def _from_integers(name: str, array: NDArray[np.integer[Any]]) -> Column:
+    if not array.size:
+        return Column(name, array, 0, ())
+    low, high = int(array.min()), int(array.max())
+    if high - low < _SMALL_RANGE:
+        return Column(name, array, low, range(low, high + 1))
+    return _from_distinct(name, array)
+
+
+def _from_floats(name: str, array: NDArray[np.floating[Any]]) -> Column:
+    with np.errstate(invalid="ignore"):
+        whole = array.astype(np.int16)
+    if not np.array_equal(whole, array):
+        return _from_distinct(name, array)
+    column = _from_integers(name, whole)
+    return Column(name, column.codes, column.low, [float(value) for value in column.values])  # type: ignore[arg-type]
+
+
+def _from_distinct(name: str, array: NDArray[Any]) -> Column:
+    distinct, codes = np.unique(array, return_inverse=True)
+    return Column(name, codes, 0, distinct.tolist())
+
+
+def _from_strings(name: str, array: NDArray[Any]) -> Column:
+    codes = np.zeros(len(array), np.uint8)
+    unseen = np.ones(len(array), bool)
+    values: list[Hashable] = []
+    while len(values) < _FEW_STRINGS and unseen.any():
+        value = array[unseen.argmax()]
+        same = array == value
+        codes += same.view(np.uint8) * np.uint8(len(values))
+        unseen ^= same
+        values.append(value.item())
+    if unseen.any():
+        return _from_objects(name, array.tolist())
+    return Column(name, codes, 0, values)
+
+
+def _from_objects(name: str, objects: Sequence[Any] | NDArray[np.object_]) -> Column:
+    code_of: defaultdict[Hashable, int] = defaultdict()
+    code_of.default_factory = code_of.__len__  # a value not seen before gets the next code
+    try:
+        codes = np.fromiter(map(code_of.__getitem__, objects), np.int32, len(objects))
+    except TypeError as error:
+        hint = "Turn lists into tuples or strings first."
+        raise InputTypeError(problem(name, "made of hashable values", str(error), hint)) from error
+    return Column(name, codes, 0, [plain(value) for value in code_of])
+
+
+def plain(value: Hashable) -> Hashable:
+    """Return a NumPy scalar as the Python value it stands for."""
+    if isinstance(value, np.generic) and not isinstance(value, (np.datetime64, np.timedelta64)):
+        return value.item()  # type: ignore[no-any-return]
+    return value  # times stay as they are: in nanoseconds their Python value is a bare integer
+
+
+def count_rows(columns: Sequence[Column]) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
+    """Return the distinct rows, as indices into each column's values, and their counts."""
+    shape = tuple(len(column.values) for column in columns)
+    cells = 1
+    for size in shape:
+        cells *= size
+    if cells <= _DENSE_CELLS:
+        counts = _count_dense(columns, shape, cells)
+        present = np.flatnonzero(counts)
+        return np.stack(np.unravel_index(present, shape), axis=1), counts[present]
+    rows = np.stack([column.codes.astype(np.intp) - column.low for column in columns], axis=1)
+    distinct, counts = np.unique(rows, axis=0, return_counts=True)
+    return distinct, counts.astype(np.int64)
+
+
+def _count_dense(columns: Sequence[Column], shape: Iterable[int], cells: int) -> NDArray[np.int64]:
+    # a narrow key holds every cell's number, so arithmetic that wraps around is still right
+    dtype: type[np.unsignedinteger[Any]] = np.uint8 if cells <= 256 else np.uint64
+    wrap = 1 << (8 * np.dtype(dtype).itemsize)
+    counts = np.zeros(cells, np.int64)
+    for start in range(0, len(columns[0]), _CHUNK):
+        keys: Any = dtype(0)
+        for column, size in zip(columns, shape, strict=True):
+            part = column.codes[start : start + _CHUNK].astype(dtype)
+            if column.low:
+                part -= dtype(column.low % wrap)
+            keys = part + keys * dtype(size % wrap)
+        counts += _count_keys(keys, cells)
+    return counts
+
+
+def _count_keys(keys: NDArray[np.unsignedinteger[Any]], cells: int) -> NDArray[np.int64]:
+    if cells > _FEW_CELLS:
+        return np.bincount(keys.astype(np.intp), minlength=cells)
+    return np.array([np.count_nonzero(keys == cell) for cell in range(cells)], np.int64)

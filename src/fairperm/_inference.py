@@ -1,0 +1,158 @@
+"""From the observed statistic and its null distribution to p-values and intervals.
+
+The only place where exceedances are counted.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+_TIE = 1e-13  # relative rounding error of a gap, with room
+
+
+@dataclass(frozen=True, slots=True)
+class Null:
+    """The statistic of every draw; equally likely, or with their log-probabilities if exact."""
+
+    statistic: Array
+    log_probability: Array | None = None
+
+    @property
+    def undefined(self) -> NDArray[np.bool_]:
+        """Tell in which draws the statistic is undefined."""
+        return np.isnan(self.statistic)
+
+    def share(self, chosen: NDArray[np.bool_]) -> float:
+        """Return the probability of the chosen draws."""
+        if self.log_probability is None:
+            return float(chosen.mean())
+        return float(np.exp(self.log_probability[chosen]).sum())
+
+    def quantile(self, values: Array, level: float) -> float:
+        """Return the value that a further draw stays at or below with probability ``level``.
+
+        Undefined draws count as infinite, and among B random draws the (B+1)-th is not yet
+        known, so the quantile errs to the far side.
+        """
+        values = np.where(np.isnan(values), np.inf, values)
+        order = np.argsort(values)
+        if self.log_probability is None:
+            rank = math.ceil(level * (len(values) + 1) - _TIE)
+            return float(values[order[rank - 1]]) if rank <= len(values) else math.inf
+        reached = np.cumsum(np.exp(self.log_probability[order]))
+        rank = int(np.searchsorted(reached, level - _TIE))
+        return float(values[order[min(rank, len(values) - 1)]])
+
+
+@dataclass(frozen=True, slots=True)
+class PValue:
+    """A p-value with the Monte Carlo error that it was found with."""
+
+    value: float
+    interval: tuple[float, float]
+    wilson_interval: tuple[float, float]
+
+
+def tie_tolerance(statistic: float, span: Array, error: Array) -> float:
+    """Return how far below the observed statistic a draw still counts as tied with it.
+
+    Rounding errors of a gap are relative to the metric's span, not to the gap: near zero a
+    tolerance relative to the statistic alone would miss ties.
+    """
+    if not math.isfinite(statistic):
+        return 0.0
+    studentized_span = (span[error > 0] / error[error > 0]).max(initial=0.0)
+    return float(_TIE * (abs(statistic) + studentized_span))
+
+
+def extreme(
+    statistic: Array, observed: float, alternative: str, tolerance: float
+) -> NDArray[np.bool_]:
+    """Tell which draws are at least as extreme as the observed statistic.
+
+    Undefined draws are: a p-value may err upwards only.
+    """
+    if alternative == "two-sided":
+        statistic, observed = np.abs(statistic), abs(observed)
+    elif alternative == "less":
+        statistic, observed = -statistic, -observed
+    return np.isnan(statistic) | (statistic >= observed - tolerance)
+
+
+def pvalue(null: Null, is_extreme: NDArray[np.bool_], confidence_level: float) -> PValue:
+    """Return the share of extreme draws; among random draws, the observed one counts too."""
+    if null.log_probability is not None:
+        # below the smallest float a p-value is still not zero
+        exact = min(1.0, max(null.share(is_extreme), sys.float_info.min))
+        return PValue(exact, (exact, exact), (exact, exact))
+    b, n = int(is_extreme.sum()), len(is_extreme)
+    return PValue(
+        (b + 1) / (n + 1),
+        clopper_pearson(b, n, confidence_level),
+        wilson(b, n, confidence_level),
+    )
+
+
+def clopper_pearson(successes: int, n: int, confidence_level: float) -> tuple[float, float]:
+    """Return the interval for a probability that covers it at least at this level."""
+    from scipy.special import betaincinv
+
+    tail = (1 - confidence_level) / 2
+    low = betaincinv(successes, n - successes + 1, tail) if successes > 0 else 0.0
+    high = betaincinv(successes + 1, n - successes, 1 - tail) if successes < n else 1.0
+    return float(low), float(high)
+
+
+def wilson(successes: int, n: int, confidence_level: float) -> tuple[float, float]:
+    """Return Wilson's score interval for a probability: on average at this level."""
+    from statistics import NormalDist
+
+    z = NormalDist().inv_cdf((1 + confidence_level) / 2)
+    share = successes / n
+    centre = (share + z**2 / (2 * n)) / (1 + z**2 / n)
+    reach = z / (1 + z**2 / n) * math.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
+    return max(0.0, centre - reach), min(1.0, centre + reach)
+
+
+def gap_interval(
+    null: Null,
+    difference: Array,
+    error: Array,
+    alternative: str,
+    confidence_level: float,
+    most: float,
+) -> tuple[float, float]:
+    """Return ``difference ± q·error`` with q from the null distribution; one-sided if asked.
+
+    ``most`` is the largest gap there can be: an interval never reaches beyond it. Several gaps
+    are covered all at once by the quantile of their largest statistic, which bounds the largest
+    absolute gap.
+    """
+    if len(difference) > 1:
+        reach = _reach(null, np.abs(null.statistic), confidence_level, error)
+        size = np.abs(difference)
+        return max(0.0, float((size - reach).max())), min(float((size + reach).max()), most)
+    low, high = -most, most
+    if alternative == "two-sided":
+        reach = _reach(null, np.abs(null.statistic), confidence_level, error)
+        low, high = float((difference - reach)[0]), float((difference + reach)[0])
+    elif alternative == "greater":
+        low = float((difference - _reach(null, null.statistic, confidence_level, error))[0])
+    else:
+        high = float((difference + _reach(null, -null.statistic, confidence_level, error))[0])
+    return max(low, -most), min(high, most)
+
+
+def _reach(null: Null, statistic: Array, confidence_level: float, error: Array) -> Array:
+    q = null.quantile(statistic, confidence_level)
+    return np.full_like(error, math.inf) if math.isinf(q) else q * error
