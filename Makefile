@@ -14,7 +14,7 @@ test: .venv/dev
 	$(BIN)/pytest -n auto
 
 bench: .venv/bench
-	$(BIN)/python benchmarks/rates.py
+	$(BIN)/pytest benchmarks -o python_files="bench_*.py" --benchmark-columns=min,median,rounds -q
 
 .venv/python: Makefile
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "fairperm needs Python 3.11 or newer: make PYTHON=python3.12")'
