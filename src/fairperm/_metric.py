@@ -102,7 +102,7 @@ class Metric:
         return np.where(variance <= _ROUNDING * (counts * size**2).sum(axis=-1), 0.0, variance)
 
     def _of(self, totals: NDArray[Any]) -> Any:
-        return self.value(*np.moveaxis(totals, -1, 0))
+        return self.value(*(totals[..., j] for j in range(totals.shape[-1])))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

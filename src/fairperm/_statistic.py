@@ -117,7 +117,7 @@ class GapStatistic:
         else:
             size = totals(counts, u)[..., 1] if part.is_rate else counts.sum(axis=-1)
             weight = size[..., 0] * size[..., 1] / _over_groups(size)
-        weight = np.nan_to_num(weight)
+            weight = np.where(weight > 0, weight, 0.0)  # a stratum without rows has 0/0
         share: Array = weight / weight.sum(axis=-1, keepdims=True)
         return share
 
@@ -127,7 +127,8 @@ class GapStatistic:
             return np.zeros(counts.shape[:-2])
         if self.variance == "delta":
             return _over_groups(part.delta_variance(counts, u))
-        numerator, denominator = np.moveaxis(totals(counts, u), -1, 0)
+        total = totals(counts, u)
+        numerator, denominator = total[..., 0], total[..., 1]
         if self.variance == "score":
             p = _over_groups(numerator) / _over_groups(denominator)
             return p * (1 - p) * _over_groups(1 / denominator)
