@@ -5,12 +5,9 @@ Times of different runs or machines are never compared: every ratio is of two ti
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 Measured = dict[tuple[str, int], float]
 
@@ -38,8 +35,8 @@ _REPORT = Report()
 
 
 @pytest.fixture(scope="session")
-def report() -> Iterator[Report]:
-    yield _REPORT
+def report() -> Report:
+    return _REPORT
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
