@@ -133,7 +133,7 @@ def compare(
     sample = comparison.sample(np.zeros(4, np.intp))
     statistic = GapStatistic(metric, sample, None)
 
-    gap = _gap(statistic, sample.counts)
+    gap = float(_gaps(statistic, sample.counts[None])[0])
     blocks = resampling.in_blocks(
         lambda n, rng: statistic(draws.bootstrap_sample(sample, n, rng), rng), draws.BOOTSTRAP
     )
@@ -167,10 +167,6 @@ def compare(
         method=method,
         bootstrap_distribution=distribution,
     )
-
-
-def _gap(statistic: GapStatistic, counts: NDArray[np.int64]) -> float:
-    return float(_gaps(statistic, counts[None])[0])
 
 
 def _gaps(statistic: GapStatistic, counts: NDArray[np.int64]) -> Array:

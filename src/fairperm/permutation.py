@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import TYPE_CHECKING
 
@@ -200,7 +201,7 @@ def compare(
 
     spans = np.array([part.span for part in plan.metric.parts])
     null = Null(permuted.studentized(spans), log_probability)
-    studentized = float(observed.studentized(spans)[0])
+    studentized = _defined(observed.studentized(spans)[0], plan)
     tolerance = tie_tolerance(studentized, spans, observed.standard_error[0])
     is_extreme = extreme(null.statistic, studentized, alternative, tolerance)
     p = pvalue(null, is_extreme, confidence_level)
@@ -273,6 +274,14 @@ def _reported_error(statistic: GapStatistic, observed: Gaps) -> NDArray[np.float
         observed = free(statistic.sample.counts[None], draws.stream(0, draws.OBSERVED))
     error: NDArray[np.float64] = observed.standard_error[0]
     return error
+
+
+def _defined(statistic: float, plan: Plan) -> float:
+    """Return the observed statistic, which is NaN if no bootstrap sample of a group is defined."""
+    if math.isnan(statistic):
+        rule = f"one whose standard error of {plan.metric.name} is defined in both groups"
+        raise InputError(problem("variance", rule, plan.variance, "The groups are too small."))
+    return float(statistic)
 
 
 def _alternative(value: object, metric: AnyMetric) -> str:
