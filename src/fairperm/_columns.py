@@ -6,6 +6,7 @@ small range are their own codes, strings are compared with the few values they t
 
 from __future__ import annotations
 
+import numbers
 from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -45,28 +46,33 @@ class Column:
 
     def rows_with(self, chosen: NDArray[np.bool_], most: int) -> list[int]:
         """Return the first rows that have one of the chosen ``values``."""
-        rows = np.flatnonzero(chosen[self.codes.astype(np.intp) - self.low])
+        rows = np.flatnonzero(chosen[self.indices()])
         return [int(row) for row in rows[:most]]
+
+    def indices(self) -> NDArray[np.intp]:
+        """Return where in ``values`` each row's value is; wrapping around keeps it right."""
+        return (self.codes.astype(np.uint64) - np.uint64(self.low % 2**64)).astype(np.intp)
 
 
 def is_missing(value: object) -> bool:
     """Tell None, NaN, NaT and pandas' NA from real values, without importing pandas."""
     if value is None or type(value).__name__ in {"NAType", "NaTType"}:
         return True
-    return isinstance(value, (float, np.floating, np.datetime64, np.timedelta64)) and value != value
+    if isinstance(value, tuple):
+        return any(map(is_missing, value))
+    return isinstance(value, (numbers.Number, np.generic)) and bool(value != value)
 
 
 def as_sequence(name: str, data: object) -> NDArray[Any] | list[Any]:
     """Return one-dimensional data as a NumPy array, or as a list of any objects."""
     if isinstance(data, (list, tuple, range)):
         return list(data)
-    data = nw.from_native(data, pass_through=True, allow_series=True)
+    data = as_narwhals(name, data)
     if isinstance(data, (nw.DataFrame, nw.LazyFrame)):
         hint = "Pass one of its columns, or data=frame and the column's name."
         raise InputTypeError(problem(name, "one column of values", type(data.to_native()), hint))
     if isinstance(data, nw.Series):
-        # as a list where values are missing: NumPy would turn integers into rounded floats
-        return data.to_list() if data.null_count() else data.to_numpy()
+        return data.to_numpy() if _is_numpy_safe(data) else data.to_list()
     if isinstance(data, np.ma.MaskedArray):
         hint = "Use .filled() with a missing value, or .compressed(), to say what the mask means."
         raise InputTypeError(problem(name, "a column without a mask", type(data), hint))
@@ -79,6 +85,34 @@ def as_sequence(name: str, data: object) -> NDArray[Any] | list[Any]:
         hint = "Use .ravel() if it is really one column." if array.ndim == 2 else ""
         raise InputError(problem(name, "one-dimensional", array.shape, hint))
     return array
+
+
+def as_narwhals(name: str, data: object) -> object:
+    """Return frames and series in narwhals' form, and anything else as it is."""
+    pandas, pyarrow = nw.dependencies.get_pandas(), nw.dependencies.get_pyarrow()
+    if pandas and isinstance(data, (pandas.Index, pandas.api.extensions.ExtensionArray)):
+        data = pandas.Series(data)
+    if pyarrow and isinstance(data, pyarrow.Array):
+        data = pyarrow.chunked_array([data])
+    try:
+        return nw.from_native(data, pass_through=True, allow_series=True)
+    except nw.exceptions.DuplicateError as error:
+        found = " ".join(str(error).split())
+        raise InputError(f"{name} must be a frame whose column names differ: {found}.") from error
+
+
+def _is_numpy_safe(series: nw.Series[Any]) -> bool:
+    """Tell whether NumPy has the values as they are.
+
+    It would round integers where some are missing, pad strings to one length, and it has no
+    128-bit integers, no time zones and no records.
+    """
+    dtype = series.dtype
+    if dtype.is_float():
+        return True
+    plain_integer = dtype.is_integer() and dtype not in {nw.Int128, nw.UInt128}
+    simple = plain_integer or dtype in {nw.Boolean, nw.Categorical, nw.Enum}
+    return simple and not series.null_count()
 
 
 def as_column(name: str, data: object) -> Column:
@@ -95,6 +129,9 @@ def as_column(name: str, data: object) -> Column:
         return _from_floats(name, sequence)
     if kind in "US":
         return _from_strings(name, sequence)
+    if kind in "mM":
+        distinct, codes = np.unique(sequence, return_inverse=True)
+        return Column(name, codes, 0, list(distinct))
     return _from_objects(name, sequence if kind == "O" else list(sequence))
 
 
@@ -144,7 +181,11 @@ def _from_objects(name: str, objects: Sequence[Any] | NDArray[np.object_]) -> Co
     except TypeError as error:
         hint = "Turn lists into tuples or strings first."
         raise InputTypeError(problem(name, "made of hashable values", str(error), hint)) from error
-    return Column(name, codes, 0, [plain(value) for value in code_of])
+    values = [None if is_missing(value) else plain(value) for value in code_of]
+    distinct = {value: i for i, value in enumerate(dict.fromkeys(values))}
+    if len(distinct) < len(values):  # NaNs differ from each other, but are all one: missing
+        codes = np.array([distinct[value] for value in values], np.int32)[codes]
+    return Column(name, codes, 0, list(distinct))
 
 
 def plain(value: Hashable) -> Hashable:
@@ -164,7 +205,7 @@ def count_rows(columns: Sequence[Column]) -> tuple[NDArray[np.intp], NDArray[np.
         counts = _count_dense(columns, shape, cells)
         present = np.flatnonzero(counts)
         return np.stack(np.unravel_index(present, shape), axis=1), counts[present]
-    rows = np.stack([column.codes.astype(np.intp) - column.low for column in columns], axis=1)
+    rows = np.stack([column.indices() for column in columns], axis=1)
     distinct, counts = np.unique(rows, axis=0, return_counts=True)
     return distinct, counts.astype(np.int64)
 

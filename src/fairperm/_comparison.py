@@ -28,6 +28,13 @@ if TYPE_CHECKING:
     from fairperm._metric import AnyMetric, Metric
     from fairperm._sample import Table
 
+_ROWS_OF: dict[tuple[str, ...], str] = {
+    ("fn", "tp"): "positives",
+    ("tn", "fp"): "negatives",
+    ("fp", "tp"): "predicted positives",
+    ("tn", "fn"): "predicted negatives",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
@@ -89,8 +96,8 @@ class Comparison:
         for part in self.metric.parts:
             for group, value in zip(self.groups, self._value(part), strict=True):
                 if math.isnan(value):
-                    kind = part.contributions.get("denominator", ())
-                    lack = f"no rows that are {' or '.join(kind)}" if kind else "too few classes"
+                    kind = part.contributions.get("denominator")
+                    lack = "too few classes" if kind is None else f"no {_ROWS_OF.get(kind, 'rows')}"
                     raise InputError(
                         f"metric must be defined in both groups; got {part.name} of group "
                         f"{shown(group)}, which has {lack}. "
@@ -98,18 +105,41 @@ class Comparison:
                     )
 
     def _check_strata(self) -> None:
-        one_sided = int((self.counts.sum(axis=2) == 0).any(axis=1).sum())
-        if one_sided == len(self.counts):
+        shared = (self.counts.sum(axis=2) > 0).all(axis=1)
+        if not shared.any():
             raise InputError(
                 "control_features must have a stratum with rows of both groups; got "
-                f"{one_sided:,} strata with rows of only one. Use coarser strata."
+                f"{len(shared):,} strata with rows of only one. Use coarser strata."
             )
-        if one_sided:
+        for part in self.metric.parts:
+            self._check_defined_in_strata(part, shared)
+        if self.weights is None and not shared.all():
             message = (
-                f"{one_sided:,} of {len(self.counts):,} strata have rows of only one group and "
+                f"{(~shared).sum():,} of {len(shared):,} strata have rows of only one group and "
                 "say nothing of the gap; their rows carry no weight."
             )
             warnings.warn(message, FairpermWarning, stacklevel=5)
+
+    def _check_defined_in_strata(self, part: Metric, shared: NDArray[np.bool_]) -> None:
+        """Say so if a stratum that has weight, or every stratum, has no gap."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            values = part.estimate(self.counts.astype(float), part.matrix())
+        defined = np.isnan(values).sum(axis=1) == 0
+        where = f"in which {part.name} is defined in both groups"
+        if not defined.any():
+            raise InputError(
+                f"control_features must have a stratum {where}; got {len(defined):,} strata "
+                "and none such. Use coarser strata."
+            )
+        mantel_haenszel = defined if part.is_rate else shared
+        used = mantel_haenszel if self.weights is None else self.weights > 0
+        if not used.any() or not defined[used].all():
+            name = "control_features" if self.weights is None else "stratum_weights"
+            raise InputError(
+                f"{name} must give weight to strata {where}, and to no others; got "
+                f"{(used & ~defined).sum():,} others among {used.sum():,} strata with weight. "
+                "Use coarser strata, or stratum_weights of 0."
+            )
 
 
 def _weights(table: Table, given: object) -> NDArray[np.float64] | None:
@@ -128,8 +158,11 @@ def _weights(table: Table, given: object) -> NDArray[np.float64] | None:
         rule = f"a mapping with a weight for every stratum, and {listed(missing)} has none"
         hint = "Give strata that should not count a weight of 0."
         raise InputError(problem("stratum_weights", rule, given, hint))
-    weights = [options.number("stratum_weights", given[stratum]) for stratum in table.strata]
+    number = "a mapping of strata to finite numbers"
+    weights = [options.number("stratum_weights", given[one], number) for one in table.strata]
     if min(weights) < 0 or max(weights) <= 0:
         rule = "made of weights that are not negative, and not all zero"
         raise InputError(problem("stratum_weights", rule, given))
-    return np.array(weights)
+    # a power of two rounds nothing, and then no sum of weights overflows or vanishes
+    scaled: NDArray[np.float64] = np.ldexp(weights, -np.frexp(max(weights))[1])
+    return scaled

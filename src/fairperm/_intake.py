@@ -6,20 +6,32 @@ are binary, which values are missing and which groups there are costs nothing pe
 
 from __future__ import annotations
 
+import math
+import numbers
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from fairperm._columns import Column, as_column, as_sequence, count_rows, is_missing, plain
+from fairperm._columns import (
+    Column,
+    as_column,
+    as_narwhals,
+    as_sequence,
+    count_rows,
+    is_missing,
+    plain,
+)
 from fairperm._options import choice, number
 from fairperm._sample import Table
 from fairperm.errors import InputError, InputTypeError, did_you_mean, listed, problem, shown
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
+    from typing import TypeGuard
 
     from numpy.typing import NDArray
 
@@ -58,7 +70,7 @@ def read_table(inputs: Inputs, *, needs_prediction: bool) -> Table:
         raise InputError(_where_missing(columns, rows, counts))
     if not known.any():
         hint = f"missing='drop' dropped all {counts.sum():,} rows." if counts.size else ""
-        raise InputError(problem("y_true", "at least one row of data", "no rows", hint))
+        raise InputError(f"y_true must have at least one row; got none. {hint}".rstrip())
 
     dropped = int(counts[~known].sum())
     rows, counts = rows[known], counts[known]
@@ -91,7 +103,7 @@ class _Source:
             raise InputTypeError(problem(name, "given", None))
         return as_column(*self._find(name, given))
 
-    def scores(self, name: str, given: object) -> NDArray[np.float64]:
+    def scores(self, name: str, given: object) -> NDArray[np.floating[Any]]:
         return _as_floats(*self._find(name, given))
 
     def features(self, name: str, given: object) -> list[Column]:
@@ -100,49 +112,57 @@ class _Source:
             if name == "sensitive_features":
                 raise InputTypeError(problem(name, "given", None))
             return []
-        if isinstance(given, (list, tuple)) and self._columns and all(map(self._is_name, given)):
-            return [self.column(name, one) for one in given]
+        if self._columns is not None and _are_names(given):
+            hint = "A list of strings means columns of data; pass values as an array."
+            return [as_column(*self._find(name, one, hint)) for one in given]
+        parts: Mapping[Any, Any]
         if isinstance(given, np.ndarray) and given.ndim == 2:
-            return [as_column(f"{name} column {i}", one) for i, one in enumerate(given.T)]
-        if isinstance(given, Mapping) or nw.dependencies.is_into_dataframe(given):
+            parts = dict(enumerate(given.T))
+        elif isinstance(given, Mapping) or nw.dependencies.is_into_dataframe(given):
             parts = _columns_of(name, given)
-            return [as_column(f"{name} column {shown(key)}", one) for key, one in parts.items()]
-        return [self.column(name, given)]
+        else:
+            return [self.column(name, given)]
+        if not parts:
+            raise InputError(f"{name} must have at least one column; got none.")
+        return [as_column(f"{name} column {shown(key)}", one) for key, one in parts.items()]
 
-    def _is_name(self, given: object) -> bool:
-        return isinstance(given, str) or (self._columns is not None and given in self._columns)
-
-    def _find(self, name: str, given: object) -> tuple[str, object]:
+    def _find(self, name: str, given: object, hint: str = "") -> tuple[str, object]:
         if self._columns is None or not isinstance(given, str):
             return name, given
         if given not in self._columns:
             rule = f"a column of data ({listed(self._columns)})"
-            raise InputError(problem(name, rule, given, did_you_mean(given, self._columns)))
+            hint = did_you_mean(given, self._columns) or hint
+            raise InputError(problem(name, rule, given, hint))
         return f"{name} (column {shown(given)})", self._columns[given]
+
+
+def _are_names(given: object) -> TypeGuard[Sequence[str]]:
+    return (
+        isinstance(given, (list, tuple))
+        and len(given) > 0
+        and all(isinstance(one, str) for one in given)
+    )
 
 
 def _columns_of(name: str, data: object) -> Mapping[Any, Any]:
     if isinstance(data, Mapping):
         return data
-    try:
-        frame = nw.from_native(data, pass_through=True)
-        if isinstance(frame, nw.DataFrame):
-            return {key: frame[key] for key in frame.columns}
-    except nw.exceptions.DuplicateError as error:
-        raise InputError(problem(name, "a frame whose column names differ", str(error))) from error
+    frame = as_narwhals(name, data)
+    if isinstance(frame, nw.DataFrame):
+        return dict(zip(frame.columns, frame.iter_columns(), strict=True))
     hint = "Collect it first." if isinstance(frame, nw.LazyFrame) else ""
     rule = "a pandas, Polars or pyarrow frame, or a mapping of names to columns"
     raise InputTypeError(problem(name, rule, type(data), hint))
 
 
 def _prediction(source: _Source, inputs: Inputs, needed: bool) -> list[Column]:
+    threshold = number("threshold", inputs.threshold)
     if inputs.y_pred is not None and inputs.y_score is not None:
         hint = "Predictions are made from y_score with threshold; drop one of the two."
         raise InputError(problem("y_pred", "left out when y_score is given", "both", hint))
     if inputs.y_pred is not None:
         return [source.column("y_pred", inputs.y_pred)]
     if inputs.y_score is not None:
-        threshold = number("threshold", inputs.threshold)
         return [_above(source.scores("y_score", inputs.y_score), threshold)]
     if needed:
         hint = "Or pass y_score with threshold."
@@ -150,9 +170,14 @@ def _prediction(source: _Source, inputs: Inputs, needed: bool) -> list[Column]:
     return []
 
 
-def _above(scores: NDArray[np.float64], threshold: float) -> Column:
-    """Return the predictions ``score >= threshold``, missing where the score is."""
-    codes = (scores >= threshold).view(np.uint8)
+def _above(scores: NDArray[np.floating[Any]], threshold: float) -> Column:
+    """Return the predictions ``score >= threshold``, missing where the score is.
+
+    They are compared in the scores' own precision: 0.7 in 32 bits is at least 0.7.
+    """
+    with np.errstate(over="ignore"):
+        cut = float(scores.dtype.type(threshold))
+    codes = (scores >= cut).view(np.uint8)
     unknown = np.isnan(scores)
     if unknown.all():
         return Column("y_score", codes | np.uint8(2), 0, (False, True, None, None))
@@ -160,29 +185,33 @@ def _above(scores: NDArray[np.float64], threshold: float) -> Column:
     if not np.isfinite([low, high]).all():
         hint = "Replace them by the largest finite score you mean."
         raise InputError(problem("y_score", "finite", high if np.isinf(high) else low, hint))
-    if not low < threshold <= high:
-        side = "positive" if threshold <= low else "negative"
+    if not low < cut <= high:
+        side = "positive" if cut <= low else "negative"
         rule = f"above the lowest score ({low:g}) and not above the highest ({high:g})"
         hint = f"As it stands, every row is predicted {side}."
         raise InputError(problem("threshold", rule, threshold, hint))
     return Column("y_score", codes | unknown.view(np.uint8) << 1, 0, (False, True, None, None))
 
 
-def _as_floats(name: str, data: object) -> NDArray[np.float64]:
+def _as_floats(name: str, data: object) -> NDArray[np.floating[Any]]:
     sequence = as_sequence(name, data)
-    array = np.asarray(sequence) if not isinstance(sequence, list) or sequence else np.empty(0)
-    if array.dtype.kind in "iuf":
-        return array.astype(np.float64, copy=False)
-    if array.dtype.kind == "O":
-        known = [np.nan if is_missing(value) else value for value in sequence]
-        if not any(isinstance(value, (str, bytes, bool, np.bool_)) for value in known):
-            try:
-                return np.array(known, np.float64)
-            except (TypeError, ValueError) as error:
-                raise InputTypeError(problem(name, "made of numbers", str(error))) from error
-    hint = "Pass True/False and labels as y_pred." if array.dtype.kind in "bUSO" else ""
-    example = next((value for value in sequence if not isinstance(value, (int, float))), None)
-    raise InputTypeError(problem(name, "made of numbers", plain(example), hint))
+    if isinstance(sequence, np.ndarray) and sequence.dtype.kind in "iuf":
+        return sequence if sequence.dtype.kind == "f" else sequence.astype(np.float64)
+    floats = (_as_float(name, value) for value in sequence)
+    return np.fromiter(floats, np.float64, len(sequence))
+
+
+def _as_float(name: str, value: object) -> float:
+    if is_missing(value):
+        return math.nan
+    if isinstance(value, (numbers.Real, Decimal)) and not isinstance(value, bool):
+        try:
+            return float(value)
+        except OverflowError:
+            return math.inf
+    is_label = isinstance(value, (bool, np.bool_, str, bytes))
+    hint = "Pass True/False and labels as y_pred." if is_label else ""
+    raise InputTypeError(problem(name, "made of real numbers", plain(value), hint))
 
 
 def _check_lengths(columns: Sequence[Column]) -> None:
@@ -220,7 +249,7 @@ def _binary_columns(
 ) -> list[NDArray[np.bool_]]:
     """Return for each column which of the rows are positive."""
     taken = [
-        [column.values[i] for i in np.unique(values)]
+        sorted((column.values[i] for i in np.unique(values)), key=_sort_key)
         for column, values in zip(columns, rows.T, strict=False)
     ]
     # predictions made from scores are True and False whatever the labels are called
@@ -229,7 +258,8 @@ def _binary_columns(
         for i in by_label:
             _check_conventional(columns[i].name, taken[i])
     else:
-        _check_named([columns[i].name for i in by_label], [taken[i] for i in by_label], pos_label)
+        names = [columns[i].name for i in by_label]
+        pos_label = _check_named(names, [taken[i] for i in by_label], pos_label)
     positive = []
     for i, column in enumerate(columns):
         target = pos_label if pos_label is not None and i in by_label else 1
@@ -241,10 +271,10 @@ def _binary_columns(
 def _check_conventional(name: str, taken: Sequence[Hashable]) -> None:
     if set(taken) <= {0, 1} or set(taken) <= {-1, 1}:
         return
-    if len(taken) == 2:
-        hint = f"Pass pos_label={shown(taken[1])} if that is the positive one."
-    elif name.startswith("y_pred") and all(isinstance(value, float) for value in taken):
+    if name.startswith("y_pred") and any(isinstance(one, float) and one % 1 for one in taken):
         hint = "Pass scores as y_score=, with a threshold."
+    elif len(taken) == 2:
+        hint = f"Pass pos_label={shown(taken[1])} if that is the positive one."
     else:
         hint = "Turn it into two classes first, such as y == 'wanted class'."
     rule = "binary (0/1, -1/1 or False/True; or two other values and pos_label)"
@@ -253,11 +283,13 @@ def _check_conventional(name: str, taken: Sequence[Hashable]) -> None:
 
 def _check_named(
     names: Sequence[str], taken: Sequence[Sequence[Hashable]], pos_label: object
-) -> None:
-    every: dict[Hashable, None] = dict.fromkeys(value for values in taken for value in values)
-    if pos_label not in every:
-        rule = f"one of the labels ({listed(every)})"
-        raise InputError(problem("pos_label", rule, pos_label, did_you_mean(pos_label, every)))
+) -> Hashable:
+    every = list(dict.fromkeys(value for values in taken for value in values))
+    try:
+        pos_label = every[every.index(pos_label)]
+    except (ValueError, TypeError):  # not there; or an array or NA, which are equal to nothing
+        rule, hint = f"one of the labels ({listed(every)})", did_you_mean(pos_label, every)
+        raise InputError(problem("pos_label", rule, pos_label, hint)) from None
     if len(every) > 2:
         where = " and ".join(names)
         others = listed(value for value in every if value != pos_label)
@@ -265,6 +297,7 @@ def _check_named(
             f"{where} must be made of pos_label and one other value; "
             f"got {shown(pos_label)} and {others}. Turn them into two classes first."
         )
+    return pos_label
 
 
 def _named(
@@ -288,6 +321,6 @@ def _sort_key(name: Hashable) -> tuple[Any, ...]:
     """Order numbers by value and all else by kind and text, so that any mixture can be sorted."""
     if isinstance(name, tuple):
         return (2, *map(_sort_key, name))
-    if isinstance(name, (int, float)):
+    if isinstance(name, (numbers.Real, Decimal)):
         return (0, name)
     return (1, type(name).__name__, str(name))

@@ -25,16 +25,18 @@ MOST_RESAMPLES = 10**8
 def choice(name: str, value: object, allowed: Sequence[Word]) -> Word:
     """Return ``value`` if it is one of the allowed words."""
     for word in allowed:
-        if type(value) is type(word) and value == word:
+        if value is word or (isinstance(value, str) and value == word):
             return word
     rule = f"one of {listed(allowed, most=20)}"
     raise InputError(problem(name, rule, value, did_you_mean(value, allowed)))
 
 
-def integer(name: str, value: object, low: int, high: int, hint: str = "") -> int:
+def integer(
+    name: str, value: object, low: int, high: int, hint: str = "", rule: str | None = None
+) -> int:
     """Return ``value`` as an int between ``low`` and ``high``; 99.0 and True are not integers."""
-    rule = f"an integer from {low:,} to {high:,}"
-    if isinstance(value, (bool, np.bool_)) or not hasattr(value, "__index__"):
+    rule = rule or f"an integer from {low:,} to {high:,}"
+    if isinstance(value, (bool, np.bool_, np.ndarray)) or not hasattr(value, "__index__"):
         raise InputTypeError(problem(name, rule, value, hint))
     number = operator.index(cast("SupportsIndex", value))
     if not low <= number <= high:
@@ -46,9 +48,13 @@ def number(name: str, value: object, rule: str = "a finite number") -> float:
     """Return ``value`` as a finite float."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
         raise InputTypeError(problem(name, rule, value))
-    if not math.isfinite(value):
+    try:
+        result = float(value)
+    except OverflowError:  # an integer of more than 308 digits
+        result = math.inf
+    if not math.isfinite(result):
         raise InputError(problem(name, rule, value))
-    return float(value)
+    return result
 
 
 def fraction(name: str, value: object) -> float:
@@ -89,7 +95,8 @@ def seed(rng: object) -> int:
         return secrets.randbits(53)  # the widest integer that every JSON reader keeps exact
     if isinstance(rng, np.random.Generator):
         return int(rng.integers(2**53))
-    return integer("rng", rng, 0, 2**128 - 1, "Pass an integer seed, a numpy Generator or None.")
+    rule = "an integer from 0 to 2**128 - 1, a numpy Generator or None"
+    return integer("rng", rng, 0, 2**128 - 1, rule=rule)
 
 
 def switch(name: str, value: object) -> bool | None:

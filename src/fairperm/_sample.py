@@ -38,16 +38,20 @@ class Table:
         """Return the two groups to compare: those asked for, or the only two there are."""
         if groups is None:
             return self._only_two()
-        rule = "a pair (first, second) of two different groups"
-        pair = list(groups) if isinstance(groups, (list, tuple, np.ndarray)) else []
-        if len(pair) != 2 or pair[0] == pair[1]:
-            raise InputError(problem("groups", rule, groups, "Use groups=(first, second)."))
-        for one in pair:
-            if one not in self.groups:
+        if isinstance(groups, np.ndarray):
+            groups = list(np.atleast_1d(groups))
+        pair: list[Hashable] = []
+        for one in groups if isinstance(groups, (list, tuple)) else ():
+            try:
+                pair.append(self.groups[self.groups.index(one)])
+            except (ValueError, TypeError):  # not there; or an array or NA: equal to nothing
                 known = f"made of groups in sensitive_features ({listed(self.groups)})"
-                raise InputError(problem("groups", known, one, did_you_mean(one, self.groups)))
-        first, second = (self.groups[self.groups.index(one)] for one in pair)
-        return first, second
+                hint = did_you_mean(one, self.groups)
+                raise InputError(problem("groups", known, one, hint)) from None
+        if len(pair) != 2 or pair[0] == pair[1]:
+            rule = "a pair (first, second) of two different groups"
+            raise InputError(problem("groups", rule, groups, "Use groups=(first, second)."))
+        return pair[0], pair[1]
 
     def _only_two(self) -> tuple[Hashable, Hashable]:
         if len(self.groups) == 2:
@@ -59,7 +63,7 @@ class Table:
                 "pass the rows of both groups."
             )
         raise InputError(
-            f"{found}s ({listed(self.groups)}); permutation_test compares two: "
+            f"{found}s ({listed(self.groups)}); a comparison needs two: "
             f"pass groups=({listed(self.groups[:2])})."
         )
 

@@ -33,8 +33,8 @@ class FairpermWarning(UserWarning):
 
 
 def shown(value: object) -> str:
-    """Return ``repr(value)``, cut to a readable length: names from data can be anything."""
-    text = repr(value)
+    """Return ``repr(value)`` on one line of readable length: names from data can be anything."""
+    text = " ".join(repr(value).splitlines())
     return text if len(text) <= _LONGEST_SHOWN else f"{text[: _LONGEST_SHOWN - 1]}…"
 
 
