@@ -61,7 +61,7 @@ class _Block:
         (rest,) = set(range(len(self.totals))) - set(free)
         points[:, rest] = self.size - points[:, free].sum(axis=1)
         points = points[(points[:, rest] >= self.low[rest]) & (points[:, rest] <= self.high[rest])]
-        share = self.size / sum(self.totals)
+        share = self.size / max(1, sum(self.totals))
         log_weights = np.zeros(len(points))
         for c, total in enumerate(self.totals):
             factors = _log_binomial(total, share, self.low[c], self.high[c])

@@ -211,7 +211,7 @@ def _acceleration(statistic: GapStatistic) -> float:
         tables = np.repeat(counts[None], len(cells), axis=0)
         tables[np.arange(len(cells)), s, g, cells] -= 1
         gaps = _gaps(statistic, tables) if n > 1 else np.full(len(cells), np.nan)
-        if np.isnan(gaps).any():
+        if not n or np.isnan(gaps).any():
             continue  # a sample this small has no jackknife, and hardly a weight
         mean = (gaps * rows[cells]).sum() / n
         influence = (n - 1) * (mean - gaps)
