@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Function = Callable[..., Any]
 
 _STEP = 1e-100  # of the complex-step derivative: nothing is subtracted, so it can be tiny
-_ROUNDING = 1e-24  # a variance this small against its own terms is zero but for rounding
+_ROUNDING = 1e-28  # a variance this small against the largest possible is zero but for rounding
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,10 +96,9 @@ class Metric:
             shifted = at.astype(complex)
             shifted[..., j] += 1j * _STEP
             gradient[..., j] = self._of(shifted).imag / _STEP
-        influence = totals(gradient, contributions.T)
-        size = totals(np.abs(gradient), np.abs(contributions.T))
-        variance = (counts * influence**2).sum(axis=-1)
-        return np.where(variance <= _ROUNDING * (counts * size**2).sum(axis=-1), 0.0, variance)
+        variance = (counts * totals(gradient, contributions.T) ** 2).sum(axis=-1)
+        largest = self.span**2 * ((counts > 0) / np.maximum(counts, 1)).sum(axis=-1)
+        return np.where(variance <= _ROUNDING * largest, 0.0, variance)
 
     def _of(self, totals: NDArray[Any]) -> Any:
         return self.value(*(totals[..., j] for j in range(totals.shape[-1])))

@@ -1,0 +1,145 @@
+"""Rows out of confusion counts, and the definitions of the metrics written out by hand.
+
+Nothing here calls fairperm, but for the container that its tables come in.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairperm._sample import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+Counts = tuple[int, int, int, int]  # tn, fp, fn, tp
+Pair = tuple[Counts, Counts]  # the confusion counts of the first and of the second group
+
+CELLS = ("tn", "fp", "fn", "tp")
+RATES = {  # the cells a rate counts, and those it counts them among
+    "selection_rate": ("tp fp", "tp fp fn tn"),
+    "base_rate": ("tp fn", "tp fp fn tn"),
+    "true_positive_rate": ("tp", "tp fn"),
+    "false_negative_rate": ("fn", "tp fn"),
+    "true_negative_rate": ("tn", "tn fp"),
+    "false_positive_rate": ("fp", "tn fp"),
+    "positive_predictive_value": ("tp", "tp fp"),
+    "false_discovery_rate": ("fp", "tp fp"),
+    "negative_predictive_value": ("tn", "tn fn"),
+    "false_omission_rate": ("fn", "tn fn"),
+    "accuracy": ("tp tn", "tp fp fn tn"),
+    "error_rate": ("fp fn", "tp fp fn tn"),
+}
+
+
+def _f1(_: float, fp: float, fn: float, tp: float) -> float:
+    return 2 * tp / (2 * tp + fp + fn)
+
+
+def _jaccard(_: float, fp: float, fn: float, tp: float) -> float:
+    return tp / (tp + fp + fn)
+
+
+def _balanced_accuracy(tn: float, fp: float, fn: float, tp: float) -> float:
+    return (tp / (tp + fn) + tn / (tn + fp)) / 2
+
+
+def _mcc(tn: float, fp: float, fn: float, tp: float) -> float:
+    return (tp * tn - fp * fn) / math.sqrt((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn))
+
+
+OTHERS: dict[str, Callable[[float, float, float, float], float]] = {
+    "f1_score": _f1,
+    "balanced_accuracy": _balanced_accuracy,
+    "jaccard_score": _jaccard,
+    "matthews_corrcoef": _mcc,
+}
+JOINT = {"equalized_odds": ("true_positive_rate", "false_positive_rate")}
+GIVEN_LABEL = {
+    "true_positive_rate",
+    "false_negative_rate",
+    "true_negative_rate",
+    "false_positive_rate",
+    "balanced_accuracy",
+    "equalized_odds",
+}
+
+
+def rate(metric: str, counts: Counts) -> tuple[int, int]:
+    """Return what the rate counts, and among how many rows."""
+    k, m = (sum(counts[CELLS.index(cell)] for cell in cells.split()) for cells in RATES[metric])
+    return k, m
+
+
+def value(metric: str, counts: Counts) -> float:
+    """Return the metric; NaN where it divides by zero."""
+    try:
+        if metric in OTHERS:
+            return OTHERS[metric](*counts)
+        k, m = rate(metric, counts)
+        return k / m
+    except ZeroDivisionError:
+        return math.nan
+
+
+def delta_variance(metric: str, counts: Counts) -> float:
+    """Return the delta-method variance of a metric, by formulas derived by hand."""
+    tn, fp, fn, tp = counts
+    if metric in RATES:
+        k, m = rate(metric, counts)
+        return k * (m - k) / m**3
+    if metric == "balanced_accuracy":  # two independent rates
+        return (tp * fn / (tp + fn) ** 3 + tn * fp / (tn + fp) ** 3) / 4
+    if metric == "f1_score":  # d/dtp = 2(fp + fn)/D², d/dfp = d/dfn = −2tp/D², D = 2tp + fp + fn
+        return (tp * (2 * (fp + fn)) ** 2 + (fp + fn) * (2 * tp) ** 2) / (2 * tp + fp + fn) ** 4
+    if metric == "jaccard_score":  # d/dtp = (fp + fn)/D², d/dfp = d/dfn = −tp/D²
+        return (tp * (fp + fn) ** 2 + (fp + fn) * tp**2) / (tp + fp + fn) ** 4
+    # the correlation of a 2 by 2 table: Bishop, Fienberg and Holland, Discrete Multivariate
+    # Analysis (1975), chapter 11; test_metrics.py differentiates to confirm it
+    n, phi = sum(counts), value(metric, counts)
+    label, guess = (tp + fn) * (tn + fp), (tp + fp) * (tn + fn)
+    label_skew, guess_skew = (tp + fn - tn - fp), (tp + fp - tn - fn)
+    return (
+        1
+        - phi**2
+        + phi * (1 + phi**2 / 2) * label_skew * guess_skew / math.sqrt(label * guess)
+        - 3 / 4 * phi**2 * (label_skew**2 / label + guess_skew**2 / guess)
+    ) / n
+
+
+def rows(*strata: Pair) -> dict[str, Any]:
+    """Return the data arguments of a test, with groups 'a' and 'b', one row for each count."""
+    columns: dict[str, list[Any]] = {"y_true": [], "y_pred": [], "sensitive_features": []}
+    stratum_of: list[int] = []
+    for s, pair in enumerate(strata):
+        for group, counts in zip("ab", pair, strict=True):
+            for cell, n in enumerate(counts):
+                columns["y_true"] += [cell // 2] * n
+                columns["y_pred"] += [cell % 2] * n
+                columns["sensitive_features"] += [group] * n
+                stratum_of += [s] * n
+    return columns if len(strata) == 1 else {**columns, "control_features": stratum_of}
+
+
+def table(*strata: Pair) -> Table:
+    """Return the same without making rows, for counts of any size."""
+    stratum, group, cell = np.indices((len(strata), 2, 4)).reshape(3, -1)
+    return Table(
+        label=cell >= 2,
+        prediction=cell % 2 == 1,
+        group=group,
+        stratum=stratum,
+        count=np.array(strata, np.int64).ravel(),
+        groups=("a", "b"),
+        strata=tuple(range(len(strata))),
+    )
+
+
+def rate_rows(*strata: Sequence[int]) -> dict[str, Any]:
+    """Return rows with a selection rate of k_a of n_a against k_b of n_b in each stratum."""
+    return rows(
+        *(((n_a - k_a, k_a, 0, 0), (n_b - k_b, k_b, 0, 0)) for k_a, n_a, k_b, n_b in strata)
+    )
