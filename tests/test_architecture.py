@@ -1,0 +1,173 @@
+"""Which module may know of which, what an import costs, and that all public names are explained."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import fairperm
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+SOURCE = Path(fairperm.__file__).parent
+
+# What each module may import of fairperm, for types too. Rows point only to rows above them, so
+# there are no circles; what is not listed is not allowed.
+ALLOWED: dict[str, set[str]] = {
+    "errors": set(),
+    "_progress": set(),
+    "_inference": set(),
+    "_kernel": set(),
+    "_options": {"errors"},
+    "datasets": {"errors", "_options"},
+    # the sample: counts, and nothing of where they came from
+    "_columns": {"errors"},
+    "_sample": {"errors"},
+    # intake: columns, missing values, labels, groups; nothing of statistics
+    "_intake": {"errors", "_options", "_columns", "_sample"},
+    # resampling: nothing of metrics
+    "_draws": {"_options", "_progress", "_sample"},
+    "_enumeration": {"_sample"},
+    "_shuffles": {"_kernel"},
+    "_subsets": {"_kernel"},
+    "_totals": {"_kernel"},
+    # metrics: nothing of resampling
+    "_auc": {"_kernel"},
+    "_metric": {"_sample"},
+    "metrics": {"errors", "_metric"},
+    # results: no computing
+    "results": {"errors"},
+    # tests: the only place where all of it meets
+    "_plan": {"errors", "_options", "_sample", "_metric"},
+    "_comparison": {"errors", "_options", "_sample", "_metric"},
+    "_statistic": {"_sample", "_draws", "_metric"},
+    "bootstrap": {
+        *("errors", "_options", "_sample", "_intake", "_comparison"),
+        *("_draws", "_metric", "metrics", "_statistic", "_inference", "results"),
+    },
+    "permutation": {
+        *("errors", "_options", "_sample", "_intake", "_comparison", "_plan", "_enumeration"),
+        *("_draws", "_metric", "metrics", "_statistic", "_inference", "results"),
+    },
+    "correlation": {
+        *("errors", "_options", "_columns", "_intake", "_draws", "_shuffles"),
+        *("_inference", "results"),
+    },
+    "demo": {"datasets", "metrics", "permutation", "results"},
+    "__init__": {"bootstrap", "datasets", "errors", "metrics", "permutation", "results"},
+}
+NOT_LOADED = (
+    *("altair", "duckdb", "numba", "pandas", "polars", "pyarrow", "pyspark", "rich"),
+    *("scipy.stats", "sklearn"),
+)
+
+
+def modules() -> dict[str, Path]:
+    """Return every module of the package by its name; a folder is one module."""
+    files = {path.stem: path for path in SOURCE.glob("*.py")}
+    folders = {path.parent.name: path for path in SOURCE.glob("*/__init__.py")}
+    return files | folders
+
+
+def imported(path: Path) -> Iterator[str]:
+    """Yield the modules of fairperm that a file imports, anywhere in it."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute"
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        else:
+            continue
+        yield from (name.split(".")[1] for name in names if name.startswith("fairperm."))
+
+
+def test_every_module_has_its_place() -> None:
+    assert set(modules()) == set(ALLOWED)
+
+
+@pytest.mark.parametrize("module", ALLOWED)
+def test_module_imports_only_what_it_may_know_of(module: str) -> None:
+    assert set(imported(modules()[module])) <= ALLOWED[module]
+
+
+def test_allowed_imports_make_no_circles() -> None:
+    above: set[str] = set()
+    for module, may_import in ALLOWED.items():
+        assert may_import <= above, module
+        above.add(module)
+
+
+def test_import_loads_nothing_heavy() -> None:
+    code = "import sys, fairperm; print(*sys.modules)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(run.stdout.split())
+    assert "fairperm" in loaded
+    assert loaded.isdisjoint(NOT_LOADED)
+
+
+def test_a_test_of_a_rate_loads_nothing_heavy() -> None:
+    code = (
+        "import sys, fairperm; fairperm.permutation_test([1, 1, 0, 1, 1, 0], [1, 0, 0, 1, 1, 1],"
+        " sensitive_features=[0, 0, 0, 1, 1, 1], metric='fnr', rng=1); print(*sys.modules)"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert set(run.stdout.split()).isdisjoint(NOT_LOADED)
+
+
+# Docstrings.
+
+FUNCTIONS = [name for name in fairperm.__all__ if inspect.isfunction(getattr(fairperm, name))]
+
+
+def section(function: Callable[..., object], title: str) -> str:
+    """Return the text of one section of a numpydoc docstring; "" if there is none."""
+    text = inspect.getdoc(function) or ""
+    found = re.search(rf"^{title}\n-+\n(.*?)(?=^\w[\w ]*\n---|\Z)", text, re.DOTALL | re.MULTILINE)
+    return found.group(1) if found else ""
+
+
+def documented(function: Callable[..., object]) -> set[str]:
+    """Return the parameters that have an entry of their own: lines that are not indented."""
+    heads = re.findall(r"^(\w[\w, ]*?)(?: :.*)?$", section(function, "Parameters"), re.MULTILINE)
+    return {name for head in heads for name in head.split(", ")}
+
+
+def test_public_names_are_sorted_and_exist() -> None:
+    assert fairperm.__all__ == sorted(fairperm.__all__)
+    assert all(hasattr(fairperm, name) for name in fairperm.__all__)
+
+
+@pytest.mark.parametrize("name", fairperm.__all__)
+def test_public_name_is_documented(name: str) -> None:
+    assert inspect.getdoc(getattr(fairperm, name))
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_public_function_has_examples(name: str) -> None:
+    assert ">>> " in section(getattr(fairperm, name), "Examples")
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_public_function_documents_just_its_parameters(name: str) -> None:
+    function = getattr(fairperm, name)
+    assert documented(function) == set(inspect.signature(function).parameters)
+
+
+def test_public_results_describe_just_their_fields() -> None:
+    for result in (fairperm.PermutationTestResult, fairperm.BootstrapTestResult):
+        described = {
+            name
+            for cls in result.__mro__[:2]
+            for name in re.findall(r"^(\w[\w, ]*?) : ", section(cls, "Attributes"), re.MULTILINE)
+        }
+        names = {name for head in described for name in head.split(", ")}
+        assert names <= {*result.__dataclass_fields__}
