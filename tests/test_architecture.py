@@ -62,7 +62,9 @@ ALLOWED: dict[str, set[str]] = {
         *("_inference", "results"),
     },
     "demo": {"datasets", "metrics", "permutation", "results"},
-    "__init__": {"bootstrap", "datasets", "errors", "metrics", "permutation", "results"},
+    "__init__": {
+        *("bootstrap", "correlation", "datasets", "errors", "metrics", "permutation", "results"),
+    },
 }
 NOT_LOADED = (
     *("altair", "duckdb", "numba", "pandas", "polars", "pyarrow", "pyspark", "rich"),

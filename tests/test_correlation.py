@@ -1,0 +1,399 @@
+"""The correlation test against definitions written out, scipy, and its own symmetries."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import subprocess
+import sys
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from fairperm import InputError, InputTypeError, _shuffles
+from fairperm.correlation import _Pairs, _statistic, correlation_test
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+METHODS = ("pearson", "spearman")
+OPPOSITE = {"two-sided": "two-sided", "greater": "less", "less": "greater"}
+every_method = pytest.mark.parametrize("method", METHODS)
+either = pytest.mark.parametrize("studentize", [True, False], ids=["studentized", "plain"])
+on_any_data = settings(derandomize=True, deadline=None, max_examples=50, database=None)
+
+DATA: dict[str, tuple[Sequence[float], Sequence[float]]] = {
+    "untied": ([3.1, -0.4, 1.5, 2.2, 9.7, 0.3], [0.2, -1.4, 0.5, 7.1, 1.6, -0.8]),
+    "tied": ([1, 2, 2, 3, 3, 3], [4, 1, 4, 2, 2, 5]),
+    "binary": ([0.1, 0.4, 0.2, 0.9, 0.7, 0.5], [0, 1, 0, 1, 1, 0]),
+    "two binaries": ([0, 1, 1, 0, 1], [0, 0, 1, 1, 1]),
+    "perfect": ([1, 2, 3, 4, 5], [2.2, 4.4, 6.6, 8.8, 11.0]),
+    "no product": ([0.1, 0.2, 0.2, 0.2, 0.3], [0.7, 0.4, 1.0, 0.7, 0.7]),
+    "four rows": ([1, 2, 4, 8], [3, 1, 2, 9]),
+}
+
+
+def some_data(n: int, seed: int = 5) -> tuple[Array, Array]:
+    rng = np.random.default_rng(seed)
+    x = rng.exponential(size=n)
+    return x, rng.normal(size=n) * x + 0.1 * x
+
+
+WHOLE = [(side * 8).round().tolist() for side in some_data(60)]
+
+
+# The definitions, written out.
+
+
+def definition(x: Array, y: Array, method: str) -> tuple[float, float]:
+    """Return the correlation and its error, by double sums."""
+    n = len(x)
+    earlier_x = np.where(x[:, None] == x, 0.5, x[:, None] < x)
+    earlier_y = np.where(y[:, None] == y, 0.5, y[:, None] < y)
+    if method == "spearman":
+        x, y = stats.rankdata(x) / n, stats.rankdata(y) / n
+    x, y = x - x.mean(), y - y.mean()
+    w = x * y
+    if method == "spearman":
+        w = w + earlier_x @ y / n + earlier_y @ x / n
+    scale = math.sqrt((x**2).sum() * (y**2).sum())
+    return (x * y).sum() / scale, math.sqrt((w**2).sum()) / scale
+
+
+def statistic(x: Array, y: Array, method: str, studentize: bool) -> float:
+    r, error = definition(x, y, method)
+    if not studentize:
+        return r
+    return r / error if error > 1e-12 else 0.0
+
+
+@either
+@every_method
+@pytest.mark.parametrize("name", DATA)
+def test_pvalue_is_that_of_all_permutations(name: str, method: str, studentize: bool) -> None:
+    x, y = (np.array(side, float) for side in DATA[name])
+    null = np.array(
+        [statistic(x, np.array(p), method, studentize) for p in itertools.permutations(y)]
+    )
+    observed = statistic(x, y, method, studentize)
+    expected = {
+        "two-sided": (np.abs(null) >= abs(observed) - 1e-9).mean(),
+        "greater": (null >= observed - 1e-9).mean(),
+        "less": (null <= observed + 1e-9).mean(),
+    }
+    for alternative, p in expected.items():
+        result = correlation_test(
+            x, y, method=method, studentize=studentize, alternative=alternative
+        )
+        assert result.exact
+        assert result.n_resamples == math.factorial(len(x))
+        assert result.statistic == pytest.approx(observed, abs=1e-12)
+        assert result.pvalue == p
+        assert result.pvalue_interval == result.pvalue_interval_wilson == (p, p)
+        np.testing.assert_allclose(np.sort(result.null_distribution), np.sort(null), atol=1e-12)
+
+
+def test_error_by_hand() -> None:
+    # centred: x = (-3, -1, 1, 3)/2 and y = (-3, 1, -1, 3)/2, with products (9, -1, -1, 9)/4
+    result = correlation_test([1, 2, 3, 4], [1, 3, 2, 4])
+    assert result.correlation == pytest.approx(4 / 5)
+    assert result.standard_error == pytest.approx(math.sqrt((81 + 1 + 1 + 81) / 16 / 25))
+    assert result.statistic == pytest.approx(4 / math.sqrt(164 / 16))
+
+
+@every_method
+@pytest.mark.parametrize("decimals", [8, 0], ids=["untied", "tied"])
+def test_correlation_is_that_of_scipy(method: str, decimals: int) -> None:
+    x, y = (side.round(decimals) for side in some_data(300))
+    expected = stats.pearsonr(x, y) if method == "pearson" else stats.spearmanr(x, y)
+    result = correlation_test(x, y, method=method, n_resamples=99, rng=1)
+    assert result.correlation == pytest.approx(expected.statistic, abs=1e-13)
+    assert result.standard_error == pytest.approx(definition(x, y, method)[1], rel=1e-12)
+
+
+@every_method
+def test_sums_of_random_orders_are_those_of_the_definition(method: str) -> None:
+    x, y = (side.round(1) for side in some_data(30))
+    margins = _Pairs.read(x, y, None, "error").margins(ranked=method == "spearman")
+    state = np.arange(1, 5, dtype=np.uint64)
+    found = _shuffles.random_sums(*margins, 20, state.copy())
+    order = np.arange(30, dtype=np.uint32)
+    for r, square in found.T:
+        _shuffles.shuffle(order, state)
+        expected = definition(np.sort(x), np.sort(y)[order], method)
+        np.testing.assert_allclose((r, math.sqrt(square)), expected, atol=1e-13)
+
+
+def test_numba_is_loaded_by_the_first_test_only() -> None:
+    code = "import sys, fairperm.correlation; print('numba' in sys.modules)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "False"
+
+
+# What must not change the answer, and what must.
+
+
+@st.composite
+def pairs(draw: st.DrawFn, most: int = 12) -> tuple[Array, Array]:
+    """Draw small whole numbers, tied or not, neither side constant."""
+    n = draw(st.integers(4, most))
+    x, y = (draw(st.lists(st.integers(-9, 9), min_size=n, max_size=n)) for _ in range(2))
+    assume(len(set(x)) > 1 and len(set(y)) > 1)
+    return np.array(x, float), np.array(y, float)
+
+
+options = st.fixed_dictionaries(
+    {
+        "method": st.sampled_from(METHODS),
+        "studentize": st.booleans(),
+        "alternative": st.sampled_from(list(OPPOSITE)),
+        "rng": st.integers(0, 3),
+        "n_resamples": st.just(200),
+    }
+)
+
+
+@on_any_data
+@given(pairs(), options, st.randoms(use_true_random=False))
+def test_row_order_changes_no_bit(data: tuple[Array, Array], how: dict[str, Any], rnd: Any) -> None:
+    x, y = data
+    order = rnd.sample(range(len(x)), len(x))
+    one, other = correlation_test(x, y, **how), correlation_test(x[order], y[order], **how)
+    assert one.to_dict() == other.to_dict()
+    np.testing.assert_array_equal(one.null_distribution, other.null_distribution)
+
+
+@on_any_data
+@given(pairs(), options, st.sampled_from([2, 3, 7, 0.5, 0.375]), st.integers(-99, 99))
+def test_units_do_not_matter(
+    data: tuple[Array, Array], how: dict[str, Any], slope: float, shift: int
+) -> None:
+    # exact arithmetic, so the statistic moves by rounding errors alone and ties stay ties
+    x, y = data
+    one, other = correlation_test(x, y, **how), correlation_test(slope * x + shift, y, **how)
+    another = correlation_test(x, slope * y + shift, **how)
+    assert one.pvalue == other.pvalue == another.pvalue
+    assert one.statistic == pytest.approx(other.statistic, abs=1e-12)
+    if slope in {2, 0.5} and shift == 0:
+        assert one.to_dict() == other.to_dict() == another.to_dict()
+
+
+@on_any_data
+@given(pairs(most=5), options)
+def test_a_change_of_sign_mirrors_the_test(data: tuple[Array, Array], how: dict[str, Any]) -> None:
+    x, y = data
+    mirrored = {**how, "alternative": OPPOSITE[how["alternative"]]}
+    one = correlation_test(x, y, **how)
+    low, high = one.confidence_interval
+    for other in (correlation_test(-x, y, **mirrored), correlation_test(x, -y, **mirrored)):
+        assert other.statistic == pytest.approx(-one.statistic, abs=1e-12)
+        assert other.pvalue == one.pvalue
+        assert other.confidence_interval == pytest.approx((-high, -low), abs=1e-12)
+
+
+@on_any_data
+@given(pairs(), options)
+def test_ranks_see_only_the_order(data: tuple[Array, Array], how: dict[str, Any]) -> None:
+    x, y = data
+    how = {**how, "method": "spearman"}
+    one, other = correlation_test(x, y, **how), correlation_test(np.exp(x), y**3, **how)
+    assert one.to_dict() == other.to_dict()
+    np.testing.assert_array_equal(one.null_distribution, other.null_distribution)
+
+
+@on_any_data
+@given(pairs(most=5), options)
+def test_either_side_may_be_permuted(data: tuple[Array, Array], how: dict[str, Any]) -> None:
+    one, other = correlation_test(*data, **how), correlation_test(*data[::-1], **how)
+    assert one.statistic == pytest.approx(other.statistic, abs=1e-12)
+    assert one.exact
+    assert one.pvalue == other.pvalue
+
+
+@pytest.mark.parametrize("scale", [2.0**1000, 2.0**-1000, 5e-324 / 9], ids=["huge", "tiny", "0"])
+def test_size_does_not_matter(scale: float) -> None:
+    x, y = DATA["tied"]
+    scale = scale or 5e-324  # the smallest float there is: whole multiples are still exact
+    result = correlation_test(np.array(x) * scale, y)
+    assert result.to_dict() | {"seed": 0} == correlation_test(x, y).to_dict() | {"seed": 0}
+
+
+def test_a_constant_added_to_integers_does_not_matter() -> None:
+    x, y = np.array(WHOLE)
+    one, other = (correlation_test(side, y, n_resamples=99, rng=1) for side in (x, x + 10.0**12))
+    assert one.pvalue == other.pvalue
+    assert one.statistic == pytest.approx(other.statistic, rel=1e-12)
+
+
+@every_method
+def test_no_error_means_no_correlation_and_not_a_ratio_of_rounding_errors(method: str) -> None:
+    x = [-3, -2, -1, 0, 0, 0, 0, 0, 1, 2, 3]
+    y = [0, 0, 0, -1, 1, 0, 0, 0, 0, 0, 0]  # beside the zeros of x: every product is zero
+    one, other = (
+        correlation_test(x, y, method=method, alternative=way, rng=1) for way in ("less", "greater")
+    )
+    assert one.statistic == one.correlation == one.standard_error == 0
+    # by symmetry half of the permutations, and half of the 20 in 110 that tie
+    assert one.pvalue == pytest.approx(0.5 + 10 / 110, abs=0.02)
+    assert other.pvalue == pytest.approx(0.5 + 10 / 110, abs=0.02)
+    assert (_statistic(np.array([[1e-17, 0.5], [1e-33, 0.25]]), True) == [0, 1]).all()
+
+
+FORMS: dict[str, Any] = {
+    "list": list,
+    "NumPy": np.array,
+    "float32": lambda values: np.array(values, np.float32),
+    "pandas": lambda values: pd.Series(values, index=range(7, 7 + len(values))),
+    "pandas nullable": lambda values: pd.Series(values, dtype="Float64"),
+    "Polars": pl.Series,
+    "pyarrow": lambda values: pa.chunked_array([values]),
+    "decimals": lambda values: [Decimal(value) for value in values],
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_kind_of_column_gives_the_same_result(form: str) -> None:
+    wrap = FORMS[form]
+    x, y = WHOLE
+    expected = correlation_test(np.array(x), np.array(y), rng=1, n_resamples=99).to_dict()
+    assert correlation_test(wrap(x), wrap(y), rng=1, n_resamples=99).to_dict() == expected
+
+
+@pytest.mark.parametrize("frame", [dict, pd.DataFrame, pl.DataFrame, pa.table])
+def test_columns_by_name(frame: Any) -> None:
+    x, y = WHOLE
+    expected = correlation_test(x, y, rng=1, n_resamples=99).to_dict()
+    data = frame({"age": x, "error": y})
+    named = correlation_test("age", "error", data=data, rng=1, n_resamples=99)
+    half_named = correlation_test("age", y, data=data, rng=1, n_resamples=99)
+    assert named.to_dict() == half_named.to_dict() == expected
+
+
+def test_true_and_false_are_one_and_zero() -> None:
+    x, y = DATA["binary"]
+    expected = correlation_test(x, y).pvalue
+    assert correlation_test(x, np.array(y, bool)).pvalue == expected
+    assert correlation_test(x, [bool(one) for one in y]).pvalue == expected
+
+
+@pytest.mark.parametrize("nothing", [None, math.nan, pd.NA])
+def test_rows_with_missing_values_can_be_dropped(nothing: object) -> None:
+    x, y = DATA["untied"]
+    result = correlation_test([*x, nothing, 1.0], [*y, 1.0, nothing], missing="drop")
+    assert result.pvalue == correlation_test(x, y).pvalue
+    assert (result.n, result.n_dropped) == (6, 2)
+
+
+# The result.
+
+
+@either
+def test_interval_excludes_zero_where_the_test_rejects(studentize: bool) -> None:
+    for seed in range(40):
+        x, y = some_data(40, seed)
+        result = correlation_test(x, y + 0.5 * x, studentize=studentize, n_resamples=999, rng=1)
+        low, high = result.confidence_interval
+        assert -1 <= low <= result.correlation <= high <= 1
+        assert (low > 0 or high < 0) == (result.pvalue <= 0.05)
+
+
+def test_one_sided_intervals_have_one_end() -> None:
+    x, y = some_data(40)
+    assert correlation_test(x, y, alternative="greater", rng=1).confidence_interval[1] == 1
+    assert correlation_test(x, y, alternative="less", rng=1).confidence_interval[0] == -1
+
+
+def test_pvalue_is_never_zero() -> None:
+    x = np.arange(50.0)
+    result = correlation_test(x, x, n_resamples=99, rng=1)
+    assert result.pvalue == 0.01
+    assert result.correlation == 1
+
+
+def test_result_can_be_repeated_and_told() -> None:
+    x, y = some_data(50)
+    result = correlation_test(x, y, n_resamples=1000)
+    again = correlation_test(x, y, n_resamples=1000, rng=result.seed)
+    assert json.loads(json.dumps(result.to_dict())) == again.to_dict()
+    assert "null_distribution" not in result.to_dict()
+    assert repr(result).startswith("CorrelationTestResult: pearson, 50 rows\n  correlation  ")
+    assert "two-sided, 1,000 draws" in repr(result)
+    assert "independence only" in correlation_test(x, y, studentize=False, rng=1).validity
+    assert "two-sided, exact" in repr(correlation_test(*DATA["tied"]))
+
+
+# What is refused.
+
+GOOD: dict[str, Any] = {"x": [1, 2, 3, 4, 5], "y": [2, 1, 4, 3, 5]}
+FRAME = {"age": [1, 2, 3, 4, 5], "error": [2, 1, 4, 3, 5]}
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"x": [7] * 5}, r"^x must be made of numbers that differ .*; got 7\.0\. A constant"),
+        ({"y": [0.1] * 5}, r"^y must be made of numbers that differ .*; got 0\.1\."),
+        ({"x": [1e16, 1e16 + 2, 1e16, 1e16, 1e16]}, r"^x must be .* more than rounding errors"),
+        ({"x": [1, 2, 3], "y": [1, 3, 2]}, r"^x and y must have at least 4 rows; got 3\.$"),
+        ({"x": [], "y": []}, r"^x and y must have at least 4 rows; got 0\.$"),
+        ({"y": [1, 2, 3, 4]}, r"^y must be as long as x \(5 rows\); got 4\."),
+        ({"x": [1, None, 3, math.nan, 5]}, r"missing values in x: 2 \(rows 1, 3\)\. Pass missing="),
+        ({"y": [None] * 5}, r"missing values in y: 5 \(rows 0, 1, 2, 3, 4\)\. Pass missing="),
+        ({"y": [1, 2, None, 4, 5], "missing": "drop", "x": [1, 2, 3, 4, None]}, "got 3, and 2 wit"),
+        ({"x": [1, 2, math.inf, 4, 5]}, r"^x must be finite; got inf\. Leave out row 2"),
+        ({"y": [1, 2, 3, 4, 10**400]}, r"^y must be finite; got inf\. Leave out row 4"),
+        ({"x": np.ones((5, 2))}, r"^x must be one-dimensional; got \(5, 2\)\."),
+        ({"method": "spearmann"}, r"^method must be one of .*Did you mean 'spearman'\?"),
+        ({"method": "kendall"}, r"^method must be one of 'pearson', 'spearman'; got 'kendall'\.$"),
+        ({"alternative": "two_sided"}, r"^alternative must be .*Did you mean 'two-sided'\?"),
+        ({"missing": "ignore"}, r"^missing must be one of 'error', 'drop'; got 'ignore'\."),
+        ({"confidence_level": 95}, r"^confidence_level must be .*Did you mean 0\.95\?"),
+        ({"n_resamples": 0}, r"^n_resamples must be an integer from 1"),
+        ({"n_jobs": 0}, r"^n_jobs must be"),
+        ({"rng": -1}, r"^rng must be an integer"),
+        ({"x": "agee", "data": FRAME}, r"^x must be a column of data .*Did you mean 'age'\?"),
+        (
+            {"x": "age", "y": "error", "data": {**FRAME, "error": [1, 2, None, 4, 5]}},
+            r"missing values in y \(column 'error'\): 1 \(rows 2\)\.",
+        ),
+    ],
+)
+def test_bad_values_are_refused(changes: dict[str, Any], says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        correlation_test(**{**GOOD, **changes})
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"x": ["a", "b", "c", "d", "e"]}, r"^x must be made of real numbers; got 'a'\. Groups"),
+        ({"y": np.array([1, 2, 3, 4, 5j])}, r"^y must be made of real numbers; got"),
+        ({"x": np.array(["2020-01-01"] * 5, "M8[D]")}, r"^x must be made of real numbers; got"),
+        ({"x": "age"}, r"^x must be a list.*; got 'age'\. Column names need data=frame\."),
+        ({"y": None}, r"^y must be .*; got None"),
+        ({"y": 5}, r"^y must be .*; got 5"),
+        ({"y": pd.DataFrame(FRAME)}, r"^y must be one column of values; got .*Pass one of its"),
+        ({"data": 7}, r"^data must be a pandas, Polars or pyarrow frame, or a mapping"),
+        ({"studentize": "yes"}, r"^studentize must be True or False; got 'yes'\."),
+        ({"studentize": None}, r"^studentize must be True or False; got None\."),
+        ({"n_resamples": 99.0}, r"^n_resamples must be an integer"),
+        ({"y": np.arange(5).astype("m8[D]")}, r"^y must be made of real numbers; got"),
+        ({"progress": 1}, r"^progress must be True, False or None"),
+    ],
+)
+def test_bad_kinds_are_refused(changes: dict[str, Any], says: str) -> None:
+    with pytest.raises(InputTypeError, match=says):
+        correlation_test(**{**GOOD, **changes})
