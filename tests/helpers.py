@@ -19,6 +19,10 @@ Counts = tuple[int, int, int, int]  # tn, fp, fn, tp
 Pair = tuple[Counts, Counts]  # the confusion counts of the first and of the second group
 
 CELLS = ("tn", "fp", "fn", "tp")
+CELL_COLUMNS = {  # of one row in each cell
+    "y_true": np.array([False, False, True, True]),
+    "y_pred": np.array([False, True, False, True]),
+}
 RATES = {  # the cells a rate counts, and those it counts them among
     "selection_rate": ("tp fp", "tp fp fn tn"),
     "base_rate": ("tp fn", "tp fp fn tn"),
@@ -128,8 +132,7 @@ def table(*strata: Pair) -> Table:
     """Return the same without making rows, for counts of any size."""
     stratum, group, cell = np.indices((len(strata), 2, 4)).reshape(3, -1)
     return Table(
-        label=cell >= 2,
-        prediction=cell % 2 == 1,
+        columns={"y_true": cell >= 2, "y_pred": cell % 2 == 1},
         group=group,
         stratum=stratum,
         count=np.array(strata, np.int64).ravel(),

@@ -67,8 +67,7 @@ def table_of(counts: object, groups: Sequence[Hashable] = ("a", "b")) -> Table:
     array = np.asarray(counts, np.int64)
     stratum, group, cell = np.nonzero(array)
     return Table(
-        label=cell >= 2,
-        prediction=cell % 2 == 1,
+        columns={"y_true": cell >= 2, "y_pred": cell % 2 == 1},
         group=group,
         stratum=stratum,
         count=array[stratum, group, cell],

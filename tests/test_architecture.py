@@ -26,36 +26,79 @@ ALLOWED: dict[str, set[str]] = {
     "_progress": set(),
     "_inference": set(),
     "_kernel": set(),
+    "_order": set(),
+    "_estimates": set(),
     "_options": {"errors"},
     "datasets": {"errors", "_options"},
     # the sample: counts, and nothing of where they came from
     "_columns": {"errors"},
-    "_sample": {"errors"},
+    "_labels": {"errors", "_columns"},
+    "_sample": {"errors", "_order"},
+    # metrics: nothing of resampling
+    "_metric": set(),
+    "_rank": set(),
+    "_class_metrics": {"_metric"},
+    "_number_metrics": {"_metric", "_rank"},
+    "_inequality": {"errors", "_options", "_metric"},
+    "_callable": {"errors"},
+    "metrics": {
+        *("errors", "_options", "_metric", "_rank", "_class_metrics", "_number_metrics"),
+        *("_inequality", "_callable"),
+    },
     # intake: columns, missing values, labels, groups; nothing of statistics
-    "_intake": {"errors", "_options", "_columns", "_sample"},
+    "_intake": {
+        *("errors", "_options", "_columns", "_labels", "_sample", "metrics", "_class_metrics"),
+    },
     # resampling: nothing of metrics
     "_draws": {"_options", "_progress", "_sample"},
     "_enumeration": {"_sample"},
     "_shuffles": {"_kernel"},
     "_subsets": {"_kernel"},
     "_totals": {"_kernel"},
-    # metrics: nothing of resampling
-    "_auc": {"_kernel"},
-    "_metric": {"_sample"},
-    "metrics": {"errors", "_metric"},
+    "_auc": {"_kernel", "_order"},
+    "_weighted_auc": {"_kernel"},
+    # engines: estimates of a sample, of permutations and of resamples; nothing of p-values
+    "_cells": {"_sample", "_draws", "_enumeration", "_estimates", "_metric", "_rank"},
+    "_trials": {"_sample", "_order", "_draws", "_estimates", "_callable"},
+    "_units": {"_kernel", "_order", "_subsets", "_estimates"},
+    "_unit_totals": {
+        *("_kernel", "_order", "_subsets", "_totals", "_sample", "_estimates", "_metric", "_units"),
+    },
+    "_unit_ranks": {
+        *("_order", "_draws", "_subsets", "_auc", "_sample", "_estimates", "_rank", "_units"),
+    },
+    "_weighted_ranks": {
+        *("_kernel", "_order", "_subsets", "_weighted_auc", "_sample", "_estimates", "_rank"),
+        "_units",
+    },
+    "_engines": {
+        *("_sample", "_estimates", "_metric", "_rank", "_callable", "_cells", "_trials"),
+        *("_unit_totals", "_unit_ranks", "_weighted_ranks"),
+    },
     # results: no computing
     "results": {"errors"},
     # tests: the only place where all of it meets
-    "_plan": {"errors", "_options", "_sample", "_metric"},
-    "_comparison": {"errors", "_options", "_sample", "_metric"},
-    "_statistic": {"_sample", "_draws", "_metric"},
+    "_plan": {"errors", "_options", "_rank", "metrics"},
+    "_comparison": {
+        *("errors", "_options", "_sample", "_draws", "_metric", "_rank", "metrics"),
+        *("_estimates", "_engines", "_plan"),
+    },
     "bootstrap": {
-        *("errors", "_options", "_sample", "_intake", "_comparison"),
-        *("_draws", "_metric", "metrics", "_statistic", "_inference", "results"),
+        *("errors", "_options", "_sample", "_intake", "_comparison", "_plan", "_draws", "_metric"),
+        *("_rank", "_callable", "metrics", "_estimates", "_engines", "_inference", "results"),
     },
     "permutation": {
-        *("errors", "_options", "_sample", "_intake", "_comparison", "_plan", "_enumeration"),
-        *("_draws", "_metric", "metrics", "_statistic", "_inference", "results"),
+        *(
+            "errors",
+            "_options",
+            "_progress",
+            "_sample",
+            "_intake",
+            "_comparison",
+            "_plan",
+            "_draws",
+        ),
+        *("_rank", "_callable", "metrics", "_estimates", "_engines", "_inference", "results"),
     },
     "correlation": {
         *("errors", "_options", "_columns", "_intake", "_draws", "_shuffles"),

@@ -34,7 +34,7 @@ def assert_matches_pairs(
     layout: AucLayout,
     words: NDArray[np.uint64],
 ) -> None:
-    value, variance = auc_by_lane(words, layout)
+    value, variance = auc_by_lane(words, layout, layout.centres(0.4))
     assert value.shape == variance.shape == (64, n_strata, 2)
     expected = np.empty((2, *value.shape))
     for lane, bits in enumerate(lane_bits(words)):
@@ -134,7 +134,9 @@ def test_perfect_separation_has_no_variance_at_all() -> None:
     rng = np.random.default_rng(3)
     positive = rng.random(100_000) < 0.3
     layout = AucLayout.build(positive + rng.random(positive.size) / 2, positive)
-    value, variance = auc_by_lane(permuted(layout, rng.random(positive.size) < 0.4, 3), layout)
+    value, variance = auc_by_lane(
+        permuted(layout, rng.random(positive.size) < 0.4, 3), layout, layout.centres(0.4)
+    )
     assert (value == 1).all()
     assert (variance == 0).all()
 
@@ -149,7 +151,9 @@ def test_large_samples_agree_with_whole_number_arithmetic(separation: float) -> 
     scores = rng.normal(size=n) + separation * positive
     layout = AucLayout.build(scores, positive)
     in_a = rng.random(n) < 0.5
-    value, variance = auc_by_lane(same_in_all_lanes(in_a[layout.order]), layout)
+    value, variance = auc_by_lane(
+        same_in_all_lanes(in_a[layout.order]), layout, layout.centres(float(in_a.mean()))
+    )
     for g, group in enumerate((in_a, ~in_a)):
         label = positive[group][np.argsort(scores[group])]
         wins = [int(w) for w in np.cumsum(~label)[label]]
@@ -168,7 +172,9 @@ def test_one_positive_has_an_auc_but_no_variance() -> None:
     scores = np.array([0.1, 0.2, 0.3, 0.4])
     positive = np.array([False, True, False, False])
     layout = AucLayout.build(scores, positive)
-    value, variance = auc_by_lane(same_in_all_lanes(np.ones(4, np.bool_)), layout)
+    value, variance = auc_by_lane(
+        same_in_all_lanes(np.ones(4, np.bool_)), layout, layout.centres(1.0)
+    )
     assert value[0, 0, 0] == pytest.approx(1 / 3)
     assert np.isnan(variance[0, 0, 0])
     assert np.isnan(value[0, 0, 1])
@@ -178,4 +184,4 @@ def test_one_positive_has_an_auc_but_no_variance() -> None:
 def test_words_of_another_sample_are_refused() -> None:
     layout = AucLayout.build(np.arange(3.0), np.array([True, False, True]))
     with pytest.raises(ValueError, match=r"words must hold 3 words\. Got 2 instead"):
-        auc_by_lane(np.zeros(2, np.uint64), layout)
+        auc_by_lane(np.zeros(2, np.uint64), layout, layout.centres(0.5))

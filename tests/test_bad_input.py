@@ -273,11 +273,11 @@ SCORED = [
             y_score=scores,
         )
         for name, scores, shown in [
-            ("text", ["0.1", "0.9"] * 4, "'0.1'. Pass True/False and labels as y_pred."),
-            ("text and None", [None, "a"] * 4, "'a'. Pass True/False and labels as y_pred."),
-            ("booleans", [True, False] * 4, "True. Pass True/False and labels as y_pred."),
-            ("NumPy booleans", np.array([True, False] * 4), "True. Pass True/False"),
-            ("some booleans", [0.5, True] * 4, "True. Pass True/False and labels as y_pred."),
+            ("text", ["0.1", "0.9"] * 4, "'0.1'. Labels are not scores."),
+            ("text and None", [None, "a"] * 4, "'a'. Labels are not scores."),
+            ("booleans", [True, False] * 4, "True. Labels are not scores."),
+            ("NumPy booleans", np.array([True, False] * 4), "True. Labels are not scores."),
+            ("some booleans", [0.5, True] * 4, "True. Labels are not scores."),
             ("complex numbers", np.array([1j, 0.5] * 4), "1j."),
             ("dates", np.array(["2020-01-01"] * 8, "M8[D]"), "np.datetime64('2020-01-01')."),
             ("lists", [[0.1], [0.9]] * 4, "[0.1]."),

@@ -13,7 +13,7 @@ from fairperm.datasets import load_compas
 from refusals import GOOD, Refusal, check_wording, each, kind, value
 
 SCHEMES = "'auto', 'pooled', 'within_label', 'denominator'"
-VARIANCES = "'auto', 'score', 'wald', 'delta', 'bootstrap', 'fast_bootstrap', None"
+VARIANCES = "'auto', 'score', 'wald', 'delta', 'delong', 'bootstrap', 'fast_bootstrap', None"
 COUNT = "must be an integer from 1 to 100,000,000"
 SHARE = "must be a number strictly between 0 and 1"
 SEED = "must be an integer from 0 to 2**128 - 1, a numpy Generator or None"
@@ -54,9 +54,15 @@ CHOICES = [
         missing="dropp",
     ),
     value("missing None", "missing must be one of 'error', 'drop'; got None.", missing=None),
-    kind("metric None", "metric must be the name of a metric; got None.", metric=None),
-    kind("metric number", "metric must be the name of a metric; got 3.", metric=3),
-    kind("metric callable", "metric must be the name of a metric; got <built-in", metric=max),
+    kind(
+        "metric None", "metric must be the name of a metric or a function; got None.", metric=None
+    ),
+    kind("metric number", "metric must be the name of a metric or a function; got 3.", metric=3),
+    kind(
+        "metric of one argument",
+        "metric must be a function that can be called as metric(y_true, y_pred); got <built-in",
+        metric=len,
+    ),
 ]
 
 UNFIT = [
@@ -77,8 +83,8 @@ UNFIT = [
     ),
     value(
         "score variance for f1_score",
-        "variance must be 'auto', 'delta', 'bootstrap', 'fast_bootstrap' or None; got 'score'. "
-        "f1_score is not a simple rate",
+        "variance must be 'auto' or one of 'delta', 'bootstrap', 'fast_bootstrap', None for "
+        "f1_score; got 'score'.",
         variance="score",
         metric="f1_score",
     ),
@@ -90,14 +96,15 @@ UNFIT = [
         metric="equalized_odds",
     ),
     value(
-        "cluster",
-        "cluster must be left out: it is not supported yet; got <class 'list'>.",
+        "cluster in both groups",
+        "cluster must keep to one group: whole clusters are exchanged; got cluster 1 with rows of "
+        "'a', 'b'.",
         cluster=[1] * 8,
     ),
     value(
-        "sample_weight",
-        "sample_weight must be left out: it is not supported yet; got <class 'list'>.",
-        sample_weight=[1] * 8,
+        "sample_weight of zero",
+        "sample_weight must be made of numbers above 0; got 0.0.",
+        sample_weight=[1] * 7 + [0],
     ),
 ]
 

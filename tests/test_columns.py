@@ -27,11 +27,13 @@ def counted(*columns: Any) -> Counter[tuple[Hashable, ...]]:
     coded = [as_column(f"column {i}", column) for i, column in enumerate(columns)]
     rows, counts = count_rows(coded)
     result: Counter[tuple[Hashable, ...]] = Counter()
-    for row, count in zip(rows, counts.tolist(), strict=True):
+    everything = range(len(counts))
+    indices = [everything if isinstance(one, slice) else one.tolist() for one in rows]
+    for row, count in zip(zip(*indices, strict=True), counts.tolist(), strict=True):
         assert count > 0
         values = (column.values[i] for column, i in zip(coded, row, strict=True))
         result[tuple(None if is_missing(value) else value for value in values)] += count
-    assert len(result) == len(rows)
+    assert len(result) == len(counts)
     return result
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fairperm import _statistic, bootstrap_test, permutation_test
+from fairperm import _cells, bootstrap_test, permutation_test
 from fairperm._draws import (
     BLOCK,
     Resampling,
@@ -240,7 +240,7 @@ def test_more_draws_begin_with_the_same() -> None:
 @pytest.mark.parametrize("at_once", [1, 10_000])
 def test_memory_limit_changes_nothing(monkeypatch: pytest.MonkeyPatch, at_once: int) -> None:
     whole = drawn(n_resamples=200)
-    monkeypatch.setattr(_statistic, "_NUMBERS_AT_ONCE", at_once)
+    monkeypatch.setattr(_cells, "_NUMBERS_AT_ONCE", at_once)
     assert (draws_of(drawn(n_resamples=200)) == draws_of(whole)).all()
 
 

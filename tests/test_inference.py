@@ -25,6 +25,8 @@ from helpers import rate_rows, rows
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from numpy.typing import NDArray
+
     from helpers import Pair
 
 INF, NAN = math.inf, math.nan
@@ -234,6 +236,11 @@ def test_quantile_of_all_permutations(level: float, expected: float) -> None:
     assert null.quantile(values, level) == expected
 
 
+def times(*error: float) -> Callable[[float], tuple[NDArray[np.float64], NDArray[np.float64]]]:
+    """Return the reaches of gap ± quantile·error."""
+    return lambda quantile: (quantile * np.array(error), quantile * np.array(error))
+
+
 NULL = Null(np.array([-2.0, -1.0, 0.5, 1.5]), np.log([0.05, 0.25, 0.6, 0.1]))
 
 
@@ -250,29 +257,28 @@ NULL = Null(np.array([-2.0, -1.0, 0.5, 1.5]), np.log([0.05, 0.25, 0.6, 0.1]))
     ],
 )
 def test_gap_interval(alternative: str, level: float, expected: tuple[float, float]) -> None:
-    gap, error = np.array([0.2]), np.array([0.1])
-    assert gap_interval(NULL, gap, error, alternative, level, 1.0) == pytest.approx(expected)
+    found = gap_interval(NULL, np.array([0.2]), times(0.1), alternative, level, 1.0)
+    assert found == pytest.approx(expected)
 
 
 def test_gap_interval_ends_where_gaps_do() -> None:
-    gap, error = np.array([0.9]), np.array([0.1])
-    low, high = gap_interval(NULL, gap, error, "two-sided", 0.95, 1.0)
+    low, high = gap_interval(NULL, np.array([0.9]), times(0.1), "two-sided", 0.95, 1.0)
     assert (low, high) == pytest.approx((0.75, 1.0))
 
 
 @pytest.mark.parametrize("error", [0.1, 0.0])
 def test_gap_interval_without_a_quantile_is_everything(error: float) -> None:
     null = Null(np.array([1.0, 2.0]))
-    interval = gap_interval(null, np.array([0.2]), np.array([error]), "two-sided", 0.95, 1.0)
+    interval = gap_interval(null, np.array([0.2]), times(error), "two-sided", 0.95, 1.0)
     assert interval == (-1.0, 1.0)
 
 
 def test_joint_gap_interval() -> None:
     """Every part's |gap| ± 1.5·error at once; the largest |gap| lies between their maxima."""
-    gap, error = np.array([-0.3, 0.2]), np.array([0.05, 0.2])
-    joint = gap_interval(NULL, gap, error, "two-sided", 0.95, 1.0)
+    gap, reaches = np.array([-0.3, 0.2]), times(0.05, 0.2)
+    joint = gap_interval(NULL, gap, reaches, "two-sided", 0.95, 1.0)
     assert joint == pytest.approx((0.3 - 1.5 * 0.05, 0.2 + 1.5 * 0.2))
-    small = gap_interval(NULL, gap / 10, error, "two-sided", 0.95, 1.0)
+    small = gap_interval(NULL, gap / 10, reaches, "two-sided", 0.95, 1.0)
     assert small[0] == 0.0
 
 

@@ -4,20 +4,34 @@ from __future__ import annotations
 
 import itertools
 import math
+import warnings
 from collections import Counter
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
-from fairperm import InputError, InputTypeError, metric_names
+from fairperm import (
+    FairpermWarning,
+    InputError,
+    InputTypeError,
+    metric_names,
+    permutation_test,
+)
+from fairperm._cells import _delta_variance
+from fairperm._class_metrics import MacroF1
 from fairperm._metric import JointMetric, Metric
+from fairperm._rank import RankMetric
 from fairperm.metrics import get_metric
-from helpers import JOINT, OTHERS, RATES, delta_variance, value
+from helpers import CELL_COLUMNS, JOINT, OTHERS, RATES, delta_variance, value
+from number_data import GIVEN_LABEL, NUMBER_METRICS, REGRESSIONS, SCORES, arguments, numbers_for
+from number_data import value as number_value
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from fairperm import PermutationTestResult
     from helpers import Counts
 
 TABLES: list[Counts] = [
@@ -32,6 +46,10 @@ TABLES: list[Counts] = [
     (0, 6, 5, 0),
 ]
 SINGLE = (*RATES, *OTHERS)
+ELSEWHERE = {
+    *("macro_f1", "generalized_entropy_index", "theil_t_index", "theil_l_index"),
+    *("atkinson_index", "coefficient_of_variation"),
+}
 
 by_metric = pytest.mark.parametrize("name", SINGLE)
 by_name = pytest.mark.parametrize("name", metric_names())
@@ -46,20 +64,23 @@ def single(name: str) -> Metric:
 def estimated(name: str, counts: NDArray[np.int64]) -> NDArray[np.float64]:
     metric = single(name)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return metric.estimate(counts.astype(float), metric.matrix())
+        return metric.estimate(counts.astype(float) @ metric.matrix(CELL_COLUMNS))
 
 
 def variance(name: str, counts: Counts) -> float:
     metric = single(name)
+    table, rows = np.array(counts, float), metric.matrix(CELL_COLUMNS)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return float(metric.delta_variance(np.array(counts, float), metric.matrix()))
+        return float(_delta_variance(metric, rows, table, table @ rows))
 
 
 # -- Values -----------------------------------------------------------------------------------
 
 
 def test_every_metric_is_tested_here() -> None:
-    assert set(metric_names()) == {*RATES, *OTHERS, *JOINT}
+    of_tables = {name for name in metric_names() if get_metric(name).kind in {"binary", "labels"}}
+    assert of_tables == {*RATES, *OTHERS, *JOINT}
+    assert set(metric_names()) - of_tables - ELSEWHERE == {*SCORES, *REGRESSIONS}
 
 
 @by_metric
@@ -165,6 +186,123 @@ def test_delta_variance_is_that_of_the_bootstrap(name: str) -> None:
     assert variance(name, counts) == pytest.approx(estimated(name, drawn).var(), rel=0.05)
 
 
+# -- Metrics of numbers ---------------------------------------------------------------------------
+
+by_number_metric = pytest.mark.parametrize("name", NUMBER_METRICS)
+
+
+def run(name: str, data: dict[str, Any], **options: Any) -> PermutationTestResult:
+    options = {"n_resamples": 9, "rng": 1, **options}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FairpermWarning)  # of small groups and undefined draws
+        return permutation_test(**data, metric=name, **options)
+
+
+def by_hand(name: str, data: dict[str, Any]) -> dict[str, float]:
+    y, x = (np.asarray(data[key]) for key in list(data)[:2])
+    groups = np.asarray(data["sensitive_features"])
+    return {group: number_value(name, y[groups == group], x[groups == group]) for group in "ab"}
+
+
+@by_number_metric
+@pytest.mark.parametrize("n", [12, 900], ids="{} rows".format)
+def test_values_of_numbers_are_those_of_the_formulas(name: str, n: int) -> None:
+    data = numbers_for(name, n, seed=2)
+    result = run(name, data, variance=None)
+    expected = by_hand(name, data)
+    assert result.values == pytest.approx(expected, rel=1e-12)
+    assert result.difference == pytest.approx(expected["a"] - expected["b"], rel=1e-10)
+
+
+@by_number_metric
+def test_values_of_numbers_that_repeat(name: str) -> None:
+    """Scores of 0.1, 0.2, … stand at the ends of the bins; each bin has its lower end."""
+    rng = np.random.default_rng(3)
+    if name in SCORES:
+        data = arguments(name, rng.integers(0, 2, 600), rng.integers(1, 10, 600) / 10)
+    else:
+        data = arguments(name, rng.integers(1, 6, 600), rng.integers(1, 6, 600))
+    data["sensitive_features"] = np.array(["a", "b"])[rng.integers(0, 2, 600)]
+    assert run(name, data).values == pytest.approx(by_hand(name, data), rel=1e-12)
+
+
+@by_number_metric
+def test_numbers_describe_a_distribution_not_its_size(name: str) -> None:
+    data = numbers_for(name, 60, seed=4)
+    more = {key: np.tile(column, 7) for key, column in data.items()}
+    assert run(name, more).values == pytest.approx(dict(run(name, data).values), rel=1e-12)
+
+
+EDGES: list[tuple[str, list[float], list[float], float]] = [
+    # a score of 1 is in the last bin, with 0.95; 0.5 is in the bin from 0.5 to 0.6
+    ("expected_calibration_error", [1, 1, 0, 1], [1.0, 0.95, 0.5, 0.59], (0.05 + 0.09) / 4),
+    # of a sure but wrong score, as in scikit-learn: −log of the smallest step from 1
+    ("log_loss", [1, 0], [0.0, 0.0], 52 * math.log(2) / 2),
+    ("log_loss", [0, 1], [1.0, 1.0], 52 * math.log(2) / 2),
+    # of an outcome of 0, as in scikit-learn: over that step
+    ("mean_absolute_percentage_error", [0, 2], [1, 1], (2.0**52 + 0.5) / 2),
+    ("roc_auc", [0, 1, 1, 0], [3.0, 3.0, 3.0, 3.0], 0.5),
+    ("roc_auc", [0, 1, 1, 0], [-3.0, 1e300, -1e300, -5.0], 0.5),
+    ("r2_score", [1e9 + 1, 1e9 + 2, 1e9 + 3], [1e9 + 2, 1e9 + 2, 1e9 + 2], 0.0),
+]
+
+
+@pytest.mark.parametrize(("name", "y", "x", "expected"), EDGES, ids=str)
+def test_values_at_the_edges(name: str, y: list[float], x: list[float], expected: float) -> None:
+    data = arguments(name, np.tile(y, 2), np.tile(x, 2))
+    data["sensitive_features"] = list("a" * len(y) + "b" * len(y))
+    values = run(name, data, variance=None).values
+    assert values == {"a": pytest.approx(expected), "b": pytest.approx(expected)}
+
+
+def bootstrap_variance(name: str, y: NDArray[np.float64], x: NDArray[np.float64]) -> float:
+    rng = np.random.default_rng(5)
+    drawn = (rng.integers(len(y), size=len(y)) for _ in range(4000))
+    return float(np.var([number_value(name, y[rows], x[rows]) for rows in drawn], ddof=1))
+
+
+@by_number_metric
+def test_standard_error_of_numbers_is_that_of_the_bootstrap(name: str) -> None:
+    """A standard deviation of 4000 near-normal draws has a relative error of 1.1 %."""
+    data = numbers_for(name, 1000, seed=6)
+    y, x = list(data.values())[:2]
+    halves = (slice(0, None, 2), slice(1, None, 2))
+    expected = math.sqrt(sum(bootstrap_variance(name, y[half], x[half]) for half in halves))
+    smooth = name != "expected_calibration_error"
+    result = run(name, data, n_resamples=9 if smooth else 4000)
+    assert result.variance == ("delong" if name == "roc_auc" else SMOOTH[smooth])
+    assert result.standard_error == pytest.approx(expected, rel=0.05)
+
+
+SMOOTH = {True: "delta", False: "fast_bootstrap"}
+
+
+@by_number_metric
+def test_standard_error_is_reported_for_a_gap_that_is_not_studentized(name: str) -> None:
+    data = numbers_for(name, 1000, seed=6)
+    studentized = run(name, data, n_resamples=999)
+    plain = run(name, data, n_resamples=999, variance=None)
+    assert plain.standard_error == pytest.approx(studentized.standard_error, rel=0.1)
+
+
+@pytest.mark.parametrize("name", sorted({*NUMBER_METRICS} - {"r2_score"}))  # of no variance: 0/0
+def test_numbers_that_cannot_vary_have_no_error(name: str) -> None:
+    """However many rows there are of one kind, and whatever rounding does to their sums."""
+    kinds = [(1.0, 0.7), (0.0, 0.1)] if name in SCORES else [(0.1, 0.3), (0.7, 0.9)]
+    if name not in GIVEN_LABEL:
+        kinds = kinds[:1]
+    y, x = (np.repeat(column, 321) for column in zip(*kinds, strict=True))
+    data = arguments(name, np.tile(y, 2), np.tile(x, 2))
+    data["sensitive_features"] = ["a"] * len(y) + ["b"] * len(y)
+    if name == "expected_calibration_error":
+        data["variance"] = "bootstrap"
+    result = run(name, data)
+    assert (result.difference, result.statistic) == (0, 0)
+    rounding = 1e-12 if result.variance == "bootstrap" else 0
+    assert 0 <= result.standard_error <= rounding
+    assert result.pvalue == 1
+
+
 # -- Names ------------------------------------------------------------------------------------
 
 
@@ -187,7 +325,7 @@ def test_names_and_aliases_find_their_metric(name: str) -> None:
 @by_name
 def test_a_metric_stands_for_itself(name: str) -> None:
     metric = get_metric(name)
-    assert isinstance(metric, (Metric, JointMetric))
+    assert isinstance(metric, (Metric, JointMetric, RankMetric, MacroF1))
     assert get_metric(metric) is metric
 
 
@@ -222,10 +360,19 @@ def test_complements_are_mutual_and_add_to_one() -> None:
     [
         ("recal", InputError, "metric must be one of .* got 'recal'. Did you mean 'recall'?"),
         ("", InputError, "metric must be one of .* got ''"),
-        (3, InputTypeError, "metric must be the name of a metric; got 3"),
-        (len, InputTypeError, "not supported yet"),
+        (3, InputTypeError, "metric must be the name of a metric or a function; got 3"),
+        (
+            len,
+            InputTypeError,
+            "metric must be a function that can be called as metric.* got <built",
+        ),
     ],
 )
 def test_what_is_no_metric(given: object, error: type[Exception], match: str) -> None:
     with pytest.raises(error, match=match):
         get_metric(given)
+
+
+@by_name
+def test_the_readme_names_every_metric(name: str) -> None:
+    assert f"`{name}`" in (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")

@@ -18,7 +18,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import fairperm
-from fairperm import _statistic, bootstrap, permutation
+from fairperm import _cells, bootstrap, permutation
 from fairperm._draws import Resampling
 from fairperm._plan import SCHEMES, VARIANCES, Plan
 from fairperm._sample import Table
@@ -36,10 +36,11 @@ if TYPE_CHECKING:
 
     Ways = Callable[[], AbstractContextManager[None]]
 
-METRICS = fairperm.metric_names()
+TABLE_KINDS = {"binary", "labels"}  # of a confusion table
+METRICS = [name for name in fairperm.metric_names() if get_metric(name).kind in TABLE_KINDS]
 JOINT = {name for name in METRICS if len(get_metric(name).parts) > 1}
 COMPLEMENTS = [(name, get_metric(name).complement) for name in METRICS]
-ALIASES = [(alias, name) for name in METRICS for alias in get_metric(name).aliases]
+ALIASES = [(alias, name) for name in fairperm.metric_names() for alias in get_metric(name).aliases]
 OPPOSITE = {"two-sided": "two-sided", "greater": "less", "less": "greater"}
 
 every_metric = pytest.mark.parametrize("metric", METRICS)
@@ -242,8 +243,7 @@ def test_rows_counted_by_hand_give_the_same(
     counted = Counter(zip(*rows.values(), strict=True))
     label, prediction, group, stratum = (np.array(column) for column in zip(*counted, strict=True))
     table = Table(
-        label=label == 1,
-        prediction=prediction == 1,
+        columns={"y_true": label == 1, "y_pred": prediction == 1},
         group=np.where(group == "a", 0, 1),
         stratum=stratum,
         count=np.array([*counted.values()]),
@@ -345,7 +345,7 @@ def test_threads_change_no_number(procedure: Procedure) -> None:
 def test_size_of_batches_changes_no_number(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
     procedure = Procedure("f1_score", "pooled", "bootstrap", 99, n_bootstrap=20)
     whole = procedure(BIG)
-    monkeypatch.setattr(_statistic, "_NUMBERS_AT_ONCE", at_once)
+    monkeypatch.setattr(_cells, "_NUMBERS_AT_ONCE", at_once)
     assert same(whole, procedure(BIG))
 
 

@@ -16,6 +16,7 @@ import fairperm
 from fairperm._plan import SCHEMES, VARIANCES, Plan
 from fairperm.errors import FairpermWarning, InputError
 from fairperm.metrics import get_metric
+from number_data import NUMBER_METRICS, numbers_for
 from simulate import Procedure
 
 if TYPE_CHECKING:
@@ -58,7 +59,10 @@ def test_no_field_can_be_assigned_or_deleted(result: Any, name: str) -> None:
 
 
 def fitting() -> Iterator[tuple[str, str, str | None]]:
-    for name, scheme, variance in itertools.product(fairperm.metric_names(), SCHEMES, VARIANCES):
+    binary = [
+        name for name in fairperm.metric_names() if get_metric(name).kind in {"binary", "labels"}
+    ]
+    for name, scheme, variance in itertools.product(binary, SCHEMES, VARIANCES):
         try:
             Plan.choose(get_metric(name), scheme, variance)
         except InputError:
@@ -75,8 +79,27 @@ def through_json(plain: dict[str, Any]) -> Any:
 def test_dict_survives_json(
     metric: str, scheme: str, variance: str | None, counts: list[list[list[int]]]
 ) -> None:
-    plain = Procedure(metric, scheme, variance, 99, n_bootstrap=20)(counts).to_dict()
+    procedure = Procedure(metric, scheme, variance, 99, n_bootstrap=20)
+    varies = counts is COUNTS or metric in {"selection_rate", "base_rate"}
+    if variance == "fast_bootstrap" and not varies:
+        with pytest.raises(InputError, match=r"variance must be one .* not zero; got 'fast_boot"):
+            procedure(counts)
+        return
+    plain = procedure(counts).to_dict()
     assert through_json(plain) == plain
+
+
+@pytest.mark.parametrize("variance", ["auto", "bootstrap", "fast_bootstrap", None])
+@pytest.mark.parametrize("metric", NUMBER_METRICS)
+def test_dict_of_a_metric_of_numbers_survives_json(metric: str, variance: str | None) -> None:
+    data = numbers_for(metric, 200, seed=1)
+    result = fairperm.permutation_test(
+        **data, metric=metric, variance=variance, n_resamples=99, n_bootstrap=20, rng=1
+    )
+    plain = result.to_dict()
+    assert through_json(plain) == plain
+    assert repr(result).startswith(f"PermutationTestResult: {metric}, 'a' less 'b'\n")
+    assert " of 100 rows\n" in repr(result)
 
 
 def test_dict_of_a_bootstrap_survives_json() -> None:
@@ -129,12 +152,13 @@ def text(expected: str) -> str:
 
 
 def test_repr_of_a_rate() -> None:
-    # p-value of the design's table; q = 1.95123 by counting in integers, SE = √(0.09/160 + 0.16/40)
+    # p-value of the design's table; q = 1.95123 by counting in integers, below 1.95996. Wilson's
+    # limits are 0.0625 and 0.1563 for 16/160, 0.1050 and 0.3476 for 8/40
     assert repr(fairperm.permutation_test(**rows(), scheme="pooled")) == text("""
         PermutationTestResult: false_negative_rate, 'a' less 'b'
           'a'         0.1000  16 of 160
           'b'         0.2000  8 of 40
-          difference  -0.1000  0.95 interval [-0.2318, +0.0318]
+          difference  -0.1000  0.95 interval [-0.2523, +0.0104]
           p-value     0.08527  two-sided, exact
           validity    Asymptotically valid for the weak null (equal false_negative_rate; base \
 rates may differ), and exact for the strong null (the groups have equal distributions of all \
@@ -143,12 +167,13 @@ columns).
 
 
 def test_repr_of_a_joint_metric() -> None:
-    # no split of 3 misses has a smaller gap; q = 0.75/√(15/64 · 1/2), SE = √(7/64)
+    # no split of 3 misses has a smaller gap; q = 0.75/√(15/64 · 1/2). Wilson's limits at q are
+    # 0.2660 and 0.9613 for 3/4, 0.1307 and 0.8693 for 2/4: 0.25 + √(0.2113² + 0.3693²)
     assert repr(Procedure("equalized_odds")([[[3, 1, 1, 3], [2, 2, 2, 2]]])) == text("""
         PermutationTestResult: equalized_odds, 'a' less 'b'
           'a'         true_positive_rate 0.7500, false_positive_rate 0.2500
           'b'         true_positive_rate 0.5000, false_positive_rate 0.5000
-          difference  +0.2500  0.95 interval [+0.0000, +0.9746]
+          difference  +0.2500  0.95 interval [+0.0000, +0.6755]
           p-value     1  two-sided, exact
           validity    Exact for the weak null (equal equalized_odds; base rates may differ) at \
 every sample size, given the rates' denominators.

@@ -4,7 +4,7 @@ from fairperm import datasets
 from fairperm.bootstrap import bootstrap_test
 from fairperm.correlation import CorrelationTestResult, correlation_test
 from fairperm.errors import FairpermError, FairpermWarning, InputError, InputTypeError
-from fairperm.metrics import metric_names
+from fairperm.metrics import metric_names, register_metric
 from fairperm.permutation import permutation_test
 from fairperm.results import BootstrapTestResult, PermutationTestResult
 
@@ -21,4 +21,5 @@ __all__ = [
     "datasets",
     "metric_names",
     "permutation_test",
+    "register_metric",
 ]

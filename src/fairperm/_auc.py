@@ -19,11 +19,12 @@ v and v² over the runs are all that is needed, and group B's follow from totals
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fairperm._kernel import LANES, kernel
+from fairperm._order import order_by
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -36,21 +37,17 @@ class AucLayout:
     Attributes
     ----------
     order
-        The unit that each word is about. Words lie by block, inside a block by score.
+        The unit that each word is about: by stratum, negatives before positives, by score.
     sizes
-        Units in each block of exchangeable units: strata, or strata and labels (the negatives of
-        a stratum, then its positives).
-    position
-        For every step of the walk (by stratum, score, and positives first) where the word is.
+        Units in each block of exchangeable units: strata, or the labels of each stratum.
     positives, negatives
         Units of each label in each run.
     first_run
         Where each stratum's runs start, and the number of runs.
     """
 
-    order: NDArray[np.int64]
+    order: NDArray[np.intp]
     sizes: NDArray[np.int64]
-    position: NDArray[np.int64]
     positives: NDArray[np.int64]
     negatives: NDArray[np.int64]
     first_run: NDArray[np.int64]
@@ -60,7 +57,7 @@ class AucLayout:
         cls,
         scores: NDArray[np.float64],
         positive: NDArray[np.bool_],
-        stratum: NDArray[np.int64] | None = None,
+        stratum: NDArray[np.integer[Any]] | None = None,
         n_strata: int = 1,
         *,
         within_label: bool = False,
@@ -77,25 +74,21 @@ class AucLayout:
             Whether labels of groups are exchanged among positives and negatives separately.
         """
         if stratum is None:
-            walk = np.lexsort((~positive, scores))
-            stratum = np.zeros(scores.size, np.int64)
-        else:
-            walk = np.lexsort((~positive, scores, stratum))
-        block = 2 * stratum + positive if within_label else stratum
-        n_blocks = 2 * n_strata if within_label else n_strata
-        place = np.argsort(block[walk], kind="stable")
-        position = np.empty_like(place)
-        position[place] = np.arange(place.size)
-        runs = _runs(scores[walk], positive[walk], stratum[walk])
+            stratum = np.zeros(scores.size, np.uint8)
+        walk = order_by([stratum, scores, ~positive])
+        label, stratum = positive[walk], stratum[walk]
+        runs = _runs(scores[walk], label, stratum)
         ends = np.append(runs, walk.size)
-        below = np.append(0, np.cumsum(positive[walk]))[ends]
+        below = np.append(0, np.cumsum(label))[ends]
+        block = 2 * stratum.astype(np.int64) + label if n_strata > 1 else label
+        order = walk[np.argsort(block, kind="stable")]
+        by_label = np.bincount(block, minlength=2 * n_strata)
         return cls(
-            order=walk[place],
-            sizes=np.bincount(block, minlength=n_blocks),
-            position=position,
+            order=order,
+            sizes=by_label if within_label else by_label[0::2] + by_label[1::2],
             positives=np.diff(below),
             negatives=np.diff(ends - below),
-            first_run=np.searchsorted(stratum[walk][runs], np.arange(n_strata + 1)),
+            first_run=np.searchsorted(stratum[runs], np.arange(n_strata + 1)),
         )
 
     def wanted(self, in_a: NDArray[np.bool_]) -> NDArray[np.int64]:
@@ -103,9 +96,33 @@ class AucLayout:
         block = np.repeat(np.arange(self.sizes.size), self.sizes)
         return np.bincount(block[in_a[self.order]], minlength=self.sizes.size)
 
+    def centres(self, share: float) -> NDArray[np.float64]:
+        """Return by stratum whole numbers near the mean of w and of v, in groups A and B.
+
+        ``share`` is about how many of the units are in A. Any numbers would do. Those near the
+        mean keep the squares small and so exact for longer, which the variance of a nearly
+        perfect score needs most.
+        """
+        wins = self.positives * (np.cumsum(self.negatives) - self.negatives / 2)
+        m, n = (
+            _over_runs(self.positives, self.first_run),
+            _over_runs(self.negatives, self.first_run),
+        )
+        total = _over_runs(wins, self.first_run) - m * (np.cumsum(n) - n)  # not of earlier strata
+        auc = total / np.maximum(m * n, 1)
+        shares = np.array([share, 1 - share])
+        centres = np.stack([np.outer(auc * n, shares), np.outer((1 - auc) * m, shares)], axis=1)
+        rounded: NDArray[np.float64] = np.rint(centres)
+        return rounded
+
+
+def _over_runs(values: NDArray[Any], first_run: NDArray[np.int64]) -> NDArray[Any]:
+    """Return the sum over each stratum's runs, of which there may be none."""
+    return np.diff(np.append(0, np.cumsum(values))[first_run])
+
 
 def _runs(
-    scores: NDArray[np.float64], positive: NDArray[np.bool_], stratum: NDArray[np.int64]
+    scores: NDArray[np.float64], positive: NDArray[np.bool_], stratum: NDArray[np.integer[Any]]
 ) -> NDArray[np.int64]:
     """Return where the runs start, the units being sorted by stratum, score and positives first."""
     if scores.size == 0:
@@ -121,12 +138,14 @@ def _runs(
 
 
 def auc_by_lane(
-    words: NDArray[np.uint64], layout: AucLayout
+    words: NDArray[np.uint64], layout: AucLayout, centres: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return AUC and DeLong variance by permutation, stratum and group (A, then B).
 
     A group with no positive or no negative has neither (NaN). With one positive or one negative
     the AUC is defined but a sample variance of one number is not: the variance is NaN.
+
+    Sums are counted from ``centres``, which :meth:`AucLayout.centres` knows.
 
     Notes
     -----
@@ -142,10 +161,10 @@ def auc_by_lane(
     value, variance = np.empty(shape), np.empty(shape)
     _walk_strata(
         words,
-        layout.position,
         layout.positives,
         layout.negatives,
         layout.first_run,
+        centres,
         value,
         variance,
     )
@@ -155,10 +174,10 @@ def auc_by_lane(
 @kernel
 def _walk_strata(
     words: NDArray[np.uint64],
-    position: NDArray[np.int64],
     positives: NDArray[np.int64],
     negatives: NDArray[np.int64],
     first_run: NDArray[np.int64],
+    all_centres: NDArray[np.float64],
     value: NDArray[np.float64],
     variance: NDArray[np.float64],
 ) -> None:
@@ -168,13 +187,13 @@ def _walk_strata(
     for s in range(first_run.size - 1):
         runs = slice(first_run[s], first_run[s + 1])
         m, n = positives[runs].sum(), negatives[runs].sum()
-        steps = position[start : start + m + n]
+        of_negatives, of_positives = words[start : start + n], words[start + n : start + n + m]
         start += m + n
-        centres = _centres(words, steps, positives[runs], negatives[runs])
+        centres = all_centres[s]
         passed[0] = -centres[0, 0]
         passed[1] = -centres[1, 0]
         sums[:] = 0.0
-        _walk(words, steps, positives[runs], negatives[runs], centres, passed, sums)
+        _walk(of_negatives, of_positives, positives[runs], negatives[runs], centres, passed, sums)
         for lane in range(LANES):
             m_a, n_a = passed[1, lane] + centres[1, 0], passed[0, lane] + centres[0, 0]
             for g in range(2):
@@ -197,41 +216,9 @@ def _sample_variance(total: float, squares: float, count: float) -> float:
 
 
 @kernel
-def _centres(
-    words: NDArray[np.uint64],
-    steps: NDArray[np.int64],
-    positives: NDArray[np.int64],
-    negatives: NDArray[np.int64],
-) -> NDArray[np.float64]:
-    """Return whole numbers near the mean of w (first row) and of v, in groups A and B.
-
-    Any number would do. One near the mean keeps the squares small and so exact for longer, which
-    the variance of a nearly perfect score needs most. Lane 0 stands for all: the others have
-    about as many units in A.
-    """
-    wins, m, n, i = 0.0, 0, 0, 0
-    m_a, n_a = np.int64(0), np.int64(0)
-    for r in range(positives.size):
-        wins += positives[r] * (n + negatives[r] / 2)
-        m += positives[r]
-        n += negatives[r]
-        for _ in range(positives[r]):
-            m_a += np.int64(words[steps[i]] & np.uint64(1))
-            i += 1
-        for _ in range(negatives[r]):
-            n_a += np.int64(words[steps[i]] & np.uint64(1))
-            i += 1
-    auc = wins / (max(m, 1) * max(n, 1))
-    centres = np.empty((2, 2))
-    centres[0, 0], centres[0, 1] = np.rint(auc * n_a), np.rint(auc * (n - n_a))
-    centres[1, 0], centres[1, 1] = np.rint((1 - auc) * m_a), np.rint((1 - auc) * (m - m_a))
-    return centres
-
-
-@kernel
 def _walk(
-    words: NDArray[np.uint64],
-    steps: NDArray[np.int64],
+    of_negatives: NDArray[np.uint64],
+    of_positives: NDArray[np.uint64],
     positives: NDArray[np.int64],
     negatives: NDArray[np.int64],
     centres: NDArray[np.float64],
@@ -239,7 +226,7 @@ def _walk(
     sums: NDArray[np.float64],
 ) -> None:
     k, j = np.empty(LANES), np.empty(LANES)  # positives and negatives of A in the run
-    i = 0
+    i = h = 0
     # What A and B have passed together, from both centres.
     both_negatives, both_positives = -centres[0].sum(), -centres[1].sum()
     for r in range(positives.size):
@@ -247,11 +234,11 @@ def _walk(
         tied = n_positives > 0 and n_negatives > 0
         share = 0.5 if tied else 1.0  # half of a tied run is passed before, half after
         if n_positives:
-            _count(words, steps[i : i + n_positives], k)
+            _count(of_positives[i : i + n_positives], k)
             i += n_positives
         if n_negatives:
-            _count(words, steps[i : i + n_negatives], j)
-            i += n_negatives
+            _count(of_negatives[h : h + n_negatives], j)
+            h += n_negatives
         if tied:
             _advance(passed[0], j, share)
             _advance(passed[1], k, share)
@@ -269,11 +256,10 @@ def _walk(
 
 
 @kernel
-def _count(words: NDArray[np.uint64], steps: NDArray[np.int64], count: NDArray[np.float64]) -> None:
+def _count(words: NDArray[np.uint64], count: NDArray[np.float64]) -> None:
     """Count the units in A by lane."""
     count[:] = 0.0
-    for i in range(steps.size):
-        word = words[steps[i]]
+    for word in words:
         for lane in range(LANES):
             count[lane] += np.float64((word >> np.uint64(lane)) & np.uint64(1))
 

@@ -6,6 +6,7 @@ small range are their own codes, strings are compared with the few values they t
 
 from __future__ import annotations
 
+import math
 import numbers
 from collections import defaultdict
 from dataclasses import dataclass
@@ -13,44 +14,59 @@ from typing import TYPE_CHECKING, Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
+from numpy.typing import NDArray
 
 from fairperm.errors import InputError, InputTypeError, problem
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence
 
-    from numpy.typing import NDArray
-
 _CHUNK = 1 << 18  # rows counted at a time: their keys stay in the processor's cache
 _SMALL_RANGE = 1 << 12  # integers spread no wider than this are their own codes
 _FEW_STRINGS = 16  # fixed-width strings with more values than this are hashed instead
 _FEW_CELLS = 16  # up to here comparing the keys with each cell is faster than np.bincount
+_REPEATS = 200  # numbers that repeat this often on average are worth counting
 _DENSE_CELLS = 1 << 20  # larger tables of possible rows are counted by sorting
+
+
+Index = NDArray[np.integer[Any]] | slice
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column of the data: row ``i`` has the value ``values[codes[i] - low]``."""
+    """One column of the data: row ``i`` has the value ``values[codes[i] - low]``.
+
+    Numbers that hardly repeat have no codes: they are themselves the values, row by row.
+    """
 
     name: str
     codes: NDArray[np.integer[Any]]
     low: int
-    values: Sequence[Hashable]
+    values: Sequence[Hashable] | NDArray[np.float64]
 
     def __len__(self) -> int:
-        return len(self.codes)
+        return len(self.values) if self.is_unique else len(self.codes)
+
+    @property
+    def is_unique(self) -> bool:
+        """Tell whether the values are the rows' own."""
+        return isinstance(self.values, np.ndarray)
 
     def missing(self) -> NDArray[np.bool_]:
         """Tell which of ``values`` stand for "not known"."""
+        if isinstance(self.values, np.ndarray):
+            return np.isnan(self.values)
         return np.fromiter(map(is_missing, self.values), bool, len(self.values))
 
     def rows_with(self, chosen: NDArray[np.bool_], most: int) -> list[int]:
         """Return the first rows that have one of the chosen ``values``."""
-        rows = np.flatnonzero(chosen[self.indices()])
+        rows = np.flatnonzero(chosen if self.is_unique else chosen[self.indices()])
         return [int(row) for row in rows[:most]]
 
-    def indices(self) -> NDArray[np.intp]:
+    def indices(self) -> NDArray[np.integer[Any]]:
         """Return where in ``values`` each row's value is; wrapping around keeps it right."""
+        if len(self.values) <= 256:
+            return self.codes.astype(np.uint8) - np.uint8(self.low % 2**8)
         return (self.codes.astype(np.uint64) - np.uint64(self.low % 2**64)).astype(np.intp)
 
 
@@ -195,19 +211,42 @@ def plain(value: Hashable) -> Hashable:
     return value  # times stay as they are: in nanoseconds their Python value is a bare integer
 
 
-def count_rows(columns: Sequence[Column]) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
-    """Return the distinct rows, as indices into each column's values, and their counts."""
+def number_column(name: str, values: NDArray[np.float64]) -> Column:
+    """Return numbers as codes of their distinct values, or as they are if they hardly repeat."""
+    if _REPEATS * _distinct_about(values) <= len(values):
+        distinct = np.unique(values)
+        if _REPEATS * len(distinct) <= len(values):
+            return Column(name, np.searchsorted(distinct, values), 0, distinct.tolist())
+    return Column(name, np.empty(0, np.intp), 0, values)
+
+
+def _distinct_about(values: NDArray[np.float64]) -> int:
+    """Estimate the number of distinct values from those whose bits hash to one of 64.
+
+    Which they are depends on the values alone, so that the order of rows decides nothing.
+    """
+    bits = np.ascontiguousarray(values + 0.0).view(np.uint64)
+    chosen = (bits * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(58) == 0
+    return 64 * len(np.unique(values[chosen]))
+
+
+def count_rows(columns: Sequence[Column]) -> tuple[list[Index], NDArray[np.int64]]:
+    """Return the distinct rows, as each column's indices into its values, and their counts.
+
+    If a column hardly repeats, every row is one of its own, and that column's index is all of it.
+    """
+    if any(column.is_unique for column in columns):
+        one = np.broadcast_to(np.int64(1), len(columns[0]))
+        return [slice(None) if column.is_unique else column.indices() for column in columns], one
     shape = tuple(len(column.values) for column in columns)
-    cells = 1
-    for size in shape:
-        cells *= size
+    cells = math.prod(shape)
     if cells <= _DENSE_CELLS:
         counts = _count_dense(columns, shape, cells)
         present = np.flatnonzero(counts)
-        return np.stack(np.unravel_index(present, shape), axis=1), counts[present]
+        return list(np.unravel_index(present, shape)), counts[present]
     rows = np.stack([column.indices() for column in columns], axis=1)
     distinct, counts = np.unique(rows, axis=0, return_counts=True)
-    return distinct, counts.astype(np.int64)
+    return list(distinct.T), counts.astype(np.int64)
 
 
 def _count_dense(columns: Sequence[Column], shape: Iterable[int], cells: int) -> NDArray[np.int64]:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fairperm import _options as options
-from fairperm._sample import Cells
+from fairperm._draws import OBSERVED, stream
+from fairperm._engines import choose_engine
+from fairperm._metric import Metric
+from fairperm._rank import RankMetric
+from fairperm._sample import Rows
 from fairperm.errors import (
     FairpermWarning,
     InputError,
@@ -25,121 +28,229 @@ from fairperm.errors import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from fairperm._metric import AnyMetric, Metric
+    from fairperm._engines import Engine
+    from fairperm._estimates import Estimates
+    from fairperm._plan import Plan
     from fairperm._sample import Table
+    from fairperm.metrics import AnyMetric
 
-_ROWS_OF: dict[tuple[str, ...], str] = {
-    ("fn", "tp"): "positives",
-    ("tn", "fp"): "negatives",
-    ("fp", "tp"): "predicted positives",
-    ("tn", "fn"): "predicted negatives",
-}
+    Array = NDArray[np.float64]
+
+
+_FEW_OF_A_LABEL = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The confusion table of two groups in every stratum, and the metric to compare."""
+    """The rows of two groups, what they contribute to a metric, and the strata's weights."""
 
     metric: AnyMetric
     groups: tuple[Hashable, Hashable]
-    counts: NDArray[np.int64]
-    weights: NDArray[np.float64] | None
+    rows: Rows
+    weights: Array | None
 
     @classmethod
-    def of(
-        cls, table: Table, metric: AnyMetric, groups: object, stratum_weights: object
-    ) -> Comparison:
-        """Pick the two groups; say so if the metric cannot be compared between them."""
+    def of(cls, table: Table, plan: Plan, groups: object, stratum_weights: object) -> Comparison:
+        """Pick the two groups' rows."""
         pair = table.choose_groups(groups)
-        counts, weights = table.counts(pair), _weights(table, stratum_weights)
-        present = counts.any(axis=(1, 2))
-        weights = None if weights is None else weights[present]
-        comparison = cls(metric, pair, counts[present], weights)
-        comparison._check_defined()
-        comparison._check_strata()
-        return comparison
+        first, second = (table.group == table.groups.index(one) for one in pair)
+        both = first | second
+        chosen: NDArray[np.intp] | slice = slice(None) if both.all() else np.flatnonzero(both)
+        columns = {name: column[chosen] for name, column in table.columns.items()}
+        present, stratum = _present(table.stratum[chosen], len(table.strata))
+        weights = _weights(table, stratum_weights)
+        with np.errstate(over="ignore", invalid="ignore"):
+            contributions = np.hstack([part.matrix(columns) for part in plan.metric.parts])
+        rows = Rows(
+            columns=columns,
+            contributions=contributions,
+            side=second[chosen].view(np.uint8),
+            stratum=stratum,
+            block=plan.block(columns),
+            count=table.count[chosen],
+            n_strata=len(present),
+            weight=None if table.weight is None else table.weight[chosen],
+            cluster=None if table.cluster is None else table.cluster[chosen],
+        )
+        if not np.isfinite(rows.contributions).all():
+            raise InputError(
+                f"metric must be made of finite numbers; got {plan.metric.name} of numbers so "
+                "large that it is not. Scale them down first."
+            )
+        if rows.cluster is not None:
+            _check_clusters(rows, rows.cluster, table, pair)
+        return cls(plan.metric, pair, rows, None if weights is None else weights[present])
 
-    def sample(self, block: NDArray[np.intp]) -> Cells:
-        """Return the counts as the resampling needs them."""
-        contributions = np.hstack([part.matrix() for part in self.metric.parts])
-        return Cells.from_counts(self.counts, contributions, block, self.weights)
+    @property
+    def parts(self) -> tuple[Metric | RankMetric, ...]:
+        """Return the metrics whose gaps are compared: one, or those of a joint metric."""
+        return self.metric.parts
 
-    def values(self) -> dict[Hashable, Any]:
-        """Return the metric in each group, strata taken together."""
-        by_part = {part.name: self._value(part) for part in self.metric.parts}
+    def engine(self, variance: str | None, n_bootstrap: int = 0) -> Engine:
+        """Return what computes the comparison, in the sample and in draws from it."""
+        return self._engine_of(self.rows, self.weights, variance, n_bootstrap)
+
+    def _engine_of(
+        self, rows: Rows, weights: Array | None, variance: str | None, n_bootstrap: int
+    ) -> Engine:
+        first, second = self.groups
+        names = f"group {shown(first)}", f"group {shown(second)}"
+        units = self._units(rows)
+        return choose_engine(self.parts, units, weights, variance, n_bootstrap, names)
+
+    def _units(self, rows: Rows) -> Rows:
+        """Return weights and clusters summed up, unless the metric has no totals."""
+        return rows.summed() if all(isinstance(part, Metric) for part in self.parts) else rows
+
+    def values(self, engine: Engine, observed: Estimates) -> dict[Hashable, Any]:
+        """Return the metric in each group, strata taken together; say so if it is undefined."""
+        if self.rows.n_strata > 1:
+            together = replace(self.rows, stratum=np.zeros_like(self.rows.stratum), n_strata=1)
+            engine = self._engine_of(together, None, None, 0)
+            observed = engine.observed(stream(0, OBSERVED))
+        values = observed.value[:, 0, 0]
+        values = values[:, ::-1] if engine.swapped else values
+        names = [part.name for part in self.parts]
+        by_part = dict(zip(names, values, strict=True))
+        for name, both in by_part.items():
+            for group, value in zip(self.groups, both, strict=True):
+                if np.isnan(value):
+                    raise InputError(
+                        f"metric must be defined in both groups; got {name} of group "
+                        f"{shown(group)}, which has {self._lack(name)}. "
+                        "Compare another metric, or groups with more rows."
+                    )
         if len(by_part) == 1:
-            return dict(zip(self.groups, *by_part.values(), strict=True))
+            return {group: float(one) for group, one in zip(self.groups, values[0], strict=True)}
         return {
-            group: {name: value[side] for name, value in by_part.items()}
+            group: {name: float(both[side]) for name, both in by_part.items()}
             for side, group in enumerate(self.groups)
         }
 
-    def totals(self) -> dict[Hashable, dict[str, int]]:
+    def scale(self, observed: Estimates) -> Array:
+        """Return the size of each part's values, which rounding errors are relative to."""
+        spans = np.array([part.span for part in self.parts])
+        sizes = np.nanmax(np.abs(observed.value), axis=(1, 2, 3))
+        return np.where(np.isfinite(spans), spans, sizes)
+
+    def totals(self) -> dict[Hashable, dict[str, float]]:
         """Return each group's number of rows, and the totals that the values are made of."""
-        tables = self.counts.sum(axis=0)
-        result: dict[Hashable, dict[str, int]] = {}
-        for group, table in zip(self.groups, tables, strict=True):
-            result[group] = {"rows": int(table.sum())}
-            for part in self.metric.parts:
-                prefix = f"{part.name} " if len(self.metric.parts) > 1 else ""
-                totals = table @ part.matrix().astype(np.int64)
-                for name, total in zip(part.contributions, totals.tolist(), strict=True):
-                    result[group][prefix + name] = total
+        rows = self.rows
+        weight = rows.count if rows.weight is None else rows.count * rows.weight
+        totals = [np.bincount(rows.side, weight * column, 2) for column in rows.contributions.T]
+        result: dict[Hashable, dict[str, float]] = {}
+        for side, group in enumerate(self.groups):
+            result[group] = {"rows": int(rows.count[rows.side == side].sum())}
+            if rows.cluster is not None:
+                result[group]["clusters"] = len(np.unique(rows.cluster[rows.side == side]))
+            column = iter(totals)
+            for part in self.parts:
+                prefix = f"{part.name} " if len(self.parts) > 1 else ""
+                for name in part.contributions:
+                    total = _whole(next(column)[side])
+                    if name == "rows" and rows.weight is not None:
+                        result[group]["weight"] = total
+                    elif name != "rows" and not name.startswith("_"):
+                        result[group][prefix + name] = total
         return result
 
-    def _value(self, part: Metric) -> list[float]:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            values = part.estimate(self.counts.sum(axis=0).astype(float), part.matrix())
-        return [float(value) for value in values]
-
-    def _check_defined(self) -> None:
-        for part in self.metric.parts:
-            for group, value in zip(self.groups, self._value(part), strict=True):
-                if math.isnan(value):
-                    kind = part.contributions.get("denominator")
-                    lack = "too few classes" if kind is None else f"no {_ROWS_OF.get(kind, 'rows')}"
-                    raise InputError(
-                        f"metric must be defined in both groups; got {part.name} of group "
-                        f"{shown(group)}, which has {lack}. "
-                        "Compare another metric, or groups with more rows."
+    def warn_if_small(self) -> None:
+        """Say so if a group has too few of a label for the AUC's error to be judged well."""
+        if not isinstance(self.parts[0], RankMetric):
+            return
+        kind = 2 * self.rows.side + (self.rows.contributions[:, 0] > 0)
+        counts = np.bincount(kind, self.rows.count, 4).astype(int).reshape(2, 2)
+        for group, (negatives, positives) in zip(self.groups, counts.tolist(), strict=True):
+            for label, n in (("positives", positives), ("negatives", negatives)):
+                if n < _FEW_OF_A_LABEL:
+                    message = (
+                        f"Group {shown(group)} has {n} {label}: with fewer than {_FEW_OF_A_LABEL} "
+                        "the test of the AUC may reject more often than it should."
                     )
+                    warnings.warn(message, FairpermWarning, stacklevel=4)
 
-    def _check_strata(self) -> None:
-        shared = (self.counts.sum(axis=2) > 0).all(axis=1)
+    def check_strata(self, observed: Estimates, weights: Array | None) -> None:
+        """Say so if a stratum that has weight, or every stratum, has no gap."""
+        if self.rows.n_strata == 1 and weights is None:
+            return
+        present = np.zeros((self.rows.n_strata, 2), bool)
+        present[self.rows.stratum, self.rows.side] = True
+        shared: NDArray[np.bool_] = present[:, 0] & present[:, 1]
         if not shared.any():
             raise InputError(
                 "control_features must have a stratum with rows of both groups; got "
                 f"{len(shared):,} strata with rows of only one. Use coarser strata."
             )
-        for part in self.metric.parts:
-            self._check_defined_in_strata(part, shared)
-        if self.weights is None and not shared.all():
+        for i, part in enumerate(self.parts):
+            _check_defined_in_strata(part.name, observed.value[i, 0], observed.size[i, 0], weights)
+        if weights is None and not shared.all():
             message = (
                 f"{(~shared).sum():,} of {len(shared):,} strata have rows of only one group and "
                 "say nothing of the gap; their rows carry no weight."
             )
-            warnings.warn(message, FairpermWarning, stacklevel=5)
+            warnings.warn(message, FairpermWarning, stacklevel=4)
 
-    def _check_defined_in_strata(self, part: Metric, shared: NDArray[np.bool_]) -> None:
-        """Say so if a stratum that has weight, or every stratum, has no gap."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            values = part.estimate(self.counts.astype(float), part.matrix())
-        defined = np.isnan(values).sum(axis=1) == 0
-        where = f"in which {part.name} is defined in both groups"
-        if not defined.any():
+    def _lack(self, name: str) -> str:
+        """Say what a group lacks in which this part of the metric is undefined."""
+        for part in self.parts:
+            if part.name == name and part.is_rate:
+                return f"no {part.among}"
+        return "too few rows of some kind that it needs"
+
+
+def _present(
+    stratum: NDArray[np.integer[Any]], n_strata: int
+) -> tuple[NDArray[np.intp], NDArray[np.integer[Any]]]:
+    """Return the strata that have rows, and each row's place among them."""
+    if n_strata == 1:
+        return np.zeros(1, np.intp), stratum
+    present, inverse = np.unique(stratum, return_inverse=True)
+    return present.astype(np.intp), inverse.ravel()
+
+
+def _check_clusters(
+    rows: Rows, cluster: NDArray[np.integer[Any]], table: Table, pair: tuple[Hashable, Hashable]
+) -> None:
+    """Say so if a cluster's rows are not all of one group and of one stratum."""
+    order = np.argsort(cluster, kind="stable")
+    same = cluster[order][1:] == cluster[order][:-1]
+    for name, value, names in (
+        ("group", rows.side, pair),
+        ("stratum", rows.stratum, table.strata),
+    ):
+        split = np.flatnonzero(same & (value[order][1:] != value[order][:-1]))
+        if split.size:
+            at = order[split[0]], order[split[0] + 1]
+            which = table.clusters[cluster[at[0]]]
+            found = listed(names[value[i]] for i in at)
             raise InputError(
-                f"control_features must have a stratum {where}; got {len(defined):,} strata "
-                "and none such. Use coarser strata."
+                f"cluster must keep to one {name}: whole clusters are exchanged; got cluster "
+                f"{shown(which)} with rows of {found}. Use a finer cluster, such as one per "
+                f"{name} and member."
             )
-        mantel_haenszel = defined if part.is_rate else shared
-        used = mantel_haenszel if self.weights is None else self.weights > 0
-        if not used.any() or not defined[used].all():
-            name = "control_features" if self.weights is None else "stratum_weights"
-            raise InputError(
-                f"{name} must give weight to strata {where}, and to no others; got "
-                f"{(used & ~defined).sum():,} others among {used.sum():,} strata with weight. "
-                "Use coarser strata, or stratum_weights of 0."
-            )
+
+
+def _check_defined_in_strata(name: str, value: Array, size: Array, weights: Array | None) -> None:
+    defined: NDArray[np.bool_] = np.isnan(value).sum(axis=1) == 0
+    where = f"in which {name} is defined in both groups"
+    if not defined.any():
+        raise InputError(
+            f"control_features must have a stratum {where}; got {len(defined):,} strata "
+            "and none such. Use coarser strata."
+        )
+    used = (size > 0).all(axis=1) if weights is None else weights > 0
+    if not used.any() or not defined[used].all():
+        argument = "control_features" if weights is None else "stratum_weights"
+        raise InputError(
+            f"{argument} must give weight to strata {where}, and to no others; got "
+            f"{(used & ~defined).sum():,} others among {used.sum():,} strata with weight. "
+            "Use coarser strata, or stratum_weights of 0."
+        )
+
+
+def _whole(total: float) -> float:
+    """Return counts as integers and other totals as they are."""
+    return int(total) if float(total).is_integer() else float(total)
 
 
 def _weights(table: Table, given: object) -> NDArray[np.float64] | None:

@@ -1,13 +1,14 @@
 """Random permutations and bootstrap samples of a table of counts, in seeded blocks.
 
 Each block of draws has a random stream of its own, named by the block's number. How many
-blocks run at once, on how many threads, changes no number.
+blocks run at once, on how many threads or processes, changes no number.
 """
 
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -16,7 +17,7 @@ from fairperm import _options as options
 from fairperm._progress import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -37,13 +38,18 @@ def stream(seed: int, purpose: int, block: int = 0) -> np.random.Generator:
     )
 
 
+def block_of(rng: np.random.Generator) -> int:
+    """Return the number of the block that a random stream is for."""
+    return int(rng.bit_generator.seed_seq.spawn_key[1])  # type: ignore[attr-defined]
+
+
 @dataclass(frozen=True, slots=True)
 class Resampling:
-    """How many draws to make, from which seed, on how many threads."""
+    """How many draws to make, from which seed, on how many threads or processes."""
 
     n_resamples: int
     seed: int
-    n_jobs: int
+    n_jobs: int | None
     progress: bool | None
 
     @classmethod
@@ -51,26 +57,67 @@ class Resampling:
         cls, n_resamples: object, rng: object, n_jobs: object, progress: object
     ) -> Resampling:
         """Return the options of a public function, checked."""
+        options.jobs(n_jobs)
         return cls(
             options.resamples(n_resamples),
             options.seed(rng),
-            options.jobs(n_jobs),
+            n_jobs,  # type: ignore[arg-type]  # as it came: None and -1 have a meaning to joblib
             options.switch("progress", progress),
         )
 
-    def in_blocks(self, task: Callable[[int, np.random.Generator], T], purpose: int) -> list[T]:
-        """Run ``task(draws, rng)`` for every block of draws and return the results in order."""
-        starts = range(0, self.n_resamples, BLOCK)
-        sizes = [min(BLOCK, self.n_resamples - start) for start in starts]
+    def in_blocks(
+        self,
+        task: Callable[[int, np.random.Generator], T],
+        purpose: int,
+        size: int = BLOCK,
+        *,
+        through_joblib: bool = False,
+    ) -> list[T]:
+        """Run ``task(draws, rng)`` for every block of draws and return the results in order.
 
-        def run(block: int) -> T:
-            return task(sizes[block], stream(self.seed, purpose, block))
+        Our own kernels run in threads. What runs a user's function goes through joblib: to
+        processes, or to wherever ``joblib.parallel_config`` says.
+        """
+        starts = range(0, self.n_resamples, size)
+        sizes = [min(size, self.n_resamples - start) for start in starts]
 
         blocks = range(len(sizes))
-        if self.n_jobs == 1 or len(sizes) == 1:
+        run = partial(_run_block, task, sizes, self.seed, purpose)
+        if through_joblib:
+            results = _through_joblib(run, blocks, self.n_jobs)
+            return list(counted(results, len(sizes), self.progress))
+        threads = min(options.jobs(self.n_jobs), len(sizes))
+        if threads == 1:
             return list(counted(map(run, blocks), len(sizes), self.progress))
-        with ThreadPoolExecutor(min(self.n_jobs, len(sizes))) as pool:
+        pool = ThreadPoolExecutor(threads)
+        try:
             return list(counted(pool.map(run, blocks), len(sizes), self.progress))
+        finally:  # on Ctrl-C, wait for the blocks under way but not for those that are not
+            pool.shutdown(cancel_futures=True)
+
+
+def _run_block(
+    task: Callable[[int, np.random.Generator], T],
+    sizes: Sequence[int],
+    seed: int,
+    purpose: int,
+    block: int,
+) -> T:
+    return task(sizes[block], stream(seed, purpose, block))
+
+
+def _through_joblib(
+    run: Callable[[int], T], blocks: Iterable[int], n_jobs: int | None
+) -> Iterable[T]:
+    """Run the blocks by joblib's backend; results come one by one if it can do that."""
+    from joblib import Parallel, delayed
+
+    try:
+        parallel = Parallel(n_jobs=n_jobs, return_as="generator")
+    except ValueError:  # multiprocessing and Spark return all results at once
+        parallel = Parallel(n_jobs=n_jobs)
+    results: Iterable[T] = parallel(delayed(run)(block) for block in blocks)
+    return results
 
 
 def permute(sample: Cells, draws: int, rng: np.random.Generator) -> NDArray[np.int64]:

@@ -8,11 +8,14 @@ from __future__ import annotations
 import math
 import sys
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     Array = NDArray[np.float64]
@@ -113,11 +116,15 @@ def clopper_pearson(successes: int, n: int, confidence_level: float) -> tuple[fl
     return float(low), float(high)
 
 
+def normal_quantile(confidence_level: float, alternative: str = "two-sided") -> float:
+    """Return how far a normal deviate lies at most, at this level, to both sides or to one."""
+    tail = (1 - confidence_level) / (2 if alternative == "two-sided" else 1)
+    return NormalDist().inv_cdf(1 - tail)
+
+
 def wilson(successes: int, n: int, confidence_level: float) -> tuple[float, float]:
     """Return Wilson's score interval for a probability: on average at this level."""
-    from statistics import NormalDist
-
-    z = NormalDist().inv_cdf((1 + confidence_level) / 2)
+    z = normal_quantile(confidence_level)
     share = successes / n
     centre = (share + z**2 / (2 * n)) / (1 + z**2 / n)
     reach = z / (1 + z**2 / n) * math.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
@@ -126,33 +133,29 @@ def wilson(successes: int, n: int, confidence_level: float) -> tuple[float, floa
 
 def gap_interval(
     null: Null,
-    difference: Array,
-    error: Array,
+    gap: Array,
+    reaches: Callable[[float], tuple[Array, Array]],
     alternative: str,
     confidence_level: float,
     most: float,
 ) -> tuple[float, float]:
-    """Return ``difference ± q·error`` with q from the null distribution; one-sided if asked.
+    """Return the interval of the gap, one-sided if asked; of several, of the largest in size.
 
-    ``most`` is the largest gap there can be: an interval never reaches beyond it. Several gaps
-    are covered all at once by the quantile of their largest statistic, which bounds the largest
-    absolute gap.
+    ``reaches`` tells how far below and above the gap it goes for a quantile of the null
+    distribution. ``most`` is the largest gap there can be, beyond which no interval reaches.
+    Several gaps are covered all at once by the quantile of their largest statistic.
     """
-    if len(difference) > 1:
-        reach = _reach(null, np.abs(null.statistic), confidence_level, error)
-        size = np.abs(difference)
-        return max(0.0, float((size - reach).max())), min(float((size + reach).max()), most)
-    low, high = -most, most
-    if alternative == "two-sided":
-        reach = _reach(null, np.abs(null.statistic), confidence_level, error)
-        low, high = float((difference - reach)[0]), float((difference + reach)[0])
-    elif alternative == "greater":
-        low = float((difference - _reach(null, null.statistic, confidence_level, error))[0])
-    else:
-        high = float((difference + _reach(null, -null.statistic, confidence_level, error))[0])
-    return max(low, -most), min(high, most)
-
-
-def _reach(null: Null, statistic: Array, confidence_level: float, error: Array) -> Array:
-    q = null.quantile(statistic, confidence_level)
-    return np.full_like(error, math.inf) if math.isinf(q) else q * error
+    side = {"two-sided": np.abs(null.statistic), "less": -null.statistic}
+    statistic = side.get(alternative, null.statistic)
+    quantile = null.quantile(statistic, confidence_level)
+    below = above = np.full_like(gap, math.inf)
+    if math.isfinite(quantile):
+        below, above = reaches(quantile)
+    low, high = np.maximum(gap - below, -most), np.minimum(gap + above, most)
+    if len(gap) > 1:
+        nearest = np.where((low <= 0) & (high >= 0), 0.0, np.minimum(abs(low), abs(high)))
+        return float(nearest.max()), float(np.maximum(abs(low), abs(high)).max())
+    return (
+        -most if alternative == "less" else float(low[0]),
+        most if alternative == "greater" else float(high[0]),
+    )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -18,13 +18,16 @@ import numpy as np
 
 from fairperm._columns import (
     Column,
+    Index,
     as_column,
     as_narwhals,
     as_sequence,
     count_rows,
     is_missing,
+    number_column,
     plain,
 )
+from fairperm._labels import as_they_came, binary_columns, many_classes, sort_key
 from fairperm._options import choice, number
 from fairperm._sample import Table
 from fairperm.errors import InputError, InputTypeError, did_you_mean, listed, problem, shown
@@ -35,7 +38,16 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from fairperm.metrics import AnyMetric
+
 _ROWS_NAMED = 5
+_NUMBERS: dict[str, tuple[str, ...]] = {
+    "binary": (),
+    "labels": (),
+    "score": ("y_score",),
+    "probability": ("y_score",),
+    "regression": ("y_true", "y_pred", "y_score"),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,47 +59,108 @@ class Inputs:
     y_score: object = None
     sensitive_features: object
     control_features: object = None
+    cluster: object = None
+    sample_weight: object = None
     data: object = None
     threshold: object = 0.5
     pos_label: object = None
     missing: object = "error"
 
 
-def read_table(inputs: Inputs, *, needs_prediction: bool) -> Table:
-    """Count the distinct rows (label, prediction, group, stratum) of the user's data."""
+def read_table(inputs: Inputs, metric: AnyMetric) -> Table:
+    """Count the distinct rows of what the metric needs, with their groups and strata."""
     policy = choice("missing", inputs.missing, ("error", "drop"))
     source = _Source(inputs.data)
-    label = source.column("y_true", inputs.y_true)
-    prediction = _prediction(source, inputs, needs_prediction)
+    measured = _measured(source, inputs, metric)
     group = source.features("sensitive_features", inputs.sensitive_features)
     stratum = source.features("control_features", inputs.control_features)
-    columns = [label, *prediction, *group, *stratum]
+    weight = source.weights(inputs.sample_weight)
+    cluster = source.features("cluster", inputs.cluster)
+    columns = [*measured.values(), *group, *stratum, *weight, *cluster]
     _check_lengths(columns)
 
     rows, counts = count_rows(columns)
-    known = _known_rows(columns, rows)
+    known = _known_rows(columns, rows, len(counts))
     if policy == "error" and not known.all():
         raise InputError(_where_missing(columns, rows, counts))
     if not known.any():
         hint = f"missing='drop' dropped all {counts.sum():,} rows." if counts.size else ""
-        raise InputError(f"y_true must have at least one row; got none. {hint}".rstrip())
+        raise InputError(f"{columns[0].name} must have at least one row; got none. {hint}".rstrip())
 
-    dropped = int(counts[~known].sum())
-    rows, counts = rows[known], counts[known]
-    is_positive = _binary_columns([label, *prediction], rows, inputs.pos_label)
-    n_labels = len(is_positive)
-    groups, group_of = _named(group, rows[:, n_labels : n_labels + len(group)])
-    strata, stratum_of = _named(stratum, rows[:, n_labels + len(group) :])
+    dropped = 0
+    if not known.all():
+        dropped = int(counts[~known].sum())
+        counts = counts[known]
+        rows = [np.flatnonzero(known) if isinstance(one, slice) else one[known] for one in rows]
+    index = iter(rows)
+    read = _understood(measured, index, metric.kind, inputs.pos_label)
+    groups, group_of = _named(group, index, len(counts))
+    strata, stratum_of = _named(stratum, index, len(counts))
+    weights = [np.asarray(one.values, np.float64)[next(index)] for one in weight]
+    clusters, cluster_of = _named(cluster, index, len(counts))
     return Table(
-        label=is_positive[0],
-        prediction=is_positive[1] if prediction else np.zeros(len(rows), bool),
+        columns=read,
         group=group_of,
         stratum=stratum_of,
         count=counts,
         groups=groups,
         strata=strata,
+        weight=weights[0] if weights else None,
+        cluster=cluster_of if cluster else None,
+        clusters=clusters,
         n_dropped=dropped,
     )
+
+
+def _measured(source: _Source, inputs: Inputs, metric: AnyMetric) -> dict[str, Column]:
+    """Return the columns that the metric is made from, as they came."""
+    if metric.kind in {"binary", "labels"}:
+        label = source.column("y_true", inputs.y_true)
+        return {"y_true": label, **_prediction(source, inputs, needed="y_pred" in metric.columns)}
+    given = {"y_true": inputs.y_true, "y_pred": inputs.y_pred, "y_score": inputs.y_score}
+    columns = {}
+    for name in metric.columns:
+        if given[name] is None:
+            instead = {"y_score": inputs.y_pred, "y_pred": inputs.y_score}.get(name)
+            hint = f"Pass it as {name}." if instead is not None else ""
+            raise InputTypeError(problem(name, f"given for {metric.name}", None, hint))
+        columns[name] = source.read(metric.kind, name, given[name])
+    if metric.kind == "probability":
+        _check_probability(columns["y_score"])
+    return columns
+
+
+def _check_probability(column: Column) -> None:
+    values = np.asarray(column.values, np.float64)
+    outside = values[(values < 0) | (values > 1)]
+    if outside.size:
+        hint = "Scale the scores to probabilities first."
+        raise InputError(
+            problem(column.name, "from 0 to 1 for this metric", outside[0].item(), hint)
+        )
+
+
+def _understood(
+    measured: Mapping[str, Column],
+    index: Iterator[Index],
+    kind: str,
+    pos_label: object,
+) -> dict[str, NDArray[Any]]:
+    """Return the rows' labels as truth values and their numbers as floats.
+
+    A metric of any kind gets its values as they came.
+    """
+    named = {name: (column, next(index)) for name, column in measured.items()}
+    if kind == "any" or (kind == "labels" and pos_label is None and many_classes(named)):
+        return {name: as_they_came(column)[where] for name, (column, where) in named.items()}
+    labels = {name: one for name, one in named.items() if name not in _NUMBERS[kind]}
+    if pos_label is not None and not labels:
+        raise InputError(problem("pos_label", "left out: this metric has no labels", pos_label))
+    result: dict[str, NDArray[Any]] = dict(binary_columns(labels, pos_label))
+    for name, (column, where) in named.items():
+        if name not in labels:
+            result[name] = np.asarray(column.values, np.float64)[where]
+    return result
 
 
 class _Source:
@@ -105,6 +178,40 @@ class _Source:
 
     def scores(self, name: str, given: object) -> NDArray[np.floating[Any]]:
         return _as_floats(*self._find(name, given))
+
+    def read(self, kind: str, name: str, given: object) -> Column:
+        """Return a column as the metric's kind wants it: numbers, labels, or either."""
+        if kind == "any":
+            values = as_sequence(*self._find(name, given))
+            if isinstance(values, np.ndarray) and values.dtype.kind == "f":
+                return number_column(self._find(name, given)[0], values.astype(np.float64))
+            return self.column(name, given)
+        return self.numbers(name, given) if name in _NUMBERS[kind] else self.column(name, given)
+
+    def weights(self, given: object) -> list[Column]:
+        """Return the column of weights, if there is one."""
+        if given is None:
+            return []
+        column = self.numbers("sample_weight", given)
+        values = np.asarray(column.values, np.float64)
+        bad = values[values <= 0]
+        if bad.size:
+            hint = "Leave out rows that should not count."
+            raise InputError(problem(column.name, "made of numbers above 0", bad[0].item(), hint))
+        return [column]
+
+    def numbers(self, name: str, given: object) -> Column:
+        """Return a column of finite numbers."""
+        column, data = self._find(name, given)
+        if name != "y_score" and getattr(data, "dtype", None) == np.dtype(bool):
+            data = np.asarray(data, np.float64)  # labels may be counted as 0 and 1, scores not
+        values = _as_floats(column, data).astype(np.float64, copy=False)
+        if np.isinf(values).any():
+            bad = values[np.isinf(values)][0]
+            raise InputError(
+                problem(name, "finite", float(bad), "Replace or drop infinite values.")
+            )
+        return number_column(name, values)
 
     def features(self, name: str, given: object) -> list[Column]:
         """Return the column, or the several columns, that an attribute is made of."""
@@ -155,19 +262,19 @@ def _columns_of(name: str, data: object) -> Mapping[Any, Any]:
     raise InputTypeError(problem(name, rule, type(data), hint))
 
 
-def _prediction(source: _Source, inputs: Inputs, needed: bool) -> list[Column]:
+def _prediction(source: _Source, inputs: Inputs, *, needed: bool) -> dict[str, Column]:
     threshold = number("threshold", inputs.threshold)
     if inputs.y_pred is not None and inputs.y_score is not None:
         hint = "Predictions are made from y_score with threshold; drop one of the two."
         raise InputError(problem("y_pred", "left out when y_score is given", "both", hint))
     if inputs.y_pred is not None:
-        return [source.column("y_pred", inputs.y_pred)]
+        return {"y_pred": source.column("y_pred", inputs.y_pred)}
     if inputs.y_score is not None:
-        return [_above(source.scores("y_score", inputs.y_score), threshold)]
+        return {"y_pred": _above(source.scores("y_score", inputs.y_score), threshold)}
     if needed:
         hint = "Or pass y_score with threshold."
         raise InputTypeError(problem("y_pred", "given for this metric", None, hint))
-    return []
+    return {}
 
 
 def _above(scores: NDArray[np.floating[Any]], threshold: float) -> Column:
@@ -210,7 +317,7 @@ def _as_float(name: str, value: object) -> float:
         except OverflowError:
             return math.inf
     is_label = isinstance(value, (bool, np.bool_, str, bytes))
-    hint = "Pass True/False and labels as y_pred." if is_label else ""
+    hint = "Labels are not scores." if is_label and name.startswith("y_score") else ""
     raise InputTypeError(problem(name, "made of real numbers", plain(value), hint))
 
 
@@ -222,18 +329,18 @@ def _check_lengths(columns: Sequence[Column]) -> None:
             raise InputError(problem(column.name, rule, len(column), "Pass columns of one length."))
 
 
-def _known_rows(columns: Sequence[Column], rows: NDArray[np.intp]) -> NDArray[np.bool_]:
-    known = np.ones(len(rows), bool)
-    for column, values in zip(columns, rows.T, strict=True):
+def _known_rows(columns: Sequence[Column], rows: Sequence[Index], n_rows: int) -> NDArray[np.bool_]:
+    known = np.ones(n_rows, bool)
+    for column, values in zip(columns, rows, strict=True):
         known &= ~column.missing()[values]
     return known
 
 
 def _where_missing(
-    columns: Sequence[Column], rows: NDArray[np.intp], counts: NDArray[np.int64]
+    columns: Sequence[Column], rows: Sequence[Index], counts: NDArray[np.int64]
 ) -> str:
     parts = []
-    for column, values in zip(columns, rows.T, strict=True):
+    for column, values in zip(columns, rows, strict=True):
         missing = column.missing()
         if total := int(counts[missing[values]].sum()):
             named = column.rows_with(missing, _ROWS_NAMED)
@@ -244,83 +351,32 @@ def _where_missing(
     return f"every column must be without missing values; got missing values in {found}. {hint}"
 
 
-def _binary_columns(
-    columns: Sequence[Column], rows: NDArray[np.intp], pos_label: object
-) -> list[NDArray[np.bool_]]:
-    """Return for each column which of the rows are positive."""
-    taken = [
-        sorted((column.values[i] for i in np.unique(values)), key=_sort_key)
-        for column, values in zip(columns, rows.T, strict=False)
-    ]
-    # predictions made from scores are True and False whatever the labels are called
-    by_label = [i for i, column in enumerate(columns) if column.name != "y_score"]
-    if pos_label is None:
-        for i in by_label:
-            _check_conventional(columns[i].name, taken[i])
-    else:
-        names = [columns[i].name for i in by_label]
-        pos_label = _check_named(names, [taken[i] for i in by_label], pos_label)
-    positive = []
-    for i, column in enumerate(columns):
-        target = pos_label if pos_label is not None and i in by_label else 1
-        meaning = np.fromiter((value == target for value in column.values), bool)
-        positive.append(meaning[rows[:, i]])
-    return positive
-
-
-def _check_conventional(name: str, taken: Sequence[Hashable]) -> None:
-    if set(taken) <= {0, 1} or set(taken) <= {-1, 1}:
-        return
-    if name.startswith("y_pred") and any(isinstance(one, float) and one % 1 for one in taken):
-        hint = "Pass scores as y_score=, with a threshold."
-    elif len(taken) == 2:
-        hint = f"Pass pos_label={shown(taken[1])} if that is the positive one."
-    else:
-        hint = "Turn it into two classes first, such as y == 'wanted class'."
-    rule = "binary (0/1, -1/1 or False/True; or two other values and pos_label)"
-    raise InputError(f"{name} must be {rule}; got the values {listed(taken)}. {hint}")
-
-
-def _check_named(
-    names: Sequence[str], taken: Sequence[Sequence[Hashable]], pos_label: object
-) -> Hashable:
-    every = list(dict.fromkeys(value for values in taken for value in values))
-    try:
-        pos_label = every[every.index(pos_label)]
-    except (ValueError, TypeError):  # not there; or an array or NA, which are equal to nothing
-        rule, hint = f"one of the labels ({listed(every)})", did_you_mean(pos_label, every)
-        raise InputError(problem("pos_label", rule, pos_label, hint)) from None
-    if len(every) > 2:
-        where = " and ".join(names)
-        others = listed(value for value in every if value != pos_label)
-        raise InputError(
-            f"{where} must be made of pos_label and one other value; "
-            f"got {shown(pos_label)} and {others}. Turn them into two classes first."
-        )
-    return pos_label
-
-
 def _named(
-    columns: Sequence[Column], rows: NDArray[np.intp]
-) -> tuple[tuple[Hashable, ...], NDArray[np.intp]]:
+    columns: Sequence[Column], index: Iterator[Index], n_rows: int
+) -> tuple[tuple[Hashable, ...], NDArray[np.integer[Any]]]:
     """Return the sorted names of the groups (or strata) and each row's index among them."""
-    if not columns:
-        return ("all",), np.zeros(len(rows), np.intp)
-    distinct, index = np.unique(rows, axis=0, return_inverse=True)
+    rows = [one for _, one in zip(columns, index, strict=False)]
+    if not rows:
+        return ("all",), np.zeros(n_rows, np.uint8)
+    shape = [len(column.values) for column in columns]
+    distinct, inverse = _present(rows, shape)
     names: list[Hashable] = []
-    for row in distinct:
+    for row in zip(*np.unravel_index(distinct, shape), strict=True):
         values = tuple(column.values[i] for column, i in zip(columns, row, strict=True))
         names.append(values if len(values) > 1 else values[0])
-    order = sorted(range(len(names)), key=lambda i: _sort_key(names[i]))
-    rank = np.empty(len(names), np.intp)
-    rank[order] = np.arange(len(names))
-    return tuple(names[i] for i in order), rank[index.ravel()]
+    order = sorted(range(len(names)), key=lambda i: sort_key(names[i]))
+    narrow: type[np.integer[Any]] = np.uint8 if len(names) <= 256 else np.intp
+    rank = np.argsort(order).astype(narrow)
+    return tuple(names[i] for i in order), rank[inverse]
 
 
-def _sort_key(name: Hashable) -> tuple[Any, ...]:
-    """Order numbers by value and all else by kind and text, so that any mixture can be sorted."""
-    if isinstance(name, tuple):
-        return (2, *map(_sort_key, name))
-    if isinstance(name, (numbers.Real, Decimal)):
-        return (0, name)
-    return (1, type(name).__name__, str(name))
+def _present(
+    rows: Sequence[Any], shape: Sequence[int]
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the combinations that occur, as flat indices, and each row's place among them."""
+    keys = rows[0] if len(rows) == 1 else np.ravel_multi_index(tuple(rows), shape)
+    if math.prod(shape) > len(keys) + 2**16:
+        distinct, inverse = np.unique(keys, return_inverse=True)
+        return distinct, inverse.ravel()
+    occurs = np.bincount(keys, minlength=math.prod(shape)) > 0
+    return np.flatnonzero(occurs), (np.cumsum(occurs) - 1)[keys]

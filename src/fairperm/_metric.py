@@ -1,29 +1,37 @@
 """What a metric is: a few contributions of each row, and a function of their totals.
 
-A metric knows its value and its variance in one sample; it knows nothing of groups, of
-permutations, or of where the counts came from. All functions work on arrays whose last axis
-is the cells (or the contributions) and whose other axes are whatever the caller needs.
+A metric knows its value and its derivative; it knows nothing of groups, of permutations, or of
+where the totals came from. Totals have the contributions on their last axis, and whatever the
+caller needs on the others.
 """
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairperm._sample import CELLS
-
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Array = NDArray[np.float64]
+    Columns = Mapping[str, NDArray[Any]]
 
 Function = Callable[..., Any]
 
+CELLS = ("tn", "fp", "fn", "tp")  # of a confusion table: a row's cell is 2·y_true + y_pred
+
+_DENOMINATORS: dict[str, tuple[str | None, str]] = {
+    "tn fp fn tp": (None, "rows"),
+    "fn tp": ("label", "positives"),
+    "tn fp": ("label", "negatives"),
+    "fp tp": ("prediction", "predicted positives"),
+    "tn fn": ("prediction", "predicted negatives"),
+}
 _STEP = 1e-100  # of the complex-step derivative: nothing is subtracted, so it can be tiny
-_ROUNDING = 1e-28  # a variance this small against the largest possible is zero but for rounding
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,27 +45,40 @@ class Metric:
     meaning
         What it measures, in plain words, as the end of "the …".
     contributions
-        Name of each contribution, with the cells of the confusion table whose rows add one.
+        Name of each contribution, and what a row adds to its total, as a function of the
+        columns that its parameters name (``y_true``, ``y_pred``, ``y_score``).
     value
         The metric from the totals of the contributions, in their order. Doubling all totals must
         not change it: it describes a distribution, not a sample's size. It must also work for
         complex numbers, by which its derivative is taken: no ``abs`` and no comparisons.
+    kind
+        How columns are read: "binary" (both 0 or 1; scores are cut at a threshold), "score"
+        (binary labels, scores as they are), "probability" (the same, scores from 0 to 1),
+        "regression" (numbers), "labels" (binary if they can be, else as they came) or "any" (as
+        they came).
     complement
         The metric that is one minus this one: the same hypothesis.
     given
         "label" or "prediction" if the metric depends only on the distribution given that.
     span
-        The largest value less the smallest.
+        The largest value less the smallest; infinite where there is no bound.
+    among
+        Of a rate: what its denominator counts, in plain words.
+    smooth
+        Whether the value has a derivative; if not, its variance is found by the bootstrap.
     """
 
     name: str
     meaning: str
-    contributions: Mapping[str, tuple[str, ...]]
+    contributions: Mapping[str, Function]
     value: Function
+    kind: str = "binary"
     aliases: tuple[str, ...] = ()
     complement: str | None = None
     given: str | None = None
     span: float = 1.0
+    among: str = "rows"
+    smooth: bool = True
 
     @property
     def is_rate(self) -> bool:
@@ -70,35 +91,35 @@ class Metric:
         return (self,)
 
     @property
-    def uses_prediction(self) -> bool:
-        """Tell whether rows that differ in the prediction alone contribute differently."""
-        return bool((self.matrix()[0::2] != self.matrix()[1::2]).any())
+    def columns(self) -> tuple[str, ...]:
+        """Return the names of the columns that the contributions are made from."""
+        named = (_columns_of(one) for one in self.contributions.values())
+        return tuple(dict.fromkeys(name for names in named for name in names))
 
-    def matrix(self) -> Array:
-        """Return what a row of each cell (axis 0) contributes to each total (axis 1)."""
-        return np.array(
-            [[float(cell in cells) for cells in self.contributions.values()] for cell in CELLS]
-        )
+    def matrix(self, columns: Columns) -> Array:
+        """Return what each row (axis 0) contributes to each total (axis 1)."""
+        rows = []
+        for one in self.contributions.values():
+            wanted = {name: columns[name] for name in _columns_of(one)}
+            rows.append(np.asarray(one(**wanted), np.float64))
+        return np.stack(np.broadcast_arrays(*rows), axis=-1)
 
-    def estimate(self, counts: Array, contributions: Array) -> Array:
+    def estimate(self, totals: Array) -> Array:
         """Return the metric's value; NaN where it is undefined."""
-        return np.asarray(self._of(totals(counts, contributions)))
+        return np.asarray(self._of(totals))
 
-    def delta_variance(self, counts: Array, contributions: Array) -> Array:
-        """Return the delta-method variance of the value, from the sample's second moments.
+    def gradient(self, totals: Array) -> Array:
+        """Return the derivative of the value by each total.
 
-        A row's influence is the derivative of the value along its contributions. As the value
-        does not change with the sample's size, influences add up to zero and need no centring.
+        Along a row's contributions it is the row's influence on the value. As the value does not
+        change with the sample's size, influences add up to zero.
         """
-        at = totals(counts, contributions)
-        gradient = np.empty_like(at)
-        for j in range(at.shape[-1]):
-            shifted = at.astype(complex)
+        gradient = np.empty_like(totals)
+        for j in range(totals.shape[-1]):
+            shifted = totals.astype(complex)
             shifted[..., j] += 1j * _STEP
             gradient[..., j] = self._of(shifted).imag / _STEP
-        variance = (counts * totals(gradient, contributions.T) ** 2).sum(axis=-1)
-        largest = self.span**2 * ((counts > 0) / np.maximum(counts, 1)).sum(axis=-1)
-        return np.where(variance <= _ROUNDING * largest, 0.0, variance)
+        return gradient
 
     def _of(self, totals: NDArray[Any]) -> Any:
         return self.value(*(totals[..., j] for j in range(totals.shape[-1])))
@@ -113,12 +134,14 @@ class JointMetric:
     parts: tuple[Metric, ...]
     aliases: tuple[str, ...] = ()
     given: str | None = None
+    kind: str = "binary"
     complement: None = None
     is_rate: bool = False
-    uses_prediction: bool = True
 
-
-AnyMetric = Metric | JointMetric
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Return the names of the columns that the parts are made from."""
+        return tuple(dict.fromkeys(name for part in self.parts for name in part.columns))
 
 
 def rate(
@@ -131,15 +154,16 @@ def rate(
     complement: str | None = None,
 ) -> Metric:
     """Define a simple rate: the rows of the cells ``count`` as a share of those ``among``."""
-    given = {"fn tp": "label", "tn fp": "label", "fp tp": "prediction", "tn fn": "prediction"}
+    given, denominator = _DENOMINATORS[among]
     return Metric(
         name=name,
         meaning=meaning,
-        contributions={"numerator": tuple(count.split()), "denominator": tuple(among.split())},
+        contributions={"numerator": _in_cells(count), "denominator": _in_cells(among)},
         value=lambda numerator, denominator: numerator / denominator,
         aliases=aliases,
         complement=complement,
-        given=given.get(among),
+        given=given,
+        among=denominator,
     )
 
 
@@ -153,11 +177,10 @@ def table_metric(
     span: float = 1.0,
 ) -> Metric:
     """Define a metric as a function of a confusion table ``tn, fp, fn, tp``."""
-    cells = {cell: (cell,) for cell in CELLS}
     return Metric(
         name=name,
         meaning=meaning,
-        contributions=cells,
+        contributions={cell: _in_cells(cell) for cell in CELLS},
         value=value,
         aliases=aliases,
         given=given,
@@ -165,7 +188,29 @@ def table_metric(
     )
 
 
-def totals(counts: Array, contributions: Array) -> Array:
-    """Return the totals of the contributions: one matrix product for any number of samples."""
-    flat = counts.reshape(-1, counts.shape[-1]) @ contributions
-    return flat.reshape(*counts.shape[:-1], contributions.shape[-1])
+def mean_function(
+    name: str, contributions: Mapping[str, Function], value: Function, **options: Any
+) -> Metric:
+    """Define a metric as a function of the means of contributions."""
+    return Metric(
+        name=name,
+        contributions={**contributions, "rows": lambda: 1.0},
+        value=lambda *totals: value(*(total / totals[-1] for total in totals[:-1])),
+        span=float("inf"),
+        **options,
+    )
+
+
+def _in_cells(cells: str) -> Function:
+    """Return the function that tells rows in these cells, from no more columns than it needs."""
+    tn, fp, fn, tp = (float(cell in cells.split()) for cell in CELLS)
+    if (tn, fn) == (fp, tp):
+        return lambda y_true: np.where(y_true, tp, tn)
+    return lambda y_true, y_pred: np.where(
+        y_true, np.where(y_pred, tp, fn), np.where(y_pred, fp, tn)
+    )
+
+
+def _columns_of(contribution: Function) -> list[str]:
+    parameters = inspect.signature(contribution).parameters.values()
+    return [one.name for one in parameters if one.kind is not one.KEYWORD_ONLY]

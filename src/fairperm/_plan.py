@@ -3,69 +3,71 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fairperm._options import choice
-from fairperm._sample import CELLS
-from fairperm.errors import InputError, problem
+from fairperm._rank import RankMetric
+from fairperm.errors import InputError, listed, problem
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
 
-    from fairperm._metric import AnyMetric
+    from fairperm.metrics import AnyMetric
 
 SCHEMES = ("auto", "pooled", "within_label", "denominator")
-VARIANCES = ("auto", "score", "wald", "delta", "bootstrap", "fast_bootstrap", None)
+VARIANCES = ("auto", "score", "wald", "delta", "delong", "bootstrap", "fast_bootstrap", None)
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A scheme and a variance that fit the metric."""
+    """A scheme and a variance that fit the metric, and the rows: alone, weighted or clustered."""
 
     metric: AnyMetric
     scheme: str
     variance: str | None
+    weighted: bool = False
+    clustered: bool = False
 
     @classmethod
-    def choose(cls, metric: AnyMetric, scheme: object, variance: object) -> Plan:
+    def choose(
+        cls,
+        metric: AnyMetric,
+        scheme: object,
+        variance: object,
+        *,
+        weighted: bool = False,
+        clustered: bool = False,
+    ) -> Plan:
         """Resolve "auto", and refuse what would not answer the question asked."""
         scheme = choice("scheme", scheme, SCHEMES)
         variance = choice("variance", variance, VARIANCES)
-        is_rate = all(part.is_rate for part in metric.parts)
+        alone = not (weighted or clustered)
         if scheme == "auto":
-            scheme = cls._best_scheme(metric)
-        elif scheme == "denominator" and not metric.is_rate:
-            hint = "Use scheme='within_label'." if is_rate else "Use scheme='pooled'."
-            rule = f"'pooled' or 'within_label' for {metric.name}, which has no single denominator"
-            raise InputError(problem("scheme", rule, scheme, hint))
-        elif scheme == "within_label" and metric.given != "label":
-            other = "'denominator' or 'pooled'" if is_rate else "'pooled'"
-            hint = "Groups with different base rates would differ in it by that alone."
-            raise InputError(problem("scheme", f"{other} for {metric.name}", scheme, hint))
+            scheme = _best_scheme(metric) if alone else "pooled"
+        _check_scheme(metric, scheme, clustered=clustered)
+        fitting = _fitting_variances(metric, alone=alone)
         if variance == "auto":
-            variance = "score" if is_rate else "delta"
-        elif variance in {"score", "wald"} and not is_rate:
-            hint = f"{metric.name} is not a simple rate; its closed form is variance='delta'."
-            rule = "'auto', 'delta', 'bootstrap', 'fast_bootstrap' or None"
-            raise InputError(problem("variance", rule, variance, hint))
-        return cls(metric, scheme, variance)
+            variance = fitting[0]
+        elif variance not in fitting:
+            which = "" if alone else " with weights or clusters"
+            rule = f"'auto' or one of {listed(fitting)} for {metric.name}{which}"
+            raise InputError(problem("variance", rule, variance))
+        return cls(metric, scheme, variance, weighted, clustered)
 
-    @staticmethod
-    def _best_scheme(metric: AnyMetric) -> str:
-        if metric.is_rate:
-            return "denominator"
-        # given the label, rates tested together are Bernoulli trials as a single rate is
-        return "within_label" if len(metric.parts) > 1 else "pooled"
-
-    def block(self) -> NDArray[np.intp]:
-        """Return for each cell the block within which its labels may be exchanged."""
+    def block(self, columns: Mapping[str, NDArray[Any]]) -> NDArray[np.integer[Any]]:
+        """Return for each row the block within which its label may be exchanged."""
         if self.scheme == "within_label":
-            return np.array([0, 0, 1, 1])
+            label = columns["y_true"]
+            is_binary = label.dtype == np.bool_
+            return label.view(np.uint8) if is_binary else np.unique(label, return_inverse=True)[1]
         if self.scheme == "denominator":
-            return np.isin(CELLS, self.metric.parts[0].contributions["denominator"]).astype(np.intp)
-        return np.zeros(len(CELLS), np.intp)
+            denominator = self.metric.parts[0].matrix(columns)[:, 1]
+            return denominator.astype(np.uint8)
+        return np.zeros(len(next(iter(columns.values()))), np.uint8)
 
     @property
     def fixes_denominators(self) -> bool:
@@ -73,10 +75,10 @@ class Plan:
 
         Each of those rows is a Bernoulli trial, so that equal rates are equal distributions.
         """
-        block = self.block()
-        blocks = [set(np.array(CELLS)[block == b].tolist()) for b in set(block.tolist())]
-        return all(
-            part.is_rate and set(part.contributions["denominator"]) in blocks
+        exchanged_given = {"within_label": "label", "pooled": None}
+        return not (self.weighted or self.clustered) and all(
+            part.is_rate
+            and (self.scheme == "denominator" or part.given == exchanged_given[self.scheme])
             for part in self.metric.parts
         )
 
@@ -102,3 +104,38 @@ class Plan:
                 "un-studentized, it can reject far too often."
             )
         return f"Asymptotically valid for {weak}, and exact for {strong}."
+
+
+def _best_scheme(metric: AnyMetric) -> str:
+    if metric.is_rate:
+        return "denominator"
+    # given the label, rates tested together are Bernoulli trials as a single rate is; and for an
+    # AUC, groups that keep their few positives hold the level where pooled ones do not
+    joint = len(metric.parts) > 1
+    return "within_label" if joint or isinstance(metric, RankMetric) else "pooled"
+
+
+def _check_scheme(metric: AnyMetric, scheme: str, *, clustered: bool) -> None:
+    is_rate = all(part.is_rate for part in metric.parts)
+    if clustered and scheme != "pooled":
+        hint = "Whole clusters are exchanged, whatever the labels of their rows."
+        raise InputError(problem("scheme", "'pooled' with cluster", scheme, hint))
+    if scheme == "denominator" and not metric.is_rate:
+        hint = "Use scheme='within_label'." if is_rate else "Use scheme='pooled'."
+        rule = f"'pooled' or 'within_label' for {metric.name}, which has no single denominator"
+        raise InputError(problem("scheme", rule, scheme, hint))
+    if scheme == "within_label" and metric.given != "label":
+        other = "'denominator' or 'pooled'" if is_rate else "'pooled'"
+        hint = "Groups with different base rates would differ in it by that alone."
+        raise InputError(problem("scheme", f"{other} for {metric.name}", scheme, hint))
+
+
+def _fitting_variances(metric: AnyMetric, *, alone: bool) -> tuple[str | None, ...]:
+    """Return the variances that fit the metric and its rows, the best one first."""
+    free = ("bootstrap", "fast_bootstrap", None)
+    if isinstance(metric, RankMetric):
+        return ("delong", *free)
+    if all(part.is_rate for part in metric.parts) and alone:
+        return ("score", "wald", "delta", *free)
+    smooth = all(part.smooth for part in metric.parts)
+    return ("delta", *free) if smooth else ("fast_bootstrap", "bootstrap", None)

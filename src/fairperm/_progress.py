@@ -1,9 +1,11 @@
-"""A progress bar for work that takes longer than a second."""
+"""Signs of life from work that takes longer than a second."""
 
 from __future__ import annotations
 
 import sys
+import threading
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
@@ -19,7 +21,7 @@ def counted(steps: Iterable[T], total: int, progress: bool | None) -> Iterator[T
 
     ``progress`` True shows the bar, False does not, None does on a terminal or in a notebook.
     """
-    if progress is False or (progress is None and not _someone_watches()):
+    if not _is_wanted(progress):
         yield from steps
         return
     started = time.monotonic()
@@ -35,16 +37,38 @@ def counted(steps: Iterable[T], total: int, progress: bool | None) -> Iterator[T
     yield from _shown(steps, done, total)
 
 
+@contextmanager
+def waiting(message: str, progress: bool | None) -> Iterator[None]:
+    """Say after a second what takes so long, until it is done."""
+    if not _is_wanted(progress):
+        yield
+        return
+    from rich.console import Console
+
+    status = Console(stderr=True).status(message)
+    timer = threading.Timer(_PATIENCE, status.start)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
+        status.stop()
+
+
 def _shown(steps: Iterator[T], done: int, total: int) -> Iterator[T]:
     from rich.console import Console
     from rich.progress import Progress
 
-    with Progress(console=Console(stderr=True), transient=True) as bar:
+    console = Console(stderr=True)
+    with Progress(console=console, transient=console.is_terminal) as bar:
         task = bar.add_task("resampling", total=total, completed=done)
         for step in steps:
             yield step
             bar.advance(task)
 
 
-def _someone_watches() -> bool:
-    return sys.stderr.isatty() or "ipykernel" in sys.modules
+def _is_wanted(progress: bool | None) -> bool:
+    someone_watches = sys.stderr.isatty() or "ipykernel" in sys.modules
+    return someone_watches if progress is None else progress

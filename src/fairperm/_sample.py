@@ -1,37 +1,50 @@
 """The sample: distinct rows with a count per group and stratum.
 
 A permutation of group labels changes only how many rows of each kind fall in each group, so
-this small table is all that a test ever needs of the data.
+for a rate this small table is all that a test ever needs of the data.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fairperm._order import order_by, run_starts
 from fairperm.errors import InputError, did_you_mean, listed, problem
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
+    from collections.abc import Hashable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-CELLS = ("tn", "fp", "fn", "tp")  # a row's cell is 2·label + prediction
+    Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """Distinct rows of the data: label, prediction, group, stratum, and how often each occurs."""
+    """Rows of the data, each with its count: distinct rows where the columns take few values.
 
-    label: NDArray[np.bool_]
-    prediction: NDArray[np.bool_]
-    group: NDArray[np.intp]
-    stratum: NDArray[np.intp]
+    Attributes
+    ----------
+    columns
+        What the metric is made from: ``y_true``, ``y_pred``, ``y_score``, as numbers.
+    group, stratum
+        Of each row, as indices into ``groups`` and ``strata``.
+    weight, cluster
+        Of each row, if the user gave them.
+    """
+
+    columns: Mapping[str, NDArray[Any]]
+    group: NDArray[np.integer[Any]]
+    stratum: NDArray[np.integer[Any]]
     count: NDArray[np.int64]
     groups: tuple[Hashable, ...]
     strata: tuple[Hashable, ...]
+    weight: Array | None = None
+    cluster: NDArray[np.integer[Any]] | None = None
+    clusters: tuple[Hashable, ...] = ()
     n_dropped: int = 0
 
     def choose_groups(self, groups: object) -> tuple[Hashable, Hashable]:
@@ -67,19 +80,94 @@ class Table:
             f"pass groups=({listed(self.groups[:2])})."
         )
 
-    def counts(self, pair: tuple[Hashable, Hashable]) -> NDArray[np.int64]:
-        """Return counts by stratum, group of the pair, and cell of the confusion table."""
-        counts = np.zeros((len(self.strata), 2, len(CELLS)), np.int64)
-        for side, name in enumerate(pair):
-            rows = self.group == self.groups.index(name)
-            cell = 2 * self.label[rows] + self.prediction[rows]
-            np.add.at(counts, (self.stratum[rows], side, cell), self.count[rows])
-        return counts
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rows:
+    """The rows of two groups, and what each contributes to the metric.
+
+    ``side`` is 0 for the user's first group and 1 for the second. Labels are exchanged inside
+    each stratum, among rows of equal ``block`` only, and whole clusters at a time.
+    """
+
+    columns: Mapping[str, NDArray[Any]]
+    contributions: Array
+    side: NDArray[np.uint8]
+    stratum: NDArray[np.integer[Any]]
+    block: NDArray[np.integer[Any]]
+    count: NDArray[np.int64]
+    n_strata: int
+    weight: Array | None = None
+    cluster: NDArray[np.integer[Any]] | None = None
+
+    def take(self, index: NDArray[np.intp]) -> Rows:
+        """Return some of the rows, or all in another order."""
+        return Rows(
+            columns={name: column[index] for name, column in self.columns.items()},
+            contributions=self.contributions[index],
+            side=self.side[index],
+            stratum=self.stratum[index],
+            block=self.block[index],
+            count=self.count[index],
+            n_strata=self.n_strata,
+            weight=None if self.weight is None else self.weight[index],
+            cluster=None if self.cluster is None else self.cluster[index],
+        )
+
+    def expanded(self) -> Rows:
+        """Return every row as often as it counts."""
+        if (self.count == 1).all():
+            return self
+        rows = self.take(np.repeat(np.arange(len(self.count)), self.count))
+        return replace(rows, count=np.ones(len(rows.count), np.int64))
+
+    def summed(self) -> Rows:
+        """Return the rows with weights multiplied into the contributions, clusters added up.
+
+        A cluster then is one unit, and the sum of its contributions makes every variance robust
+        to whatever its rows have in common; likewise for a weighted row.
+        """
+        if self.weight is not None:
+            scaled = self.contributions * self.weight[:, None]
+            rows = replace(self, contributions=scaled, columns=_as_columns(scaled), weight=None)
+            return rows.summed()
+        if self.cluster is None:
+            return self
+        order = order_by([self.cluster, *self.contributions.T, self.count])
+        starts = run_starts(self.cluster[order])
+        first = self.take(order[starts])
+        counted = self.contributions * self.count[:, None]
+        totals = np.add.reduceat(counted[order], starts)
+        return replace(
+            first,
+            columns=_as_columns(totals),
+            contributions=totals,
+            count=np.ones(len(starts), np.int64),
+            cluster=None,
+        )
+
+
+def by_content(rows: Rows, weights: Array | None) -> tuple[Rows, Array | None]:
+    """Return the strata in an order that depends on what is in them, never on their names."""
+    if rows.n_strata == 1:
+        return rows, weights
+    rows = rows.take(order_by([rows.stratum, rows.block, *rows.contributions.T, rows.count]))
+    starts = run_starts(rows.stratum)
+    count, second = (np.add.reduceat(one, starts) for one in (rows.count, rows.count * rows.side))
+    moments = (rows.contributions.T, rows.contributions.T**2)
+    totals = [np.add.reduceat(one, starts) for moment in moments for one in moment]
+    given = [] if weights is None else [weights]
+    order = order_by([*given, count, second * (count - second), *totals])
+    rank = np.argsort(order)
+    return replace(rows, stratum=rank[rows.stratum]), None if weights is None else weights[order]
+
+
+def _as_columns(contributions: Array) -> dict[str, Array]:
+    return {f"contribution {j}": column for j, column in enumerate(contributions.T)}
 
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """What a test is computed from: counts of the kinds of row that its metric tells apart.
+    """Counts of the kinds of row that a metric and its scheme tell apart.
 
     Attributes
     ----------
@@ -97,33 +185,25 @@ class Cells:
     """
 
     counts: NDArray[np.int64]
-    contributions: NDArray[np.float64]
-    block: NDArray[np.intp]
-    weights: NDArray[np.float64] | None
+    contributions: Array
+    block: NDArray[np.integer[Any]]
+    weights: Array | None
     swapped: bool
 
     @classmethod
-    def from_counts(
-        cls,
-        counts: NDArray[np.int64],
-        contributions: NDArray[np.float64],
-        block: NDArray[np.intp],
-        weights: NDArray[np.float64] | None = None,
-    ) -> Cells:
-        """Merge the cells that neither metric nor scheme can tell apart; order by counts."""
-        kinds: dict[tuple[float, ...], list[int]] = {}
-        for cell, key in enumerate(np.column_stack([block, contributions]).tolist()):
-            kinds.setdefault(tuple(key), []).append(cell)
-        members = list(kinds.values())
-        merged = np.stack([counts[:, :, cells].sum(axis=2) for cells in members], axis=2)
-        merged, weights, swapped = _ordered(merged, weights)
-        keep = [cells[0] for cells in members]
-        return cls(merged, contributions[keep], block[keep], weights, swapped)
-
-    @property
-    def sign(self) -> int:
-        """Return what turns a gap of ``counts``' first group into one of the user's first."""
-        return -1 if self.swapped else 1
+    def from_rows(cls, rows: Rows, weights: Array | None = None) -> Cells:
+        """Merge the rows that neither metric nor scheme can tell apart; order by counts."""
+        # by their values: the order that the rows came in must not matter
+        rows = rows.take(order_by(list(rows.columns.values())))
+        keys = np.column_stack([rows.block, rows.contributions])
+        _, first, inverse = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+        # cells in the order of their first rows: what merges alike is drawn alike
+        rank = np.argsort(np.argsort(first))
+        counts = np.zeros((rows.n_strata, 2, len(first)), np.int64)
+        np.add.at(counts, (rows.stratum, rows.side, rank[inverse.ravel()]), rows.count)
+        ordered, weights, swapped = _ordered(counts, weights)
+        keep = np.sort(first)
+        return cls(ordered, rows.contributions[keep], rows.block[keep], weights, swapped)
 
     def blocks(self) -> Sequence[NDArray[np.intp]]:
         """Return the cells of each exchangeable block."""

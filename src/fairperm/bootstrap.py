@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
@@ -9,18 +10,23 @@ import numpy as np
 
 from fairperm import _draws as draws
 from fairperm import _options as options
+from fairperm._callable import CallableMetric
 from fairperm._comparison import Comparison
+from fairperm._estimates import concatenate
 from fairperm._inference import Null, extreme, pvalue, tie_tolerance
 from fairperm._intake import Inputs, read_table
-from fairperm._statistic import GapStatistic, concatenate
+from fairperm._plan import Plan
 from fairperm.errors import InputError, problem
-from fairperm.metrics import get_metric
+from fairperm.metrics import get_metric, settled
 from fairperm.results import BootstrapTestResult
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from fairperm._engines import Engine
+    from fairperm._estimates import Estimates, Gaps
     from fairperm._metric import Metric
+    from fairperm._rank import RankMetric
     from fairperm._sample import Table
 
     Array = NDArray[np.float64]
@@ -91,9 +97,6 @@ def bootstrap_test(
     (-0.0011, 0.9536)
     """
     chosen = get_metric(metric)
-    if len(chosen.parts) > 1:
-        hint = "Use permutation_test, or test its parts one by one."
-        raise InputError(problem("metric", "a single metric", chosen.name, hint))
     inputs = Inputs(
         y_true=y_true,
         y_pred=y_pred,
@@ -105,8 +108,15 @@ def bootstrap_test(
         pos_label=pos_label,
         missing=missing,
     )
+    if isinstance(chosen, CallableMetric):
+        chosen = chosen.reading(inputs)
+    table = read_table(inputs, chosen)
+    chosen = settled(chosen, table.columns)
+    if len(chosen.parts) > 1:
+        hint = "Use permutation_test, or test its parts one by one."
+        raise InputError(problem("metric", "a single metric", chosen.name, hint))
     return compare(
-        read_table(inputs, needs_prediction=chosen.uses_prediction),
+        table,
         chosen.parts[0],
         groups=groups,
         stratum_weights=stratum_weights,
@@ -119,7 +129,7 @@ def bootstrap_test(
 
 def compare(
     table: Table,
-    metric: Metric,
+    metric: Metric | RankMetric | CallableMetric,
     *,
     groups: object = None,
     stratum_weights: object = None,
@@ -129,29 +139,34 @@ def compare(
     method: str = "BCa",
 ) -> BootstrapTestResult:
     """Test the gap in a table of distinct rows: resample, recentre, count."""
-    comparison = Comparison.of(table, metric, groups, stratum_weights)
-    sample = comparison.sample(np.zeros(4, np.intp))
-    statistic = GapStatistic(metric, sample, None)
+    comparison = Comparison.of(table, Plan(metric, "pooled", None), groups, stratum_weights)
+    engine = comparison.engine(None)
 
-    gap = float(_gaps(statistic, sample.counts[None])[0])
+    observed = engine.observed(draws.stream(resampling.seed, draws.OBSERVED))
+    values = comparison.values(engine, observed)
+    comparison.check_strata(observed, engine.weights)
+    gap = float(_in_order(engine, observed).difference[0, 0])
     blocks = resampling.in_blocks(
-        lambda n, rng: statistic(draws.bootstrap_sample(sample, n, rng), rng), draws.BOOTSTRAP
+        partial(_gaps, engine),
+        draws.BOOTSTRAP,
+        engine.block_size,
+        through_joblib=isinstance(metric, CallableMetric),
     )
     resampled = concatenate(blocks)
     distribution = resampled.difference[:, 0]
 
     null = Null(distribution - gap)
-    tolerance = tie_tolerance(gap, np.array([metric.span]), np.ones(1))
+    tolerance = tie_tolerance(gap, comparison.scale(observed), np.ones(1))
     is_extreme = extreme(null.statistic, gap, alternative, tolerance)
     p = pvalue(null, is_extreme, confidence_level)
     return BootstrapTestResult(
         metric=metric.name,
         groups=comparison.groups,
-        values=comparison.values(),
+        values=values,
         counts=comparison.totals(),
         difference=gap,
         standard_error=float(resampled.spread()[0]),
-        confidence_interval=_interval(statistic, gap, distribution, confidence_level, method),
+        confidence_interval=_interval(engine, gap, distribution, confidence_level, method),
         confidence_level=confidence_level,
         statistic=gap,
         pvalue=p.value,
@@ -160,7 +175,7 @@ def compare(
         alternative=alternative,
         n_resamples=len(distribution),
         n_undefined=int(null.undefined.sum()),
-        n_strata=len(sample.counts),
+        n_strata=comparison.rows.n_strata,
         n_dropped=table.n_dropped,
         seed=resampling.seed,
         validity=_VALIDITY,
@@ -169,18 +184,23 @@ def compare(
     )
 
 
-def _gaps(statistic: GapStatistic, counts: NDArray[np.int64]) -> Array:
-    return statistic(counts, draws.stream(0, draws.OBSERVED)).difference[:, 0]
+def _gaps(engine: Engine, n: int, rng: np.random.Generator) -> Gaps:
+    return _in_order(engine, engine.bootstrapped(n, rng))
+
+
+def _in_order(engine: Engine, estimates: Estimates) -> Gaps:
+    """Return the gaps in the user's order of the groups."""
+    return estimates.gaps(engine.weights).times(-1 if engine.swapped else 1)
 
 
 def _interval(
-    statistic: GapStatistic, gap: float, distribution: Array, confidence_level: float, method: str
+    engine: Engine, gap: float, distribution: Array, confidence_level: float, method: str
 ) -> tuple[float, float]:
     """Return the bootstrap interval, from the samples in which the gap is defined."""
     defined = distribution[~np.isnan(distribution)]
     tails = np.array([1 - confidence_level, 1 + confidence_level]) / 2
     if method == "BCa":
-        tails = _bca_tails(tails, gap, defined, _acceleration(statistic))
+        tails = _bca_tails(tails, gap, defined, _acceleration(engine))
     low, high = np.quantile(defined, tails).tolist()
     return (2 * gap - high, 2 * gap - low) if method == "basic" else (low, high)
 
@@ -196,25 +216,19 @@ def _bca_tails(tails: Array, gap: float, distribution: Array, acceleration: floa
     return np.array([normal.cdf(bias + z / (1 - acceleration * z)) for z in shifted])
 
 
-def _acceleration(statistic: GapStatistic) -> float:
+def _acceleration(engine: Engine) -> float:
     """Return the skewness of the jackknife's influences, over six.
 
-    Leaving out any row of a cell gives the same gap, so each cell is left out once and counts
-    as often as it has rows. Groups (and strata) are samples of their own, as in scipy.
+    Groups (and strata) are samples of their own, as in scipy.
     """
-    counts = statistic.sample.counts
     squares = cubes = 0.0
-    for s, g in np.ndindex(counts.shape[:2]):
-        rows = counts[s, g]
-        n = int(rows.sum())
-        cells = np.flatnonzero(rows)
-        tables = np.repeat(counts[None], len(cells), axis=0)
-        tables[np.arange(len(cells)), s, g, cells] -= 1
-        gaps = _gaps(statistic, tables) if n > 1 else np.full(len(cells), np.nan)
-        if not n or np.isnan(gaps).any():
+    for estimates, multiplicity in engine.left_out():
+        gaps = estimates.gaps(engine.weights).difference[:, 0]
+        if not gaps.size or np.isnan(gaps).any():
             continue  # a sample this small has no jackknife, and hardly a weight
-        mean = (gaps * rows[cells]).sum() / n
-        influence = (n - 1) * (mean - gaps)
-        squares += (rows[cells] * influence**2).sum() / n**2
-        cubes += (rows[cells] * influence**3).sum() / n**3
-    return cubes / (6 * squares**1.5) if squares > 0 else 0.0
+        n = multiplicity.sum()
+        influence = (n - 1) * ((gaps * multiplicity).sum() / n - gaps)
+        squares += (multiplicity * influence**2).sum() / n**2
+        cubes += (multiplicity * influence**3).sum() / n**3
+    sign = -1 if engine.swapped else 1
+    return float(sign * cubes / (6 * squares**1.5)) if squares > 0 else 0.0

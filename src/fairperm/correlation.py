@@ -227,7 +227,9 @@ def correlation_test(
     if exact:  # a share of equally likely permutations needs no rounding
         share = float(is_extreme.mean())
         p = PValue(share, (share, share), (share, share))
-    interval = gap_interval(null, np.array([r]), unit, alternative, confidence_level, most=1.0)
+    interval = gap_interval(
+        null, np.array([r]), lambda q: (q * unit, q * unit), alternative, confidence_level, most=1.0
+    )
     return CorrelationTestResult(
         method=method,
         correlation=min(max(r, -1.0), 1.0),

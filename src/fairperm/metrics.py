@@ -6,12 +6,34 @@ and the property tests all read this list, so a metric defined here is everywher
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
-from fairperm._metric import AnyMetric, JointMetric, Metric, rate, table_metric
+from fairperm._callable import CallableMetric
+from fairperm._class_metrics import MacroF1, label_rate, labels_of, precision_of, recall_of
+from fairperm._inequality import INEQUALITY_METRICS, atkinson_index, generalized_entropy_index
+from fairperm._metric import JointMetric, Metric, mean_function, rate, table_metric
+from fairperm._number_metrics import REGRESSION_METRICS, SCORE_METRICS
+from fairperm._options import choice
+from fairperm._rank import RankMetric
 from fairperm.errors import InputError, InputTypeError, did_you_mean, listed, problem
 
-__all__ = ["get_metric", "metric_names"]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = [
+    "atkinson_index",
+    "generalized_entropy_index",
+    "get_metric",
+    "metric_names",
+    "precision_of",
+    "recall_of",
+    "register_metric",
+]
+
+AnyMetric = Metric | JointMetric | RankMetric | CallableMetric | MacroF1
 
 _RATES = (
     rate(
@@ -90,17 +112,17 @@ _RATES = (
         aliases=("for",),
         complement="negative_predictive_value",
     ),
-    rate(
+    label_rate(
         "accuracy",
         "share of rows predicted right",
-        count="tn tp",
+        lambda y_true, y_pred: y_true == y_pred,
         aliases=("accuracy_score",),
         complement="error_rate",
     ),
-    rate(
+    label_rate(
         "error_rate",
         "share of rows predicted wrong",
-        count="fp fn",
+        lambda y_true, y_pred: y_true != y_pred,
         aliases=("zero_one_loss", "misclassification_rate"),
         complement="accuracy",
     ),
@@ -137,7 +159,13 @@ _TABLE_METRICS = (
     ),
 )
 
-_BY_NAME: dict[str, AnyMetric] = {metric.name: metric for metric in (*_RATES, *_TABLE_METRICS)}
+_BY_NAME: dict[str, AnyMetric] = {
+    metric.name: metric
+    for metric in (
+        *(*_RATES, *_TABLE_METRICS, MacroF1()),
+        *(*SCORE_METRICS, *REGRESSION_METRICS, *INEQUALITY_METRICS),
+    )
+}
 _BY_NAME["equalized_odds"] = JointMetric(
     name="equalized_odds",
     meaning="larger gap of the true positive rate and the false positive rate",
@@ -163,21 +191,23 @@ def metric_names() -> tuple[str, ...]:
 
 
 def get_metric(metric: object) -> AnyMetric:
-    """Return the metric that a user means by this name or alias.
+    """Return the metric that a user means by this name or alias, or by a function.
 
     Examples
     --------
     >>> from fairperm.metrics import get_metric
     >>> get_metric("recall").name
     'true_positive_rate'
+    >>> get_metric(lambda y_true, y_pred: (y_true == y_pred).mean()).name
+    '<lambda>'
     """
-    if isinstance(metric, (Metric, JointMetric)):
+    if isinstance(metric, (Metric, JointMetric, RankMetric, CallableMetric, MacroF1)):
         return metric
-    if callable(metric):
-        hint = "Metrics of your own making are not supported yet."
-        raise InputTypeError(problem("metric", "the name of a metric", metric, hint))
+    if callable(metric) and not isinstance(metric, type):
+        return CallableMetric.of(metric)
     if not isinstance(metric, str):
-        raise InputTypeError(problem("metric", "the name of a metric", metric))
+        hint = "Pass an object of it." if isinstance(metric, type) and callable(metric) else ""
+        raise InputTypeError(problem("metric", "the name of a metric or a function", metric, hint))
     word = metric.strip().lower().replace("-", "_").replace(" ", "_")
     found = _BY_NAME.get(word) or _BY_ALIAS.get(word)
     if found is None:
@@ -185,3 +215,78 @@ def get_metric(metric: object) -> AnyMetric:
         hint = did_you_mean(word, [*_BY_NAME, *_BY_ALIAS])
         raise InputError(problem("metric", rule, metric, hint))
     return found
+
+
+def settled(metric: AnyMetric, columns: Mapping[str, NDArray[Any]]) -> AnyMetric:
+    """Return the metric as the data make it: some need to know which labels there are."""
+    return metric.for_labels(labels_of(columns)) if isinstance(metric, MacroF1) else metric
+
+
+def register_metric(
+    name: str,
+    *,
+    contributions: Mapping[str, Callable[..., Any]],
+    value: Callable[..., Any] = lambda mean: mean,
+    kind: str = "regression",
+    meaning: str = "",
+    aliases: tuple[str, ...] = (),
+) -> Metric:
+    """Make a metric of your own known by its name, with all that the built-in ones have.
+
+    Parameters
+    ----------
+    name : str
+        What to call it.
+    contributions : mapping of str to function
+        A few numbers for each row: functions of whole columns, whose parameters name the columns
+        they need among ``y_true``, ``y_pred`` and ``y_score``.
+    value : function
+        The metric from the means of the contributions, in their order. It must be smooth and
+        work for complex numbers (no ``abs``, no comparisons): the delta method finds its
+        variance by a complex step.
+    kind : {"regression", "score", "probability", "binary"}
+        How columns are read: as numbers; as 0/1 labels with scores, or with scores from 0 to 1;
+        as 0/1 labels and predictions.
+    meaning : str
+        What it measures, in plain words.
+    aliases : tuple of str
+        Other names.
+
+    Examples
+    --------
+    >>> import fairperm
+    >>> metric = fairperm.register_metric(
+    ...     "quartic_error",
+    ...     contributions={"e4": lambda y_true, y_pred: (y_pred - y_true) ** 4},
+    ...     value=lambda e4: e4**0.25,
+    ... )
+    >>> result = fairperm.permutation_test(
+    ...     [1.0, 2.0, 3.0, 4.0, 5.0, 6.0], [1.5, 2.5, 2.0, 4.5, 5.5, 7.0],
+    ...     sensitive_features=list("aababb"), metric="quartic_error",
+    ... )
+    >>> round(result.difference, 3), round(result.pvalue, 3)
+    (-0.411, 0.4)
+    """
+    kinds = ("regression", "score", "probability", "binary")
+    choice("kind", kind, kinds)
+    if not isinstance(name, str) or not name.strip():
+        raise InputTypeError(problem("name", "a word", name))
+    for word in (name, *aliases):
+        if word in _BY_NAME or word in _BY_ALIAS:
+            raise InputError(problem("name", "a name that no metric has yet", word))
+    if not isinstance(contributions, Mapping) or not contributions:
+        rule = "a mapping of names to functions of columns"
+        raise InputTypeError(problem("contributions", rule, contributions))
+    if "rows" in contributions:
+        raise InputError(problem("contributions", "without the name 'rows', which is ours", "rows"))
+    metric = mean_function(
+        name, contributions, value, kind=kind, meaning=meaning or name, aliases=aliases
+    )
+    known = {"y_true", "y_pred", "y_score"}
+    for column in metric.columns:
+        if column not in known:
+            rule = f"functions of {listed(sorted(known))}"
+            raise InputError(problem("contributions", rule, column, did_you_mean(column, known)))
+    _BY_NAME[name] = metric
+    _BY_ALIAS.update(dict.fromkeys(aliases, metric))
+    return metric

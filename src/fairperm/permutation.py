@@ -4,27 +4,32 @@ from __future__ import annotations
 
 import math
 import warnings
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fairperm import _draws as draws
 from fairperm import _options as options
+from fairperm._callable import CallableMetric
 from fairperm._comparison import Comparison
-from fairperm._enumeration import enumerate_permutations
-from fairperm._inference import Null, extreme, gap_interval, pvalue, tie_tolerance
+from fairperm._estimates import Gaps, concatenate
+from fairperm._inference import Null, extreme, gap_interval, normal_quantile, pvalue, tie_tolerance
 from fairperm._intake import Inputs, read_table
 from fairperm._plan import Plan
-from fairperm._statistic import Gaps, GapStatistic, concatenate
+from fairperm._progress import waiting
+from fairperm._rank import RankMetric
 from fairperm.errors import FairpermWarning, InputError, problem
-from fairperm.metrics import get_metric
+from fairperm.metrics import get_metric, settled
 from fairperm.results import PermutationTestResult
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from fairperm._metric import AnyMetric
-    from fairperm._sample import Cells, Table
+    from fairperm._engines import Engine
+    from fairperm._estimates import Estimates
+    from fairperm._sample import Table
+    from fairperm.metrics import AnyMetric
 
 _MANY_UNDEFINED = 0.01
 
@@ -69,8 +74,14 @@ def permutation_test(
     sensitive_features : array-like or str
         The protected attribute, of any hashable type. Several columns (a frame, or a list of
         names) make groups of their combinations, named by tuples.
-    metric : str
-        A name or alias out of :func:`fairperm.metric_names`.
+    metric : str or callable
+        A name or alias out of :func:`fairperm.metric_names`, or any function
+        ``metric(y_true, y_pred)`` that returns a number, as those of scikit-learn and Fairlearn;
+        fix its other arguments with :func:`functools.partial`. It gets the labels, and `y_pred`
+        or `y_score`, whichever is given (if both are, the name of its second parameter decides),
+        as they are: `threshold` and `pos_label` have no part in it. NaN means undefined. With a
+        parameter ``sample_weight`` it is run on distinct rows, their counts as weights, which is
+        fast where rows repeat.
     data : frame or mapping, optional
         Then the arguments above may be names of its columns.
     groups : pair, optional
@@ -86,17 +97,25 @@ def permutation_test(
     stratum_weights : mapping, optional
         A weight for every stratum, instead of Mantel–Haenszel's m_A·m_B/(m_A + m_B), where m is
         the size of the rate's denominator, or of the group if the metric is not a rate.
-    cluster, sample_weight : optional
-        Not supported yet.
+    cluster : array-like or str, optional
+        Which rows belong together (several rows of one person, say). Whole clusters change
+        groups, and variances allow for whatever a cluster's rows have in common.
+    sample_weight : array-like or str, optional
+        How much each row counts, above 0. Weights stay with their rows, and variances allow for
+        them: they are not numbers of copies.
     missing : {"error", "drop"}
         Whether missing values are an error or their rows are left out, and counted in the result.
     scheme : {"auto", "pooled", "within_label", "denominator"}
         Among which rows group labels are exchanged: all; those of equal label; those in the
-        rate's denominator. "auto" is "denominator" for rates, "within_label" for
-        equalized_odds (either is exact), and "pooled" for the rest.
+        rate's denominator. "auto" is "denominator" for rates and "within_label" for
+        equalized_odds (both are exact), "within_label" for roc_auc (it holds its level with few
+        positives), "pooled" for the rest and wherever there are weights or clusters.
     variance : {"auto", "score", "wald", "delta", "bootstrap", "fast_bootstrap"} or None
-        What the gap is divided by in every permutation. "auto" is "score" for rates and "delta"
-        for the rest. None does not studentize: such a test is not valid when base rates differ.
+        What the gap is divided by in every permutation. "auto" is "score" for rates, "delong"
+        for the AUC, "delta" for other smooth metrics and "fast_bootstrap" for functions: the
+        observed gap over its bootstrap deviation, permuted gaps over the deviation of them all.
+        "bootstrap" resamples the groups of every permutation, as in the paper's Algorithm 1.
+        None does not studentize: such a test is not valid when base rates differ.
     alternative : {"two-sided", "greater", "less"}
         Whether the first group's value differs from, is greater or is less than the second's.
     n_resamples : int
@@ -108,7 +127,8 @@ def permutation_test(
     rng : int or numpy.random.Generator, optional
         One seed gives one p-value, for any `n_jobs`, row order and kind of data frame.
     n_jobs : int, optional
-        Threads; -1 for all cores.
+        Threads; -1 for all cores. Functions run through joblib: in processes, or where
+        :func:`joblib.parallel_config` says.
     progress : bool, optional
         Whether to show a bar when it takes over a second; None: on a terminal or in a notebook.
 
@@ -124,8 +144,9 @@ def permutation_test(
     permutations. Ties are extreme, and so are permutations that leave the metric undefined.
     The result's ``validity`` says for which null the p-value holds.
 
-    The interval is difference ± q·SE with q the quantile of |S| over the permutations and SE the
-    wald or delta-method error (for the bootstrap variances, the bootstrap error).
+    The interval has the quantile q of |S| over the permutations: for rates it is Newcombe's, made
+    of Wilson limits at q; else difference ± q·SE with the delta-method or DeLong's error (for the
+    bootstrap variances, the bootstrap error).
 
     References
     ----------
@@ -145,28 +166,38 @@ def permutation_test(
     PermutationTestResult: false_negative_rate, 'a' less 'b'
       'a'         0.1000  16 of 160
       'b'         0.2000  8 of 40
-      difference  -0.1000  0.95 interval [-0.2396, +0.0396]
+      difference  -0.1000  0.95 interval [-0.2614, +0.0154]
       p-value     0.1016  two-sided, exact
       validity    Exact for the weak null (equal false_negative_rate; base rates may differ)
                   at every sample size, given the rates' denominators.
     """
-    _refuse("cluster", cluster)
-    _refuse("sample_weight", sample_weight)
-    chosen = get_metric(metric)
-    plan = Plan.choose(chosen, scheme, variance)
     inputs = Inputs(
         y_true=y_true,
         y_pred=y_pred,
         y_score=y_score,
         sensitive_features=sensitive_features,
         control_features=control_features,
+        cluster=cluster,
+        sample_weight=sample_weight,
         data=data,
         threshold=threshold,
         pos_label=pos_label,
         missing=missing,
     )
+    chosen = get_metric(metric)
+    if isinstance(chosen, CallableMetric):
+        chosen = chosen.reading(inputs)
+    table = read_table(inputs, chosen)
+    chosen = settled(chosen, table.columns)
+    plan = Plan.choose(
+        chosen,
+        scheme,
+        variance,
+        weighted=sample_weight is not None,
+        clustered=cluster is not None,
+    )
     return compare(
-        read_table(inputs, needs_prediction=chosen.uses_prediction),
+        table,
         plan,
         groups=groups,
         stratum_weights=stratum_weights,
@@ -189,36 +220,46 @@ def compare(
     confidence_level: float = 0.95,
 ) -> PermutationTestResult:
     """Test the gap in a table of distinct rows, wherever it came from: the paper's algorithm."""
-    comparison = Comparison.of(table, plan.metric, groups, stratum_weights)
-    sample = comparison.sample(plan.block())
-    statistic = GapStatistic(plan.metric, sample, plan.variance, n_bootstrap)
-
-    observed = statistic(sample.counts[None], draws.stream(resampling.seed, draws.OBSERVED))
-    permuted, log_probability = _permutations(sample, statistic, plan, resampling)
+    comparison = Comparison.of(table, plan, groups, stratum_weights)
+    with waiting("preparing (the first time on a machine, compiling)", resampling.progress):
+        engine = comparison.engine(plan.variance, n_bootstrap)
+        estimates = engine.observed(draws.stream(resampling.seed, draws.OBSERVED))
+    values = comparison.values(engine, estimates)
+    comparison.check_strata(estimates, engine.weights)
+    observed = _gaps(engine, plan, estimates)
+    permuted, log_probability = _permutations(engine, plan, resampling)
     if plan.variance == "fast_bootstrap":
-        observed = observed.over(_bootstrap_error(sample, statistic, resampling))
+        observed = observed.over(_bootstrap_error(engine, plan, resampling))
         permuted = permuted.over(permuted.spread())
 
-    spans = np.array([part.span for part in plan.metric.parts])
-    null = Null(permuted.studentized(spans), log_probability)
-    studentized = _defined(observed.studentized(spans)[0], plan)
-    tolerance = tie_tolerance(studentized, spans, observed.standard_error[0])
+    scale = comparison.scale(estimates)
+    null = Null(permuted.studentized(scale), log_probability)
+    studentized = _defined(observed.studentized(scale)[0], plan)
+    tolerance = tie_tolerance(studentized, scale, observed.standard_error[0])
     is_extreme = extreme(null.statistic, studentized, alternative, tolerance)
     p = pvalue(null, is_extreme, confidence_level)
 
+    comparison.warn_if_small()
     _warn_of_undefined(null)
-    gap, error = observed.difference[0], _reported_error(statistic, observed)
+    gap, error = observed.difference[0], _reported_error(engine, plan, observed, resampling)
     worst = int(np.abs(gap).argmax())
-    unit = np.ones_like(error) if plan.variance is None else error
+    # of rates, permutations may hardly vary: what is not known then is left to the normal quantile
+    of_rates = plan.variance in {"score", "wald"}
+    least = normal_quantile(confidence_level, alternative) if of_rates else 0.0
     return PermutationTestResult(
         metric=plan.metric.name,
         groups=comparison.groups,
-        values=comparison.values(),
+        values=values,
         counts=comparison.totals(),
         difference=float(gap[0] if len(gap) == 1 else abs(gap[worst])),
         standard_error=float(error[worst]),
         confidence_interval=gap_interval(
-            null, gap, unit, alternative, confidence_level, float(spans.max())
+            null,
+            gap,
+            lambda quantile: _reaches(engine, plan, estimates, error, max(quantile, least)),
+            alternative,
+            confidence_level,
+            max(part.span for part in plan.metric.parts),
         ),
         confidence_level=confidence_level,
         statistic=studentized,
@@ -228,10 +269,10 @@ def compare(
         alternative=alternative,
         n_resamples=len(null.statistic),
         n_undefined=int(null.undefined.sum()),
-        n_strata=len(sample.counts),
+        n_strata=comparison.rows.n_strata,
         n_dropped=table.n_dropped,
         seed=resampling.seed,
-        validity=plan.validity(strata=len(sample.counts) > 1),
+        validity=plan.validity(strata=comparison.rows.n_strata > 1),
         scheme=plan.scheme,
         variance=plan.variance,
         exact=log_probability is not None,
@@ -240,47 +281,88 @@ def compare(
     )
 
 
+def _gaps(engine: Engine, plan: Plan, estimates: Estimates) -> Gaps:
+    """Return the gaps in the user's order of the groups, over an error of one if asked for none."""
+    gaps = estimates.gaps(engine.weights).times(-1 if engine.swapped else 1)
+    return gaps.over(np.ones(1)) if plan.variance in {None, "fast_bootstrap"} else gaps
+
+
+def _permuted_gaps(engine: Engine, plan: Plan, n: int, rng: np.random.Generator) -> Gaps:
+    return _gaps(engine, plan, engine.permuted(n, rng))
+
+
+def _bootstrapped_gaps(engine: Engine, plan: Plan, n: int, rng: np.random.Generator) -> Gaps:
+    return _gaps(engine, plan, engine.bootstrapped(n, rng))
+
+
 def _permutations(
-    sample: Cells, statistic: GapStatistic, plan: Plan, resampling: draws.Resampling
+    engine: Engine, plan: Plan, resampling: draws.Resampling
 ) -> tuple[Gaps, NDArray[np.float64] | None]:
     """Return the gaps of every permutation with its log-probability, or of random ones."""
-    if plan.variance in {"score", "wald", "delta", None}:
-        by_sum = plan.depends_on_sum and sample.weights is None
-        every = enumerate_permutations(sample, resampling.n_resamples, by_sum=by_sum)
-        if every is not None:
-            tables, log_probability = every
-            return statistic(
-                tables, draws.stream(resampling.seed, draws.PERMUTATIONS)
-            ), log_probability
+    by_sum = plan.depends_on_sum and engine.weights is None
+    rng = draws.stream(resampling.seed, draws.PERMUTATIONS)
+    every = engine.enumerated(resampling.n_resamples, by_sum=by_sum, rng=rng)
+    if every is not None:
+        return _gaps(engine, plan, every[0]), every[1]
     blocks = resampling.in_blocks(
-        lambda n, rng: statistic(draws.permute(sample, n, rng), rng), draws.PERMUTATIONS
+        partial(_permuted_gaps, engine, plan),
+        draws.PERMUTATIONS,
+        engine.block_size,
+        through_joblib=isinstance(plan.metric, CallableMetric),
     )
     return concatenate(blocks), None
 
 
 def _bootstrap_error(
-    sample: Cells, statistic: GapStatistic, resampling: draws.Resampling
+    engine: Engine, plan: Plan, resampling: draws.Resampling
 ) -> NDArray[np.float64]:
     blocks = resampling.in_blocks(
-        lambda n, rng: statistic(draws.bootstrap_sample(sample, n, rng), rng), draws.BOOTSTRAP
+        partial(_bootstrapped_gaps, engine, plan),
+        draws.BOOTSTRAP,
+        engine.block_size,
+        through_joblib=isinstance(plan.metric, CallableMetric),
     )
     return concatenate(blocks).spread()
 
 
-def _reported_error(statistic: GapStatistic, observed: Gaps) -> NDArray[np.float64]:
+def _reported_error(
+    engine: Engine, plan: Plan, observed: Gaps, resampling: draws.Resampling
+) -> NDArray[np.float64]:
     """Return the error of the gap without the null: pooling both groups would assume it."""
-    if statistic.variance in {"score", None}:
-        free = statistic.with_variance("delta")
-        observed = free(statistic.sample.counts[None], draws.stream(0, draws.OBSERVED))
+    if plan.variance is None and not all(part.smooth for part in plan.metric.parts):
+        return _bootstrap_error(engine, plan, resampling)
+    if plan.variance in {"score", None}:
+        own = "delong" if isinstance(plan.metric, RankMetric) else "delta"
+        free = engine.with_variance(own).observed(draws.stream(0, draws.OBSERVED))
+        observed = free.gaps(engine.weights)
     error: NDArray[np.float64] = observed.standard_error[0]
     return error
 
 
+def _reaches(
+    engine: Engine, plan: Plan, estimates: Estimates, error: NDArray[np.float64], quantile: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return how far below and above the gap the interval goes for this quantile."""
+    if plan.variance is None:
+        return np.full_like(error, quantile), np.full_like(error, quantile)
+    if plan.variance in {"score", "wald"}:
+        below, above = estimates.rate_reaches(engine.weights, quantile)
+        return (above, below) if engine.swapped else (below, above)
+    return quantile * error, quantile * error
+
+
 def _defined(statistic: float, plan: Plan) -> float:
-    """Return the observed statistic, which is NaN if no bootstrap sample of a group is defined."""
-    if math.isnan(statistic):
-        rule = f"one whose standard error of {plan.metric.name} is defined in both groups"
-        raise InputError(problem("variance", rule, plan.variance, "The groups are too small."))
+    """Return the observed statistic, if there is one that permuted ones can be compared with.
+
+    It is NaN if no bootstrap sample of a group is defined. Over a bootstrap deviation of zero it
+    is infinite; permuted gaps over the deviation of all of them never are.
+    """
+    lost = math.isinf(statistic) and plan.variance == "fast_bootstrap"
+    if math.isnan(statistic) or lost:
+        rule = f"one whose standard error of {plan.metric.name} is defined, and not zero"
+        closed = plan.variance in {"score", "wald", "delta", "delong"}
+        hint = "The groups are too small for it." if closed else "Use 'auto', or larger groups."
+        raise InputError(problem("variance", rule, plan.variance, hint))
     return float(statistic)
 
 
@@ -291,12 +373,6 @@ def _alternative(value: object, metric: AnyMetric) -> str:
         rule = f"'two-sided' for {metric.name}"
         raise InputError(problem("alternative", rule, value, hint))
     return alternative
-
-
-def _refuse(name: str, value: object) -> None:
-    if value is not None:
-        hint = "A test that ignored it would be wrong."
-        raise InputError(problem(name, "left out: it is not supported yet", type(value), hint))
 
 
 def _warn_of_undefined(null: Null) -> None:

@@ -59,7 +59,7 @@ class GapResult:
     metric: str
     groups: tuple[Hashable, Hashable]
     values: Mapping[Hashable, Any]
-    counts: Mapping[Hashable, Mapping[str, int]]
+    counts: Mapping[Hashable, Mapping[str, float]]
     difference: float
     standard_error: float
     confidence_interval: tuple[float, float]

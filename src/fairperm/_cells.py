@@ -1,0 +1,160 @@
+"""The counts engine: estimates from tables of counts, permuted, resampled or enumerated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fairperm import _draws as draws
+from fairperm._enumeration import enumerate_permutations
+from fairperm._estimates import Estimates, over_groups, variance_of_defined
+from fairperm._metric import Metric
+from fairperm._rank import by_score
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from fairperm._rank import RankMetric
+    from fairperm._sample import Cells
+
+    Array = NDArray[np.float64]
+    Counts = NDArray[np.int64]
+
+_NUMBERS_AT_ONCE = 1 << 21  # of a nested bootstrap held in memory
+_ROUNDING = 1e-28  # a variance this small against the largest possible is zero but for rounding
+
+
+@dataclass(frozen=True, slots=True)
+class CellsEngine:
+    """Estimates of a metric's parts in tables of counts, by draw, stratum, group and cell.
+
+    ``variance`` is "score", "wald", "delta" or "bootstrap" (with ``n_bootstrap`` resamples of
+    each group in every draw); anything else asks for none, and costs none.
+    """
+
+    parts: tuple[Metric | RankMetric, ...]
+    sample: Cells
+    variance: str | None
+    n_bootstrap: int = 0
+
+    block_size = draws.BLOCK
+
+    @property
+    def weights(self) -> Array | None:
+        """Return the strata's weights."""
+        return self.sample.weights
+
+    @property
+    def swapped(self) -> bool:
+        """Tell whether the engine's first group is the user's second."""
+        return self.sample.swapped
+
+    def with_variance(self, variance: str | None) -> CellsEngine:
+        """Return the same engine with another variance."""
+        return replace(self, variance=variance)
+
+    def observed(self, rng: np.random.Generator) -> Estimates:
+        """Return the estimates of the sample itself: a block of one."""
+        return self.estimates(self.sample.counts[None], rng)
+
+    def permuted(self, n: int, rng: np.random.Generator) -> Estimates:
+        """Return the estimates of ``n`` random permutations."""
+        return self.estimates(draws.permute(self.sample, n, rng), rng)
+
+    def bootstrapped(self, n: int, rng: np.random.Generator) -> Estimates:
+        """Return the estimates of ``n`` bootstrap samples."""
+        return self.estimates(draws.bootstrap_sample(self.sample, n, rng), rng)
+
+    def enumerated(
+        self, n_resamples: int, *, by_sum: bool, rng: np.random.Generator
+    ) -> tuple[Estimates, Array] | None:
+        """Return the estimates of every permutation with its log-probability, if few enough."""
+        if self.variance not in {"score", "wald", "delta", "delong", None}:
+            return None
+        every = enumerate_permutations(self.sample, n_resamples, by_sum=by_sum)
+        return None if every is None else (self.estimates(every[0], rng), every[1])
+
+    def left_out(self) -> Iterator[tuple[Estimates, Counts]]:
+        """Yield for each stratum's group the estimates without one of its rows.
+
+        Leaving out any row of a cell gives the same, so each cell is left out once, and comes
+        with its number of rows.
+        """
+        counts = self.sample.counts
+        for s, g in np.ndindex(counts.shape[:2]):
+            cells = np.flatnonzero(counts[s, g])
+            tables = np.repeat(counts[None], len(cells), axis=0)
+            tables[np.arange(len(cells)), s, g, cells] -= 1
+            yield self.estimates(tables, draws.stream(0, draws.OBSERVED)), counts[s, g, cells]
+
+    def estimates(self, counts: Counts, rng: np.random.Generator) -> Estimates:
+        """Return the estimates of any tables of this sample's cells."""
+        if self.variance == "bootstrap":
+            return self._bootstrap_variance(counts, rng)
+        floats = counts.astype(float)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            parts = [self._part(part, u, floats) for part, u in self._parts()]
+        return Estimates(*(np.stack(arrays) for arrays in zip(*parts, strict=True)))
+
+    def _part(
+        self, part: Metric | RankMetric, u: Array, counts: Array
+    ) -> tuple[Array, Array, Array]:
+        """Return one part's value, variance of the gap, and size."""
+        if not isinstance(part, Metric):
+            components = by_score(counts, u)
+            variance = over_groups(components.variance())
+            return components.value(), variance, counts.sum(axis=-1)
+        total = _totals(counts, u)
+        size = total[..., 1] if part.is_rate else counts.sum(axis=-1)
+        return part.estimate(total), self._gap_variance(part, u, counts, total), size
+
+    def _gap_variance(self, part: Metric, u: Array, counts: Array, total: Array) -> Array:
+        if self.variance == "delta":
+            return over_groups(_delta_variance(part, u, counts, total))
+        if self.variance not in {"score", "wald"}:
+            return np.zeros(counts.shape[:-2])
+        numerator, denominator = total[..., 0], total[..., 1]
+        if self.variance == "score":
+            p = over_groups(numerator) / over_groups(denominator)
+            return p * (1 - p) * over_groups(1 / denominator)
+        p = numerator / denominator
+        return over_groups(p * (1 - p) / denominator)
+
+    def _parts(self) -> Iterator[tuple[Metric | RankMetric, Array]]:
+        """Yield each part of the metric with its columns of the contributions."""
+        start = 0
+        for part in self.parts:
+            stop = start + len(part.contributions)
+            yield part, self.sample.contributions[:, start:stop]
+            start = stop
+
+    def _bootstrap_variance(self, counts: Counts, rng: np.random.Generator) -> Estimates:
+        """Resample every group of every draw and take the variance of its values."""
+        plain = replace(self, variance=None)
+        estimates = plain.estimates(counts, rng)
+        step = max(1, _NUMBERS_AT_ONCE // (self.n_bootstrap * counts[0].size))
+        variance = np.empty_like(estimates.variance)
+        for start in range(0, len(counts), step):
+            resampled = draws.bootstrap(counts[start : start + step], self.n_bootstrap, rng)
+            values = plain.estimates(np.moveaxis(resampled, -2, 1), rng).value
+            by_group = variance_of_defined(np.moveaxis(values, 2, -1))
+            variance[:, start : start + step] = over_groups(by_group)
+        return replace(estimates, variance=variance)
+
+
+def _totals(counts: Array, contributions: Array) -> Array:
+    """Return the totals of the contributions: one matrix product for any number of samples."""
+    flat = counts.reshape(-1, counts.shape[-1]) @ contributions
+    return flat.reshape(*counts.shape[:-1], contributions.shape[-1])
+
+
+def _delta_variance(part: Metric, u: Array, counts: Array, total: Array) -> Array:
+    """Return the delta-method variance: the sum of the rows' squared influences."""
+    variance = (counts * _totals(part.gradient(total), u.T) ** 2).sum(axis=-1)
+    span = part.span if np.isfinite(part.span) else np.abs(part.estimate(total))
+    largest = span**2 * ((counts > 0) / np.maximum(counts, 1)).sum(axis=-1)
+    return np.where(variance <= _ROUNDING * largest, 0.0, variance)

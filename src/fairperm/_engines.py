@@ -1,0 +1,111 @@
+"""Which engine computes a comparison: the one that is faster, never the one that is named."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from fairperm._callable import CallableMetric
+from fairperm._cells import CellsEngine
+from fairperm._metric import Metric
+from fairperm._sample import Cells, by_content
+from fairperm._trials import CallableEngine
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from fairperm._estimates import Estimates
+    from fairperm._rank import RankMetric
+    from fairperm._sample import Rows
+
+    Array = NDArray[np.float64]
+    Part = Metric | RankMetric | CallableMetric
+
+_FEW_CELLS = 16  # so few can always be drawn, and often enumerated
+_CELL_COST = 100  # rows that the units engine visits in the time of drawing one cell's count
+_MERGEABLE = 20_000  # rows among which looking for equal ones costs nothing
+
+
+class Engine(Protocol):
+    """What every engine does: estimates of the sample, of permutations and of resamples."""
+
+    block_size: int
+
+    @property
+    def weights(self) -> Array | None:
+        """Return the strata's weights."""
+
+    @property
+    def swapped(self) -> bool:
+        """Tell whether the engine's first group is the user's second."""
+
+    def with_variance(self, variance: str | None) -> Engine:
+        """Return the same engine with another variance."""
+
+    def observed(self, rng: np.random.Generator) -> Estimates:
+        """Return the estimates of the sample itself: a block of one."""
+
+    def permuted(self, n: int, rng: np.random.Generator) -> Estimates:
+        """Return the estimates of ``n`` random permutations."""
+
+    def bootstrapped(self, n: int, rng: np.random.Generator) -> Estimates:
+        """Return the estimates of ``n`` bootstrap samples."""
+
+    def enumerated(
+        self, n_resamples: int, *, by_sum: bool, rng: np.random.Generator
+    ) -> tuple[Estimates, Array] | None:
+        """Return the estimates of every permutation with its log-probability, if few enough."""
+
+    def left_out(self) -> Iterator[tuple[Estimates, NDArray[np.int64]]]:
+        """Yield for each sample the estimates without one of its rows, and how many are so."""
+
+
+def choose_engine(
+    parts: tuple[Part, ...],
+    rows: Rows,
+    weights: Array | None,
+    variance: str | None,
+    n_bootstrap: int,
+    names: tuple[str, str],
+) -> Engine:
+    """Return the counts engine if rows repeat, else a units engine; a function has its own.
+
+    ``names`` are the groups', for what a function may do wrong in one of them.
+    """
+    if isinstance(parts[0], CallableMetric):
+        return CallableEngine.from_rows(parts[0], rows, weights, variance, n_bootstrap, names)
+    built_in = tuple(part for part in parts if not isinstance(part, CallableMetric))
+    if rows.weight is not None or rows.cluster is not None:
+        from fairperm._weighted_ranks import WeightedRankEngine
+
+        rows, weights = by_content(rows, weights)
+        return WeightedRankEngine.from_rows(rows, weights, variance, n_bootstrap)
+    n = rows.count.sum()
+    of_rates = variance in {"score", "wald"}  # which have no more than a few kinds of row
+    if of_rates or len(rows.count) <= _MERGEABLE or _CELL_COST * len(rows.count) <= n:
+        cells = Cells.from_rows(rows, weights)
+        n_cells = cells.counts.shape[0] * cells.counts.shape[2]
+        if of_rates or len(cells.block) <= _FEW_CELLS or _CELL_COST * n_cells <= n:
+            return CellsEngine(built_in, cells, variance, n_bootstrap)
+    rows, weights = by_content(rows.expanded(), weights)
+    return _units_engine(built_in, rows, weights, variance, n_bootstrap)
+
+
+def _units_engine(
+    parts: tuple[Metric | RankMetric, ...],
+    rows: Rows,
+    weights: Array | None,
+    variance: str | None,
+    n_bootstrap: int,
+) -> Engine:
+    """Return the engine of rows that hardly repeat; only it loads Numba."""
+    contributing = tuple(part for part in parts if isinstance(part, Metric))
+    if contributing:
+        from fairperm._unit_totals import TotalsEngine
+
+        return TotalsEngine.from_rows(contributing, rows, weights, variance, n_bootstrap)
+    from fairperm._unit_ranks import RankEngine
+
+    return RankEngine.from_rows(rows, weights, variance, n_bootstrap)

@@ -1,0 +1,135 @@
+"""Values, variances and gaps of a block of draws: one shape for every engine.
+
+The observed sample is a block of one draw. That is what makes it impossible to forget to
+recompute the standard error in a permutation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+_ZERO_GAP = 1e-12  # of the metric's size: a smaller gap over no variance is rounding
+
+
+@dataclass(frozen=True, slots=True)
+class Estimates:
+    """What an engine finds in a block of draws.
+
+    Attributes
+    ----------
+    value
+        By part of the metric, draw, stratum and group; NaN where undefined.
+    variance
+        Of the two groups' gap, by part, draw and stratum.
+    size
+        How much the value rests on (a rate's denominator, or rows): as ``value``.
+    """
+
+    value: Array
+    variance: Array
+    size: Array
+
+    def gaps(self, weights: Array | None) -> Gaps:
+        """Combine the strata, each by its share."""
+        share = self._shares(weights)
+        used = share > 0
+        with np.errstate(invalid="ignore"):
+            gap = np.where(used, share * (self.value[..., 0] - self.value[..., 1]), 0.0)
+            error = np.sqrt(np.where(used, share**2 * self.variance, 0.0).sum(axis=-1))
+        difference = np.where(used.any(axis=-1), gap.sum(axis=-1), np.nan)
+        return Gaps(difference.T, error.T)
+
+    def rate_reaches(self, weights: Array | None, quantile: float) -> tuple[Array, Array]:
+        """Return how far below and above the observed gap of rates an interval reaches.
+
+        Newcombe's (1998) squares-and-adds of Wilson limits, with the permutation quantile in
+        place of the normal one. Gap ± quantile·SE would miss the gap too often (6 to 8 % where 5
+        are due, in groups of 40), and have no width at all for rates of 0 and 1.
+        """
+        share = self._shares(weights)[:, 0]
+        rate, size = self.value[:, 0], self.size[:, 0]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            shrink = 1 + quantile**2 / size
+            centre = (rate + quantile**2 / (2 * size)) / shrink
+            half = (
+                quantile / shrink * np.sqrt(rate * (1 - rate) / size + quantile**2 / (4 * size**2))
+            )
+            down, up = (rate - centre + half) ** 2, (centre + half - rate) ** 2
+            below = np.where(share > 0, share**2 * (down[..., 0] + up[..., 1]), 0.0)
+            above = np.where(share > 0, share**2 * (up[..., 0] + down[..., 1]), 0.0)
+        return np.sqrt(below.sum(axis=-1)), np.sqrt(above.sum(axis=-1))
+
+    def _shares(self, weights: Array | None) -> Array:
+        """Return the strata's shares: by weight, or by Mantel–Haenszel's m·m′/(m + m′)."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            if weights is None:
+                first, second = self.size[..., 0], self.size[..., 1]
+                weight = first * second / (first + second)
+                weight = np.where(weight > 0, weight, 0.0)  # a stratum without rows has 0/0
+            else:
+                weight = np.broadcast_to(weights, self.variance.shape)
+            share: Array = weight / weight.sum(axis=-1, keepdims=True)
+        return share
+
+
+@dataclass(frozen=True, slots=True)
+class Gaps:
+    """The gaps of a block of draws (axis 0) in the parts of a metric (axis 1)."""
+
+    difference: Array
+    standard_error: Array
+
+    def studentized(self, scale: Array) -> Array:
+        """Return the statistic of each draw: the gap over its error, the largest of the parts.
+
+        No error and no gap make 0, no error and a gap ±∞. NaN where a gap is undefined.
+        """
+        gap, error = self.difference, self.standard_error
+        with np.errstate(divide="ignore", invalid="ignore"):
+            nothing = (error == 0) & (np.abs(gap) <= _ZERO_GAP * scale)
+            ratio = np.where(nothing, 0.0, gap / error)
+        return ratio[:, 0] if ratio.shape[1] == 1 else np.abs(ratio).max(axis=1)
+
+    def over(self, error: Array) -> Gaps:
+        """Return the same gaps, all with this standard error."""
+        return Gaps(self.difference, np.broadcast_to(error, self.difference.shape))
+
+    def times(self, sign: int) -> Gaps:
+        """Return the gaps of the groups in the other order, if ``sign`` is −1."""
+        return Gaps(sign * self.difference, self.standard_error)
+
+    def spread(self) -> Array:
+        """Return the standard deviation of each part's gap among the defined draws."""
+        return np.sqrt(variance_of_defined(self.difference.T))
+
+
+def concatenate(blocks: list[Gaps]) -> Gaps:
+    """Return the draws of all blocks as one."""
+    return Gaps(
+        np.concatenate([block.difference for block in blocks]),
+        np.concatenate([block.standard_error for block in blocks]),
+    )
+
+
+def over_groups(values: Array) -> Array:
+    """Return the sum over the last axis of two: much faster than NumPy's over so short an axis."""
+    total: Array = values[..., 0] + values[..., 1]
+    return total
+
+
+def variance_of_defined(values: Array) -> Array:
+    """Return the variance over the last axis among defined values; NaN if fewer than two."""
+    defined = ~np.isnan(values)
+    n = defined.sum(axis=-1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean = np.where(defined, values, 0.0).sum(axis=-1) / n
+        squares = np.where(defined, (values - mean[..., None]) ** 2, 0.0).sum(axis=-1)
+        return np.where(n > 1, squares / (n - 1), np.nan)

@@ -1,0 +1,43 @@
+"""Sorting rows by their values, so that the order they came in changes nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+
+def order_by(columns: Sequence[NDArray[Any]]) -> NDArray[np.intp]:
+    """Return the order by the first column, ties by the second, and so on.
+
+    Rows that are equal in all columns may come in any order. Columns that do not vary cost little,
+    and only rows that are tied in the first of the others are sorted by the rest: many times
+    faster than ``np.lexsort`` where numbers hardly repeat.
+    """
+    varying = [column for column in columns if column.size and (column != column[0]).any()]
+    if not varying:
+        return np.arange(len(columns[0]))
+    first, *others = varying
+    order = np.argsort(first)
+    if not others:
+        return order
+    ordered = first[order]
+    is_new = np.append(True, ordered[1:] != ordered[:-1])
+    tied = np.flatnonzero(~(is_new & np.append(is_new[1:], True)))
+    rows, run = order[tied], np.cumsum(is_new)[tied]
+    order[tied] = rows[np.lexsort([*(column[rows] for column in others[::-1]), run])]
+    return order
+
+
+def run_starts(*columns: NDArray[Any]) -> NDArray[np.intp]:
+    """Return where runs of rows that are equal in all columns start."""
+    is_new = np.zeros(len(columns[0]), bool)
+    is_new[:1] = True
+    for column in columns:
+        is_new[1:] |= column[1:] != column[:-1]
+    return np.flatnonzero(is_new)

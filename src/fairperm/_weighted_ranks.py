@@ -1,0 +1,139 @@
+"""The area under the ROC curve of rows that have weights or come in clusters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairperm._estimates import Estimates, over_groups
+from fairperm._kernel import LANES
+from fairperm._order import order_by, run_starts
+from fairperm._rank import Components
+from fairperm._subsets import same_in_all_lanes
+from fairperm._units import Layout, UnitsEngine
+from fairperm._weighted_auc import WeightedRows, weighted_auc_by_lane
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from fairperm._sample import Rows
+
+    Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedRankEngine(UnitsEngine):
+    """AUC of weighted rows, whole clusters of which change groups."""
+
+    rows: WeightedRows
+
+    @classmethod
+    def from_rows(
+        cls, rows: Rows, weights: Array | None, variance: str | None, n_bootstrap: int
+    ) -> WeightedRankEngine:
+        """Sort by score inside strata; order units by their rows, not by their names."""
+        rows = rows.expanded()
+        label, score = rows.contributions.T
+        weight = np.ones(len(score)) if rows.weight is None else rows.weight
+        walk = order_by([rows.stratum, score, label, weight])
+        rows, weight = rows.take(walk), weight[walk]
+        cluster = np.arange(len(walk)) if rows.cluster is None else rows.cluster
+        unit, first, keys = _units_in_order(rows, weight, cluster)
+        score = rows.contributions[:, 1]
+        starts = run_starts(rows.stratum, score)
+        weighted = WeightedRows(
+            unit=unit,
+            positive=rows.contributions[:, 0] > 0,
+            weight=weight,
+            tie_starts=np.append(starts, len(score)),
+            first_tie=np.searchsorted(rows.stratum[starts], np.arange(rows.n_strata + 1)),
+            n_units=len(first),
+            clustered=rows.cluster is not None,
+        )
+        units = rows.take(first)
+        layout = Layout.of(
+            units.side, units.stratum, units.block, rows.n_strata, lambda: np.stack(keys, axis=1)
+        )
+        return cls(layout, weights, variance, n_bootstrap, weighted)
+
+    def left_out(self) -> Iterator[tuple[Estimates, NDArray[np.int64]]]:
+        """Yield for each stratum's group the estimates without one of its units.
+
+        To first order, which is all that their skewness is used for: one unit less moves the AUC
+        by its influence.
+        """
+        words = same_in_all_lanes(self.layout.in_first)
+        whole = self._of_words(words, lanes=1)
+        influence = self._influence(whole.value[0, 0])
+        for s, g, members in self.layout.members(self.layout.in_first):
+            value = np.repeat(whole.value, len(members), axis=1)
+            value[0, :, s, g] -= influence[members]
+            size = np.broadcast_to(self.layout.sizes, value.shape)
+            estimates = Estimates(value, np.zeros(value.shape[:-1]), size)
+            yield estimates, np.ones(len(members), np.int64)
+
+    def _of_words(self, words: NDArray[np.uint64], lanes: int = LANES) -> Estimates:
+        value, variance = weighted_auc_by_lane(words, self.rows, lanes)
+        size = np.broadcast_to(self.layout.sizes, value.shape)
+        return Estimates(value[None], over_groups(variance)[None], size[None])
+
+    def _resampled(
+        self, in_first: NDArray[np.bool_], n: int, rng: np.random.Generator
+    ) -> Estimates:
+        words = same_in_all_lanes(in_first)
+        values = []
+        for _ in range(n):
+            times = np.zeros(self.rows.n_units)
+            for _, _, members in self.layout.members(in_first):
+                drawn = rng.integers(len(members), size=len(members))
+                times[members] = np.bincount(drawn, minlength=len(members))
+            weight = self.rows.weight * times[self.rows.unit]
+            values.append(weighted_auc_by_lane(words, replace(self.rows, weight=weight), 1)[0][0])
+        value = np.stack(values)[None]
+        size = np.broadcast_to(self.layout.sizes, value.shape)
+        return Estimates(value, np.zeros(value.shape[:-1]), size)
+
+    def _influence(self, auc: Array) -> Array:
+        """Return every unit's influence on the AUC of its stratum and group."""
+        rows = self.rows
+        influence = np.zeros(rows.n_units)
+        ties = np.searchsorted(rows.tie_starts, np.arange(len(rows.unit)), side="right")
+        stratum = self.layout.stratum[rows.unit]
+        side = (~self.layout.in_first)[rows.unit].astype(np.intp)
+        for s, g in np.ndindex(auc.shape):
+            mine = np.flatnonzero((stratum == s) & (side == g))
+            _, tie = np.unique(ties[mine], return_inverse=True)
+            positive, weight = rows.positive[mine], rows.weight[mine]
+            parts = Components(
+                np.bincount(tie, weight * positive).astype(float),
+                np.bincount(tie, weight * ~positive).astype(float),
+            )
+            component = np.where(positive, parts.of_positives[tie], parts.of_negatives[tie])
+            own = np.where(positive, (weight * positive).sum(), (weight * ~positive).sum())
+            np.add.at(influence, rows.unit[mine], weight * (component - auc[s, g]) / own)
+        return influence
+
+
+def _units_in_order(
+    rows: Rows, weight: Array, cluster: NDArray[np.integer[Any]]
+) -> tuple[NDArray[np.int64], NDArray[np.intp], list[Array]]:
+    """Return each row's unit, each unit's first row, and what the units are ordered by.
+
+    Units are ordered by stratum, block and the ranks of their rows (their number, sum and sum of
+    squares): neither names nor the order of rows have a part in it.
+    """
+    starts = run_starts(rows.stratum, *rows.contributions.T, weight)
+    rank = np.zeros(len(weight))
+    rank[starts] = 1.0
+    rank = np.cumsum(rank)
+    _, first, of_row = np.unique(cluster, return_index=True, return_inverse=True)
+    of_row = of_row.ravel()
+    keys = [np.bincount(of_row, rank**power).astype(float) for power in (0, 1, 2)]
+    order = order_by([rows.stratum[first], rows.block[first], *keys])
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    return place[of_row], first[order], [key[order] for key in keys]

@@ -1,0 +1,85 @@
+"""Scores and outcomes that hardly repeat, and the metrics of numbers written out by hand."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+    Value = Callable[[Array, Array], float]
+
+
+def auc(y: Array, score: Array) -> float:
+    """Compare every positive with every negative; ties count one half."""
+    wins = np.sign(np.subtract.outer(score[y == 1], score[y == 0])) / 2 + 0.5
+    return float(wins.mean()) if wins.size else np.nan
+
+
+def _log_loss(y: Array, score: Array) -> float:
+    return float(-(y * np.log(score) + (1 - y) * np.log(1 - score)).mean())
+
+
+def _ece(y: Array, score: Array) -> float:
+    total = 0.0
+    for low in range(10):
+        inside = (score >= low / 10) & ((score < (low + 1) / 10) | (low == 9))
+        if inside.any():
+            total += inside.mean() * abs(y[inside].mean() - score[inside].mean())
+    return total
+
+
+SCORES: dict[str, Value] = {  # of labels 0 and 1, and scores
+    "roc_auc": auc,
+    "brier_score": lambda y, s: float(np.mean((s - y) ** 2)),
+    "log_loss": _log_loss,
+    "mean_score": lambda _, s: float(s.mean()),
+    "mean_score_positives": lambda y, s: float(s[y == 1].mean()),
+    "mean_score_negatives": lambda y, s: float(s[y == 0].mean()),
+    "calibration_in_the_large": lambda y, s: float(s.mean() - y.mean()),
+    "expected_calibration_error": _ece,
+}
+REGRESSIONS: dict[str, Value] = {  # of outcomes and predictions
+    "mean_error": lambda y, p: float(np.mean(p - y)),
+    "mean_absolute_error": lambda y, p: float(np.mean(np.abs(p - y))),
+    "mean_squared_error": lambda y, p: float(np.mean((p - y) ** 2)),
+    "root_mean_squared_error": lambda y, p: float(np.sqrt(np.mean((p - y) ** 2))),
+    "r2_score": lambda y, p: float(1 - np.sum((p - y) ** 2) / np.sum((y - y.mean()) ** 2)),
+    "mean_absolute_percentage_error": lambda y, p: float(np.mean(np.abs((p - y) / y))),
+    "mean_prediction": lambda _, p: float(p.mean()),
+    "mean_outcome": lambda y, _: float(y.mean()),
+}
+NUMBER_METRICS = (*SCORES, *REGRESSIONS)
+GIVEN_LABEL = ("roc_auc", "mean_score_positives", "mean_score_negatives")
+
+
+def value(metric: str, y: Array, x: Array) -> float:
+    """Return the metric of labels and scores, or of outcomes and predictions."""
+    return {**SCORES, **REGRESSIONS}[metric](y, x)
+
+
+def columns_for(metric: str, n: int, seed: int) -> tuple[Array, Array]:
+    """Return labels and scores, or outcomes and predictions, that are all unlike."""
+    rng = np.random.default_rng(seed)
+    if metric in SCORES:
+        y = (np.arange(n) % 5 < 2).astype(float)
+        rng.shuffle(y)
+        return y, 1 / (1 + np.exp(-(y - 0.4 + rng.normal(size=n))))
+    y = rng.gamma(4.0, size=n) + 1
+    return y, 0.7 * y + 1 + rng.normal(size=n)
+
+
+def arguments(metric: str, y: NDArray[Any], x: NDArray[Any]) -> dict[str, Any]:
+    """Return the columns under the names that the metric takes them by."""
+    return {"y_true": y, ("y_score" if metric in SCORES else "y_pred"): x}
+
+
+def numbers_for(metric: str, n: int, seed: int) -> dict[str, Any]:
+    """Return the data arguments of a test, with groups 'a' and 'b' by turns."""
+    groups = np.array(["a", "b"])[np.arange(n) % 2]
+    return {**arguments(metric, *columns_for(metric, n, seed)), "sensitive_features": groups}

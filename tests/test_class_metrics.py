@@ -1,0 +1,245 @@
+"""Labels of more than two classes: accuracy, macro F1, and the recall or precision of one class."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from fairperm import InputError, PermutationTestResult, bootstrap_test, permutation_test
+from fairperm.metrics import precision_of, recall_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
+
+    from numpy.typing import NDArray
+
+N = 120
+KINDS: dict[str, list[Any]] = {
+    "words": ["cat", "dog", "emu"],
+    "integers": [0, 1, 2],
+    "negative integers": [-1, 0, 1],
+    "whole floats": [0.0, 1.0, 2.0],
+    "words and integers": [1, "dog", "emu"],
+    "tuples": [("a", 1), ("a", 2), ("b", 1)],
+}
+KIND = pytest.mark.parametrize("kind", KINDS)
+ONE_VS_REST = pytest.mark.parametrize(
+    ("of", "binary"),
+    [(recall_of, "true_positive_rate"), (precision_of, "positive_predictive_value")],
+    ids=["recall", "precision"],
+)
+
+_RNG = np.random.default_rng(0)
+TRUE: NDArray[np.int64] = _RNG.integers(0, 3, N)
+PRED: NDArray[np.int64] = np.where(_RNG.random(N) < 0.6, TRUE, _RNG.integers(0, 3, N))
+GROUP: NDArray[np.str_] = np.where(_RNG.random(N) < 0.5, "a", "b")
+
+
+def named(codes: NDArray[np.int64], kind: str = "words") -> list[Any]:
+    return [KINDS[kind][code] for code in codes.tolist()]
+
+
+def run(
+    metric: object, y_true: object = None, y_pred: object = None, **options: Any
+) -> PermutationTestResult:
+    return permutation_test(
+        named(TRUE) if y_true is None else y_true,
+        named(PRED) if y_pred is None else y_pred,
+        sensitive_features=GROUP,
+        metric=metric,
+        **{"rng": 1, "n_resamples": 499, **options},
+    )
+
+
+def f1(y: NDArray[np.int64], pred: NDArray[np.int64], code: int) -> float:
+    hits = int(((y == code) & (pred == code)).sum())
+    return 2 * hits / int((y == code).sum() + (pred == code).sum())
+
+
+BY_HAND: dict[str, Callable[[NDArray[np.int64], NDArray[np.int64]], float]] = {
+    "accuracy": lambda y, pred: float((y == pred).mean()),
+    "error_rate": lambda y, pred: float((y != pred).mean()),
+    "macro_f1": lambda y, pred: float(np.mean([f1(y, pred, code) for code in range(3)])),
+}
+
+
+@KIND
+@pytest.mark.parametrize("metric", BY_HAND)
+def test_values_are_those_of_the_definitions(kind: str, metric: str) -> None:
+    result = run(metric, named(TRUE, kind), named(PRED, kind))
+    for name, value in result.values.items():
+        rows = name == GROUP
+        assert value == pytest.approx(BY_HAND[metric](TRUE[rows], PRED[rows]), rel=1e-12)
+
+
+@KIND
+@pytest.mark.parametrize("code", range(3))
+def test_recall_and_precision_of_a_class_are_those_of_the_definitions(kind: str, code: int) -> None:
+    y, pred, label = named(TRUE, kind), named(PRED, kind), KINDS[kind][code]
+    recall, precision = run(recall_of(label), y, pred), run(precision_of(label), y, pred)
+    for name in "ab":
+        rows = name == GROUP
+        hits = int(((TRUE == code) & (PRED == code) & rows).sum())
+        truths, guesses = int((rows & (TRUE == code)).sum()), int((rows & (PRED == code)).sum())
+        assert recall.values[name] == hits / truths
+        assert precision.values[name] == hits / guesses
+        assert recall.counts[name]["denominator"] == truths
+        assert precision.counts[name]["denominator"] == guesses
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "error_rate", "macro_f1"])
+@pytest.mark.parametrize("make", [np.array, lambda x: np.array(x, object)], ids=["array", "object"])
+def test_arrays_and_lists_are_the_same(metric: str, make: Callable[[list[Any]], Any]) -> None:
+    arrays = run(metric, make(named(TRUE)), make(named(PRED)))
+    assert arrays.to_dict() == run(metric).to_dict()
+
+
+@pytest.mark.parametrize(
+    "metric",
+    ["accuracy", "error_rate", recall_of("cat"), precision_of("cat")],
+    ids=["accuracy", "error_rate", "recall", "precision"],
+)
+def test_rates_are_exact_given_their_denominators(metric: object) -> None:
+    result = run(metric, n_resamples=9999)
+    assert result.exact
+    assert (result.scheme, result.variance) == ("denominator", "score")
+    assert result.validity.startswith("Exact for the weak null")
+
+
+def test_macro_f1_is_studentized_by_the_delta_method() -> None:
+    result = run("macro_f1")
+    assert (result.scheme, result.variance) == ("pooled", "delta")
+    assert result.metric == "macro_f1"
+    assert result.to_dict() == run("f1_macro").to_dict()
+
+
+@ONE_VS_REST
+@pytest.mark.parametrize("n_resamples", [9, 9999], ids=["drawn", "enumerated"])
+@pytest.mark.parametrize("code", range(3))
+def test_one_class_is_that_class_against_the_rest(
+    of: Callable[[Hashable], object], binary: str, n_resamples: int, code: int
+) -> None:
+    ours = run(of(KINDS["words"][code]), n_resamples=n_resamples)
+    theirs = run(
+        binary, (code == TRUE).astype(int), (code == PRED).astype(int), n_resamples=n_resamples
+    )
+    assert ours.values == theirs.values
+    assert ours.exact == theirs.exact
+    for one in ("pvalue", "statistic", "standard_error", "confidence_interval"):
+        assert getattr(ours, one) == pytest.approx(getattr(theirs, one), rel=1e-12)
+
+
+def test_labels_are_exchanged_within_the_label_if_asked_for() -> None:
+    ours = run(recall_of("cat"), scheme="within_label", n_resamples=9999)
+    theirs = run(
+        "true_positive_rate",
+        (TRUE == 0).astype(int),
+        (PRED == 0).astype(int),
+        scheme="within_label",
+        n_resamples=9999,
+    )
+    assert ours.scheme == "within_label"
+    assert ours.validity.startswith("Exact for the weak null")
+    assert ours.pvalue == pytest.approx(theirs.pvalue, rel=1e-12)
+    assert ours.pvalue == pytest.approx(run(recall_of("cat"), n_resamples=9999).pvalue, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("metric", "shown"),
+    [
+        (precision_of("cat"), r"'denominator' or 'pooled' for precision_of\('cat'\)"),
+        ("accuracy", "'denominator' or 'pooled' for accuracy"),
+        ("macro_f1", "'pooled' for macro_f1"),
+    ],
+    ids=["precision", "accuracy", "macro_f1"],
+)
+def test_what_depends_on_base_rates_is_not_exchanged_within_the_label(
+    metric: object, shown: str
+) -> None:
+    with pytest.raises(InputError, match=f"^scheme must be {shown}; got 'within_label'"):
+        run(metric, scheme="within_label")
+
+
+@pytest.mark.parametrize(
+    "metric",
+    ["accuracy", "error_rate", "macro_f1", recall_of("Yes"), precision_of("Yes")],
+    ids=["accuracy", "error_rate", "macro_f1", "recall", "precision"],
+)
+@pytest.mark.parametrize(
+    ("truth", "guess"),
+    [("Yes", "yes"), ("Yes", " Yes"), ("1", 1)],
+    ids=["case", "space", "number"],
+)
+def test_labels_that_differ_in_spelling_are_refused(
+    metric: object, truth: object, guess: object
+) -> None:
+    y = [truth if one == 0 else "no" for one in TRUE]
+    pred = [guess if one == 0 else "no" for one in PRED]
+    says = rf"^y_pred must be made of the labels of y_true .*; got {guess!r}. Did you mean {truth!r}"
+    with pytest.raises(InputError, match=says):
+        run(metric, y, pred)
+
+
+def test_predicted_classes_need_not_be_true_of_any_row() -> None:
+    pred = ["fox" if one == "emu" else one for one in named(PRED)]
+    y, p = np.array(named(TRUE)), np.array(pred)
+    accuracy, macro = run("accuracy", y, p), run("macro_f1", y, p)
+    for name in "ab":
+        rows = name == GROUP
+        assert accuracy.values[name] == float((y == p)[rows].mean())
+        known = [f1(TRUE[rows], np.where(PRED == 2, 3, PRED)[rows], code) for code in range(2)]
+        assert macro.values[name] == pytest.approx(sum(known) / 4, rel=1e-12)  # emu and fox: 0
+        assert run(precision_of("fox"), y, p).values[name] == 0
+        assert run(recall_of("emu"), y, p).values[name] == 0
+
+
+def test_a_class_that_never_occurs_has_no_recall() -> None:
+    says = r"^metric must be defined in both groups; got recall_of\('kat'\) of group 'a', which has"
+    with pytest.raises(InputError, match=says + " no rows of class 'kat'"):
+        run(recall_of("kat"))
+
+
+def test_classes_of_groups_that_take_no_part_do_not_count() -> None:
+    y, pred = [*named(TRUE), "fox", "fox"], [*named(PRED), "fox", "cat"]
+    result = permutation_test(
+        y,
+        pred,
+        sensitive_features=[*GROUP.tolist(), "c", "c"],
+        groups=("a", "b"),
+        metric="macro_f1",
+        n_resamples=99,
+        rng=1,
+    )
+    assert result.values == pytest.approx(run("macro_f1").values, rel=1e-12)
+
+
+def test_scores_are_no_predictions_of_several_classes() -> None:
+    """A score that is cut says True or False, which no label of three classes is equal to."""
+    with pytest.raises(InputError, match="^y_true must be binary"):
+        permutation_test(
+            named(TRUE),
+            y_score=np.linspace(0, 1, N),
+            sensitive_features=GROUP,
+            metric="accuracy",
+            n_resamples=99,
+        )
+
+
+@pytest.mark.parametrize("metric", ["macro_f1", "accuracy", "error_rate"])
+def test_strata_clusters_weights_and_the_bootstrap_work(metric: str) -> None:
+    rng = np.random.default_rng(3)
+    assert run(metric, control_features=rng.integers(0, 2, N)).n_strata == 2
+    assert 0 < run(metric, cluster=np.arange(N)).pvalue <= 1
+    same = run(metric, sample_weight=np.full(N, 2.5))
+    assert same.values == pytest.approx(run(metric).values, rel=1e-12)
+    result = bootstrap_test(
+        named(TRUE),
+        named(PRED),
+        sensitive_features=GROUP,
+        metric=metric,
+        n_resamples=499,
+        rng=1,
+    )
+    assert result.values == pytest.approx(run(metric).values, rel=1e-12)

@@ -1,0 +1,185 @@
+"""Levels under the weak null where rows differ: AUC, squared errors, clusters and weights.
+
+Each with its negative control: the test that people would use, which must fail. Bounds are
+99.9 % quantiles of the binomial distribution.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from scipy.stats import binom, norm
+
+import fairperm
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+LEVEL = 0.05
+SURE = 0.999
+DATA_SETS = 1000
+N_RESAMPLES = 319  # five blocks of 64, less the sample itself: (b + 1)/320 reaches 0.05 exactly
+
+Columns = dict[str, Any]
+
+
+def rejections(
+    draw: Callable[[np.random.Generator], Columns], n: int = DATA_SETS, **options: Any
+) -> int:
+    """Count the data sets in which the test rejects at the level."""
+    rng = np.random.default_rng(2020)
+    rejected = 0
+    for seed in range(n):
+        result = fairperm.permutation_test(
+            **{**draw(rng), **options}, rng=seed, n_resamples=N_RESAMPLES, progress=False
+        )
+        rejected += result.pvalue <= LEVEL
+    return rejected
+
+
+def most(n: int = DATA_SETS) -> int:
+    """Return how many rejections a test of this level has at most, with near certainty."""
+    return int(binom.ppf(SURE, n, LEVEL))
+
+
+def binormal(
+    base_rates: tuple[float, float],
+    deviations: tuple[float, float] = (1.0, 1.0),
+    sizes: tuple[int, int] = (200, 200),
+    auc: float = 0.85,
+) -> Callable[[np.random.Generator], Columns]:
+    """Return scores with equal AUC in groups that differ in base rate and in spread."""
+
+    def draw(rng: np.random.Generator) -> Columns:
+        label, score = [], []
+        for n, base_rate, deviation in zip(sizes, base_rates, deviations, strict=True):
+            positive = rng.random(n) < base_rate
+            shift = norm.ppf(auc) * np.sqrt(1 + deviation**2)
+            label.append(positive)
+            score.append(
+                np.where(positive, shift + deviation * rng.normal(size=n), rng.normal(size=n))
+            )
+        return {
+            "y_true": np.concatenate(label),
+            "y_score": np.concatenate(score),
+            "sensitive_features": np.repeat([0, 1], sizes),
+            "metric": "roc_auc",
+        }
+
+    return draw
+
+
+UNEQUAL_BASES = binormal((0.8, 0.2))
+UNEQUAL_SPREAD = binormal((0.3, 0.3), deviations=(3.0, 1.0), sizes=(400, 1600))
+
+
+@pytest.mark.parametrize("scheme", ["pooled", "within_label"])
+@pytest.mark.parametrize("draw", [UNEQUAL_BASES, UNEQUAL_SPREAD], ids=["bases", "spread"])
+def test_studentized_auc_holds_its_level(draw: Any, scheme: str) -> None:
+    assert rejections(draw, scheme=scheme) <= most()
+
+
+@pytest.mark.parametrize("draw", [UNEQUAL_BASES, UNEQUAL_SPREAD], ids=["bases", "spread"])
+def test_un_studentized_auc_does_not(draw: Any) -> None:
+    """design.md has 0.117 for the first setting, 20,000 data sets."""
+    assert rejections(draw, scheme="pooled", variance=None) > most()
+
+
+def test_auc_of_ten_positives_holds_its_level_by_default() -> None:
+    """Pooled, it rejects about twice as often as it should: groups must keep their positives."""
+    draw = binormal((0.05, 0.5))
+    with pytest.warns(fairperm.FairpermWarning, match="fewer than 20"):
+        assert rejections(draw) <= most()
+    with pytest.warns(fairperm.FairpermWarning, match="fewer than 20"):
+        assert rejections(draw, scheme="pooled") > most()
+
+
+def squared_errors(rng: np.random.Generator) -> Columns:
+    """Return errors with equal mean squares, whose squares vary three times as much in B."""
+    sizes = (1600, 400)
+    normal = rng.normal(size=sizes[0])
+    heavy = rng.laplace(size=sizes[1]) / np.sqrt(2)
+    error = np.concatenate([normal, heavy])
+    return {
+        "y_true": np.zeros(sum(sizes)),
+        "y_pred": error,
+        "sensitive_features": np.repeat([0, 1], sizes),
+        "metric": "mean_squared_error",
+    }
+
+
+def test_studentized_mean_squared_error_holds_its_level() -> None:
+    assert rejections(squared_errors) <= most()
+
+
+def test_un_studentized_mean_squared_error_does_not() -> None:
+    assert rejections(squared_errors, variance=None) > most()
+
+
+def clustered(rng: np.random.Generator) -> Columns:
+    """Return five alike predictions for each of 80 people."""
+    people, rows = 80, 5
+    chance = rng.beta(1, 1, people)
+    y_pred = rng.random((people, rows)) < chance[:, None]
+    return {
+        "y_true": np.ones(people * rows, int),
+        "y_pred": y_pred.ravel(),
+        "sensitive_features": np.repeat(rng.permutation(people) < people // 2, rows),
+        "cluster": np.repeat(np.arange(people), rows),
+        "metric": "selection_rate",
+    }
+
+
+def test_clustered_rate_holds_its_level() -> None:
+    assert rejections(clustered) <= most()
+
+
+def test_rows_of_clusters_taken_for_people_do_not() -> None:
+    assert rejections(clustered, cluster=None) > most()
+
+
+def weighted(rng: np.random.Generator) -> Columns:
+    """Return predictions with equal rates and mean weights, which vary in the small group only."""
+    sizes = (300, 100)
+    weight = np.concatenate([np.ones(sizes[0]), rng.choice([0.02, 1.98], sizes[1])])
+    return {
+        "y_true": np.ones(sum(sizes), int),
+        "y_pred": rng.random(sum(sizes)) < 0.3,
+        "sensitive_features": np.repeat([0, 1], sizes),
+        "sample_weight": weight,
+        "metric": "selection_rate",
+    }
+
+
+def test_weighted_rate_holds_its_level() -> None:
+    assert rejections(weighted) <= most()
+
+
+def test_un_studentized_weighted_rate_does_not() -> None:
+    assert rejections(weighted, variance=None) > most()
+
+
+def copied(rng: np.random.Generator) -> Columns:
+    """Return rows repeated as often as they weigh, as if each copy were a row of its own."""
+    data = weighted(rng)
+    times = np.rint(5 * data.pop("sample_weight")).astype(int)
+    columns = {name: one for name, one in data.items() if isinstance(one, np.ndarray)}
+    return {**data, **{name: np.repeat(one, times) for name, one in columns.items()}}
+
+
+def test_weights_taken_for_numbers_of_copies_do_not_hold_it() -> None:
+    assert rejections(copied) > most()
+
+
+@pytest.mark.parametrize(
+    "draw", [UNEQUAL_BASES, UNEQUAL_SPREAD, squared_errors, clustered, weighted]
+)
+def test_the_settings_are_null(draw: Callable[[np.random.Generator], Columns]) -> None:
+    """The mean gap of 400 data sets is within four standard errors of zero."""
+    rng = np.random.default_rng(1)
+    gaps = [
+        fairperm.permutation_test(**draw(rng), rng=0, n_resamples=1).difference for _ in range(400)
+    ]
+    assert abs(np.mean(gaps)) <= 4 * np.std(gaps, ddof=1) / np.sqrt(400)

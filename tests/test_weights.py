@@ -1,0 +1,195 @@
+"""Weights and clusters: right values, right variances, and whole clusters that move."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import fairperm
+from fairperm.errors import InputError, InputTypeError
+
+Floats = NDArray[np.float64]
+
+N_CLUSTERS = 150
+
+
+class Data:
+    """Rows in clusters of three that have something in common, with weights."""
+
+    def __init__(self, seed: int = 0) -> None:
+        rng = np.random.default_rng(seed)
+        self.cluster = np.repeat(np.arange(N_CLUSTERS), 3)
+        n = len(self.cluster)
+        self.group = (rng.random(N_CLUSTERS) < 0.4).astype(int)[self.cluster]
+        self.common = rng.normal(size=N_CLUSTERS)[self.cluster]
+        self.y_true = (self.common + rng.normal(size=n) > 0).astype(int)
+        self.y_score = np.round(self.y_true + 0.7 * self.common + rng.normal(size=n), 1)
+        self.y_pred = (self.y_score > 0.5).astype(int)
+        self.weight = rng.uniform(0.5, 3, n)
+
+    def test(self, metric: str, **options: Any) -> fairperm.PermutationTestResult:
+        columns = {"roc_auc": "y_score", "mean_squared_error": "y_score"}
+        second = getattr(self, columns.get(metric, "y_pred"))
+        name = "y_score" if metric == "roc_auc" else "y_pred"
+        return fairperm.permutation_test(
+            self.y_true,
+            **{name: second},
+            sensitive_features=self.group,
+            metric=metric,
+            rng=1,
+            **{"n_resamples": 99, **options},
+        )
+
+
+def value_by_hand(metric: str, data: Data, rows: NDArray[Any], weight: Floats) -> float:
+    y, score, pred = data.y_true[rows], data.y_score[rows], data.y_pred[rows]
+    if metric == "false_negative_rate":
+        return float((weight * (y == 1) * (pred == 0)).sum() / (weight * (y == 1)).sum())
+    if metric == "accuracy":
+        return float((weight * (y == pred)).sum() / weight.sum())
+    if metric == "mean_squared_error":
+        return float((weight * (y - score) ** 2).sum() / weight.sum())
+    wins = (score[:, None] > score) + 0.5 * (score[:, None] == score)
+    pairs = weight[:, None] * weight * (y[:, None] == 1) * (y == 0)
+    return float((wins * pairs).sum() / pairs.sum())
+
+
+METRICS = ["false_negative_rate", "accuracy", "mean_squared_error", "roc_auc"]
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_weighted_values_are_those_of_the_formulas(metric: str) -> None:
+    data = Data()
+    result = data.test(metric, sample_weight=data.weight)
+    for group, value in result.values.items():
+        rows = np.flatnonzero(data.group == group)
+        assert value == pytest.approx(
+            value_by_hand(metric, data, rows, data.weight[rows]), rel=1e-12
+        )
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("clustered", [False, True], ids=["rows", "clusters"])
+def test_errors_are_those_of_a_bootstrap(metric: str, clustered: bool) -> None:
+    """Against 4,000 bootstrap samples (of clusters), whose deviation is known to about 1.1 %."""
+    data = Data()
+    options = {"cluster": data.cluster} if clustered else {}
+    result = data.test(metric, sample_weight=data.weight, **options)
+    rng = np.random.default_rng(7)
+    unit = data.cluster if clustered else np.arange(len(data.group))
+    variance = 0.0
+    for group in (0, 1):
+        units = np.unique(unit[data.group == group])
+        rows_of = [np.flatnonzero(unit == one) for one in units]
+        values = []
+        for _ in range(4000):
+            drawn = rng.integers(len(units), size=len(units))
+            rows = np.concatenate([rows_of[i] for i in drawn])
+            values.append(value_by_hand(metric, data, rows, data.weight[rows]))
+        variance += float(np.var(values, ddof=1))
+    # 5 %: four and a half deviations of the bootstrap's own error, for the delta method's bias none
+    assert result.standard_error == pytest.approx(np.sqrt(variance), rel=0.05)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_equal_weights_and_single_rows_change_nothing(metric: str) -> None:
+    data = Data()
+    alone = data.test(
+        metric, scheme="pooled", variance="delong" if metric == "roc_auc" else "delta"
+    )
+    ones = np.full(len(data.group), 1.0)
+    weighted = data.test(metric, sample_weight=ones)
+    assert weighted.values == pytest.approx(alone.values)
+    assert weighted.standard_error == pytest.approx(alone.standard_error, rel=1e-12)
+    doubled = data.test(metric, sample_weight=2 * ones)
+    assert doubled.standard_error == pytest.approx(alone.standard_error, rel=1e-12)
+    assert doubled.pvalue == weighted.pvalue
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_order_and_names_of_rows_and_clusters_change_nothing(metric: str) -> None:
+    data = Data()
+    first = data.test(metric, cluster=data.cluster, sample_weight=data.weight)
+    order = np.random.default_rng(5).permutation(len(data.group))
+    for name in ("y_true", "y_pred", "y_score", "group", "weight"):
+        setattr(data, name, getattr(data, name)[order])
+    names = [f"person {(7 * one) % N_CLUSTERS}" for one in data.cluster[order]]
+    second = data.test(metric, cluster=names, sample_weight=data.weight)
+    assert second.pvalue == first.pvalue
+    assert second.statistic == pytest.approx(first.statistic, rel=1e-12)
+    for group, counts in first.counts.items():
+        assert second.counts[group] == pytest.approx(counts)
+
+
+def test_whole_clusters_move() -> None:
+    """Six clusters, two of them in A: the 15 ways to choose two are all there are."""
+    cluster = np.repeat(np.arange(6), 4)
+    y_pred = (np.arange(24) % 4 < np.repeat([0, 1, 2, 3, 4, 2], 4)).astype(int)
+    group = np.repeat([0, 0, 1, 1, 1, 1], 4)
+    result = fairperm.permutation_test(
+        np.ones(24, int),
+        y_pred,
+        sensitive_features=group,
+        cluster=cluster,
+        metric="selection_rate",
+        variance=None,
+    )
+    totals = np.array([0, 1, 2, 3, 4, 2])
+    pairs = [(i, j) for i in range(6) for j in range(i)]
+    gaps = [abs((totals[i] + totals[j]) / 8 - (12 - totals[i] - totals[j]) / 16) for i, j in pairs]
+    assert result.exact
+    assert result.pvalue == pytest.approx(np.mean(np.array(gaps) >= gaps[0] - 1e-12), rel=1e-12)
+
+
+BAD = {
+    "negative weight": ({"sample_weight": -1.0}, InputError, r"sample_weight .*above 0; got -1.0"),
+    "weight of zero": ({"sample_weight": 0.0}, InputError, r"sample_weight .*above 0; got 0.0"),
+    "weight NaN": ({"sample_weight": np.nan}, InputError, r"missing values in sample_weight: 1"),
+    "weight infinite": ({"sample_weight": np.inf}, InputError, r"sample_weight .*finite; got inf"),
+    "weight a word": ({"sample_weight": "heavy"}, InputTypeError, r"sample_weight .*real numbers"),
+}
+
+
+@pytest.mark.parametrize(("bad", "error", "message"), BAD.values(), ids=BAD)
+def test_bad_weights(bad: dict[str, Any], error: type[Exception], message: str) -> None:
+    data = Data()
+    weight = [bad["sample_weight"], *data.weight[1:].tolist()]
+    with pytest.raises(error, match=message):
+        data.test("accuracy", sample_weight=weight)
+
+
+def test_too_few_weights() -> None:
+    data = Data()
+    with pytest.raises(InputError, match=r"sample_weight must be as long as y_true \(450 rows\)"):
+        data.test("accuracy", sample_weight=[1.0])
+
+
+def test_clusters_that_span_groups() -> None:
+    data = Data()
+    data.group[0] = 1 - data.group[1]
+    with pytest.raises(InputError, match=r"cluster must keep to one group.*got cluster 0 with"):
+        data.test("accuracy", cluster=data.cluster)
+
+
+def test_clusters_that_span_strata() -> None:
+    data = Data()
+    stratum = np.arange(len(data.group)) % 2
+    with pytest.raises(InputError, match=r"cluster must keep to one stratum.*got cluster 0 with"):
+        data.test("accuracy", cluster=data.cluster, control_features=stratum)
+
+
+@pytest.mark.parametrize("scheme", ["denominator", "within_label"])
+def test_clusters_move_whatever_their_labels(scheme: str) -> None:
+    data = Data()
+    with pytest.raises(InputError, match="scheme must be 'pooled' with cluster; got"):
+        data.test("false_negative_rate", cluster=data.cluster, scheme=scheme)
+
+
+@pytest.mark.parametrize("variance", ["score", "wald"])
+def test_variances_of_plain_rates_do_not_fit_weights(variance: str) -> None:
+    data = Data()
+    with pytest.raises(InputError, match=r"variance must be .* for accuracy with weights or"):
+        data.test("accuracy", sample_weight=data.weight, variance=variance)
