@@ -102,8 +102,10 @@ PAIRS = [
 ]
 
 
-def columns_of(kind: str) -> dict[str, NDArray[Any]]:
+def columns_of(kind: str) -> dict[str, Any]:
     rng = np.random.default_rng(7)
+    y: NDArray[Any]
+    pred: NDArray[Any]
     if kind in {"words", "integers"}:
         y = rng.integers(0, 3, N)
         pred = np.where(rng.random(N) < 0.6, y, rng.integers(0, 3, N))

@@ -37,17 +37,17 @@ ALLOWED: dict[str, set[str]] = {
     # metrics: nothing of resampling
     "_metric": set(),
     "_rank": set(),
-    "_class_metrics": {"_metric"},
+    "_class_metrics": {"_metric", "_order"},
     "_number_metrics": {"_metric", "_rank"},
     "_inequality": {"errors", "_options", "_metric"},
-    "_callable": {"errors"},
+    "_callable": {"errors", "_order"},
     "metrics": {
         *("errors", "_options", "_metric", "_rank", "_class_metrics", "_number_metrics"),
-        *("_inequality", "_callable"),
+        *("_inequality", "_callable", "_sample"),
     },
     # intake: columns, missing values, labels, groups; nothing of statistics
     "_intake": {
-        *("errors", "_options", "_columns", "_labels", "_sample", "metrics", "_class_metrics"),
+        *("errors", "_options", "_columns", "_labels", "_sample", "metrics"),
     },
     # resampling: nothing of metrics
     "_draws": {"_options", "_progress", "_sample"},
@@ -78,7 +78,7 @@ ALLOWED: dict[str, set[str]] = {
     # results: no computing
     "results": {"errors"},
     # tests: the only place where all of it meets
-    "_plan": {"errors", "_options", "_rank", "metrics"},
+    "_plan": {"errors", "_options", "_order", "_rank", "metrics"},
     "_comparison": {
         *("errors", "_options", "_sample", "_draws", "_metric", "_rank", "metrics"),
         *("_estimates", "_engines", "_plan"),

@@ -113,11 +113,6 @@ NO_NUMBERS += [
         "y_true must be made of real numbers; got 'a'.",
         y_true=list("abcdefgh"),
     ),
-    fitted_kind(
-        "booleans as prediction",
-        "y_pred must be made of real numbers; got True.",
-        y_pred=[True, False] * 4,
-    ),
     fitted(
         "outcome missing",
         f"{MISSING} y_true: 2 (rows 1, 3).",

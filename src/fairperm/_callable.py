@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from fairperm._order import ranks
 from fairperm.errors import InputError, InputTypeError, problem, shown
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ class CallableMetric:
 
     def matrix(self, columns: Mapping[str, NDArray[Any]]) -> Array:
         """Return what tells rows apart: the ranks of their values."""
-        return np.column_stack([_ranks(columns[name]) for name in self.columns]).astype(np.float64)
+        return np.column_stack([ranks(columns[name]) for name in self.columns]).astype(np.float64)
 
     def value(self, columns: Sequence[NDArray[Any]], weight: Array | None, where: str) -> float:
         """Return the function's value in a sample; NaN if it is undefined or not finite."""
@@ -152,10 +153,3 @@ def _name(function: object) -> str:
     while isinstance(function, functools.partial):
         function = function.func
     return str(getattr(function, "__name__", type(function).__name__))
-
-
-def _ranks(column: NDArray[Any]) -> NDArray[np.intp]:
-    """Return for each value its rank among the distinct ones; objects are ordered by their text."""
-    if column.dtype == object:
-        column = np.array([f"{type(one).__name__} {one!r}" for one in column])
-    return np.unique(column, return_inverse=True)[1].ravel()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairperm._metric import Metric
+from fairperm._order import order_by
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
@@ -56,8 +57,8 @@ def recall_of(label: Hashable) -> Metric:
         f"recall_of({label!r})",
         f"share of rows of class {label!r} predicted as such",
         partial(_hits, label=label),
-        lambda y_true: y_true == label,
-        kind="any",
+        lambda y_true: _is(y_true, label),
+        kind="classes",
         given="label",
         among=f"rows of class {label!r}",
     )
@@ -81,19 +82,24 @@ def precision_of(label: Hashable) -> Metric:
         f"precision_of({label!r})",
         f"share of rows predicted as class {label!r} that are",
         partial(_hits, label=label),
-        lambda y_pred: y_pred == label,
-        kind="any",
+        lambda y_pred: _is(y_pred, label),
+        kind="classes",
         given="prediction",
         among=f"rows predicted as class {label!r}",
     )
 
 
+def _is(column: NDArray[Any], label: Hashable) -> NDArray[np.bool_]:
+    """Tell which rows have the label; one by one, as NumPy takes a tuple for an array."""
+    return np.fromiter((one == label for one in column.tolist()), bool, len(column))
+
+
 def _hits(y_true: Any, y_pred: Any, *, label: Hashable) -> Any:
-    return (y_true == label) & (y_pred == label)
+    return _is(y_true, label) & _is(y_pred, label)
 
 
 def _misses(y_true: Any, y_pred: Any, *, label: Hashable) -> Any:
-    return (y_true == label) != (y_pred == label)
+    return _is(y_true, label) != _is(y_pred, label)
 
 
 def _macro_f1(*totals: Any) -> Any:
@@ -109,7 +115,7 @@ class MacroF1:
     name: str = "macro_f1"
     meaning: str = "mean over the classes of the harmonic mean of precision and recall"
     aliases: tuple[str, ...] = ("f1_macro",)
-    kind: str = "any"
+    kind: str = "classes"
     columns: tuple[str, ...] = ("y_true", "y_pred")
     parts: tuple[Metric, ...] = ()  # none before the classes are known
     given: None = None
@@ -133,5 +139,5 @@ class MacroF1:
 
 def labels_of(columns: Mapping[str, NDArray[Any]]) -> list[Hashable]:
     """Return the labels that occur, as label or as prediction."""
-    both = [np.unique(columns[name]) for name in ("y_true", "y_pred")]
-    return list(np.unique(np.concatenate(both)).tolist())
+    both = (columns[name][order_by([columns[name]])].tolist() for name in ("y_true", "y_pred"))
+    return list(dict.fromkeys(label for labels in both for label in labels))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -59,8 +59,7 @@ class Comparison:
         columns = {name: column[chosen] for name, column in table.columns.items()}
         present, stratum = _present(table.stratum[chosen], len(table.strata))
         weights = _weights(table, stratum_weights)
-        with np.errstate(over="ignore", invalid="ignore"):
-            contributions = np.hstack([part.matrix(columns) for part in plan.metric.parts])
+        contributions = _contributions(plan.metric.parts, columns)
         rows = Rows(
             columns=columns,
             contributions=contributions,
@@ -74,8 +73,8 @@ class Comparison:
         )
         if not np.isfinite(rows.contributions).all():
             raise InputError(
-                f"metric must be made of finite numbers; got {plan.metric.name} of numbers so "
-                "large that it is not. Scale them down first."
+                f"metric must be made of finite numbers; got {plan.metric.name} with others. "
+                "Are numbers too large for it, or undefined?"
             )
         if rows.cluster is not None:
             _check_clusters(rows, rows.cluster, table, pair)
@@ -196,6 +195,44 @@ class Comparison:
             if part.name == name and part.is_rate:
                 return f"no {part.among}"
         return "too few rows of some kind that it needs"
+
+
+def _contributions(
+    parts: Sequence[Metric | RankMetric], columns: Mapping[str, NDArray[Any]]
+) -> Array:
+    """Return what each row contributes."""
+    matrices = []
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        for part in parts:
+            if isinstance(part, Metric) and part.own:
+                matrices.append(_own_contributions(part, columns))
+            else:
+                matrices.append(part.matrix(columns))
+    return np.hstack(matrices)
+
+
+def _own_contributions(metric: Metric, columns: Mapping[str, NDArray[Any]]) -> Array:
+    """Return the contributions to a user's own metric; say what is wrong with it."""
+    n_rows = len(next(iter(columns.values())))
+    try:
+        matrix = metric.matrix(columns)
+        is_whole = matrix.shape == (n_rows, len(metric.contributions))
+        totals = np.tile(matrix.sum(axis=0), (2, 1))  # as draws come: several at once
+        is_smooth = is_whole and metric.has_derivative(totals)
+    except Exception as error:
+        got = f"{shown(error)} from {metric.name}"
+        raise InputError(f"metric must be one that can be computed; got {got}.") from error
+    if not is_whole:
+        raise InputError(
+            f"contributions must be one number for each of {n_rows:,} rows; got an array of "
+            f"shape {matrix.shape[:-1]} from {metric.name}."
+        )
+    if not is_smooth:
+        raise InputError(
+            f"value must be smooth and work for complex numbers; got {metric.name}, whose "
+            "derivative the complex step does not find. Leave out abs(), comparisons, rounding."
+        )
+    return matrix
 
 
 def _present(

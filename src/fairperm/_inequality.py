@@ -11,12 +11,15 @@ import numpy as np
 
 from fairperm._metric import Metric
 from fairperm._options import number
-from fairperm.errors import InputError, problem
+from fairperm.errors import InputError, InputTypeError, problem
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fairperm._metric import Function
+
+
+_ROUNDING = 1e-14
 
 
 def benefit(y_true: Any, y_pred: Any) -> Any:
@@ -89,6 +92,9 @@ def atkinson_index(epsilon: float = 0.5, *, of: Function = benefit) -> Metric:
 
 def _spread(name: str, function: Function, value: Function, of: Function) -> Metric:
     """Define a metric of the totals of some function of the benefit, the benefit, and rows."""
+    known = {"y_true", "y_pred", "y_score"}
+    if not callable(of) or not set(inspect.signature(of).parameters) <= known:
+        raise InputTypeError(problem("of", "a function of y_true, y_pred or y_score", of))
     return Metric(
         name=name,
         meaning="inequality of benefit",
@@ -136,6 +142,13 @@ def _check(b: NDArray[np.float64], rule: str, broken: bool | np.bool_) -> None:
         raise InputError(problem("metric", f"of benefits that are {rule}", float(b.min()), hint))
 
 
+def _variation(squares: Any, sums: Any, b: Any, n: Any) -> Any:
+    variance = squares / n - (sums / n) ** 2
+    # where all benefits are equal there is none, and no root of what rounding leaves
+    none = np.real(variance) <= _ROUNDING * np.real(squares / n)
+    return np.sqrt(np.where(none, 0.0, variance)) / (b / n)
+
+
 def _named(metric: Metric, name: str, meaning: str, *aliases: str) -> Metric:
     return replace(metric, name=name, meaning=meaning, aliases=aliases)
 
@@ -160,11 +173,19 @@ INEQUALITY_METRICS = (
     ),
     _named(atkinson_index(0.5), "atkinson_index", "inequality of benefit: Atkinson's index"),
     _named(
-        _spread(
-            "",
-            np.square,
-            lambda squares, b, n: np.sqrt(squares / n - (b / n) ** 2) / (b / n),
-            benefit,
+        Metric(
+            name="",
+            meaning="",
+            contributions={
+                # from any fixed origin; near the middle no digits are lost
+                "_squares": _composed(lambda b: (b - np.median(b)) ** 2, benefit),
+                "_deviations": _composed(lambda b: b - np.median(b), benefit),
+                "benefit": _composed(np.positive, benefit),
+                "rows": lambda: 1.0,
+            },
+            value=_variation,
+            kind="regression",
+            span=float("inf"),
         ),
         "coefficient_of_variation",
         "inequality of benefit: its standard deviation over its mean",

@@ -27,7 +27,13 @@ from fairperm._columns import (
     number_column,
     plain,
 )
-from fairperm._labels import as_they_came, binary_columns, many_classes, sort_key
+from fairperm._labels import (
+    as_they_came,
+    binary_columns,
+    check_spelling,
+    many_classes,
+    sort_key,
+)
 from fairperm._options import choice, number
 from fairperm._sample import Table
 from fairperm.errors import InputError, InputTypeError, did_you_mean, listed, problem, shown
@@ -151,7 +157,11 @@ def _understood(
     A metric of any kind gets its values as they came.
     """
     named = {name: (column, next(index)) for name, column in measured.items()}
-    if kind == "any" or (kind == "labels" and pos_label is None and many_classes(named)):
+    if kind == "classes":
+        check_spelling(named)
+    if kind in {"any", "classes"} or (
+        kind == "labels" and pos_label is None and many_classes(named)
+    ):
         return {name: as_they_came(column)[where] for name, (column, where) in named.items()}
     labels = {name: one for name, one in named.items() if name not in _NUMBERS[kind]}
     if pos_label is not None and not labels:
@@ -181,7 +191,7 @@ class _Source:
 
     def read(self, kind: str, name: str, given: object) -> Column:
         """Return a column as the metric's kind wants it: numbers, labels, or either."""
-        if kind == "any":
+        if kind in {"any", "classes"}:
             values = as_sequence(*self._find(name, given))
             if isinstance(values, np.ndarray) and values.dtype.kind == "f":
                 return number_column(self._find(name, given)[0], values.astype(np.float64))
@@ -202,10 +212,9 @@ class _Source:
 
     def numbers(self, name: str, given: object) -> Column:
         """Return a column of finite numbers."""
+        # labels may be counted as 0 and 1, scores not
         column, data = self._find(name, given)
-        if name != "y_score" and getattr(data, "dtype", None) == np.dtype(bool):
-            data = np.asarray(data, np.float64)  # labels may be counted as 0 and 1, scores not
-        values = _as_floats(column, data).astype(np.float64, copy=False)
+        values = _as_floats(column, data, truths=name != "y_score").astype(np.float64, copy=False)
         if np.isinf(values).any():
             bad = values[np.isinf(values)][0]
             raise InputError(
@@ -300,18 +309,19 @@ def _above(scores: NDArray[np.floating[Any]], threshold: float) -> Column:
     return Column("y_score", codes | unknown.view(np.uint8) << 1, 0, (False, True, None, None))
 
 
-def _as_floats(name: str, data: object) -> NDArray[np.floating[Any]]:
+def _as_floats(name: str, data: object, *, truths: bool = False) -> NDArray[np.floating[Any]]:
     sequence = as_sequence(name, data)
-    if isinstance(sequence, np.ndarray) and sequence.dtype.kind in "iuf":
+    if isinstance(sequence, np.ndarray) and sequence.dtype.kind in ("biuf" if truths else "iuf"):
         return sequence if sequence.dtype.kind == "f" else sequence.astype(np.float64)
-    floats = (_as_float(name, value) for value in sequence)
+    floats = (_as_float(name, value, truths=truths) for value in sequence)
     return np.fromiter(floats, np.float64, len(sequence))
 
 
-def _as_float(name: str, value: object) -> float:
+def _as_float(name: str, value: object, *, truths: bool) -> float:
     if is_missing(value):
         return math.nan
-    if isinstance(value, (numbers.Real, Decimal)) and not isinstance(value, bool):
+    is_truth = isinstance(value, (bool, np.bool_))
+    if isinstance(value, (numbers.Real, Decimal, np.bool_)) and (truths or not is_truth):
         try:
             return float(value)
         except OverflowError:

@@ -44,28 +44,40 @@ def binary_columns(
 
 
 def as_they_came(column: Column) -> NDArray[Any]:
-    """Return a column's values as an array that makes no text of numbers beside text."""
+    """Return a column's values as an array that makes no text of numbers, no table of tuples."""
     kinds = {isinstance(value, (numbers.Number, np.generic)) for value in column.values}
-    return np.array(column.values, None if len(kinds) == 1 else object)
+    if len(kinds) == 1 and not any(isinstance(value, tuple) for value in column.values):
+        return np.array(column.values)
+    objects = np.empty(len(column.values), object)
+    objects[:] = column.values
+    return objects
 
 
 def many_classes(labels: Mapping[str, tuple[Column, Index]]) -> bool:
     """Tell whether labels and predictions are of any classes, not 0 and 1 by some other name.
 
-    Numbers with fractions are scores, and labels that differ in case or spaces are misspelt.
+    Predictions made from scores are of two classes, and numbers with fractions are scores.
     """
     taken = {name: _taken(*one) for name, one in labels.items()}
     if all(_is_conventional(values) for values in taken.values()):
         return False
+    if any(column.name == "y_score" for column, _ in labels.values()):
+        return False
     if any(isinstance(one, float) and one % 1 for one in taken.get("y_pred", [])):
         return False
-    truths = {str(one).strip().casefold(): one for one in taken["y_true"]}
+    check_spelling(labels)
+    return True
+
+
+def check_spelling(labels: Mapping[str, tuple[Column, Index]]) -> None:
+    """Say so if a predicted label differs from a true one in case, spaces or type alone."""
+    taken = {name: _taken(*one) for name, one in labels.items()}
+    truths = {str(one).strip().casefold(): one for one in taken.get("y_true", [])}
     for one in taken.get("y_pred", []):
         alike = truths.get(str(one).strip().casefold(), one)
         if alike != one:
             rule = f"made of the labels of y_true ({listed(taken['y_true'])})"
             raise InputError(problem("y_pred", rule, one, f"Did you mean {shown(alike)}?"))
-    return True
 
 
 def _taken(column: Column, index: Index) -> list[Hashable]:

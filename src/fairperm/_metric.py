@@ -31,6 +31,7 @@ _DENOMINATORS: dict[str, tuple[str | None, str]] = {
     "fp tp": ("prediction", "predicted positives"),
     "tn fn": ("prediction", "predicted negatives"),
 }
+_NO_DERIVATIVE = 1e40
 _STEP = 1e-100  # of the complex-step derivative: nothing is subtracted, so it can be tiny
 
 
@@ -66,6 +67,8 @@ class Metric:
         Of a rate: what its denominator counts, in plain words.
     smooth
         Whether the value has a derivative; if not, its variance is found by the bootstrap.
+    own
+        Whether a user defined it, who may have made mistakes.
     """
 
     name: str
@@ -79,6 +82,7 @@ class Metric:
     span: float = 1.0
     among: str = "rows"
     smooth: bool = True
+    own: bool = False
 
     @property
     def is_rate(self) -> bool:
@@ -93,14 +97,16 @@ class Metric:
     @property
     def columns(self) -> tuple[str, ...]:
         """Return the names of the columns that the contributions are made from."""
-        named = (_columns_of(one) for one in self.contributions.values())
+        named = (columns_of(one) for one in self.contributions.values())
         return tuple(dict.fromkeys(name for names in named for name in names))
 
     def matrix(self, columns: Columns) -> Array:
         """Return what each row (axis 0) contributes to each total (axis 1)."""
         rows = []
         for one in self.contributions.values():
-            wanted = {name: columns[name] for name in _columns_of(one)}
+            wanted = {name: columns[name] for name in columns_of(one)}
+            if self.own:
+                wanted = {name: column.astype(np.float64) for name, column in wanted.items()}
             rows.append(np.asarray(one(**wanted), np.float64))
         return np.stack(np.broadcast_arrays(*rows), axis=-1)
 
@@ -119,7 +125,24 @@ class Metric:
             shifted = totals.astype(complex)
             shifted[..., j] += 1j * _STEP
             gradient[..., j] = self._of(shifted).imag / _STEP
-        return gradient
+        # a step so small blows up where there is no derivative, as of a root at zero
+        return np.where(np.abs(gradient) < _NO_DERIVATIVE, gradient, np.nan)
+
+    def has_derivative(self, totals: Array) -> bool:
+        """Tell whether the complex step finds the derivative that small real steps find."""
+        value, gradient = self.estimate(totals), self.gradient(totals)
+        if value.shape != totals.shape[:-1]:
+            return False
+        for j in range(totals.shape[-1]):
+            step = 1e-6 * (np.abs(totals[..., j]) + 1e-6 * np.abs(totals).max())
+            up, down = totals.copy(), totals.copy()
+            up[..., j] += step
+            down[..., j] -= step
+            change = (self.estimate(up) - self.estimate(down)) / 2
+            error = np.abs(change - gradient[..., j] * step)
+            if (error > 1e-2 * np.abs(change) + 1e-9 * np.abs(value)).any():
+                return False
+        return True
 
     def _of(self, totals: NDArray[Any]) -> Any:
         return self.value(*(totals[..., j] for j in range(totals.shape[-1])))
@@ -197,6 +220,7 @@ def mean_function(
         contributions={**contributions, "rows": lambda: 1.0},
         value=lambda *totals: value(*(total / totals[-1] for total in totals[:-1])),
         span=float("inf"),
+        own=True,
         **options,
     )
 
@@ -211,6 +235,7 @@ def _in_cells(cells: str) -> Function:
     )
 
 
-def _columns_of(contribution: Function) -> list[str]:
+def columns_of(contribution: Function) -> list[str]:
+    """Return the names of the columns that a contribution is made from."""
     parameters = inspect.signature(contribution).parameters.values()
     return [one.name for one in parameters if one.kind is not one.KEYWORD_ONLY]

@@ -19,6 +19,7 @@ def order_by(columns: Sequence[NDArray[Any]]) -> NDArray[np.intp]:
     and only rows that are tied in the first of the others are sorted by the rest: many times
     faster than ``np.lexsort`` where numbers hardly repeat.
     """
+    columns = [ranks(column) if column.dtype == object else column for column in columns]
     varying = [column for column in columns if column.size and (column != column[0]).any()]
     if not varying:
         return np.arange(len(columns[0]))
@@ -41,3 +42,10 @@ def run_starts(*columns: NDArray[Any]) -> NDArray[np.intp]:
     for column in columns:
         is_new[1:] |= column[1:] != column[:-1]
     return np.flatnonzero(is_new)
+
+
+def ranks(column: NDArray[Any]) -> NDArray[np.intp]:
+    """Return for each value its rank among the distinct ones; objects are ordered by their text."""
+    if column.dtype == object:
+        column = np.array([f"{type(one).__name__} {one!r}" for one in column])
+    return np.unique(column, return_inverse=True)[1].ravel()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairperm._options import choice
+from fairperm._order import ranks
 from fairperm._rank import RankMetric
 from fairperm.errors import InputError, listed, problem
 
@@ -63,7 +64,7 @@ class Plan:
         if self.scheme == "within_label":
             label = columns["y_true"]
             is_binary = label.dtype == np.bool_
-            return label.view(np.uint8) if is_binary else np.unique(label, return_inverse=True)[1]
+            return label.view(np.uint8) if is_binary else ranks(label)
         if self.scheme == "denominator":
             denominator = self.metric.parts[0].matrix(columns)[:, 1]
             return denominator.astype(np.uint8)

@@ -57,7 +57,7 @@ class TotalsEngine(UnitsEngine):
         centre, moving, columns = _centred(parts, rows.contributions)
         stratum_sizes = np.bincount(rows.stratum, minlength=rows.n_strata)
         starts = np.append(0, np.cumsum(stratum_sizes))
-        width = len(centre) + sum(_n_products(part) for part in parts)
+        width = 2 * len(centre) + sum(_n_products(part) for part in parts)
         whole = np.zeros((rows.n_strata, width))
         whole[:, moving] = np.add.reduceat(columns, starts[:-1])
         return cls(
@@ -81,8 +81,8 @@ class TotalsEngine(UnitsEngine):
 
     @property
     def _n_moving(self) -> int:
-        """Return how many of the moving columns are contributions, not products."""
-        return int((self.moving < self._width).sum())
+        """Return how many of the moving columns are not products."""
+        return int((self.moving < 2 * self._width).sum())
 
     def left_out(self) -> Iterator[tuple[Estimates, NDArray[np.int64]]]:
         """Yield for each stratum's group the estimates without one of its units."""
@@ -108,13 +108,18 @@ class TotalsEngine(UnitsEngine):
 
     def _of_totals(self, totals: Array, sizes: Array) -> Estimates:
         """Return value, variance and size of every part."""
-        means = totals[..., : self._width] + sizes[..., None] * self.centre
+        width = self._width
+        whole = totals[..., :width] + sizes[..., None] * self.centre
+        # what a group has none of adds up to zero, not to what rounding leaves
+        counted = np.isin(np.arange(width, 2 * width), self.moving)
+        none = counted & (totals[..., width : 2 * width] == 0)
+        whole = np.where(none, 0.0, whole)
         results = []
-        start, product = 0, self._width
+        start, product = 0, 2 * width
         with np.errstate(divide="ignore", invalid="ignore"):
             for part in self.parts:
                 stop = start + len(part.contributions)
-                mine = means[..., start:stop]
+                mine = whole[..., start:stop]
                 n_products = _n_products(part)
                 variance = np.zeros(mine.shape[:-2])
                 if self.variance == "delta":
@@ -130,7 +135,7 @@ class TotalsEngine(UnitsEngine):
     def _resampled(
         self, in_first: NDArray[np.bool_], n: int, rng: np.random.Generator
     ) -> Estimates:
-        totals = np.zeros((n, self.layout.n_strata, 2, self._width))
+        totals = np.zeros((n, self.layout.n_strata, 2, 2 * self._width))
         contributions = self.columns[:, : self._n_moving]
         for s, g, members in self.layout.members(in_first):
             if not members.size:
@@ -154,12 +159,18 @@ def _centred(
 ) -> tuple[Array, NDArray[np.intp], Array]:
     """Return the means, which columns are not all zero once centred, and these columns.
 
-    After the contributions come the products of every two of one part: the second moments.
+    After the contributions come counts of the rows that contribute anything, for contributions
+    that not all rows make; then products of every two of one part: the second moments.
     """
     constant = contributions.min(axis=0) == contributions.max(axis=0)
     centre = np.where(constant, contributions[0], contributions.mean(axis=0))
-    columns = {j: contributions[:, j] - centre[j] for j in range(len(centre)) if not constant[j]}
-    at, start = len(centre), 0
+    width = len(centre)
+    columns = {j: contributions[:, j] - centre[j] for j in range(width) if not constant[j]}
+    for j in range(width):
+        made = contributions[:, j] != 0
+        if not constant[j] and not made.all():
+            columns[width + j] = made.astype(np.float64)
+    at, start = 2 * width, 0
     for part in parts:
         stop = start + len(part.contributions)
         for j in range(start, stop):

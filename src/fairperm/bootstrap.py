@@ -111,7 +111,7 @@ def bootstrap_test(
     if isinstance(chosen, CallableMetric):
         chosen = chosen.reading(inputs)
     table = read_table(inputs, chosen)
-    chosen = settled(chosen, table.columns)
+    chosen = settled(chosen, table, groups)
     if len(chosen.parts) > 1:
         hint = "Use permutation_test, or test its parts one by one."
         raise InputError(problem("metric", "a single metric", chosen.name, hint))

@@ -6,7 +6,8 @@ and the property tests all read this list, so a metric defined here is everywher
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from fairperm._rank import RankMetric
 from fairperm.errors import InputError, InputTypeError, did_you_mean, listed, problem
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from fairperm._sample import Table
 
 __all__ = [
     "atkinson_index",
@@ -32,6 +33,13 @@ __all__ = [
     "recall_of",
     "register_metric",
 ]
+
+_COLUMNS_OF_KIND = {
+    "regression": ("y_true", "y_pred"),
+    "score": ("y_true", "y_score"),
+    "probability": ("y_true", "y_score"),
+    "binary": ("y_true", "y_pred"),
+}
 
 AnyMetric = Metric | JointMetric | RankMetric | CallableMetric | MacroF1
 
@@ -208,7 +216,7 @@ def get_metric(metric: object) -> AnyMetric:
     if not isinstance(metric, str):
         hint = "Pass an object of it." if isinstance(metric, type) and callable(metric) else ""
         raise InputTypeError(problem("metric", "the name of a metric or a function", metric, hint))
-    word = metric.strip().lower().replace("-", "_").replace(" ", "_")
+    word = _word(metric)
     found = _BY_NAME.get(word) or _BY_ALIAS.get(word)
     if found is None:
         rule = f"one of {listed(_BY_NAME, most=len(_BY_NAME))}"
@@ -217,9 +225,15 @@ def get_metric(metric: object) -> AnyMetric:
     return found
 
 
-def settled(metric: AnyMetric, columns: Mapping[str, NDArray[Any]]) -> AnyMetric:
-    """Return the metric as the data make it: some need to know which labels there are."""
-    return metric.for_labels(labels_of(columns)) if isinstance(metric, MacroF1) else metric
+def settled(metric: AnyMetric, table: Table, groups: object) -> AnyMetric:
+    """Return the metric as the groups' data make it: some need to know which labels there are."""
+    if not isinstance(metric, MacroF1):
+        return metric
+    pair = [table.groups.index(group) for group in table.choose_groups(groups)]
+    rows = np.isin(table.group, pair)
+    return metric.for_labels(
+        labels_of({name: column[rows] for name, column in table.columns.items()})
+    )
 
 
 def register_metric(
@@ -239,7 +253,7 @@ def register_metric(
         What to call it.
     contributions : mapping of str to function
         A few numbers for each row: functions of whole columns, whose parameters name the columns
-        they need among ``y_true``, ``y_pred`` and ``y_score``.
+        they need: ``y_true`` and ``y_pred``, or ``y_true`` and ``y_score`` for kinds of scores.
     value : function
         The metric from the means of the contributions, in their order. It must be smooth and
         work for complex numbers (no ``abs``, no comparisons): the delta method finds its
@@ -267,26 +281,75 @@ def register_metric(
     >>> round(result.difference, 3), round(result.pvalue, 3)
     (-0.411, 0.4)
     """
-    kinds = ("regression", "score", "probability", "binary")
-    choice("kind", kind, kinds)
-    if not isinstance(name, str) or not name.strip():
-        raise InputTypeError(problem("name", "a word", name))
-    for word in (name, *aliases):
+    choice("kind", kind, tuple(_COLUMNS_OF_KIND))
+    names = [_word(one) for one in _checked_names(name, aliases)]
+    for word in names:
         if word in _BY_NAME or word in _BY_ALIAS:
             raise InputError(problem("name", "a name that no metric has yet", word))
-    if not isinstance(contributions, Mapping) or not contributions:
-        rule = "a mapping of names to functions of columns"
-        raise InputTypeError(problem("contributions", rule, contributions))
-    if "rows" in contributions:
-        raise InputError(problem("contributions", "without the name 'rows', which is ours", "rows"))
+    _check_contributions(contributions, kind)
+    _check_value(value, len(contributions))
     metric = mean_function(
-        name, contributions, value, kind=kind, meaning=meaning or name, aliases=aliases
+        names[0], contributions, value, kind=kind, meaning=meaning or name, aliases=tuple(names[1:])
     )
-    known = {"y_true", "y_pred", "y_score"}
-    for column in metric.columns:
-        if column not in known:
-            rule = f"functions of {listed(sorted(known))}"
-            raise InputError(problem("contributions", rule, column, did_you_mean(column, known)))
-    _BY_NAME[name] = metric
-    _BY_ALIAS.update(dict.fromkeys(aliases, metric))
+    _BY_NAME[metric.name] = metric
+    _BY_ALIAS.update(dict.fromkeys(metric.aliases, metric))
     return metric
+
+
+def _word(name: str) -> str:
+    return name.strip().lower().replace("-", "_").replace(" ", "_")
+
+
+def _checked_names(name: object, aliases: object) -> list[str]:
+    if not isinstance(name, str) or not name.strip():
+        raise InputTypeError(problem("name", "a word", name))
+    if isinstance(aliases, (list, tuple)) and all(isinstance(one, str) for one in aliases):
+        return [name, *aliases]
+    raise InputTypeError(problem("aliases", "a tuple of words", aliases))
+
+
+def _check_contributions(contributions: object, kind: str) -> None:
+    rule = "a mapping of names to functions of columns"
+    if not isinstance(contributions, Mapping) or not contributions:
+        raise InputTypeError(problem("contributions", rule, contributions))
+    known = _COLUMNS_OF_KIND[kind]
+    used: set[str] = set()
+    for name, function in contributions.items():
+        if not isinstance(name, str) or name == "rows":
+            hint = "'rows' is the number of rows." if name == "rows" else ""
+            raise InputError(problem("contributions", f"{rule}, named by other words", name, hint))
+        if not callable(function):
+            raise InputTypeError(problem("contributions", rule, function))
+        used |= set(_parameters("contributions", function, known))
+    if not used:
+        raise InputError(problem("contributions", f"functions of {listed(known)}", "no columns"))
+    if kind == "probability" and "y_score" not in used:
+        raise InputError(
+            problem("contributions", "functions of y_score for this kind", sorted(used))
+        )
+
+
+def _parameters(name: str, function: Callable[..., Any], known: Sequence[str]) -> list[str]:
+    """Return the columns that a user's function wants; say so if there are none such."""
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError) as error:
+        rule = f"functions of {listed(known)}"
+        raise InputTypeError(problem(name, rule, function)) from error
+    for one in parameters:
+        if one.name not in known or one.kind is one.KEYWORD_ONLY:
+            rule = f"functions of {listed(known)}"
+            raise InputError(problem(name, rule, one.name, did_you_mean(one.name, known)))
+    return [one.name for one in parameters]
+
+
+def _check_value(value: object, n_contributions: int) -> None:
+    rule = f"a function of {n_contributions} means, one for each contribution"
+    if not callable(value):
+        raise InputTypeError(problem("value", rule, value))
+    try:
+        inspect.signature(value).bind(*range(n_contributions))
+    except TypeError as error:
+        raise InputTypeError(problem("value", rule, value)) from error
+    except ValueError:
+        return  # written in C: its parameters are not to be seen

@@ -188,7 +188,7 @@ def permutation_test(
     if isinstance(chosen, CallableMetric):
         chosen = chosen.reading(inputs)
     table = read_table(inputs, chosen)
-    chosen = settled(chosen, table.columns)
+    chosen = settled(chosen, table, groups)
     plan = Plan.choose(
         chosen,
         scheme,
