@@ -95,12 +95,6 @@ ARGUMENTS = [
         metric=mean,
         threshold=0.3,
     ),
-    value(
-        "cluster",
-        "cluster must be left out for a function: it is not supported yet; got",
-        metric=mean,
-        cluster=list("ppqqrrss"),
-    ),
     kind(
         "weights that it does not take",
         "metric must be a function with a parameter sample_weight if weights are given; got",

@@ -92,10 +92,6 @@ class CallableMetric:
             rule = "left out for a function, which gets scores as they are"
             hint = "Pass y_pred=scores >= threshold."
             raise InputError(problem("threshold", rule, inputs.threshold, hint))
-        if inputs.cluster is not None:
-            rule = "left out for a function: it is not supported yet"
-            hint = "A test that ignored it would be wrong."
-            raise InputError(problem("cluster", rule, type(inputs.cluster), hint))
         if inputs.sample_weight is not None and not self.takes_weight:
             rule = "a function with a parameter sample_weight if weights are given"
             raise InputTypeError(problem("metric", rule, self.function))

@@ -76,7 +76,7 @@ class Inputs:
 def read_table(inputs: Inputs, metric: AnyMetric) -> Table:
     """Count the distinct rows of what the metric needs, with their groups and strata."""
     policy = choice("missing", inputs.missing, ("error", "drop"))
-    source = _Source(inputs.data)
+    source = Source(inputs.data)
     measured = _measured(source, inputs, metric)
     group = source.features("sensitive_features", inputs.sensitive_features)
     stratum = source.features("control_features", inputs.control_features)
@@ -118,7 +118,7 @@ def read_table(inputs: Inputs, metric: AnyMetric) -> Table:
     )
 
 
-def _measured(source: _Source, inputs: Inputs, metric: AnyMetric) -> dict[str, Column]:
+def _measured(source: Source, inputs: Inputs, metric: AnyMetric) -> dict[str, Column]:
     """Return the columns that the metric is made from, as they came."""
     if metric.kind in {"binary", "labels"}:
         label = source.column("y_true", inputs.y_true)
@@ -173,7 +173,7 @@ def _understood(
     return result
 
 
-class _Source:
+class Source:
     """Where columns come from: the arguments themselves, or ``data=`` by their names."""
 
     def __init__(self, data: object) -> None:
@@ -184,17 +184,17 @@ class _Source:
     def column(self, name: str, given: object) -> Column:
         if given is None:
             raise InputTypeError(problem(name, "given", None))
-        return as_column(*self._find(name, given))
+        return as_column(*self.find(name, given))
 
     def scores(self, name: str, given: object) -> NDArray[np.floating[Any]]:
-        return _as_floats(*self._find(name, given))
+        return as_floats(*self.find(name, given))
 
     def read(self, kind: str, name: str, given: object) -> Column:
         """Return a column as the metric's kind wants it: numbers, labels, or either."""
         if kind in {"any", "classes"}:
-            values = as_sequence(*self._find(name, given))
+            values = as_sequence(*self.find(name, given))
             if isinstance(values, np.ndarray) and values.dtype.kind == "f":
-                return number_column(self._find(name, given)[0], values.astype(np.float64))
+                return number_column(self.find(name, given)[0], values.astype(np.float64))
             return self.column(name, given)
         return self.numbers(name, given) if name in _NUMBERS[kind] else self.column(name, given)
 
@@ -213,8 +213,8 @@ class _Source:
     def numbers(self, name: str, given: object) -> Column:
         """Return a column of finite numbers."""
         # labels may be counted as 0 and 1, scores not
-        column, data = self._find(name, given)
-        values = _as_floats(column, data, truths=name != "y_score").astype(np.float64, copy=False)
+        column, data = self.find(name, given)
+        values = as_floats(column, data, truths=name != "y_score").astype(np.float64, copy=False)
         if np.isinf(values).any():
             bad = values[np.isinf(values)][0]
             raise InputError(
@@ -230,7 +230,7 @@ class _Source:
             return []
         if self._columns is not None and _are_names(given):
             hint = "A list of strings means columns of data; pass values as an array."
-            return [as_column(*self._find(name, one, hint)) for one in given]
+            return [as_column(*self.find(name, one, hint)) for one in given]
         parts: Mapping[Any, Any]
         if isinstance(given, np.ndarray) and given.ndim == 2:
             parts = dict(enumerate(given.T))
@@ -242,7 +242,8 @@ class _Source:
             raise InputError(f"{name} must have at least one column; got none.")
         return [as_column(f"{name} column {shown(key)}", one) for key, one in parts.items()]
 
-    def _find(self, name: str, given: object, hint: str = "") -> tuple[str, object]:
+    def find(self, name: str, given: object, hint: str = "") -> tuple[str, object]:
+        """Return what was given, or the column of that name, and what to call it in messages."""
         if self._columns is None or not isinstance(given, str):
             return name, given
         if given not in self._columns:
@@ -271,7 +272,7 @@ def _columns_of(name: str, data: object) -> Mapping[Any, Any]:
     raise InputTypeError(problem(name, rule, type(data), hint))
 
 
-def _prediction(source: _Source, inputs: Inputs, *, needed: bool) -> dict[str, Column]:
+def _prediction(source: Source, inputs: Inputs, *, needed: bool) -> dict[str, Column]:
     threshold = number("threshold", inputs.threshold)
     if inputs.y_pred is not None and inputs.y_score is not None:
         hint = "Predictions are made from y_score with threshold; drop one of the two."
@@ -309,7 +310,8 @@ def _above(scores: NDArray[np.floating[Any]], threshold: float) -> Column:
     return Column("y_score", codes | unknown.view(np.uint8) << 1, 0, (False, True, None, None))
 
 
-def _as_floats(name: str, data: object, *, truths: bool = False) -> NDArray[np.floating[Any]]:
+def as_floats(name: str, data: object, *, truths: bool = False) -> NDArray[np.floating[Any]]:
+    """Return a column of numbers, NaN where they are missing; True is 1 if ``truths`` may be."""
     sequence = as_sequence(name, data)
     if isinstance(sequence, np.ndarray) and sequence.dtype.kind in ("biuf" if truths else "iuf"):
         return sequence if sequence.dtype.kind == "f" else sequence.astype(np.float64)
@@ -321,9 +323,10 @@ def _as_float(name: str, value: object, *, truths: bool) -> float:
     if is_missing(value):
         return math.nan
     is_truth = isinstance(value, (bool, np.bool_))
-    if isinstance(value, (numbers.Real, Decimal, np.bool_)) and (truths or not is_truth):
+    is_number = isinstance(value, (numbers.Real, Decimal)) and not isinstance(value, np.timedelta64)
+    if (is_number or is_truth) and (truths or not is_truth):
         try:
-            return float(value)
+            return float(value)  # type: ignore[arg-type]
         except OverflowError:
             return math.inf
     is_label = isinstance(value, (bool, np.bool_, str, bytes))

@@ -5,13 +5,13 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from fairperm import _draws as draws
 from fairperm._estimates import Estimates, over_groups, variance_of_defined
-from fairperm._order import order_by
+from fairperm._order import order_by, run_starts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
     Counts = NDArray[np.int64]
-    Pair = tuple["Sample", "Sample"]
+    Pair = tuple["Sample | Clusters", "Sample | Clusters"]
 
 _KIND_COST = 10  # rows that are drawn in the time of drawing the count of one kind of row
 _ROWS_TRIED = 100_000  # on which counts as weights are compared with as many rows
@@ -87,11 +87,47 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True)
+class Clusters:
+    """The rows of one group in clusters, which are drawn as a whole."""
+
+    members: tuple[NDArray[np.intp], ...]
+
+    count: ClassVar[None] = None
+
+    @property
+    def rows(self) -> NDArray[np.intp]:
+        """Return the rows of all clusters."""
+        return np.concatenate([np.empty(0, np.intp), *self.members])
+
+    def __len__(self) -> int:
+        return len(self.members)
+
+    def split(self, size: int, rng: np.random.Generator) -> Pair:
+        """Return a random subset of this size, and the rest."""
+        taken = np.zeros(len(self), bool)
+        taken[rng.choice(len(taken), size, replace=False, shuffle=False)] = True
+        return self._at(np.flatnonzero(taken)), self._at(np.flatnonzero(~taken))
+
+    def resampled(self, rng: np.random.Generator) -> Clusters:
+        """Return as many clusters, drawn with replacement."""
+        return self._at(rng.integers(len(self), size=len(self))) if self.members else self
+
+    def without_one(self) -> Iterator[tuple[Clusters, int]]:
+        """Yield the sample without each of its clusters, some for their neighbours."""
+        edges = np.linspace(0, len(self), min(len(self), _MOST_LEFT_OUT) + 1).astype(np.intp)
+        for place, after in itertools.pairwise(edges.tolist()):
+            yield Clusters(self.members[:place] + self.members[place + 1 :]), after - place
+
+    def _at(self, places: NDArray[np.intp]) -> Clusters:
+        return Clusters(tuple(self.members[place] for place in places))
+
+
+@dataclass(frozen=True, slots=True)
 class Stratum:
     """The two groups, and all their rows together, whose labels are exchanged."""
 
     groups: Pair
-    pool: Sample
+    pool: Sample | Clusters
 
     def permuted(self, rng: np.random.Generator) -> Pair:
         """Return a random choice of who is in the first group."""
@@ -135,8 +171,12 @@ class CallableEngine:
         n_bootstrap: int,
         names: tuple[str, str] = ("the first group", "the second group"),
     ) -> CallableEngine:
-        """Merge equal rows, and count or list them, whichever is faster."""
-        kinds, counts, swapped = _kinds(rows)
+        """Merge equal rows, and count or list them, whichever is faster; list clusters."""
+        strata: Iterable[Stratum]
+        if rows.cluster is not None:
+            kinds, strata, swapped = _clustered(rows, rows.cluster)
+        else:
+            kinds, counts, swapped = _kinds(rows)
         engine = cls(
             metric=metric,
             columns=tuple(kinds.columns[name] for name in metric.columns),
@@ -148,12 +188,13 @@ class CallableEngine:
             n_bootstrap=n_bootstrap,
             names=names[::-1] if swapped else names,
         )
-        counted = engine._can_count(counts.sum(axis=0))
-        bounds = np.searchsorted(kinds.stratum, np.arange(rows.n_strata + 1))
-        strata = (
-            _stratum(start, counts[:, start:stop], counted=counted)
-            for start, stop in itertools.pairwise(bounds.tolist())
-        )
+        if rows.cluster is None:
+            counted = engine._can_count(counts.sum(axis=0))
+            bounds = np.searchsorted(kinds.stratum, np.arange(rows.n_strata + 1))
+            strata = (
+                _stratum(start, counts[:, start:stop], counted=counted)
+                for start, stop in itertools.pairwise(bounds.tolist())
+            )
         return replace(engine, strata=tuple(strata))
 
     def with_variance(self, variance: str | None) -> CallableEngine:
@@ -219,17 +260,17 @@ class CallableEngine:
             np.broadcast_to(np.array(sizes, np.float64), shape),
         )
 
-    def _named(self, pair: Pair) -> Iterable[tuple[Sample, str]]:
+    def _named(self, pair: Pair) -> Iterable[tuple[Sample | Clusters, str]]:
         return zip(pair, self.names, strict=True)
 
-    def _variance(self, sample: Sample, where: str, rng: np.random.Generator) -> float:
+    def _variance(self, sample: Sample | Clusters, where: str, rng: np.random.Generator) -> float:
         if self.variance != "bootstrap":
             return 0.0
         where = f"a bootstrap sample of {where}"
         values = [self._value(sample.resampled(rng), where) for _ in range(self.n_bootstrap)]
         return float(variance_of_defined(np.array(values)))
 
-    def _value(self, sample: Sample, where: str) -> float:
+    def _value(self, sample: Sample | Clusters, where: str) -> float:
         """Return the function's value in one sample; NaN without rows."""
         rows, weight = sample.rows, None
         if sample.count is not None:
@@ -278,3 +319,35 @@ def _stratum(start: int, counts: Counts, *, counted: bool) -> Stratum:
     make = Sample if counted else Sample.listed
     first, second = counts
     return Stratum((make(rows, first), make(rows, second)), make(rows, first + second))
+
+
+def _clustered(
+    rows: Rows, cluster: NDArray[np.integer[Any]]
+) -> tuple[Rows, list[Stratum], bool]:
+    """Return the rows in order, the strata's clusters of them, and whether the second is first.
+
+    Clusters are ordered by their rows (number, sum and sum of squares of ranks), as in the other
+    engines: neither names nor the order of rows have a part in it.
+    """
+    cluster = np.repeat(cluster, rows.count)
+    rows = rows.expanded()
+    weight = [] if rows.weight is None else [rows.weight]
+    order = order_by([rows.stratum, *rows.contributions.T, *weight])
+    rows, cluster = rows.take(order), cluster[order]
+    weight = [] if rows.weight is None else [rows.weight]
+    starts = run_starts(rows.stratum, *rows.contributions.T, *weight)
+    rank = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(rows.side))))
+    _, first, of_row = np.unique(cluster, return_index=True, return_inverse=True)
+    members = np.split(np.argsort(of_row, kind="stable"), np.cumsum(np.bincount(of_row))[:-1])
+    keys = [np.bincount(of_row, rank.astype(float) ** power) for power in (0, 1, 2)]
+    order = order_by([rows.stratum[first], *keys])
+    side, stratum = rows.side[first[order]], rows.stratum[first[order]]
+    content = [tuple(zip(*(key[order][side == g] for key in keys), strict=True)) for g in (0, 1)]
+    swapped = (len(content[0]), content[0]) > (len(content[1]), content[1])
+    strata = []
+    for s in range(rows.n_strata):
+        chosen = [order[(stratum == s) & (side == g)] for g in ((1, 0) if swapped else (0, 1))]
+        both = order[stratum == s]
+        made = [Clusters(tuple(members[i] for i in one)) for one in (*chosen, both)]
+        strata.append(Stratum((made[0], made[1]), made[2]))
+    return rows, strata, swapped

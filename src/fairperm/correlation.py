@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import math
-import numbers
 from dataclasses import dataclass, field, fields
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fairperm import _draws as draws
 from fairperm import _options as options
-from fairperm._columns import as_sequence, is_missing, plain
 from fairperm._inference import Null, PValue, extreme, gap_interval, pvalue, tie_tolerance
-from fairperm._intake import _Source
+from fairperm._intake import Source, as_floats
 from fairperm.errors import InputError, InputTypeError, problem
-from fairperm.results import _json_ready
+from fairperm.results import json_ready
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -93,7 +90,7 @@ class CorrelationTestResult:
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON-ready values, without the null distribution's draws."""
         names = [part.name for part in fields(self) if part.name != "null_distribution"]
-        return {name: _json_ready(getattr(self, name)) for name in names}
+        return {name: json_ready(getattr(self, name)) for name in names}
 
     def __repr__(self) -> str:
         level = f"{self.confidence_level:.4g} interval"
@@ -290,9 +287,11 @@ class _Pairs:
     @classmethod
     def read(cls, x: object, y: object, data: object, missing: object) -> _Pairs:
         policy = options.choice("missing", missing, ("error", "drop"))
-        source = _Source(data)
-        (x_name, x), (y_name, y) = source._find("x", x), source._find("y", y)
-        names, columns = (x_name, y_name), (_numbers(x_name, x), _numbers(y_name, y))
+        source = Source(data)
+        found = source.find("x", x), source.find("y", y)
+        x_name, y_name = names = found[0][0], found[1][0]
+        with np.errstate(over="ignore"):
+            columns = [as_floats(*one, truths=True).astype(np.float64) for one in found]
         if len(columns[0]) != len(columns[1]):
             rule = f"as long as {x_name} ({len(columns[0]):,} rows)"
             raise InputError(problem(y_name, rule, len(columns[1]), "Pass columns of one length."))
@@ -347,27 +346,6 @@ def _margin(name: str, ascending: Array, ranked: bool) -> Margin:
         raise InputError(problem(name, rule, float(ascending[0]), hint))
     per_rank = math.ldexp(0.5 / length, -exponent) if ranked else 0.0
     return Margin(values / length, per_rank, starts.astype(np.uint32), stops.astype(np.uint32))
-
-
-def _numbers(name: str, data: object) -> Array:
-    sequence = as_sequence(name, data)
-    if isinstance(sequence, np.ndarray) and sequence.dtype.kind in "biuf":
-        with np.errstate(over="ignore"):
-            return sequence.astype(np.float64)
-    return np.fromiter((_number(name, value) for value in sequence), np.float64, len(sequence))
-
-
-def _number(name: str, value: object) -> float:
-    if is_missing(value):
-        return math.nan
-    kinds = (numbers.Real, Decimal, np.bool_)
-    if isinstance(value, kinds) and not isinstance(value, np.timedelta64):
-        try:
-            return float(value)
-        except OverflowError:
-            return math.inf
-    hint = "Groups are compared by permutation_test." if isinstance(value, str) else ""
-    raise InputTypeError(problem(name, "made of real numbers", plain(value), hint))
 
 
 def _where_missing(names: tuple[str, str], unknown: NDArray[np.bool_]) -> str:

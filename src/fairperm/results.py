@@ -89,7 +89,7 @@ class GapResult:
                 continue
             if part.name in {"values", "counts"}:
                 value = [value[group] for group in self.groups]
-            plain[part.name] = _json_ready(value)
+            plain[part.name] = json_ready(value)
         return plain
 
     def __repr__(self) -> str:
@@ -162,11 +162,12 @@ class BootstrapTestResult(GapResult):
     bootstrap_distribution: NDArray[np.float64] = field(repr=False)
 
 
-def _json_ready(value: Any) -> Any:
+def json_ready(value: Any) -> Any:
+    """Return a value as strict JSON has it: no NaN, no infinity, and keys that are strings."""
     if isinstance(value, Mapping):
-        return {str(key): _json_ready(one) for key, one in value.items()}
+        return {str(key): json_ready(one) for key, one in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_json_ready(one) for one in value]
+        return [json_ready(one) for one in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
     return value if isinstance(value, (str, int, float, bool, type(None))) else str(value)
