@@ -54,15 +54,17 @@ ALLOWED: dict[str, set[str]] = {
     "_enumeration": {"_sample"},
     "_shuffles": {"_kernel"},
     "_subsets": {"_kernel"},
+    "_radix": {"_kernel"},
     "_totals": {"_kernel"},
-    "_auc": {"_kernel", "_order"},
+    "_auc": {"_kernel", "_order", "_radix"},
     "_weighted_auc": {"_kernel"},
     # engines: estimates of a sample, of permutations and of resamples; nothing of p-values
     "_cells": {"_sample", "_draws", "_enumeration", "_estimates", "_metric", "_rank"},
     "_trials": {"_sample", "_order", "_draws", "_estimates", "_callable"},
     "_units": {"_kernel", "_order", "_subsets", "_estimates"},
     "_unit_totals": {
-        *("_kernel", "_order", "_subsets", "_totals", "_sample", "_estimates", "_metric", "_units"),
+        *("_kernel", "_order", "_radix", "_subsets", "_totals", "_sample", "_estimates"),
+        *("_metric", "_units"),
     },
     "_unit_ranks": {
         *("_order", "_draws", "_subsets", "_auc", "_sample", "_estimates", "_rank", "_units"),

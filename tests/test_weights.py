@@ -152,7 +152,7 @@ def weighted_accuracy(y_true: Any, y_pred: Any, sample_weight: Any = None) -> An
 def test_clusters_of_a_function_are_those_of_a_metric(weighted: bool) -> None:
     """Two samples of 1,999 draws of one p-value: four standard errors of their difference."""
     data = Data()
-    options = {"cluster": data.cluster, "variance": None, "n_resamples": 1999}
+    options: dict[str, Any] = {"cluster": data.cluster, "variance": None, "n_resamples": 1999}
     if weighted:
         options["sample_weight"] = data.weight
     ours = data.test("accuracy", **options)

@@ -25,6 +25,7 @@ import numpy as np
 
 from fairperm._kernel import LANES, kernel
 from fairperm._order import order_by
+from fairperm._radix import radix_argsort
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -75,14 +76,18 @@ class AucLayout:
         """
         if stratum is None:
             stratum = np.zeros(scores.size, np.uint8)
-        walk = order_by([stratum, scores, ~positive])
+        walk = order_by([stratum, scores, ~positive], radix_argsort)
         label, stratum = positive[walk], stratum[walk]
         runs = _runs(scores[walk], label, stratum)
         ends = np.append(runs, walk.size)
         below = np.append(0, np.cumsum(label))[ends]
-        block = 2 * stratum.astype(np.int64) + label if n_strata > 1 else label
-        order = walk[np.argsort(block, kind="stable")]
-        by_label = np.bincount(block, minlength=2 * n_strata)
+        if n_strata > 1:
+            block = 2 * stratum.astype(np.int64) + label
+            order = walk[np.argsort(block, kind="stable")]
+            by_label = np.bincount(block, minlength=2 * n_strata)
+        else:
+            order = np.concatenate([walk[~label], walk[label]])
+            by_label = np.array([label.size - below[-1], below[-1]])
         return cls(
             order=order,
             sizes=by_label if within_label else by_label[0::2] + by_label[1::2],
@@ -258,8 +263,10 @@ def _walk(
 @kernel
 def _count(words: NDArray[np.uint64], count: NDArray[np.float64]) -> None:
     """Count the units in A by lane."""
-    count[:] = 0.0
-    for word in words:
+    word = words[0]
+    for lane in range(LANES):
+        count[lane] = np.float64((word >> np.uint64(lane)) & np.uint64(1))
+    for word in words[1:]:
         for lane in range(LANES):
             count[lane] += np.float64((word >> np.uint64(lane)) & np.uint64(1))
 

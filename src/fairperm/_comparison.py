@@ -136,21 +136,23 @@ class Comparison:
         """Return each group's number of rows, and the totals that the values are made of."""
         rows = self.rows
         weight = rows.count if rows.weight is None else rows.count * rows.weight
-        totals = [np.bincount(rows.side, weight * column, 2) for column in rows.contributions.T]
+        names = [(part.name, name) for part in self.parts for name in part.contributions]
+        shown_columns = {
+            (part, name): np.bincount(rows.side, weight * column, 2)
+            for (part, name), column in zip(names, rows.contributions.T, strict=False)
+            if not name.startswith("_")
+        }
         result: dict[Hashable, dict[str, float]] = {}
         for side, group in enumerate(self.groups):
             result[group] = {"rows": int(rows.count[rows.side == side].sum())}
             if rows.cluster is not None:
                 result[group]["clusters"] = len(np.unique(rows.cluster[rows.side == side]))
-            column = iter(totals)
-            for part in self.parts:
-                prefix = f"{part.name} " if len(self.parts) > 1 else ""
-                for name in part.contributions:
-                    total = _whole(next(column)[side])
-                    if name == "rows" and rows.weight is not None:
-                        result[group]["weight"] = total
-                    elif name != "rows" and not name.startswith("_"):
-                        result[group][prefix + name] = total
+            for (part, name), totals in shown_columns.items():
+                if name != "rows":
+                    prefix = f"{part} " if len(self.parts) > 1 else ""
+                    result[group][prefix + name] = _whole(totals[side])
+                elif rows.weight is not None:
+                    result[group]["weight"] = _whole(totals[side])
         return result
 
     def warn_if_small(self) -> None:
@@ -208,7 +210,7 @@ def _contributions(
                 matrices.append(_own_contributions(part, columns))
             else:
                 matrices.append(part.matrix(columns))
-    return np.hstack(matrices)
+    return matrices[0] if len(matrices) == 1 else np.hstack(matrices)
 
 
 def _own_contributions(metric: Metric, columns: Mapping[str, NDArray[Any]]) -> Array:

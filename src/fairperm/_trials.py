@@ -321,9 +321,7 @@ def _stratum(start: int, counts: Counts, *, counted: bool) -> Stratum:
     return Stratum((make(rows, first), make(rows, second)), make(rows, first + second))
 
 
-def _clustered(
-    rows: Rows, cluster: NDArray[np.integer[Any]]
-) -> tuple[Rows, list[Stratum], bool]:
+def _clustered(rows: Rows, cluster: NDArray[np.integer[Any]]) -> tuple[Rows, list[Stratum], bool]:
     """Return the rows in order, the strata's clusters of them, and whether the second is first.
 
     Clusters are ordered by their rows (number, sum and sum of squares of ranks), as in the other

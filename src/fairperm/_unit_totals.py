@@ -10,6 +10,7 @@ import numpy as np
 from fairperm._estimates import Estimates, over_groups
 from fairperm._kernel import LANES
 from fairperm._order import order_by
+from fairperm._radix import radix_argsort
 from fairperm._subsets import same_in_all_lanes
 from fairperm._totals import subset_totals
 from fairperm._units import Layout, UnitsEngine
@@ -53,8 +54,8 @@ class TotalsEngine(UnitsEngine):
         n_bootstrap: int,
     ) -> TotalsEngine:
         """Sort by stratum, block and contributions: the order of rows must not matter."""
-        rows = rows.take(order_by([rows.stratum, rows.block, *rows.contributions.T]))
-        centre, moving, columns = _centred(parts, rows.contributions)
+        order = order_by([rows.stratum, rows.block, *rows.contributions.T], radix_argsort)
+        centre, moving, columns = _centred(parts, rows.contributions, order)
         stratum_sizes = np.bincount(rows.stratum, minlength=rows.n_strata)
         starts = np.append(0, np.cumsum(stratum_sizes))
         width = 2 * len(centre) + sum(_n_products(part) for part in parts)
@@ -62,7 +63,11 @@ class TotalsEngine(UnitsEngine):
         whole[:, moving] = np.add.reduceat(columns, starts[:-1])
         return cls(
             layout=Layout.of(
-                rows.side, rows.stratum, rows.block, rows.n_strata, lambda: rows.contributions
+                rows.side[order],
+                rows.stratum[order],
+                rows.block[order],
+                rows.n_strata,
+                lambda: rows.contributions[order],
             ),
             weights=weights,
             variance=variance,
@@ -155,21 +160,26 @@ def _n_products(part: Metric) -> int:
 
 
 def _centred(
-    parts: tuple[Metric, ...], contributions: Array
+    parts: tuple[Metric, ...], contributions: Array, order: NDArray[np.intp]
 ) -> tuple[Array, NDArray[np.intp], Array]:
-    """Return the means, which columns are not all zero once centred, and these columns.
+    """Return the means, which columns are not all zero once centred, and these columns in order.
 
     After the contributions come counts of the rows that contribute anything, for contributions
     that not all rows make; then products of every two of one part: the second moments.
     """
-    constant = contributions.min(axis=0) == contributions.max(axis=0)
-    centre = np.where(constant, contributions[0], contributions.mean(axis=0))
-    width = len(centre)
-    columns = {j: contributions[:, j] - centre[j] for j in range(width) if not constant[j]}
-    for j in range(width):
-        made = contributions[:, j] != 0
-        if not constant[j] and not made.all():
-            columns[width + j] = made.astype(np.float64)
+    width = contributions.shape[1]
+    centre, constant = np.empty(width), np.empty(width, bool)
+    columns, made = {}, {}
+    for j, column in enumerate(contributions.T):  # one by one: much faster than along an axis
+        constant[j] = column.min() == column.max()
+        centre[j] = column[0]
+        if not constant[j]:
+            ordered = column[order]
+            centre[j] = ordered.mean()
+            columns[j] = ordered - centre[j]
+            if not ordered.all():
+                made[width + j] = (ordered != 0).astype(np.float64)
+    columns |= made
     at, start = 2 * width, 0
     for part in parts:
         stop = start + len(part.contributions)
