@@ -86,7 +86,7 @@ class AucLayout:
             order = walk[np.argsort(block, kind="stable")]
             by_label = np.bincount(block, minlength=2 * n_strata)
         else:
-            order = np.concatenate([walk[~label], walk[label]])
+            order = np.concatenate([walk.compress(~label), walk.compress(label)])
             by_label = np.array([label.size - below[-1], below[-1]])
         return cls(
             order=order,

@@ -136,6 +136,7 @@ class Comparison:
         """Return each group's number of rows, and the totals that the values are made of."""
         rows = self.rows
         weight = rows.count if rows.weight is None else rows.count * rows.weight
+        n_rows = np.bincount(rows.side, rows.count, 2)
         names = [(part.name, name) for part in self.parts for name in part.contributions]
         shown_columns = {
             (part, name): np.bincount(rows.side, weight * column, 2)
@@ -144,7 +145,7 @@ class Comparison:
         }
         result: dict[Hashable, dict[str, float]] = {}
         for side, group in enumerate(self.groups):
-            result[group] = {"rows": int(rows.count[rows.side == side].sum())}
+            result[group] = {"rows": int(n_rows[side])}
             if rows.cluster is not None:
                 result[group]["clusters"] = len(np.unique(rows.cluster[rows.side == side]))
             for (part, name), totals in shown_columns.items():

@@ -55,7 +55,7 @@ class Layout:
             stratum=stratum,
             n_strata=n_strata,
             block_sizes=np.diff(np.append(starts, len(in_first))),
-            wanted=np.add.reduceat(in_first.astype(np.int64), starts),
+            wanted=np.add.reduceat(in_first, starts, dtype=np.int64),
             sizes=_sizes(in_first, stratum, n_strata).astype(float),
             swapped=swapped,
         )
@@ -77,6 +77,9 @@ def _sizes(
     in_first: NDArray[np.bool_], stratum: NDArray[np.integer[Any]], n_strata: int
 ) -> NDArray[np.intp]:
     """Return the number of units by stratum and group."""
+    if n_strata == 1:
+        n_first = np.count_nonzero(in_first)
+        return np.array([[n_first, len(in_first) - n_first]])
     whole = np.bincount(stratum, minlength=n_strata)
     first = np.bincount(stratum[in_first], minlength=n_strata)
     return np.stack([first, whole - first], axis=1)
