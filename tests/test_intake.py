@@ -274,7 +274,7 @@ GROUPS: dict[str, tuple[Any, tuple[Hashable, Hashable]]] = {
     "wide int": (np.where(FEMALE, -(2**63), 2**63 - 1), (-(2**63), 2**63 - 1)),
     "above 2**53": (np.where(FEMALE, 2**53, 2**53 + 1), (2**53, 2**53 + 1)),
     "above 2**63": (
-        np.where(FEMALE, 2**63, 2**63 + 1).astype(np.uint64),
+        np.where(FEMALE, np.uint64(2**63), np.uint64(2**63 + 1)),
         (2**63, 2**63 + 1),
     ),
     "above 2**64": ([2**64 if one else 2**64 + 1 for one in FEMALE], (2**64, 2**64 + 1)),
