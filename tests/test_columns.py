@@ -151,7 +151,7 @@ def test_no_rows_have_no_counts(dtype: str) -> None:
 
 def test_every_way_to_be_missing_is_one_value() -> None:
     column = as_column(
-        "x", [None, float("nan"), np.nan, np.float32("nan"), np.datetime64("NaT"), 1]
+        "x", [None, float("nan"), np.nan, np.float32("nan"), np.datetime64("NaT", "D"), 1]
     )
     assert list(column.values) == [None, 1]
     assert column.rows_with(column.missing(), 9) == [0, 1, 2, 3, 4]
