@@ -193,8 +193,8 @@ def test_a_call_that_does_not_fit_keeps_why() -> None:
 
 @pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit])
 def test_interrupts_are_not_errors_of_the_function(stop: type[BaseException]) -> None:
-    with pytest.raises(stop):
-        permutation_test(**{**GOOD, "metric": raising(stop())})
+    with pytest.raises(stop, match="^enough$"):
+        permutation_test(**{**GOOD, "metric": raising(stop("enough"))})
 
 
 # Functions that fail later: which draw it was must be said.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -266,9 +267,8 @@ REFUSED: dict[str, tuple[str, dict[str, Any]]] = {
 def test_a_bad_definition_is_refused_at_once(case: str) -> None:
     says, changes = REFUSED[case]
     before = metric_names()
-    with pytest.raises(FairpermError) as caught:
+    with pytest.raises(FairpermError, match=f"^{re.escape(says)}") as caught:
         register_metric(**{**GOOD, **changes})
-    assert str(caught.value).startswith(says)
     assert isinstance(caught.value, (InputError, InputTypeError))
     assert str(caught.value)[-1] in ".?"
     assert metric_names() == before
