@@ -193,7 +193,7 @@ def test_a_call_that_does_not_fit_keeps_why() -> None:
 
 @pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit])
 def test_interrupts_are_not_errors_of_the_function(stop: type[BaseException]) -> None:
-    with pytest.raises(stop, match="^enough$"):
+    with pytest.raises(stop, match=r"^enough$"):
         permutation_test(**{**GOOD, "metric": raising(stop("enough"))})
 
 

@@ -79,7 +79,7 @@ def assert_uniform(subsets: NDArray[np.bool_], wanted: int) -> None:
 def test_the_chi_square_test_sees_a_small_bias() -> None:
     subsets = equal_blocks(6, 3, 4000, seed=1, method=BY_UNIT)
     subsets[:2000] = subsets[0]  # 0.8 % of the draws are one subset
-    with pytest.raises(AssertionError, match="chi2|sf|assert"):
+    with pytest.raises(AssertionError, match="assert"):
         assert_uniform(subsets, 3)
 
 
