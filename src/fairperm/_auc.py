@@ -23,12 +23,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairperm._kernel import LANES, kernel
+from fairperm._kernel import LANES, inlined, kernel
 from fairperm._order import order_by
 from fairperm._radix import radix_argsort
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+# What the walk keeps of every lane, as rows of one flat array: the compiler then sees that they
+# do not overlap. Of group A the negatives and positives passed, from their centres; sums and sums
+# of squares of w and of v, for A and for B.
+_NEGATIVES, _POSITIVES, _WINS, _BELOW, _ROWS = 0, 1, 2, 6, 10
+_FEW = 3  # units of a run that are counted while their moments are added
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,24 +82,19 @@ class AucLayout:
         """
         if stratum is None:
             stratum = np.zeros(scores.size, np.uint8)
-        walk = order_by([stratum, scores, ~positive], radix_argsort)
-        label, stratum = positive[walk], stratum[walk]
-        runs = _runs(scores[walk], label, stratum)
-        ends = np.append(runs, walk.size)
-        below = np.append(0, np.cumsum(label))[ends]
-        if n_strata > 1:
-            block = 2 * stratum.astype(np.int64) + label
-            order = walk[np.argsort(block, kind="stable")]
-            by_label = np.bincount(block, minlength=2 * n_strata)
-        else:
-            order = np.concatenate([walk.compress(~label), walk.compress(label)])
-            by_label = np.array([label.size - below[-1], below[-1]])
+        by_label = _by_label(positive, stratum, n_strata)
+        walk = order_by([stratum, scores], radix_argsort)
+        scores, positive = np.ascontiguousarray(scores)[walk], positive[walk]
+        order = np.empty_like(walk)
+        positives, negatives = np.zeros((2, scores.size), np.int64)
+        first_run = np.empty(n_strata + 1, np.int64)
+        _lay_out(walk, scores, positive, by_label, order, positives, negatives, first_run)
         return cls(
             order=order,
-            sizes=by_label if within_label else by_label[0::2] + by_label[1::2],
-            positives=np.diff(below),
-            negatives=np.diff(ends - below),
-            first_run=np.searchsorted(stratum[runs], np.arange(n_strata + 1)),
+            sizes=by_label.ravel() if within_label else by_label.sum(axis=1),
+            positives=positives[: first_run[-1]],
+            negatives=negatives[: first_run[-1]],
+            first_run=first_run,
         )
 
     def wanted(self, in_a: NDArray[np.bool_]) -> NDArray[np.int64]:
@@ -126,20 +127,53 @@ def _over_runs(values: NDArray[Any], first_run: NDArray[np.int64]) -> NDArray[An
     return np.diff(np.append(0, np.cumsum(values))[first_run])
 
 
-def _runs(
-    scores: NDArray[np.float64], positive: NDArray[np.bool_], stratum: NDArray[np.integer[Any]]
+def _by_label(
+    positive: NDArray[np.bool_], stratum: NDArray[np.integer[Any]], n_strata: int
 ) -> NDArray[np.int64]:
-    """Return where the runs start, the units being sorted by stratum, score and positives first."""
-    if scores.size == 0:
-        return np.empty(0, np.int64)
-    new_stratum = np.append(True, stratum[1:] != stratum[:-1])
-    new_score = np.append(True, scores[1:] != scores[:-1])
-    starts: NDArray[np.int64] = np.flatnonzero(new_stratum | new_score)
-    first, last = positive[starts], positive[np.append(starts[1:], scores.size) - 1]  # of ties
-    mixed = first != last
-    new_run: NDArray[np.bool_] = new_stratum[starts]
-    new_run[1:] |= mixed[1:] | mixed[:-1] | (first[1:] != last[:-1])
-    return starts[new_run]
+    """Return the number of negatives and positives in each stratum."""
+    if n_strata == 1:
+        m = np.count_nonzero(positive)
+        return np.array([[positive.size - m, m]])
+    counts = (np.bincount(stratum[chosen], minlength=n_strata) for chosen in (~positive, positive))
+    return np.stack(list(counts), axis=1)
+
+
+@kernel
+def _lay_out(
+    walk: NDArray[np.intp],
+    scores: NDArray[np.float64],
+    positive: NDArray[np.bool_],
+    by_label: NDArray[np.int64],
+    order: NDArray[np.intp],
+    positives: NDArray[np.int64],
+    negatives: NDArray[np.int64],
+    first_run: NDArray[np.int64],
+) -> None:
+    """Take the units, sorted by stratum and score, apart by label, and count them by run.
+
+    Labels are as good as random: what depends on them is computed rather than branched on.
+    """
+    i = runs = 0
+    for s in range(len(by_label)):
+        first_run[s] = runs
+        place, apart = i, by_label[s, 0]  # of the next negative; from there to the next positive
+        stop = i + by_label[s].sum()
+        only_positives = only_negatives = False  # in the last run
+        while i < stop:
+            score, m, n = scores[i], 0, 0
+            while i < stop and scores[i] == score:
+                label = int(positive[i])
+                order[place + label * apart] = walk[i]
+                place += 1 - label
+                apart += 2 * label - 1
+                m += label
+                n += 1 - label
+                i += 1
+            runs += 1 - int((only_positives & (n == 0)) | (only_negatives & (m == 0)))
+            positives[runs - 1] += m
+            negatives[runs - 1] += n
+            only_positives, only_negatives = n == 0, m == 0
+    first_run[-1] = runs
 
 
 def auc_by_lane(
@@ -186,8 +220,8 @@ def _walk_strata(
     value: NDArray[np.float64],
     variance: NDArray[np.float64],
 ) -> None:
-    passed = np.empty((2, LANES))  # of group A: negatives and positives passed, from their centres
-    sums = np.empty((8, LANES))
+    flat = np.empty(_ROWS * LANES)
+    state = flat.reshape(_ROWS, LANES)
     start = 0
     for s in range(first_run.size - 1):
         runs = slice(first_run[s], first_run[s + 1])
@@ -195,16 +229,19 @@ def _walk_strata(
         of_negatives, of_positives = words[start : start + n], words[start + n : start + n + m]
         start += m + n
         centres = all_centres[s]
-        passed[0] = -centres[0, 0]
-        passed[1] = -centres[1, 0]
-        sums[:] = 0.0
-        _walk(of_negatives, of_positives, positives[runs], negatives[runs], centres, passed, sums)
+        state[:] = 0.0
+        state[_NEGATIVES] = -centres[0, 0]
+        state[_POSITIVES] = -centres[1, 0]
+        _walk(of_negatives, of_positives, positives[runs], negatives[runs], centres, flat)
         for lane in range(LANES):
-            m_a, n_a = passed[1, lane] + centres[1, 0], passed[0, lane] + centres[0, 0]
+            n_a, m_a = (
+                state[_NEGATIVES, lane] + centres[0, 0],
+                state[_POSITIVES, lane] + centres[1, 0],
+            )
             for g in range(2):
                 m_g, n_g = (m_a, n_a) if g == 0 else (m - m_a, n - n_a)
-                wins, wins2 = sums[2 * g, lane], sums[2 * g + 1, lane]
-                below, below2 = sums[4 + 2 * g, lane], sums[5 + 2 * g, lane]
+                wins, wins2 = state[_WINS + 2 * g, lane], state[_WINS + 2 * g + 1, lane]
+                below, below2 = state[_BELOW + 2 * g, lane], state[_BELOW + 2 * g + 1, lane]
                 value[s, g, lane] = (wins + m_g * centres[0, g]) / (m_g * n_g)
                 variance[s, g, lane] = _sample_variance(wins, wins2, m_g) / (
                     n_g * n_g * m_g
@@ -227,69 +264,104 @@ def _walk(
     positives: NDArray[np.int64],
     negatives: NDArray[np.int64],
     centres: NDArray[np.float64],
-    passed: NDArray[np.float64],
-    sums: NDArray[np.float64],
+    state: NDArray[np.float64],
 ) -> None:
-    k, j = np.empty(LANES), np.empty(LANES)  # positives and negatives of A in the run
+    k, j = np.empty(LANES), np.empty(LANES)  # positives and negatives of A in a run
     i = h = 0
     # What A and B have passed together, from both centres.
     both_negatives, both_positives = -centres[0].sum(), -centres[1].sum()
     for r in range(positives.size):
-        n_positives, n_negatives = positives[r], negatives[r]
-        tied = n_positives > 0 and n_negatives > 0
+        m, n = positives[r], negatives[r]
+        tied = m > 0 and n > 0
         share = 0.5 if tied else 1.0  # half of a tied run is passed before, half after
-        if n_positives:
-            _count(of_positives[i : i + n_positives], k)
-            i += n_positives
-        if n_negatives:
-            _count(of_negatives[h : h + n_negatives], j)
-            h += n_negatives
         if tied:
-            _advance(passed[0], j, share)
-            _advance(passed[1], k, share)
-            both_negatives += share * n_negatives
-            both_positives += share * n_positives
-        if n_positives:
-            _add_moments(k, n_positives, passed[0], both_negatives, sums[:4])
-        if n_negatives:
-            _add_moments(j, n_negatives, passed[1], both_positives, sums[4:])
-            _advance(passed[0], j, share)
-            both_negatives += share * n_negatives
-        if n_positives:
-            _advance(passed[1], k, share)
-            both_positives += share * n_positives
+            _count(of_negatives[h : h + n], j)
+            _advance(state, _NEGATIVES, j, share)
+            both_negatives += share * n
+        if m > 0:
+            run = of_positives[i : i + m]
+            _add_run(run, k, share, both_negatives, state, _NEGATIVES, _POSITIVES, _WINS)
+            both_positives += share * m
+        if n > 0:
+            run = of_negatives[h : h + n]
+            _add_run(run, j, share, both_positives, state, _POSITIVES, _NEGATIVES, _BELOW)
+            both_negatives += share * n
+        if tied:
+            _advance(state, _POSITIVES, k, share)
+            both_positives += share * m
+        i += m
+        h += n
+
+
+@inlined
+def _add_run(
+    words: NDArray[np.uint64],
+    count: NDArray[np.float64],
+    share: float,
+    level_of_both: float,
+    state: NDArray[np.float64],
+    level: int,
+    own: int,
+    sums: int,
+) -> None:
+    """Add the moments of a run of one label, then pass it; most runs are of few units.
+
+    Only the units of a longer or tied run are left in ``count``.
+    """
+    size, none = words.size, np.uint64(0)
+    if size <= _FEW and share == 1.0:
+        first = words[0]
+        second = words[1] if size > 1 else none
+        third = words[2] if size > 2 else none
+        for lane in range(LANES):
+            in_a = _bit(first, lane) + _bit(second, lane) + _bit(third, lane)
+            _add_moments(lane, in_a, size, 1.0, level_of_both, state, level, own, sums)
+    else:
+        _count(words, count)
+        for lane in range(LANES):
+            _add_moments(lane, count[lane], size, share, level_of_both, state, level, own, sums)
+
+
+@kernel
+def _add_moments(
+    lane: int,
+    in_a: float,
+    of_both: int,
+    share: float,
+    level_of_both: float,
+    state: NDArray[np.float64],
+    level: int,
+    own: int,
+    sums: int,
+) -> None:
+    """Add first and second moments of the level, once for each unit, for A and for B."""
+    a = state[level * LANES + lane]
+    b = level_of_both - a
+    moment_a, moment_b = in_a * a, (of_both - in_a) * b
+    state[sums * LANES + lane] += moment_a
+    state[(sums + 1) * LANES + lane] += moment_a * a
+    state[(sums + 2) * LANES + lane] += moment_b
+    state[(sums + 3) * LANES + lane] += moment_b * b
+    state[own * LANES + lane] += share * in_a
 
 
 @kernel
 def _count(words: NDArray[np.uint64], count: NDArray[np.float64]) -> None:
     """Count the units in A by lane."""
-    word = words[0]
-    for lane in range(LANES):
-        count[lane] = np.float64((word >> np.uint64(lane)) & np.uint64(1))
-    for word in words[1:]:
+    count[:] = 0.0
+    for word in words:
         for lane in range(LANES):
-            count[lane] += np.float64((word >> np.uint64(lane)) & np.uint64(1))
+            count[lane] += _bit(word, lane)
 
 
 @kernel
-def _advance(passed: NDArray[np.float64], count: NDArray[np.float64], share: float) -> None:
-    for lane in range(LANES):
-        passed[lane] += share * count[lane]
+def _bit(word: np.uint64, lane: int) -> float:
+    return 1.0 if (word >> np.uint64(lane)) & np.uint64(1) else 0.0
 
 
 @kernel
-def _add_moments(
-    count: NDArray[np.float64],
-    of_both: int,
-    level: NDArray[np.float64],
-    level_of_both: float,
-    sums: NDArray[np.float64],
+def _advance(
+    state: NDArray[np.float64], passed: int, count: NDArray[np.float64], share: float
 ) -> None:
-    """Add first and second moments of the level, once for each unit counted, for A and for B."""
     for lane in range(LANES):
-        a, b = level[lane], level_of_both - level[lane]
-        moment_a, moment_b = count[lane] * a, (of_both - count[lane]) * b
-        sums[0, lane] += moment_a
-        sums[1, lane] += moment_a * a
-        sums[2, lane] += moment_b
-        sums[3, lane] += moment_b * b
+        state[passed * LANES + lane] += share * count[lane]

@@ -24,3 +24,8 @@ def kernel(function: Function) -> Function:
     """
     compiled = numba.njit(nogil=True, cache=True, error_model="numpy")(function)
     return cast("Function", compiled)
+
+
+def inlined(function: Function) -> Function:
+    """Compile a part of kernels anew wherever it is called, for the constants passed to it."""
+    return cast("Function", numba.njit(inline="always", error_model="numpy")(function))

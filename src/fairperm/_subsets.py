@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 STATE_WORDS = 32  # of a random stream: eight generators of four words
 _STREAMS = 8  # xoshiro256++ generators side by side, for the compiler to vectorize
 _POOL = 1024  # random words made at a time
+_STEP = 256  # of them, those for which the states of the generators are kept
+_ROW = _STREAMS + _STEP
 _PLANES = 8  # bit planes of a counter, which therefore counts to 255
 _ROWS = _STREAMS * 255  # rows that eight counters side by side can count
 _BITS = 8  # of the probability used in thinning
@@ -119,22 +121,32 @@ def _fill_blocks(
 
 @kernel
 def _refill(state: NDArray[np.uint64], pool: NDArray[np.uint64]) -> None:
-    """Fill the pool with random words: xoshiro256++ (Blackman and Vigna 2021), eight at a time."""
-    s0, s1, s2, s3 = state[0], state[1], state[2], state[3]
+    """Fill the pool with random words: xoshiro256++ (Blackman and Vigna 2021), eight at a time.
+
+    Every new state is written behind the one before it, in a loop that the compiler vectorizes.
+    """
     a, b, c = np.uint64(23), np.uint64(17), np.uint64(45)
     a_, c_ = np.uint64(41), np.uint64(19)
-    for i in range(0, pool.size, _STREAMS):
-        for j in range(_STREAMS):
-            x0, x1, x2, x3 = s0[j], s1[j], s2[j], s3[j]
+    states = np.empty(4 * _ROW, np.uint64)
+    for first in range(0, pool.size, _STEP):
+        part = pool[first : first + _STEP]
+        for row in range(4):
+            states[row * _ROW : row * _ROW + _STREAMS] = state[row]
+        for i in range(part.size):
+            x0, x1 = states[i], states[_ROW + i]
+            x2, x3 = states[2 * _ROW + i], states[3 * _ROW + i]
             total = x0 + x3
-            pool[i + j] = ((total << a) | (total >> a_)) + x0
+            part[i] = ((total << a) | (total >> a_)) + x0
             shifted = x1 << b
             x2 ^= x0
             x3 ^= x1
-            s1[j] = x1 ^ x2
-            s0[j] = x0 ^ x3
-            s2[j] = x2 ^ shifted
-            s3[j] = (x3 << c) | (x3 >> c_)
+            states[_STREAMS + i] = x0 ^ x3
+            states[_ROW + _STREAMS + i] = x1 ^ x2
+            states[2 * _ROW + _STREAMS + i] = x2 ^ shifted
+            states[3 * _ROW + _STREAMS + i] = (x3 << c) | (x3 >> c_)
+        for row in range(4):
+            last = row * _ROW + part.size
+            state[row] = states[last : last + _STREAMS]
 
 
 @kernel
