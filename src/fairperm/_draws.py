@@ -6,9 +6,13 @@ blocks run at once, on how many threads or processes, changes no number.
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+import time
+from concurrent.futures import Future
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
+from queue import Empty, SimpleQueue
+from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -17,7 +21,7 @@ from fairperm import _options as options
 from fairperm._progress import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Generator, Sequence
 
     from numpy.typing import NDArray
 
@@ -27,6 +31,7 @@ T = TypeVar("T")
 
 BLOCK = 1024  # draws that share a random stream; another number would give other draws
 _NUMPY_LIMIT = 10**9  # NumPy refuses to draw from populations of this size and larger
+_QUICK = 0.1  # seconds of work after which, at the latest, Ctrl-C should be heard
 
 PERMUTATIONS, BOOTSTRAP, OBSERVED = range(3)  # what a random stream is for
 
@@ -85,15 +90,10 @@ class Resampling:
         run = partial(_run_block, task, sizes, self.seed, purpose)
         if through_joblib:
             results = _through_joblib(run, blocks, self.n_jobs)
+        else:
+            results = _in_threads(run, blocks, min(options.jobs(self.n_jobs), len(sizes)))
+        with closing(results):  # on Ctrl-C, too, start no other block
             return list(counted(results, len(sizes), self.progress))
-        threads = min(options.jobs(self.n_jobs), len(sizes))
-        if threads == 1:
-            return list(counted(map(run, blocks), len(sizes), self.progress))
-        pool = ThreadPoolExecutor(threads)
-        try:
-            return list(counted(pool.map(run, blocks), len(sizes), self.progress))
-        finally:  # on Ctrl-C, wait for the blocks under way but not for those that are not
-            pool.shutdown(cancel_futures=True)
 
 
 def _run_block(
@@ -107,8 +107,8 @@ def _run_block(
 
 
 def _through_joblib(
-    run: Callable[[int], T], blocks: Iterable[int], n_jobs: int | None
-) -> Iterable[T]:
+    run: Callable[[int], T], blocks: Sequence[int], n_jobs: int | None
+) -> Generator[T]:
     """Run the blocks by joblib's backend; results come one by one if it can do that."""
     from joblib import Parallel, delayed
 
@@ -116,31 +116,99 @@ def _through_joblib(
         parallel = Parallel(n_jobs=n_jobs, return_as="generator")
     except ValueError:  # multiprocessing and Spark return all results at once
         parallel = Parallel(n_jobs=n_jobs)
-    results: Iterable[T] = parallel(delayed(run)(block) for block in blocks)
-    return results
+    yield from parallel(delayed(run)(block) for block in blocks)
+
+
+def _in_threads(run: Callable[[int], T], blocks: Sequence[int], threads: int) -> Generator[T]:
+    """Run the blocks on threads of our own and yield the results in order.
+
+    Compiled code does not hear Ctrl-C. So the caller's thread only waits, and leaves the blocks
+    under way to themselves when it hears it; the threads being daemons, Python does not wait for
+    them either when it exits. Of one thread's blocks, only the first runs so if it is quick.
+    """
+    if threads == 1 and len(blocks) > 1:
+        started = time.monotonic()
+        yield from _in_threads(run, blocks[:1], 1)
+        blocks = blocks[1:]
+        if time.monotonic() - started < _QUICK:
+            yield from map(run, blocks)
+            return
+    left, lock, stopped = iter(blocks), Lock(), Event()
+    done: SimpleQueue[tuple[int, Future[T]]] = SimpleQueue()
+
+    def work() -> None:
+        while not stopped.is_set():
+            with lock:
+                block = next(left, None)
+            if block is None:
+                return
+            result: Future[T] = Future()
+            try:
+                result.set_result(run(block))
+            except BaseException as error:  # raised again by whoever asks for the result
+                result.set_exception(error)
+            done.put((block, result))
+
+    early: dict[int, Future[T]] = {}
+    try:
+        for _ in range(threads):
+            Thread(target=work, daemon=True).start()
+        for block in blocks:
+            while block not in early:
+                try:
+                    number, result = done.get(timeout=_QUICK)  # on Windows, deaf while it waits
+                except Empty:
+                    continue
+                early[number] = result
+            yield early.pop(block).result()
+    finally:
+        stopped.set()
 
 
 def permute(sample: Cells, draws: int, rng: np.random.Generator) -> NDArray[np.int64]:
     """Return counts by draw, stratum, group and cell, labels exchanged inside each block."""
     counts = np.empty((draws, *sample.counts.shape), np.int64)
-    totals = sample.counts.sum(axis=1)
     for s, stratum in enumerate(sample.counts):
         for cells in sample.blocks():
-            first = random_subset(totals[s, cells], int(stratum[0, cells].sum()), draws, rng)
-            counts[:, s, 0, cells] = first
-            counts[:, s, 1, cells] = totals[s, cells] - first
+            left = stratum[:, cells].sum(axis=0)
+            for g in range(len(stratum) - 1):
+                drawn = random_subset(left, int(stratum[g, cells].sum()), draws, rng)
+                counts[:, s, g, cells] = drawn
+                left = left - drawn
+            counts[:, s, -1, cells] = left
     return counts
 
 
 def random_subset(
     totals: NDArray[np.int64], size: int, draws: int, rng: np.random.Generator
 ) -> NDArray[np.int64]:
-    """Count by kind the units of uniformly random subsets: multivariate hypergeometric draws."""
-    if len(totals) == 1:
+    """Count by kind the units of uniformly random subsets: multivariate hypergeometric draws.
+
+    The totals are those of one population, or of one for each draw.
+    """
+    if totals.shape[-1] == 1:
         return np.full((draws, 1), size)
-    if totals.sum() < _NUMPY_LIMIT:
+    population = int(totals.sum(axis=-1).max())
+    if population >= _NUMPY_LIMIT:
+        return thinned_subset(totals, size, draws, rng)
+    if totals.ndim == 1:
         return rng.multivariate_hypergeometric(totals, size, draws, method="marginals")
-    return thinned_subset(totals, size, draws, rng)
+    return _subset_by_kind(totals, size, rng)
+
+
+def _subset_by_kind(
+    totals: NDArray[np.int64], size: int, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """Draw a subset of each of many populations, one kind after the other."""
+    chosen = np.empty_like(totals)
+    others = totals.sum(axis=1)
+    wanted = np.full(len(totals), size)
+    for kind in range(totals.shape[1] - 1):
+        others = others - totals[:, kind]
+        chosen[:, kind] = rng.hypergeometric(totals[:, kind], others, wanted)
+        wanted = wanted - chosen[:, kind]
+    chosen[:, -1] = wanted
+    return chosen
 
 
 def thinned_subset(
@@ -153,9 +221,9 @@ def thinned_subset(
     back; where too small, a random subset of the rest joins. Each correction is again such a
     subset, about the square root of the size of the one before, so a few rounds suffice.
     """
-    chosen = np.zeros((draws, len(totals)), np.int64)
+    pool = np.array(np.broadcast_to(totals, (draws, totals.shape[-1])))
+    chosen = np.zeros_like(pool)
     active = np.arange(draws)
-    pool = np.tile(totals, (draws, 1))
     wanted = np.full(draws, size)
     sign = np.ones(draws, np.int64)
     while active.size:
