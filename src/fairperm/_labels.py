@@ -45,6 +45,8 @@ def binary_columns(
 
 def as_they_came(column: Column) -> NDArray[Any]:
     """Return a column's values as an array that makes no text of numbers, no table of tuples."""
+    if isinstance(column.values, np.ndarray):
+        return column.values
     kinds = {isinstance(value, (numbers.Number, np.generic)) for value in column.values}
     if len(kinds) == 1 and not any(isinstance(value, tuple) for value in column.values):
         return np.array(column.values)

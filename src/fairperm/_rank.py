@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from fairperm._order import run_starts
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -82,10 +84,14 @@ class Components:
 
 def by_score(counts: Array, cells: Array) -> Components:
     """Return the components of counts (last axis) of cells (label, score)."""
-    label, score = cells.T
-    scores, rank = np.unique(score, return_inverse=True)
-    at = np.eye(len(scores))[rank.ravel()]
-    return Components(counts @ (at * label[:, None]), counts @ (at * (1 - label)[:, None]))
+    order = np.argsort(cells[:, 1])
+    label, score = cells[order].T
+    starts = run_starts(score)
+    counts = counts[..., order]
+    return Components(
+        np.add.reduceat(counts * label, starts, axis=-1),
+        np.add.reduceat(counts * (1 - label), starts, axis=-1),
+    )
 
 
 def _share_before(counts: Array) -> Array:
