@@ -130,4 +130,6 @@ def shuffled(data: dict[str, Any]) -> dict[str, Any]:
 def engine_of(data: dict[str, Any], function: Any, variance: str | None = None) -> Any:
     metric: Any = get_metric(function)
     table = read_table(Inputs(**data), metric)
-    return Comparison.of(table, Plan(metric, "pooled", variance), None, None).engine(variance, 5)
+    return Comparison.of(
+        table, Plan(metric, "pooled", variance), table.choose_groups(None), None
+    ).engine(variance, 5)

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from fairperm import _enumeration, bootstrap, permutation
+from fairperm import _enumeration, _gap_test, bootstrap
 from fairperm._draws import Resampling
 from fairperm._plan import Plan
 from fairperm._sample import Table
@@ -96,7 +96,7 @@ class Procedure:
         """Test the groups "a" and "b" of counts by stratum, group and cell."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FairpermWarning)  # of undefined draws in small tables
-            return permutation.compare(
+            return _gap_test.compare(
                 table_of(counts),
                 Plan.choose(get_metric(self.metric), self.scheme, self.variance),
                 groups=groups,

@@ -33,10 +33,12 @@ ALLOWED: dict[str, set[str]] = {
     # the sample: counts, and nothing of where they came from
     "_columns": {"errors"},
     "_labels": {"errors", "_columns"},
+    "_source": {"errors", "_columns"},
+    "_frames": {"errors", "_columns", "_options"},
     "_sample": {"errors", "_order"},
     # metrics: nothing of resampling
-    "_metric": set(),
-    "_rank": set(),
+    "_rank": {"_order"},
+    "_metric": {"_rank"},
     "_class_metrics": {"_metric", "_order"},
     "_number_metrics": {"_metric", "_rank"},
     "_inequality": {"errors", "_options", "_metric"},
@@ -47,7 +49,7 @@ ALLOWED: dict[str, set[str]] = {
     },
     # intake: columns, missing values, labels, groups; nothing of statistics
     "_intake": {
-        *("errors", "_options", "_columns", "_labels", "_sample", "metrics"),
+        *("errors", "_options", "_columns", "_labels", "_sample", "_source", "metrics"),
     },
     # resampling: nothing of metrics
     "_draws": {"_options", "_progress", "_sample"},
@@ -58,13 +60,15 @@ ALLOWED: dict[str, set[str]] = {
     "_totals": {"_kernel"},
     "_auc": {"_kernel", "_order", "_radix"},
     "_weighted_auc": {"_kernel"},
+    "_assignments": {"_kernel"},
     # engines: estimates of a sample, of permutations and of resamples; nothing of p-values
     "_cells": {"_sample", "_draws", "_enumeration", "_estimates", "_metric", "_rank"},
     "_trials": {"_sample", "_order", "_draws", "_estimates", "_callable"},
     "_units": {"_kernel", "_order", "_subsets", "_estimates"},
+    "_moments": {"_estimates", "_metric"},
     "_unit_totals": {
         *("_kernel", "_order", "_radix", "_subsets", "_totals", "_sample", "_estimates"),
-        *("_metric", "_units"),
+        *("_metric", "_moments", "_units"),
     },
     "_unit_ranks": {
         *("_order", "_draws", "_subsets", "_auc", "_sample", "_estimates", "_rank", "_units"),
@@ -80,7 +84,9 @@ ALLOWED: dict[str, set[str]] = {
     # results: no computing
     "results": {"errors"},
     # tests: the only place where all of it meets
-    "_plan": {"errors", "_options", "_order", "_rank", "metrics"},
+    "_plan": {
+        *("errors", "_options", "_order", "_sample", "_rank", "_callable", "_intake", "metrics"),
+    },
     "_comparison": {
         *("errors", "_options", "_sample", "_draws", "_metric", "_rank", "metrics"),
         *("_estimates", "_engines", "_plan"),
@@ -89,26 +95,73 @@ ALLOWED: dict[str, set[str]] = {
         *("errors", "_options", "_sample", "_intake", "_comparison", "_plan", "_draws", "_metric"),
         *("_rank", "_callable", "metrics", "_estimates", "_engines", "_inference", "results"),
     },
+    "_many_groups": {
+        *("errors", "_assignments", "_order", "_radix", "_draws", "_sample", "_estimates"),
+        *("_metric", "_rank", "_callable", "_cells", "_moments", "_trials", "_comparison"),
+    },
+    "omnibus": {
+        *("errors", "_options", "_progress", "_sample", "_intake", "_comparison", "_plan"),
+        *("_draws", "_rank", "_callable", "_estimates", "_engines", "_many_groups"),
+        *("_inference", "results"),
+    },
+    "_gap_test": {
+        *("errors", "_progress", "_sample", "_comparison", "_plan", "_draws", "_callable"),
+        *("_estimates", "_engines", "_inference", "results"),
+    },
     "permutation": {
-        *(
-            "errors",
-            "_options",
-            "_progress",
-            "_sample",
-            "_intake",
-            "_comparison",
-            "_plan",
-            "_draws",
-        ),
-        *("_rank", "_callable", "metrics", "_estimates", "_engines", "_inference", "results"),
+        *("errors", "_options", "_intake", "_plan", "_draws", "_callable", "_gap_test"),
+        *("metrics", "results"),
     },
     "correlation": {
-        *("errors", "_options", "_columns", "_intake", "_draws", "_shuffles"),
+        *("errors", "_options", "_columns", "_source", "_draws", "_shuffles"),
         *("_inference", "results"),
+    },
+    "_power": {"_inference"},
+    "planning": {"errors", "_options", "_plan", "_power", "_rank", "metrics", "results"},
+    "simulation": {
+        *("errors", "_options", "_sample", "_intake", "_plan", "_draws", "_callable", "metrics"),
+        *("_inference", "_gap_test", "results", "permutation"),
+    },
+    "_bands": {"_inference"},
+    "_cuts": {"_sample", "_draws", "_cells", "_estimates", "_metric", "_plan"},
+    "_sweep_result": {"errors", "_frames", "results"},
+    "sweep": {
+        *("errors", "_options", "_frames", "_source", "_intake", "_metric", "metrics", "_plan"),
+        *("_draws", "_comparison", "_cuts", "_bands", "_sweep_result"),
+    },
+    # margins: functions of a result, and the tests made of them
+    "_restricted": set(),
+    "_margin_options": {"errors", "_options"},
+    "_margins": {"errors", "_inference", "_restricted", "results"},
+    "equivalence": {
+        *("errors", "_options", "_margin_options", "_margins", "permutation", "results"),
+    },
+    # audits: all tests, of all metrics and groups
+    "_multiplicity": set(),
+    "_max_t": {
+        *("_sample", "_comparison", "_plan", "_draws", "_metric", "_rank", "_estimates"),
+        *("_many_groups", "_multiplicity"),
+    },
+    "_questions": {
+        *("errors", "_sample", "_source", "_intake", "_metric", "_callable", "metrics"),
+    },
+    "_audit_data": {"omnibus", "results"},
+    "_audit_table": {"errors", "_audit_data"},
+    "audit_result": {"_frames", "_options", "results", "_audit_data", "_audit_table"},
+    "_audit": {
+        *("errors", "_progress", "_sample", "_plan", "_draws", "_rank", "_callable", "metrics"),
+        *("_gap_test", "_margins", "_max_t", "_multiplicity", "_questions", "omnibus"),
+        *("planning", "results", "_audit_data"),
+    },
+    "auditing": {
+        *("errors", "_options", "_sample", "_intake", "_frames", "_draws", "_questions"),
+        *("_audit", "_audit_data", "audit_result"),
     },
     "demo": {"datasets", "metrics", "permutation", "results"},
     "__init__": {
-        *("bootstrap", "correlation", "datasets", "errors", "metrics", "permutation", "results"),
+        *("audit_result", "auditing", "bootstrap", "correlation", "datasets", "equivalence"),
+        *("errors", "metrics", "omnibus", "permutation", "planning", "results", "simulation"),
+        "sweep",
     },
 }
 NOT_LOADED = (

@@ -258,7 +258,7 @@ def test_errors_come_back_from_processes() -> None:
 
 @pytest.mark.parametrize("nothing", [math.nan, np.nan, np.float32("nan"), math.inf, -math.inf])
 def test_undefined_in_the_sample(nothing: float) -> None:
-    with pytest.raises(InputError, match="metric must be defined in both groups; got odd of group"):
+    with pytest.raises(InputError, match="metric must be defined in every group; got odd of group"):
         permutation_test(**{**GOOD, "metric": returning(nothing)})
 
 

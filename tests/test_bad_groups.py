@@ -80,7 +80,7 @@ GROUPS = [
     value(
         "weight for a third group's stratum alone",
         "stratum_weights must give weight to strata in which false_negative_rate is defined in "
-        "both groups, and to no others; got 0 others among 0 strata with weight.",
+        "every group, and to no others; got 0 others among 0 strata with weight.",
         sensitive_features=list("abcabcab"),
         y_true=[1] * 8,
         groups=("a", "b"),
@@ -89,20 +89,20 @@ GROUPS = [
     ),
     value(
         "no shared stratum",
-        "control_features must have a stratum with rows of both groups; got 2 strata with rows "
-        "of only one. Use coarser strata.",
+        "control_features must have a stratum with rows of every group; got 2 strata with rows "
+        "of only some. Use coarser strata.",
         control_features=list("xxxxyyyy"),
     ),
     value(
         "no stratum with positives of both groups",
-        "control_features must have a stratum in which false_negative_rate is defined in both "
-        "groups; got 2 strata and none such. Use coarser strata.",
+        "control_features must have a stratum in which false_negative_rate is defined in every "
+        "group; got 2 strata and none such. Use coarser strata.",
         y_true=[1, 1, 0, 0, 0, 0, 1, 1],
         control_features=list("xxyyxxyy"),
     ),
     value(
         "f1_score undefined in a stratum",
-        "control_features must give weight to strata in which f1_score is defined in both groups, "
+        "control_features must give weight to strata in which f1_score is defined in every group, "
         "and to no others; got 1 others among 2 strata with weight.",
         metric="f1_score",
         y_true=[1, 1, 0, 0, 1, 1, 0, 0],
@@ -114,7 +114,7 @@ GROUPS = [
 UNDEFINED = [
     value(
         f"{metric} undefined",
-        f"metric must be defined in both groups; got {metric} of group 'a', "
+        f"metric must be defined in every group; got {metric} of group 'a', "
         f"which has {lack}. Compare another metric, or groups with more rows.",
         metric=metric,
         y_true=y_true,
@@ -141,7 +141,7 @@ def test_bad_groups_are_refused_in_a_full_sentence_that_names_the_argument(
 def test_strata_with_one_group_only_are_warned_of_and_do_not_change_the_gap() -> None:
     whole = permutation_test(**WHOLE)
     says = (
-        "1 of 2 strata have rows of only one group and say nothing of the gap; "
+        "1 of 2 strata have no rows of some group and say nothing of the gap; "
         "their rows carry no weight."
     )
     with pytest.warns(FairpermWarning, match=re.escape(says)) as caught:

@@ -176,7 +176,7 @@ SHAPES = [
 UNDEFINED = [
     scored(
         f"{metric} of a group with {lack}",
-        f"metric must be defined in both groups; got {metric} of group 'a', which has ",
+        f"metric must be defined in every group; got {metric} of group 'a', which has ",
         metric,
         y_true=labels,
     )

@@ -164,7 +164,9 @@ def test_acceleration_is_that_of_a_jackknife_by_rows(metric: str, strata: list[P
     expected = cubes / (6 * squares**1.5)
 
     one = get_metric(metric).parts[0]
-    comparison = Comparison.of(table(*strata), Plan(one, "pooled", None), None, None)
+    counted = table(*strata)
+    pair = counted.choose_groups(None)
+    comparison = Comparison.of(counted, Plan(one, "pooled", None), pair, None)
     assert abs(expected) > 1e-5  # there is something to be seen
     assert _acceleration(comparison.engine(None)) == pytest.approx(expected, abs=1e-10)
 

@@ -202,7 +202,7 @@ def test_predicted_classes_need_not_be_true_of_any_row() -> None:
 
 
 def test_a_class_that_never_occurs_has_no_recall() -> None:
-    says = r"^metric must be defined in both groups; got recall_of\('kat'\) of group 'a', which has"
+    says = r"^metric must be defined in every group; got recall_of\('kat'\) of group 'a', which has"
     with pytest.raises(InputError, match=says + " no rows of class 'kat'"):
         run(recall_of("kat"))
 
@@ -265,7 +265,7 @@ def test_a_class_that_a_group_lacks_has_no_recall_with_weights_either(
     group = np.where(rng.random(301) < 0.4, "a", "b")
     y = ((rng.random(301) < 0.37) & (group == "b")).astype(int)
     cluster = [f"{one}{i // 3}" for i, one in enumerate(group)]
-    with pytest.raises(InputError, match=r"^metric must be defined in both groups; got"):
+    with pytest.raises(InputError, match=r"^metric must be defined in every group; got"):
         permutation_test(
             y,
             rng.integers(0, 2, 301),

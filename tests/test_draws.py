@@ -21,10 +21,10 @@ from fairperm._draws import (
     stream,
     thinned_subset,
 )
+from fairperm._gap_test import compare
 from fairperm._plan import Plan
 from fairperm._sample import Cells
 from fairperm.metrics import get_metric
-from fairperm.permutation import compare
 from helpers import rows, table
 
 if TYPE_CHECKING:

@@ -150,7 +150,9 @@ def test_jackknives_agree(metric: str, strata: bool) -> None:
     for engine in ENGINES:
         with pytest.MonkeyPatch.context() as patch:
             force(patch, engine)
-            comparison = Comparison.of(table, Plan(chosen, "pooled", None), None, None)
+            comparison = Comparison.of(
+                table, Plan(chosen, "pooled", None), table.choose_groups(None), None
+            )
             found.append(_acceleration(comparison.engine(None)))
     assert abs(found[0]) > 1e-6  # there is something to be seen
     assert found[1] == pytest.approx(found[0], rel=1e-6)

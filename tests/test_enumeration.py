@@ -14,10 +14,10 @@ from scipy import stats
 from fairperm import _enumeration, permutation_test
 from fairperm._draws import Resampling
 from fairperm._enumeration import enumerate_permutations
+from fairperm._gap_test import compare
 from fairperm._plan import Plan
 from fairperm._sample import Cells
 from fairperm.metrics import get_metric
-from fairperm.permutation import compare
 from helpers import Counts, Pair, rate_rows, rows, table
 
 if TYPE_CHECKING:

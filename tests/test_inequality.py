@@ -209,7 +209,7 @@ def test_the_coefficient_of_variation_far_from_zero_keeps_its_digits() -> None:
 
 @pytest.mark.parametrize("metric", ["generalized_entropy_index", "theil_t_index", "atkinson_index"])
 def test_a_group_without_any_benefit_has_no_inequality_to_speak_of(metric: str) -> None:
-    with pytest.raises(InputError, match=r"^metric must be defined in both groups; got"):
+    with pytest.raises(InputError, match=r"^metric must be defined in every group; got"):
         run(metric, np.ones(N), np.where(GROUP == "a", 0.0, BENEFIT))
 
 

@@ -88,7 +88,7 @@ def estimates(*strata: Rates) -> Estimates:
     """Return what an engine finds in these rates."""
     counts = np.array(strata, float).reshape(1, 1, -1, 2, 2)
     hits, size = counts[..., 0], counts[..., 1]
-    return Estimates(hits / size, np.zeros((1, 1, len(strata))), size)
+    return Estimates(hits / size, np.zeros((1, 1, len(strata), 2)), size)
 
 
 @pytest.mark.parametrize(("one", "published"), PUBLISHED.items(), ids=str)

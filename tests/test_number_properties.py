@@ -82,9 +82,11 @@ def same(first: PermutationTestResult, second: PermutationTestResult) -> bool:
     Totals of numbers are added up in the order in which rows come, and may round otherwise.
     """
 
+    named = {"groups", "counts", "notes"}
+
     def numbers(result: PermutationTestResult) -> str:
         plain = result.to_dict() | {"null": result.null_distribution.tolist()}
-        return repr({name: one for name, one in plain.items() if name not in {"groups", "counts"}})
+        return repr({name: one for name, one in plain.items() if name not in named})
 
     totals = [[[*one.counts[group].values()] for group in one.groups] for one in (first, second)]
     return numbers(first) == numbers(second) and totals[0] == pytest.approx(np.array(totals[1]))

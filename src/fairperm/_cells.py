@@ -9,7 +9,7 @@ import numpy as np
 
 from fairperm import _draws as draws
 from fairperm._enumeration import enumerate_permutations
-from fairperm._estimates import Estimates, over_groups, variance_of_defined
+from fairperm._estimates import Estimates, score_variance, variance_of_defined
 from fairperm._metric import Metric
 from fairperm._rank import by_score
 
@@ -103,26 +103,25 @@ class CellsEngine:
     def _part(
         self, part: Metric | RankMetric, u: Array, counts: Array
     ) -> tuple[Array, Array, Array]:
-        """Return one part's value, variance of the gap, and size."""
+        """Return one part's value, its variance, and size."""
         if not isinstance(part, Metric):
             components = by_score(counts, u)
-            variance = over_groups(components.variance())
-            return components.value(), variance, counts.sum(axis=-1)
+            return components.value(), components.variance(), counts.sum(axis=-1)
         total = _totals(counts, u)
         size = total[..., 1] if part.is_rate else counts.sum(axis=-1)
-        return part.estimate(total), self._gap_variance(part, u, counts, total), size
+        return part.estimate(total), self._variance(part, u, counts, total), size
 
-    def _gap_variance(self, part: Metric, u: Array, counts: Array, total: Array) -> Array:
-        if self.variance == "delta":
-            return over_groups(_delta_variance(part, u, counts, total))
-        if self.variance not in {"score", "wald"}:
-            return np.zeros(counts.shape[:-2])
+    def _variance(self, part: Metric, u: Array, counts: Array, total: Array) -> Array:
+        if self.variance not in {"score", "wald", "delta"}:
+            return np.zeros(counts.shape[:-1])
+        if self.variance == "delta" or not part.is_rate:
+            return _delta_variance(part, u, counts, total)
         numerator, denominator = total[..., 0], total[..., 1]
         if self.variance == "score":
-            p = over_groups(numerator) / over_groups(denominator)
-            return p * (1 - p) * over_groups(1 / denominator)
+            return score_variance(numerator, denominator)
         p = numerator / denominator
-        return over_groups(p * (1 - p) / denominator)
+        wald: Array = p * (1 - p) / denominator
+        return wald
 
     def _parts(self) -> Iterator[tuple[Metric | RankMetric, Array]]:
         """Yield each part of the metric with its columns of the contributions."""
@@ -141,8 +140,7 @@ class CellsEngine:
         for start in range(0, len(counts), step):
             resampled = draws.bootstrap(counts[start : start + step], self.n_bootstrap, rng)
             values = plain.estimates(np.moveaxis(resampled, -2, 1), rng).value
-            by_group = variance_of_defined(np.moveaxis(values, 2, -1))
-            variance[:, start : start + step] = over_groups(by_group)
+            variance[:, start : start + step] = variance_of_defined(np.moveaxis(values, 2, -1))
         return replace(estimates, variance=variance)
 
 

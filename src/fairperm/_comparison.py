@@ -1,9 +1,8 @@
-"""Two groups of a table, side by side: what every test starts from and every result reports."""
+"""Groups of a table, side by side: what every test starts from and every result reports."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,9 +15,9 @@ from fairperm._metric import Metric
 from fairperm._rank import RankMetric
 from fairperm._sample import Rows
 from fairperm.errors import (
-    FairpermWarning,
     InputError,
     InputTypeError,
+    UndefinedMetricError,
     did_you_mean,
     listed,
     problem,
@@ -38,24 +37,28 @@ if TYPE_CHECKING:
 
 
 _FEW_OF_A_LABEL = 20
+_NONE = 255  # place of groups that take no part
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The rows of two groups, what they contribute to a metric, and the strata's weights."""
+    """The rows of two groups or more, what they contribute to a metric, the strata's weights."""
 
     metric: AnyMetric
-    groups: tuple[Hashable, Hashable]
+    groups: tuple[Hashable, ...]
     rows: Rows
     weights: Array | None
 
     @classmethod
-    def of(cls, table: Table, plan: Plan, groups: object, stratum_weights: object) -> Comparison:
-        """Pick the two groups' rows."""
-        pair = table.choose_groups(groups)
-        first, second = (table.group == table.groups.index(one) for one in pair)
-        both = first | second
-        chosen: NDArray[np.intp] | slice = slice(None) if both.all() else np.flatnonzero(both)
+    def of(
+        cls, table: Table, plan: Plan, groups: tuple[Hashable, ...], stratum_weights: object
+    ) -> Comparison:
+        """Pick the rows of these groups of the table."""
+        place = np.full(len(table.groups), _NONE, np.uint8)
+        place[[table.groups.index(one) for one in groups]] = np.arange(len(groups))
+        side = place[table.group]
+        wanted = side != _NONE
+        chosen: NDArray[np.intp] | slice = slice(None) if wanted.all() else np.flatnonzero(wanted)
         columns = {name: column[chosen] for name, column in table.columns.items()}
         present, stratum = _present(table.stratum[chosen], len(table.strata))
         weights = _weights(table, stratum_weights)
@@ -63,11 +66,12 @@ class Comparison:
         rows = Rows(
             columns=columns,
             contributions=contributions,
-            side=second[chosen].view(np.uint8),
+            side=side[chosen],
             stratum=stratum,
             block=plan.block(columns),
             count=table.count[chosen],
             n_strata=len(present),
+            n_groups=len(groups),
             weight=None if table.weight is None else table.weight[chosen],
             cluster=None if table.cluster is None else table.cluster[chosen],
         )
@@ -77,8 +81,8 @@ class Comparison:
                 "Are numbers too large for it, or undefined?"
             )
         if rows.cluster is not None:
-            _check_clusters(rows, rows.cluster, table, pair)
-        return cls(plan.metric, pair, rows, None if weights is None else weights[present])
+            _check_clusters(rows, rows.cluster, table, groups)
+        return cls(plan.metric, groups, rows, None if weights is None else weights[present])
 
     @property
     def parts(self) -> tuple[Metric | RankMetric, ...]:
@@ -86,43 +90,49 @@ class Comparison:
         return self.metric.parts
 
     def engine(self, variance: str | None, n_bootstrap: int = 0) -> Engine:
-        """Return what computes the comparison, in the sample and in draws from it."""
-        return self._engine_of(self.rows, self.weights, variance, n_bootstrap)
+        """Return what computes the comparison of two, in the sample and in draws from it."""
+        names = tuple(f"group {shown(group)}" for group in self.groups)
+        units = self.units()
+        return choose_engine(self.parts, units, self.weights, variance, n_bootstrap, names)
 
-    def _engine_of(
-        self, rows: Rows, weights: Array | None, variance: str | None, n_bootstrap: int
-    ) -> Engine:
-        first, second = self.groups
-        names = f"group {shown(first)}", f"group {shown(second)}"
-        units = self._units(rows)
-        return choose_engine(self.parts, units, weights, variance, n_bootstrap, names)
+    def unstratified(self) -> Comparison:
+        """Return the same groups with all strata as one."""
+        rows = replace(self.rows, stratum=np.zeros_like(self.rows.stratum), n_strata=1)
+        return replace(self, rows=rows, weights=None)
 
-    def _units(self, rows: Rows) -> Rows:
-        """Return weights and clusters summed up, unless the metric has no totals."""
-        return rows.summed() if all(isinstance(part, Metric) for part in self.parts) else rows
+    def units(self) -> Rows:
+        """Return the rows, weights and clusters summed up unless the metric has no totals."""
+        has_totals = all(isinstance(part, Metric) for part in self.parts)
+        return self.rows.summed() if has_totals else self.rows
 
-    def values(self, engine: Engine, observed: Estimates) -> dict[Hashable, Any]:
-        """Return the metric in each group, strata taken together; say so if it is undefined."""
-        if self.rows.n_strata > 1:
-            together = replace(self.rows, stratum=np.zeros_like(self.rows.stratum), n_strata=1)
-            engine = self._engine_of(together, None, None, 0)
-            observed = engine.observed(stream(0, OBSERVED))
-        values = observed.value[:, 0, 0]
-        values = values[:, ::-1] if engine.swapped else values
-        names = [part.name for part in self.parts]
-        by_part = dict(zip(names, values, strict=True))
-        for name, both in by_part.items():
+    def together(self, estimates: Estimates, variance: str | None) -> Estimates:
+        """Return the estimates of all strata as one, in the user's order of the groups."""
+        if self.rows.n_strata == 1:
+            return estimates
+        engine = self.unstratified().engine(variance)
+        return engine.observed(stream(0, OBSERVED)).in_order(swapped=engine.swapped)
+
+    def values(self, together: Estimates) -> dict[Hashable, Any]:
+        """Return the metric in each group; say so if it is undefined."""
+        values = together.value[:, 0, 0]
+        for part, both in zip(self.parts, values, strict=True):
             for group, value in zip(self.groups, both, strict=True):
                 if np.isnan(value):
-                    raise InputError(
-                        f"metric must be defined in both groups; got {name} of group "
-                        f"{shown(group)}, which has {self._lack(name)}. "
+                    raise UndefinedMetricError(
+                        f"metric must be defined in every group; got {part.name} of group "
+                        f"{shown(group)}, which has {_lack(part)}. "
                         "Compare another metric, or groups with more rows."
                     )
-        if len(by_part) == 1:
+        return self.by_group(values)
+
+    def by_group(self, values: Array) -> dict[Hashable, Any]:
+        """Return values by part and group as a number for each group, or one for each part."""
+        if len(values) == 1:
             return {group: float(one) for group, one in zip(self.groups, values[0], strict=True)}
         return {
-            group: {name: float(both[side]) for name, both in by_part.items()}
+            group: {
+                part.name: float(both[side]) for part, both in zip(self.parts, values, strict=True)
+            }
             for side, group in enumerate(self.groups)
         }
 
@@ -136,10 +146,10 @@ class Comparison:
         """Return each group's number of rows, and the totals that the values are made of."""
         rows = self.rows
         weight = rows.count if rows.weight is None else rows.count * rows.weight
-        n_rows = np.bincount(rows.side, rows.count, 2)
+        n_rows = np.bincount(rows.side, rows.count, len(self.groups))
         names = [(part.name, name) for part in self.parts for name in part.contributions]
         shown_columns = {
-            (part, name): np.bincount(rows.side, weight * column, 2)
+            (part, name): np.bincount(rows.side, weight * column, len(self.groups))
             for (part, name), column in zip(names, rows.contributions.T, strict=False)
             if not name.startswith("_")
         }
@@ -156,48 +166,49 @@ class Comparison:
                     result[group]["weight"] = _whole(totals[side])
         return result
 
-    def warn_if_small(self) -> None:
-        """Say so if a group has too few of a label for the AUC's error to be judged well."""
+    def few_of_a_label(self) -> Iterator[str]:
+        """Yield a note if a group has too few of a label for the AUC's error to be judged well."""
         if not isinstance(self.parts[0], RankMetric):
             return
         kind = 2 * self.rows.side + (self.rows.contributions[:, 0] > 0)
-        counts = np.bincount(kind, self.rows.count, 4).astype(int).reshape(2, 2)
+        n_groups = len(self.groups)
+        counts = np.bincount(kind, self.rows.count, 2 * n_groups).astype(int).reshape(n_groups, 2)
         for group, (negatives, positives) in zip(self.groups, counts.tolist(), strict=True):
             for label, n in (("positives", positives), ("negatives", negatives)):
                 if n < _FEW_OF_A_LABEL:
-                    message = (
+                    yield (
                         f"Group {shown(group)} has {n} {label}: with fewer than {_FEW_OF_A_LABEL} "
                         "the test of the AUC may reject more often than it should."
                     )
-                    warnings.warn(message, FairpermWarning, stacklevel=4)
 
-    def check_strata(self, observed: Estimates, weights: Array | None) -> None:
-        """Say so if a stratum that has weight, or every stratum, has no gap."""
+    def check_strata(self, observed: Estimates, weights: Array | None) -> list[str]:
+        """Say so if a stratum that has weight, or every stratum, has no gap.
+
+        Strata that say nothing of the gap are a note.
+        """
         if self.rows.n_strata == 1 and weights is None:
-            return
-        present = np.zeros((self.rows.n_strata, 2), bool)
+            return []
+        present = np.zeros((self.rows.n_strata, len(self.groups)), bool)
         present[self.rows.stratum, self.rows.side] = True
-        shared: NDArray[np.bool_] = present[:, 0] & present[:, 1]
+        shared = np.asarray(present.all(axis=1))
         if not shared.any():
-            raise InputError(
-                "control_features must have a stratum with rows of both groups; got "
-                f"{len(shared):,} strata with rows of only one. Use coarser strata."
+            raise UndefinedMetricError(
+                "control_features must have a stratum with rows of every group; got "
+                f"{len(shared):,} strata with rows of only some. Use coarser strata."
             )
         for i, part in enumerate(self.parts):
             _check_defined_in_strata(part.name, observed.value[i, 0], observed.size[i, 0], weights)
-        if weights is None and not shared.all():
-            message = (
-                f"{(~shared).sum():,} of {len(shared):,} strata have rows of only one group and "
-                "say nothing of the gap; their rows carry no weight."
-            )
-            warnings.warn(message, FairpermWarning, stacklevel=4)
+        if weights is not None or shared.all():
+            return []
+        return [
+            f"{(~shared).sum():,} of {len(shared):,} strata have no rows of some group and "
+            "say nothing of the gap; their rows carry no weight."
+        ]
 
-    def _lack(self, name: str) -> str:
-        """Say what a group lacks in which this part of the metric is undefined."""
-        for part in self.parts:
-            if part.name == name and part.is_rate:
-                return f"no {part.among}"
-        return "too few rows of some kind that it needs"
+
+def _lack(part: Metric | RankMetric) -> str:
+    """Say what a group lacks in which this part of the metric is undefined."""
+    return f"no {part.among}" if part.is_rate else "too few rows of some kind that it needs"
 
 
 def _contributions(
@@ -249,13 +260,13 @@ def _present(
 
 
 def _check_clusters(
-    rows: Rows, cluster: NDArray[np.integer[Any]], table: Table, pair: tuple[Hashable, Hashable]
+    rows: Rows, cluster: NDArray[np.integer[Any]], table: Table, groups: tuple[Hashable, ...]
 ) -> None:
     """Say so if a cluster's rows are not all of one group and of one stratum."""
     order = np.argsort(cluster, kind="stable")
     same = cluster[order][1:] == cluster[order][:-1]
     for name, value, names in (
-        ("group", rows.side, pair),
+        ("group", rows.side, groups),
         ("stratum", rows.stratum, table.strata),
     ):
         split = np.flatnonzero(same & (value[order][1:] != value[order][:-1]))
@@ -272,16 +283,16 @@ def _check_clusters(
 
 def _check_defined_in_strata(name: str, value: Array, size: Array, weights: Array | None) -> None:
     defined: NDArray[np.bool_] = np.isnan(value).sum(axis=1) == 0
-    where = f"in which {name} is defined in both groups"
+    where = f"in which {name} is defined in every group"
     if not defined.any():
-        raise InputError(
+        raise UndefinedMetricError(
             f"control_features must have a stratum {where}; got {len(defined):,} strata "
             "and none such. Use coarser strata."
         )
     used = (size > 0).all(axis=1) if weights is None else weights > 0
     if not used.any() or not defined[used].all():
         argument = "control_features" if weights is None else "stratum_weights"
-        raise InputError(
+        raise UndefinedMetricError(
             f"{argument} must give weight to strata {where}, and to no others; got "
             f"{(used & ~defined).sum():,} others among {used.sum():,} strata with weight. "
             "Use coarser strata, or stratum_weights of 0."

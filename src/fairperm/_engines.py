@@ -68,7 +68,7 @@ def choose_engine(
     weights: Array | None,
     variance: str | None,
     n_bootstrap: int,
-    names: tuple[str, str],
+    names: tuple[str, ...],
 ) -> Engine:
     """Return the counts engine if rows repeat, else a units engine; a function has its own.
 

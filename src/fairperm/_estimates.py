@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     Array = NDArray[np.float64]
@@ -28,7 +30,7 @@ class Estimates:
     value
         By part of the metric, draw, stratum and group; NaN where undefined.
     variance
-        Of the two groups' gap, by part, draw and stratum.
+        Of the value: as ``value``.
     size
         How much the value rests on (a rate's denominator, or rows): as ``value``.
     """
@@ -43,7 +45,7 @@ class Estimates:
         used = share > 0
         with np.errstate(invalid="ignore"):
             gap = np.where(used, share * (self.value[..., 0] - self.value[..., 1]), 0.0)
-            error = np.sqrt(np.where(used, share**2 * self.variance, 0.0).sum(axis=-1))
+            error = np.sqrt(np.where(used, share**2 * over_groups(self.variance), 0.0).sum(axis=-1))
         difference = np.where(used.any(axis=-1), gap.sum(axis=-1), np.nan)
         return Gaps(difference.T, error.T)
 
@@ -67,15 +69,40 @@ class Estimates:
             above = np.where(share > 0, share**2 * (up[..., 0] + down[..., 1]), 0.0)
         return np.sqrt(below.sum(axis=-1)), np.sqrt(above.sum(axis=-1))
 
+    def in_order(self, *, swapped: bool) -> Estimates:
+        """Return the groups in the user's order: the other way round if they are swapped."""
+        if not swapped:
+            return self
+        return Estimates(self.value[..., ::-1], self.variance[..., ::-1], self.size[..., ::-1])
+
+    def pair(self, first: int, second: int, *, scored: tuple[bool, ...] = ()) -> Estimates:
+        """Return two of many groups; where ``scored``, a part's variance is of their one rate."""
+        both = [first, second]
+        value, variance, size = (
+            array[..., both] for array in (self.value, self.variance, self.size)
+        )
+        for part in np.flatnonzero(scored):
+            variance[part] = score_variance(value[part] * size[part], size[part])
+        return Estimates(value, variance, size)
+
+    def standardized(self, weights: Array | None) -> tuple[Array, Array]:
+        """Return values and variances of every group with the strata in the same shares."""
+        share = self._shares(weights)[..., None]
+        with np.errstate(invalid="ignore"):
+            value = np.where(share > 0, share * self.value, 0.0).sum(axis=-2)
+            variance = np.where(share > 0, share**2 * self.variance, 0.0).sum(axis=-2)
+        return np.where((share > 0).any(axis=-2), value, np.nan), variance
+
     def _shares(self, weights: Array | None) -> Array:
-        """Return the strata's shares: by weight, or by Mantel–Haenszel's m·m′/(m + m′)."""
+        """Return the strata's shares: by weight, or by Mantel–Haenszel's m·m′/(m + m′).
+
+        That is 1/(1/m + 1/m′), which there is for more groups too.
+        """
         with np.errstate(divide="ignore", invalid="ignore"):
             if weights is None:
-                first, second = self.size[..., 0], self.size[..., 1]
-                weight = first * second / (first + second)
-                weight = np.where(weight > 0, weight, 0.0)  # a stratum without rows has 0/0
+                weight = 1 / over_groups(1 / self.size)
             else:
-                weight = np.broadcast_to(weights, self.variance.shape)
+                weight = np.broadcast_to(weights, self.variance.shape[:-1])
             share: Array = weight / weight.sum(axis=-1, keepdims=True)
         return share
 
@@ -88,15 +115,19 @@ class Gaps:
     standard_error: Array
 
     def studentized(self, scale: Array) -> Array:
-        """Return the statistic of each draw: the gap over its error, the largest of the parts.
+        """Return the statistic of each draw: the gap over its error, the largest of the parts."""
+        ratio = self.ratios(scale)
+        return ratio[:, 0] if ratio.shape[1] == 1 else np.abs(ratio).max(axis=1)
+
+    def ratios(self, scale: Array) -> Array:
+        """Return the gap of each draw and part over its error.
 
         No error and no gap make 0, no error and a gap ±∞. NaN where a gap is undefined.
         """
         gap, error = self.difference, self.standard_error
         with np.errstate(divide="ignore", invalid="ignore"):
             nothing = (error == 0) & (np.abs(gap) <= _ZERO_GAP * scale)
-            ratio = np.where(nothing, 0.0, gap / error)
-        return ratio[:, 0] if ratio.shape[1] == 1 else np.abs(ratio).max(axis=1)
+            return np.where(nothing, 0.0, gap / error)
 
     def over(self, error: Array) -> Gaps:
         """Return the same gaps, all with this standard error."""
@@ -111,7 +142,7 @@ class Gaps:
         return np.sqrt(variance_of_defined(self.difference.T))
 
 
-def concatenate(blocks: list[Gaps]) -> Gaps:
+def concatenate(blocks: Sequence[Gaps]) -> Gaps:
     """Return the draws of all blocks as one."""
     return Gaps(
         np.concatenate([block.difference for block in blocks]),
@@ -120,9 +151,18 @@ def concatenate(blocks: list[Gaps]) -> Gaps:
 
 
 def over_groups(values: Array) -> Array:
-    """Return the sum over the last axis of two: much faster than NumPy's over so short an axis."""
-    total: Array = values[..., 0] + values[..., 1]
+    """Return the sum over the last axis: much faster than NumPy's over so short an axis."""
+    total: Array = values[..., 0]
+    for group in range(1, values.shape[-1]):
+        total = total + values[..., group]
     return total
+
+
+def score_variance(numerator: Array, denominator: Array) -> Array:
+    """Return the variance of each group's rate where all groups (the last axis) share one rate."""
+    p = over_groups(numerator) / over_groups(denominator)
+    variance: Array = (p * (1 - p))[..., None] / denominator
+    return variance
 
 
 def variance_of_defined(values: Array) -> Array:

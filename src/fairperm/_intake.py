@@ -7,25 +7,15 @@ are binary, which values are missing and which groups there are costs nothing pe
 from __future__ import annotations
 
 import math
-import numbers
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from decimal import Decimal
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-import narwhals.stable.v2 as nw
 import numpy as np
 
 from fairperm._columns import (
     Column,
     Index,
-    as_column,
-    as_narwhals,
-    as_sequence,
     count_rows,
-    is_missing,
-    number_column,
-    plain,
 )
 from fairperm._labels import (
     as_they_came,
@@ -36,24 +26,17 @@ from fairperm._labels import (
 )
 from fairperm._options import choice, number
 from fairperm._sample import Table
-from fairperm.errors import InputError, InputTypeError, did_you_mean, listed, problem, shown
+from fairperm._source import NUMBERS, Source
+from fairperm.errors import InputError, InputTypeError, problem
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
-    from typing import TypeGuard
+    from collections.abc import Hashable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from fairperm.metrics import AnyMetric
 
 _ROWS_NAMED = 5
-_NUMBERS: dict[str, tuple[str, ...]] = {
-    "binary": (),
-    "labels": (),
-    "score": ("y_score",),
-    "probability": ("y_score",),
-    "regression": ("y_true", "y_pred", "y_score"),
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,10 +56,13 @@ class Inputs:
     missing: object = "error"
 
 
-def read_table(inputs: Inputs, metric: AnyMetric) -> Table:
-    """Count the distinct rows of what the metric needs, with their groups and strata."""
+def read_table(inputs: Inputs, metric: AnyMetric, source: Source | None = None) -> Table:
+    """Count the distinct rows of what the metric needs, with their groups and strata.
+
+    A ``source`` that has been read from before need not read a column again.
+    """
     policy = choice("missing", inputs.missing, ("error", "drop"))
-    source = Source(inputs.data)
+    source = source or Source(inputs.data)
     measured = _measured(source, inputs, metric)
     group = source.features("sensitive_features", inputs.sensitive_features)
     stratum = source.features("control_features", inputs.control_features)
@@ -123,6 +109,8 @@ def _measured(source: Source, inputs: Inputs, metric: AnyMetric) -> dict[str, Co
     if metric.kind in {"binary", "labels"}:
         label = source.column("y_true", inputs.y_true)
         return {"y_true": label, **_prediction(source, inputs, needed="y_pred" in metric.columns)}
+    if metric.kind == "several":
+        return _for_several(source, inputs, metric)
     given = {"y_true": inputs.y_true, "y_pred": inputs.y_pred, "y_score": inputs.y_score}
     columns = {}
     for name in metric.columns:
@@ -133,6 +121,26 @@ def _measured(source: Source, inputs: Inputs, metric: AnyMetric) -> dict[str, Co
         columns[name] = source.read(metric.kind, name, given[name])
     if metric.kind == "probability":
         _check_probability(columns["y_score"])
+    return columns
+
+
+def _for_several(source: Source, inputs: Inputs, metrics: AnyMetric) -> dict[str, Column]:
+    """Return labels, predictions and scores for metrics of which some may need each.
+
+    Predictions are those given, or made from the scores if none are.
+    """
+    columns = {"y_true": source.column("y_true", inputs.y_true)}
+    if "y_pred" in metrics.columns:
+        one = inputs if inputs.y_pred is None else replace(inputs, y_score=None)
+        columns |= _prediction(source, one, needed=True)
+    if "y_score" in metrics.columns:
+        if inputs.y_score is None:
+            (needing, *_) = [one.name for one in metrics.parts if "y_score" in one.columns]
+            hint = "Pass it as y_score." if inputs.y_pred is not None else ""
+            raise InputTypeError(problem("y_score", f"given for {needing}", None, hint))
+        columns["y_score"] = source.numbers("y_score", inputs.y_score)
+        if any(one.kind == "probability" for one in metrics.parts):
+            _check_probability(columns["y_score"])
     return columns
 
 
@@ -163,7 +171,7 @@ def _understood(
         kind == "labels" and pos_label is None and many_classes(named)
     ):
         return {name: as_they_came(column)[where] for name, (column, where) in named.items()}
-    labels = {name: one for name, one in named.items() if name not in _NUMBERS[kind]}
+    labels = {name: one for name, one in named.items() if name not in NUMBERS[kind]}
     if pos_label is not None and not labels:
         raise InputError(problem("pos_label", "left out: this metric has no labels", pos_label))
     result: dict[str, NDArray[Any]] = dict(binary_columns(labels, pos_label))
@@ -171,105 +179,6 @@ def _understood(
         if name not in labels:
             result[name] = np.asarray(column.values, np.float64)[where]
     return result
-
-
-class Source:
-    """Where columns come from: the arguments themselves, or ``data=`` by their names."""
-
-    def __init__(self, data: object) -> None:
-        self._columns: Mapping[Any, Any] | None = None
-        if data is not None:
-            self._columns = _columns_of("data", data)
-
-    def column(self, name: str, given: object) -> Column:
-        if given is None:
-            raise InputTypeError(problem(name, "given", None))
-        return as_column(*self.find(name, given))
-
-    def scores(self, name: str, given: object) -> NDArray[np.floating[Any]]:
-        return as_floats(*self.find(name, given))
-
-    def read(self, kind: str, name: str, given: object) -> Column:
-        """Return a column as the metric's kind wants it: numbers, labels, or either."""
-        if kind in {"any", "classes"}:
-            values = as_sequence(*self.find(name, given))
-            if isinstance(values, np.ndarray) and values.dtype.kind == "f":
-                return number_column(self.find(name, given)[0], values.astype(np.float64))
-            return self.column(name, given)
-        return self.numbers(name, given) if name in _NUMBERS[kind] else self.column(name, given)
-
-    def weights(self, given: object) -> list[Column]:
-        """Return the column of weights, if there is one."""
-        if given is None:
-            return []
-        column = self.numbers("sample_weight", given)
-        values = np.asarray(column.values, np.float64)
-        bad = values[values <= 0]
-        if bad.size:
-            hint = "Leave out rows that should not count."
-            raise InputError(problem(column.name, "made of numbers above 0", bad[0].item(), hint))
-        return [column]
-
-    def numbers(self, name: str, given: object) -> Column:
-        """Return a column of finite numbers."""
-        # labels may be counted as 0 and 1, scores not
-        column, data = self.find(name, given)
-        values = as_floats(column, data, truths=name != "y_score").astype(np.float64, copy=False)
-        if np.isinf(values).any():
-            bad = values[np.isinf(values)][0]
-            raise InputError(
-                problem(name, "finite", float(bad), "Replace or drop infinite values.")
-            )
-        return number_column(name, values)
-
-    def features(self, name: str, given: object) -> list[Column]:
-        """Return the column, or the several columns, that an attribute is made of."""
-        if given is None:
-            if name == "sensitive_features":
-                raise InputTypeError(problem(name, "given", None))
-            return []
-        if self._columns is not None and _are_names(given):
-            hint = "A list of strings means columns of data; pass values as an array."
-            return [as_column(*self.find(name, one, hint)) for one in given]
-        parts: Mapping[Any, Any]
-        if isinstance(given, np.ndarray) and given.ndim == 2:
-            parts = dict(enumerate(given.T))
-        elif isinstance(given, Mapping) or nw.dependencies.is_into_dataframe(given):
-            parts = _columns_of(name, given)
-        else:
-            return [self.column(name, given)]
-        if not parts:
-            raise InputError(f"{name} must have at least one column; got none.")
-        return [as_column(f"{name} column {shown(key)}", one) for key, one in parts.items()]
-
-    def find(self, name: str, given: object, hint: str = "") -> tuple[str, object]:
-        """Return what was given, or the column of that name, and what to call it in messages."""
-        if self._columns is None or not isinstance(given, str):
-            return name, given
-        if given not in self._columns:
-            rule = f"a column of data ({listed(self._columns)})"
-            hint = did_you_mean(given, self._columns) or hint
-            raise InputError(problem(name, rule, given, hint))
-        return f"{name} (column {shown(given)})", self._columns[given]
-
-
-def _are_names(given: object) -> TypeGuard[Sequence[str]]:
-    return (
-        isinstance(given, (list, tuple))
-        and len(given) > 0
-        and all(isinstance(one, str) for one in given)
-    )
-
-
-def _columns_of(name: str, data: object) -> Mapping[Any, Any]:
-    if isinstance(data, Mapping):
-        return data
-    frame = as_narwhals(name, data)
-    if isinstance(frame, nw.DataFrame):
-        return dict(zip(frame.columns, frame.iter_columns(), strict=True))
-    hint = "Collect it first." if isinstance(frame, nw.LazyFrame) else ""
-    rule = "a pandas, Polars or pyarrow frame, or a mapping of names to columns"
-    raise InputTypeError(problem(name, rule, type(data), hint))
 
 
 def _prediction(source: Source, inputs: Inputs, *, needed: bool) -> dict[str, Column]:
@@ -308,30 +217,6 @@ def _above(scores: NDArray[np.floating[Any]], threshold: float) -> Column:
         hint = f"As it stands, every row is predicted {side}."
         raise InputError(problem("threshold", rule, threshold, hint))
     return Column("y_score", codes | unknown.view(np.uint8) << 1, 0, (False, True, None, None))
-
-
-def as_floats(name: str, data: object, *, truths: bool = False) -> NDArray[np.floating[Any]]:
-    """Return a column of numbers, NaN where they are missing; True is 1 if ``truths`` may be."""
-    sequence = as_sequence(name, data)
-    if isinstance(sequence, np.ndarray) and sequence.dtype.kind in ("biuf" if truths else "iuf"):
-        return sequence if sequence.dtype.kind == "f" else sequence.astype(np.float64)
-    floats = (_as_float(name, value, truths=truths) for value in sequence)
-    return np.fromiter(floats, np.float64, len(sequence))
-
-
-def _as_float(name: str, value: object, *, truths: bool) -> float:
-    if is_missing(value):
-        return math.nan
-    is_truth = isinstance(value, (bool, np.bool_))
-    is_number = isinstance(value, (numbers.Real, Decimal)) and not isinstance(value, np.timedelta64)
-    if (is_number or is_truth) and (truths or not is_truth):
-        try:
-            return float(value)  # type: ignore[arg-type]
-        except OverflowError:
-            return math.inf
-    is_label = isinstance(value, (bool, np.bool_, str, bytes))
-    hint = "Labels are not scores." if is_label and name.startswith("y_score") else ""
-    raise InputTypeError(problem(name, "made of real numbers", plain(value), hint))
 
 
 def _check_lengths(columns: Sequence[Column]) -> None:

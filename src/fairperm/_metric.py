@@ -17,6 +17,8 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from fairperm._rank import RankMetric
+
     Array = NDArray[np.float64]
     Columns = Mapping[str, NDArray[Any]]
 
@@ -150,11 +152,11 @@ class Metric:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JointMetric:
-    """Several rates tested as one hypothesis: that none of them differs."""
+    """Several metrics at once: rates that are one hypothesis, that none of them differs, or any."""
 
     name: str
     meaning: str
-    parts: tuple[Metric, ...]
+    parts: tuple[Metric | RankMetric, ...]
     aliases: tuple[str, ...] = ()
     given: str | None = None
     kind: str = "binary"

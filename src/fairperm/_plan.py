@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from fairperm._callable import CallableMetric
+from fairperm._intake import read_table
 from fairperm._options import choice
 from fairperm._order import ranks
 from fairperm._rank import RankMetric
 from fairperm.errors import InputError, listed, problem
+from fairperm.metrics import get_metric, settled
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Hashable, Mapping
 
     from numpy.typing import NDArray
 
+    from fairperm._intake import Inputs
+    from fairperm._sample import Table
     from fairperm.metrics import AnyMetric
 
 SCHEMES = ("auto", "pooled", "within_label", "denominator")
@@ -84,6 +89,13 @@ class Plan:
         )
 
     @property
+    def own_variance(self) -> str | None:
+        """Return the closed form that assumes no null and pools nothing, if there is one."""
+        if isinstance(self.metric, RankMetric):
+            return "delong"
+        return "delta" if all(part.smooth for part in self.metric.parts) else None
+
+    @property
     def depends_on_sum(self) -> bool:
         """Tell whether a Mantel–Haenszel gap depends on the sum of the strata's counts alone."""
         return self.metric.is_rate and self.fixes_denominators and self.variance in {"score", None}
@@ -105,6 +117,32 @@ class Plan:
                 "un-studentized, it can reject far too often."
             )
         return f"Asymptotically valid for {weak}, and exact for {strong}."
+
+
+Groups = TypeVar("Groups", bound="tuple[Hashable, ...]")
+
+
+def planned(
+    inputs: Inputs,
+    metric: object,
+    scheme: object,
+    variance: object,
+    choose: Callable[[Table], Groups],
+) -> tuple[Table, Plan, Groups]:
+    """Read the columns that the metric needs, choose the groups, and plan the test."""
+    chosen = get_metric(metric)
+    if isinstance(chosen, CallableMetric):
+        chosen = chosen.reading(inputs)
+    table = read_table(inputs, chosen)
+    groups = choose(table)
+    plan = Plan.choose(
+        settled(chosen, table, groups),
+        scheme,
+        variance,
+        weighted=inputs.sample_weight is not None,
+        clustered=inputs.cluster is not None,
+    )
+    return table, plan, groups
 
 
 def _best_scheme(metric: AnyMetric) -> str:

@@ -6,6 +6,7 @@ for a rate this small table is all that a test ever needs of the data.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from fairperm._order import order_by, run_starts
 from fairperm.errors import InputError, did_you_mean, listed, problem
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping, Sequence
+    from collections.abc import Collection, Hashable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -47,24 +48,74 @@ class Table:
     clusters: tuple[Hashable, ...] = ()
     n_dropped: int = 0
 
+    def only(self, names: Collection[str]) -> Table:
+        """Return the table of these columns alone, equal rows counted together if they are few."""
+        columns = {name: column for name, column in self.columns.items() if name in names}
+        kept = replace(self, columns=columns)
+        truths = all(column.dtype == np.bool_ for column in columns.values())
+        if len(columns) == len(self.columns) or not truths:
+            return kept
+        if self.weight is not None or self.cluster is not None:
+            return kept
+        shape = (len(self.groups), len(self.strata), *(2 for _ in columns))
+        codes = (self.group, self.stratum, *(column.view(np.uint8) for column in columns.values()))
+        key = np.ravel_multi_index(tuple(code.astype(np.intp) for code in codes), shape)
+        counts = np.bincount(key, self.count, math.prod(shape))
+        there = np.flatnonzero(counts)
+        group, stratum, *values = np.unravel_index(there, shape)
+        return replace(
+            self,
+            columns={name: one.astype(bool) for name, one in zip(columns, values, strict=True)},
+            group=group,
+            stratum=stratum,
+            count=counts[there].astype(np.int64),
+        )
+
+    def against_rest(self, group: Hashable, rest: Hashable) -> Table:
+        """Return the table of one group and of all others together, called ``rest``."""
+        others = (self.group != self.groups.index(group)).view(np.uint8)
+        return replace(self, group=others, groups=(group, rest))
+
+    def sizes(self) -> dict[Hashable, int]:
+        """Return each group's number of rows."""
+        counts = np.bincount(self.group, self.count, len(self.groups))
+        return {group: int(n) for group, n in zip(self.groups, counts, strict=True)}
+
     def choose_groups(self, groups: object) -> tuple[Hashable, Hashable]:
         """Return the two groups to compare: those asked for, or the only two there are."""
         if groups is None:
             return self._only_two()
-        if isinstance(groups, np.ndarray):
-            groups = list(np.atleast_1d(groups))
-        pair: list[Hashable] = []
-        for one in groups if isinstance(groups, (list, tuple)) else ():
-            try:
-                pair.append(self.groups[self.groups.index(one)])
-            except (ValueError, TypeError):  # not there; or an array or NA: equal to nothing
-                known = f"made of groups in sensitive_features ({listed(self.groups)})"
-                hint = did_you_mean(one, self.groups)
-                raise InputError(problem("groups", known, one, hint)) from None
+        groups = _as_list(groups)
+        pair = self._found(groups)
         if len(pair) != 2 or pair[0] == pair[1]:
             rule = "a pair (first, second) of two different groups"
             raise InputError(problem("groups", rule, groups, "Use groups=(first, second)."))
         return pair[0], pair[1]
+
+    def choose_several(self, groups: object) -> tuple[Hashable, ...]:
+        """Return the groups to compare: those asked for, or all there are."""
+        if groups is None:
+            if len(self.groups) == 1:
+                return self._only_two()
+            return self.groups
+        groups = _as_list(groups)
+        found = self._found(groups)
+        if len(found) < 2 or len(set(found)) < len(found):
+            hint = "Leave it out to compare all groups."
+            raise InputError(problem("groups", "two or more different groups", groups, hint))
+        return tuple(found)
+
+    def _found(self, groups: object) -> list[Hashable]:
+        """Return the groups of these names; say so if one is not there."""
+        found: list[Hashable] = []
+        for one in groups if isinstance(groups, (list, tuple)) else ():
+            try:
+                found.append(self.groups[self.groups.index(one)])
+            except (ValueError, TypeError):  # not there; or an array or NA: equal to nothing
+                known = f"made of groups in sensitive_features ({listed(self.groups)})"
+                hint = did_you_mean(one, self.groups)
+                raise InputError(problem("groups", known, one, hint)) from None
+        return found
 
     def _only_two(self) -> tuple[Hashable, Hashable]:
         if len(self.groups) == 2:
@@ -81,12 +132,16 @@ class Table:
         )
 
 
+def _as_list(groups: object) -> object:
+    return list(np.atleast_1d(groups)) if isinstance(groups, np.ndarray) else groups
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rows:
-    """The rows of two groups, and what each contributes to the metric.
+    """The rows of some groups, and what each contributes to the metric.
 
-    ``side`` is 0 for the user's first group and 1 for the second. Labels are exchanged inside
-    each stratum, among rows of equal ``block`` only, and whole clusters at a time.
+    ``side`` is 0 for the user's first group, 1 for the second, and so on. Labels are exchanged
+    inside each stratum, among rows of equal ``block`` only, and whole clusters at a time.
     """
 
     columns: Mapping[str, NDArray[Any]]
@@ -96,6 +151,7 @@ class Rows:
     block: NDArray[np.integer[Any]]
     count: NDArray[np.int64]
     n_strata: int
+    n_groups: int = 2
     weight: Array | None = None
     cluster: NDArray[np.integer[Any]] | None = None
 
@@ -109,6 +165,7 @@ class Rows:
             block=self.block[index],
             count=self.count[index],
             n_strata=self.n_strata,
+            n_groups=self.n_groups,
             weight=None if self.weight is None else self.weight[index],
             cluster=None if self.cluster is None else self.cluster[index],
         )
@@ -152,11 +209,14 @@ def by_content(rows: Rows, weights: Array | None) -> tuple[Rows, Array | None]:
         return rows, weights
     rows = rows.take(order_by([rows.stratum, rows.block, *rows.contributions.T, rows.count]))
     starts = run_starts(rows.stratum)
-    count, second = (np.add.reduceat(one, starts) for one in (rows.count, rows.count * rows.side))
+    sizes = np.zeros((rows.n_strata, rows.n_groups), np.int64)
+    np.add.at(sizes, (rows.stratum, rows.side), rows.count)
+    count = sizes.sum(axis=1)
+    unlike = count**2 - (sizes**2).sum(axis=1)  # ordered pairs of rows of different groups
     moments = (rows.contributions.T, rows.contributions.T**2)
     totals = [np.add.reduceat(one, starts) for moment in moments for one in moment]
     given = [] if weights is None else [weights]
-    order = order_by([*given, count, second * (count - second), *totals])
+    order = order_by([*given, count, unlike, *totals])
     rank = np.argsort(order)
     return replace(rows, stratum=rank[rows.stratum]), None if weights is None else weights[order]
 
@@ -192,22 +252,28 @@ class Cells:
 
     @classmethod
     def from_rows(cls, rows: Rows, weights: Array | None = None) -> Cells:
-        """Merge the rows that neither metric nor scheme can tell apart; order by counts."""
-        # by their values: the order that the rows came in must not matter
-        rows = rows.take(order_by(list(rows.columns.values())))
-        keys = np.column_stack([rows.block, rows.contributions])
-        _, first, inverse = np.unique(keys, axis=0, return_index=True, return_inverse=True)
-        # cells in the order of their first rows: what merges alike is drawn alike
-        rank = np.argsort(np.argsort(first))
-        counts = np.zeros((rows.n_strata, 2, len(first)), np.int64)
-        np.add.at(counts, (rows.stratum, rows.side, rank[inverse.ravel()]), rows.count)
+        """Merge the rows that neither metric nor scheme tells apart; order by counts."""
+        counts, contributions, block = merged(rows)
         ordered, weights, swapped = _ordered(counts, weights)
-        keep = np.sort(first)
-        return cls(ordered, rows.contributions[keep], rows.block[keep], weights, swapped)
+        return cls(ordered, contributions, block, weights, swapped)
 
     def blocks(self) -> Sequence[NDArray[np.intp]]:
         """Return the cells of each exchangeable block."""
         return [np.flatnonzero(self.block == b) for b in np.unique(self.block)]
+
+
+def merged(rows: Rows) -> tuple[NDArray[np.int64], Array, NDArray[np.integer[Any]]]:
+    """Return the counts by stratum, group and cell, and each cell's contributions and block."""
+    # by their values: the order that the rows came in must not matter
+    rows = rows.take(order_by(list(rows.columns.values())))
+    keys = np.column_stack([rows.block, rows.contributions])
+    _, first, inverse = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    # cells in the order of their first rows: what merges alike is drawn alike
+    rank = np.argsort(np.argsort(first))
+    counts = np.zeros((rows.n_strata, rows.n_groups, len(first)), np.int64)
+    np.add.at(counts, (rows.stratum, rows.side, rank[inverse.ravel()]), rows.count)
+    keep = np.sort(first)
+    return counts, rows.contributions[keep], rows.block[keep]
 
 
 def _ordered(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from fairperm import _draws as draws
-from fairperm._estimates import Estimates, over_groups, variance_of_defined
+from fairperm._estimates import Estimates, variance_of_defined
 from fairperm._order import order_by, run_starts
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
     Counts = NDArray[np.int64]
     Pair = tuple["Sample | Clusters", "Sample | Clusters"]
+    Samples = tuple["Sample | Clusters", ...]
 
 _KIND_COST = 10  # rows that are drawn in the time of drawing the count of one kind of row
 _ROWS_TRIED = 100_000  # on which counts as weights are compared with as many rows
@@ -124,19 +125,23 @@ class Clusters:
 
 @dataclass(frozen=True, slots=True)
 class Stratum:
-    """The two groups, and all their rows together, whose labels are exchanged."""
+    """The groups, and all their rows together, whose labels are exchanged."""
 
-    groups: Pair
+    groups: Samples
     pool: Sample | Clusters
 
-    def permuted(self, rng: np.random.Generator) -> Pair:
-        """Return a random choice of who is in the first group."""
-        return self.pool.split(len(self.groups[0]), rng)
+    def permuted(self, rng: np.random.Generator) -> Samples:
+        """Return a random choice of who is in which group."""
+        chosen: list[Sample | Clusters] = []
+        left = self.pool
+        for sample in self.groups[:-1]:
+            taken, left = left.split(len(sample), rng)
+            chosen.append(taken)
+        return (*chosen, left)
 
-    def resampled(self, rng: np.random.Generator) -> Pair:
-        """Return a bootstrap sample of either group."""
-        first, second = self.groups
-        return first.resampled(rng), second.resampled(rng)
+    def resampled(self, rng: np.random.Generator) -> Samples:
+        """Return a bootstrap sample of every group."""
+        return tuple(sample.resampled(rng) for sample in self.groups)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,8 +150,9 @@ class CallableEngine:
 
     If the function takes weights and rows repeat, a sample is a count of every kind, passed as
     ``sample_weight``; otherwise it is a list of rows. Kinds are in the order of their values, and
-    the smaller group is the first, so that neither the order of rows nor that of groups changes a
-    draw. "bootstrap" resamples the groups of every draw, ``n_bootstrap`` times.
+    groups in that of their sizes (``order`` has the user's places), so that neither the order of
+    rows nor that of groups changes a draw. "bootstrap" resamples the groups of every draw,
+    ``n_bootstrap`` times.
     """
 
     metric: CallableMetric
@@ -154,10 +160,10 @@ class CallableEngine:
     row_weight: Array | None
     strata: tuple[Stratum, ...]
     weights: Array | None
-    swapped: bool
+    order: tuple[int, ...]
     variance: str | None
     n_bootstrap: int
-    names: tuple[str, str]
+    names: tuple[str, ...]
 
     block_size = 16  # few, so that slow functions show progress and share their work evenly
 
@@ -169,24 +175,24 @@ class CallableEngine:
         weights: Array | None,
         variance: str | None,
         n_bootstrap: int,
-        names: tuple[str, str] = ("the first group", "the second group"),
+        names: tuple[str, ...] = ("the first group", "the second group"),
     ) -> CallableEngine:
         """Merge equal rows, and count or list them, whichever is faster; list clusters."""
         strata: Iterable[Stratum]
         if rows.cluster is not None:
-            kinds, strata, swapped = _clustered(rows, rows.cluster)
+            kinds, strata, order = _clustered(rows, rows.cluster)
         else:
-            kinds, counts, swapped = _kinds(rows)
+            kinds, counts, order = _kinds(rows)
         engine = cls(
             metric=metric,
             columns=tuple(kinds.columns[name] for name in metric.columns),
             row_weight=kinds.weight,
             strata=(),
             weights=weights,
-            swapped=swapped,
+            order=order,
             variance=variance,
             n_bootstrap=n_bootstrap,
-            names=names[::-1] if swapped else names,
+            names=tuple(names[group] for group in order),
         )
         if rows.cluster is None:
             counted = engine._can_count(counts.sum(axis=0))
@@ -196,6 +202,11 @@ class CallableEngine:
                 for start, stop in itertools.pairwise(bounds.tolist())
             )
         return replace(engine, strata=tuple(strata))
+
+    @property
+    def swapped(self) -> bool:
+        """Tell whether the engine's first group is the user's second."""
+        return self.order == (1, 0)
 
     def with_variance(self, variance: str | None) -> CallableEngine:
         """Return the same engine with another variance."""
@@ -237,31 +248,33 @@ class CallableEngine:
                 size = np.repeat(whole.size, len(values), axis=1)
                 size[0, :, s, g] -= 1
                 yield (
-                    Estimates(value, np.zeros(value.shape[:-1]), size),
+                    Estimates(value, np.zeros(value.shape), size),
                     np.array(multiplicity, np.int64),
                 )
 
     def _estimates(
-        self, samples: Iterable[Sequence[Pair]], what: str, rng: np.random.Generator
+        self, samples: Iterable[Sequence[Samples]], what: str, rng: np.random.Generator
     ) -> Estimates:
-        """Try the function on both groups of every stratum, draw by draw."""
+        """Try the function on the groups of every stratum, draw by draw."""
         values, variances = [], []
         before = draws.block_of(rng) * self.block_size
         for number, strata in enumerate(samples, before + 1):
             at = f" of {what} {number:,}" if what else ""
-            tried = [(sample, name + at) for pair in strata for sample, name in self._named(pair)]
+            tried = [
+                (sample, name + at) for groups in strata for sample, name in self._named(groups)
+            ]
             values.append([self._value(*one) for one in tried])
             variances.append([self._variance(*one, rng) for one in tried])
-        shape = (1, len(values), len(self.strata), 2)
+        shape = (1, len(values), len(self.strata), len(self.order))
         sizes = [[len(sample) for sample in stratum.groups] for stratum in self.strata]
         return Estimates(
             np.array(values, np.float64).reshape(shape),
-            over_groups(np.array(variances, np.float64).reshape(shape)),
+            np.array(variances, np.float64).reshape(shape),
             np.broadcast_to(np.array(sizes, np.float64), shape),
         )
 
-    def _named(self, pair: Pair) -> Iterable[tuple[Sample | Clusters, str]]:
-        return zip(pair, self.names, strict=True)
+    def _named(self, groups: Samples) -> Iterable[tuple[Sample | Clusters, str]]:
+        return zip(groups, self.names, strict=True)
 
     def _variance(self, sample: Sample | Clusters, where: str, rng: np.random.Generator) -> float:
         if self.variance != "bootstrap":
@@ -292,12 +305,12 @@ class CallableEngine:
         rows = np.arange(len(count))
         some = np.ceil(count * min(1.0, _ROWS_TRIED / count.sum())).astype(np.int64)
         samples = Sample(rows, some), Sample.listed(rows, some)
-        by_weight, by_row = (self._value(sample, "both groups together") for sample in samples)
+        by_weight, by_row = (self._value(sample, "all groups together") for sample in samples)
         return bool(np.isclose(by_weight, by_row, rtol=1e-9, atol=1e-12, equal_nan=True))
 
 
-def _kinds(rows: Rows) -> tuple[Rows, Counts, bool]:
-    """Return the distinct rows in order, their counts in each group, the smaller first."""
+def _kinds(rows: Rows) -> tuple[Rows, Counts, tuple[int, ...]]:
+    """Return the distinct rows in order, their counts in each group, and the groups' order."""
     keys = [rows.stratum, *rows.contributions.T]
     if rows.weight is not None:
         keys.append(rows.weight)
@@ -306,23 +319,23 @@ def _kinds(rows: Rows) -> tuple[Rows, Counts, bool]:
     is_new[0] = True
     for key in keys:
         is_new[1:] |= key[order[1:]] != key[order[:-1]]
-    counts = np.zeros((2, int(is_new.sum())), np.int64)
+    counts = np.zeros((rows.n_groups, int(is_new.sum())), np.int64)
     np.add.at(counts, (rows.side[order], np.cumsum(is_new) - 1), rows.count[order])
-    first, second = counts
-    swapped = bool((first.sum(), first.tolist()) > (second.sum(), second.tolist()))
-    return rows.take(order[is_new]), counts[::-1] if swapped else counts, swapped
+    groups = sorted(range(rows.n_groups), key=lambda g: (counts[g].sum(), counts[g].tolist()))
+    return rows.take(order[is_new]), counts[groups], tuple(groups)
 
 
 def _stratum(start: int, counts: Counts, *, counted: bool) -> Stratum:
     """Return the groups of the kinds from ``start`` on, and all of them together."""
     rows = np.arange(start, start + counts.shape[1])
     make = Sample if counted else Sample.listed
-    first, second = counts
-    return Stratum((make(rows, first), make(rows, second)), make(rows, first + second))
+    return Stratum(tuple(make(rows, one) for one in counts), make(rows, counts.sum(axis=0)))
 
 
-def _clustered(rows: Rows, cluster: NDArray[np.integer[Any]]) -> tuple[Rows, list[Stratum], bool]:
-    """Return the rows in order, the strata's clusters of them, and whether the second is first.
+def _clustered(
+    rows: Rows, cluster: NDArray[np.integer[Any]]
+) -> tuple[Rows, list[Stratum], tuple[int, ...]]:
+    """Return the rows in order, the strata's clusters of them, and the groups' order.
 
     Clusters are ordered by their rows (number, sum and sum of squares of ranks), as in the other
     engines: neither names nor the order of rows have a part in it.
@@ -340,12 +353,12 @@ def _clustered(rows: Rows, cluster: NDArray[np.integer[Any]]) -> tuple[Rows, lis
     keys = [np.bincount(of_row, rank.astype(float) ** power) for power in (0, 1, 2)]
     order = order_by([rows.stratum[first], *keys])
     side, stratum = rows.side[first[order]], rows.stratum[first[order]]
-    content = [tuple(zip(*(key[order][side == g] for key in keys), strict=True)) for g in (0, 1)]
-    swapped = (len(content[0]), content[0]) > (len(content[1]), content[1])
+    every = range(rows.n_groups)
+    content = [tuple(zip(*(key[order][side == g] for key in keys), strict=True)) for g in every]
+    groups = sorted(every, key=lambda g: (len(content[g]), content[g]))
     strata = []
     for s in range(rows.n_strata):
-        chosen = [order[(stratum == s) & (side == g)] for g in ((1, 0) if swapped else (0, 1))]
-        both = order[stratum == s]
-        made = [Clusters(tuple(members[i] for i in one)) for one in (*chosen, both)]
-        strata.append(Stratum((made[0], made[1]), made[2]))
-    return rows, strata, swapped
+        chosen = [order[(stratum == s) & (side == g)] for g in groups]
+        made = [Clusters(tuple(members[i] for i in one)) for one in (*chosen, order[stratum == s])]
+        strata.append(Stratum(tuple(made[:-1]), made[-1]))
+    return rows, strata, tuple(groups)

@@ -9,7 +9,7 @@ import numpy as np
 
 from fairperm._auc import AucLayout, auc_by_lane
 from fairperm._draws import OBSERVED, stream
-from fairperm._estimates import Estimates, over_groups
+from fairperm._estimates import Estimates
 from fairperm._order import run_starts
 from fairperm._rank import Components
 from fairperm._units import Layout, UnitsEngine
@@ -82,13 +82,14 @@ class RankEngine(UnitsEngine):
             repeated[0, :, s, g] = values
             size = np.tile(self.layout.sizes, (*repeated.shape[:2], 1, 1))
             size[0, :, s, g] -= 1
-            estimates = Estimates(repeated, np.zeros(repeated.shape[:-1]), size)
+            estimates = Estimates(repeated, np.zeros(repeated.shape), size)
             yield estimates, np.concatenate([one[1] for one in lists]).astype(np.int64)
 
-    def _of_words(self, words: NDArray[np.uint64]) -> Estimates:
+    def _of_words(self, words: NDArray[np.uint64], lanes: int) -> Estimates:
+        del lanes  # all are computed at once
         value, variance = auc_by_lane(words, self.auc_layout, self.centres)
         size = np.broadcast_to(self.layout.sizes, value.shape)
-        return Estimates(value[None], over_groups(variance)[None], size[None])
+        return Estimates(value[None], variance[None], size[None])
 
     def _resampled(
         self, in_first: NDArray[np.bool_], n: int, rng: np.random.Generator
@@ -100,7 +101,7 @@ class RankEngine(UnitsEngine):
                 times = np.bincount(drawn, minlength=len(members)).astype(float)
                 value[0, i, s, g] = self._components(members, times[None]).value()[0]
         size = np.broadcast_to(self.layout.sizes, value.shape)
-        return Estimates(value, np.zeros(value.shape[:-1]), size)
+        return Estimates(value, np.zeros(value.shape), size)
 
     def _components(self, members: NDArray[np.intp], times: Array) -> Components:
         """Return the components of some units, each counted so many times."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from fairperm._estimates import Estimates, over_groups, variance_of_defined
+from fairperm._estimates import Estimates, variance_of_defined
 from fairperm._kernel import LANES
 from fairperm._order import run_starts
 from fairperm._subsets import STATE_WORDS, lane_bits, random_subsets, same_in_all_lanes
@@ -143,8 +143,8 @@ class UnitsEngine(ABC):
         """Yield for each stratum's group the estimates without one of its units."""
 
     @abstractmethod
-    def _of_words(self, words: NDArray[np.uint64]) -> Estimates:
-        """Return the estimates of 64 choices of the first group."""
+    def _of_words(self, words: NDArray[np.uint64], lanes: int) -> Estimates:
+        """Return the estimates of 64 choices of the first group; of so many, if that is faster."""
 
     @abstractmethod
     def _resampled(
@@ -153,12 +153,12 @@ class UnitsEngine(ABC):
         """Return the estimates of ``n`` bootstrap samples of one choice of the first group."""
 
     def _estimates(self, words: NDArray[np.uint64], n: int, rng: np.random.Generator) -> Estimates:
-        every = self._of_words(words)
+        every = self._of_words(words, n)
         estimates = Estimates(every.value[:, :n], every.variance[:, :n], every.size[:, :n])
         if self.variance != "bootstrap":
             return estimates
         variances = []
         for in_first in lane_bits(words)[:n]:
             values = self._resampled(in_first, self.n_bootstrap, rng).value
-            variances.append(over_groups(variance_of_defined(np.moveaxis(values, 1, -1))))
+            variances.append(variance_of_defined(np.moveaxis(values, 1, -1)))
         return replace(estimates, variance=np.stack(variances, axis=1))

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairperm._estimates import Estimates, over_groups
-from fairperm._kernel import LANES
+from fairperm._estimates import Estimates
 from fairperm._order import order_by, run_starts
 from fairperm._rank import Components
 from fairperm._subsets import same_in_all_lanes
@@ -73,13 +72,13 @@ class WeightedRankEngine(UnitsEngine):
             value = np.repeat(whole.value, len(members), axis=1)
             value[0, :, s, g] -= influence[members]
             size = np.broadcast_to(self.layout.sizes, value.shape)
-            estimates = Estimates(value, np.zeros(value.shape[:-1]), size)
+            estimates = Estimates(value, np.zeros(value.shape), size)
             yield estimates, np.ones(len(members), np.int64)
 
-    def _of_words(self, words: NDArray[np.uint64], lanes: int = LANES) -> Estimates:
+    def _of_words(self, words: NDArray[np.uint64], lanes: int) -> Estimates:
         value, variance = weighted_auc_by_lane(words, self.rows, lanes)
         size = np.broadcast_to(self.layout.sizes, value.shape)
-        return Estimates(value[None], over_groups(variance)[None], size[None])
+        return Estimates(value[None], variance[None], size[None])
 
     def _resampled(
         self, in_first: NDArray[np.bool_], n: int, rng: np.random.Generator
@@ -95,7 +94,7 @@ class WeightedRankEngine(UnitsEngine):
             values.append(weighted_auc_by_lane(words, replace(self.rows, weight=weight), 1)[0][0])
         value = np.stack(values)[None]
         size = np.broadcast_to(self.layout.sizes, value.shape)
-        return Estimates(value, np.zeros(value.shape[:-1]), size)
+        return Estimates(value, np.zeros(value.shape), size)
 
     def _influence(self, auc: Array) -> Array:
         """Return every unit's influence on the AUC of its stratum and group."""

@@ -14,10 +14,9 @@ from fairperm._callable import CallableMetric
 from fairperm._comparison import Comparison
 from fairperm._estimates import concatenate
 from fairperm._inference import Null, extreme, pvalue, tie_tolerance
-from fairperm._intake import Inputs, read_table
-from fairperm._plan import Plan
-from fairperm.errors import InputError, problem
-from fairperm.metrics import get_metric, settled
+from fairperm._intake import Inputs
+from fairperm._plan import Plan, planned
+from fairperm.errors import InputError, problem, warn_of
 from fairperm.results import BootstrapTestResult
 
 if TYPE_CHECKING:
@@ -96,7 +95,6 @@ def bootstrap_test(
     >>> round(result.difference, 4), round(result.pvalue, 4)
     (-0.0011, 0.9536)
     """
-    chosen = get_metric(metric)
     inputs = Inputs(
         y_true=y_true,
         y_pred=y_pred,
@@ -108,23 +106,25 @@ def bootstrap_test(
         pos_label=pos_label,
         missing=missing,
     )
-    if isinstance(chosen, CallableMetric):
-        chosen = chosen.reading(inputs)
-    table = read_table(inputs, chosen)
-    chosen = settled(chosen, table, groups)
+    table, plan, pair = planned(
+        inputs, metric, "pooled", None, lambda table: table.choose_groups(groups)
+    )
+    chosen = plan.metric
     if len(chosen.parts) > 1:
         hint = "Use permutation_test, or test its parts one by one."
         raise InputError(problem("metric", "a single metric", chosen.name, hint))
-    return compare(
+    result = compare(
         table,
         chosen.parts[0],
-        groups=groups,
+        groups=pair,
         stratum_weights=stratum_weights,
         alternative=options.choice("alternative", alternative, options.ALTERNATIVES),
         resampling=draws.Resampling.checked(n_resamples, rng, n_jobs, progress),
         confidence_level=options.fraction("confidence_level", confidence_level),
         method=options.choice("method", method, METHODS),
     )
+    warn_of(result.notes)
+    return result
 
 
 def compare(
@@ -139,12 +139,15 @@ def compare(
     method: str = "BCa",
 ) -> BootstrapTestResult:
     """Test the gap in a table of distinct rows: resample, recentre, count."""
-    comparison = Comparison.of(table, Plan(metric, "pooled", None), groups, stratum_weights)
+    plan = Plan(metric, "pooled", None)
+    pair = table.choose_groups(groups)
+    comparison = Comparison.of(table, plan, pair, stratum_weights)
     engine = comparison.engine(None)
 
     observed = engine.observed(draws.stream(resampling.seed, draws.OBSERVED))
-    values = comparison.values(engine, observed)
-    comparison.check_strata(observed, engine.weights)
+    alone = comparison.together(observed.in_order(swapped=engine.swapped), None)
+    values = comparison.values(alone)
+    notes = comparison.check_strata(observed, engine.weights)
     gap = float(_in_order(engine, observed).difference[0, 0])
     blocks = resampling.in_blocks(
         partial(_gaps, engine),
@@ -161,7 +164,7 @@ def compare(
     p = pvalue(null, is_extreme, confidence_level)
     return BootstrapTestResult(
         metric=metric.name,
-        groups=comparison.groups,
+        groups=pair,
         values=values,
         counts=comparison.totals(),
         difference=gap,
@@ -179,6 +182,7 @@ def compare(
         n_dropped=table.n_dropped,
         seed=resampling.seed,
         validity=_VALIDITY,
+        notes=tuple(notes),
         method=method,
         bootstrap_distribution=distribution,
     )

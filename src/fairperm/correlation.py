@@ -11,7 +11,7 @@ import numpy as np
 from fairperm import _draws as draws
 from fairperm import _options as options
 from fairperm._inference import Null, PValue, extreme, gap_interval, pvalue, tie_tolerance
-from fairperm._intake import Source, as_floats
+from fairperm._source import Source, as_floats
 from fairperm.errors import InputError, InputTypeError, problem
 from fairperm.results import json_ready
 

@@ -6,12 +6,19 @@ Every message names the argument, the rule, what came and, where there is one, a
 from __future__ import annotations
 
 import difflib
+import warnings
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["FairpermError", "FairpermWarning", "InputError", "InputTypeError"]
+__all__ = [
+    "FairpermError",
+    "FairpermWarning",
+    "InputError",
+    "InputTypeError",
+    "UndefinedMetricError",
+]
 
 _LONGEST_SHOWN = 80
 
@@ -22,6 +29,10 @@ class FairpermError(Exception):
 
 class InputError(FairpermError, ValueError):
     """An argument has a value that the question cannot be answered with."""
+
+
+class UndefinedMetricError(InputError):
+    """A group, or a stratum of it, is too small for the metric or its error to have a value."""
 
 
 class InputTypeError(FairpermError, TypeError):
@@ -55,3 +66,9 @@ def did_you_mean(value: object, known: Iterable[object]) -> str:
     by_text = {str(one).casefold(): one for one in known}
     near = difflib.get_close_matches(str(value).casefold(), by_text, n=1)
     return f"Did you mean {shown(by_text[near[0]])}?" if near else ""
+
+
+def warn_of(notes: Iterable[str]) -> None:
+    """Warn the caller of a public function of what a result's notes say."""
+    for note in notes:
+        warnings.warn(note, FairpermWarning, stacklevel=3)

@@ -7,7 +7,7 @@ and the property tests all read this list, so a metric defined here is everywher
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -225,12 +225,11 @@ def get_metric(metric: object) -> AnyMetric:
     return found
 
 
-def settled(metric: AnyMetric, table: Table, groups: object) -> AnyMetric:
+def settled(metric: AnyMetric, table: Table, groups: Sequence[Hashable]) -> AnyMetric:
     """Return the metric as the groups' data make it: some need to know which labels there are."""
     if not isinstance(metric, MacroF1):
         return metric
-    pair = [table.groups.index(group) for group in table.choose_groups(groups)]
-    rows = np.isin(table.group, pair)
+    rows = np.isin(table.group, [table.groups.index(group) for group in groups])
     return metric.for_labels(
         labels_of({name: column[rows] for name, column in table.columns.items()})
     )

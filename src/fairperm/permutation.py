@@ -2,36 +2,20 @@
 
 from __future__ import annotations
 
-import math
-import warnings
-from functools import partial
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from fairperm import _draws as draws
 from fairperm import _options as options
-from fairperm._callable import CallableMetric
-from fairperm._comparison import Comparison
-from fairperm._estimates import Gaps, concatenate
-from fairperm._inference import Null, extreme, gap_interval, normal_quantile, pvalue, tie_tolerance
-from fairperm._intake import Inputs, read_table
-from fairperm._plan import Plan
-from fairperm._progress import waiting
-from fairperm._rank import RankMetric
-from fairperm.errors import FairpermWarning, InputError, problem
-from fairperm.metrics import get_metric, settled
-from fairperm.results import PermutationTestResult
+from fairperm._gap_test import compare
+from fairperm._intake import Inputs
+from fairperm._plan import planned
+from fairperm.errors import InputError, problem, warn_of
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    import numpy as np
 
-    from fairperm._engines import Engine
-    from fairperm._estimates import Estimates
-    from fairperm._sample import Table
     from fairperm.metrics import AnyMetric
-
-_MANY_UNDEFINED = 0.01
+    from fairperm.results import PermutationTestResult
 
 
 def permutation_test(
@@ -184,186 +168,21 @@ def permutation_test(
         pos_label=pos_label,
         missing=missing,
     )
-    chosen = get_metric(metric)
-    if isinstance(chosen, CallableMetric):
-        chosen = chosen.reading(inputs)
-    table = read_table(inputs, chosen)
-    chosen = settled(chosen, table, groups)
-    plan = Plan.choose(
-        chosen,
-        scheme,
-        variance,
-        weighted=sample_weight is not None,
-        clustered=cluster is not None,
+    table, plan, pair = planned(
+        inputs, metric, scheme, variance, lambda table: table.choose_groups(groups)
     )
-    return compare(
+    result = compare(
         table,
         plan,
-        groups=groups,
+        groups=pair,
         stratum_weights=stratum_weights,
-        alternative=_alternative(alternative, chosen),
+        alternative=_alternative(alternative, plan.metric),
         resampling=draws.Resampling.checked(n_resamples, rng, n_jobs, progress),
         n_bootstrap=options.integer("n_bootstrap", n_bootstrap, 2, 100_000),
         confidence_level=options.fraction("confidence_level", confidence_level),
     )
-
-
-def compare(
-    table: Table,
-    plan: Plan,
-    *,
-    groups: object = None,
-    stratum_weights: object = None,
-    alternative: str = "two-sided",
-    resampling: draws.Resampling,
-    n_bootstrap: int = 500,
-    confidence_level: float = 0.95,
-) -> PermutationTestResult:
-    """Test the gap in a table of distinct rows, wherever it came from: the paper's algorithm."""
-    comparison = Comparison.of(table, plan, groups, stratum_weights)
-    with waiting("preparing (the first time on a machine, compiling)", resampling.progress):
-        engine = comparison.engine(plan.variance, n_bootstrap)
-        estimates = engine.observed(draws.stream(resampling.seed, draws.OBSERVED))
-    values = comparison.values(engine, estimates)
-    comparison.check_strata(estimates, engine.weights)
-    observed = _gaps(engine, plan, estimates)
-    permuted, log_probability = _permutations(engine, plan, resampling)
-    if plan.variance == "fast_bootstrap":
-        observed = observed.over(_bootstrap_error(engine, plan, resampling))
-        permuted = permuted.over(permuted.spread())
-
-    scale = comparison.scale(estimates)
-    null = Null(permuted.studentized(scale), log_probability)
-    studentized = _defined(observed.studentized(scale)[0], plan)
-    tolerance = tie_tolerance(studentized, scale, observed.standard_error[0])
-    is_extreme = extreme(null.statistic, studentized, alternative, tolerance)
-    p = pvalue(null, is_extreme, confidence_level)
-
-    comparison.warn_if_small()
-    _warn_of_undefined(null)
-    gap, error = observed.difference[0], _reported_error(engine, plan, observed, resampling)
-    worst = int(np.abs(gap).argmax())
-    # of rates, permutations may hardly vary: what is not known then is left to the normal quantile
-    of_rates = plan.variance in {"score", "wald"}
-    least = normal_quantile(confidence_level, alternative) if of_rates else 0.0
-    return PermutationTestResult(
-        metric=plan.metric.name,
-        groups=comparison.groups,
-        values=values,
-        counts=comparison.totals(),
-        difference=float(gap[0] if len(gap) == 1 else abs(gap[worst])),
-        standard_error=float(error[worst]),
-        confidence_interval=gap_interval(
-            null,
-            gap,
-            lambda quantile: _reaches(engine, plan, estimates, error, max(quantile, least)),
-            alternative,
-            confidence_level,
-            max(part.span for part in plan.metric.parts),
-        ),
-        confidence_level=confidence_level,
-        statistic=studentized,
-        pvalue=p.value,
-        pvalue_interval=p.interval,
-        pvalue_interval_wilson=p.wilson_interval,
-        alternative=alternative,
-        n_resamples=len(null.statistic),
-        n_undefined=int(null.undefined.sum()),
-        n_strata=comparison.rows.n_strata,
-        n_dropped=table.n_dropped,
-        seed=resampling.seed,
-        validity=plan.validity(strata=comparison.rows.n_strata > 1),
-        scheme=plan.scheme,
-        variance=plan.variance,
-        exact=log_probability is not None,
-        null_distribution=null.statistic,
-        null_probabilities=None if log_probability is None else np.exp(log_probability),
-    )
-
-
-def _gaps(engine: Engine, plan: Plan, estimates: Estimates) -> Gaps:
-    """Return the gaps in the user's order of the groups, over an error of one if asked for none."""
-    gaps = estimates.gaps(engine.weights).times(-1 if engine.swapped else 1)
-    return gaps.over(np.ones(1)) if plan.variance in {None, "fast_bootstrap"} else gaps
-
-
-def _permuted_gaps(engine: Engine, plan: Plan, n: int, rng: np.random.Generator) -> Gaps:
-    return _gaps(engine, plan, engine.permuted(n, rng))
-
-
-def _bootstrapped_gaps(engine: Engine, plan: Plan, n: int, rng: np.random.Generator) -> Gaps:
-    return _gaps(engine, plan, engine.bootstrapped(n, rng))
-
-
-def _permutations(
-    engine: Engine, plan: Plan, resampling: draws.Resampling
-) -> tuple[Gaps, NDArray[np.float64] | None]:
-    """Return the gaps of every permutation with its log-probability, or of random ones."""
-    by_sum = plan.depends_on_sum and engine.weights is None
-    rng = draws.stream(resampling.seed, draws.PERMUTATIONS)
-    every = engine.enumerated(resampling.n_resamples, by_sum=by_sum, rng=rng)
-    if every is not None:
-        return _gaps(engine, plan, every[0]), every[1]
-    blocks = resampling.in_blocks(
-        partial(_permuted_gaps, engine, plan),
-        draws.PERMUTATIONS,
-        engine.block_size,
-        through_joblib=isinstance(plan.metric, CallableMetric),
-    )
-    return concatenate(blocks), None
-
-
-def _bootstrap_error(
-    engine: Engine, plan: Plan, resampling: draws.Resampling
-) -> NDArray[np.float64]:
-    blocks = resampling.in_blocks(
-        partial(_bootstrapped_gaps, engine, plan),
-        draws.BOOTSTRAP,
-        engine.block_size,
-        through_joblib=isinstance(plan.metric, CallableMetric),
-    )
-    return concatenate(blocks).spread()
-
-
-def _reported_error(
-    engine: Engine, plan: Plan, observed: Gaps, resampling: draws.Resampling
-) -> NDArray[np.float64]:
-    """Return the error of the gap without the null: pooling both groups would assume it."""
-    if plan.variance is None and not all(part.smooth for part in plan.metric.parts):
-        return _bootstrap_error(engine, plan, resampling)
-    if plan.variance in {"score", None}:
-        own = "delong" if isinstance(plan.metric, RankMetric) else "delta"
-        free = engine.with_variance(own).observed(draws.stream(0, draws.OBSERVED))
-        observed = free.gaps(engine.weights)
-    error: NDArray[np.float64] = observed.standard_error[0]
-    return error
-
-
-def _reaches(
-    engine: Engine, plan: Plan, estimates: Estimates, error: NDArray[np.float64], quantile: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return how far below and above the gap the interval goes for this quantile."""
-    if plan.variance is None:
-        return np.full_like(error, quantile), np.full_like(error, quantile)
-    if plan.variance in {"score", "wald"}:
-        below, above = estimates.rate_reaches(engine.weights, quantile)
-        return (above, below) if engine.swapped else (below, above)
-    return quantile * error, quantile * error
-
-
-def _defined(statistic: float, plan: Plan) -> float:
-    """Return the observed statistic, if there is one that permuted ones can be compared with.
-
-    It is NaN if no bootstrap sample of a group is defined. Over a bootstrap deviation of zero it
-    is infinite; permuted gaps over the deviation of all of them never are.
-    """
-    lost = math.isinf(statistic) and plan.variance == "fast_bootstrap"
-    if math.isnan(statistic) or lost:
-        rule = f"one whose standard error of {plan.metric.name} is defined, and not zero"
-        closed = plan.variance in {"score", "wald", "delta", "delong"}
-        hint = "The groups are too small for it." if closed else "Use 'auto', or larger groups."
-        raise InputError(problem("variance", rule, plan.variance, hint))
-    return float(statistic)
+    warn_of(result.notes)
+    return result
 
 
 def _alternative(value: object, metric: AnyMetric) -> str:
@@ -373,13 +192,3 @@ def _alternative(value: object, metric: AnyMetric) -> str:
         rule = f"'two-sided' for {metric.name}"
         raise InputError(problem("alternative", rule, value, hint))
     return alternative
-
-
-def _warn_of_undefined(null: Null) -> None:
-    share = null.share(null.undefined)
-    if share > _MANY_UNDEFINED:
-        message = (
-            f"The metric is undefined in {share:.1%} of the permutations, each of which counts as "
-            "extreme: the p-value errs upwards. The groups are small for this metric."
-        )
-        warnings.warn(message, FairpermWarning, stacklevel=4)

@@ -18,7 +18,28 @@ __all__ = ["BootstrapTestResult", "PermutationTestResult"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
-class GapResult:
+class PlainResult:
+    """What all results have in common: that they can be written down."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as JSON-ready values, without the null distribution's draws.
+
+        Values and counts are lists in the order of ``groups``, whose names need not be strings.
+        Undefined numbers are None, infinite ones the strings "Infinity" and "-Infinity".
+        """
+        plain = {}
+        for part in fields(self):
+            value = getattr(self, part.name)
+            if isinstance(value, np.ndarray):
+                continue
+            if part.name in {"values", "counts", "standard_errors"}:
+                value = [value[group] for group in self.groups]  # type: ignore[attr-defined]
+            plain[part.name] = json_ready(value)
+        return plain
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
+class GapResult(PlainResult):
     """The gap between two groups, and how likely chance alone makes one as large.
 
     Attributes
@@ -54,6 +75,8 @@ class GapResult:
         Passing it as ``rng`` gives the same result again.
     validity : str
         For which null the p-value is valid, and in which sense.
+    notes : tuple of str
+        What else must be known to read the result rightly.
     """
 
     metric: str
@@ -75,22 +98,7 @@ class GapResult:
     n_dropped: int
     seed: int
     validity: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the result as JSON-ready values, without the null distribution's draws.
-
-        Values and counts are lists in the order of ``groups``, whose names need not be strings.
-        Undefined numbers are None, infinite ones the strings "Infinity" and "-Infinity".
-        """
-        plain = {}
-        for part in fields(self):
-            value = getattr(self, part.name)
-            if isinstance(value, np.ndarray):
-                continue
-            if part.name in {"values", "counts"}:
-                value = [value[group] for group in self.groups]
-            plain[part.name] = json_ready(value)
-        return plain
+    notes: tuple[str, ...]
 
     def __repr__(self) -> str:
         first, second = self.groups
@@ -126,6 +134,8 @@ class PermutationTestResult(GapResult):
 
     Attributes
     ----------
+    standard_errors : dict
+        Of the values, in the same form; NaN where it is not known (functions with strata).
     scheme, variance : str
         What was exchanged, and what the gap was divided by (None: nothing).
     exact : bool
@@ -136,6 +146,7 @@ class PermutationTestResult(GapResult):
         Their probabilities if ``exact``; None if they are equally likely random draws.
     """
 
+    standard_errors: Mapping[Hashable, Any]
     scheme: str
     variance: str | None
     exact: bool

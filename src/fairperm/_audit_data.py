@@ -1,0 +1,207 @@
+"""The rows of an audit: every comparison with its verdict. No computing here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from fairperm.results import json_ready
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Mapping
+
+    from fairperm.omnibus import OmnibusTestResult
+    from fairperm.results import PermutationTestResult
+
+__all__ = ["AuditData", "AuditRow", "GroupSummary", "OmnibusRow"]
+
+VERDICTS = ("disparity", "equivalent", "inconclusive", "too small")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditRow:
+    """One comparison of two groups in one metric.
+
+    Attributes
+    ----------
+    attribute, metric : str
+        The protected attribute, and the metric by the name it was asked for.
+    groups : tuple
+        The two groups; every difference is the first less the second, every ratio the first over
+        the second.
+    sizes : tuple of int
+        Their numbers of rows.
+    result : PermutationTestResult or None
+        The test by itself; None if the metric has no value in one of the groups.
+    ratio, ratio_interval
+        The ratio of the values, with an interval on the log scale; None if there is none.
+    adjusted_pvalue : float or None
+        The p-value adjusted for all hypotheses of the audit; None if the groups are too small.
+    margin : float or None
+        The largest gap that does not matter in practice, if one was given.
+    equivalence_pvalue : float or None
+        How likely the sample is if the gap is at the margin or beyond it; adjusted likewise.
+    detectable_gap : float or None
+        The gap that a sample like this one detects with 80 % power, at the adjusted level.
+    verdict : str
+        "disparity", "equivalent", "inconclusive" or "too small".
+    reason : str
+        Why, in plain words.
+    """
+
+    attribute: str
+    metric: str
+    groups: tuple[Hashable, Hashable]
+    sizes: tuple[int, int]
+    result: PermutationTestResult | None
+    ratio: float | None = None
+    ratio_interval: tuple[float, float] | None = None
+    adjusted_pvalue: float | None = None
+    margin: float | None = None
+    equivalence_pvalue: float | None = None
+    detectable_gap: float | None = None
+    verdict: str = ""
+    reason: str = ""
+
+    @property
+    def values(self) -> tuple[Any, Any]:
+        """Return the metric in the first and in the second group; None if it has no value."""
+        if self.result is None:
+            return None, None
+        first, second = self.groups
+        return self.result.values[first], self.result.values[second]
+
+    @property
+    def difference(self) -> float | None:
+        """Return the gap."""
+        return None if self.result is None else self.result.difference
+
+    @property
+    def confidence_interval(self) -> tuple[float, float] | None:
+        """Return the gap's interval."""
+        return None if self.result is None else self.result.confidence_interval
+
+    @property
+    def pvalue(self) -> float | None:
+        """Return the p-value of this comparison by itself."""
+        return None if self.result is None else self.result.pvalue
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the row as JSON-ready values."""
+        plain: dict[str, Any] = {
+            name: json_ready(getattr(self, name))
+            for name in self.__slots__
+            if name not in {"result", "ratio_interval"}
+        }
+        plain["ratio_interval"] = json_ready(self.ratio_interval)
+        plain["test"] = None if self.result is None else self.result.to_dict()
+        return plain
+
+    def cells(self) -> dict[str, Any]:
+        """Return the row as flat values, for a frame."""
+        low, high = self.confidence_interval or (None, None)
+        ratio_low, ratio_high = self.ratio_interval or (None, None)
+        flat: dict[str, Any] = {"attribute": self.attribute, "metric": self.metric}
+        for place, group, size, value in zip(
+            ("first", "second"), self.groups, self.sizes, self.values, strict=True
+        ):
+            counts: Mapping[str, float] = {} if self.result is None else self.result.counts[group]
+            flat |= {
+                f"{place}_group": str(group),
+                f"{place}_rows": size,
+                f"{place}_value": value if isinstance(value, (float, int)) else None,
+                f"{place}_numerator": counts.get("numerator"),
+                f"{place}_denominator": counts.get("denominator"),
+            }
+        return flat | {
+            "difference": self.difference,
+            "difference_low": low,
+            "difference_high": high,
+            "standard_error": None if self.result is None else self.result.standard_error,
+            "ratio": self.ratio,
+            "ratio_low": ratio_low,
+            "ratio_high": ratio_high,
+            "pvalue": self.pvalue,
+            "adjusted_pvalue": self.adjusted_pvalue,
+            "margin": self.margin,
+            "equivalence_pvalue": self.equivalence_pvalue,
+            "detectable_gap": self.detectable_gap,
+            "verdict": self.verdict,
+            "reason": self.reason,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OmnibusRow:
+    """Whether a metric is the same in all groups of an attribute that are large enough.
+
+    ``result`` is None where there is no such test, and ``reason`` says why.
+    """
+
+    attribute: str
+    metric: str
+    result: OmnibusTestResult | None
+    reason: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the row as JSON-ready values."""
+        test = None if self.result is None else self.result.to_dict()
+        return {
+            "attribute": self.attribute,
+            "metric": self.metric,
+            "reason": self.reason,
+            "test": test,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupSummary:
+    """How many rows a group has, and how many of them are positive if labels are binary."""
+
+    attribute: str
+    group: Hashable
+    rows: int
+    positives: int | None
+    is_small: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
+class AuditData:
+    """What an audit found.
+
+    Attributes
+    ----------
+    rows : tuple of AuditRow
+        Every comparison, in the order asked for.
+    omnibus : tuple of OmnibusRow
+        For every attribute and metric, the test of all its groups at once.
+    groups : tuple of GroupSummary
+        Every group of every attribute, those too small to judge too.
+    alpha : float
+        The level of the verdicts.
+    adjust : str or None
+        How p-values were adjusted for the number of hypotheses, ``n_hypotheses``.
+    compare : str
+        Which groups were compared: "pairs", "reference" or "rest".
+    min_group_size : int
+        Groups with fewer rows are not judged.
+    n_dropped : int
+        Rows left out for missing values.
+    seed : int
+        Passing it as ``rng`` gives the same audit again.
+    settings : dict
+        The other arguments as they were given.
+    """
+
+    rows: tuple[AuditRow, ...]
+    omnibus: tuple[OmnibusRow, ...]
+    groups: tuple[GroupSummary, ...]
+    alpha: float
+    adjust: str | None
+    compare: str
+    n_hypotheses: int
+    min_group_size: int
+    n_dropped: int
+    seed: int
+    settings: Mapping[str, Any]
+    library: str | None = None

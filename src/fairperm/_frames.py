@@ -1,0 +1,37 @@
+"""Results as data frames of the user's own library."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import narwhals.stable.v2 as nw
+
+from fairperm._columns import as_narwhals
+from fairperm._options import choice
+from fairperm.errors import InputError, listed, problem
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+LIBRARIES = ("pandas", "polars", "pyarrow")
+
+
+def library_of(data: object) -> str | None:
+    """Return the library of a frame; None if it is none."""
+    if data is None:
+        return None
+    frame = as_narwhals("data", data)
+    return str(frame.implementation.value) if isinstance(frame, nw.DataFrame) else None
+
+
+def frame_of(columns: Mapping[str, Any], library: str | None, default: str | None) -> Any:
+    """Return a frame of this library, else of that of the data, else of pandas."""
+    chosen = default if default in LIBRARIES else "pandas"
+    if library is not None:
+        chosen = choice("library", library, LIBRARIES)
+    try:
+        return nw.from_dict(dict(columns), backend=chosen).to_native()  # type: ignore[arg-type]
+    except ModuleNotFoundError as error:
+        hint = f"Install {chosen}, name one of {listed(LIBRARIES)}, or use to_dict()."
+        rule = "a data-frame library that is installed"
+        raise InputError(problem("library", rule, chosen, hint)) from error

@@ -1,0 +1,335 @@
+"""Many groups at once: estimates of each in the sample, and with all labels permuted.
+
+Unlike the engines of two groups these give every group's own value and variance, in the user's
+order of the groups; with ``rest``, after them those of every group's complement.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from fairperm import _draws as draws
+from fairperm._callable import CallableMetric
+from fairperm._cells import CellsEngine
+from fairperm._estimates import Estimates
+from fairperm._metric import Metric
+from fairperm._order import order_by, run_starts
+from fairperm._sample import Cells, by_content, merged
+from fairperm._trials import CallableEngine
+from fairperm.errors import shown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from fairperm._comparison import Comparison
+    from fairperm._moments import Moments
+    from fairperm._rank import RankMetric
+    from fairperm._sample import Rows
+
+    Array = NDArray[np.float64]
+    Part = Metric | RankMetric
+
+MOST_GROUPS = 254
+_FEW_CELLS = 64  # so few are always drawn
+_CELL_COST = 50  # rows that are visited in the time of drawing one cell's count
+_MERGEABLE = 20_000  # rows among which looking for equal ones costs nothing
+
+
+class ManyGroups(Protocol):
+    """What the tests of many groups need of an engine."""
+
+    block_size: int
+
+    @property
+    def weights(self) -> Array | None:
+        """Return the strata's weights."""
+
+    def observed(self, rng: np.random.Generator) -> Estimates:
+        """Return the estimates of the sample itself: a block of one."""
+
+    def permuted(self, n: int, rng: np.random.Generator) -> Estimates:
+        """Return the estimates of ``n`` random permutations."""
+
+
+def many_groups(comparison: Comparison, variance: str | None, *, rest: bool = False) -> ManyGroups:
+    """Return the engine of counts if rows repeat, else that of units; a function has its own."""
+    rows, weights, parts = comparison.units(), comparison.weights, comparison.parts
+    if isinstance(parts[0], CallableMetric):
+        names = tuple(f"group {shown(group)}" for group in comparison.groups)
+        return ManyTrials(CallableEngine.from_rows(parts[0], rows, weights, None, 0, names))
+    n, n_kinds = rows.count.sum(), len(rows.count)
+    if n_kinds <= _MERGEABLE or _CELL_COST * n_kinds <= n:
+        cells = ManyCells.from_rows(parts, rows, weights, variance, rest=rest)
+        n_cells = cells.engine.sample.counts.size
+        if n_cells <= _FEW_CELLS or _CELL_COST * n_cells <= n:
+            return cells
+    return ManyUnits.from_rows(parts, rows, weights, variance, rest=rest)
+
+
+@dataclass(frozen=True, slots=True)
+class ManyCells:
+    """Estimates from tables of counts by stratum, group and cell."""
+
+    engine: CellsEngine
+    place: NDArray[np.intp]
+    rest: bool
+
+    block_size = draws.BLOCK
+
+    @classmethod
+    def from_rows(
+        cls,
+        parts: tuple[Part, ...],
+        rows: Rows,
+        weights: Array | None,
+        variance: str | None,
+        *,
+        rest: bool,
+    ) -> ManyCells:
+        """Order strata and groups by their counts: names must not change a draw."""
+        counts, contributions, block = merged(rows)
+        by_stratum = counts.sum(axis=1)
+        given = [] if weights is None else [weights]
+        strata = order_by([*given, (counts**2).sum(axis=(1, 2)), *by_stratum.T])
+        counts = counts[strata]
+        by_group = np.moveaxis(counts, 1, 0).reshape(counts.shape[1], -1)
+        groups = order_by([by_group.sum(axis=1), *by_group.T])
+        sample = Cells(
+            np.ascontiguousarray(counts[:, groups]),
+            contributions,
+            block,
+            None if weights is None else weights[strata],
+            swapped=False,
+        )
+        return cls(CellsEngine(parts, sample, variance), np.argsort(groups), rest)
+
+    @property
+    def weights(self) -> Array | None:
+        """Return the strata's weights."""
+        return self.engine.sample.weights
+
+    def observed(self, rng: np.random.Generator) -> Estimates:
+        """Return the estimates of the sample itself: a block of one."""
+        return self._of(self.engine.sample.counts[None], rng)
+
+    def permuted(self, n: int, rng: np.random.Generator) -> Estimates:
+        """Return the estimates of ``n`` random permutations."""
+        return self._of(draws.permute(self.engine.sample, n, rng), rng)
+
+    def _of(self, counts: NDArray[np.int64], rng: np.random.Generator) -> Estimates:
+        counts = counts[:, :, self.place]
+        if self.rest:
+            others = counts.sum(axis=2, keepdims=True) - counts
+            counts = np.concatenate([counts, others], axis=2)
+        return self.engine.estimates(counts, rng)
+
+
+@dataclass(frozen=True, slots=True)
+class ManyTrials:
+    """Values of a user's function, in the user's order of the groups."""
+
+    engine: CallableEngine
+
+    block_size = CallableEngine.block_size
+
+    @property
+    def weights(self) -> Array | None:
+        """Return the strata's weights."""
+        return self.engine.weights
+
+    def observed(self, rng: np.random.Generator) -> Estimates:
+        """Return the estimates of the sample itself: a block of one."""
+        return self._in_order(self.engine.observed(rng))
+
+    def permuted(self, n: int, rng: np.random.Generator) -> Estimates:
+        """Return the estimates of ``n`` random permutations."""
+        return self._in_order(self.engine.permuted(n, rng))
+
+    def _in_order(self, estimates: Estimates) -> Estimates:
+        place = np.argsort(self.engine.order)
+        arrays = estimates.value, estimates.variance, estimates.size
+        return Estimates(*(array[..., place] for array in arrays))
+
+
+@dataclass(frozen=True, slots=True)
+class ManyUnits:
+    """Estimates from rows that hardly repeat: a group for each in every permutation.
+
+    Units are sorted by stratum and, for an AUC, by score. Labels are drawn block by block;
+    ``position`` is where the units of the blocks stand, if that is not where they are drawn.
+    """
+
+    parts: tuple[Part, ...]
+    weights: Array | None
+    variance: str | None
+    rest: bool
+    group: NDArray[np.uint8]
+    place: NDArray[np.intp]
+    sizes: Array
+    block_sizes: NDArray[np.int64]
+    wanted: NDArray[np.int64]
+    position: NDArray[np.intp] | None
+    stratum_starts: NDArray[np.int64]
+    moments: Moments
+    columns: Array
+    positive: Array
+    tie_starts: NDArray[np.int64]
+
+    block_size = 8  # few: with many rows a block takes a while
+
+    @classmethod
+    def from_rows(
+        cls,
+        parts: tuple[Part, ...],
+        rows: Rows,
+        weights: Array | None,
+        variance: str | None,
+        *,
+        rest: bool,
+    ) -> ManyUnits:
+        """Sort the rows and order the groups by what is in them: names must not change a draw."""
+        from fairperm._moments import Moments
+        from fairperm._radix import radix_argsort
+
+        rows, weights = by_content(rows.expanded(), weights)
+        label, score, contributions = _split(parts, rows.contributions)
+        order = order_by([rows.stratum, score, label, *contributions.T], radix_argsort)
+        totalled = tuple(part for part in parts if isinstance(part, Metric))
+        moments = Moments.of(totalled, contributions, order)
+        rows, score = rows.take(order), score[order]
+        group, place = _by_size(rows.side, rows.n_groups)
+        position = order_by([rows.stratum, rows.block, np.arange(len(order))])
+        block_starts = run_starts(rows.stratum[position], rows.block[position])
+        one_of = np.eye(len(place), dtype=np.int64)[group]
+        stratum_starts = np.searchsorted(rows.stratum, np.arange(rows.n_strata + 1))
+        return cls(
+            parts=parts,
+            weights=weights,
+            variance=variance,
+            rest=rest,
+            group=group,
+            place=place,
+            sizes=np.add.reduceat(one_of, stratum_starts[:-1]).astype(float),
+            block_sizes=np.diff(np.append(block_starts, len(order))),
+            wanted=np.add.reduceat(one_of[position], block_starts),
+            position=None if (np.diff(position) == 1).all() else position,
+            stratum_starts=stratum_starts,
+            moments=moments,
+            columns=np.ascontiguousarray(moments.columns[:, : moments.n_wanted(variance)]),
+            positive=label[order],
+            tie_starts=np.append(run_starts(rows.stratum, score), len(order)),
+        )
+
+    def observed(self, rng: np.random.Generator) -> Estimates:
+        """Return the estimates of the sample itself: a block of one."""
+        del rng
+        return self._of([self.group])
+
+    def permuted(self, n: int, rng: np.random.Generator) -> Estimates:
+        """Return the estimates of ``n`` random permutations."""
+        from fairperm._assignments import random_groups
+
+        assigned = []
+        for seed in rng.integers(2**64, size=n, dtype=np.uint64):
+            drawn = random_groups(self.block_sizes, self.wanted, seed)
+            if self.position is not None:
+                group = np.empty_like(drawn)
+                group[self.position] = drawn
+                drawn = group
+            assigned.append(drawn)
+        return self._of(assigned)
+
+    def _of(self, assigned: list[NDArray[np.uint8]]) -> Estimates:
+        """Return value, variance and size of every part: of ranks, or of totals."""
+        by_totals = self._by_totals(assigned)
+        found = []
+        for part in self.parts:
+            if isinstance(part, Metric):
+                found.append(next(by_totals))
+            else:
+                value, variance = _auc(np.stack([self._ranks(group) for group in assigned]))
+                size = self._targets(self.sizes[..., None])[..., 0]
+                found.append((value, variance, np.broadcast_to(size, value.shape)))
+        return Estimates(*(np.stack(arrays) for arrays in zip(*found, strict=True)))
+
+    def _by_totals(self, assigned: list[NDArray[np.uint8]]) -> Iterator[tuple[Array, ...]]:
+        from fairperm._assignments import group_totals
+
+        if not self.moments.parts:
+            return
+        shape = (len(assigned), *self.sizes.shape, self.moments.n_columns)
+        totals = np.zeros(shape)
+        moving = self.moments.moving[: self.columns.shape[1]]
+        for total, group in zip(totals, assigned, strict=True):
+            total[..., moving] = group_totals(
+                group, self.columns, self.stratum_starts, len(self.place)
+            )
+        sizes = self._targets(self.sizes[..., None])[..., 0]
+        estimates = self.moments.estimates(self._targets(totals), sizes, self.variance)
+        yield from zip(estimates.value, estimates.variance, estimates.size, strict=True)
+
+    def _targets(self, totals: Array) -> Array:
+        """Return what adds up by group in the user's order, and that of the rest if wanted."""
+        totals = totals[..., self.place, :]
+        if not self.rest:
+            return totals
+        return np.concatenate([totals, totals.sum(axis=-2, keepdims=True) - totals], axis=-2)
+
+    def _ranks(self, group: NDArray[np.uint8]) -> Array:
+        """Return the sums that an AUC is made of; they do not add up over groups."""
+        from fairperm._assignments import group_ranks
+
+        sorted_rows = self.positive, self.tie_starts, self.stratum_starts
+        sums = group_ranks(group, *sorted_rows, len(self.place))[:, self.place]
+        if not self.rest:
+            return sums
+        others = [
+            group_ranks((group == g).view(np.uint8), *sorted_rows, 2)[:, :1] for g in self.place
+        ]
+        return np.concatenate([sums, *others], axis=1)
+
+
+def _split(parts: tuple[Part, ...], contributions: Array) -> tuple[Array, Array, Array]:
+    """Return the ranked part's labels and scores (zeros if there is none), and the others."""
+    label = score = np.zeros(len(contributions))
+    columns: list[int] = []
+    start = 0
+    for part in parts:
+        stop = start + len(part.contributions)
+        if isinstance(part, Metric):
+            columns.extend(range(start, stop))
+        else:
+            label, score = contributions[:, start], contributions[:, start + 1]
+        start = stop
+    return label, score, contributions[:, np.array(columns, np.intp)]
+
+
+def _by_size(side: NDArray[np.uint8], n_groups: int) -> tuple[NDArray[np.uint8], NDArray[np.intp]]:
+    """Return the groups in the order of their sizes and places, and where the user's stand."""
+    sizes = np.bincount(side, minlength=n_groups)
+    places = np.bincount(side, np.arange(len(side), dtype=float), n_groups)
+    place = np.argsort(order_by([sizes, places]))
+    return place.astype(np.uint8)[side], place
+
+
+def _auc(sums: Array) -> tuple[Array, Array]:
+    """Return AUC and DeLong's variance from counts and sums (see ``group_ranks``)."""
+    positives, negatives, below, below_squared, above_squared = np.moveaxis(sums, -1, 0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        auc = below / (positives * negatives)
+        # a negative's component is the share of positives above it: 1 - y / positives, where all
+        # y add up to what the x leave of the pairs
+        above = positives * negatives - below
+        of_positives = below_squared / negatives**2 - positives * auc**2
+        of_negatives = (
+            negatives - 2 * above / positives + above_squared / positives**2 - negatives * auc**2
+        )
+        variance = of_positives / (positives - 1) / positives
+        variance += of_negatives / (negatives - 1) / negatives
+        known = (positives > 1) & (negatives > 1)
+        return auc, np.where(known, np.maximum(variance, 0.0), np.nan)

@@ -1,0 +1,240 @@
+"""What an audit asks: which attributes, which metrics, of which rows, between which groups."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+
+from fairperm._callable import CallableMetric
+from fairperm._intake import read_table
+from fairperm._metric import JointMetric
+from fairperm._source import Source, columns_of_frame
+from fairperm.errors import InputError, InputTypeError, did_you_mean, listed, problem, shown
+from fairperm.metrics import get_metric
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from fairperm._intake import Inputs
+    from fairperm._sample import Table
+    from fairperm.metrics import AnyMetric
+
+COMPARISONS = ("pairs", "reference", "rest")
+_OF_LABELS = {"binary", "score", "probability", "labels"}
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """A protected attribute, and the argument ``sensitive_features`` that reads it."""
+
+    name: str
+    given: object
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Whether a metric is the same in the groups of an attribute.
+
+    ``table`` has the columns that the metric needs; ``reading`` those of all metrics that were
+    read with it.
+    """
+
+    attribute: str
+    label: str
+    metric: AnyMetric
+    table: Table
+    reading: Table
+
+
+def attributes(data: object, given: object, *, intersections: bool) -> list[Attribute]:
+    """Return every attribute; with ``intersections``, their combinations as one more."""
+    found = _separate(data, given)
+    names = [one.name for one in found]
+    if len(set(names)) < len(names):
+        rule = "made of columns with different names"
+        raise InputError(problem("sensitive_features", rule, names))
+    if not intersections:
+        return found
+    if len(found) == 1:
+        hint = "Pass a frame, or a list of column names with data."
+        raise InputError(
+            problem("sensitive_features", "several columns for intersections", names[0], hint)
+        )
+    columns: object = {one.name: one.given for one in found}
+    if data is not None and all(isinstance(one.given, str) for one in found):
+        columns = names
+    return [*found, Attribute(" × ".join(names), columns)]
+
+
+def _separate(data: object, given: object) -> list[Attribute]:
+    if given is None:
+        raise InputTypeError(problem("sensitive_features", "given", None))
+    if data is not None and isinstance(given, str):
+        return [Attribute(given, given)]
+    if data is not None and isinstance(given, (list, tuple)) and _are_texts(given):
+        return [Attribute(name, name) for name in given]
+    if isinstance(given, np.ndarray) and given.ndim == 2:
+        return [Attribute(f"column {i}", column) for i, column in enumerate(given.T)]
+    if isinstance(given, Mapping) or nw.dependencies.is_into_dataframe(given):
+        columns = columns_of_frame("sensitive_features", given)
+        if not columns:
+            raise InputError("sensitive_features must have at least one column; got none.")
+        return [Attribute(str(name), column) for name, column in columns.items()]
+    name = getattr(given, "name", None)
+    return [Attribute(name if isinstance(name, str) else "sensitive_features", given)]
+
+
+def _are_texts(given: Sequence[object]) -> bool:
+    return len(given) > 0 and all(isinstance(one, str) for one in given)
+
+
+def named_metrics(given: object) -> dict[str, AnyMetric]:
+    """Return the metrics by what they are called in the audit: as asked for, or as in a mapping."""
+    asked: list[tuple[str | None, object]]
+    if isinstance(given, Mapping):
+        asked = [(_label(name), metric) for name, metric in given.items()]
+    elif isinstance(given, (list, tuple, set, frozenset)):
+        asked = [(None, metric) for metric in given]
+    else:
+        asked = [(None, given)]
+    if not asked:
+        raise InputError(problem("metrics", "at least one metric", given, "Try 'selection_rate'."))
+    found: dict[str, AnyMetric] = {}
+    for name, one in asked:
+        metric = get_metric(one)
+        label = metric.name if name is None else name
+        if label in found:
+            hint = "Use a mapping to give functions of the same name names of their own."
+            raise InputError(problem("metrics", "different metrics", label, hint))
+        found[label] = metric
+    return found
+
+
+def _label(name: object) -> str:
+    if not isinstance(name, str):
+        raise InputTypeError(problem("metrics", "a mapping of names to metrics", name))
+    return name
+
+
+def questions(
+    inputs: Inputs, asked: Sequence[Attribute], metrics: Mapping[str, AnyMetric]
+) -> list[Question]:
+    """Read the columns of all metrics, each kind of them once for every attribute."""
+    source = Source(inputs.data)
+    found = []
+    for attribute in asked:
+        mine = replace(inputs, sensitive_features=attribute.given)
+        for together, labels in _readings(mine, metrics):
+            reading = read_table(_inputs_for(mine, together), together, source)
+            for label in labels:
+                metric = metrics[label]
+                if isinstance(metric, CallableMetric):
+                    metric = metric.reading(_inputs_for(mine, metric))
+                table = reading.only({"y_true", *metric.columns})
+                found.append(Question(attribute.name, label, metric, table, reading))
+    order = {label: place for place, label in enumerate(metrics)}
+    places = {one.name: place for place, one in enumerate(asked)}
+    return sorted(found, key=lambda one: (places[one.attribute], order[one.label]))
+
+
+def _readings(
+    inputs: Inputs, metrics: Mapping[str, AnyMetric]
+) -> Iterator[tuple[AnyMetric, list[str]]]:
+    """Yield metrics whose columns are read in the same way as one, with what they are called."""
+    by_kind: dict[object, list[str]] = {}
+    for label, metric in metrics.items():
+        kind: object = "several" if metric.kind in _OF_LABELS else metric.kind
+        if isinstance(metric, CallableMetric):
+            kind = metric.reading(_inputs_for(inputs, metric)).columns
+        by_kind.setdefault(kind, []).append(label)
+    for kind, labels in by_kind.items():
+        first, *others = (metrics[label] for label in labels)
+        if isinstance(first, CallableMetric):
+            yield first.reading(_inputs_for(inputs, first)), labels
+        elif not others or kind == "classes":
+            yield first, labels
+        else:
+            parts = tuple(part for metric in (first, *others) for part in metric.parts)
+            only_labels = all(metric.kind == "labels" for metric in (first, *others))
+            together = "labels" if only_labels else str(kind)
+            yield JointMetric(name="metrics", meaning="", parts=parts, kind=together), labels
+
+
+def _inputs_for(inputs: Inputs, metric: AnyMetric) -> Inputs:
+    """Return the inputs without what the other metrics of an audit need and this one refuses."""
+    if inputs.y_pred is None:
+        return inputs
+    if metric.kind in {"binary", "labels"}:
+        return replace(inputs, y_score=None)
+    if isinstance(metric, CallableMetric):
+        return replace(inputs, threshold=0.5)
+    return inputs
+
+
+def reference_of(table: Table, attribute: str, given: object, *, alone: bool) -> Hashable:
+    """Return the group that the others are compared with: the largest, unless one was named."""
+    if isinstance(given, Mapping):
+        given = given.get(attribute)
+    elif given is not None and not alone:
+        rule = "a mapping of attributes to groups, as there are several attributes"
+        raise InputTypeError(problem("reference", rule, given))
+    if given is None:
+        sizes = table.sizes()
+        return max(table.groups, key=lambda group: sizes[group])
+    if given not in table.groups:
+        rule = f"a group of {attribute} ({listed(table.groups)})"
+        hint = did_you_mean(given, table.groups)
+        raise InputError(problem("reference", rule, given, hint))
+    return table.groups[table.groups.index(given)]
+
+
+def comparisons(
+    table: Table, compare: str, reference: Hashable | None
+) -> Iterable[tuple[Table, tuple[Hashable, Hashable]]]:
+    """Yield the pairs of groups to compare, each with the table that has them."""
+    if len(table.groups) == 1:
+        table.choose_groups(None)  # says that there is nothing to compare
+    if compare == "reference":
+        return [(table, (one, reference)) for one in table.groups if one != reference]
+    if compare == "rest" and len(table.groups) > 2:
+        rest = _rest(table.groups)
+        return [(table.against_rest(one, rest), (one, rest)) for one in table.groups]
+    return [(table, pair) for pair in itertools.combinations(table.groups, 2)]
+
+
+def _rest(groups: Sequence[Hashable]) -> str:
+    """Return what to call all other groups: a name that no group has."""
+    name = "all others"
+    while name in groups:
+        name += "*"
+    return name
+
+
+def check_reference(reference: object, compare: str, names: Sequence[str]) -> None:
+    """Refuse a reference that nothing is compared with."""
+    if reference is None:
+        return
+    if compare != "reference":
+        hint = "Use compare='reference'."
+        raise InputError(problem("reference", f"left out for compare={compare!r}", reference, hint))
+    if isinstance(reference, Mapping):
+        for name in reference:
+            if name not in names:
+                rule = f"a mapping with attributes ({listed(names)}) as keys"
+                raise InputError(problem("reference", rule, name, did_you_mean(name, names)))
+
+
+def described(value: object) -> Any:
+    """Return an argument as a result can keep it: short, and without the data."""
+    if value is None or isinstance(value, (str, int, float, bool)):
+        return value
+    if isinstance(value, Mapping):
+        return {str(key): described(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)) and len(value) <= 20:
+        return [described(one) for one in value]
+    return shown(value)

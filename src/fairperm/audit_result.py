@@ -1,0 +1,109 @@
+"""What an audit returns: its rows, with ways to read, filter, plot and write them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from fairperm._audit_data import VERDICTS, AuditData, AuditRow, GroupSummary
+from fairperm._audit_table import as_text
+from fairperm._frames import frame_of
+from fairperm._options import choice
+from fairperm.results import json_ready
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["Audit"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
+class Audit(AuditData):
+    """The result of :func:`fairperm.audit`.
+
+    Attributes
+    ----------
+    rows : tuple of AuditRow
+        Every comparison, in the order asked for.
+    omnibus : tuple of OmnibusRow
+        For every attribute and metric, the test of all its groups at once.
+    groups : tuple of GroupSummary
+        Every group of every attribute, those too small to judge too.
+    alpha : float
+        The level of the verdicts.
+    adjust : str or None
+        How p-values were adjusted for the number of hypotheses, ``n_hypotheses``.
+    compare : str
+        Which groups were compared: "pairs", "reference" or "rest".
+    min_group_size : int
+        Groups with fewer rows are not judged.
+    n_dropped : int
+        Rows left out for missing values.
+    seed : int
+        Passing it as ``rng`` gives the same audit again.
+    settings : dict
+        The other arguments as they were given.
+    """
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[AuditRow]:
+        return iter(self.rows)
+
+    def where(
+        self,
+        *,
+        verdict: str | None = None,
+        attribute: str | None = None,
+        metric: str | None = None,
+    ) -> Audit:
+        """Return the audit with only the rows of this verdict, attribute or metric.
+
+        Verdicts and adjusted p-values stay as they are: they are those of the whole audit.
+        """
+        wanted = {
+            "verdict": (verdict, VERDICTS),
+            "attribute": (attribute, tuple(dict.fromkeys(row.attribute for row in self.rows))),
+            "metric": (metric, tuple(dict.fromkeys(row.metric for row in self.rows))),
+        }
+        rows = self.rows
+        for name, (value, known) in wanted.items():
+            if value is not None:
+                choice(name, value, known)
+                rows = tuple(row for row in rows if getattr(row, name) == value)
+        return replace(self, rows=rows)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the audit as JSON-ready values, without the null distributions' draws."""
+        plain = {
+            name: json_ready(getattr(self, name))
+            for name in AuditData.__slots__
+            if name not in {"rows", "omnibus", "groups", "library"}
+        }
+        plain["groups"] = [
+            {name: json_ready(getattr(one, name)) for name in GroupSummary.__slots__}
+            for one in self.groups
+        ]
+        plain["omnibus"] = [one.to_dict() for one in self.omnibus]
+        plain["rows"] = [row.to_dict() for row in self.rows]
+        return plain
+
+    def to_frame(self, library: str | None = None) -> Any:
+        """Return a data frame with a row for each comparison.
+
+        Parameters
+        ----------
+        library : {"pandas", "polars", "pyarrow"}, optional
+            What makes the frame: by default the library of the frame passed as `data`, or pandas.
+        """
+        names = list(self.rows[0].cells()) if self.rows else list(_NO_ROW.cells())
+        cells = [row.cells() for row in self.rows]
+        columns = {name: [row[name] for row in cells] for name in names}
+        return frame_of(columns, library, self.library)
+
+    def __repr__(self) -> str:
+        return as_text(self)
+
+
+_NO_ROW = AuditRow(attribute="", metric="", groups=("", ""), sizes=(0, 0), result=None)

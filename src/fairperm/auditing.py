@@ -1,0 +1,240 @@
+"""Many metrics and many groups in one table, with a verdict for each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fairperm import _draws as draws
+from fairperm import _options as options
+from fairperm._audit import Settings, check_max_t, omnibus, tested, with_verdicts
+from fairperm._audit_data import GroupSummary
+from fairperm._frames import library_of
+from fairperm._intake import Inputs
+from fairperm._questions import (
+    COMPARISONS,
+    attributes,
+    check_reference,
+    described,
+    named_metrics,
+    questions,
+)
+from fairperm.audit_result import Audit
+from fairperm.errors import InputError, did_you_mean, listed, problem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from fairperm._questions import Question
+    from fairperm._sample import Table
+
+ADJUSTMENTS = ("holm", "bh", "by", "maxt", None)
+
+
+def audit(
+    y_true: object,
+    y_pred: object = None,
+    *,
+    y_score: object = None,
+    sensitive_features: object,
+    metrics: object,
+    data: object = None,
+    compare: str = "pairs",
+    reference: object = None,
+    intersections: bool = False,
+    adjust: str | None = "holm",
+    alpha: float = 0.05,
+    margin: object = None,
+    min_group_size: int = 50,
+    threshold: float = 0.5,
+    pos_label: object = None,
+    control_features: object = None,
+    stratum_weights: object = None,
+    cluster: object = None,
+    sample_weight: object = None,
+    missing: str = "error",
+    scheme: str = "auto",
+    variance: str | None = "auto",
+    alternative: str = "two-sided",
+    n_resamples: int = 9999,
+    n_bootstrap: int = 500,
+    confidence_level: float = 0.95,
+    rng: int | np.random.Generator | None = None,
+    n_jobs: int | None = None,
+    progress: bool | None = None,
+) -> Audit:
+    """Compare groups in several metrics, and say of each gap what can be said.
+
+    Parameters
+    ----------
+    y_true, y_pred, y_score, data
+        As in :func:`fairperm.permutation_test`. Both predictions and scores may be given: metrics
+        of predictions use `y_pred`, or `y_score` cut at `threshold` if there is none.
+    sensitive_features : array-like, frame, mapping, str or list of str
+        One protected attribute or several: the columns of a frame, or names of columns of `data`.
+    metrics : str, callable, sequence or mapping
+        Metrics as in :func:`fairperm.permutation_test`; a mapping gives them names, as in
+        Fairlearn's MetricFrame.
+    compare : {"pairs", "reference", "rest"}
+        Every two groups; every group with the reference; or every group with all others together.
+    reference : optional
+        The group that others are compared with, by default the largest. With several attributes, a
+        mapping of their names to groups.
+    intersections : bool
+        Whether to look also at the combinations of all attributes.
+    adjust : {"holm", "bh", "by", "maxt"} or None
+        How p-values are adjusted for the number of hypotheses in the whole audit. "holm" and
+        "maxt" bound the probability of any false disparity, "bh" and "by" the expected share of
+        false ones among all. "maxt" uses what the metrics have in common: one set of permutations
+        for all metrics and groups of an attribute.
+    alpha : float
+        The level of the verdicts.
+    margin : float or mapping, optional
+        The largest gap that does not matter in practice: one for all metrics, or by their names.
+    min_group_size : int
+        Groups with fewer rows stay in the table but are not judged.
+    threshold, pos_label, control_features, stratum_weights, cluster, sample_weight, missing
+        As in :func:`fairperm.permutation_test`. Rows with a missing value take no part in any
+        metric that is read with it.
+    scheme, variance, alternative, n_resamples, n_bootstrap, confidence_level
+        As in :func:`fairperm.permutation_test`; by default each metric has the test that is best
+        for it.
+    rng, n_jobs, progress
+        As in :func:`fairperm.permutation_test`. All tests use the same seed: each gives the same
+        p-value as :func:`fairperm.permutation_test` does by itself.
+
+    Returns
+    -------
+    Audit
+
+    Notes
+    -----
+    The verdict of a comparison is
+
+    - "disparity" if its adjusted p-value is at most `alpha` and, if a margin is given, the gap is
+      beyond it;
+    - "equivalent" if two one-sided tests show that the gap is within the margin, at `alpha` after
+      adjustment;
+    - "too small" if a group has fewer than `min_group_size` rows, or the metric has no value in it;
+    - "inconclusive" otherwise. That a gap is not significant does not show that there is none; the
+      row's ``detectable_gap`` says which gap a sample like this one would have shown.
+
+    A metric and its complement (true positive and false negative rate, say) are one hypothesis and
+    are counted once. Comparisons of groups that are too small are not counted.
+
+    Examples
+    --------
+    >>> import fairperm
+    >>> compas = fairperm.datasets.load_compas()
+    >>> audit = fairperm.audit(
+    ...     "two_year_recid", y_score="decile_score", threshold=5, data=compas,
+    ...     sensitive_features="sex", metrics=["false_positive_rate", "false_negative_rate"], rng=1,
+    ... )
+    >>> [(row.metric, row.verdict) for row in audit]
+    [('false_positive_rate', 'inconclusive'), ('false_negative_rate', 'disparity')]
+    """
+    named = named_metrics(metrics)
+    asked_of = attributes(
+        data, sensitive_features, intersections=bool(options.switch("intersections", intersections))
+    )
+    settings = Settings(
+        compare=options.choice("compare", compare, COMPARISONS),
+        reference=reference,
+        adjust=options.choice("adjust", adjust, ADJUSTMENTS),
+        alpha=options.fraction("alpha", alpha),
+        margins=_margins(margin, list(named)),
+        min_group_size=options.integer("min_group_size", min_group_size, 1, 10**12),
+        scheme=scheme,
+        variance=variance,
+        alternative=options.choice("alternative", alternative, options.ALTERNATIVES),
+        stratum_weights=stratum_weights,
+        n_bootstrap=options.integer("n_bootstrap", n_bootstrap, 2, 100_000),
+        confidence_level=options.fraction("confidence_level", confidence_level),
+        resampling=draws.Resampling.checked(n_resamples, rng, n_jobs, progress),
+        n_attributes=len(asked_of),
+    )
+    check_reference(reference, settings.compare, [one.name for one in asked_of])
+    inputs = Inputs(
+        y_true=y_true,
+        y_pred=y_pred,
+        y_score=y_score,
+        sensitive_features=sensitive_features,
+        control_features=control_features,
+        cluster=cluster,
+        sample_weight=sample_weight,
+        data=data,
+        threshold=threshold,
+        pos_label=pos_label,
+        missing=missing,
+    )
+    asked = questions(inputs, asked_of, named)
+    if settings.adjust == "maxt":
+        check_max_t(asked, settings)
+    found = tested(asked, settings)
+    rows, n_hypotheses = with_verdicts(found, settings)
+    return Audit(
+        rows=tuple(rows),
+        omnibus=tuple(omnibus(asked, found, settings)),
+        groups=tuple(_summaries(asked, settings.min_group_size)),
+        alpha=settings.alpha,
+        adjust=settings.adjust,
+        compare=settings.compare,
+        n_hypotheses=n_hypotheses,
+        min_group_size=settings.min_group_size,
+        n_dropped=max(question.table.n_dropped for question in asked),
+        seed=settings.resampling.seed,
+        settings={
+            "metrics": list(named),
+            "attributes": [one.name for one in asked_of],
+            "reference": described(reference),
+            "margin": described(margin),
+            "threshold": threshold,
+            "pos_label": described(pos_label),
+            "control_features": described(control_features),
+            "scheme": scheme,
+            "variance": variance,
+            "alternative": alternative,
+            "n_resamples": settings.resampling.n_resamples,
+            "confidence_level": confidence_level,
+            "missing": missing,
+        },
+        library=library_of(data),
+    )
+
+
+def _margins(given: object, labels: Sequence[str]) -> dict[str, float]:
+    """Return the margin of every metric that has one."""
+    if given is None:
+        return {}
+    by_name = given if isinstance(given, Mapping) else dict.fromkeys(labels, given)
+    margins = {}
+    for name, value in by_name.items():
+        if name not in labels:
+            rule = f"a mapping with metrics of the audit ({listed(labels)}) as keys"
+            raise InputError(problem("margin", rule, name, did_you_mean(name, labels)))
+        margins[name] = options.number("margin", value, "a number above 0")
+        if margins[name] <= 0:
+            raise InputError(problem("margin", "a number above 0", value))
+    return margins
+
+
+def _summaries(asked: Sequence[Question], least: int) -> Iterator[GroupSummary]:
+    """Yield every group of every attribute, by the first metric read of it."""
+    first: dict[str, Table] = {}
+    for question in asked:
+        first.setdefault(question.attribute, question.reading)
+    for name, table in first.items():
+        label = table.columns.get("y_true")
+        is_binary = label is not None and label.dtype == np.bool_
+        count = table.count * label if is_binary and label is not None else table.count
+        positives = np.bincount(table.group, count, len(table.groups)).astype(int)
+        for (group, rows), n in zip(table.sizes().items(), positives.tolist(), strict=True):
+            yield GroupSummary(
+                attribute=name,
+                group=group,
+                rows=rows,
+                positives=n if is_binary else None,
+                is_small=rows < least,
+            )

@@ -1,0 +1,301 @@
+"""Power by simulation: many samples out of the user's own rows, each of them tested."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairperm import _draws as draws
+from fairperm import _options as options
+from fairperm._callable import CallableMetric
+from fairperm._gap_test import compare
+from fairperm._inference import clopper_pearson
+from fairperm._intake import Inputs, read_table
+from fairperm._plan import Plan
+from fairperm.errors import InputError, UndefinedMetricError, problem, shown
+from fairperm.metrics import get_metric, settled
+from fairperm.permutation import permutation_test
+from fairperm.results import json_ready
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Mapping
+
+    from numpy.typing import NDArray
+
+    from fairperm._sample import Table
+    from fairperm.results import PermutationTestResult
+
+    Array = NDArray[np.float64]
+
+__all__ = ["SimulatedPower", "simulated_power"]
+
+_BLOCK = 10  # simulations that share a random stream; another number would give other draws
+_MOST_SIMULATIONS = 10**6
+_MOST_ROWS = 10**9
+_PASSED_ON = ("stratum_weights", "alternative", "n_bootstrap")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
+class SimulatedPower:
+    """The result of :func:`fairperm.simulated_power`.
+
+    Attributes
+    ----------
+    metric : str
+        The metric's full name.
+    groups : tuple
+        The first and the second group.
+    sizes : tuple of int
+        Their rows in every simulated sample.
+    effect : float
+        How much of the observed difference between the groups was left.
+    alpha : float
+        The level of the tests.
+    power : float
+        The share of simulated samples in which the test rejected.
+    confidence_interval : tuple of float
+        Clopper–Pearson interval for the share in infinitely many samples.
+    n_simulations : int
+        Simulated samples.
+    n_undefined : int
+        Those in which the metric was undefined in a group. They count as not rejected.
+    seed : int
+        Passing it as ``rng`` gives the same result again.
+    """
+
+    metric: str
+    groups: tuple[Hashable, Hashable]
+    sizes: tuple[int, int]
+    effect: float
+    alpha: float
+    power: float
+    confidence_interval: tuple[float, float]
+    confidence_level: float
+    n_simulations: int
+    n_undefined: int
+    seed: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as JSON-ready values."""
+        return {part.name: json_ready(getattr(self, part.name)) for part in fields(self)}
+
+    def __repr__(self) -> str:
+        rows = " and ".join(
+            f"{size:,} rows of {shown(group)}"
+            for size, group in zip(self.sizes, self.groups, strict=True)
+        )
+        low, high = self.confidence_interval
+        return (
+            f"{type(self).__name__}: {self.metric}, {rows}\n"
+            f"  power  {self.power:.4f}  {self.confidence_level:.4g} interval "
+            f"[{low:.4f}, {high:.4f}] from {self.n_simulations:,} simulations\n"
+            f"  for    {self.effect:.4g} of the observed difference, at level {self.alpha:.4g}"
+        )
+
+
+def simulated_power(
+    y_true: object,
+    y_pred: object = None,
+    *,
+    n: int,
+    share: float | None = None,
+    effect: float = 1.0,
+    alpha: float = 0.05,
+    n_simulations: int = 1000,
+    n_resamples: int = 999,
+    confidence_level: float = 0.95,
+    rng: int | np.random.Generator | None = None,
+    n_jobs: int | None = None,
+    progress: bool | None = None,
+    **test_options: Any,
+) -> SimulatedPower:
+    """Tell how likely a permutation test of n rows like these is to find a gap.
+
+    Parameters
+    ----------
+    y_true, y_pred, n_resamples
+        As in :func:`fairperm.permutation_test`.
+    n : int
+        Rows of both groups together in every simulated sample.
+    share : float, optional
+        The first group's share of them; if not given, as it is in the data.
+    effect : float
+        How much of the observed difference between the groups is left, from 0 to 1.
+    alpha : float
+        A test rejects if its p-value is at most this.
+    n_simulations : int
+        Samples.
+    confidence_level : float
+        Of the interval for the power.
+    rng : int or numpy.random.Generator, optional
+        One seed gives one power, for any `n_jobs`.
+    n_jobs : int, optional
+        Processes, through joblib; -1 for all cores.
+    progress : bool, optional
+        Whether to show a bar when it takes over a second; None: on a terminal or in a notebook.
+    test_options
+        All else that :func:`fairperm.permutation_test` takes, of which `sensitive_features` and
+        `metric` must be given; but not `cluster`, because rows are drawn one by one.
+
+    Returns
+    -------
+    SimulatedPower
+
+    Notes
+    -----
+    In every sample n·share rows stand for the first group and the rest for the second. Each row
+    is drawn with replacement: with probability `effect` from the rows of its own group, and else
+    from the rows of both groups together. With an effect of 1 each group is as it was observed,
+    and the power is that of finding the observed gap. With 0 the groups do not differ in
+    anything (the strong null), and the power is the level of the test. In between, the gap of a
+    metric that is a mean over all rows is `effect` times the observed one; others come near.
+
+    The rows at hand stand for all that there could be, so that a gap which is there by chance is
+    taken for real: the power with an effect of 1 is as uncertain as the gap itself.
+
+    Examples
+    --------
+    >>> import fairperm
+    >>> from fairperm.simulation import simulated_power
+    >>> compas = fairperm.datasets.load_compas()
+    >>> simulated_power(
+    ...     "two_year_recid", y_score="decile_score", threshold=5, sensitive_features="race",
+    ...     groups=("African-American", "Caucasian"), metric="f1_score", data=compas,
+    ...     n=400, n_simulations=100, n_resamples=199, rng=1,
+    ... )
+    SimulatedPower: f1_score, 241 rows of 'African-American' and 159 rows of 'Caucasian'
+      power  0.5800  0.95 interval [0.4771, 0.6780] from 100 simulations
+      for    1 of the observed difference, at level 0.05
+    """
+    n = options.integer("n", n, 2, _MOST_ROWS)
+    alpha = options.fraction("alpha", alpha)
+    effect = _effect(effect)
+    n_simulations = options.integer("n_simulations", n_simulations, 1, _MOST_SIMULATIONS)
+    if test_options.get("cluster") is not None:
+        hint = "Rows are drawn one by one, and clusters would fall apart."
+        raise InputError(problem("cluster", "left out", test_options["cluster"], hint))
+    resampling = draws.Resampling.checked(n_resamples, rng, n_jobs, progress)
+    observed = permutation_test(  # which refuses all that cannot be tested
+        y_true,
+        y_pred,
+        n_resamples=n_resamples,
+        confidence_level=confidence_level,
+        rng=resampling.seed,
+        progress=False,
+        **test_options,
+    )
+    table, plan = _read({"y_true": y_true, "y_pred": y_pred, **test_options}, observed)
+    population = _Population.of(table, observed.groups, n, share, effect)
+    chosen = {name: test_options[name] for name in _PASSED_ON if name in test_options}
+    test = partial(compare, plan=plan, **chosen)
+    task = partial(_count_rejections, population, test, alpha, n_resamples)
+    simulations = replace(resampling, n_resamples=n_simulations)
+    blocks = simulations.in_blocks(task, draws.BOOTSTRAP, _BLOCK, through_joblib=True)
+    rejected, undefined = np.sum(blocks, axis=0).tolist()
+    return SimulatedPower(
+        metric=observed.metric,
+        groups=observed.groups,
+        sizes=population.sizes,
+        effect=effect,
+        alpha=alpha,
+        power=rejected / n_simulations,
+        confidence_interval=clopper_pearson(rejected, n_simulations, confidence_level),
+        confidence_level=confidence_level,
+        n_simulations=n_simulations,
+        n_undefined=undefined,
+        seed=resampling.seed,
+    )
+
+
+def _read(given: Mapping[str, Any], observed: PermutationTestResult) -> tuple[Table, Plan]:
+    """Return the rows, and the plan that the test of them had."""
+    names = (one.name for one in fields(Inputs))
+    inputs = Inputs(**{name: given[name] for name in names if name in given})
+    metric = get_metric(given["metric"])
+    if isinstance(metric, CallableMetric):
+        metric = metric.reading(inputs)
+    table = read_table(inputs, metric)
+    metric = settled(metric, table, observed.groups)
+    weighted = table.weight is not None
+    return table, Plan.choose(metric, observed.scheme, observed.variance, weighted=weighted)
+
+
+@dataclass(frozen=True, slots=True)
+class _Population:
+    """The rows that samples are drawn from, and how likely each is drawn for either group."""
+
+    table: Table
+    groups: tuple[Hashable, Hashable]
+    sizes: tuple[int, int]
+    chances: tuple[Array, Array]
+
+    @classmethod
+    def of(
+        cls,
+        table: Table,
+        groups: tuple[Hashable, Hashable],
+        n: int,
+        share: object,
+        effect: float,
+    ) -> _Population:
+        first, second = (
+            np.where(table.group == table.groups.index(group), table.count, 0) for group in groups
+        )
+        both = first + second
+        part = first.sum() / both.sum() if share is None else options.fraction("share", share)
+        size = min(max(1, round(n * part)), n - 1)
+        mixed_in = (1 - effect) * both / both.sum()
+        chances = (
+            effect * first / first.sum() + mixed_in,
+            effect * second / second.sum() + mixed_in,
+        )
+        return cls(table, groups, (size, n - size), chances)
+
+    def sample(self, rng: np.random.Generator) -> Table:
+        """Draw the rows of both groups."""
+        drawn = [rng.multinomial(*one) for one in zip(self.sizes, self.chances, strict=True)]
+        rows = [np.flatnonzero(count) for count in drawn]
+        index = np.concatenate(rows)
+        table = self.table
+        return replace(
+            table,
+            columns={name: column[index] for name, column in table.columns.items()},
+            group=np.repeat([0, 1], [len(one) for one in rows]),
+            stratum=table.stratum[index],
+            count=np.concatenate([count[one] for count, one in zip(drawn, rows, strict=True)]),
+            groups=self.groups,
+            weight=None if table.weight is None else table.weight[index],
+        )
+
+
+def _count_rejections(
+    population: _Population,
+    test: Callable[..., PermutationTestResult],
+    alpha: float,
+    n_resamples: int,
+    n: int,
+    rng: np.random.Generator,
+) -> tuple[int, int]:
+    """Count the samples, out of n, in which the test rejects, and those that have no test."""
+    rejected = undefined = 0
+    for _ in range(n):
+        sample = population.sample(rng)
+        resampling = draws.Resampling(n_resamples, options.seed(rng), n_jobs=1, progress=False)
+        try:
+            rejected += (
+                test(sample, groups=population.groups, resampling=resampling).pvalue <= alpha
+            )
+        except UndefinedMetricError:
+            undefined += 1
+    return rejected, undefined
+
+
+def _effect(effect: object) -> float:
+    rule = "a number from 0 to 1"
+    number = options.number("effect", effect, rule)
+    if not 0 <= number <= 1:
+        raise InputError(problem("effect", rule, effect, "1 leaves the difference as it is."))
+    return number
