@@ -34,7 +34,7 @@ ALLOWED: dict[str, set[str]] = {
     "_columns": {"errors"},
     "_labels": {"errors", "_columns"},
     "_source": {"errors", "_columns"},
-    "_frames": {"errors", "_columns", "_options"},
+    "_frames": {"errors", "_columns", "_options", "_source"},
     "_sample": {"errors", "_order"},
     # metrics: nothing of resampling
     "_rank": {"_order"},

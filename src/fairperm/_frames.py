@@ -8,6 +8,7 @@ import narwhals.stable.v2 as nw
 
 from fairperm._columns import as_narwhals
 from fairperm._options import choice
+from fairperm._source import Counted
 from fairperm.errors import InputError, listed, problem
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ LIBRARIES = ("pandas", "polars", "pyarrow")
 
 def library_of(data: object) -> str | None:
     """Return the library of a frame; None if it is none."""
-    if data is None:
+    if data is None or isinstance(data, Counted):
         return None
     frame = as_narwhals("data", data)
     return str(frame.implementation.value) if isinstance(frame, nw.DataFrame) else None

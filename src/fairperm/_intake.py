@@ -71,7 +71,11 @@ def read_table(inputs: Inputs, metric: AnyMetric, source: Source | None = None) 
     columns = [*measured.values(), *group, *stratum, *weight, *cluster]
     _check_lengths(columns)
 
-    rows, counts = count_rows(columns)
+    if source.count is None:
+        rows, counts = count_rows(columns)
+    else:
+        rows = [slice(None) if one.is_unique else one.indices() for one in columns]
+        counts = source.count
     known = _known_rows(columns, rows, len(counts))
     if policy == "error" and not known.all():
         raise InputError(_where_missing(columns, rows, counts))

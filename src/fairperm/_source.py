@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -37,12 +38,23 @@ NUMBERS: dict[str, tuple[str, ...]] = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """Data whose equal rows were counted already, by an engine that has more of them than we."""
+
+    data: object
+    count: NDArray[np.int64]
+
+
 class Source:
     """Where columns come from: the arguments themselves, or ``data=`` by their names."""
 
     def __init__(self, data: object) -> None:
         self._read: dict[object, tuple[object, Column]] = {}
         self._columns: Mapping[Any, Any] | None = None
+        self.count: NDArray[np.int64] | None = None
+        if isinstance(data, Counted):
+            self.count, data = data.count, data.data
         if data is not None:
             self._columns = columns_of_frame("data", data)
 
