@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 import io
+import math
 from typing import TYPE_CHECKING, Any
 
 from fairperm.errors import shown
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from rich.table import Table
 
     from fairperm._audit_data import AuditData, AuditRow
 
-_WIDTH = 120
+_WIDEST = 10_000
+_COLUMNS = {
+    "values": 100,
+    "gap": 0,
+    "interval": 120,
+    "p": 85,
+    "adjusted p": 60,
+}  # and from which width
+_LARGE = 1e4
+_SMALLEST_P = 1e-4
 _STYLES = {
     "disparity": "bold red",
     "equivalent": "green",
@@ -28,13 +40,13 @@ _ADJUSTMENT = {
 }
 
 
-def as_text(audit: AuditData, width: int = _WIDTH) -> str:
-    """Return the audit as plain text."""
+def as_text(audit: AuditData) -> str:
+    """Return the audit as plain text, as wide as it needs to be."""
     from rich.console import Console
 
     out = io.StringIO()
-    console = Console(file=out, width=width, color_system=None, legacy_windows=False)
-    console.print(as_table(audit))
+    console = Console(file=out, width=_WIDEST, color_system=None, legacy_windows=False)
+    console.print(as_table(audit, _WIDEST))
     lines = [line.rstrip() for line in out.getvalue().splitlines()]
     return "\n".join([heading(audit), *lines, footing(audit)])
 
@@ -54,67 +66,89 @@ def footing(audit: AuditData) -> str:
     text = (
         f"Level {audit.alpha:g}, p {_ADJUSTMENT[audit.adjust]} for "
         f"{audit.n_hypotheses} hypotheses. "
-        f"Groups of fewer than {audit.min_group_size:,} rows are not judged."
+        f"Groups of fewer than {audit.min_group_size:,} rows are not judged. "
+        "(sees …): the gap that a sample like this one detects with 80 % power."
     )
     if audit.n_dropped:
         text += f" {audit.n_dropped:,} rows with missing values were left out."
     return text
 
 
-def as_table(audit: AuditData) -> Table:
-    """Return the rows as a table that rich can print."""
+def as_table(audit: AuditData, width: int = 120) -> Table:
+    """Return the rows as a table that rich can print, a section for each attribute and metric.
+
+    Where the terminal is narrow, the columns that can be spared are left out.
+    """
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
+    shown_columns = [name for name, least in _COLUMNS.items() if width >= least]
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for name in ("attribute", "metric", "groups"):
-        table.add_column(name, overflow="fold")
-    for name in ("values", "difference", "interval", "p", "adjusted p", "detectable"):
+    table.add_column("first – second group", overflow="fold", min_width=16)
+    for name in shown_columns:
         table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("verdict", no_wrap=True)
-    for row in audit.rows:
-        table.add_row(
-            *(Text(one) for one in _cells(row)), Text(row.verdict, style=_STYLES[row.verdict])
-        )
+    table.add_column("verdict", overflow="fold", min_width=12)
+    at_once = {(one.attribute, one.metric): one.result for one in audit.omnibus}
+    for (attribute, metric), rows in _sections(audit):
+        together = at_once.get((attribute, metric))
+        head = {} if together is None else {"interval": "all groups:", "p": _p(together.pvalue)}
+        title = Text(f"{attribute} · {metric}", style="bold")
+        table.add_row(title, *(head.get(name, "") for name in shown_columns), "")
+        for row in rows:
+            cells = _cells(row)
+            table.add_row(
+                Text("  " + " – ".join(map(_name, row.groups))),
+                *(Text(cells[name]) for name in shown_columns),
+                Text(_verdict(row), _STYLES[row.verdict]),
+            )
+        table.add_section()
     return table
 
 
-def _cells(row: AuditRow) -> list[str]:
-    first, second = row.groups
+def _sections(audit: AuditData) -> Iterator[tuple[tuple[str, str], list[AuditRow]]]:
+    sections: dict[tuple[str, str], list[AuditRow]] = {}
+    for row in audit.rows:
+        sections.setdefault((row.attribute, row.metric), []).append(row)
+    yield from sections.items()
+
+
+def _cells(row: AuditRow) -> dict[str, str]:
     low, high = row.confidence_interval or (None, None)
-    interval = "–" if low is None else f"[{_number(low, '+')}, {_number(high, '+')}]"
-    return [
-        row.attribute,
-        row.metric,
-        f"{_name(first)} – {_name(second)}",
-        " / ".join(_number(value) for value in row.values),
-        _number(row.difference, "+"),
-        interval,
-        _p(row.pvalue),
-        _p(row.adjusted_pvalue),
-        _number(row.detectable_gap),
-    ]
+    return {
+        "values": " / ".join(_number(value) for value in row.values),
+        "gap": _number(row.difference, "+"),
+        "interval": "–" if low is None else f"[{_number(low, '+')}, {_number(high, '+')}]",
+        "p": _p(row.pvalue),
+        "adjusted p": _p(row.adjusted_pvalue),
+    }
+
+
+def _verdict(row: AuditRow) -> str:
+    """Return the verdict; where nothing was found, with what could have been."""
+    if row.verdict in {"disparity", "equivalent"} or row.detectable_gap is None:
+        return row.verdict
+    if math.isinf(row.detectable_gap):
+        return f"{row.verdict} (sees no gap)"
+    return f"{row.verdict} (sees {_number(row.detectable_gap)})"
 
 
 def _name(group: object) -> str:
     """Return a group's name on one line of readable length."""
+    if isinstance(group, tuple):
+        return " × ".join(map(_name, group))
     return shown(group)[1:-1] if isinstance(group, str) else shown(group)
 
 
 def _number(value: Any, sign: str = "") -> str:
     if isinstance(value, dict):  # the parts of a joint metric
-        return "·".join(_number(one) for one in value.values())
-    return (
-        "–"
-        if value is None
-        else f"{value:{sign}.4g}"
-        if abs(value) >= 1e4
-        else f"{value:{sign}.3f}"
-    )
+        return " ".join(_number(one) for one in value.values())
+    if value is None:
+        return "–"
+    return f"{value:{sign}.4g}" if abs(value) >= _LARGE else f"{value:{sign}.3f}"
 
 
 def _p(value: float | None) -> str:
     if value is None:
         return "–"
-    return "<0.0001" if value < 1e-4 else f"{value:.4f}"
+    return "<0.0001" if value < _SMALLEST_P else f"{value:.4f}"
