@@ -11,7 +11,8 @@ from scipy import stats
 
 from fairperm import permutation_test
 from fairperm._comparison import Comparison
-from fairperm._intake import Inputs, read_table
+from fairperm._inputs import Inputs
+from fairperm._intake import read_table
 from fairperm._plan import Plan
 from fairperm.metrics import get_metric
 

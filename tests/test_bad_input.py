@@ -128,7 +128,6 @@ KINDS = [
 ]
 
 FRAMES = [
-    framed_kind("data lazy", f"data {FRAME}; got <class 'polars.", data=pl.LazyFrame(TABLE)),
     framed_kind("data path", f"data {FRAME}; got <class 'str'>.", data="table.csv"),
     framed_kind("data array", f"data {FRAME}; got <class 'numpy.nd", data=np.ones((8, 2))),
     framed_kind("data series", f"data {FRAME}; got <class 'pandas.Se", data=pd.Series([1, 2])),

@@ -14,7 +14,8 @@ from scipy import stats
 
 from fairperm import FairpermWarning, _engines, bootstrap_test, permutation_test
 from fairperm._comparison import Comparison
-from fairperm._intake import Inputs, read_table
+from fairperm._inputs import Inputs
+from fairperm._intake import read_table
 from fairperm._plan import Plan
 from fairperm.bootstrap import _acceleration
 from fairperm.metrics import get_metric

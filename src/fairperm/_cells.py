@@ -9,12 +9,12 @@ import numpy as np
 
 from fairperm import _draws as draws
 from fairperm._enumeration import enumerate_permutations
-from fairperm._estimates import Estimates, score_variance, variance_of_defined
+from fairperm._estimates import Estimates, joined, score_variance, variance_of_defined
 from fairperm._metric import Metric
 from fairperm._rank import by_score
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
     Counts = NDArray[np.int64]
 
-_NUMBERS_AT_ONCE = 1 << 21  # of a nested bootstrap held in memory
+_NUMBERS_AT_ONCE = 1 << 22  # counts of draws held in memory
 _ROUNDING = 1e-28  # a variance this small against the largest possible is zero but for rounding
 
 
@@ -63,11 +63,21 @@ class CellsEngine:
 
     def permuted(self, n: int, rng: np.random.Generator) -> Estimates:
         """Return the estimates of ``n`` random permutations."""
-        return self.estimates(draws.permute(self.sample, n, rng), rng)
+        return self._in_pieces(n, lambda m: draws.permute(self.sample, m, rng), rng)
 
     def bootstrapped(self, n: int, rng: np.random.Generator) -> Estimates:
         """Return the estimates of ``n`` bootstrap samples."""
-        return self.estimates(draws.bootstrap_sample(self.sample, n, rng), rng)
+        return self._in_pieces(n, lambda m: draws.bootstrap_sample(self.sample, m, rng), rng)
+
+    def _in_pieces(
+        self, n: int, drawn: Callable[[int], Counts], rng: np.random.Generator
+    ) -> Estimates:
+        """Return the estimates of ``n`` draws, of which no more are held than fit into memory."""
+        step = max(1, _NUMBERS_AT_ONCE // self.sample.counts.size)
+        if n <= step:
+            return self.estimates(drawn(n), rng)
+        sizes = [min(step, n - start) for start in range(0, n, step)]
+        return joined([self.estimates(drawn(size), rng) for size in sizes])
 
     def enumerated(
         self, n_resamples: int, *, by_sum: bool, rng: np.random.Generator

@@ -48,6 +48,7 @@ class Comparison:
     groups: tuple[Hashable, ...]
     rows: Rows
     weights: Array | None
+    score_bins: int | None = None
 
     @classmethod
     def of(
@@ -82,7 +83,8 @@ class Comparison:
             )
         if rows.cluster is not None:
             _check_clusters(rows, rows.cluster, table, groups)
-        return cls(plan.metric, groups, rows, None if weights is None else weights[present])
+        weights = None if weights is None else weights[present]
+        return cls(plan.metric, groups, rows, weights, table.score_bins)
 
     @property
     def parts(self) -> tuple[Metric | RankMetric, ...]:
@@ -180,6 +182,27 @@ class Comparison:
                         f"Group {shown(group)} has {n} {label}: with fewer than {_FEW_OF_A_LABEL} "
                         "the test of the AUC may reject more often than it should."
                     )
+
+    def binning_errors(self) -> Array | None:
+        """Return how far off each group's AUC can be, as scores were put into bins.
+
+        Of two rows of unlike label in one bin the AUC counts one half where the scores would have
+        counted 0 or 1. With strata, the largest of theirs.
+        """
+        if self.score_bins is None or not isinstance(self.parts[0], RankMetric):
+            return None
+        rows = self.rows
+        label, place = rows.contributions.T
+        bins, bin_of = np.unique(place, return_inverse=True)
+        shape = (2, len(self.groups), rows.n_strata, len(bins))
+        counts = np.zeros(shape)
+        at = (label > 0).astype(np.intp), rows.side, rows.stratum, bin_of.ravel()
+        np.add.at(counts, at, rows.count)
+        with np.errstate(invalid="ignore"):
+            pairs = counts[0].sum(axis=-1) * counts[1].sum(axis=-1)
+            error: Array = (counts[0] * counts[1]).sum(axis=-1) / (2 * pairs)
+        largest: Array = np.nanmax(error, axis=1)
+        return largest
 
     def check_strata(self, observed: Estimates, weights: Array | None) -> list[str]:
         """Say so if a stratum that has weight, or every stratum, has no gap.

@@ -142,6 +142,12 @@ class Gaps:
         return np.sqrt(variance_of_defined(self.difference.T))
 
 
+def joined(blocks: Sequence[Estimates]) -> Estimates:
+    """Return the estimates of all blocks' draws as one."""
+    arrays = [(block.value, block.variance, block.size) for block in blocks]
+    return Estimates(*(np.concatenate(one, axis=1) for one in zip(*arrays, strict=True)))
+
+
 def concatenate(blocks: Sequence[Gaps]) -> Gaps:
     """Return the draws of all blocks as one."""
     return Gaps(

@@ -12,7 +12,15 @@ from fairperm import _draws as draws
 from fairperm._callable import CallableMetric
 from fairperm._comparison import Comparison
 from fairperm._estimates import concatenate, variance_of_defined
-from fairperm._inference import Null, extreme, gap_interval, normal_quantile, pvalue, tie_tolerance
+from fairperm._inference import (
+    Null,
+    extreme,
+    gap_interval,
+    many_undefined,
+    normal_quantile,
+    pvalue,
+    tie_tolerance,
+)
 from fairperm._progress import waiting
 from fairperm.errors import UndefinedMetricError, problem
 from fairperm.results import PermutationTestResult
@@ -27,7 +35,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-_MANY_UNDEFINED = 0.01
+_LITTLE = 0.1  # of the standard error
 
 
 def compare(
@@ -65,6 +73,7 @@ def compare(
     is_extreme = extreme(null.statistic, studentized, alternative, tolerance)
     p = pvalue(null, is_extreme, confidence_level)
 
+    bins = comparison.binning_errors()
     gap = observed.difference[0]
     worst = int(np.abs(gap).argmax())
     # of rates, permutations may hardly vary: what is not known then is left to the normal quantile
@@ -98,7 +107,8 @@ def compare(
         n_dropped=table.n_dropped,
         seed=resampling.seed,
         validity=plan.validity(strata=comparison.rows.n_strata > 1),
-        notes=(*notes, *comparison.few_of_a_label(), *_many_undefined(null)),
+        notes=(*notes, *comparison.few_of_a_label(), *many_undefined(null), *_binned(bins, error)),
+        binning_errors=None if bins is None else comparison.by_group(bins[None]),
         scheme=plan.scheme,
         variance=plan.variance,
         exact=log_probability is not None,
@@ -199,12 +209,11 @@ def _defined(statistic: float, plan: Plan) -> float:
     return float(statistic)
 
 
-def _many_undefined(null: Null) -> list[str]:
-    """Return a note if the metric is undefined in more than a few of the permutations."""
-    share = null.share(null.undefined)
-    if share <= _MANY_UNDEFINED:
+def _binned(errors: Array | None, standard_error: Array) -> list[str]:
+    """Return a note if putting scores into bins may have moved the gap by more than a little."""
+    if errors is None or errors.sum() <= _LITTLE * standard_error[0]:
         return []
     return [
-        f"The metric is undefined in {share:.1%} of the permutations, each of which counts as "
-        "extreme: the p-value errs upwards. The groups are small for this metric."
+        f"Scores were put into bins, which can have moved the gap by up to {errors.sum():.2g}; its "
+        f"standard error is {standard_error[0]:.2g}. More score_bins make it less."
     ]

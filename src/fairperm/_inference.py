@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 _TIE = 1e-13  # relative rounding error of a gap, with room
+_MANY_UNDEFINED = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +105,17 @@ def pvalue(null: Null, is_extreme: NDArray[np.bool_], confidence_level: float) -
         clopper_pearson(b, n, confidence_level),
         wilson(b, n, confidence_level),
     )
+
+
+def many_undefined(null: Null) -> list[str]:
+    """Return a note if the metric is undefined in more than a few of the permutations."""
+    share = null.share(null.undefined)
+    if share <= _MANY_UNDEFINED:
+        return []
+    return [
+        f"The metric is undefined in {share:.1%} of the permutations, each of which counts as "
+        "extreme: the p-value errs upwards. The groups are small for this metric."
+    ]
 
 
 def clopper_pearson(successes: int, n: int, confidence_level: float) -> tuple[float, float]:

@@ -7,7 +7,7 @@ are binary, which values are missing and which groups there are costs nothing pe
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from fairperm._columns import (
     Index,
     count_rows,
 )
+from fairperm._inputs import Inputs, check_cut, cut_of
 from fairperm._labels import (
     as_they_came,
     binary_columns,
@@ -24,6 +25,7 @@ from fairperm._labels import (
     many_classes,
     sort_key,
 )
+from fairperm._lazy import counted
 from fairperm._options import choice, number
 from fairperm._sample import Table
 from fairperm._source import NUMBERS, Source
@@ -39,30 +41,15 @@ if TYPE_CHECKING:
 _ROWS_NAMED = 5
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Inputs:
-    """The data arguments of a public test function, as they came."""
-
-    y_true: object
-    y_pred: object = None
-    y_score: object = None
-    sensitive_features: object
-    control_features: object = None
-    cluster: object = None
-    sample_weight: object = None
-    data: object = None
-    threshold: object = 0.5
-    pos_label: object = None
-    missing: object = "error"
-
-
 def read_table(inputs: Inputs, metric: AnyMetric, source: Source | None = None) -> Table:
     """Count the distinct rows of what the metric needs, with their groups and strata.
 
     A ``source`` that has been read from before need not read a column again.
     """
     policy = choice("missing", inputs.missing, ("error", "drop"))
-    source = source or Source(inputs.data)
+    if source is None:
+        inputs = counted(inputs, metric)
+        source = Source(inputs.data)
     measured = _measured(source, inputs, metric)
     group = source.features("sensitive_features", inputs.sensitive_features)
     stratum = source.features("control_features", inputs.control_features)
@@ -105,6 +92,7 @@ def read_table(inputs: Inputs, metric: AnyMetric, source: Source | None = None) 
         cluster=cluster_of if cluster else None,
         clusters=clusters,
         n_dropped=dropped,
+        score_bins=source.score_bins,
     )
 
 
@@ -201,25 +189,13 @@ def _prediction(source: Source, inputs: Inputs, *, needed: bool) -> dict[str, Co
 
 
 def _above(scores: NDArray[np.floating[Any]], threshold: float) -> Column:
-    """Return the predictions ``score >= threshold``, missing where the score is.
-
-    They are compared in the scores' own precision: 0.7 in 32 bits is at least 0.7.
-    """
-    with np.errstate(over="ignore"):
-        cut = float(scores.dtype.type(threshold))
+    """Return the predictions ``score >= threshold``, missing where the score is."""
+    cut = cut_of(threshold, scores.dtype.type)
     codes = (scores >= cut).view(np.uint8)
     unknown = np.isnan(scores)
     if unknown.all():
         return Column("y_score", codes | np.uint8(2), 0, (False, True, None, None))
-    low, high = float(np.nanmin(scores)), float(np.nanmax(scores))
-    if not np.isfinite([low, high]).all():
-        hint = "Replace them by the largest finite score you mean."
-        raise InputError(problem("y_score", "finite", high if np.isinf(high) else low, hint))
-    if not low < cut <= high:
-        side = "positive" if cut <= low else "negative"
-        rule = f"above the lowest score ({low:g}) and not above the highest ({high:g})"
-        hint = f"As it stands, every row is predicted {side}."
-        raise InputError(problem("threshold", rule, threshold, hint))
+    check_cut(float(np.nanmin(scores)), float(np.nanmax(scores)), cut, threshold)
     return Column("y_score", codes | unknown.view(np.uint8) << 1, 0, (False, True, None, None))
 
 

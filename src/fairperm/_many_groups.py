@@ -6,23 +6,24 @@ order of the groups; with ``rest``, after them those of every group's complement
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from fairperm import _draws as draws
 from fairperm._callable import CallableMetric
 from fairperm._cells import CellsEngine
-from fairperm._estimates import Estimates
+from fairperm._estimates import Estimates, joined
 from fairperm._metric import Metric
 from fairperm._order import order_by, run_starts
 from fairperm._sample import Cells, by_content, merged
 from fairperm._trials import CallableEngine
-from fairperm.errors import shown
+from fairperm.errors import InputError, problem, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Hashable, Iterator
 
     from numpy.typing import NDArray
 
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 MOST_GROUPS = 254
 _FEW_CELLS = 64  # so few are always drawn
 _CELL_COST = 50  # rows that are visited in the time of drawing one cell's count
+_COUNTS_AT_ONCE = 1 << 22  # of draws held in memory
 _MERGEABLE = 20_000  # rows among which looking for equal ones costs nothing
 
 
@@ -49,11 +51,22 @@ class ManyGroups(Protocol):
     def weights(self) -> Array | None:
         """Return the strata's weights."""
 
+    @property
+    def order(self) -> tuple[int, ...]:
+        """Return the user's groups in an order that their names have no part in."""
+
     def observed(self, rng: np.random.Generator) -> Estimates:
         """Return the estimates of the sample itself: a block of one."""
 
     def permuted(self, n: int, rng: np.random.Generator) -> Estimates:
         """Return the estimates of ``n`` random permutations."""
+
+
+def check_number(groups: tuple[Hashable, ...], hint: str) -> None:
+    """Refuse more groups than a byte can tell apart."""
+    if len(groups) > MOST_GROUPS:
+        rule = f"made of at most {MOST_GROUPS} groups to permute together"
+        raise InputError(problem("sensitive_features", rule, len(groups), hint))
 
 
 def many_groups(comparison: Comparison, variance: str | None, *, rest: bool = False) -> ManyGroups:
@@ -93,9 +106,9 @@ class ManyCells:
     ) -> ManyCells:
         """Order strata and groups by their counts: names must not change a draw."""
         counts, contributions, block = merged(rows)
-        by_stratum = counts.sum(axis=1)
+        whoever = np.sort(counts, axis=1).reshape(len(counts), -1)
         given = [] if weights is None else [weights]
-        strata = order_by([*given, (counts**2).sum(axis=(1, 2)), *by_stratum.T])
+        strata = order_by([*given, (counts**2).sum(axis=(1, 2)), *whoever.T])
         counts = counts[strata]
         by_group = np.moveaxis(counts, 1, 0).reshape(counts.shape[1], -1)
         groups = order_by([by_group.sum(axis=1), *by_group.T])
@@ -113,13 +126,22 @@ class ManyCells:
         """Return the strata's weights."""
         return self.engine.sample.weights
 
+    @property
+    def order(self) -> tuple[int, ...]:
+        """Return the user's groups by their counts."""
+        return tuple(np.argsort(self.place).tolist())
+
     def observed(self, rng: np.random.Generator) -> Estimates:
         """Return the estimates of the sample itself: a block of one."""
         return self._of(self.engine.sample.counts[None], rng)
 
     def permuted(self, n: int, rng: np.random.Generator) -> Estimates:
         """Return the estimates of ``n`` random permutations."""
-        return self._of(draws.permute(self.engine.sample, n, rng), rng)
+        step = max(1, _COUNTS_AT_ONCE // self.engine.sample.counts.size)
+        sizes = [min(step, n - start) for start in range(0, n, step)]
+        return joined(
+            [self._of(draws.permute(self.engine.sample, size, rng), rng) for size in sizes]
+        )
 
     def _of(self, counts: NDArray[np.int64], rng: np.random.Generator) -> Estimates:
         counts = counts[:, :, self.place]
@@ -141,6 +163,11 @@ class ManyTrials:
     def weights(self) -> Array | None:
         """Return the strata's weights."""
         return self.engine.weights
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """Return the user's groups by their sizes and rows."""
+        return self.engine.order
 
     def observed(self, rng: np.random.Generator) -> Estimates:
         """Return the estimates of the sample itself: a block of one."""
@@ -196,16 +223,17 @@ class ManyUnits:
         from fairperm._moments import Moments
         from fairperm._radix import radix_argsort
 
+        variance = "delta" if variance == "wald" else variance  # of a rate, the same
         rows, weights = by_content(rows.expanded(), weights)
         label, score, contributions = _split(parts, rows.contributions)
         order = order_by([rows.stratum, score, label, *contributions.T], radix_argsort)
         totalled = tuple(part for part in parts if isinstance(part, Metric))
         moments = Moments.of(totalled, contributions, order)
-        rows, score = rows.take(order), score[order]
-        group, place = _by_size(rows.side, rows.n_groups)
+        rows, score, label = rows.take(order), score[order], label[order]
+        kind = _runs(rows.stratum, *rows.contributions.T)
+        group, place = _by_content(rows.side, kind, rows.n_groups)
         position = order_by([rows.stratum, rows.block, np.arange(len(order))])
-        block_starts = run_starts(rows.stratum[position], rows.block[position])
-        one_of = np.eye(len(place), dtype=np.int64)[group]
+        block = _runs(rows.stratum[position], rows.block[position])
         stratum_starts = np.searchsorted(rows.stratum, np.arange(rows.n_strata + 1))
         return cls(
             parts=parts,
@@ -214,16 +242,21 @@ class ManyUnits:
             rest=rest,
             group=group,
             place=place,
-            sizes=np.add.reduceat(one_of, stratum_starts[:-1]).astype(float),
-            block_sizes=np.diff(np.append(block_starts, len(order))),
-            wanted=np.add.reduceat(one_of[position], block_starts),
+            sizes=_counts(rows.stratum, group, len(place)).astype(float),
+            block_sizes=np.bincount(block),
+            wanted=_counts(block, group[position], len(place)),
             position=None if (np.diff(position) == 1).all() else position,
             stratum_starts=stratum_starts,
             moments=moments,
             columns=np.ascontiguousarray(moments.columns[:, : moments.n_wanted(variance)]),
-            positive=label[order],
+            positive=label,
             tie_starts=np.append(run_starts(rows.stratum, score), len(order)),
         )
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """Return the user's groups by their sizes and rows."""
+        return tuple(np.argsort(self.place).tolist())
 
     def observed(self, rng: np.random.Generator) -> Estimates:
         """Return the estimates of the sample itself: a block of one."""
@@ -309,12 +342,34 @@ def _split(parts: tuple[Part, ...], contributions: Array) -> tuple[Array, Array,
     return label, score, contributions[:, np.array(columns, np.intp)]
 
 
-def _by_size(side: NDArray[np.uint8], n_groups: int) -> tuple[NDArray[np.uint8], NDArray[np.intp]]:
-    """Return the groups in the order of their sizes and places, and where the user's stand."""
-    sizes = np.bincount(side, minlength=n_groups)
-    places = np.bincount(side, np.arange(len(side), dtype=float), n_groups)
-    place = np.argsort(order_by([sizes, places]))
+def _by_content(
+    side: NDArray[np.uint8], kind: NDArray[np.intp], n_groups: int
+) -> tuple[NDArray[np.uint8], NDArray[np.intp]]:
+    """Return the groups in the order of their sizes and rows, and where the user's stand.
+
+    ``kind`` numbers the rows that are unlike, in order: how equal rows came does not matter.
+    """
+    kinds = kind[np.argsort(side, kind="stable")].astype(">i8")  # whose bytes sort as they do
+    ends = np.cumsum(np.bincount(side, minlength=n_groups)).tolist()
+    rows = [kinds[start:end] for start, end in itertools.pairwise([0, *ends])]
+    order = sorted(range(n_groups), key=lambda g: (len(rows[g]), rows[g].tobytes()))
+    place = np.argsort(order)
     return place.astype(np.uint8)[side], place
+
+
+def _runs(*columns: NDArray[Any]) -> NDArray[np.intp]:
+    """Return for each of the sorted rows the number of its run of equal ones."""
+    starts = run_starts(*columns)
+    return np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(columns[0]))))
+
+
+def _counts(
+    row: NDArray[np.integer[Any]], group: NDArray[np.uint8], n_groups: int
+) -> NDArray[np.int64]:
+    """Return how often each group occurs with each number."""
+    n_rows = int(row.max()) + 1
+    flat = np.bincount(row.astype(np.intp) * n_groups + group, minlength=n_rows * n_groups)
+    return flat.reshape(n_rows, n_groups)
 
 
 def _auc(sums: Array) -> tuple[Array, Array]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from fairperm._intake import Inputs
+    from fairperm._inputs import Inputs
     from fairperm._sample import Table
     from fairperm.metrics import AnyMetric
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,19 +13,21 @@ import numpy as np
 
 from fairperm._callable import CallableMetric
 from fairperm._intake import read_table
+from fairperm._lazy import is_lazy
 from fairperm._metric import JointMetric
 from fairperm._source import Source, columns_of_frame
 from fairperm.errors import InputError, InputTypeError, did_you_mean, listed, problem, shown
 from fairperm.metrics import get_metric
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from fairperm._intake import Inputs
+    from fairperm._inputs import Inputs
     from fairperm._sample import Table
     from fairperm.metrics import AnyMetric
 
 COMPARISONS = ("pairs", "reference", "rest")
+MOST_COMPARISONS = 10_000  # in one metric of one attribute: more are a mistake, and take hours
 _OF_LABELS = {"binary", "score", "probability", "labels"}
 
 
@@ -65,10 +68,14 @@ def attributes(data: object, given: object, *, intersections: bool) -> list[Attr
         raise InputError(
             problem("sensitive_features", "several columns for intersections", names[0], hint)
         )
+    together = " × ".join(names)
+    if together in names:
+        rule = f"without a column called {shown(together)}, as the intersections are"
+        raise InputError(problem("sensitive_features", rule, names))
     columns: object = {one.name: one.given for one in found}
     if data is not None and all(isinstance(one.given, str) for one in found):
-        columns = names
-    return [*found, Attribute(" × ".join(names), columns)]
+        columns = [one.given for one in found]
+    return [*found, Attribute(together, columns)]
 
 
 def _separate(data: object, given: object) -> list[Attribute]:
@@ -78,7 +85,7 @@ def _separate(data: object, given: object) -> list[Attribute]:
         return [Attribute(given, given)]
     if data is not None and isinstance(given, (list, tuple)) and _are_texts(given):
         return [Attribute(name, name) for name in given]
-    if isinstance(given, np.ndarray) and given.ndim == 2:
+    if isinstance(given, np.ndarray) and given.ndim == 2 and given.shape[1] > 0:
         return [Attribute(f"column {i}", column) for i, column in enumerate(given.T)]
     if isinstance(given, Mapping) or nw.dependencies.is_into_dataframe(given):
         columns = columns_of_frame("sensitive_features", given)
@@ -98,21 +105,42 @@ def named_metrics(given: object) -> dict[str, AnyMetric]:
     asked: list[tuple[str | None, object]]
     if isinstance(given, Mapping):
         asked = [(_label(name), metric) for name, metric in given.items()]
-    elif isinstance(given, (list, tuple, set, frozenset)):
+    elif (
+        isinstance(given, Iterable) and not isinstance(given, (str, bytes)) and not callable(given)
+    ):
         asked = [(None, metric) for metric in given]
     else:
         asked = [(None, given)]
     if not asked:
         raise InputError(problem("metrics", "at least one metric", given, "Try 'selection_rate'."))
+    named = [(name, _metric(one)) for name, one in asked]
+    if isinstance(given, (set, frozenset)):  # which has another order every time
+        named.sort(key=lambda one: one[1].name)
     found: dict[str, AnyMetric] = {}
-    for name, one in asked:
-        metric = get_metric(one)
+    for name, metric in named:
         label = metric.name if name is None else name
         if label in found:
             hint = "Use a mapping to give functions of the same name names of their own."
             raise InputError(problem("metrics", "different metrics", label, hint))
         found[label] = metric
     return found
+
+
+def _metric(given: object) -> AnyMetric:
+    """Return the metric, or say of which argument of an audit it is no part."""
+    with named_in_audit():
+        return get_metric(given)
+
+
+@contextmanager
+def named_in_audit() -> Iterator[None]:
+    """Name in every message the argument of an audit, which is called otherwise elsewhere."""
+    try:
+        yield
+    except (InputError, InputTypeError) as error:
+        if not str(error).startswith("metric "):
+            raise
+        raise type(error)(f"metrics {str(error).removeprefix('metric ')}") from error
 
 
 def _label(name: object) -> str:
@@ -125,7 +153,8 @@ def questions(
     inputs: Inputs, asked: Sequence[Attribute], metrics: Mapping[str, AnyMetric]
 ) -> list[Question]:
     """Read the columns of all metrics, each kind of them once for every attribute."""
-    source = Source(inputs.data)
+    # rows that are elsewhere are counted anew for each reading; others are read once for all
+    source = None if is_lazy(inputs.data) else Source(inputs.data)
     found = []
     for attribute in asked:
         mine = replace(inputs, sensitive_features=attribute.given)
@@ -134,7 +163,7 @@ def questions(
             for label in labels:
                 metric = metrics[label]
                 if isinstance(metric, CallableMetric):
-                    metric = metric.reading(_inputs_for(mine, metric))
+                    metric = _with_columns(metric, mine)
                 table = reading.only({"y_true", *metric.columns})
                 found.append(Question(attribute.name, label, metric, table, reading))
     order = {label: place for place, label in enumerate(metrics)}
@@ -150,19 +179,24 @@ def _readings(
     for label, metric in metrics.items():
         kind: object = "several" if metric.kind in _OF_LABELS else metric.kind
         if isinstance(metric, CallableMetric):
-            kind = metric.reading(_inputs_for(inputs, metric)).columns
+            kind = _with_columns(metric, inputs).columns
         by_kind.setdefault(kind, []).append(label)
     for kind, labels in by_kind.items():
         first, *others = (metrics[label] for label in labels)
         if isinstance(first, CallableMetric):
-            yield first.reading(_inputs_for(inputs, first)), labels
+            yield _with_columns(first, inputs), labels
         elif not others or kind == "classes":
             yield first, labels
         else:
             parts = tuple(part for metric in (first, *others) for part in metric.parts)
             only_labels = all(metric.kind == "labels" for metric in (first, *others))
             together = "labels" if only_labels else str(kind)
-            yield JointMetric(name="metrics", meaning="", parts=parts, kind=together), labels
+            yield JointMetric(name=first.name, meaning="", parts=parts, kind=together), labels
+
+
+def _with_columns(metric: CallableMetric, inputs: Inputs) -> CallableMetric:
+    with named_in_audit():
+        return metric.reading(_inputs_for(inputs, metric))
 
 
 def _inputs_for(inputs: Inputs, metric: AnyMetric) -> Inputs:
@@ -186,19 +220,28 @@ def reference_of(table: Table, attribute: str, given: object, *, alone: bool) ->
     if given is None:
         sizes = table.sizes()
         return max(table.groups, key=lambda group: sizes[group])
-    if given not in table.groups:
+    try:
+        return table.groups[table.groups.index(given)]
+    except (ValueError, TypeError):  # not there; or an array or NA: equal to nothing
         rule = f"a group of {attribute} ({listed(table.groups)})"
         hint = did_you_mean(given, table.groups)
-        raise InputError(problem("reference", rule, given, hint))
-    return table.groups[table.groups.index(given)]
+        raise InputError(problem("reference", rule, given, hint)) from None
 
 
 def comparisons(
-    table: Table, compare: str, reference: Hashable | None
+    question: Question, compare: str, reference: Hashable | None
 ) -> Iterable[tuple[Table, tuple[Hashable, Hashable]]]:
-    """Yield the pairs of groups to compare, each with the table that has them."""
-    if len(table.groups) == 1:
-        table.choose_groups(None)  # says that there is nothing to compare
+    """Return the pairs of groups to compare, each with the table that has them."""
+    table, n = question.table, len(question.table.groups)
+    if n == 1:
+        rule = f"made of two groups or more in {question.attribute}"
+        hint = "Pass the rows of all groups."
+        raise InputError(problem("sensitive_features", rule, table.groups[0], hint))
+    if (n * (n - 1) // 2 if compare == "pairs" else n) > MOST_COMPARISONS:
+        rule = f"made of groups that make at most {MOST_COMPARISONS:,} comparisons"
+        got = f"{n:,} groups of {question.attribute}"
+        hint = "Cut numbers into bands, or use compare='rest'."
+        raise InputError(problem("sensitive_features", rule, got, hint))
     if compare == "reference":
         return [(table, (one, reference)) for one in table.groups if one != reference]
     if compare == "rest" and len(table.groups) > 2:
@@ -231,6 +274,8 @@ def check_reference(reference: object, compare: str, names: Sequence[str]) -> No
 
 def described(value: object) -> Any:
     """Return an argument as a result can keep it: short, and without the data."""
+    if isinstance(value, np.generic):
+        value = value.item()
     if value is None or isinstance(value, (str, int, float, bool)):
         return value
     if isinstance(value, Mapping):

@@ -35,6 +35,8 @@ class Table:
         Of each row, as indices into ``groups`` and ``strata``.
     weight, cluster
         Of each row, if the user gave them.
+    score_bins
+        Into how many bins scores were put; None if they are as they came.
     """
 
     columns: Mapping[str, NDArray[Any]]
@@ -47,6 +49,7 @@ class Table:
     cluster: NDArray[np.integer[Any]] | None = None
     clusters: tuple[Hashable, ...] = ()
     n_dropped: int = 0
+    score_bins: int | None = None
 
     def only(self, names: Collection[str]) -> Table:
         """Return the table of these columns alone, equal rows counted together if they are few."""

@@ -44,6 +44,7 @@ class Counted:
 
     data: object
     count: NDArray[np.int64]
+    score_bins: int | None = None
 
 
 class Source:
@@ -53,8 +54,9 @@ class Source:
         self._read: dict[object, tuple[object, Column]] = {}
         self._columns: Mapping[Any, Any] | None = None
         self.count: NDArray[np.int64] | None = None
+        self.score_bins: int | None = None
         if isinstance(data, Counted):
-            self.count, data = data.count, data.data
+            self.count, self.score_bins, data = data.count, data.score_bins, data.data
         if data is not None:
             self._columns = columns_of_frame("data", data)
 
@@ -124,7 +126,8 @@ class Source:
             return [self.column(name, given)]
         if not parts:
             raise InputError(f"{name} must have at least one column; got none.")
-        return [as_column(f"{name} column {shown(key)}", one) for key, one in parts.items()]
+        named = ((self.find(f"{name} column {shown(key)}", one)) for key, one in parts.items())
+        return [as_column(*one) for one in named]
 
     def find(self, name: str, given: object, hint: str = "") -> tuple[str, object]:
         """Return what was given, or the column of that name, and what to call it in messages."""

@@ -14,7 +14,7 @@ from fairperm._callable import CallableMetric
 from fairperm._comparison import Comparison
 from fairperm._estimates import concatenate
 from fairperm._inference import Null, extreme, pvalue, tie_tolerance
-from fairperm._intake import Inputs
+from fairperm._inputs import Inputs
 from fairperm._plan import Plan, planned
 from fairperm.errors import InputError, problem, warn_of
 from fairperm.results import BootstrapTestResult

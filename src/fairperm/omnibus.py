@@ -14,9 +14,9 @@ from fairperm import _options as options
 from fairperm._callable import CallableMetric
 from fairperm._comparison import Comparison
 from fairperm._estimates import variance_of_defined
-from fairperm._inference import Null, extreme, pvalue
-from fairperm._intake import Inputs
-from fairperm._many_groups import MOST_GROUPS, many_groups
+from fairperm._inference import Null, extreme, many_undefined, pvalue
+from fairperm._inputs import Inputs
+from fairperm._many_groups import check_number, many_groups
 from fairperm._plan import planned
 from fairperm._progress import waiting
 from fairperm._rank import RankMetric
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-_TIE = 1e-11  # of a statistic, plus one: what rounding may make of equal ones
+_TIE = 1e-13  # relative rounding error, with room
 _ZERO_GAP = 1e-12  # of the metric's size: a smaller gap over no variance is rounding
 
 
@@ -51,13 +51,14 @@ class OmnibusTestResult(PlainResult):
     groups : tuple
         The groups compared.
     values, standard_errors, counts : dict
-        Of each group: the metric, its standard error, and the totals it is made of.
+        Of each group, all strata together: the metric, its standard error (assuming no null), and
+        the totals it is made of.
     mean : float
         The groups' values averaged, each weighted by the inverse of its variance. NaN for a joint
         metric.
     statistic : float
         The sum over the groups of (value − mean)² / variance; of the parts of a joint metric, the
-        largest.
+        largest. With the score variance, the groups' variances assume one rate.
     pvalue : float
         The share of permutations with a statistic at least as large; never zero.
     pvalue_interval, pvalue_interval_wilson : tuple of float
@@ -127,6 +128,7 @@ def omnibus_test(
     cluster: object = None,
     sample_weight: object = None,
     missing: str = "error",
+    score_bins: int | None = None,
     scheme: str = "auto",
     variance: str | None = "auto",
     n_resamples: int = 9999,
@@ -146,7 +148,7 @@ def omnibus_test(
     control_features, stratum_weights
         As in :func:`fairperm.permutation_test`; a stratum's weight is 1/(1/m_A + 1/m_B + …), and a
         group's value the mean of its strata's with these weights.
-    cluster, sample_weight, missing, scheme, n_resamples, confidence_level, rng, n_jobs, progress
+    cluster, sample_weight, missing, score_bins, scheme, n_resamples, confidence_level, rng, n_jobs, progress
         As in :func:`fairperm.permutation_test`.
     variance : {"auto", "score", "wald", "delta", "delong", "fast_bootstrap"} or None
         As in :func:`fairperm.permutation_test`. None weighs the groups by their sizes alone: such
@@ -186,6 +188,7 @@ def omnibus_test(
         threshold=threshold,
         pos_label=pos_label,
         missing=missing,
+        score_bins=score_bins,
     )
     table, plan, chosen = planned(
         inputs, metric, scheme, variance, lambda table: table.choose_several(groups)
@@ -212,12 +215,14 @@ def compare_all(
     confidence_level: float = 0.95,
 ) -> OmnibusTestResult:
     """Test the groups of a table of distinct rows, wherever it came from."""
+    check_number(groups, "Merge small groups, or compare some of them.")
     comparison = Comparison.of(table, plan, groups, stratum_weights)
-    _check(plan, groups, comparison.rows.n_strata)
+    _check(plan, comparison.rows.n_strata)
     with waiting("preparing (the first time on a machine, compiling)", resampling.progress):
         engine = many_groups(comparison, plan.variance)
         estimates = engine.observed(draws.stream(resampling.seed, draws.OBSERVED))
-    values = comparison.values(_alone(comparison, estimates))
+    alone = _alone(comparison, plan, estimates)
+    values = comparison.values(alone)
     notes = comparison.check_strata(estimates, engine.weights)
 
     blocks = resampling.in_blocks(
@@ -227,29 +232,30 @@ def compare_all(
         through_joblib=isinstance(plan.metric, CallableMetric),
     )
     observed, permuted = _Values.of(estimates, engine.weights), _Values.joined(blocks)
-    if plan.variance == "fast_bootstrap":
-        observed = observed.with_variance(_bootstrap_variance(table, plan, groups, resampling))
-        permuted = permuted.with_variance(permuted.spread())
-    elif plan.variance is None:
-        observed, permuted = (one.with_variance(1 / one.size) for one in (observed, permuted))
+    variance = alone.variance[:, :, 0]
+    if plan.variance == "fast_bootstrap" or plan.own_variance is None:
+        ordered = tuple(groups[place] for place in engine.order)
+        variance = _bootstrap_variance(table, plan, groups, ordered, resampling)
     scale = comparison.scale(estimates)
-    statistic = observed.statistic(scale)[0]
-    if math.isnan(statistic):
-        rule = f"one whose standard error of {plan.metric.name} is defined"
-        hint = "The groups are too small for it."
-        raise UndefinedMetricError(problem("variance", rule, plan.variance, hint))
-    null = Null(permuted.statistic(scale))
-    tolerance = 0.0 if math.isinf(statistic) else _TIE * (1 + statistic)
+    if plan.variance == "fast_bootstrap":
+        observed = observed.with_variance(variance)
+        null = Null(permuted.distance())
+    else:
+        if plan.variance is None:
+            observed, permuted = observed.by_size(), permuted.by_size()
+        null = Null(permuted.statistic(scale))
+    statistic = _defined(observed, scale, plan)
+    tolerance = observed.rounding(statistic, scale)
     p = pvalue(null, extreme(null.statistic, statistic, "greater", tolerance), confidence_level)
     mean = observed.mean()
     return OmnibusTestResult(
         metric=plan.metric.name,
         groups=groups,
         values=values,
-        standard_errors=comparison.by_group(np.sqrt(observed.variance[:, 0])),
+        standard_errors=comparison.by_group(np.sqrt(variance[:, 0])),
         counts=comparison.totals(),
         mean=float(mean[0, 0]) if len(mean) == 1 else math.nan,
-        statistic=float(statistic),
+        statistic=statistic,
         pvalue=p.value,
         pvalue_interval=p.interval,
         pvalue_interval_wilson=p.wilson_interval,
@@ -262,7 +268,7 @@ def compare_all(
         n_dropped=table.n_dropped,
         seed=resampling.seed,
         validity=plan.validity(strata=comparison.rows.n_strata > 1),
-        notes=(*notes, *comparison.few_of_a_label()),
+        notes=(*notes, *comparison.few_of_a_label(), *many_undefined(null)),
         null_distribution=null.statistic,
     )
 
@@ -288,9 +294,30 @@ class _Values:
     def with_variance(self, variance: Array) -> _Values:
         return _Values(self.value, np.broadcast_to(variance, self.value.shape), self.size)
 
-    def spread(self) -> Array:
-        """Return the variance of every part and group over the draws."""
-        return variance_of_defined(np.moveaxis(self.value, 1, -1))[:, None]
+    def by_size(self) -> _Values:
+        """Return the values as if those of all rows varied alike."""
+        with np.errstate(divide="ignore"):
+            return self.with_variance(1 / self.size)
+
+    def distance(self) -> Array:
+        """Return the statistic of every draw by the covariance of all draws; largest of the parts.
+
+        Permuted values vary less than independent ones do, and together, for the groups share out
+        the same rows: not their own variances make the gaps' (as the bootstrap's do), but the
+        covariance of the gaps. Of two groups it is the gap's square over its variance.
+        """
+        distances = []
+        for value in self.value:
+            gaps = value[:, 1:] - value[:, :1]
+            defined = gaps[~np.isnan(gaps).any(axis=1)]
+            if len(defined) < 2:
+                distances.append(np.full(len(gaps), np.nan))
+                continue
+            covariance = np.cov(defined, rowvar=False).reshape(gaps.shape[1], -1)
+            inverse = np.linalg.pinv(covariance, hermitian=True)
+            distances.append(((gaps @ inverse) * gaps).sum(axis=1))
+        largest: Array = np.max(distances, axis=0)
+        return largest
 
     def mean(self) -> Array:
         """Return the groups' mean by inverse variance; of those without variance, if there are."""
@@ -312,13 +339,43 @@ class _Values:
         largest: Array = terms.sum(axis=-1).max(axis=0)
         return largest
 
+    def rounding(self, statistic: float, scale: Array) -> float:
+        """Return how far below the observed statistic a draw still counts as tied with it.
 
-def _alone(comparison: Comparison, estimates: Estimates) -> Estimates:
-    """Return the estimates of all strata as one."""
-    if comparison.rows.n_strata == 1:
+        Rounding errors of a value are relative to the metric's size, not to how far the value is
+        from the mean; the statistic is made of squares.
+        """
+        if math.isinf(statistic):
+            return 0.0
+        with np.errstate(divide="ignore", invalid="ignore"):
+            reach = np.where(self.variance > 0, scale[:, None, None] ** 2 / self.variance, 0.0)
+        longest = math.sqrt(reach.sum(axis=-1).max())
+        return _TIE * (1 + statistic + 2 * math.sqrt(statistic) * longest) + (_TIE * longest) ** 2
+
+
+def _alone(comparison: Comparison, plan: Plan, estimates: Estimates) -> Estimates:
+    """Return the estimates of all strata as one, with variances that do not pool the groups."""
+    of_one = comparison.rows.n_strata == 1
+    if of_one and (plan.own_variance is None or plan.variance in {"wald", "delta", "delong"}):
         return estimates
-    engine = many_groups(comparison.unstratified(), None)
+    engine = many_groups(comparison.unstratified(), plan.own_variance)
     return engine.observed(draws.stream(0, draws.OBSERVED))
+
+
+def _defined(observed: _Values, scale: Array, plan: Plan) -> float:
+    """Return the observed statistic, if there is one that permuted ones can be compared with.
+
+    A group in which no bootstrap sample varies would outweigh all others, which under permutation
+    none does.
+    """
+    statistic = float(observed.statistic(scale)[0])
+    lost = plan.variance == "fast_bootstrap" and statistic > 0 and (observed.variance == 0).any()
+    if math.isnan(statistic) or lost:
+        rule = f"one whose standard error of {plan.metric.name} is defined"
+        rule += ", and not zero, in every group" if lost else ""
+        hint = "The groups are too small for it."
+        raise UndefinedMetricError(problem("variance", rule, plan.variance, hint))
+    return statistic
 
 
 def _permuted(engine: ManyGroups, n: int, rng: np.random.Generator) -> _Values:
@@ -326,13 +383,20 @@ def _permuted(engine: ManyGroups, n: int, rng: np.random.Generator) -> _Values:
 
 
 def _bootstrap_variance(
-    table: Table, plan: Plan, groups: tuple[Hashable, ...], resampling: draws.Resampling
+    table: Table,
+    plan: Plan,
+    groups: tuple[Hashable, ...],
+    ordered: tuple[Hashable, ...],
+    resampling: draws.Resampling,
 ) -> Array:
-    """Return every group's bootstrap variance: two groups at a time, as in a test of their gap."""
+    """Return every group's bootstrap variance: two groups at a time, as in a test of their gap.
+
+    They are paired as they are ordered: by what is in them, not by their names.
+    """
     variances: dict[Hashable, Array] = {}
-    for i in range(0, len(groups), 2):
-        pair = (groups[i], groups[i + 1 if i + 1 < len(groups) else 0])
-        engine = Comparison.of(table, plan, pair, None).engine(None)
+    for i in range(0, len(ordered), 2):
+        pair = (ordered[i], ordered[i + 1 if i + 1 < len(ordered) else 0])
+        engine = Comparison.of(table, plan, pair, None).unstratified().engine(None)
         blocks = resampling.in_blocks(
             partial(_resampled, engine),
             draws.BOOTSTRAP,
@@ -350,11 +414,8 @@ def _resampled(engine: Engine, n: int, rng: np.random.Generator) -> Array:
     return np.moveaxis(estimates.value[:, :, 0], 1, -1)
 
 
-def _check(plan: Plan, groups: tuple[Hashable, ...], n_strata: int) -> None:
+def _check(plan: Plan, n_strata: int) -> None:
     """Refuse what a test of many groups cannot do."""
-    if len(groups) > MOST_GROUPS:
-        hint = "Merge small groups, or compare some of them."
-        raise InputError(problem("groups", f"at most {MOST_GROUPS}", len(groups), hint))
     if isinstance(plan.metric, RankMetric) and (plan.weighted or plan.clustered):
         which = "sample_weight" if plan.weighted else "cluster"
         hint = "Compare two groups at a time with permutation_test."

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from fairperm import _draws as draws
 from fairperm import _options as options
 from fairperm._gap_test import compare
-from fairperm._intake import Inputs
+from fairperm._inputs import Inputs
 from fairperm._plan import planned
 from fairperm.errors import InputError, problem, warn_of
 
@@ -34,6 +34,7 @@ def permutation_test(
     cluster: object = None,
     sample_weight: object = None,
     missing: str = "error",
+    score_bins: int | None = None,
     scheme: str = "auto",
     variance: str | None = "auto",
     alternative: str = "two-sided",
@@ -67,7 +68,8 @@ def permutation_test(
         parameter ``sample_weight`` it is run on distinct rows, their counts as weights, which is
         fast where rows repeat.
     data : frame or mapping, optional
-        Then the arguments above may be names of its columns.
+        Then the arguments above may be names of its columns. Of a lazy frame (DuckDB, Spark,
+        Polars, and what else narwhals knows) they must be: its rows are counted where they are.
     groups : pair, optional
         The first and the second group; not needed when there are exactly two, which are then
         taken in sorted order. Rows of other groups take no part.
@@ -89,6 +91,9 @@ def permutation_test(
         them: they are not numbers of copies.
     missing : {"error", "drop"}
         Whether missing values are an error or their rows are left out, and counted in the result.
+    score_bins : int, optional
+        Into how many bins of equal width the scores of a lazy frame are put if there are more than
+        a million distinct rows; by default 16,384. The result says how much this can matter.
     scheme : {"auto", "pooled", "within_label", "denominator"}
         Among which rows group labels are exchanged: all; those of equal label; those in the
         rate's denominator. "auto" is "denominator" for rates and "within_label" for
@@ -167,6 +172,7 @@ def permutation_test(
         threshold=threshold,
         pos_label=pos_label,
         missing=missing,
+        score_bins=score_bins,
     )
     table, plan, pair = planned(
         inputs, metric, scheme, variance, lambda table: table.choose_groups(groups)

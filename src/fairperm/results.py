@@ -12,9 +12,13 @@ import numpy as np
 from fairperm.errors import shown
 
 if TYPE_CHECKING:
+    from altair import LayerChart
     from numpy.typing import NDArray
 
 __all__ = ["BootstrapTestResult", "PermutationTestResult"]
+
+
+_BY_GROUP = {"values", "counts", "standard_errors", "binning_errors"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
@@ -32,8 +36,8 @@ class PlainResult:
             value = getattr(self, part.name)
             if isinstance(value, np.ndarray):
                 continue
-            if part.name in {"values", "counts", "standard_errors"}:
-                value = [value[group] for group in self.groups]  # type: ignore[attr-defined]
+            if part.name in _BY_GROUP:
+                value = value and [value[group] for group in self.groups]  # type: ignore[attr-defined]
             plain[part.name] = json_ready(value)
         return plain
 
@@ -138,6 +142,9 @@ class PermutationTestResult(GapResult):
         Of the values, in the same form; NaN where it is not known (functions with strata).
     scheme, variance : str
         What was exchanged, and what the gap was divided by (None: nothing).
+    binning_errors : dict or None
+        How far off each group's AUC can be because scores were put into bins, which happens only
+        in a lazy frame with very many distinct scores; None if they were not.
     exact : bool
         Whether every permutation was counted, so that the p-value has no Monte Carlo error.
     null_distribution : numpy.ndarray
@@ -150,8 +157,31 @@ class PermutationTestResult(GapResult):
     scheme: str
     variance: str | None
     exact: bool
+    binning_errors: Mapping[Hashable, float] | None
     null_distribution: NDArray[np.float64] = field(repr=False)
     null_probabilities: NDArray[np.float64] | None = field(repr=False)
+
+    def plot(self, *, width: int = 700, height: int = 220, mode: str = "auto") -> LayerChart:
+        """Draw the null distribution with the observed statistic in it.
+
+        `mode` is "light" or "dark", as the page is, or "auto" for both; see
+        :func:`fairperm.plots.null_distribution`.
+        """
+        from fairperm import plots
+
+        return plots.null_distribution(
+            self.null_distribution,
+            self.statistic,
+            probabilities=self.null_probabilities,
+            alternative=self.alternative,
+            pvalue=self.pvalue,
+            metric=self.metric,
+            groups=self.groups,
+            studentized=self.variance is not None,
+            width=width,
+            height=height,
+            mode=mode,
+        )
 
     def _how(self) -> str:
         return "exact" if self.exact else GapResult._how(self)

@@ -13,7 +13,8 @@ from fairperm import _options as options
 from fairperm._callable import CallableMetric
 from fairperm._gap_test import compare
 from fairperm._inference import clopper_pearson
-from fairperm._intake import Inputs, read_table
+from fairperm._inputs import Inputs
+from fairperm._intake import read_table
 from fairperm._plan import Plan
 from fairperm.errors import InputError, UndefinedMetricError, problem, shown
 from fairperm.metrics import get_metric, settled

@@ -12,7 +12,8 @@ from fairperm._bands import bands
 from fairperm._comparison import Comparison
 from fairperm._cuts import Curve, Cuts, Gaps, cut_rows
 from fairperm._frames import library_of
-from fairperm._intake import Inputs, read_table
+from fairperm._inputs import Inputs
+from fairperm._intake import read_table
 from fairperm._metric import JointMetric, Metric
 from fairperm._plan import SCHEMES, Plan
 from fairperm._source import Source, as_floats

@@ -1,0 +1,46 @@
+"""The data arguments of the public functions, and what a threshold makes of scores."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fairperm.errors import InputError, problem
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inputs:
+    """The data arguments of a public test function, as they came."""
+
+    y_true: object
+    y_pred: object = None
+    y_score: object = None
+    sensitive_features: object
+    control_features: object = None
+    cluster: object = None
+    sample_weight: object = None
+    data: object = None
+    threshold: object = 0.5
+    pos_label: object = None
+    missing: object = "error"
+    score_bins: object = None
+
+
+def cut_of(threshold: float, kind: type[np.floating[Any]]) -> float:
+    """Return the threshold in the scores' own precision: 0.7 in 32 bits is at least 0.7."""
+    with np.errstate(over="ignore"):
+        return float(kind(threshold))
+
+
+def check_cut(low: float, high: float, cut: float, threshold: object) -> None:
+    """Refuse scores that are not finite, and a threshold that parts none of them."""
+    if not np.isfinite([low, high]).all():
+        hint = "Replace them by the largest finite score you mean."
+        raise InputError(problem("y_score", "finite", high if np.isinf(high) else low, hint))
+    if not low < cut <= high:
+        side = "positive" if cut <= low else "negative"
+        rule = f"above the lowest score ({low:g}) and not above the highest ({high:g})"
+        hint = f"As it stands, every row is predicted {side}."
+        raise InputError(problem("threshold", rule, threshold, hint))
