@@ -39,6 +39,23 @@ def random_groups(
 
 
 @kernel
+def dealt(
+    groups: NDArray[np.uint8], block: NDArray[np.int32], sizes: NDArray[np.int64]
+) -> NDArray[np.uint8]:
+    """Return the groups of consecutive blocks for units that stand in any order.
+
+    Every unit takes the next group of its block, so that memory is read in order.
+    """
+    following = np.zeros(sizes.size, np.int64)
+    following[1:] = np.cumsum(sizes)[:-1]
+    result = np.empty_like(groups)
+    for i in range(groups.size):
+        result[i] = groups[following[block[i]]]
+        following[block[i]] += 1
+    return result
+
+
+@kernel
 def _next(state: NDArray[np.uint64]) -> np.uint64:
     """Return the next random word: SplitMix64 (Steele, Lea and Flood 2014)."""
     state[0] += np.uint64(_GOLDEN)

@@ -33,7 +33,7 @@ BLOCK = 1024  # draws that share a random stream; another number would give othe
 _NUMPY_LIMIT = 10**9  # NumPy refuses to draw from populations of this size and larger
 _QUICK = 0.1  # seconds of work after which, at the latest, Ctrl-C should be heard
 
-PERMUTATIONS, BOOTSTRAP, OBSERVED = range(3)  # what a random stream is for
+PERMUTATIONS, BOOTSTRAP, OBSERVED, MAX_T = range(4)  # what a random stream is for
 
 
 def stream(seed: int, purpose: int, block: int = 0) -> np.random.Generator:

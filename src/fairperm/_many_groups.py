@@ -1,13 +1,13 @@
 """Many groups at once: estimates of each in the sample, and with all labels permuted.
 
 Unlike the engines of two groups these give every group's own value and variance, in the user's
-order of the groups; with ``rest``, after them those of every group's complement.
+order of the groups.
 """
 
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -61,6 +61,9 @@ class ManyGroups(Protocol):
     def permuted(self, n: int, rng: np.random.Generator) -> Estimates:
         """Return the estimates of ``n`` random permutations."""
 
+    def together(self) -> Estimates:
+        """Return the estimates of all groups as one, which no permutation changes."""
+
 
 def check_number(groups: tuple[Hashable, ...], hint: str) -> None:
     """Refuse more groups than a byte can tell apart."""
@@ -69,7 +72,7 @@ def check_number(groups: tuple[Hashable, ...], hint: str) -> None:
         raise InputError(problem("sensitive_features", rule, len(groups), hint))
 
 
-def many_groups(comparison: Comparison, variance: str | None, *, rest: bool = False) -> ManyGroups:
+def many_groups(comparison: Comparison, variance: str | None) -> ManyGroups:
     """Return the engine of counts if rows repeat, else that of units; a function has its own."""
     rows, weights, parts = comparison.units(), comparison.weights, comparison.parts
     if isinstance(parts[0], CallableMetric):
@@ -77,11 +80,11 @@ def many_groups(comparison: Comparison, variance: str | None, *, rest: bool = Fa
         return ManyTrials(CallableEngine.from_rows(parts[0], rows, weights, None, 0, names))
     n, n_kinds = rows.count.sum(), len(rows.count)
     if n_kinds <= _MERGEABLE or _CELL_COST * n_kinds <= n:
-        cells = ManyCells.from_rows(parts, rows, weights, variance, rest=rest)
+        cells = ManyCells.from_rows(parts, rows, weights, variance)
         n_cells = cells.engine.sample.counts.size
         if n_cells <= _FEW_CELLS or _CELL_COST * n_cells <= n:
             return cells
-    return ManyUnits.from_rows(parts, rows, weights, variance, rest=rest)
+    return ManyUnits.from_rows(parts, rows, weights, variance)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +93,6 @@ class ManyCells:
 
     engine: CellsEngine
     place: NDArray[np.intp]
-    rest: bool
 
     block_size = draws.BLOCK
 
@@ -101,8 +103,6 @@ class ManyCells:
         rows: Rows,
         weights: Array | None,
         variance: str | None,
-        *,
-        rest: bool,
     ) -> ManyCells:
         """Order strata and groups by their counts: names must not change a draw."""
         counts, contributions, block = merged(rows)
@@ -119,7 +119,7 @@ class ManyCells:
             None if weights is None else weights[strata],
             swapped=False,
         )
-        return cls(CellsEngine(parts, sample, variance), np.argsort(groups), rest)
+        return cls(CellsEngine(parts, sample, variance), np.argsort(groups))
 
     @property
     def weights(self) -> Array | None:
@@ -143,12 +143,13 @@ class ManyCells:
             [self._of(draws.permute(self.engine.sample, size, rng), rng) for size in sizes]
         )
 
+    def together(self) -> Estimates:
+        """Return the estimates of all groups as one, which no permutation changes."""
+        counts = self.engine.sample.counts.sum(axis=1, keepdims=True)
+        return self.engine.estimates(counts[None], draws.stream(0, draws.OBSERVED))
+
     def _of(self, counts: NDArray[np.int64], rng: np.random.Generator) -> Estimates:
-        counts = counts[:, :, self.place]
-        if self.rest:
-            others = counts.sum(axis=2, keepdims=True) - counts
-            counts = np.concatenate([counts, others], axis=2)
-        return self.engine.estimates(counts, rng)
+        return self.engine.estimates(counts[:, :, self.place], rng)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +178,11 @@ class ManyTrials:
         """Return the estimates of ``n`` random permutations."""
         return self._in_order(self.engine.permuted(n, rng))
 
+    def together(self) -> Estimates:
+        """Return nothing: a function has no closed form of its variance to ask for."""
+        nothing = np.full((1, 1, len(self.engine.strata), 1), np.nan)
+        return Estimates(nothing, nothing, nothing)
+
     def _in_order(self, estimates: Estimates) -> Estimates:
         place = np.argsort(self.engine.order)
         arrays = estimates.value, estimates.variance, estimates.size
@@ -188,19 +194,18 @@ class ManyUnits:
     """Estimates from rows that hardly repeat: a group for each in every permutation.
 
     Units are sorted by stratum and, for an AUC, by score. Labels are drawn block by block;
-    ``position`` is where the units of the blocks stand, if that is not where they are drawn.
+    ``block`` is that of each unit, if blocks do not stand together.
     """
 
     parts: tuple[Part, ...]
     weights: Array | None
     variance: str | None
-    rest: bool
     group: NDArray[np.uint8]
     place: NDArray[np.intp]
     sizes: Array
     block_sizes: NDArray[np.int64]
     wanted: NDArray[np.int64]
-    position: NDArray[np.intp] | None
+    block: NDArray[np.int32] | None
     stratum_starts: NDArray[np.int64]
     moments: Moments
     columns: Array
@@ -216,8 +221,6 @@ class ManyUnits:
         rows: Rows,
         weights: Array | None,
         variance: str | None,
-        *,
-        rest: bool,
     ) -> ManyUnits:
         """Sort the rows and order the groups by what is in them: names must not change a draw."""
         from fairperm._moments import Moments
@@ -233,19 +236,20 @@ class ManyUnits:
         kind = _runs(rows.stratum, *rows.contributions.T)
         group, place = _by_content(rows.side, kind, rows.n_groups)
         position = order_by([rows.stratum, rows.block, np.arange(len(order))])
-        block = _runs(rows.stratum[position], rows.block[position])
+        in_turn = _runs(rows.stratum[position], rows.block[position])
+        block = np.empty(len(order), np.int32)
+        block[position] = in_turn
         stratum_starts = np.searchsorted(rows.stratum, np.arange(rows.n_strata + 1))
         return cls(
             parts=parts,
             weights=weights,
             variance=variance,
-            rest=rest,
             group=group,
             place=place,
             sizes=_counts(rows.stratum, group, len(place)).astype(float),
             block_sizes=np.bincount(block),
-            wanted=_counts(block, group[position], len(place)),
-            position=None if (np.diff(position) == 1).all() else position,
+            wanted=_counts(block, group, len(place)),
+            block=None if (np.diff(position) == 1).all() else block,
             stratum_starts=stratum_starts,
             moments=moments,
             columns=np.ascontiguousarray(moments.columns[:, : moments.n_wanted(variance)]),
@@ -265,17 +269,25 @@ class ManyUnits:
 
     def permuted(self, n: int, rng: np.random.Generator) -> Estimates:
         """Return the estimates of ``n`` random permutations."""
-        from fairperm._assignments import random_groups
+        from fairperm._assignments import dealt, random_groups
 
         assigned = []
         for seed in rng.integers(2**64, size=n, dtype=np.uint64):
             drawn = random_groups(self.block_sizes, self.wanted, seed)
-            if self.position is not None:
-                group = np.empty_like(drawn)
-                group[self.position] = drawn
-                drawn = group
+            if self.block is not None:
+                drawn = dealt(drawn, self.block, self.block_sizes)
             assigned.append(drawn)
         return self._of(assigned)
+
+    def together(self) -> Estimates:
+        """Return the estimates of all groups as one, which no permutation changes."""
+        one = replace(
+            self,
+            group=np.zeros_like(self.group),
+            place=np.zeros(1, np.intp),
+            sizes=self.sizes.sum(axis=1, keepdims=True),
+        )
+        return one.observed(draws.stream(0, draws.OBSERVED))
 
     def _of(self, assigned: list[NDArray[np.uint8]]) -> Estimates:
         """Return value, variance and size of every part: of ranks, or of totals."""
@@ -286,7 +298,7 @@ class ManyUnits:
                 found.append(next(by_totals))
             else:
                 value, variance = _auc(np.stack([self._ranks(group) for group in assigned]))
-                size = self._targets(self.sizes[..., None])[..., 0]
+                size = self.sizes[..., self.place]
                 found.append((value, variance, np.broadcast_to(size, value.shape)))
         return Estimates(*(np.stack(arrays) for arrays in zip(*found, strict=True)))
 
@@ -302,29 +314,17 @@ class ManyUnits:
             total[..., moving] = group_totals(
                 group, self.columns, self.stratum_starts, len(self.place)
             )
-        sizes = self._targets(self.sizes[..., None])[..., 0]
-        estimates = self.moments.estimates(self._targets(totals), sizes, self.variance)
+        sizes, totals = self.sizes[..., self.place], totals[..., self.place, :]
+        estimates = self.moments.estimates(totals, sizes, self.variance)
         yield from zip(estimates.value, estimates.variance, estimates.size, strict=True)
 
-    def _targets(self, totals: Array) -> Array:
-        """Return what adds up by group in the user's order, and that of the rest if wanted."""
-        totals = totals[..., self.place, :]
-        if not self.rest:
-            return totals
-        return np.concatenate([totals, totals.sum(axis=-2, keepdims=True) - totals], axis=-2)
-
     def _ranks(self, group: NDArray[np.uint8]) -> Array:
-        """Return the sums that an AUC is made of; they do not add up over groups."""
+        """Return the sums that an AUC is made of."""
         from fairperm._assignments import group_ranks
 
+        n_groups = len(self.place)
         sorted_rows = self.positive, self.tie_starts, self.stratum_starts
-        sums = group_ranks(group, *sorted_rows, len(self.place))[:, self.place]
-        if not self.rest:
-            return sums
-        others = [
-            group_ranks((group == g).view(np.uint8), *sorted_rows, 2)[:, :1] for g in self.place
-        ]
-        return np.concatenate([sums, *others], axis=1)
+        return group_ranks(group, *sorted_rows, n_groups)[:, self.place]
 
 
 def _split(parts: tuple[Part, ...], contributions: Array) -> tuple[Array, Array, Array]:

@@ -1,8 +1,14 @@
-"""Adjusted p-values from joint draws: all metrics and all groups of an attribute at once."""
+"""Adjusted p-values from joint draws of all metrics of two groups.
+
+Metrics of the same rows depend on one another, and joint draws know how. What two pairs of groups
+have in common is not asked: their draws are independent. Of normal statistics, sets that are convex
+and symmetric about zero, as all |S| ≤ c, are never less likely together than their product (Royen
+2014), so that this errs to the safe side, for pairs of one attribute and of several.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -20,7 +26,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from fairperm._estimates import Estimates
+    from fairperm._estimates import Estimates, Gaps
     from fairperm._many_groups import ManyGroups
     from fairperm._metric import Metric
     from fairperm._rank import RankMetric
@@ -30,83 +36,91 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Hypothesis:
-    """That the parts of a metric, by their places among all parts, are equal in two groups.
+class Family:
+    """Two groups of a table, and the parts of every metric in which they may differ."""
 
-    ``second`` is None for all groups but the first.
-    """
-
-    parts: tuple[int, ...]
-    first: Hashable
-    second: Hashable | None
+    table: Table
+    groups: tuple[Hashable, Hashable]
+    metrics: tuple[tuple[Metric | RankMetric, ...], ...]
 
 
 def max_t(
-    table: Table,
-    parts: Sequence[Metric | RankMetric],
-    hypotheses: Sequence[Hypothesis],
-    groups: tuple[Hashable, ...],
-    *,
-    stratum_weights: object,
-    resampling: draws.Resampling,
+    families: Sequence[Family], *, stratum_weights: object, resampling: draws.Resampling
 ) -> Array:
-    """Return the hypotheses' p-values by step-down max-T.
+    """Return the p-values of all families' metrics, one after the other, by step-down max-T.
 
-    The labels of all groups are permuted over all rows, once for all hypotheses; every gap is
+    Labels are permuted over all rows of the two groups, once for all metrics; every gap is
     divided by its own error in every permutation.
     """
+    found = [
+        _drawn(family, stratum_weights, replace(resampling, seed=seed))
+        for family, seed in zip(families, _seeds(resampling.seed, len(families)), strict=True)
+    ]
+    observed, permuted, rounding = zip(*found, strict=True)
+    return step_down_max_t(
+        np.concatenate(observed), np.concatenate(permuted, axis=1), np.concatenate(rounding)
+    )
+
+
+def _seeds(seed: int, n: int) -> list[int]:
+    """Return a seed for each family: the user's own for the first."""
+    others = np.random.SeedSequence(seed, spawn_key=(draws.MAX_T,)).generate_state(n, np.uint64)
+    return [seed, *others.tolist()[1:]]
+
+
+def _drawn(
+    family: Family, stratum_weights: object, resampling: draws.Resampling
+) -> tuple[Array, Array, Array]:
+    """Return one family's statistics in the sample, those of every draw, and their rounding."""
+    table = family.table
     alone = table.weight is None and table.cluster is None
-    together = JointMetric(name="all metrics", meaning="", parts=tuple(parts))
+    parts = tuple(part for metric in family.metrics for part in metric)
+    together = JointMetric(name="all metrics", meaning="", parts=parts)
     plan = Plan(together, "pooled", "score" if alone else "delta")
-    comparison = Comparison.of(table, plan, groups, stratum_weights)
-    rest = any(one.second is None for one in hypotheses)
-    engine = many_groups(comparison, plan.variance, rest=rest)
+    comparison = Comparison.of(table, plan, family.groups, stratum_weights)
+    engine = many_groups(comparison, plan.variance)
     estimates = engine.observed(draws.stream(resampling.seed, draws.OBSERVED))
-    statistics = partial(
-        _statistics,
-        engine,
-        [_places(one, groups) for one in hypotheses],
-        [one.parts for one in hypotheses],
-        tuple(alone and part.is_rate for part in parts),
-        comparison.scale(estimates),
+    statistics = _Statistics(
+        starts=np.cumsum([0, *map(len, family.metrics)])[:-1],
+        scored=tuple(alone and part.is_rate for part in parts),
+        weights=engine.weights,
+        scale=comparison.scale(estimates),
     )
     blocks = resampling.in_blocks(
         partial(_permuted, engine, statistics), draws.PERMUTATIONS, engine.block_size
     )
-    return step_down_max_t(statistics(estimates)[0], np.concatenate(blocks))
-
-
-def _places(hypothesis: Hypothesis, groups: tuple[Hashable, ...]) -> tuple[int, int]:
-    """Return where the two groups stand among the estimates; the rest stand after all groups."""
-    first = groups.index(hypothesis.first)
-    if hypothesis.second is None:
-        return first, len(groups) + first
-    return first, groups.index(hypothesis.second)
+    observed = statistics.of(estimates)[0]
+    return observed, np.concatenate(blocks), statistics.rounding(estimates)
 
 
 def _permuted(
-    engine: ManyGroups,
-    statistics: partial[Array],
-    n: int,
-    rng: np.random.Generator,
+    engine: ManyGroups, statistics: _Statistics, n: int, rng: np.random.Generator
 ) -> Array:
-    return statistics(engine.permuted(n, rng))
+    return statistics.of(engine.permuted(n, rng))
 
 
-def _statistics(
-    engine: ManyGroups,
-    places: Sequence[tuple[int, int]],
-    parts: Sequence[tuple[int, ...]],
-    scored: tuple[bool, ...],
-    scale: Array,
-    estimates: Estimates,
-) -> Array:
-    """Return the absolute statistics by draw and hypothesis."""
-    found = {}
-    for pair in dict.fromkeys(places):
-        gaps = estimates.pair(*pair, scored=scored).gaps(engine.weights)
-        found[pair] = np.abs(gaps.ratios(scale))
-    columns = [
-        found[pair][:, list(mine)].max(axis=1) for pair, mine in zip(places, parts, strict=True)
-    ]
-    return np.stack(columns, axis=1)
+@dataclass(frozen=True, slots=True)
+class _Statistics:
+    """Absolute statistics of metrics, the parts of each of which start somewhere among all."""
+
+    starts: NDArray[np.intp]
+    scored: tuple[bool, ...]
+    weights: Array | None
+    scale: Array
+
+    def of(self, estimates: Estimates) -> Array:
+        """Return the statistics by draw and metric: the largest of the parts."""
+        ratios = np.abs(self._gaps(estimates).ratios(self.scale))
+        largest: Array = np.maximum.reduceat(ratios, self.starts, axis=1)
+        return largest
+
+    def rounding(self, observed: Estimates) -> Array:
+        """Return for each metric how many of its errors its values are in size."""
+        error = self._gaps(observed).standard_error[0]
+        with np.errstate(divide="ignore"):
+            sizes = np.where(error > 0, self.scale / error, 0.0)
+        largest: Array = np.maximum.reduceat(sizes, self.starts)
+        return largest
+
+    def _gaps(self, estimates: Estimates) -> Gaps:
+        return estimates.pair(0, 1, scored=self.scored).gaps(self.weights)

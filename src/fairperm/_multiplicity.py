@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-_TIE = 1e-11  # of a statistic, plus one: what rounding may make of equal ones
+_TIE = 1e-13  # relative rounding error, with room
 
 
 def adjusted(pvalues: Array, method: str | None) -> Array:
@@ -38,20 +38,24 @@ def adjusted(pvalues: Array, method: str | None) -> Array:
     return result
 
 
-def step_down_max_t(observed: Array, permuted: Array) -> Array:
+def step_down_max_t(observed: Array, permuted: Array, rounding: Array | float = 0.0) -> Array:
     """Return the p-values of Westfall and Young's (1993) step-down max-T.
 
     ``observed`` are the absolute statistics of the hypotheses, ``permuted`` those of the same
     draws for all of them (axis 0 the draws). The largest statistic is compared with the largest
     of every draw, the next with the largest of those left, and so on. Undefined draws count as
-    infinite.
+    infinite. A hypothesis whose own statistic is undefined is not tested: its p-value is 1, and
+    the others do not depend on it. ``rounding`` is what the statistics' rounding errors are
+    relative to, if that is larger than the statistics are: how many errors long a metric is.
     """
-    order = np.argsort(-observed, kind="stable")
+    result = np.ones(len(observed))
+    tested = np.flatnonzero(~np.isnan(observed))
+    order = tested[np.argsort(-observed[tested], kind="stable")]
     ordered = observed[order]
     draws = np.where(np.isnan(permuted), np.inf, permuted)[:, order]
     largest_left = np.maximum.accumulate(draws[:, ::-1], axis=1)[:, ::-1]
-    tolerance = np.where(np.isfinite(ordered), _TIE * (1 + ordered), 0.0)
+    reach = np.broadcast_to(rounding, observed.shape)[order]
+    tolerance = np.where(np.isfinite(ordered), _TIE * (1 + ordered + reach), 0.0)
     exceeding = (largest_left >= ordered - tolerance).sum(axis=0)
-    result = np.empty(len(observed))
     result[order] = np.maximum.accumulate((exceeding + 1) / (len(draws) + 1))
     return result

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,14 +17,14 @@ from fairperm._estimates import variance_of_defined
 from fairperm._inference import Null, extreme, many_undefined, pvalue
 from fairperm._inputs import Inputs
 from fairperm._many_groups import check_number, many_groups
+from fairperm._omnibus_result import OmnibusTestResult
 from fairperm._plan import planned
 from fairperm._progress import waiting
 from fairperm._rank import RankMetric
-from fairperm.errors import InputError, UndefinedMetricError, problem, shown, warn_of
-from fairperm.results import PlainResult
+from fairperm.errors import InputError, UndefinedMetricError, problem, warn_of
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping
+    from collections.abc import Hashable
 
     from numpy.typing import NDArray
 
@@ -37,79 +37,8 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 _TIE = 1e-13  # relative rounding error, with room
+_CLOSED = {"score", "wald", "delta", "delong"}
 _ZERO_GAP = 1e-12  # of the metric's size: a smaller gap over no variance is rounding
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
-class OmnibusTestResult(PlainResult):
-    """The result of :func:`fairperm.omnibus_test`.
-
-    Attributes
-    ----------
-    metric : str
-        The metric's full name.
-    groups : tuple
-        The groups compared.
-    values, standard_errors, counts : dict
-        Of each group, all strata together: the metric, its standard error (assuming no null), and
-        the totals it is made of.
-    mean : float
-        The groups' values averaged, each weighted by the inverse of its variance. NaN for a joint
-        metric.
-    statistic : float
-        The sum over the groups of (value − mean)² / variance; of the parts of a joint metric, the
-        largest. With the score variance, the groups' variances assume one rate.
-    pvalue : float
-        The share of permutations with a statistic at least as large; never zero.
-    pvalue_interval, pvalue_interval_wilson : tuple of float
-        For the p-value that infinitely many permutations would give.
-    validity : str
-        For which null the p-value is valid, and in which sense.
-    notes : tuple of str
-        What else must be known to read the result rightly.
-    null_distribution : numpy.ndarray
-        The statistic under each permutation.
-    """
-
-    metric: str
-    groups: tuple[Hashable, ...]
-    values: Mapping[Hashable, Any]
-    standard_errors: Mapping[Hashable, Any]
-    counts: Mapping[Hashable, Mapping[str, float]]
-    mean: float
-    statistic: float
-    pvalue: float
-    pvalue_interval: tuple[float, float]
-    pvalue_interval_wilson: tuple[float, float]
-    confidence_level: float
-    scheme: str
-    variance: str | None
-    n_resamples: int
-    n_undefined: int
-    n_strata: int
-    n_dropped: int
-    seed: int
-    validity: str
-    notes: tuple[str, ...]
-    null_distribution: NDArray[np.float64] = field(repr=False)
-
-    def __repr__(self) -> str:
-        low, high = self.pvalue_interval
-        width = max(len(shown(group)) for group in self.groups)
-        width = max(width, len("statistic"))
-        lines = [f"OmnibusTestResult: {self.metric} in {len(self.groups)} groups"]
-        for group in self.groups:
-            value, n_rows = self.values[group], self.counts[group]["rows"]
-            parts = value.items() if isinstance(value, dict) else [("", value)]
-            text = ", ".join(f"{name} {one:.4f}".strip() for name, one in parts)
-            lines.append(f"  {shown(group):<{width}}  {text}  of {n_rows:,} rows")
-        lines += [
-            f"  {'statistic':<{width}}  {self.statistic:.4g}",
-            f"  {'p-value':<{width}}  {self.pvalue:.4g}  {self.n_resamples:,} draws, "
-            f"{self.confidence_level:.4g} interval [{low:.4g}, {high:.4g}]",
-            f"  {'validity':<{width}}  {self.validity}",
-        ]
-        return "\n".join(lines)
 
 
 def omnibus_test(
@@ -148,11 +77,13 @@ def omnibus_test(
     control_features, stratum_weights
         As in :func:`fairperm.permutation_test`; a stratum's weight is 1/(1/m_A + 1/m_B + …), and a
         group's value the mean of its strata's with these weights.
-    cluster, sample_weight, missing, score_bins, scheme, n_resamples, confidence_level, rng, n_jobs, progress
+    cluster, sample_weight, missing, score_bins, scheme, n_resamples, confidence_level
+        As in :func:`fairperm.permutation_test`.
+    rng, n_jobs, progress
         As in :func:`fairperm.permutation_test`.
     variance : {"auto", "score", "wald", "delta", "delong", "fast_bootstrap"} or None
-        As in :func:`fairperm.permutation_test`. None weighs the groups by their sizes alone: such
-        a test is not valid when base rates differ.
+        As in :func:`fairperm.permutation_test`. None weighs the groups by their numbers of rows
+        alone: such a test is not valid when base rates differ.
 
     Returns
     -------
@@ -162,7 +93,9 @@ def omnibus_test(
     -----
     The statistic is Σ (θ_g − θ̄)²/V_g, with θ̄ the mean of the groups' values weighted by 1/V_g, in
     the sample and in every permutation of the labels over all groups. For a rate with the score
-    variance this is Pearson's chi-square.
+    variance this is Pearson's chi-square; of two groups it is the square of their studentized gap.
+    A group in which the metric shows no variance (no error among few rows, say) is given that of
+    all rows together, for its size.
 
     Examples
     --------
@@ -174,7 +107,7 @@ def omnibus_test(
     ...     data=compas, rng=1,
     ... )
     >>> round(result.statistic, 1), result.pvalue
-    (478.6, 0.0001)
+    (381.7, 0.0001)
     """
     inputs = Inputs(
         y_true=y_true,
@@ -225,13 +158,14 @@ def compare_all(
     values = comparison.values(alone)
     notes = comparison.check_strata(estimates, engine.weights)
 
+    shared = engine.together() if plan.variance in _CLOSED else None
     blocks = resampling.in_blocks(
-        partial(_permuted, engine),
+        partial(_permuted, engine, shared),
         draws.PERMUTATIONS,
         engine.block_size,
         through_joblib=isinstance(plan.metric, CallableMetric),
     )
-    observed, permuted = _Values.of(estimates, engine.weights), _Values.joined(blocks)
+    observed, permuted = _Values.of(estimates, engine.weights, shared), _Values.joined(blocks)
     variance = alone.variance[:, :, 0]
     if plan.variance == "fast_bootstrap" or plan.own_variance is None:
         ordered = tuple(groups[place] for place in engine.order)
@@ -242,7 +176,8 @@ def compare_all(
         null = Null(permuted.distance())
     else:
         if plan.variance is None:
-            observed, permuted = observed.by_size(), permuted.by_size()
+            rows = np.bincount(comparison.rows.side, comparison.rows.count, len(groups))
+            observed, permuted = (one.with_variance(1 / rows) for one in (observed, permuted))
         null = Null(permuted.statistic(scale))
     statistic = _defined(observed, scale, plan)
     tolerance = observed.rounding(statistic, scale)
@@ -275,16 +210,25 @@ def compare_all(
 
 @dataclass(frozen=True, slots=True)
 class _Values:
-    """Values, variances and sizes by part, draw and group, the strata combined."""
+    """Values and variances by part, draw and group, the strata combined."""
 
     value: Array
     variance: Array
-    size: Array
 
     @classmethod
-    def of(cls, estimates: Estimates, weights: Array | None) -> _Values:
+    def of(cls, estimates: Estimates, weights: Array | None, shared: Estimates | None) -> _Values:
+        """Combine the strata; a group that shows no variance is given that of all rows as one.
+
+        As if it were certain, a small group without a single error would outweigh all others, and
+        the test would reject whenever there is one: far too often, where groups have fewer rows
+        that matter than their permutations do.
+        """
         value, variance = estimates.standardized(weights)
-        return cls(value, variance, estimates.size.sum(axis=-2))
+        if shared is not None and (variance == 0).any():
+            with np.errstate(divide="ignore", invalid="ignore"):
+                lent = replace(estimates, variance=shared.variance * shared.size / estimates.size)
+            variance = np.where(variance == 0, lent.standardized(weights)[1], variance)
+        return cls(value, variance)
 
     @classmethod
     def joined(cls, blocks: list[_Values]) -> _Values:
@@ -292,12 +236,7 @@ class _Values:
         return cls(*(np.concatenate(arrays, axis=1) for arrays in every))
 
     def with_variance(self, variance: Array) -> _Values:
-        return _Values(self.value, np.broadcast_to(variance, self.value.shape), self.size)
-
-    def by_size(self) -> _Values:
-        """Return the values as if those of all rows varied alike."""
-        with np.errstate(divide="ignore"):
-            return self.with_variance(1 / self.size)
+        return _Values(self.value, np.broadcast_to(variance, self.value.shape))
 
     def distance(self) -> Array:
         """Return the statistic of every draw by the covariance of all draws; largest of the parts.
@@ -378,8 +317,10 @@ def _defined(observed: _Values, scale: Array, plan: Plan) -> float:
     return statistic
 
 
-def _permuted(engine: ManyGroups, n: int, rng: np.random.Generator) -> _Values:
-    return _Values.of(engine.permuted(n, rng), engine.weights)
+def _permuted(
+    engine: ManyGroups, shared: Estimates | None, n: int, rng: np.random.Generator
+) -> _Values:
+    return _Values.of(engine.permuted(n, rng), engine.weights, shared)
 
 
 def _bootstrap_variance(
