@@ -10,7 +10,7 @@ from fairperm.results import json_ready
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping
 
-    from fairperm.omnibus import OmnibusTestResult
+    from fairperm._omnibus_result import OmnibusTestResult
     from fairperm.results import PermutationTestResult
 
 __all__ = ["AuditData", "AuditRow", "GroupSummary", "OmnibusRow"]
@@ -191,6 +191,8 @@ class AuditData:
         Passing it as ``rng`` gives the same audit again.
     settings : dict
         The other arguments as they were given.
+    notes : tuple of str
+        What else must be known to read the audit rightly.
     """
 
     rows: tuple[AuditRow, ...]
@@ -204,4 +206,5 @@ class AuditData:
     n_dropped: int
     seed: int
     settings: Mapping[str, Any]
+    notes: tuple[str, ...] = ()
     library: str | None = None

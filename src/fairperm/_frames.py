@@ -14,15 +14,16 @@ from fairperm.errors import InputError, listed, problem
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+_ANY = (nw.DataFrame, nw.LazyFrame, nw.Series)
 LIBRARIES = ("pandas", "polars", "pyarrow")
 
 
 def library_of(data: object) -> str | None:
-    """Return the library of a frame; None if it is none."""
+    """Return the library of a frame or of a column; None if it is neither."""
     if data is None or isinstance(data, Counted):
         return None
     frame = as_narwhals("data", data)
-    return str(frame.implementation.value) if isinstance(frame, nw.DataFrame) else None
+    return str(frame.implementation.value) if isinstance(frame, _ANY) else None
 
 
 def frame_of(columns: Mapping[str, Any], library: str | None, default: str | None) -> Any:

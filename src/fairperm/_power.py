@@ -141,14 +141,14 @@ def normal_power(gap: float, reach: float, error: float, level: Level) -> float:
     return sum(NormalDist().cdf(one / error) for one in beyond)
 
 
-def rate_power(sizes: Pair, level: Level, *, exact: bool) -> Power:
+def rate_power(sizes: Pair, level: Level, *, exact: bool, most_cells: int = MOST_CELLS) -> Power:
     """Return the power of the test of a rate with denominators of these sizes.
 
     An ``exact`` test exchanges the rows of the denominators only. Of these there are so few
     outcomes that its power is noticeably less than that of its normal limit; where there are too
     many to sum over, half a step from one outcome to the next is added to what a gap must reach.
     """
-    if exact and table_size(sizes) <= MOST_CELLS:
+    if exact and table_size(sizes) <= most_cells:
         return ExactTest.of((round(sizes[0]), round(sizes[1])), level).power
     steps = 1 / sizes[0] + 1 / sizes[1]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sized
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -56,11 +56,15 @@ class Question:
 
 def attributes(data: object, given: object, *, intersections: bool) -> list[Attribute]:
     """Return every attribute; with ``intersections``, their combinations as one more."""
+    if not is_lazy(data):
+        Source(data)  # says if it is none
     found = _separate(data, given)
     names = [one.name for one in found]
     if len(set(names)) < len(names):
         rule = "made of columns with different names"
-        raise InputError(problem("sensitive_features", rule, names))
+        by_name = data is not None and isinstance(given, (list, tuple))
+        hint = "A list of strings means columns of data; pass values as an array." * by_name
+        raise InputError(problem("sensitive_features", rule, names, hint))
     if not intersections:
         return found
     if len(found) == 1:
@@ -105,12 +109,8 @@ def named_metrics(given: object) -> dict[str, AnyMetric]:
     asked: list[tuple[str | None, object]]
     if isinstance(given, Mapping):
         asked = [(_label(name), metric) for name, metric in given.items()]
-    elif (
-        isinstance(given, Iterable) and not isinstance(given, (str, bytes)) and not callable(given)
-    ):
-        asked = [(None, metric) for metric in given]
     else:
-        asked = [(None, given)]
+        asked = [(None, metric) for metric in _one_or_several(given)]
     if not asked:
         raise InputError(problem("metrics", "at least one metric", given, "Try 'selection_rate'."))
     named = [(name, _metric(one)) for name, one in asked]
@@ -124,6 +124,15 @@ def named_metrics(given: object) -> dict[str, AnyMetric]:
             raise InputError(problem("metrics", "different metrics", label, hint))
         found[label] = metric
     return found
+
+
+def _one_or_several(given: object) -> list[object]:
+    if isinstance(given, (str, bytes)) or callable(given) or not isinstance(given, Iterable):
+        return [given]
+    try:
+        return list(given)
+    except TypeError:  # an array of no dimension
+        return [given]
 
 
 def _metric(given: object) -> AnyMetric:
@@ -221,8 +230,9 @@ def reference_of(table: Table, attribute: str, given: object, *, alone: bool) ->
         sizes = table.sizes()
         return max(table.groups, key=lambda group: sizes[group])
     try:
+        hash(given)  # arrays and frames are equal to nothing
         return table.groups[table.groups.index(given)]
-    except (ValueError, TypeError):  # not there; or an array or NA: equal to nothing
+    except (ValueError, TypeError):
         rule = f"a group of {attribute} ({listed(table.groups)})"
         hint = did_you_mean(given, table.groups)
         raise InputError(problem("reference", rule, given, hint)) from None
@@ -243,11 +253,11 @@ def comparisons(
         hint = "Cut numbers into bands, or use compare='rest'."
         raise InputError(problem("sensitive_features", rule, got, hint))
     if compare == "reference":
-        return [(table, (one, reference)) for one in table.groups if one != reference]
+        return ((table, (one, reference)) for one in table.groups if one != reference)
     if compare == "rest" and len(table.groups) > 2:
         rest = _rest(table.groups)
-        return [(table.against_rest(one, rest), (one, rest)) for one in table.groups]
-    return [(table, pair) for pair in itertools.combinations(table.groups, 2)]
+        return ((table.against_rest(one, rest), (one, rest)) for one in table.groups)
+    return ((table, pair) for pair in itertools.combinations(table.groups, 2))
 
 
 def _rest(groups: Sequence[Hashable]) -> str:
@@ -274,7 +284,7 @@ def check_reference(reference: object, compare: str, names: Sequence[str]) -> No
 
 def described(value: object) -> Any:
     """Return an argument as a result can keep it: short, and without the data."""
-    if isinstance(value, np.generic):
+    if isinstance(value, (np.generic, np.ndarray)) and value.ndim == 0:
         value = value.item()
     if value is None or isinstance(value, (str, int, float, bool)):
         return value
@@ -282,4 +292,6 @@ def described(value: object) -> Any:
         return {str(key): described(one) for key, one in value.items()}
     if isinstance(value, (list, tuple)) and len(value) <= 20:
         return [described(one) for one in value]
+    if isinstance(value, Sized):
+        return f"{len(value):,} values ({type(value).__name__})"
     return shown(value)

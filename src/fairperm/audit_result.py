@@ -9,10 +9,16 @@ from fairperm._audit_data import VERDICTS, AuditData, AuditRow, GroupSummary
 from fairperm._audit_table import as_text
 from fairperm._frames import frame_of
 from fairperm._options import choice
+from fairperm.errors import InputError, problem
 from fairperm.results import json_ready
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
+    from os import PathLike
+
+    from altair import LayerChart, VConcatChart
+
+    from fairperm._sweep_result import ThresholdSweepResult
 
 __all__ = ["Audit"]
 
@@ -43,6 +49,8 @@ class Audit(AuditData):
         Passing it as ``rng`` gives the same audit again.
     settings : dict
         The other arguments as they were given.
+    notes : tuple of str
+        What else must be known to read the audit rightly.
     """
 
     def __len__(self) -> int:
@@ -64,8 +72,8 @@ class Audit(AuditData):
         """
         wanted = {
             "verdict": (verdict, VERDICTS),
-            "attribute": (attribute, tuple(dict.fromkeys(row.attribute for row in self.rows))),
-            "metric": (metric, tuple(dict.fromkeys(row.metric for row in self.rows))),
+            "attribute": (attribute, tuple(self.settings["attributes"])),
+            "metric": (metric, tuple(self.settings["metrics"])),
         }
         rows = self.rows
         for name, (value, known) in wanted.items():
@@ -99,11 +107,72 @@ class Audit(AuditData):
         """
         names = list(self.rows[0].cells()) if self.rows else list(_NO_ROW.cells())
         cells = [row.cells() for row in self.rows]
-        columns = {name: [row[name] for row in cells] for name in names}
+        columns = {name: _of_one_type([row[name] for row in cells]) for name in names}
         return frame_of(columns, library, self.library)
+
+    def plot(
+        self, *, title: str | None = None, width: int = 700, mode: str = "auto"
+    ) -> VConcatChart:
+        """Draw every gap with its interval and verdict: :func:`fairperm.plots.forest`."""
+        from fairperm import plots
+
+        rows = [
+            row.cells() | {"first_group": row.groups[0], "second_group": row.groups[1]}
+            for row in self.rows
+        ]
+        level = self.settings.get("confidence_level")
+        return plots.forest(rows, confidence_level=level, title=title, width=width, mode=mode)
+
+    def plot_null(self, row: int | AuditRow, **options: Any) -> LayerChart:
+        """Draw the null distribution of one row, given by its number or itself.
+
+        `options` are those of :meth:`fairperm.PermutationTestResult.plot`.
+        """
+        one = row if isinstance(row, AuditRow) else self.rows[row]
+        if one.result is None:
+            rule = "a row with a result"
+            raise InputError(problem("row", rule, one.groups, one.reason))
+        return one.result.plot(**options)
+
+    def to_html(
+        self,
+        path: str | PathLike[str] | None = None,
+        *,
+        sweep: ThresholdSweepResult | Sequence[ThresholdSweepResult] | None = None,
+        title: str | None = None,
+        provenance: Mapping[str, object] | None = None,
+    ) -> str:
+        """Return a report that needs no other file and no network; with a `path`, write it too.
+
+        Parameters
+        ----------
+        path : path-like, optional
+            The file to write; it is replaced whole or not at all.
+        sweep : ThresholdSweepResult or sequence of them, optional
+            What :func:`fairperm.threshold_sweep` found, to be shown with a slider.
+        title : str, optional
+            The report's heading.
+        provenance : mapping, optional
+            What else it takes to run the audit again, by name: the command, the file, its hash.
+        """
+        from fairperm.report import as_html
+
+        return as_html(self, path, sweep=sweep, title=title, provenance=provenance)
+
+    def _repr_html_(self) -> str:
+        from fairperm.report import as_notebook_html
+
+        return as_notebook_html(self)
 
     def __repr__(self) -> str:
         return as_text(self)
+
+
+def _of_one_type(values: list[Any]) -> list[Any]:
+    """Return a column whose integers are floats if some are: sums of weights may be either."""
+    if not any(isinstance(one, float) for one in values):
+        return values
+    return [float(one) if isinstance(one, int) else one for one in values]
 
 
 _NO_ROW = AuditRow(attribute="", metric="", groups=("", ""), sizes=(0, 0), result=None)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fairperm import _draws as draws
 from fairperm import _options as options
-from fairperm._audit import Settings, check_max_t, omnibus, tested, with_verdicts
+from fairperm._audit import Settings, omnibus, tested
 from fairperm._audit_data import GroupSummary
 from fairperm._frames import library_of
-from fairperm._intake import Inputs
+from fairperm._inputs import Inputs
 from fairperm._questions import (
     COMPARISONS,
     attributes,
@@ -21,8 +21,9 @@ from fairperm._questions import (
     named_metrics,
     questions,
 )
+from fairperm._verdicts import check_max_t, notes_of, with_verdicts
 from fairperm.audit_result import Audit
-from fairperm.errors import InputError, did_you_mean, listed, problem
+from fairperm.errors import InputError, InputTypeError, did_you_mean, listed, problem, warn_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -88,7 +89,7 @@ def audit(
         How p-values are adjusted for the number of hypotheses in the whole audit. "holm" and
         "maxt" bound the probability of any false disparity, "bh" and "by" the expected share of
         false ones among all. "maxt" uses what the metrics have in common: one set of permutations
-        for all metrics and groups of an attribute.
+        for all metrics of a pair of groups.
     alpha : float
         The level of the verdicts.
     margin : float or mapping, optional
@@ -124,27 +125,31 @@ def audit(
     A metric and its complement (true positive and false negative rate, say) are one hypothesis and
     are counted once. Comparisons of groups that are too small are not counted.
 
+    A p-value from n random permutations is at least 1/(n + 1). If adjusting it for so many
+    hypotheses can take it above `alpha`, a warning (and the result's ``notes``) says how many it
+    takes.
+
     Examples
     --------
     >>> import fairperm
     >>> compas = fairperm.datasets.load_compas()
     >>> audit = fairperm.audit(
     ...     "two_year_recid", y_score="decile_score", threshold=5, data=compas,
-    ...     sensitive_features="sex", metrics=["false_positive_rate", "false_negative_rate"], rng=1,
+    ...     sensitive_features="sex", metrics=["false_positive_rate", "precision"], rng=1,
     ... )
     >>> [(row.metric, row.verdict) for row in audit]
-    [('false_positive_rate', 'inconclusive'), ('false_negative_rate', 'disparity')]
+    [('false_positive_rate', 'inconclusive'), ('positive_predictive_value', 'disparity')]
     """
     named = named_metrics(metrics)
-    asked_of = attributes(
-        data, sensitive_features, intersections=bool(options.switch("intersections", intersections))
-    )
+    if not isinstance(intersections, bool):
+        raise InputTypeError(problem("intersections", "True or False", intersections))
+    asked_of = attributes(data, sensitive_features, intersections=intersections)
     settings = Settings(
         compare=options.choice("compare", compare, COMPARISONS),
         reference=reference,
         adjust=options.choice("adjust", adjust, ADJUSTMENTS),
         alpha=options.fraction("alpha", alpha),
-        margins=_margins(margin, list(named)),
+        margins=_margins(margin, named),
         min_group_size=options.integer("min_group_size", min_group_size, 1, 10**12),
         scheme=scheme,
         variance=variance,
@@ -155,6 +160,7 @@ def audit(
         resampling=draws.Resampling.checked(n_resamples, rng, n_jobs, progress),
         n_attributes=len(asked_of),
     )
+    options.number("threshold", threshold)
     check_reference(reference, settings.compare, [one.name for one in asked_of])
     inputs = Inputs(
         y_true=y_true,
@@ -174,7 +180,8 @@ def audit(
         check_max_t(asked, settings)
     found = tested(asked, settings)
     rows, n_hypotheses = with_verdicts(found, settings)
-    return Audit(
+    notes = notes_of(rows, n_hypotheses, settings)
+    result = Audit(
         rows=tuple(rows),
         omnibus=tuple(omnibus(asked, found, settings)),
         groups=tuple(_summaries(asked, settings.min_group_size)),
@@ -190,44 +197,61 @@ def audit(
             "attributes": [one.name for one in asked_of],
             "reference": described(reference),
             "margin": described(margin),
-            "threshold": threshold,
+            "threshold": described(threshold),
             "pos_label": described(pos_label),
+            "intersections": intersections,
             "control_features": described(control_features),
+            "stratum_weights": described(stratum_weights),
+            "cluster": described(cluster),
+            "sample_weight": described(sample_weight),
             "scheme": scheme,
             "variance": variance,
             "alternative": alternative,
             "n_resamples": settings.resampling.n_resamples,
-            "confidence_level": confidence_level,
+            "n_bootstrap": settings.n_bootstrap,
+            "confidence_level": settings.confidence_level,
             "missing": missing,
         },
-        library=library_of(data),
+        notes=notes,
+        library=library_of(data) or library_of(sensitive_features),
     )
+    warn_of(notes)
+    return result
 
 
-def _margins(given: object, labels: Sequence[str]) -> dict[str, float]:
-    """Return the margin of every metric that has one."""
+def _margins(given: object, metrics: Mapping[str, Any]) -> dict[str, float]:
+    """Return the margin of every metric that has one, named as asked for or by an alias."""
     if given is None:
         return {}
-    by_name = given if isinstance(given, Mapping) else dict.fromkeys(labels, given)
-    margins = {}
+    by_name = given if isinstance(given, Mapping) else dict.fromkeys(metrics, given)
+    margins: dict[str, float] = {}
     for name, value in by_name.items():
-        if name not in labels:
-            rule = f"a mapping with metrics of the audit ({listed(labels)}) as keys"
-            raise InputError(problem("margin", rule, name, did_you_mean(name, labels)))
-        margins[name] = options.number("margin", value, "a number above 0")
-        if margins[name] <= 0:
+        meant = [name] if name in metrics else _known_as(name, metrics)
+        if not meant:
+            rule = f"a mapping with metrics of the audit ({listed(metrics)}) as keys"
+            raise InputError(problem("margin", rule, name, did_you_mean(name, metrics)))
+        margin = options.number("margin", value, "a number above 0")
+        if margin <= 0:
             raise InputError(problem("margin", "a number above 0", value))
+        if not margins.keys().isdisjoint(meant):
+            raise InputError(problem("margin", "given once for every metric", name))
+        margins |= dict.fromkeys(meant, margin)
     return margins
 
 
+def _known_as(name: object, metrics: Mapping[str, Any]) -> list[str]:
+    return [label for label, metric in metrics.items() if name in {metric.name, *metric.aliases}]
+
+
 def _summaries(asked: Sequence[Question], least: int) -> Iterator[GroupSummary]:
-    """Yield every group of every attribute, by the first metric read of it."""
-    first: dict[str, Table] = {}
-    for question in asked:
-        first.setdefault(question.attribute, question.reading)
-    for name, table in first.items():
+    """Yield every group of every attribute, by its first metric, of binary labels if any is."""
+    chosen: dict[str, Table] = {}
+    for question in sorted(asked, key=lambda one: not _is_binary(one.reading)):
+        chosen.setdefault(question.attribute, question.reading)
+    for name in dict.fromkeys(question.attribute for question in asked):
+        table = chosen[name]
         label = table.columns.get("y_true")
-        is_binary = label is not None and label.dtype == np.bool_
+        is_binary = _is_binary(table)
         count = table.count * label if is_binary and label is not None else table.count
         positives = np.bincount(table.group, count, len(table.groups)).astype(int)
         for (group, rows), n in zip(table.sizes().items(), positives.tolist(), strict=True):
@@ -238,3 +262,8 @@ def _summaries(asked: Sequence[Question], least: int) -> Iterator[GroupSummary]:
                 positives=n if is_binary else None,
                 is_small=rows < least,
             )
+
+
+def _is_binary(table: Table) -> bool:
+    label = table.columns.get("y_true")
+    return label is not None and label.dtype == np.bool_

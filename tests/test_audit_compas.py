@@ -1,0 +1,356 @@
+"""COMPAS by race and by sex × race: every number of the audit, calculated here by other means."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+import fairperm
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Sequence
+
+    from fairperm import Audit
+    from fairperm._audit_data import AuditRow
+
+ALPHA = 0.05
+LEAST = 50
+COMPAS = pd.DataFrame(fairperm.datasets.load_compas()).assign(
+    label=lambda frame: frame["two_year_recid"] == 1,
+    high=lambda frame: frame["decile_score"] >= 5,
+    both=lambda frame: list(zip(frame["sex"], frame["race"], strict=True)),
+)
+COLUMN = {"sex": "sex", "race": "race", "sex × race": "both"}
+RATES: dict[str, tuple[Any, Any]] = {  # what a rate counts, and among which rows
+    "selection_rate": (COMPAS.high, COMPAS.label | True),
+    "true_positive_rate": (COMPAS.high, COMPAS.label),
+    "false_negative_rate": (~COMPAS.high, COMPAS.label),
+    "false_positive_rate": (COMPAS.high, ~COMPAS.label),
+    "positive_predictive_value": (COMPAS.label, COMPAS.high),
+    "accuracy": (COMPAS.label == COMPAS.high, COMPAS.label | True),
+}
+SAME = {"false_negative_rate": "true_positive_rate"}  # one hypothesis
+
+
+def run(**options: Any) -> Audit:
+    given: dict[str, Any] = {
+        "y_true": "two_year_recid",
+        "y_score": "decile_score",
+        "threshold": 5,
+        "data": COMPAS[["two_year_recid", "decile_score", "sex", "race"]],
+        "rng": 1,
+    }
+    return fairperm.audit(**{**given, **options})
+
+
+@pytest.fixture(scope="module")
+def by_race() -> Audit:
+    return run(sensitive_features="race", metrics=[*RATES, "roc_auc"], n_resamples=1999)
+
+
+@pytest.fixture(scope="module")
+def by_both() -> Audit:
+    return run(sensitive_features=["sex", "race"], intersections=True, metrics=list(RATES))
+
+
+@pytest.fixture(params=["by_race", "by_both"])
+def audit(request: pytest.FixtureRequest) -> Audit:
+    return request.getfixturevalue(request.param)  # type: ignore[no-any-return]
+
+
+@functools.cache
+def counts(attribute: str, metric: str, group: Hashable) -> tuple[int, int]:
+    counted, among = RATES[metric]
+    mine = COMPAS[COLUMN[attribute]].map(lambda one: one == group) & among
+    return int((counted & mine).sum()), int(mine.sum())
+
+
+@functools.cache
+def enumerated(first: tuple[int, int], second: tuple[int, int]) -> float:
+    """Return the probability, given the margins, of all tables with at least so large a gap."""
+    (k, m), (j, n) = first, second
+    every = np.arange(max(0, k + j - n), min(m, k + j) + 1)
+    gap = np.abs(every / m - (k + j - every) / n)
+    extreme = gap >= abs(k / m - j / n) - 1e-12
+    return float(stats.hypergeom.pmf(every[extreme], m + n, k + j, m).sum())
+
+
+def holm(pvalues: Sequence[float]) -> list[float]:
+    """Return Holm's adjusted p-values, by the definition."""
+    return [
+        max(
+            min(1.0, p * sum(other >= p for other in pvalues)) for p in sorted(pvalues) if p <= mine
+        )
+        for mine in pvalues
+    ]
+
+
+@functools.cache
+def sizes(attribute: str) -> dict[Hashable, int]:
+    return COMPAS.groupby(COLUMN[attribute]).size().to_dict()  # type: ignore[no-any-return]
+
+
+def is_small(row: AuditRow) -> bool:
+    return min(sizes(row.attribute)[group] for group in row.groups) < LEAST
+
+
+def raw_pvalue(row: AuditRow) -> float | None:
+    """Return the p-value of a row by enumeration; None if a denominator is empty."""
+    if row.metric == "roc_auc":
+        return row.pvalue
+    first, second = (counts(row.attribute, row.metric, group) for group in row.groups)
+    return enumerated(first, second) if first[1] and second[1] else None
+
+
+# Nothing is dropped
+
+
+def test_groups_of_compas() -> None:
+    """The premise: six races, two of them tiny."""
+    assert sorted(sizes("race").values()) == [11, 31, 343, 509, 2103, 3175]
+    assert sorted(sizes("sex × race").values())[:5] == [2, 2, 9, 29, 58]
+
+
+def test_every_pair_of_every_metric_is_there(audit: Audit) -> None:
+    attributes = audit.settings["attributes"]
+    expected = [
+        (attribute, metric, pair)
+        for attribute in attributes
+        for metric in audit.settings["metrics"]
+        for pair in itertools.combinations(sorted(sizes(attribute)), 2)  # type: ignore[type-var]
+    ]
+    assert [(row.attribute, row.metric, row.groups) for row in audit] == expected
+
+
+def test_number_of_rows(by_race: Audit, by_both: Audit) -> None:
+    assert len(by_race) == 15 * 7
+    assert len(by_both) == (1 + 15 + 66) * 6
+
+
+def test_every_group_is_counted(audit: Audit) -> None:
+    expected = {
+        (attribute, group): (n, int(COMPAS.label[COMPAS[COLUMN[attribute]] == group].sum()))
+        if not isinstance(group, tuple)
+        else (n, int(COMPAS.label[COMPAS["both"].map(lambda one, g=group: one == g)].sum()))
+        for attribute in audit.settings["attributes"]
+        for group, n in sizes(attribute).items()
+    }
+    found = {(one.attribute, one.group): (one.rows, one.positives) for one in audit.groups}
+    assert found == expected
+    assert {(one.attribute, one.group) for one in audit.groups if one.is_small} == {
+        key for key, (n, _) in expected.items() if n < LEAST
+    }
+    assert audit.n_dropped == 0
+
+
+# Values
+
+
+def test_values_and_counts(audit: Audit) -> None:
+    for row in audit:
+        if row.metric not in RATES:
+            continue
+        both = [counts(row.attribute, row.metric, group) for group in row.groups]
+        assert row.sizes == tuple(sizes(row.attribute)[group] for group in row.groups)
+        if not all(n for _, n in both):
+            assert row.result is None
+            assert row.values == (None, None)
+            continue
+        assert row.result is not None
+        assert row.values == pytest.approx([k / n for k, n in both], abs=1e-15)
+        assert row.difference == pytest.approx(both[0][0] / both[0][1] - both[1][0] / both[1][1])
+        cells = row.cells()
+        for place, (k, n) in zip(("first", "second"), both, strict=True):
+            assert (cells[f"{place}_numerator"], cells[f"{place}_denominator"]) == (k, n)
+        if both[1][0]:
+            ratio = both[0][0] / both[0][1] / (both[1][0] / both[1][1])
+            assert row.ratio == pytest.approx(ratio)
+
+
+def test_intervals_hold_the_gap(audit: Audit) -> None:
+    for row in audit:
+        if row.difference is not None and row.confidence_interval is not None:
+            low, high = row.confidence_interval
+            assert low <= row.difference <= high
+
+
+def test_pvalues_of_rates_are_enumerated(audit: Audit) -> None:
+    for row in audit:
+        if row.metric in RATES:
+            expected = raw_pvalue(row)
+            if expected is None:
+                assert row.pvalue is None
+            else:
+                assert row.pvalue == pytest.approx(expected, rel=1e-9, abs=1e-14), row.groups
+
+
+def test_auc_and_its_error_are_delongs(by_race: Audit) -> None:
+    def delong(race: Hashable) -> tuple[float, float]:
+        mine = COMPAS[COMPAS.race == race]
+        positive = mine.decile_score[mine.label].to_numpy()
+        negative = mine.decile_score[~mine.label].to_numpy()
+        wins = (np.sign(positive[:, None] - negative) + 1) / 2
+        error = math.sqrt(
+            wins.mean(axis=1).var(ddof=1) / len(positive)
+            + wins.mean(axis=0).var(ddof=1) / len(negative)
+        )
+        return wins.mean(), error
+
+    by_group = {race: delong(race) for race in sizes("race")}
+    for row in by_race.where(metric="roc_auc"):
+        (first, error), (second, other) = (by_group[group] for group in row.groups)
+        assert row.result is not None
+        assert row.values == pytest.approx((first, second))
+        assert row.result.standard_error == pytest.approx(math.hypot(error, other))
+        z = (first - second) / math.hypot(error, other)
+        assert row.result.statistic == pytest.approx(z)
+        if not is_small(row):  # large samples: the permutation distribution is nearly normal
+            assert row.pvalue == pytest.approx(2 * stats.norm.sf(abs(z)), abs=0.05)
+
+
+# Adjustment and verdicts
+
+
+def test_adjusted_pvalues_are_holms_of_the_judged_hypotheses(audit: Audit) -> None:
+    judged = [row for row in audit if not is_small(row) and raw_pvalue(row) is not None]
+    raw = {
+        (row.attribute, row.groups, SAME.get(row.metric, row.metric)): raw_pvalue(row) or 0.0
+        for row in judged
+    }
+    expected = dict(zip(raw, holm(list(raw.values())), strict=True))
+    assert audit.n_hypotheses == len(raw)
+    for row in audit:
+        key = (row.attribute, row.groups, SAME.get(row.metric, row.metric))
+        if key in expected:
+            assert row.adjusted_pvalue == pytest.approx(expected[key], rel=1e-9, abs=1e-13)
+        else:
+            assert row.adjusted_pvalue is None
+
+
+def test_number_of_hypotheses(by_race: Audit, by_both: Audit) -> None:
+    """Four of six races and eight of twelve intersections have 50 rows; FNR and TPR are one."""
+    assert by_race.n_hypotheses == 6 * 6
+    assert by_both.n_hypotheses == (1 + 6 + 28) * 5
+
+
+def test_verdicts_follow_from_their_definition(audit: Audit) -> None:
+    seen = set()
+    for row in audit:
+        if is_small(row) or raw_pvalue(row) is None:
+            expected = "too small"
+        else:
+            assert row.adjusted_pvalue is not None
+            expected = "disparity" if row.adjusted_pvalue <= ALPHA else "inconclusive"
+        assert row.verdict == expected
+        seen.add(expected)
+    assert seen == {"too small", "disparity", "inconclusive"}
+
+
+def test_the_known_disparity(by_race: Audit) -> None:
+    """ProPublica's finding: twice the false positive rate among African-American defendants."""
+    (row,) = (
+        row
+        for row in by_race.where(metric="false_positive_rate")
+        if row.groups == ("African-American", "Caucasian")
+    )
+    assert row.verdict == "disparity"
+    assert row.ratio == pytest.approx(641 / 1514 / (282 / 1281))
+
+
+def test_tiny_groups_say_why(audit: Audit) -> None:
+    for row in audit.where(verdict="too small"):
+        tiny = [group for group in row.groups if sizes(row.attribute)[group] < LEAST]
+        assert tiny
+        if row.result is None:
+            assert "which has no " in row.reason
+        else:
+            for group in tiny:
+                assert f"{group!r} has {sizes(row.attribute)[group]} rows" in row.reason
+            assert row.reason.endswith("fewer than the 50 asked for.")
+
+
+def test_what_is_not_found_comes_with_the_gap_that_would_have_been(audit: Audit) -> None:
+    for row in audit:
+        if row.verdict in {"inconclusive", "too small"} and row.result is not None:
+            assert row.detectable_gap is not None
+            if row.metric in RATES:
+                assert row.detectable_gap > 0
+                assert row.detectable_gap <= 1 or math.isinf(row.detectable_gap)
+
+
+def power(rates: tuple[float, float], sizes: tuple[int, int], level: float) -> float:
+    """Return the probability of all outcomes whose enumerated p-value is at most the level."""
+    m, n = sizes
+    outcomes = itertools.product(range(m + 1), range(n + 1))
+    return float(
+        sum(
+            stats.binom.pmf(k, m, rates[0]) * stats.binom.pmf(j, n, rates[1])
+            for k, j in outcomes
+            if enumerated((k, m), (j, n)) <= level
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    ("metric", "is_finite"), [("positive_predictive_value", False), ("false_positive_rate", True)]
+)
+def test_detectable_gap_has_the_power_at_the_adjusted_level(
+    by_both: Audit, metric: str, is_finite: bool
+) -> None:
+    groups = ("Female", "Hispanic"), ("Female", "Other")
+    (row,) = (row for row in by_both.where(metric=metric) if row.groups == groups)
+    assert row.verdict == "inconclusive"
+    assert row.detectable_gap is not None
+    assert math.isfinite(row.detectable_gap) == is_finite
+    both = [counts("sex × race", metric, group) for group in groups]
+    rate = sum(k for k, _ in both) / sum(n for _, n in both)
+    level = ALPHA / by_both.n_hypotheses
+
+    def powers(gap: float) -> list[float]:
+        found = [rate + side * gap for side in (1, -1) if 0 <= rate + side * gap <= 1]
+        return [power((one, rate), (both[0][1], both[1][1]), level) for one in found]
+
+    if is_finite:
+        assert min(powers(row.detectable_gap)) >= 0.8 - 1e-6
+        assert min(powers(row.detectable_gap - 0.01)) < 0.8
+    else:  # seven women: no gap that there is room for
+        assert max(powers(rate) + powers(1 - rate)) < 0.8
+
+
+def test_omnibus_is_of_the_groups_that_are_judged(by_race: Audit) -> None:
+    judged = tuple(sorted(group for group, n in sizes("race").items() if n >= LEAST))  # type: ignore[type-var]
+    for one in by_race.omnibus:
+        assert one.result is not None
+        assert one.result.groups == judged
+        if one.metric in RATES:  # Pearson's chi-square of groups by outcome
+            table = [counts("race", one.metric, group) for group in judged]
+            chi = stats.chi2_contingency([(k, n - k) for k, n in table], correction=False)
+            assert one.result.statistic == pytest.approx(chi.statistic)
+
+
+def test_omnibus_of_two_groups_says_why_there_is_none(by_both: Audit) -> None:
+    for one in by_both.omnibus:
+        if one.attribute == "sex":
+            assert one.result is None
+            assert one.reason == "2 groups are large enough; it takes three."
+        else:
+            assert one.result is not None
+
+
+def test_the_table_shows_every_comparison(audit: Audit) -> None:
+    text = repr(audit)
+    for attribute in audit.settings["attributes"]:
+        for group in sizes(attribute):
+            for name in group if isinstance(group, tuple) else (group,):
+                assert str(name) in text
+    assert "fair" not in text.lower()
+    for verdict in ("disparity", "inconclusive", "too small"):
+        n = len(audit.where(verdict=verdict))
+        assert text.count(verdict) >= n
