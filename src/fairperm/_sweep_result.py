@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairperm._frames import frame_of
+from fairperm._options import choice
 from fairperm.errors import shown
 from fairperm.results import json_ready
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping
 
+    from altair import VConcatChart
     from numpy.typing import NDArray
 
     Array = NDArray[np.float64]
@@ -136,6 +138,36 @@ class ThresholdSweepResult:
         curves = [self._columns(curve) for curve in self.curves.values()]
         columns = {name: np.concatenate([one[name] for one in curves]) for name in curves[0]}
         return frame_of(columns, library, self.frame_library)
+
+    def plot(
+        self,
+        metric: str | None = None,
+        *,
+        slider: bool = False,
+        width: int = 700,
+        height: int = 200,
+        mode: str = "auto",
+    ) -> VConcatChart:
+        """Draw the gaps of one metric, or of all, with their bands over the thresholds.
+
+        With `slider`, a threshold can be picked whose numbers are told; `mode` is "light" or
+        "dark", as the page is, or "auto" for both. See :func:`fairperm.plots.threshold_sweep`.
+        """
+        from fairperm import plots
+
+        if metric is not None:
+            choice("metric", metric, tuple(self.curves))
+        chosen = self.curves if metric is None else {metric: self.curves[metric]}
+        curves = [self._columns(curve) for curve in chosen.values()]
+        return plots.threshold_sweep(
+            {name: np.concatenate([one[name] for one in curves]) for name in curves[0]},
+            groups=self.groups,
+            alpha=self.alpha,
+            slider=slider,
+            width=width,
+            height=height,
+            mode=mode,
+        )
 
     def _columns(self, curve: MetricSweep) -> dict[str, NDArray[Any]]:
         first, second = (curve.values[group] for group in self.groups)

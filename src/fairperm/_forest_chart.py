@@ -1,0 +1,333 @@
+"""The forest plot: a line for each comparison, with its gap, interval and verdict."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import altair as alt
+
+from fairperm._chart_parts import (
+    FINDINGS,
+    SHAPES,
+    encoded,
+    finite,
+    isolated,
+    layered,
+    sentence,
+    spoken,
+    style_of,
+    table,
+    theme,
+    ticks,
+    tidy,
+    words,
+)
+from fairperm._forest_rows import TOLD, line_of, names_of, reach_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    Row = Mapping[str, Any]
+    Item = dict[str, Any]
+
+_STEP, _DENSE_STEP, _SECOND_LINE, _MANY = 22, 18, 13, 40
+_NARROW, _WIDE, _SPACE = 120, 240, 14
+_COLUMNS = {"gap_short": 48, "adjusted_told": 64, "verdict": 86}
+_HEADS = {"gap_short": "gap", "adjusted_told": "adjusted p", "verdict": "verdict"}
+_ROOM_FOR = {"gap_short": 440, "adjusted_told": 560, "verdict": 0}  # width of the whole chart
+_PER_LETTER = 5.6  # pixels, in the mean
+_REACH = 5.5  # of a hollow mark, in pixels
+
+
+def forest(
+    rows: Sequence[Row],
+    *,
+    confidence_level: float | None = None,
+    title: str | None = None,
+    width: int = 700,
+    mode: str = "auto",
+) -> alt.VConcatChart:
+    """Draw every gap with its interval and verdict, a line for each comparison.
+
+    Parameters
+    ----------
+    rows : sequence of mapping
+        Comparisons with the columns of :meth:`fairperm.Audit.to_frame`. All are drawn: those
+        without a gap say so.
+    confidence_level : float, optional
+        Of the intervals, to be named in the title.
+    title : str, optional
+        Instead of the usual one.
+    width : int
+        Of the whole chart, in pixels.
+    mode : {"auto", "light", "dark"}
+        The page's colours; see :func:`theme`.
+
+    Returns
+    -------
+    altair.VConcatChart
+        Rates share an axis; every other metric has one of its own. Intervals that go beyond it
+        end in an arrow. Margins are shaded.
+
+    Examples
+    --------
+    >>> import fairperm
+    >>> compas = fairperm.datasets.load_compas()
+    >>> audit = fairperm.audit(
+    ...     "two_year_recid", y_score="decile_score", threshold=5, data=compas,
+    ...     sensitive_features="sex", metrics=["false_positive_rate", "recall"], rng=1,
+    ... )
+    >>> chart = fairperm.plots.forest([row.cells() for row in audit])
+    """
+    longest = max((sum(map(len, names_of(row))) for row in rows), default=0) + len(" less ")
+    most = min(_WIDE, max(_NARROW, int(0.35 * width)))
+    left = int(min(max(longest * _PER_LETTER + 14, _NARROW), most))
+    columns = {key: room for key, room in _COLUMNS.items() if width >= _ROOM_FOR[key]}
+    room = max(width - left - sum(columns.values()) - _SPACE, 120)
+    layout = _Layout(left, room, columns, _STEP if len(rows) <= _MANY else _DENSE_STEP)
+    panels = list(_panels(rows, layout))
+    has_margin = any(finite(row.get("margin")) is not None for row in rows)
+    named = f"{100 * confidence_level:.4g} % intervals" if confidence_level else "intervals"
+    heading = sentence(
+        title or ("Gaps between groups, with " + named if rows else "No comparisons to show"),
+        _counts(rows),
+        "Shaded: gaps within the margin, too small to matter in practice." if has_margin else "",
+    )
+    charts = [panel.chart(is_first=i == 0) for i, panel in enumerate(panels)]
+    return alt.vconcat(
+        *charts, title=heading, description=spoken(heading), config=theme(mode), spacing=22
+    )
+
+
+def _counts(rows: Sequence[Row]) -> str:
+    found = {verdict: sum(row["verdict"] == verdict for row in rows) for verdict in SHAPES}
+    verdicts = ", ".join(f"{n} {name}" for name, n in found.items() if n)
+    n = "1 comparison" if len(rows) == 1 else f"{len(rows):,} comparisons"
+    return f"{n}: {verdicts}" if verdicts else ""
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """How much room names and plot have in width, and a line in height."""
+
+    left: int
+    width: int
+    columns: Mapping[str, int]
+    step: int
+
+    @property
+    def right(self) -> int:
+        """Return where the last column ends, in pixels from the plot's left."""
+        return self.width + _SPACE + sum(self.columns.values())
+
+    @property
+    def letters(self) -> int:
+        """Return how many letters of the two names fit into a line."""
+        return int((self.left - 6) / _PER_LETTER) - len("less ")
+
+
+def _panels(rows: Sequence[Row], layout: _Layout) -> Iterator[_Panel]:
+    """Yield the comparisons that share an axis: all rates, and each other metric."""
+    with_value = [row for row in rows if finite(row["difference"]) is not None]
+    others = {row["metric"] for row in with_value if row.get("first_denominator") is None}
+    by_axis: dict[tuple[Any] | None, list[Row]] = {}
+    for row in rows:
+        key = (row["metric"],) if row["metric"] in others else None
+        by_axis.setdefault(key, []).append(row)
+    for key, some in (by_axis or {None: []}).items():
+        yield _Panel(some, layout, is_rate=key is None)
+
+
+@dataclass(frozen=True)
+class _Panel:
+    """Comparisons on one axis."""
+
+    rows: Sequence[Row]
+    layout: _Layout
+    is_rate: bool
+
+    def chart(self, *, is_first: bool) -> alt.LayerChart:
+        """Return the panel's layers, from the ground up."""
+        heads, lines, labels, margins, zeros = self._placed()
+        height = max((one["bottom"] for one in lines), default=self.layout.step)
+        is_long = len(lines) > _MANY
+        low, high = self._domain()
+        left, width = self.layout.left, self.layout.width
+        right = self.layout.right
+        scale = alt.Scale(domain=[low, high], nice=False, zero=False)
+        y = alt.Y("place:Q", scale=alt.Scale(domain=[height, 0], nice=False), axis=None)
+        top, bottom = y.copy(), alt.Y2("bottom:Q")
+        top.shorthand = "top:Q"
+
+        def x(field: str, axis: alt.Axis | None = None) -> alt.X:
+            return alt.X(f"{field}:Q", scale=scale, axis=axis)
+
+        def write(
+            rows: Sequence[Row],
+            field: str,
+            style: str,
+            at: float,
+            align: Any,
+            limit: int = left - 6,
+        ) -> alt.Chart:
+            mark = alt.Chart(_only(rows, "place", field)).mark_text(
+                style=style, align=align, limit=limit
+            )
+            return encoded(mark, x=alt.value(at), y=y, text=f"{field}:N")
+
+        zero = alt.Chart(table(zeros))
+        marks = ticks(low, high) if lines else []
+        repeated = [{"at": one, "told": _tick(one)} for one in marks if is_long]
+        layers = [
+            alt.Chart(table(margins))
+            .mark_rect(style="fp-margin")
+            .encode(x=x("from"), x2="to:Q", y=top, y2=bottom),
+            zero.mark_rule(style="fp-zero").encode(
+                x=x("at", _axis(marks, is_rate=self.is_rate) if lines else None), y=top, y2=bottom
+            ),
+            alt.Chart(table(repeated))
+            .mark_text(style="fp-note")
+            .encode(x=x("at"), y=alt.value(-9), text="told:N"),
+            alt.Chart(table(heads))
+            .mark_rule(style="fp-ruler")
+            .encode(x=alt.value(-left), x2=alt.value(right), y=top),
+            write(heads, "label", "fp-head", -left, "left", right + left),
+            write(labels, "label", "fp-text", -left, "left"),
+        ]
+        for verdict in SHAPES:
+            layers += self._marks([one for one in lines if one["style"] == verdict], verdict, x, y)
+        edge = width + _SPACE
+        for field, room in self.layout.columns.items():
+            edge += room
+            is_word = field == "verdict"
+            at = edge - room + _SPACE if is_word else edge
+            align: Any = "left" if is_word else "right"
+            if is_first and lines:
+                head = alt.Chart(table([{"label": _HEADS[field]}]))
+                mark = head.mark_text(style="fp-note", align=align)
+                above = alt.value(-24 if is_long else -9)
+                layers.append(mark.encode(x=alt.value(at), y=above, text="label:N"))
+            if not is_word:
+                layers.append(write(lines, field, "fp-text", at, align))
+                continue
+            for verdict in SHAPES:
+                some = [one for one in lines if one["style"] == verdict]
+                layers.append(write(some, field, f"{style_of(verdict)}-word", at, align))
+        # over everything: what the pointer finds on the whole line
+        told_of = [alt.Tooltip(f"{field}:N", title=name) for field, name in TOLD.items()]
+        layers.append(
+            alt.Chart(table(lines))
+            .mark_rect(opacity=0)
+            .encode(x=alt.value(-left), x2=alt.value(right), y=top, y2=bottom, tooltip=told_of)
+        )
+        own = alt.Resolve(axis=alt.AxisResolveMap(x="independent"))
+        return layered(layers, width=width, height=height, resolve=own)
+
+    def _marks(self, lines: Sequence[Row], verdict: str, x: Any, y: alt.Y) -> list[alt.Chart]:
+        """Return the intervals, marks and arrows of a verdict, and what stands for them."""
+        name = style_of(verdict)
+        reach = _REACH * (self._domain()[1] - self._domain()[0]) / self.layout.width
+        is_filled = verdict in FINDINGS
+        segments, arrows = [], []
+        for one in lines:
+            if one["gap"] is None:
+                continue
+            inner = [one["gap"] - reach, one["gap"] + reach]
+            ends = [(one["from"], inner[0]), (inner[1], one["to"])]
+            if is_filled or not one["is_inside"]:
+                ends = [(one["from"], one["to"])]
+            segments += [{**one, "from": a, "to": b} for a, b in ends if a < b]
+            arrows += [{**one, "at": one[end]} for end in one["open"]]
+        left = [one for one in arrows if one["at"] == one["from"]]
+        right = [one for one in arrows if one["at"] == one["to"]]
+        inside = [one for one in lines if one["is_inside"]]
+        without = [{**one, "at": 0.0, "none": "no value"} for one in lines if one["gap"] is None]
+        shape, size = SHAPES[verdict], 46 if verdict == "too small" else 70
+        return [
+            alt.Chart(_only(segments, "place", "from", "to"))
+            .mark_rule(style=f"{name}-line")
+            .encode(x=x("from"), x2="to:Q", y=y),
+            *(
+                alt.Chart(_only(some, "place", "at"))
+                .mark_point(style=f"{name}-mark", shape=pointing, size=34, filled=True)
+                .encode(x=x("at"), y=y)
+                for some, pointing in ((left, "triangle-left"), (right, "triangle-right"))
+            ),
+            alt.Chart(_only(inside, "place", "gap"))
+            .mark_point(style=f"{name}-mark", shape=shape, size=size, filled=is_filled, opacity=1)
+            .encode(x=x("gap"), y=y),
+            alt.Chart(_only(without, "place", "at", "none"))
+            .mark_text(style="fp-note", fontStyle="italic", align="left", dx=8)
+            .encode(x=x("at"), y=y, text="none:N"),
+        ]
+
+    def _placed(self) -> tuple[list[Item], list[Item], list[Item], list[Item], list[Item]]:
+        """Return headings, lines, their labels, margins and zeros, in pixels from the top."""
+        blocks: dict[tuple[Any, Any], list[Row]] = {}
+        for row in self.rows:
+            blocks.setdefault((row["attribute"], row["metric"]), []).append(row)
+        low, high = self._domain()
+        heads: list[Item] = []
+        lines: list[Item] = []
+        labels: list[Item] = []
+        margins: list[Item] = []
+        zeros: list[Item] = []
+        at = 0.0
+        for (attribute, metric), rows in blocks.items():
+            label = f"{isolated(tidy(attribute, 30))} · {isolated(tidy(words(metric), 50))}"
+            heads.append({"place": at + _STEP / 2, "top": at, "label": label})
+            at += _STEP
+            begin, letters = at, self.layout.letters
+            is_double = any(sum(map(len, names_of(row))) > letters for row in rows)
+            step = self.layout.step + is_double * _SECOND_LINE
+            for row in rows:
+                span = {"place": at + step / 2, "top": at, "bottom": at + step}
+                lines.append(span | line_of(row, low, high))
+                rooms = (letters + is_double * len("less "), letters)
+                first, second = (
+                    isolated(tidy(name, n)) for name, n in zip(names_of(row), rooms, strict=True)
+                )
+                texts = [first, f"less {second}"] if is_double else [f"{first} less {second}"]
+                shifts = [-_SECOND_LINE / 2, _SECOND_LINE / 2] if is_double else [0]
+                labels += [
+                    {"place": at + step / 2 + shift, "label": text}
+                    for text, shift in zip(texts, shifts, strict=True)
+                ]
+                at += step
+            zeros.append({"at": 0.0, "top": begin, "bottom": at})
+            margin = finite(rows[0].get("margin"))
+            if margin is not None:
+                reach = {"from": max(-margin, low), "to": min(margin, high)}
+                margins.append({"top": begin, "bottom": at, **reach})
+        return heads, lines, labels, margins, zeros
+
+    def _domain(self) -> tuple[float, float]:
+        """Return the axis: where the judged gaps are, with some room for those that are not."""
+        judged = [row for row in self.rows if row["verdict"] != "too small"]
+        every = [one for row in self.rows for one in reach_of(row)]
+        main = [one for row in judged for one in reach_of(row)] or every
+        low, high = min([0.0, *main]), max([0.0, *main])
+        room = 0.5 * (high - low)
+        low, high = max(min([low, *every]), low - room), min(max([high, *every]), high + room)
+        edge = 0.05 * (high - low) or 1.0
+        return low - edge, high + edge
+
+
+def _only(rows: Sequence[Row], *keys: str) -> alt.InlineData:
+    """Return as data what one layer needs, and no more."""
+    return table({key: row[key] for key in keys} for row in rows)
+
+
+def _tick(value: float) -> str:
+    return f"{value:+.6g}".replace("-", "−") if value else "0"
+
+
+def _axis(values: Sequence[float], *, is_rate: bool) -> alt.Axis:
+    unit = " (0.1 is 10 percentage points)" if is_rate else ""
+    return alt.Axis(
+        title=f"Gap: first group less second{unit}",
+        values=list(values),
+        labelExpr="datum.value == 0 ? '0' : format(datum.value, '+.6~g')",
+        grid=True,
+    )

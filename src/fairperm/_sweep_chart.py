@@ -1,0 +1,398 @@
+"""Gaps over thresholds, with the bands that chance alone stays in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import altair as alt
+import numpy as np
+
+from fairperm._chart_parts import (
+    encoded,
+    finite,
+    isolated,
+    layered,
+    less,
+    sentence,
+    spoken,
+    table,
+    theme,
+    tidy,
+    told,
+    told_p,
+    words,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    Item = dict[str, Any]
+
+_MOST = 1000  # thresholds drawn
+_FEW = 41  # thresholds up to which each has a dot
+_AXIS = 62  # pixels left of the plot
+_PICKED = "fairperm_threshold"
+_CROSS = "M-0.7,-0.7L0.7,0.7M0.7,-0.7L-0.7,0.7"
+_NO_TEST = {
+    "trivial": "Every row of both groups is predicted alike: there is nothing to test.",
+    "undefined": "The metric has no value in one of the groups: there is no test.",
+}
+_TOLD = {
+    "threshold": "threshold",
+    "metric": "metric",
+    "first_told": "first group",
+    "second_told": "second group",
+    "gap_told": "gap",
+    "narrow_told": "band of this threshold",
+    "wide_told": "band of all thresholds",
+    "p_told": "p",
+    "adjusted_told": "p, adjusted for all thresholds",
+    "verdict": "in words",
+}
+
+
+def threshold_sweep(
+    columns: Mapping[str, Sequence[Any] | np.ndarray[Any, Any]],
+    *,
+    groups: tuple[object, object],
+    alpha: float = 0.05,
+    slider: bool = False,
+    start: float | None = None,
+    title: str | None = None,
+    width: int = 700,
+    height: int = 200,
+    mode: str = "auto",
+) -> alt.VConcatChart:
+    """Draw the gap between two groups over thresholds, with its bands.
+
+    Parameters
+    ----------
+    columns : mapping of str to sequence
+        The columns of :meth:`fairperm.ThresholdSweepResult.to_frame`.
+    groups : tuple
+        The names of the two groups.
+    alpha : float
+        The level of the bands.
+    slider : bool
+        Whether to pick a threshold with a slider (on a page, not in print) and tell its numbers.
+    start : float, optional
+        The threshold picked at first; by default the middle one.
+    title : str, optional
+        Instead of the usual one.
+    width, height : int
+        Of the whole chart, and of the plot of each metric, in pixels.
+    mode : {"auto", "light", "dark"}
+        The page's colours; see :func:`theme`.
+
+    Returns
+    -------
+    altair.VConcatChart
+        A plot for each metric. Of more than 1,000 thresholds it shows some, equally spaced.
+
+    Examples
+    --------
+    >>> import fairperm
+    >>> compas = fairperm.datasets.load_compas()
+    >>> result = fairperm.threshold_sweep(
+    ...     "two_year_recid", "decile_score", sensitive_features="sex", thresholds="scores",
+    ...     metric="true_positive_rate", data=compas, rng=1, n_resamples=999,
+    ... )
+    >>> chart = fairperm.plots.threshold_sweep(
+    ...     {name: column.to_numpy() for name, column in result.to_frame("pandas").items()},
+    ...     groups=result.groups, slider=True,
+    ... )
+    """
+    metrics = list(dict.fromkeys(map(str, columns["metric"])))
+    curves = [_Curve.of(columns, metric, groups, alpha) for metric in metrics]
+    room = max(width - _AXIS, 160)
+    level = f"{100 * (1 - alpha):.4g} %"
+    n = max((curve.n for curve in curves), default=0)
+    is_thinned = any(curve.n > len(curve.items) for curve in curves)
+    heading = sentence(
+        title or "How the gap changes with the threshold",
+        f"{less(groups, 40)}. Gaps within a band can be chance ({level} bands).",
+        f"Some of {n:,} thresholds are drawn, equally spaced." if is_thinned else "",
+    )
+    picks = _slider(curves[0], start) if slider and curves else None
+    items = [item for curve in curves for item in curve.items]
+    charts = [_legend(items, room), *(curve.chart(room, height, picks) for curve in curves)]
+    chart = alt.vconcat(
+        *charts, title=heading, description=spoken(heading), config=theme(mode), spacing=16
+    )
+    if picks is not None:
+        chart = chart.add_params(picks)
+    return chart
+
+
+def _slider(curve: _Curve, start: float | None) -> alt.Parameter:
+    at = np.array([item["threshold"] for item in curve.items])
+    steps = np.diff(at)
+    is_even = len(at) > 2 and np.allclose(steps, steps[0], rtol=1e-6)
+    step = float(f"{steps[0] if is_even else (at[-1] - at[0]) / 200 or 1.0:.6g}")
+    first = float(at[len(at) // 2] if start is None else np.clip(start, at[0], at[-1]))
+    bind = alt.binding_range(min=float(at[0]), max=float(at[-1]), step=step, name="Threshold ")
+    return alt.param(name=_PICKED, value=first, bind=bind)
+
+
+@dataclass(frozen=True)
+class _Curve:
+    """One metric: what is drawn and told at each threshold, and how many thresholds there are."""
+
+    metric: str
+    items: list[Item]
+    n: int
+
+    @classmethod
+    def of(
+        cls,
+        columns: Mapping[str, Any],
+        metric: str,
+        groups: tuple[object, object],
+        alpha: float,
+    ) -> _Curve:
+        """Return the metric's rows of the columns."""
+        rows = np.flatnonzero([str(one) == metric for one in columns["metric"]])
+        rows = rows[np.argsort([float(columns["threshold"][i]) for i in rows], kind="stable")]
+        n = len(rows)
+        rows = rows[np.unique(np.linspace(0, n - 1, min(n, _MOST)).round().astype(int))]
+        at = np.array([float(columns["threshold"][i]) for i in rows])
+        middles = (at[1:] + at[:-1]) / 2
+        begins = [float(at[0]) - 1.0, *middles.tolist()]
+        ends = [*middles.tolist(), float(at[-1]) + 1.0]
+        items = [
+            {"from": a, "to": b} | _told({key: columns[key][i] for key in columns}, groups, alpha)
+            for i, a, b in zip(rows, begins, ends, strict=True)
+        ]
+        return cls(metric, items, n)
+
+    def reach(self) -> float:
+        """Return how far the axis goes: to all gaps, and to the bands but where they are widest."""
+        sizes = {
+            key: [abs(item[key]) for item in self.items if item[key] is not None]
+            for key in ("gap", "narrow_high", "wide_high")
+        }
+        bands = [float(np.quantile(some, 0.75)) for some in sizes.values() if some]
+        return 1.15 * max([*sizes["gap"], *bands, 0.0]) or 1.0
+
+    def chart(self, width: int, height: int, picks: alt.Parameter | None) -> alt.LayerChart:
+        """Return the metric's layers, from the ground up."""
+        items, reach = self.items, self.reach()
+        at = [item["threshold"] for item in items]
+        edge = 0.02 * (at[-1] - at[0]) or 0.5
+        low, high = at[0] - edge, at[-1] + edge
+        x_axis = alt.Axis(title="Threshold", grid=False, format=".6~g", tickCount=8)
+        x_scale = alt.Scale(domain=[low, high], nice=False, zero=False)
+        y_scale = alt.Scale(domain=[-reach, reach], nice=False)
+        y_axis = alt.Axis(
+            title="Gap",
+            tickCount=5,
+            labelExpr="datum.value == 0 ? '0' : format(datum.value, '+.6~g')",
+        )
+
+        def x(field: str) -> alt.X:
+            return alt.X(f"{field}:Q", scale=x_scale, axis=x_axis)
+
+        def y(field: str) -> alt.Y:
+            return alt.Y(f"{field}:Q", scale=y_scale, axis=y_axis)
+
+        def write(rows: list[Item], field: str, style: str, above: int) -> alt.Chart:
+            mark = alt.Chart(table(rows)).mark_text(style=style, align="left", limit=width)
+            return encoded(mark, x=alt.value(0), y=alt.value(-above), text=f"{field}:N")
+
+        layers: list[alt.Chart] = []
+        for name in ("wide", "narrow"):
+            runs = _runs(items, f"{name}_low", f"{name}_high")
+            runs = [_only(one, f"{name}_low", f"{name}_high", "run", "is_alone") for one in runs]
+            data = alt.Chart(table(runs))
+            limits = {"x": x("threshold"), "y": y(f"{name}_low"), "y2": f"{name}_high:Q"}
+            layers.append(
+                data.mark_area(style=f"fp-{name}", clip=True).encode(**limits, detail="run:N")
+            )
+            alone = alt.Chart(table(item for item in runs if item["is_alone"]))
+            layers.append(alone.mark_bar(style=f"fp-{name}", clip=True, width=5).encode(**limits))
+        zero = alt.Chart(table([{"at": 0.0}])).mark_rule(style="fp-zero")
+        line = alt.Chart(table(_only(one, "gap", "run") for one in _runs(items, "gap"))).mark_line(
+            style="fp-line", clip=True
+        )
+        layers += [
+            zero.encode(y=y("at")),
+            line.encode(x=x("threshold"), y=y("gap"), detail="run:N"),
+        ]
+        for kind in _kinds(items):
+            some = [_only(item, "gap") for item in items if item["kind"] == kind.name]
+            where = y("gap") if kind.name != "none" else alt.value(height - 5)
+            if kind.shape is None and len(items) > _FEW:
+                continue
+            layers.append(kind.mark(table(some)).encode(x=x("threshold"), y=where))
+        name = tidy(words(self.metric), 60)
+        layers.append(write([{"label": name}], "label", "fp-head", 50 if picks else 12))
+        if picks is not None:
+            layers += self._picked(picks, x, y, write)
+        tips = [alt.Tooltip(f"{field}:N", title=told_as) for field, told_as in _TOLD.items()]
+        spans = [
+            {**item, "from": max(item["from"], low), "to": min(item["to"], high)} for item in items
+        ]
+        over = alt.Chart(table(spans)).mark_rect(opacity=0)
+        over = over.encode(
+            x=x("from"), x2="to:Q", y=alt.value(0), y2=alt.value(height), tooltip=tips
+        )
+        return layered([*layers, over], width=width, height=height)
+
+    def _picked(
+        self,
+        picks: alt.Parameter,
+        x: Callable[[str], alt.X],
+        y: Callable[[str], alt.Y],
+        write: Callable[[list[Item], str, str, int], alt.Chart],
+    ) -> Iterator[alt.Chart]:
+        """Yield what is shown of the threshold that the slider is at."""
+        is_picked = f"datum.from <= {picks.name} && {picks.name} < datum.to"
+        at = alt.Chart(table(self.items)).transform_filter(is_picked)
+        yield at.mark_rule(style="fp-target").encode(x=x("threshold"))
+        with_gap = [item for item in self.items if item["gap"] is not None]
+        dot = alt.Chart(table(with_gap)).transform_filter(is_picked)
+        yield dot.mark_point(style="fp-point", filled=True, size=90, opacity=1).encode(
+            x=x("threshold"), y=y("gap")
+        )
+        yield write(self.items, "told", "fp-text", 30).transform_filter(is_picked)
+        yield write(self.items, "verdict", "fp-note", 13).transform_filter(is_picked)
+
+
+def _told(row: Mapping[str, Any], groups: tuple[object, object], alpha: float) -> Item:
+    """Return what is drawn and told at one threshold."""
+    gap, p, adjusted = (finite(row[key]) for key in ("difference", "pvalue", "adjusted_pvalue"))
+    bands = {
+        name: (finite(row[f"{column}_lower"]), finite(row[f"{column}_upper"]))
+        for name, column in (("narrow", "pointwise"), ("wide", "simultaneous"))
+    }
+    narrow, wide = (_band(*limits) for limits in bands.values())
+    if gap is None or p is None:
+        kind = "none"
+        verdict = _NO_TEST.get(str(row["status"]), "There is no test at this threshold.")
+    elif adjusted is not None and adjusted <= alpha:
+        kind, verdict = (
+            "outside",
+            f"Beyond what chance explains, even over all thresholds ({wide}).",
+        )
+    elif p <= alpha:
+        kind = "maybe"
+        verdict = f"Beyond chance if this threshold was chosen beforehand ({narrow})"
+        verdict += f", not if it was searched for ({wide})."
+        if adjusted is None:
+            verdict = f"Beyond chance ({narrow}) at this threshold; too sparse for the joint band."
+    else:
+        kind, verdict = "inside", f"Chance alone can explain it ({narrow} here, {wide} over all)."
+        if adjusted is None:
+            verdict = f"Chance alone can explain it ({narrow}); too sparse for the joint band."
+    first, second = (isolated(tidy(group, 24)) for group in groups)
+    values = told(row["value_first"]), told(row["value_second"])
+    threshold = float(row["threshold"])
+    return {
+        "threshold": threshold,
+        "metric": tidy(row["metric"]),
+        "status": str(row["status"]),
+        "kind": kind,
+        "first": finite(row["value_first"]),
+        "second": finite(row["value_second"]),
+        "gap": gap,
+        "p": p,
+        "adjusted": adjusted,
+        **{f"{name}_low": low for name, (low, _) in bands.items()},
+        **{f"{name}_high": high for name, (_, high) in bands.items()},
+        "first_told": f"{values[0]} ({first})",
+        "second_told": f"{values[1]} ({second})",
+        "gap_told": told(gap, "+"),
+        "narrow_told": narrow,
+        "wide_told": wide,
+        "p_told": told_p(p),
+        "adjusted_told": told_p(adjusted),
+        "told": f"At {threshold:.6g}:  {first} {values[0]},  {second} {values[1]},  "
+        f"gap {told(gap, '+')}",
+        "verdict": verdict,
+    }
+
+
+def _only(item: Item, *keys: str) -> Item:
+    """Return what one layer needs, and no more."""
+    return {key: item[key] for key in ("threshold", *keys)}
+
+
+def _band(low: float | None, high: float | None) -> str:
+    if low is None or high is None:
+        return "–"
+    is_even = abs(low + high) <= 1e-9 * abs(high - low)
+    return f"±{told(high)}" if is_even else f"{told(low, '+')} to {told(high, '+')}"
+
+
+def _runs(items: Sequence[Item], *keys: str) -> list[Item]:
+    """Return the items with a value, numbered by unbroken runs of them."""
+    has_value = [all(item[key] is not None for key in keys) for item in items]
+    found, run = [], 0
+    for i, item in enumerate(items):
+        if not has_value[i]:
+            run += 1
+            continue
+        is_alone = not any(has_value[max(i - 1, 0) : i] + has_value[i + 1 : i + 2])
+        found.append({**item, "run": run, "is_alone": is_alone})
+    return found
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """What marks a kind of threshold, and how the legend calls it."""
+
+    name: str
+    label: str
+    style: str
+    shape: str | None = None
+    is_filled: bool = True
+
+    def mark(self, data: alt.InlineData) -> alt.Chart:
+        """Return the kind's marks."""
+        shape = self.shape or "circle"
+        size = {"diamond": 46, "circle": 40 if self.shape else 22}.get(shape, 36)
+        chart: alt.Chart = alt.Chart(data).mark_point(
+            style=self.style, shape=shape, filled=self.is_filled, size=size, opacity=1
+        )
+        return chart
+
+
+_KINDS = (
+    _Kind("inside", "gap within its bands", "fp-point"),
+    _Kind("maybe", "gap beyond the band of its threshold only", "fp-outside", "circle", False),
+    _Kind("outside", "gap beyond the band of all thresholds", "fp-outside", "diamond"),
+    _Kind("none", "no test at this threshold", "fp-missing", _CROSS, False),
+)
+
+
+def _kinds(items: Sequence[Item]) -> list[_Kind]:
+    there = {item["kind"] for item in items}
+    return [kind for kind in _KINDS if kind.name in there]
+
+
+def _legend(items: Sequence[Item], width: int) -> alt.LayerChart:
+    """Return what the marks mean, in two columns."""
+    keys: list[tuple[str, _Kind | str]] = [
+        ("band of one threshold, chosen beforehand", "fp-narrow"),
+        ("band of all thresholds at once", "fp-wide"),
+        *((kind.label, kind) for kind in _kinds(items) if kind.name != "inside"),
+    ]
+    layers = []
+    for i, (label, kind) in enumerate([("gap", "fp-line"), *keys]):
+        left, at = (i % 2) * width / 2, 8 + 18 * (i // 2)
+        data = table([{"label": label}])
+        base = alt.Chart(data)
+        x, y = alt.value(left + 8), alt.value(at)
+        if isinstance(kind, _Kind):
+            layers.append(kind.mark(data).encode(x=x, y=y))
+        elif kind == "fp-line":
+            ends = {"x": alt.value(left), "x2": alt.value(left + 16)}
+            layers.append(base.mark_rule(style=kind).encode(**ends, y=y))
+        else:
+            for style in ("fp-wide", "fp-narrow") if kind == "fp-narrow" else ("fp-wide",):
+                mark = base.mark_square(style=style, size=190, opacity=1)
+                layers.append(mark.encode(x=x, y=y))
+        text = base.mark_text(style="fp-text", align="left", limit=width / 2 - 30)
+        layers.append(text.encode(x=alt.value(left + 24), y=y, text="label:N"))
+    return layered(layers, width=width, height=18 * ((len(keys) + 2) // 2))
