@@ -1,0 +1,84 @@
+"""Write a file whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import tempfile
+from pathlib import Path
+
+from fairperm.errors import InputError, shown
+
+__all__ = ["write_whole"]
+
+
+def write_whole(path: str | os.PathLike[str], content: str | bytes) -> Path:
+    """Put `content` (text as UTF-8) into the file at `path`, and return its path.
+
+    It is written to a temporary name in the same folder and moved into place, so that whoever
+    looks, and whoever kills this process, finds the old file or the new one and never a part.
+    """
+    target = Path(path)
+    content = content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content
+    try:
+        if target.exists() and not target.is_file():
+            if target.is_dir():
+                raise InputError(f"{shown(str(target))} is a folder; give the name of a file.")
+            target.write_bytes(content)  # /dev/stdout, a pipe: there is nothing to move
+            return target
+        _replace(target.resolve(), content)  # a link stays a link
+    except OSError as error:
+        raise InputError(_told(target, error)) from error
+    return target
+
+
+def _replace(target: Path, content: bytes) -> None:
+    handle, name = tempfile.mkstemp(
+        prefix=f".{target.name[:80]}.", suffix=".tmp", dir=target.parent
+    )
+    temporary = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.chmod(_mode(target))
+        temporary.replace(target)
+    except BaseException:  # Ctrl-C too
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise
+    _sync_folder(target.parent)
+
+
+def _mode(target: Path) -> int:
+    """Return the permissions of the file that is replaced, or those a new file would have."""
+    try:
+        return stat.S_IMODE(target.stat().st_mode)
+    except OSError:
+        mask = os.umask(0)
+        os.umask(mask)
+        return 0o666 & ~mask
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the new name last through a power cut, where the system can."""
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def _told(target: Path, error: OSError) -> str:
+    folder = target.parent
+    name = shown(str(target))
+    if not folder.exists():
+        return f"{name} cannot be written: the folder {shown(str(folder))} does not exist."
+    if not folder.is_dir():
+        return f"{name} cannot be written: {shown(str(folder))} is not a folder."
+    if isinstance(error, PermissionError):
+        return f"{name} cannot be written: no permission to write to {shown(str(folder))}."
+    return f"{name} cannot be written: {error.strerror or error}."

@@ -1,0 +1,119 @@
+"""``fairperm test``: one metric, two groups."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from fairperm.cli import _arguments as arg
+from fairperm.cli import _running as running
+from fairperm.cli._columns import reading, values_of
+from fairperm.cli._screen import say
+from fairperm.errors import InputError
+
+
+def one_test(
+    ctx: typer.Context,
+    files: arg.Files = None,
+    label: arg.Label = None,
+    prediction: arg.Prediction = None,
+    score: arg.Score = None,
+    threshold: arg.Threshold = 0.5,
+    group: Annotated[
+        str | None,
+        typer.Option(
+            help="The protected attribute.",
+            metavar="COLUMN",
+            rich_help_panel="Columns",
+            show_default=False,
+        ),
+    ] = None,
+    pair: Annotated[
+        tuple[str, str] | None,
+        typer.Option(
+            help="The first and the second group, if there are more than two.",
+            metavar="FIRST SECOND",
+            rich_help_panel="Columns",
+            show_default=False,
+        ),
+    ] = None,
+    pos_label: arg.PosLabel = None,
+    control: arg.Control = None,
+    cluster: arg.Cluster = None,
+    weight: arg.Weight = None,
+    missing: arg.Missing = "error",
+    metric: Annotated[
+        str | None,
+        typer.Option(
+            help="What to compare; `fairperm metrics` lists them.",
+            metavar="NAME",
+            rich_help_panel="Test",
+            show_default=False,
+        ),
+    ] = None,
+    scheme: arg.Scheme = "auto",
+    variance: arg.Variance = "auto",
+    alternative: arg.Alternative = "two-sided",
+    resamples: arg.Resamples = 9999,
+    bootstraps: arg.Bootstraps = 500,
+    confidence_level: arg.ConfidenceLevel = 0.95,
+    seed: arg.Seed = None,
+    jobs: arg.Jobs = None,
+    table: arg.Table = None,
+    sql: arg.Sql = None,
+    where: arg.Where = None,
+    format_: arg.FormatOption = None,
+    delimiter: arg.Delimiter = None,
+    encoding: arg.Encoding = None,
+    na: arg.Na = None,
+    json: arg.Json = None,
+    quiet: arg.Quiet = False,
+    config: arg.Config = None,
+    debug: arg.Debug = False,
+) -> int:
+    """Test whether the gap between two groups in one metric is real or chance."""
+    import fairperm
+    from fairperm.cli._documents import as_json
+
+    if metric is None:
+        raise InputError("--metric must be given; `fairperm metrics` lists them.")
+    loaded = reading(ctx.params, [metric], with_hashes=json is not None)
+    with running.noted(quiet):
+        found = fairperm.permutation_test(
+            label,
+            prediction,
+            y_score=loaded.if_read(score),
+            threshold=threshold,
+            sensitive_features=group,
+            metric=metric,
+            data=loaded.data,
+            groups=None if pair is None else tuple(values_of(loaded, group, one) for one in pair),
+            pos_label=values_of(loaded, label, pos_label),
+            control_features=control or None,
+            cluster=cluster,
+            sample_weight=weight,
+            missing=missing,
+            scheme=scheme,
+            variance=running.word_or_none(variance),
+            alternative=alternative,
+            n_resamples=resamples,
+            n_bootstrap=bootstraps,
+            confidence_level=confidence_level,
+            rng=seed,
+            n_jobs=jobs,
+            progress=False if quiet else None,
+        )
+    if not quiet and json != "-":
+        say(repr(found))
+    if json is not None:
+        text = as_json(
+            "test",
+            found.to_dict(),
+            command="test",
+            options={**running.settings(ctx.params), "seed": found.seed},
+            files=loaded.files,
+            rows=loaded.n_rows,
+        )
+        running.write(json, text)
+    return 0

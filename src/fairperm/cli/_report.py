@@ -1,0 +1,93 @@
+"""The report of an audit: with its sweeps over thresholds where there are scores."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fairperm.errors import FairpermError, InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from fairperm.audit_result import Audit
+    from fairperm.sweep import ThresholdSweepResult
+
+_RESAMPLES = 999
+
+
+def write_report(
+    audit: Audit,
+    path: Path,
+    *,
+    title: str | None = None,
+    provenance: Mapping[str, object] | None = None,
+    sweeps: Sequence[ThresholdSweepResult] = (),
+) -> None:
+    """Write the report, if this version has one."""
+    to_html = getattr(audit, "to_html", None)
+    if to_html is None:
+        raise InputError("--report cannot be written: this fairperm has no reports yet.")
+    to_html(path, sweep=list(sweeps) or None, title=title, provenance=provenance)
+
+
+def provenance(
+    command: str,
+    options: Mapping[str, Any],
+    files: Sequence[Mapping[str, Any]],
+    rows: int | None,
+) -> dict[str, object]:
+    """Return what it takes to run the audit again, by name."""
+    from fairperm.cli._documents import versions
+
+    found: dict[str, object] = {"command": f"fairperm {command}"}
+    for file in files:
+        found[f"sha256 of {file['path']}"] = file["sha256"]
+    if rows is not None:
+        found["rows read"] = f"{rows:,}"
+    for name, value in options.items():
+        text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+        found[f"--{name.rstrip('_').replace('_', '-')}"] = text
+    return found | {f"version of {name}": one for name, one in versions().items()}
+
+
+def sweeps(
+    audit: Audit, data: object, *, label: str, score: str, attributes: Sequence[str], **options: Any
+) -> list[ThresholdSweepResult]:
+    """Return for each attribute a sweep of its two largest groups, in the metrics that have one.
+
+    An attribute whose sweep cannot be made is left out: the report is about the audit.
+    """
+    import fairperm
+    from fairperm._metric import Metric
+    from fairperm.metrics import get_metric
+
+    names = [
+        one.name
+        for one in map(get_metric, audit.settings["metrics"])
+        if isinstance(one, Metric) and one.kind in {"binary", "labels"} and "y_pred" in one.columns
+    ]
+    found: list[ThresholdSweepResult] = []
+    for attribute in attributes:
+        groups = [one for one in audit.groups if one.attribute == attribute and not one.is_small]
+        pair = [one.group for one in sorted(groups, key=lambda one: -one.rows)[:2]]
+        if len(pair) < 2 or not names:
+            continue
+        try:
+            found.append(
+                fairperm.threshold_sweep(
+                    label,
+                    score,
+                    sensitive_features=attribute,
+                    metric=names,
+                    data=data,
+                    groups=tuple(pair),
+                    alpha=audit.alpha,
+                    n_resamples=_RESAMPLES,
+                    rng=audit.seed,
+                    **options,
+                )
+            )
+        except FairpermError:
+            continue
+    return found

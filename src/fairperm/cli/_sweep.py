@@ -1,0 +1,133 @@
+"""``fairperm sweep``: the gap at every threshold of a score."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fairperm.cli import _arguments as arg
+from fairperm.cli import _running as running
+from fairperm.cli._columns import reading, values_of
+from fairperm.cli._screen import say
+from fairperm.errors import InputError
+
+if TYPE_CHECKING:
+    from fairperm.sweep import ThresholdSweepResult
+
+
+def sweep(
+    ctx: typer.Context,
+    files: arg.Files = None,
+    label: arg.Label = None,
+    score: arg.Score = None,
+    group: Annotated[
+        str | None,
+        typer.Option(
+            help="The protected attribute.",
+            metavar="COLUMN",
+            rich_help_panel="Columns",
+            show_default=False,
+        ),
+    ] = None,
+    pair: Annotated[
+        tuple[str, str] | None,
+        typer.Option(
+            help="The first and the second group, if there are more than two.",
+            metavar="FIRST SECOND",
+            rich_help_panel="Columns",
+            show_default=False,
+        ),
+    ] = None,
+    pos_label: arg.PosLabel = None,
+    control: arg.Control = None,
+    missing: arg.Missing = "error",
+    metric: arg.Metrics = None,
+    thresholds: Annotated[
+        str,
+        typer.Option(
+            help="How many; or 'scores' for every score; or these, parted by commas. Default: 101.",
+            metavar="N",
+            rich_help_panel="Test",
+            show_default=False,
+        ),
+    ] = "101",
+    alpha: arg.Alpha = 0.05,
+    scheme: arg.Scheme = "auto",
+    variance: arg.Variance = "auto",
+    resamples: arg.Resamples = 9999,
+    seed: arg.Seed = None,
+    jobs: arg.Jobs = None,
+    table: arg.Table = None,
+    sql: arg.Sql = None,
+    where: arg.Where = None,
+    format_: arg.FormatOption = None,
+    delimiter: arg.Delimiter = None,
+    encoding: arg.Encoding = None,
+    na: arg.Na = None,
+    json: arg.Json = None,
+    csv: arg.Csv = None,
+    quiet: arg.Quiet = False,
+    config: arg.Config = None,
+    debug: arg.Debug = False,
+) -> int:
+    """Test the gap between two groups at every threshold of a score, singly and all at once."""
+    import fairperm
+    from fairperm.cli._documents import as_csv, as_json
+
+    printed = running.check_outputs({"--json": json, "--csv": csv})
+    if score is None:
+        raise InputError("--score must be given: the column of the model's score.")
+    names = list(metric or ("selection_rate", "false_positive_rate", "false_negative_rate"))
+    loaded = reading(ctx.params, names, with_hashes=json is not None, rows=True)
+    with running.noted(quiet):
+        found = fairperm.threshold_sweep(
+            label,
+            score,
+            sensitive_features=group,
+            metric=names,
+            data=loaded.data,
+            groups=None if pair is None else tuple(values_of(loaded, group, one) for one in pair),
+            thresholds=_thresholds(thresholds),
+            pos_label=values_of(loaded, label, pos_label),
+            control_features=control or None,
+            missing=missing,
+            scheme=scheme,
+            variance=running.word_or_none(variance),
+            alpha=alpha,
+            n_resamples=resamples,
+            rng=seed,
+            n_jobs=jobs,
+            progress=False if quiet else None,
+        )
+    if not quiet and not printed:
+        say(repr(found))
+    if json is not None:
+        text = as_json(
+            "sweep",
+            found.to_dict(),
+            command="sweep",
+            options={**running.settings(ctx.params), "metric": names, "seed": found.seed},
+            files=loaded.files,
+            rows=loaded.n_rows,
+        )
+        running.write(json, text)
+    if csv is not None:
+        running.write(csv, as_csv(_rows(found)))
+    return 0
+
+
+def _rows(found: ThresholdSweepResult) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = found.to_frame("pyarrow").to_pylist()
+    return [
+        {name: None if isinstance(one, float) and one != one else one for name, one in row.items()}
+        for row in rows
+    ]
+
+
+def _thresholds(text: str) -> object:
+    if text == "scores":
+        return text
+    if text.isdigit():
+        return int(text)
+    return [running.number("--thresholds", one) for one in text.split(",")]

@@ -1,0 +1,76 @@
+"""Run the installed command as a user does, and write COMPAS in every format."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+COMMAND = Path(sys.executable).with_name("fairperm")
+QUIET = {
+    name: value
+    for name, value in os.environ.items()
+    if name
+    not in {"COLUMNS", "NO_COLOR", "FORCE_COLOR", "TERM", "LC_ALL", "LANG", "PYTHONIOENCODING"}
+}
+
+
+def run(
+    *arguments: object,
+    stdin: bytes | None = None,
+    cwd: Path | None = None,
+    **environment: str,
+) -> subprocess.CompletedProcess[bytes]:
+    """Return what the command printed, and its exit code."""
+    return subprocess.run(
+        [COMMAND, *map(str, arguments)],
+        input=stdin if stdin is not None else b"",
+        capture_output=True,
+        cwd=cwd,
+        env={**QUIET, **environment},
+        timeout=120,
+        check=False,
+    )
+
+
+def succeeded(*arguments: object, **options: Any) -> str:
+    """Return what the command printed to standard output; it must have gone well."""
+    done = run(*arguments, **options)
+    assert done.returncode == 0, done.stderr.decode(errors="replace")
+    return done.stdout.decode()
+
+
+def failed(*arguments: object, **options: Any) -> str:
+    """Return the one line in which the command says what is wrong."""
+    done = run(*arguments, **options)
+    said = done.stderr.decode()
+    assert done.returncode == 2, (done.returncode, said, done.stdout[:300])
+    assert done.stdout == b""
+    assert "Traceback" not in said
+    assert "should not happen" not in said
+    assert said.startswith("fairperm: error: ")
+    assert said.count("\n") == 1
+    return said.removeprefix("fairperm: error: ").strip()
+
+
+def cells(text: str) -> list[dict[str, str]]:
+    """Return the rows that --csv printed."""
+    return list(csv.DictReader(io.StringIO(text, newline="")))
+
+
+def sample(n: int = 300) -> list[tuple[int, int, str]]:
+    """Return labels, predictions and groups, always the same."""
+    chance = random.Random(1)
+    return [(chance.randint(0, 1), chance.randint(0, 1), chance.choice("ab")) for _ in range(n)]
+
+
+def as_text(
+    rows: list[tuple[int, int, str]], header: str = "y,p,g", line: str = "{},{},{}", end: str = "\n"
+) -> str:
+    """Return rows as the text of a CSV file."""
+    return end.join([header, *(line.format(*row) for row in rows), ""])
