@@ -11,6 +11,11 @@ from fairperm import metrics
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from _pytest.terminal import TerminalReporter
+
+
+pytest_plugins = ["spark_session"]
+
 
 @pytest.fixture(autouse=True)
 def _own_registry() -> Iterator[None]:
@@ -20,3 +25,17 @@ def _own_registry() -> Iterator[None]:
     for registry, before in ((metrics._BY_NAME, names), (metrics._BY_ALIAS, aliases)):
         registry.clear()
         registry.update(before)
+
+
+def pytest_terminal_summary(terminalreporter: TerminalReporter) -> None:
+    """Say loudly if reports were not looked at in a browser."""
+    skipped = [
+        report
+        for report in terminalreporter.stats.get("skipped", [])
+        if "test_report_browser" in report.nodeid
+    ]
+    if skipped:
+        text = f"{len(skipped)} BROWSER TESTS WERE SKIPPED"
+        terminalreporter.section(text, sep="!", yellow=True, bold=True)
+        why = skipped[0].longrepr[2] if isinstance(skipped[0].longrepr, tuple) else ""
+        terminalreporter.write_line(f"{why}. No report was opened in a browser.", yellow=True)

@@ -1,0 +1,59 @@
+"""An audit as one HTML file that needs nothing else, and as a short form for notebooks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fairperm._files import write_whole
+from fairperm._sweep_result import ThresholdSweepResult
+from fairperm.report._page import compact_page, full_page
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping, Sequence
+
+    from fairperm._audit_data import AuditData
+
+__all__ = ["as_html", "as_notebook_html"]
+
+
+def as_html(
+    audit: AuditData,
+    path: str | os.PathLike[str] | None = None,
+    *,
+    sweep: ThresholdSweepResult | Sequence[ThresholdSweepResult] | None = None,
+    title: str | None = None,
+    provenance: Mapping[str, object] | None = None,
+) -> str:
+    """Return the report; write it to `path` too if there is one.
+
+    Parameters
+    ----------
+    audit
+        What the report is about. Nothing is computed here: all numbers are the audit's own.
+    path
+        A file, written whole or not at all.
+    sweep
+        One sweep over thresholds, or several, to be shown with a slider.
+    title
+        The report's heading.
+    provenance
+        What else it takes to run the audit again (the command, the file, its hash), by name.
+    """
+    page = full_page(audit, _sweeps(sweep), title, provenance or {})
+    if path is not None:
+        write_whole(path, page)
+    return page
+
+
+def as_notebook_html(audit: AuditData) -> str:
+    """Return the verdicts and the table, without scripts."""
+    return compact_page(audit)
+
+
+def _sweeps(
+    given: ThresholdSweepResult | Sequence[ThresholdSweepResult] | None,
+) -> list[ThresholdSweepResult]:
+    if given is None:
+        return []
+    return [given] if isinstance(given, ThresholdSweepResult) else list(given)

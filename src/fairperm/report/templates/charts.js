@@ -1,0 +1,90 @@
+(function () {
+  "use strict";
+  const { configs, charts } = JSON.parse(document.getElementById("charts").textContent);
+  const dark = window.matchMedia("(prefers-color-scheme: dark)");
+  const main = document.querySelector("main");
+  const places = Array.from(document.querySelectorAll(".chart"));
+
+  function room() {
+    const style = window.getComputedStyle(main);
+    return main.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
+  }
+
+  function draw(place, spec, mode, bind) {
+    const config = Object.assign({}, configs[mode]);
+    config.axis = Object.assign({}, config.axis, { titleLimit: room() - 80 });
+    const options = {
+      mode: "vega-lite", renderer: "svg", actions: false, ast: true, config: config,
+      tooltip: { theme: mode }, bind: bind || undefined,
+    };
+    return window.vegaEmbed(place, spec, options);
+  }
+
+  // Of each chart there are several widths. The widest that fits is drawn; elastic ones are
+  // stretched from the one that is nearer.
+  function fitting(place) {
+    const widths = Object.keys(charts[place.id]).map(Number).sort((a, b) => b - a);
+    const elastic = "elastic" in place.dataset;
+    const free = Math.floor(room()) - 10; // less the padding
+    const fits = (one) => one <= (elastic ? 1.25 * free : free);
+    const width = widths.find(fits) || widths[widths.length - 1];
+    const spec = JSON.parse(JSON.stringify(charts[place.id][width]));
+    if (elastic) stretch(spec, Math.min(free, widths[0]) - width);
+    return spec;
+  }
+
+  function stretch(spec, by) {
+    if (typeof spec.width === "number") spec.width = Math.max(160, spec.width + by);
+    for (const part of [].concat(spec.vconcat || [], spec.layer || [])) stretch(part, by);
+  }
+
+  async function drawn(place) {
+    const mode = dark.matches ? "dark" : "light";
+    const controls = document.getElementById(place.id + "-controls");
+    if (place.drawn) place.drawn.finalize();
+    if (controls) controls.replaceChildren();
+    place.drawn = await draw(place, fitting(place), mode, controls);
+    await copied(place, mode);
+  }
+
+  // Paper is white: on a dark page each chart has a light copy that is only printed.
+  async function copied(place, mode) {
+    const old = place.parentNode.querySelector(".on-paper");
+    if (old) old.remove();
+    if (mode === "light") return;
+    const copy = document.createElement("div");
+    copy.className = "on-paper";
+    copy.setAttribute("aria-hidden", "true");
+    place.after(copy);
+    const spec = fitting(place);
+    for (const param of spec.params || []) delete param.bind;
+    await draw(copy, spec, "light");
+  }
+
+  let width = 0;
+  async function all() {
+    width = room();
+    for (const place of places) await drawn(place);
+    document.documentElement.dataset.drawn = "true";
+  }
+
+  let later = 0;
+  window.addEventListener("resize", () => {
+    window.clearTimeout(later);
+    later = window.setTimeout(() => { if (Math.abs(room() - width) > 4) all(); }, 200);
+  });
+  dark.addEventListener("change", all);
+
+  // On paper all parts are open.
+  let closed = [];
+  window.addEventListener("beforeprint", () => {
+    closed = Array.from(document.querySelectorAll("details:not([open]):not(.numbers)"));
+    for (const one of closed) one.open = true;
+  });
+  window.addEventListener("afterprint", () => { for (const one of closed) one.open = false; });
+
+  all().catch((error) => {
+    document.documentElement.dataset.drawn = "failed";
+    throw error;
+  });
+})();
