@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from scipy.stats import binom, norm
+from scipy.stats import binom
 
 import fairperm
+from fairperm import simulate
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,31 +45,28 @@ def most(n: int = DATA_SETS) -> int:
     return int(binom.ppf(SURE, n, LEVEL))
 
 
+def drawing(
+    population: simulate.Scores | simulate.Regression | simulate.Clusters, metric: str
+) -> Callable[[np.random.Generator], Columns]:
+    """Return a function that draws all arguments of a test; the metric must be equal in truth."""
+    first, second = population.truth(metric).values()
+    assert first == second
+
+    def draw(rng: np.random.Generator) -> Columns:
+        data = population.draw(rng)
+        groups = data.pop("group")
+        return {**data, "sensitive_features": groups, "metric": metric}
+
+    return draw
+
+
 def binormal(
     base_rates: tuple[float, float],
     deviations: tuple[float, float] = (1.0, 1.0),
     sizes: tuple[int, int] = (200, 200),
-    auc: float = 0.85,
 ) -> Callable[[np.random.Generator], Columns]:
     """Return scores with equal AUC in groups that differ in base rate and in spread."""
-
-    def draw(rng: np.random.Generator) -> Columns:
-        label, score = [], []
-        for n, base_rate, deviation in zip(sizes, base_rates, deviations, strict=True):
-            positive = rng.random(n) < base_rate
-            shift = norm.ppf(auc) * np.sqrt(1 + deviation**2)
-            label.append(positive)
-            score.append(
-                np.where(positive, shift + deviation * rng.normal(size=n), rng.normal(size=n))
-            )
-        return {
-            "y_true": np.concatenate(label),
-            "y_score": np.concatenate(score),
-            "sensitive_features": np.repeat([0, 1], sizes),
-            "metric": "roc_auc",
-        }
-
-    return draw
+    return drawing(simulate.Scores(sizes, base_rates, spread=deviations), "roc_auc")
 
 
 UNEQUAL_BASES = binormal((0.8, 0.2))
@@ -96,18 +94,10 @@ def test_auc_of_ten_positives_holds_its_level_by_default() -> None:
         assert rejections(draw, scheme="pooled") > most()
 
 
-def squared_errors(rng: np.random.Generator) -> Columns:
-    """Return errors with equal mean squares, whose squares vary three times as much in B."""
-    sizes = (1600, 400)
-    normal = rng.normal(size=sizes[0])
-    heavy = rng.laplace(size=sizes[1]) / np.sqrt(2)
-    error = np.concatenate([normal, heavy])
-    return {
-        "y_true": np.zeros(sum(sizes)),
-        "y_pred": error,
-        "sensitive_features": np.repeat([0, 1], sizes),
-        "metric": "mean_squared_error",
-    }
+# Errors with equal mean squares, whose squares vary 2.5 times as much in the smaller group.
+squared_errors = drawing(
+    simulate.Regression((1600, 400), kurtosis=(3.0, 6.0)), "mean_squared_error"
+)
 
 
 def test_studentized_mean_squared_error_holds_its_level() -> None:
@@ -118,18 +108,8 @@ def test_un_studentized_mean_squared_error_does_not() -> None:
     assert rejections(squared_errors, variance=None) > most()
 
 
-def clustered(rng: np.random.Generator) -> Columns:
-    """Return five alike predictions for each of 80 people."""
-    people, rows = 80, 5
-    chance = rng.beta(1, 1, people)
-    y_pred = rng.random((people, rows)) < chance[:, None]
-    return {
-        "y_true": np.ones(people * rows, int),
-        "y_pred": y_pred.ravel(),
-        "sensitive_features": np.repeat(rng.permutation(people) < people // 2, rows),
-        "cluster": np.repeat(np.arange(people), rows),
-        "metric": "selection_rate",
-    }
+# Five alike predictions for each of 80 people.
+clustered = drawing(simulate.Clusters((40, 40), rows=5, correlation=1 / 3), "selection_rate")
 
 
 def test_clustered_rate_holds_its_level() -> None:

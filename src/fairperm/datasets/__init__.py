@@ -1,32 +1,31 @@
-"""Data that come with fairperm, so that its examples run without a network."""
+"""Data that come with fairperm, so that its examples run without a network, and data to fetch."""
 
 from __future__ import annotations
 
 import csv
 import gzip
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Literal, get_args, overload
+from typing import TYPE_CHECKING, Any, overload
 
-import narwhals as nw
 import numpy as np
 
-from fairperm._options import choice
-from fairperm.errors import InputError, problem
+from fairperm.datasets._fetch import fetch_adult, fetch_compas, fetch_german
+from fairperm.datasets._store import DataUnavailableError
+from fairperm.datasets._tables import Backend, checked_backend, framed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["load_compas"]
+__all__ = ["DataUnavailableError", "fetch_adult", "fetch_compas", "fetch_german", "load_compas"]
 
-_Backend = Literal["pandas", "polars", "pyarrow"]
 _INTEGER_COLUMNS = ("decile_score", "two_year_recid")
 
 
 @overload
 def load_compas(backend: None = None) -> dict[str, NDArray[Any]]: ...
 @overload
-def load_compas(backend: _Backend) -> Any: ...
-def load_compas(backend: _Backend | None = None) -> Any:
+def load_compas(backend: Backend) -> Any: ...
+def load_compas(backend: Backend | None = None) -> Any:
     """Load the COMPAS risk scores of 6,172 defendants and who of them was charged again.
 
     COMPAS is a commercial questionnaire and score, by which courts in the United States judge
@@ -92,15 +91,8 @@ def load_compas(backend: _Backend | None = None) -> Any:
     African-American: 641 of 1514, 42.3%
     Caucasian: 282 of 1281, 22.0%
     """
-    choice("backend", backend, (None, *get_args(_Backend)))
-    columns = _read("compas.csv.gz")
-    if backend is None:
-        return columns
-    try:
-        return nw.from_dict(columns, backend=backend).to_native()
-    except ImportError as error:
-        hint = f"Install {backend}, or leave backend out to get NumPy arrays."
-        raise InputError(problem("backend", "an installed package", backend, hint)) from error
+    backend = checked_backend(backend)
+    return framed(_read("compas.csv.gz"), backend)
 
 
 def _read(name: str) -> dict[str, NDArray[Any]]:

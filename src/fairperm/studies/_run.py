@@ -1,0 +1,145 @@
+"""Run studies, print what they found and write it all into a folder."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from fairperm import _options as options
+from fairperm.errors import FairpermError, InputError, InputTypeError, problem
+from fairperm.studies._writing import as_table, write_page, write_study
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Sequence
+
+    from fairperm.studies._study import Study, StudyFunction
+
+# A study is imported when it is first run: together they load Numba, Altair and scikit-learn.
+_HOMES = {
+    "table1": "_table1.table1",
+    "fnr": "_fnr.fnr",
+    "thresholds": "_figures.thresholds",
+    "sample-size": "_figures.sample_size",
+    "theorems": "_theorems.theorems",
+}
+NAMES = tuple(_HOMES)
+
+
+def get_study(name: str) -> StudyFunction:
+    """Return the function that runs a study.
+
+    Parameters
+    ----------
+    name : str
+        One of ``fairperm.studies.NAMES``.
+
+    Returns
+    -------
+    callable
+        ``study(*, quick, seed, n_jobs, progress)``, which returns a :class:`Study`.
+
+    Examples
+    --------
+    >>> from fairperm import studies
+    >>> study = studies.get_study("fnr")(quick=True, seed=1, n_jobs=2)  # doctest: +SKIP
+    >>> study.row("un-studentized").ours  # doctest: +SKIP
+    0.117
+    """
+    module, function = _HOMES[options.choice("name", name, NAMES)].split(".")
+    return cast("StudyFunction", getattr(import_module(f"fairperm.studies.{module}"), function))
+
+
+def run(
+    names: str | Sequence[str] = "all",
+    out: str | os.PathLike[str] = "fairperm-studies",
+    *,
+    quick: bool = False,
+    seed: int = 0,
+    n_jobs: int | None = None,
+    progress: bool | None = None,
+) -> tuple[Study, ...]:
+    """Run studies of the paper again, print the paper's values and ours, and write all files.
+
+    Parameters
+    ----------
+    names : str or list of str
+        "all", or which of ``fairperm.studies.NAMES``.
+    out : path
+        A folder, made if there is none. It gets a CSV file for each study and for the numbers
+        behind its charts, every chart as SVG, PNG and HTML, and ``index.html`` about them all.
+        Files of the same names are replaced, each whole or not at all.
+    quick : bool
+        Fewer data sets, in one or two minutes; the full size takes about a quarter of an hour
+        on two cores.
+    seed : int
+        One seed gives the same numbers, for any `n_jobs`.
+    n_jobs : int, optional
+        Threads; -1 for all cores.
+    progress : bool, optional
+        Whether to show bars; None: on a terminal or in a notebook.
+
+    Returns
+    -------
+    tuple of Study
+
+    Raises
+    ------
+    InputError
+        If a study could not be run (its data cannot be fetched, say), after all others were
+        run and written.
+
+    Examples
+    --------
+    >>> from fairperm import studies
+    >>> found = studies.run(["table1", "fnr"], "paper", quick=True)  # doctest: +SKIP
+    """
+    chosen = _chosen(names)
+    folder = _folder(out)
+    seed = options.integer("seed", seed, 0, 2**64 - 1)
+    options.jobs(n_jobs)
+    options.switch("progress", progress)
+    from rich.console import Console
+
+    console = Console()
+    started = datetime.now(UTC)
+    chapters, failed = [], {}
+    for name in chosen:
+        start = time.monotonic()
+        try:
+            study = get_study(name)(quick=quick, seed=seed, n_jobs=n_jobs, progress=progress)
+        except FairpermError as error:
+            failed[name] = str(error)
+            continue
+        chapters.append(write_study(study, folder, time.monotonic() - start))
+        console.print(as_table(study))
+    write_page(chapters, failed, folder, quick=quick, when=f"{started:%Y-%m-%d %H:%M} UTC")
+    console.print(f"Written to {folder / 'index.html'}", markup=False, soft_wrap=True)
+    if failed:
+        told = "; ".join(f"{name}: {message}" for name, message in failed.items())
+        raise InputError(f"Not all studies could be run. {told}")
+    return tuple(chapter.study for chapter in chapters)
+
+
+def _chosen(names: object) -> list[str]:
+    """Return the studies in their own order, each once."""
+    if isinstance(names, str):
+        names = NAMES if names == "all" else [names]
+    if not isinstance(names, (list, tuple)) or not names:
+        rule = "'all', the name of a study or a list of them"
+        raise InputTypeError(problem("names", rule, names))
+    asked = {options.choice("names", name, NAMES) for name in names}
+    return [name for name in NAMES if name in asked]
+
+
+def _folder(out: str | os.PathLike[str]) -> Path:
+    folder = Path(out)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        hint = f"It cannot be made: {error.strerror}."
+        raise InputError(problem("out", "a folder", str(folder), hint)) from error
+    return folder

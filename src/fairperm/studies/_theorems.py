@@ -1,0 +1,210 @@
+"""The paper's Theorems 1–3: what permuting does to a gap's variance, and studentizing to both."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairperm import simulate
+from fairperm._inference import normal_quantile
+from fairperm.correlation import correlation_test
+from fairperm.permutation import permutation_test
+from fairperm.studies import _charts, _limits
+from fairperm.studies._simulating import over_data_sets
+from fairperm.studies._study import CONFIDENCE, LEVEL, Row, Study
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from fairperm.correlation import CorrelationTestResult
+    from fairperm.results import PermutationTestResult
+    from fairperm.studies._limits import Limits
+
+    Array = NDArray[np.float64]
+
+_FULL, _QUICK = (4000, 99), (150, 99)  # data sets, permutations of each
+_PURPOSE = 300
+_TOLERANCE = 0.03  # of a limit's value: samples are not infinite
+_ABOUT = (
+    "In every setting the metric is the same in both groups, and something else is not. Over "
+    "samples, N·Var of the gap comes to one limit, over permutations of one sample to another; "
+    "both are known in closed form. The un-studentized test takes one for the other. Divided by "
+    "its standard error, the gap has a variance of one over samples and over permutations: that "
+    "is why the studentized test is valid. The formulas stand in the paper's column."
+)
+_NOTES = (
+    f"A formula is a limit for ever larger samples, so a value agrees with it if it is within its "
+    f"Monte Carlo interval widened by {_TOLERANCE:.0%} of the formula's value.",
+    "The first example of Table 1 is not among these: half of the variance of N(0, 1)/|x| is due "
+    "to x below 0.00002, of which 2,000 rows have none, as a rule. Its limit is out of reach; here "
+    "x is at least 0.1 instead.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Setting:
+    """A population in which the metric is equal, its test, and what the variances come to."""
+
+    name: str
+    population: Any
+    limits: Limits
+    options: Mapping[str, Any]
+
+    @property
+    def rows(self) -> int:
+        return int(np.sum(self.population.n))
+
+
+def _settings() -> list[_Setting]:
+    rates = replace(simulate.PAPER_FNR, n=(1000, 1000))
+    bases = simulate.Scores((1000, 1000), base_rate=(0.8, 0.2))
+    spreads = simulate.Scores((600, 2400), base_rate=(0.3, 0.3), spread=(3.0, 1.0))
+    errors = simulate.Regression((2400, 600), kurtosis=(3.0, 6.0))
+    steep = simulate.Correlation(2000, "uniform", power=1, low=0.1)
+    flat = simulate.PAPER_TABLE1["independent"]
+    fnr = {"metric": "false_negative_rate", "scheme": "pooled"}
+    pooled, within = ({"metric": "roc_auc", "scheme": one} for one in ("pooled", "within_label"))
+    auc = partial(_limits.of_auc, within_label=False)
+    auc_within = partial(_limits.of_auc, within_label=True)
+    of_fnr = _limits.of_false_negative_rate
+    of_mse = _limits.of_mean_squared_error
+    mse = {"metric": "mean_squared_error"}
+    return [
+        _Setting("FNR, base rates 0.8 and 0.2, pooled", rates, of_fnr(rates), fnr),
+        _Setting("AUC, base rates 0.8 and 0.2, pooled", bases, auc(bases), pooled),
+        _Setting("AUC, base rates 0.8 and 0.2, within label", bases, auc_within(bases), within),
+        _Setting("AUC, spreads 3 and 1, pooled", spreads, auc(spreads), pooled),
+        _Setting("AUC, spreads 3 and 1, within label", spreads, auc_within(spreads), within),
+        _Setting("MSE, kurtosis 3 and 6, pooled", errors, of_mse(errors), mse),
+        _Setting("correlation, x uniform", steep, _limits.of_correlation(steep), {}),
+        _Setting("correlation, x exponential", flat, _limits.of_correlation(flat), {}),
+    ]
+
+
+def theorems(
+    *,
+    quick: bool = False,
+    seed: int = 0,
+    n_jobs: int | None = None,
+    progress: bool | None = None,
+    n_data_sets: int | None = None,
+) -> Study:
+    """Compare variances over samples and over permutations with their formulas."""
+    default_sets, n_resamples = _QUICK if quick else _FULL
+    n_data_sets = n_data_sets or default_sets
+    rows: list[Row] = []
+    relative: list[Row] = []
+    for number, setting in enumerate(_settings()):
+        found = over_data_sets(
+            partial(_in_one, setting, n_resamples),
+            n_data_sets,
+            seed=seed,
+            purpose=_PURPOSE + number,
+            n_jobs=n_jobs,
+            progress=progress,
+        )
+        of_setting = _rows(setting, found)
+        rows += of_setting
+        relative += [_over(row, setting.limits.sampling) for row in of_setting[:2]]
+        relative += of_setting[2:]
+    title = "Variances: over that of the gap's sampling formula, and of the studentized gap"
+    return Study(
+        name="theorems",
+        title="Theorems 1–3: variances over samples and over permutations",
+        about=_ABOUT,
+        rows=tuple(rows),
+        notes=_NOTES,
+        settings={"data sets": n_data_sets, "permutations": n_resamples, "seed": seed},
+        charts={
+            "variances": _charts.agreement(
+                relative, title=title, axis="variance", expected="formula", level=1.0
+            )
+        },
+    )
+
+
+def _in_one(setting: _Setting, n_resamples: int, rng: np.random.Generator) -> Array:
+    """Return a data set's gap and studentized gap, and the variances of both when permuted."""
+    data = setting.population.draw(rng)
+    plain, studentized = (
+        _test(setting, data, n_resamples, rng, studentize=one) for one in (False, True)
+    )
+    return np.array([plain.statistic, studentized.statistic, _spread(plain), _spread(studentized)])
+
+
+def _test(
+    setting: _Setting,
+    data: Mapping[str, Any],
+    n_resamples: int,
+    rng: np.random.Generator,
+    *,
+    studentize: bool,
+) -> PermutationTestResult | CorrelationTestResult:
+    common: dict[str, Any] = {"n_resamples": n_resamples, "rng": rng, "progress": False}
+    if "group" not in data:
+        return correlation_test("x", "error", data=data, studentize=studentize, **common)
+    common |= {name: name for name in ("y_true", "y_pred", "y_score") if name in data}
+    common |= setting.options
+    if not studentize:
+        common["variance"] = None
+    return permutation_test(data=data, sensitive_features="group", **common)
+
+
+def _spread(result: PermutationTestResult | CorrelationTestResult) -> float:
+    """Return the variance of the statistic over all permutations."""
+    chances = getattr(result, "null_probabilities", None)
+    if chances is None:
+        return float(result.null_distribution.var(ddof=1))
+    mean = chances @ result.null_distribution
+    return float(chances @ (result.null_distribution - mean) ** 2)
+
+
+def _rows(setting: _Setting, found: Array) -> list[Row]:
+    limits, n = setting.limits, setting.rows
+    gaps, statistics, of_permuted, of_studentized = found.T
+    z = normal_quantile(CONFIDENCE)
+    remark = f"so un-studentized, a level of 0.05 is one of {limits.level(LEVEL):.3f}"
+    return [
+        _row(f"{setting.name}: samples", limits.sampling, *_variance(gaps * np.sqrt(n)), z),
+        _row(f"{setting.name}: permuted", limits.permutation, *_mean(n * of_permuted), z, remark),
+        _row(f"{setting.name}: samples, studentized", 1.0, *_variance(statistics), z),
+        _row(f"{setting.name}: permuted, studentized", 1.0, *_mean(of_studentized), z),
+    ]
+
+
+def _variance(values: Array) -> tuple[float, float]:
+    """Return the variance of values, and its standard error."""
+    squares = (values - values.mean()) ** 2
+    return float(values.var(ddof=1)), float(squares.std(ddof=1) / np.sqrt(len(values)))
+
+
+def _mean(values: Array) -> tuple[float, float]:
+    """Return the mean of values, and its standard error."""
+    return float(values.mean()), float(values.std(ddof=1) / np.sqrt(len(values)))
+
+
+def _row(
+    quantity: str, formula: float, value: float, error: float, z: float, remark: str = ""
+) -> Row:
+    room = z * error + _TOLERANCE * formula
+    return Row(
+        quantity=quantity,
+        paper=formula,
+        ours=value,
+        interval=(value - z * error, value + z * error),
+        agrees=abs(value - formula) <= room,
+        remark=remark,
+    )
+
+
+def _over(row: Row, scale: float) -> Row:
+    """Return a row in other units."""
+    assert row.paper is not None and row.interval is not None  # noqa: S101, PT018
+    low, high = row.interval
+    interval = (low / scale, high / scale)
+    return replace(row, paper=row.paper / scale, ours=row.ours / scale, interval=interval)
