@@ -47,19 +47,19 @@ def configs() -> dict[str, Any]:
 
 
 def forest(view: View) -> Chart | None:
-    """Return all judged gaps with their intervals; of very many, disparities first."""
-    judged = [line for line in view.lines if line.verdict != "too small" and _is_drawn(line)]
+    """Return all gaps with their intervals; of very many, disparities first."""
+    first = sorted(view.lines, key=lambda line: _ORDER.index(line.verdict))[:MOST_IN_FOREST]
+    kept = {id(line) for line in first}
+    shown = [line for line in view.lines if id(line) in kept]
+    judged = [line for line in shown if line.verdict != "too small" and _is_drawn(line)]
     if not judged:
         return None
-    first = sorted(judged, key=lambda line: _ORDER.index(line.verdict))[:MOST_IN_FOREST]
-    kept = {id(line) for line in first}
-    shown = [line for line in judged if id(line) in kept]
     found = sum(line.verdict == "disparity" for line in shown)
-    widest = max(shown, key=lambda line: abs(line.row.difference or 0.0))
-    left_out = len(judged) - len(shown)
+    widest = max(judged, key=lambda line: abs(line.row.difference or 0.0))
+    left_out = len(view.lines) - len(shown)
     summary = (
         f"{words.plural(len(shown), 'gap')} with {'its' if len(shown) == 1 else 'their'} "
-        f"confidence intervals; {found:,} of them a disparity. The largest is {widest.gap} "
+        f"confidence intervals; {found:,} of them a disparity. The largest judged is {widest.gap} "
         f"({words.words(widest.row.metric)}, {widest.first} less {widest.second})."
     )
     if left_out:

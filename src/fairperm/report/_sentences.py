@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -213,8 +214,15 @@ def question(view: View) -> list[Markup]:
     ]  # fmt: skip
     if audit.compare == "reference":
         given = settings.get("reference")
-        chosen = "the largest group" if given is None else name(_plain(given))
-        told.append(Markup("The reference is {}.").format(chosen))
+        if isinstance(given, Mapping):
+            chosen = [
+                Markup("{} for {}").format(name(_plain(group)), name(attribute))
+                for attribute, group in given.items()
+            ]
+            told.append(Markup("The reference is {}.").format(Markup(", ").join(chosen)))
+        else:
+            one = "the largest group" if given is None else name(_plain(given))
+            told.append(Markup("The reference is {}.").format(one))
     margins = sorted({row.margin for row in audit.rows if row.margin is not None})
     if margins:
         largest = words.joined(f"{one:g}" for one in margins)
