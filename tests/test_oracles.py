@@ -215,7 +215,7 @@ def _check(
 
 def _small_tables(metric: str, number: int, n_strata: int = 1) -> list[list[Pair]]:
     """Return random tables of 6 to 9 rows (with strata, 4 to 6) in which the metric is defined."""
-    rng = random.Random(f"{metric} {n_strata}")  # noqa: S311
+    rng = random.Random(f"{metric} {n_strata}")
     sizes = (6, 9) if n_strata == 1 else (4, 6)
     found: list[list[Pair]] = []
     while len(found) < number:

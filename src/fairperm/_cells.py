@@ -11,7 +11,7 @@ from fairperm import _draws as draws
 from fairperm._enumeration import enumerate_permutations
 from fairperm._estimates import Estimates, joined, score_variance, variance_of_defined
 from fairperm._metric import Metric
-from fairperm._rank import by_score
+from fairperm._rank import by_score, without_one
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -74,7 +74,7 @@ class CellsEngine:
     ) -> Estimates:
         """Return the estimates of ``n`` draws, of which no more are held than fit into memory."""
         step = max(1, _NUMBERS_AT_ONCE // self.sample.counts.size)
-        if n <= step:
+        if n <= step or self.variance == "bootstrap":  # which draws from the same stream
             return self.estimates(drawn(n), rng)
         sizes = [min(step, n - start) for start in range(0, n, step)]
         return joined([self.estimates(drawn(size), rng) for size in sizes])
@@ -95,11 +95,15 @@ class CellsEngine:
         with its number of rows.
         """
         counts = self.sample.counts
+        whole = replace(self, variance=None).observed(draws.stream(0, draws.OBSERVED))
         for s, g in np.ndindex(counts.shape[:2]):
             cells = np.flatnonzero(counts[s, g])
-            tables = np.repeat(counts[None], len(cells), axis=0)
-            tables[np.arange(len(cells)), s, g, cells] -= 1
-            yield self.estimates(tables, draws.stream(0, draws.OBSERVED)), counts[s, g, cells]
+            value, size = (np.repeat(one, len(cells), axis=1) for one in (whole.value, whole.size))
+            with np.errstate(divide="ignore", invalid="ignore"):
+                for i, (part, u) in enumerate(self._parts()):
+                    without = _without_one(part, u[cells], counts[s, g, cells].astype(float))
+                    value[i, :, s, g], size[i, :, s, g] = without
+            yield Estimates(value, np.zeros(value.shape), size), counts[s, g, cells]
 
     def estimates(self, counts: Counts, rng: np.random.Generator) -> Estimates:
         """Return the estimates of any tables of this sample's cells."""
@@ -152,6 +156,15 @@ class CellsEngine:
             values = plain.estimates(np.moveaxis(resampled, -2, 1), rng).value
             variance[:, start : start + step] = variance_of_defined(np.moveaxis(values, 2, -1))
         return replace(estimates, variance=variance)
+
+
+def _without_one(part: Metric | RankMetric, u: Array, counts: Array) -> tuple[Array, Array]:
+    """Return a part's value and size in these cells without one row of each."""
+    size = np.full(len(counts), counts.sum() - 1)
+    if not isinstance(part, Metric):
+        return without_one(counts, u), size
+    totals = counts @ u - u
+    return part.estimate(totals), totals[:, 1] if part.is_rate else size
 
 
 def _totals(counts: Array, contributions: Array) -> Array:

@@ -211,11 +211,14 @@ def plain(value: Hashable) -> Hashable:
     return value  # times stay as they are: in nanoseconds their Python value is a bare integer
 
 
-def number_column(name: str, values: NDArray[np.float64]) -> Column:
-    """Return numbers as codes of their distinct values, or as they are if they hardly repeat."""
-    if _REPEATS * _distinct_about(values) <= len(values):
+def number_column(name: str, values: NDArray[np.float64], n_rows: int) -> Column:
+    """Return numbers as codes of their distinct values, or as they are if they hardly repeat.
+
+    ``n_rows`` is how many rows they stand for, which are more than there are if they were counted.
+    """
+    if _REPEATS * _distinct_about(values) <= n_rows:
         distinct = np.unique(values)
-        if _REPEATS * len(distinct) <= len(values):
+        if _REPEATS * len(distinct) <= n_rows:
             return Column(name, np.searchsorted(distinct, values), 0, distinct.tolist())
     return Column(name, np.empty(0, np.intp), 0, values)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -151,7 +152,7 @@ class Comparison:
         n_rows = np.bincount(rows.side, rows.count, len(self.groups))
         names = [(part.name, name) for part in self.parts for name in part.contributions]
         shown_columns = {
-            (part, name): np.bincount(rows.side, weight * column, len(self.groups))
+            (part, name): _sums(rows.side, weight * column, len(self.groups))
             for (part, name), column in zip(names, rows.contributions.T, strict=False)
             if not name.startswith("_")
         }
@@ -187,7 +188,7 @@ class Comparison:
         """Return how far off each group's AUC can be, as scores were put into bins.
 
         Of two rows of unlike label in one bin the AUC counts one half where the scores would have
-        counted 0 or 1. With strata, the largest of theirs.
+        counted 0 or 1. With strata, the largest of theirs and of all together.
         """
         if self.score_bins is None or not isinstance(self.parts[0], RankMetric):
             return None
@@ -197,7 +198,8 @@ class Comparison:
         shape = (2, len(self.groups), rows.n_strata, len(bins))
         counts = np.zeros(shape)
         at = (label > 0).astype(np.intp), rows.side, rows.stratum, bin_of.ravel()
-        np.add.at(counts, at, rows.count)
+        np.add.at(counts, at, rows.count if rows.weight is None else rows.count * rows.weight)
+        counts = np.concatenate([counts, counts.sum(axis=2, keepdims=True)], axis=2)
         with np.errstate(invalid="ignore"):
             pairs = counts[0].sum(axis=-1) * counts[1].sum(axis=-1)
             error: Array = (counts[0] * counts[1]).sum(axis=-1) / (2 * pairs)
@@ -227,6 +229,13 @@ class Comparison:
             f"{(~shared).sum():,} of {len(shared):,} strata have no rows of some group and "
             "say nothing of the gap; their rows carry no weight."
         ]
+
+
+def _sums(side: NDArray[np.uint8], values: Array, n_groups: int) -> Array:
+    """Return each group's sum: of fractions, the one that no order of the rows rounds otherwise."""
+    if (values == np.floor(values)).all():
+        return np.bincount(side, values, n_groups).astype(np.float64)
+    return np.array([math.fsum(values[side == group]) for group in range(n_groups)])
 
 
 def _lack(part: Metric | RankMetric) -> str:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _FEW_CELLS = 16  # so few can always be drawn, and often enumerated
 _CELL_COST = 100  # rows that the units engine visits in the time of drawing one cell's count
+_MOST_ROWS = 1 << 24  # of rows that repeat, no more are taken one by one
 _MERGEABLE = 20_000  # rows among which looking for equal ones costs nothing
 
 
@@ -83,11 +84,13 @@ def choose_engine(
         rows, weights = by_content(rows, weights)
         return WeightedRankEngine.from_rows(rows, weights, variance, n_bootstrap)
     n = rows.count.sum()
-    of_rates = variance in {"score", "wald"}  # which have no more than a few kinds of row
-    if of_rates or len(rows.count) <= _MERGEABLE or _CELL_COST * len(rows.count) <= n:
+    # rates have no more than a few kinds of row; and rows that were counted where they are may be
+    # more than fit into memory
+    in_cells = variance in {"score", "wald"} or n > max(_MOST_ROWS, 2 * len(rows.count))
+    if in_cells or len(rows.count) <= _MERGEABLE or _CELL_COST * len(rows.count) <= n:
         cells = Cells.from_rows(rows, weights)
         n_cells = cells.counts.shape[0] * cells.counts.shape[2]
-        if of_rates or len(cells.block) <= _FEW_CELLS or _CELL_COST * n_cells <= n:
+        if in_cells or len(cells.block) <= _FEW_CELLS or _CELL_COST * n_cells <= n:
             return CellsEngine(built_in, cells, variance, n_bootstrap)
     rows, weights = by_content(rows.expanded(), weights)
     return _units_engine(built_in, rows, weights, variance, n_bootstrap)

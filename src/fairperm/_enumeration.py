@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 _LEFT_OUT = math.log(1e-20)
 POINTS_PER_DRAW = 4  # tables that can be enumerated in the time of one random draw
+_MOST_CELLS = 64
 _STEPS_PER_DRAW = 100  # multiply-adds of a convolution in the time of one random draw
 
 
@@ -77,6 +78,8 @@ def enumerate_permutations(
     ``by_sum`` tells that tables with equal row totals over the strata have equal statistics, as
     Mantel–Haenszel gaps do. Then one table for each total is enough.
     """
+    if _are_too_many(sample):
+        return None
     blocks = _blocks(sample)
     moving = [block for block in blocks if block.n_points > 1]
     limit = POINTS_PER_DRAW * n_resamples
@@ -93,6 +96,19 @@ def enumerate_permutations(
     return None
 
 
+def _are_too_many(sample: Cells) -> bool:
+    """Tell at once of a table with very many cells that move that it has too many permutations.
+
+    Each such cell but one at least doubles their number.
+    """
+    for cells in sample.blocks():
+        counts = sample.counts[:, :, cells]
+        moves = (counts.sum(axis=2) > 0).all(axis=1)  # both groups have rows in that stratum
+        if ((counts.sum(axis=1) > 0).sum(axis=1)[moves] > _MOST_CELLS).any():
+            return True
+    return False
+
+
 def _blocks(sample: Cells) -> list[_Block]:
     groups = [(s, cells) for s in range(len(sample.counts)) for cells in sample.blocks()]
     tables = [sample.counts[s][:, cells] for s, cells in groups]
@@ -102,7 +118,8 @@ def _blocks(sample: Cells) -> list[_Block]:
     blocks = []
     for (s, cells), table in zip(groups, tables, strict=True):
         totals, size = table.sum(axis=0).tolist(), int(table[0].sum())
-        ranges = [_range(sum(totals), total, size, log_tail) for total in totals]
+        population = sum(totals)
+        ranges = [_range(population, total, size, log_tail) for total in totals]
         low, high = [r[0] for r in ranges], [r[1] for r in ranges]
         blocks.append(_Block(s, cells, totals, size, low, high))
     return blocks

@@ -12,11 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairperm._columns import (
-    Column,
-    Index,
-    count_rows,
-)
+from fairperm._columns import Column, Index, as_column, count_rows
+from fairperm._given import check_given
 from fairperm._inputs import Inputs, check_cut, cut_of
 from fairperm._labels import (
     as_they_came,
@@ -28,8 +25,8 @@ from fairperm._labels import (
 from fairperm._lazy import counted
 from fairperm._options import choice, number
 from fairperm._sample import Table
-from fairperm._source import NUMBERS, Source
-from fairperm.errors import InputError, InputTypeError, problem
+from fairperm._source import NUMBERS, Made, Source
+from fairperm.errors import InputError, problem
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Mapping, Sequence
@@ -39,6 +36,7 @@ if TYPE_CHECKING:
     from fairperm.metrics import AnyMetric
 
 _ROWS_NAMED = 5
+_MOST_REPEATED = 1 << 24  # counted rows that are made rows again
 
 
 def read_table(inputs: Inputs, metric: AnyMetric, source: Source | None = None) -> Table:
@@ -47,6 +45,7 @@ def read_table(inputs: Inputs, metric: AnyMetric, source: Source | None = None) 
     A ``source`` that has been read from before need not read a column again.
     """
     policy = choice("missing", inputs.missing, ("error", "drop"))
+    check_given(inputs, metric)
     if source is None:
         inputs = counted(inputs, metric)
         source = Source(inputs.data)
@@ -61,11 +60,10 @@ def read_table(inputs: Inputs, metric: AnyMetric, source: Source | None = None) 
     if source.count is None:
         rows, counts = count_rows(columns)
     else:
-        rows = [slice(None) if one.is_unique else one.indices() for one in columns]
-        counts = source.count
+        rows, counts = _as_read(columns, source.count)
     known = _known_rows(columns, rows, len(counts))
     if policy == "error" and not known.all():
-        raise InputError(_where_missing(columns, rows, counts))
+        raise InputError(_where_missing(columns, rows, counts, named=source.count is None))
     if not known.any():
         hint = f"missing='drop' dropped all {counts.sum():,} rows." if counts.size else ""
         raise InputError(f"{columns[0].name} must have at least one row; got none. {hint}".rstrip())
@@ -100,17 +98,11 @@ def _measured(source: Source, inputs: Inputs, metric: AnyMetric) -> dict[str, Co
     """Return the columns that the metric is made from, as they came."""
     if metric.kind in {"binary", "labels"}:
         label = source.column("y_true", inputs.y_true)
-        return {"y_true": label, **_prediction(source, inputs, needed="y_pred" in metric.columns)}
+        return {"y_true": label, **_prediction(source, inputs)}
     if metric.kind == "several":
         return _for_several(source, inputs, metric)
     given = {"y_true": inputs.y_true, "y_pred": inputs.y_pred, "y_score": inputs.y_score}
-    columns = {}
-    for name in metric.columns:
-        if given[name] is None:
-            instead = {"y_score": inputs.y_pred, "y_pred": inputs.y_score}.get(name)
-            hint = f"Pass it as {name}." if instead is not None else ""
-            raise InputTypeError(problem(name, f"given for {metric.name}", None, hint))
-        columns[name] = source.read(metric.kind, name, given[name])
+    columns = {name: source.read(metric.kind, name, given[name]) for name in metric.columns}
     if metric.kind == "probability":
         _check_probability(columns["y_score"])
     return columns
@@ -124,12 +116,8 @@ def _for_several(source: Source, inputs: Inputs, metrics: AnyMetric) -> dict[str
     columns = {"y_true": source.column("y_true", inputs.y_true)}
     if "y_pred" in metrics.columns:
         one = inputs if inputs.y_pred is None else replace(inputs, y_score=None)
-        columns |= _prediction(source, one, needed=True)
+        columns |= _prediction(source, one)
     if "y_score" in metrics.columns:
-        if inputs.y_score is None:
-            (needing, *_) = [one.name for one in metrics.parts if "y_score" in one.columns]
-            hint = "Pass it as y_score." if inputs.y_pred is not None else ""
-            raise InputTypeError(problem("y_score", f"given for {needing}", None, hint))
         columns["y_score"] = source.numbers("y_score", inputs.y_score)
         if any(one.kind == "probability" for one in metrics.parts):
             _check_probability(columns["y_score"])
@@ -173,18 +161,14 @@ def _understood(
     return result
 
 
-def _prediction(source: Source, inputs: Inputs, *, needed: bool) -> dict[str, Column]:
-    threshold = number("threshold", inputs.threshold)
-    if inputs.y_pred is not None and inputs.y_score is not None:
-        hint = "Predictions are made from y_score with threshold; drop one of the two."
-        raise InputError(problem("y_pred", "left out when y_score is given", "both", hint))
+def _prediction(source: Source, inputs: Inputs) -> dict[str, Column]:
+    if isinstance(inputs.y_pred, Made):
+        return {"y_pred": as_column("y_score", inputs.y_pred.values)}
     if inputs.y_pred is not None:
         return {"y_pred": source.column("y_pred", inputs.y_pred)}
     if inputs.y_score is not None:
+        threshold = number("threshold", inputs.threshold)
         return {"y_pred": _above(source.scores("y_score", inputs.y_score), threshold)}
-    if needed:
-        hint = "Or pass y_score with threshold."
-        raise InputTypeError(problem("y_pred", "given for this metric", None, hint))
     return {}
 
 
@@ -197,6 +181,22 @@ def _above(scores: NDArray[np.floating[Any]], threshold: float) -> Column:
         return Column("y_score", codes | np.uint8(2), 0, (False, True, None, None))
     check_cut(float(np.nanmin(scores)), float(np.nanmax(scores)), cut, threshold)
     return Column("y_score", codes | unknown.view(np.uint8) << 1, 0, (False, True, None, None))
+
+
+def _as_read(
+    columns: Sequence[Column], counts: NDArray[np.int64]
+) -> tuple[list[Index], NDArray[np.int64]]:
+    """Return counted rows as they would be had they been read: one by one if they hardly repeat.
+
+    So the same engine draws the same numbers, whoever counted. Very many rows are left counted:
+    they need not fit into memory.
+    """
+    rows: list[Index] = [slice(None) if one.is_unique else one.indices() for one in columns]
+    if not any(one.is_unique for one in columns) or counts.sum() > _MOST_REPEATED:
+        return rows, counts
+    again = np.repeat(np.arange(len(counts)), counts)
+    repeated: list[Index] = [again if isinstance(one, slice) else one[again] for one in rows]
+    return repeated, np.broadcast_to(np.int64(1), len(again))
 
 
 def _check_lengths(columns: Sequence[Column]) -> None:
@@ -215,15 +215,16 @@ def _known_rows(columns: Sequence[Column], rows: Sequence[Index], n_rows: int) -
 
 
 def _where_missing(
-    columns: Sequence[Column], rows: Sequence[Index], counts: NDArray[np.int64]
+    columns: Sequence[Column], rows: Sequence[Index], counts: NDArray[np.int64], *, named: bool
 ) -> str:
     parts = []
     for column, values in zip(columns, rows, strict=True):
         missing = column.missing()
         if total := int(counts[missing[values]].sum()):
-            named = column.rows_with(missing, _ROWS_NAMED)
-            more = ", …" if total > len(named) else ""
-            parts.append(f"{column.name}: {total:,} (rows {', '.join(map(str, named))}{more})")
+            first = column.rows_with(missing, _ROWS_NAMED)
+            more = ", …" if total > len(first) else ""
+            which = f" (rows {', '.join(map(str, first))}{more})" if named else ""
+            parts.append(f"{column.name}: {total:,}{which}")
     hint = "Pass missing='drop' to leave these rows out; the result will say how many."
     found = "; ".join(parts)
     return f"every column must be without missing values; got missing values in {found}. {hint}"

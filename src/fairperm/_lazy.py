@@ -12,12 +12,22 @@ from typing import TYPE_CHECKING, Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from fairperm._columns import as_narwhals
+from fairperm._given import OF_LABELS
 from fairperm._inputs import check_cut, cut_of
 from fairperm._options import integer, number
 from fairperm._rank import RankMetric
-from fairperm._source import Counted
-from fairperm.errors import InputError, InputTypeError, did_you_mean, listed, problem
+from fairperm._remote import (
+    check_numbers,
+    column_of,
+    expression,
+    fetched,
+    is_lazy,
+    lazy_frame,
+    schema_of,
+    stage,
+)
+from fairperm._source import Counted, Made
+from fairperm.errors import InputError, problem
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,124 +35,176 @@ if TYPE_CHECKING:
     from fairperm._inputs import Inputs
     from fairperm.metrics import AnyMetric
 
+__all__ = ["MOST_KINDS", "Reading", "counted", "is_lazy"]
+
 MOST_KINDS = 1 << 20  # distinct rows that are fetched; beyond that, scores are put into bins
 DEFAULT_BINS = 1 << 14
-_OF_LABELS = {"binary", "labels", "several"}
 _OTHERS = ("sensitive_features", "control_features", "cluster", "sample_weight")
 _PREDICTION, _COUNT = "prediction", "rows"
 _LOWEST, _HIGHEST = "lowest score", "highest score"
 
 
-def is_lazy(data: object) -> bool:
-    """Tell whether rows are somewhere else."""
-    return isinstance(as_narwhals("data", data), nw.LazyFrame)
-
-
 def counted(inputs: Inputs, metric: AnyMetric) -> Inputs:
     """Return the inputs with their rows counted, as far as the metric tells them apart."""
-    frame = as_narwhals("data", inputs.data)
-    if not isinstance(frame, nw.LazyFrame):
+    frame = lazy_frame(inputs.data)
+    if frame is None:
+        if inputs.score_bins is not None:
+            rule = "left out: data is not lazy, so that scores are kept as they are"
+            raise InputError(problem("score_bins", rule, inputs.score_bins))
         return inputs
-    reading = _Reading.of(inputs, metric, frame.collect_schema())
-    rows = frame.select(**reading.expressions())
-    bins = None
-    # the first rows show whether there are too many kinds, before the engine groups all of them
-    found = reading.grouped(rows.head(2 * MOST_KINDS) if reading.keeps_numbers else rows)
-    if reading.keeps_numbers and len(found) <= MOST_KINDS:
-        found = reading.grouped(rows)
+    asked = None if inputs.score_bins is None else _bins(inputs, metric)
+    reading = Reading.of(inputs, metric, frame)
+    if asked is None and (found := reading.few_kinds()) is not None:
+        return reading.inputs(found)
+    bins = asked or _bins(inputs, metric)
+    low, high = reading.ends()
+    found = reading.binned(low, high, bins).grouped("counting rows by bins of the score")
     if len(found) > MOST_KINDS:
-        bins = _bins(inputs, metric)
-        found = reading.grouped(_binned(rows, bins))
-        if len(found) > MOST_KINDS:
-            raise _too_many(metric)
-    return reading.inputs(found, bins)
+        raise too_many(metric)
+    return reading.with_predictions().inputs(found, bins)
 
 
 @dataclass(frozen=True, slots=True)
-class _Reading:
-    """Which columns of a lazy frame stand for which arguments.
+class Reading:
+    """Which columns of a lazy frame stand for which arguments, and its rows with just those.
 
-    ``cut`` is the threshold that makes predictions of the scores, if they are to be made.
+    Attributes
+    ----------
+    columns
+        The user's names by those of the arguments.
+    rows
+        The frame's rows, with columns named as the arguments are.
+    keeps_scores
+        Whether rows are told apart by their scores.
+    makes_predictions
+        Whether rows are told apart by the predictions that ``cut`` makes of their scores.
     """
 
     given: Inputs
     columns: Mapping[str, str]
+    rows: nw.LazyFrame[Any]
+    has_labels: bool
     keeps_scores: bool
-    has_fractions: bool
-    of_labels: bool
+    makes_predictions: bool
     cut: float | None
 
     @classmethod
-    def of(cls, inputs: Inputs, metric: AnyMetric, schema: Mapping[str, Any]) -> _Reading:
+    def of(cls, inputs: Inputs, metric: AnyMetric, frame: nw.LazyFrame[Any]) -> Reading:
         """Find the columns that the metric needs, and those of the groups, strata and so on."""
-        of_labels = metric.kind in _OF_LABELS
-        wanted = {"y_true", *metric.columns} if of_labels else {*metric.columns}
-        makes = of_labels and inputs.y_pred is None and inputs.y_score is not None
+        schema = schema_of(frame)
+        has_labels = metric.kind in OF_LABELS
+        wanted = {"y_true", *metric.columns} if has_labels else {*metric.columns}
+        makes = has_labels and inputs.y_pred is None and inputs.y_score is not None
         makes = makes and "y_pred" in wanted
-        keeps = "y_score" in wanted
         columns: dict[str, str] = {}
         for name in ("y_true", "y_pred", "y_score"):
             value = getattr(inputs, name)
             if value is not None and (name in wanted or (makes and name == "y_score")):
-                columns[name] = _column(name, value, schema)
+                columns[name] = column_of(name, value, frame, schema)
         for name in _OTHERS:
             for i, one in enumerate(_as_list(getattr(inputs, name))):
-                columns[f"{name} {i}"] = _column(name, one, schema)
-        dtype = schema.get(columns.get("y_score", ""))
+                columns[f"{name} {i}"] = column_of(name, one, frame, schema)
+        kind: Any = None
+        if "y_score" in columns:
+            kind = schema[columns["y_score"]]
+            check_numbers("y_score", columns["y_score"], kind)
         cut = None
         if makes:
-            kind = np.float32 if dtype == nw.Float32 else np.float64
-            cut = cut_of(number("threshold", inputs.threshold), kind)
-        has_fractions = dtype is not None and dtype.is_float()
-        return cls(inputs, columns, keeps, has_fractions, of_labels, cut)
+            cut = cut_of(number("threshold", inputs.threshold), precision(kind))
+        found: dict[str, Any] = {arg: expression(name, frame) for arg, name in columns.items()}
+        if kind is not None and kind.is_float():
+            # what is not a number is missing, and not above all others as some engines have it
+            found["y_score"] = nw.when(~found["y_score"].is_nan()).then(found["y_score"])
+        if cut is not None:
+            found[_PREDICTION] = found["y_score"] >= cut
+        keeps = "y_score" in wanted
+        with stage("choosing the columns", frame):
+            rows = frame.select(**found)
+        return cls(inputs, columns, rows, has_labels, keeps, makes and not keeps, cut)
 
     @property
     def keeps_numbers(self) -> bool:
         """Tell whether rows are told apart by numbers that may differ from row to row."""
-        return any(name in self.keys for name in ("y_score", "cluster 0", "sample_weight 0")) or (
-            not self.of_labels
-        )
+        numbers = {"y_score", "cluster 0", "sample_weight 0"}
+        return not self.has_labels or not numbers.isdisjoint(self.keys)
 
     @property
     def keys(self) -> list[str]:
         """Return the columns by which rows are told apart."""
         kept = [name for name in self.columns if name != "y_score" or self.keeps_scores]
-        return kept if self.cut is None else [*kept, _PREDICTION]
+        return [*kept, _PREDICTION] if self.makes_predictions else kept
 
-    def expressions(self) -> dict[str, Any]:
-        """Return the columns by the arguments they stand for, and the predictions of scores.
+    def few_kinds(self) -> nw.DataFrame[Any] | None:
+        """Return the distinct rows with their counts; None if they are too many."""
+        if self.keeps_numbers:
+            # the first rows mostly show it, before the engine groups all of them
+            first = replace(self, rows=self.rows.head(2 * MOST_KINDS))
+            if len(first.grouped("looking at the first rows")) > MOST_KINDS:
+                return None
+        found = self.grouped("counting equal rows")
+        return found if len(found) <= MOST_KINDS else None
 
-        A score that is not a number is missing, and not above all others as some engines have it.
-        """
-        found: dict[str, Any] = {name: nw.col(column) for name, column in self.columns.items()}
-        if "y_score" in found and self.has_fractions:
-            score = found["y_score"]
-            found["y_score"] = nw.when(~score.is_nan()).then(score)
-        if self.cut is not None:
-            found[_PREDICTION] = found["y_score"] >= self.cut
-        return found
-
-    def grouped(self, rows: nw.LazyFrame[Any]) -> nw.DataFrame[Any]:
+    def grouped(self, doing: str) -> nw.DataFrame[Any]:
         """Return the distinct rows with their counts, but not many more than can be used."""
         what = [nw.len().alias(_COUNT)]
-        if self.cut is not None:
+        if self.makes_predictions and not self.keeps_scores:
             score = nw.col("y_score")
             what += [score.min().alias(_LOWEST), score.max().alias(_HIGHEST)]
-        return rows.group_by(*self.keys).agg(*what).head(MOST_KINDS + 1).collect()
+        with stage(doing, self.rows):
+            return fetched(self.rows.group_by(*self.keys).agg(*what).head(MOST_KINDS + 1))
 
-    def inputs(self, found: nw.DataFrame[Any], bins: int | None) -> Inputs:
-        """Return the arguments with the names that the counted rows have."""
-        changed: dict[str, object] = {name: name for name in ("y_true", "y_pred")}
-        changed |= {"y_pred": _PREDICTION, "threshold": 0.5} if self.cut is not None else {}
-        changed |= {"y_score": "y_score" if self.keeps_scores else None}
-        for name in _OTHERS:
-            changed[name] = [one for one in self.columns if one.startswith(f"{name} ")] or None
-        if self.cut is not None and bins is None:
-            self._check_cut(found)
+    def ends(self) -> tuple[float, float]:
+        """Return the lowest and the highest score; refuse what could not be put into bins."""
+        score = nw.col("y_score")
+        with stage("finding the range of the scores", self.rows):
+            ends = fetched(
+                self.rows.select(score.min().alias(_LOWEST), score.max().alias(_HIGHEST))
+            )
+        low, high = (ends[name].to_list()[0] for name in (_LOWEST, _HIGHEST))
+        if low is None or high is None:
+            return 0.0, 1.0  # there are no scores; that they are missing is said later
+        low, high = float(low), float(high)
+        if not np.isfinite([low, high]).all():
+            hint = "Replace or drop infinite values."
+            bad = high if np.isinf(high) else low
+            raise InputError(problem("y_score", "finite", bad, hint))
+        if self.cut is not None:
+            check_cut(low, high, self.cut, self.given.threshold)
+        return low, high
+
+    def binned(self, low: float, high: float, bins: int) -> Reading:
+        """Return the rows with the number of a bin in place of the score: bins of equal width."""
+        if low >= 0 and high <= 1:
+            low, high = 0.0, 1.0
+        score = nw.col("y_score").cast(nw.Float64)
+        # halves, so that no difference of scores is too large for a number
+        width = (high / 2 - low / 2) / bins
+        place = nw.lit(0.0) * score
+        if width > 0:
+            place = ((score / 2 - low / 2) / width).floor().clip(0, bins - 1)
+        return replace(self.with_predictions(), rows=self.rows.with_columns(y_score=place))
+
+    def with_predictions(self) -> Reading:
+        """Return the same, with rows told apart by their predictions beside their scores."""
+        return replace(self, makes_predictions=self.cut is not None)
+
+    def inputs(self, found: nw.DataFrame[Any], bins: int | None = None) -> Inputs:
+        """Return the arguments with the counted rows as their data, columns named as they were."""
+        data: dict[str, Any] = {
+            self.columns[name]: found[name] for name in self.keys if name in self.columns
+        }
+        changed: dict[str, Any] = {"y_score": None, "score_bins": None}
+        if self.keeps_scores:
+            # by itself: a column that is used twice may also be something else than a score
+            changed["y_score"] = found["y_score"]
+        if self.makes_predictions:
+            changed |= {"y_pred": Made(found[_PREDICTION]), "threshold": 0.5}
+            if bins is None:
+                self._check_cut(found)
+        for name in ("y_true", "y_pred"):
+            if name not in self.columns:
+                changed.setdefault(name, None)
         count = found[_COUNT].to_numpy().astype(np.int64)
-        data = {name: found[name] for name in self.keys}
-        unused = [name for name in ("y_true", "y_pred") if changed[name] not in data]
-        changed |= dict.fromkeys(unused)
         return replace(self.given, data=Counted(data, count, bins), **changed)
 
     def _check_cut(self, found: nw.DataFrame[Any]) -> None:
@@ -152,46 +214,34 @@ class _Reading:
             check_cut(lowest, highest, self.cut, self.given.threshold)
 
 
+def precision(dtype: Any) -> type[np.floating[Any]]:
+    """Return the type that reading scores of this type would make of them."""
+    return np.float32 if dtype == nw.Float32 else np.float64
+
+
+def too_many(metric: AnyMetric) -> InputError:
+    """Return the error of rows that cannot be counted in a table that fits into memory."""
+    return InputError(
+        f"data must have at most {MOST_KINDS:,} distinct rows for {metric.name} where they are "
+        "counted lazily; got more. Collect the rows, or a sample of them, and pass that."
+    )
+
+
 def _as_list(value: object) -> list[object]:
     if value is None:
         return []
     return list(value) if isinstance(value, (list, tuple)) else [value]
 
 
-def _column(name: str, value: object, schema: Mapping[str, Any]) -> str:
-    if not isinstance(value, str):
-        hint = "Its rows stay where they are: nothing can be put beside them."
-        rule = "the name of a column of data, which is lazy"
-        raise InputTypeError(problem(name, rule, type(value), hint))
-    if value not in schema:
-        rule = f"a column of data ({listed(schema)})"
-        raise InputError(problem(name, rule, value, did_you_mean(value, schema)))
-    return value
-
-
 def _bins(inputs: Inputs, metric: AnyMetric) -> int:
     """Return how many bins scores go into; refuse metrics that need the scores themselves."""
     scored = [part for part in metric.parts if "y_score" in part.columns]
-    if not scored or not all(isinstance(part, RankMetric) for part in scored):
-        raise _too_many(metric)
+    ranks = bool(scored) and all(isinstance(part, RankMetric) for part in scored)
     if inputs.score_bins is None:
+        if not ranks:
+            raise too_many(metric)
         return DEFAULT_BINS
+    if not ranks:
+        rule = f"left out: {metric.name} is not made of ranks of scores"
+        raise InputError(problem("score_bins", rule, inputs.score_bins))
     return integer("score_bins", inputs.score_bins, 2, MOST_KINDS)
-
-
-def _binned(rows: nw.LazyFrame[Any], bins: int) -> nw.LazyFrame[Any]:
-    """Return the rows with the number of a bin in place of the score: bins of equal width."""
-    score = nw.col("y_score")
-    ends = rows.select(score.min().alias(_LOWEST), score.max().alias(_HIGHEST)).collect()
-    low, high = (float(ends[name].item()) for name in (_LOWEST, _HIGHEST))
-    if low >= 0 and high <= 1:
-        low, high = 0.0, 1.0
-    place = ((score - low) / ((high - low) / bins)).floor().clip(0, bins - 1)
-    return rows.with_columns(place.alias("y_score"))
-
-
-def _too_many(metric: AnyMetric) -> InputError:
-    return InputError(
-        f"data must have at most {MOST_KINDS:,} distinct rows for {metric.name} where they are "
-        "counted lazily; got more. Collect the rows, or a sample of them, and pass that."
-    )

@@ -94,6 +94,22 @@ def by_score(counts: Array, cells: Array) -> Components:
     )
 
 
+def without_one(counts: Array, cells: Array) -> Array:
+    """Return the AUC of these counts without one row of each cell (label, score).
+
+    A row's own label has no part in the components of the others of that label, so that one of
+    their mean's terms is all that goes.
+    """
+    parts = by_score(counts, cells)
+    tie = np.unique(cells[:, 1], return_inverse=True)[1].ravel()
+    positive = cells[:, 0] > 0
+    component = np.where(positive, parts.of_positives[tie], parts.of_negatives[tie])
+    n = np.where(positive, parts.positives.sum(), parts.negatives.sum())
+    with np.errstate(divide="ignore", invalid="ignore"):
+        value: Array = (n * parts.value() - component) / (n - 1)
+    return value
+
+
 def _share_before(counts: Array) -> Array:
     """Return for each score the share of counts at lower scores, and half of those at it."""
     with np.errstate(divide="ignore", invalid="ignore"):

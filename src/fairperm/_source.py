@@ -47,6 +47,13 @@ class Counted:
     score_bins: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Made:
+    """Predictions that were made of scores already, by the engine that counted the rows."""
+
+    values: object
+
+
 class Source:
     """Where columns come from: the arguments themselves, or ``data=`` by their names."""
 
@@ -80,7 +87,7 @@ class Source:
         if kind in {"any", "classes"}:
             values = as_sequence(*self.find(name, given))
             if isinstance(values, np.ndarray) and values.dtype.kind == "f":
-                return number_column(self.find(name, given)[0], values.astype(np.float64))
+                return self._numbers(self.find(name, given)[0], values.astype(np.float64))
             return self.column(name, given)
         return self.numbers(name, given) if name in NUMBERS[kind] else self.column(name, given)
 
@@ -106,7 +113,11 @@ class Source:
             raise InputError(
                 problem(name, "finite", float(bad), "Replace or drop infinite values.")
             )
-        return number_column(name, values)
+        return self._numbers(name, values)
+
+    def _numbers(self, name: str, values: NDArray[np.float64]) -> Column:
+        n_rows = len(values) if self.count is None else int(self.count.sum())
+        return number_column(name, values, n_rows)
 
     def features(self, name: str, given: object) -> list[Column]:
         """Return the column, or the several columns, that an attribute is made of."""

@@ -13,7 +13,7 @@ from fairperm._order import order_by
 from fairperm._radix import radix_argsort
 from fairperm._subsets import same_in_all_lanes
 from fairperm._totals import subset_totals
-from fairperm._units import Layout, UnitsEngine
+from fairperm._units import Layout, UnitsEngine, ties_in_order
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,7 +47,8 @@ class TotalsEngine(UnitsEngine):
         n_bootstrap: int,
     ) -> TotalsEngine:
         """Sort by stratum, block and contributions: the order of rows must not matter."""
-        order = order_by([rows.stratum, rows.block, *rows.contributions.T], radix_argsort)
+        keys = [rows.stratum, rows.block, *rows.contributions.T]
+        order = ties_in_order(order_by(keys, radix_argsort), rows.side, keys)
         moments = Moments.of(parts, rows.contributions, order)
         stratum_sizes = np.bincount(rows.stratum, minlength=rows.n_strata)
         starts = np.append(0, np.cumsum(stratum_sizes))

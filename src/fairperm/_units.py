@@ -14,7 +14,7 @@ from fairperm._order import run_starts
 from fairperm._subsets import STATE_WORDS, lane_bits, random_subsets, same_in_all_lanes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -71,6 +71,22 @@ class Layout:
         sizes = _sizes(in_first, self.stratum, self.n_strata).ravel()
         for i, members in enumerate(np.split(order, np.cumsum(sizes)[:-1])):
             yield i // 2, i % 2, members
+
+
+def ties_in_order(
+    order: NDArray[np.intp], side: NDArray[np.uint8], columns: Sequence[NDArray[Any]]
+) -> NDArray[np.intp]:
+    """Return an order by these columns with the first group's of equal rows before the second's.
+
+    Sums of fractions then are rounded in one way, whatever order the rows came in.
+    """
+    ordered = [column[order] for column in columns]
+    starts = run_starts(*ordered)
+    if len(starts) == len(order):
+        return order
+    swapped = _second_comes_first(side[order], lambda: np.stack(ordered, axis=1))
+    run = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(order))))
+    return order[np.lexsort([side[order] != int(swapped), run])]
 
 
 def _sizes(

@@ -42,6 +42,10 @@ class WeightedRankEngine(UnitsEngine):
         rows, weight = rows.take(walk), weight[walk]
         cluster = np.arange(len(walk)) if rows.cluster is None else rows.cluster
         unit, first, keys = _units_in_order(rows, weight, cluster)
+        units = rows.take(first)
+        if rows.cluster is not None:  # of equal rows, those of the first units first
+            again = order_by([rows.stratum, *rows.contributions.T[::-1], weight, unit])
+            rows, weight, unit = rows.take(again), weight[again], unit[again]
         score = rows.contributions[:, 1]
         starts = run_starts(rows.stratum, score)
         weighted = WeightedRows(
@@ -53,7 +57,6 @@ class WeightedRankEngine(UnitsEngine):
             n_units=len(first),
             clustered=rows.cluster is not None,
         )
-        units = rows.take(first)
         layout = Layout.of(
             units.side, units.stratum, units.block, rows.n_strata, lambda: np.stack(keys, axis=1)
         )

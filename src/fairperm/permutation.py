@@ -92,8 +92,9 @@ def permutation_test(
     missing : {"error", "drop"}
         Whether missing values are an error or their rows are left out, and counted in the result.
     score_bins : int, optional
-        Into how many bins of equal width the scores of a lazy frame are put if there are more than
-        a million distinct rows; by default 16,384. The result says how much this can matter.
+        Into how many bins of equal width the scores of a lazy frame are put, for the AUC. By
+        default 16,384 if it has more than 1,048,576 distinct rows, and none otherwise. The result
+        says how much this can matter.
     scheme : {"auto", "pooled", "within_label", "denominator"}
         Among which rows group labels are exchanged: all; those of equal label; those in the
         rate's denominator. "auto" is "denominator" for rates and "within_label" for

@@ -13,10 +13,10 @@ from fairperm._comparison import Comparison
 from fairperm._cuts import Curve, Cuts, Gaps, cut_rows
 from fairperm._frames import library_of
 from fairperm._inputs import Inputs
-from fairperm._intake import read_table
+from fairperm._lazy_cuts import read_scores
 from fairperm._metric import JointMetric, Metric
 from fairperm._plan import SCHEMES, Plan
-from fairperm._source import Source, as_floats
+from fairperm._source import as_floats
 from fairperm._sweep_result import MetricSweep, ThresholdSweepResult
 from fairperm.errors import InputError, InputTypeError, did_you_mean, listed, problem
 from fairperm.metrics import get_metric
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
     from numpy.typing import NDArray
+
+    from fairperm._sample import Table
 
     Array = NDArray[np.float64]
 
@@ -137,23 +139,25 @@ def threshold_sweep(
     for name, given in (("y_true", y_true), ("y_score", y_score)):
         if given is None:
             raise InputTypeError(problem(name, "given", None))
-    scores = Source(data).scores("y_score", y_score)
     inputs = Inputs(
         y_true=y_true,
-        y_score=scores,
+        y_score=y_score,
         sensitive_features=sensitive_features,
         control_features=control_features,
         data=data,
         pos_label=pos_label,
         missing=missing,
     )
-    table = read_table(inputs, get_metric("roc_auc"))  # which is made of labels and scores, too
+    table, chosen, precision = read_scores(
+        inputs,
+        get_metric("roc_auc"),  # which is made of labels and scores, too
+        lambda table: _thresholds(thresholds, table, groups),
+        need_all=isinstance(thresholds, str),
+    )
     pair = table.choose_groups(groups)
-    members = np.isin(table.group, [table.groups.index(group) for group in pair])
-    chosen = _thresholds(thresholds, table.columns["y_score"][members])
     _check_memory(len(chosen), len(plans), resampling.n_resamples, len(table.strata))
     with np.errstate(over="ignore"):  # in the scores' own precision: 0.7 in 32 bits is 0.7
-        cuts = chosen.astype(scores.dtype).astype(np.float64)
+        cuts = chosen.astype(precision).astype(np.float64)
     rows, place = cut_rows(table, pair, cuts)
     compared = [Comparison.of(rows, plan, pair, stratum_weights) for _, plan in plans]
     between = Cuts.from_rows(compared[0].rows, compared[0].weights)
@@ -309,8 +313,11 @@ def _check_denominators(metrics: Sequence[Metric]) -> None:
         raise InputError(problem("scheme", rule, "denominator", hint))
 
 
-def _thresholds(given: object, scores: Array) -> Array:
+def _thresholds(given: object, table: Table, groups: object) -> Array:
     """Return the thresholds asked for, in ascending order."""
+    pair = table.choose_groups(groups)
+    members = np.isin(table.group, [table.groups.index(group) for group in pair])
+    scores = table.columns["y_score"][members]
     rule = "an integer above 1, an array of finite numbers or 'scores'"
     if isinstance(given, str):
         if given != "scores":

@@ -1,0 +1,197 @@
+"""Real Spark: a driver and two executor processes give the numbers that NumPy gives.
+
+All tests are of one group, so that one process of a parallel run has the only session.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyspark.errors import PySparkException
+
+import fairperm
+from fairperm import _lazy as lazy
+from fairperm.sweep import threshold_sweep
+from lazy_data import run, same, sample, with_gaps
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+pytestmark = [
+    pytest.mark.xdist_group("spark"),
+    pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),  # sockets to the Java process
+]
+N = 4_000
+
+
+@pytest.fixture(scope="module")
+def rows(spark: Any) -> Any:
+    """Return the rows of ``sample`` in four partitions, kept where they are."""
+    return spark.createDataFrame(sample(N)).repartition(4).cache()
+
+
+def executor_finder() -> Callable[[], int]:
+    """Return what finds, in a task, the process of the executor that the task belongs to."""
+
+    def find() -> int:
+        parent = Path(f"/proc/{os.getppid()}/stat").read_text()
+        return int(parent.rsplit(")", 1)[1].split()[1])
+
+    return find
+
+
+def test_there_are_two_executors(spark: Any, rows: Any) -> None:
+    find = executor_finder()
+
+    def process(batches: Iterator[Any]) -> Iterator[Any]:
+        time.sleep(0.3)  # so that one executor alone cannot take all of them
+        yield pa.RecordBatch.from_pydict({"executor": [find()]})
+
+    found = spark.range(8).repartition(8).mapInArrow(process, "executor long").collect()
+    assert len({row.executor for row in found}) == 2
+
+
+@pytest.mark.parametrize(
+    ("metric", "options"),
+    [
+        ("false_negative_rate", {"scheme": "pooled"}),
+        ("f1_score", {"y_pred": "predicted", "y_score": None, "control_features": "region"}),
+        ("roc_auc", {}),
+        ("brier_score_loss", {"sample_weight": "weight"}),
+    ],
+)
+def test_spark_counts_as_we_do(rows: Any, metric: str, options: dict[str, Any]) -> None:
+    assert same(run(rows, metric, **options), run(sample(N), metric, **options))
+
+
+def test_other_tests(rows: Any) -> None:
+    table = sample(N)
+    options: dict[str, Any] = {"y_score": "score", "n_resamples": 99, "rng": 3}
+    asked: dict[str, Any] = {"sensitive_features": ["sex", "region"], "adjust": None}
+    asked |= {"metrics": ["selection_rate", "roc_auc"]}
+    audits = [fairperm.audit("label", data=data, **asked, **options) for data in (table, rows)]
+    assert audits[0].to_dict() == audits[1].to_dict()
+    for test in (fairperm.omnibus_test, fairperm.bootstrap_test):
+        chosen = {"sensitive_features": "sex", "metric": "accuracy", **options}
+        one, other = (test("label", data=data, **chosen) for data in (table, rows))
+        assert same(one, other)
+
+
+def test_sweeps(rows: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    options: dict[str, Any] = {"sensitive_features": "sex", "metric": "f1_score"}
+    options |= {"n_resamples": 99, "rng": 3, "thresholds": 21}
+    expected = threshold_sweep("label", "score", data=sample(N), **options).to_dict()
+    assert threshold_sweep("label", "score", data=rows, **options).to_dict() == expected
+    monkeypatch.setattr(lazy, "MOST_KINDS", 100)
+    assert threshold_sweep("label", "score", data=rows, **options).to_dict() == expected
+
+
+def test_missing_values_single_precision_and_names_with_dots(spark: Any) -> None:
+    table = with_gaps()
+    table = table.set_column(1, "score", table["score"].cast(pa.float32()))
+    table = table.rename_columns({"score": "model.score", "sex": "se`x"})
+    options: dict[str, Any] = {"y_score": "model.score", "sensitive_features": "se`x"}
+    options |= {"threshold": 0.7, "missing": "drop", "scheme": "pooled"}
+    elsewhere = run(spark.createDataFrame(table), "false_negative_rate", **options)
+    assert elsewhere.n_dropped > 0
+    assert same(elsewhere, run(table, "false_negative_rate", **options))
+
+
+def test_binned_scores(rows: Any) -> None:
+    with pytest.warns(fairperm.FairpermWarning, match="Scores were put into bins"):
+        result = run(rows, "roc_auc", score_bins=64)
+    table = sample(N)
+    bins = np.floor(table["score"].to_numpy() * 64).clip(0, 63)
+    expected = run(table.set_column(1, "score", pa.array(bins)), "roc_auc")
+    assert result.pvalue == expected.pvalue
+    assert np.array_equal(result.null_distribution, expected.null_distribution)
+    assert result.binning_errors is not None
+
+
+def test_an_executor_is_killed_while_it_counts(spark: Any, tmp_path: Path) -> None:
+    folder, find = str(tmp_path), executor_finder()
+
+    def slowly(batches: Iterator[Any]) -> Iterator[Any]:
+        Path(folder, str(time.time_ns())).write_text(str(find()))
+        time.sleep(0.6)
+        yield from batches
+
+    data = spark.createDataFrame(sample(N)).repartition(6)
+    data = data.mapInArrow(slowly, data.schema)
+    killed: list[int] = []
+
+    def kill() -> None:
+        """Kill the executor of the first task that says it has begun."""
+        for _ in range(600):
+            for path in sorted(tmp_path.iterdir()):
+                if found := path.read_text():
+                    os.kill(int(found), signal.SIGKILL)
+                    killed.append(int(found))
+                    return
+            time.sleep(0.05)
+
+    thread = threading.Thread(target=kill)
+    thread.start()
+    result = run(data, "accuracy")
+    thread.join()
+    assert killed
+    assert not Path(f"/proc/{killed[0]}").exists()
+    processes = {path.read_text() for path in tmp_path.iterdir()}
+    assert len(processes - {str(killed[0])}) >= 1  # who did its work again
+    assert len(list(tmp_path.iterdir())) > 6
+    assert same(result, run(sample(N), "accuracy"))
+
+
+def test_a_job_that_fails_is_one_error(spark: Any) -> None:
+    def broken(batches: Iterator[Any]) -> Iterator[Any]:
+        raise RuntimeError("the third disk is on fire")
+
+    data = spark.createDataFrame(sample(40))
+    data = data.mapInArrow(broken, data.schema)
+    said = "pyspark failed while counting equal rows: .* the third disk is on fire"
+    with pytest.raises(fairperm.FairpermError, match=said) as caught:
+        run(data, "accuracy")
+    assert isinstance(caught.value.__cause__, PySparkException)
+
+
+CONNECT = """
+import json, sys, warnings
+import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
+from lazy_data import run, sample
+spark = (
+    SparkSession.builder.remote("local[2]").config("spark.ui.enabled", "false")
+    .config("spark.sql.shuffle.partitions", "2").getOrCreate()
+)
+data = spark.createDataFrame(sample(400))
+assert "connect" in type(data).__module__
+found = [run(data, metric).to_dict() for metric in ("roc_auc", "accuracy")]
+print(json.dumps(found))
+spark.stop()
+"""
+
+
+def test_spark_connect(java: None) -> None:
+    pytest.importorskip("grpc")
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
+    environment["SPARK_LOCAL_IP"] = "127.0.0.1"
+    done = subprocess.run(
+        [sys.executable, "-c", CONNECT], capture_output=True, text=True, env=environment,
+        check=False, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    found = json.loads(done.stdout.splitlines()[-1])
+    expected = [run(sample(400), metric).to_dict() for metric in ("roc_auc", "accuracy")]
+    assert found == json.loads(json.dumps(expected))

@@ -1,0 +1,123 @@
+"""An audit as a Spark job: what it reads, writes, and says when something is wrong."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.parquet as pq
+import pytest
+
+import fairperm
+from fairperm import spark_job
+from lazy_data import sample
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = [
+    pytest.mark.xdist_group("spark"),
+    pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),  # sockets to the Java process
+]
+
+CONFIG = """
+[input]
+path = "{folder}/rows.parquet"
+where = "region <> 'west'"
+
+[audit]
+y_true = "label"
+y_score = "score"
+sensitive_features = ["sex", "region"]
+metrics = ["false_negative_rate", "roc_auc"]
+adjust = "none"
+n_resamples = 199
+rng = 3
+
+[output]
+json = "{folder}/audit.json"
+report = "{folder}/audit.html"
+table = "{folder}/audit.parquet"
+"""
+OUTPUTS = ("audit.json", "audit.html", "audit.parquet")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    pq.write_table(sample(1_000), tmp_path / "rows.parquet")
+    (tmp_path / "audit.toml").write_text(CONFIG.format(folder=tmp_path))
+    return tmp_path
+
+
+def test_a_job(spark: Any, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert spark_job.main(["--config", str(folder / "audit.toml")]) == 0
+    assert "roc_auc" in capsys.readouterr().out
+    table = sample(1_000).to_pandas().query("region != 'west'")
+    options: dict[str, Any] = {"y_score": "score", "sensitive_features": ["sex", "region"]}
+    options |= {"metrics": ["false_negative_rate", "roc_auc"], "adjust": None}
+    expected = fairperm.audit("label", data=table, n_resamples=199, rng=3, **options)
+    found = json.loads((folder / "audit.json").read_text())
+    assert found.pop("input")["where"] == repr("region <> 'west'")
+    assert found == json.loads(json.dumps(expected.to_dict()))
+    assert (folder / "audit.html").read_text().lstrip().lower().startswith("<!doctype html>")
+    assert pq.read_table(folder / "audit.parquet").num_rows == len(expected)
+
+
+def test_a_table(spark: Any, folder: Path) -> None:
+    spark.read.parquet(str(folder / "rows.parquet")).createOrReplaceTempView("scored")
+    text = (folder / "audit.toml").read_text()
+    text = text.replace(f'path = "{folder}/rows.parquet"', 'table = "scored"')
+    (folder / "audit.toml").write_text(text)
+    assert spark_job.main(["--config", str(folder / "audit.toml")]) == 0
+    assert all((folder / name).exists() for name in OUTPUTS)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("rows.parquet", "nowhere.parquet", "failed while opening '.*nowhere.parquet'"),
+        ('y_true = "label"', 'y_true = "labels"', "Did you mean 'label'?"),
+        ("region <> 'west'", "region < > 'west'", "failed while opening"),
+        ("region <> 'west'", "1 / (id - id) = 1", "failed while opening"),
+        ("region <> 'west'", "raise_error('no disk') = 1", "pyspark failed while "),
+    ],
+)
+def test_a_failed_job_leaves_nothing(
+    spark: Any, folder: Path, capsys: pytest.CaptureFixture[str], old: str, new: str, said: str
+) -> None:
+    text = (folder / "audit.toml").read_text().replace(old, new)
+    (folder / "audit.toml").write_text(text)
+    assert spark_job.main(["--config", str(folder / "audit.toml")]) == 2
+    error = capsys.readouterr().err.splitlines()[-1]  # before it, PySpark may have its own say
+    assert error.startswith("error: ")
+    assert said.split(".*")[0] in error
+    assert not any((folder / name).exists() for name in OUTPUTS)
+
+
+CHANGES: list[tuple[str, str, str]] = [
+    ("[input]", "[inputs]", "config must be made of 'input', 'audit', 'output'; got 'inputs'"),
+    ("path =", "paths =", "input must be made of .* Did you mean 'path'"),
+    ("metrics =", "metric =", "audit must be made of .* Did you mean 'metrics'"),
+    ("json =", "jsn =", "output must be made of .* Did you mean 'json'"),
+    ('y_true = "label"', "", "audit.y_true must be given; got None"),
+    ("where =", "table =", "input must be made of either a table or a path"),
+    ("/audit.json", "/no/such/audit.json", "output.json must be in a folder that exists"),
+    ('json = "', 'json = "s3://', "output.json must be a file on the driver's own disk"),
+    ("where = \"region <> 'west'\"", "where = 3", "input.where must be a string; got 3"),
+    ("[input]", "[input", "is not TOML"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "said"), CHANGES)
+def test_a_config_that_is_refused(folder: Path, old: str, new: str, said: str) -> None:
+    path = folder / "audit.toml"
+    path.write_text(path.read_text().replace(old, new))
+    with pytest.raises(fairperm.FairpermError, match=said):
+        spark_job.run(spark_job._read(path), None)
+    assert not any((folder / name).exists() for name in OUTPUTS)
+
+
+def test_a_config_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
+    assert spark_job.main(["--config", "/no/such/file.toml"]) == 2
+    assert "'/no/such/file.toml' cannot be read" in capsys.readouterr().err
