@@ -32,6 +32,7 @@ class PermutationOptions(TypedDict, total=False):
     cluster: object
     sample_weight: object
     missing: str
+    score_bins: int | None
     scheme: str
     n_resamples: int
     confidence_level: float

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fairperm._files import write_whole
-from fairperm.errors import FairpermError, FairpermWarning, InputError, problem, shown
+from fairperm.errors import FairpermError, FairpermWarning, InputError, problem
 
 __all__ = ["DataUnavailableError", "Original", "cache_folder", "contents"]
 
@@ -83,7 +83,7 @@ def _in_folder(names: tuple[str, ...], table: str) -> dict[str, bytes] | None:
             except OSError as error:
                 reason = error.strerror or error
                 raise DataUnavailableError(
-                    f"{shown(str(error.filename))} cannot be read: {reason}."
+                    f"{str(error.filename)!r} cannot be read: {reason}."
                 ) from error
     return None
 
@@ -106,10 +106,10 @@ def _downloaded(original: Original, originals: tuple[Original, ...], table: str)
     except OSError as error:
         wanted = " and ".join(one.name for one in originals)
         folder = os.environ.get(FOLDER_VARIABLE)
-        looked = f"the folder of {FOLDER_VARIABLE} ({shown(folder) if folder else 'not set'})"
+        looked = f"the folder of {FOLDER_VARIABLE} ({repr(str(folder)) if folder else 'not set'})"
         raise DataUnavailableError(
             f"{original.name} is neither in {looked} nor in the cache "
-            f"({shown(str(cache_folder()))}), and could not be downloaded from {original.url}: "
+            f"({str(cache_folder())!r}), and could not be downloaded from {original.url}: "
             f"{_reason(error)}. Download it where there is a network, and set {FOLDER_VARIABLE} to "
             f"the folder that has {wanted} (or {table})."
         ) from error
