@@ -167,33 +167,7 @@ class GroupSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
 class AuditData:
-    """What an audit found.
-
-    Attributes
-    ----------
-    rows : tuple of AuditRow
-        Every comparison, in the order asked for.
-    omnibus : tuple of OmnibusRow
-        For every attribute and metric, the test of all its groups at once.
-    groups : tuple of GroupSummary
-        Every group of every attribute, those too small to judge too.
-    alpha : float
-        The level of the verdicts.
-    adjust : str or None
-        How p-values were adjusted for the number of hypotheses, ``n_hypotheses``.
-    compare : str
-        Which groups were compared: "pairs", "reference" or "rest".
-    min_group_size : int
-        Groups with fewer rows are not judged.
-    n_dropped : int
-        Rows left out for missing values.
-    seed : int
-        Passing it as ``rng`` gives the same audit again.
-    settings : dict
-        The other arguments as they were given.
-    notes : tuple of str
-        What else must be known to read the audit rightly.
-    """
+    """What an audit found; :class:`fairperm.Audit` says what is what, and shows it."""
 
     rows: tuple[AuditRow, ...]
     omnibus: tuple[OmnibusRow, ...]

@@ -135,7 +135,7 @@ class ThresholdSweepResult:
             ``groups``), difference, standard_error, statistic, pointwise_lower, pointwise_upper,
             simultaneous_lower, simultaneous_upper, pvalue and adjusted_pvalue.
         """
-        curves = [self._columns(curve) for curve in self.curves.values()]
+        curves = [self.columns(curve) for curve in self.curves.values()]
         columns = {name: np.concatenate([one[name] for one in curves]) for name in curves[0]}
         return frame_of(columns, library, self.frame_library)
 
@@ -158,7 +158,7 @@ class ThresholdSweepResult:
         if metric is not None:
             choice("metric", metric, tuple(self.curves))
         chosen = self.curves if metric is None else {metric: self.curves[metric]}
-        curves = [self._columns(curve) for curve in chosen.values()]
+        curves = [self.columns(curve) for curve in chosen.values()]
         return plots.threshold_sweep(
             {name: np.concatenate([one[name] for one in curves]) for name in curves[0]},
             groups=self.groups,
@@ -169,7 +169,8 @@ class ThresholdSweepResult:
             mode=mode,
         )
 
-    def _columns(self, curve: MetricSweep) -> dict[str, NDArray[Any]]:
+    def columns(self, curve: MetricSweep) -> dict[str, NDArray[Any]]:
+        """Return one metric's curve by threshold, as :meth:`to_frame` has it."""
         first, second = (curve.values[group] for group in self.groups)
         return {
             "metric": np.full(len(self.thresholds), curve.metric),

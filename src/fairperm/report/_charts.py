@@ -220,24 +220,8 @@ def _sweep(key: str, sweep: ThresholdSweepResult, view: View) -> SweepPart:
 def _columns(
     sweep: ThresholdSweepResult, curve: MetricSweep, kept: NDArray[Any]
 ) -> dict[str, NDArray[Any]]:
-    first, second = (curve.values[group] for group in sweep.groups)
-    columns = {
-        "threshold": sweep.thresholds,
-        "status": curve.status,
-        "value_first": first,
-        "value_second": second,
-        "difference": curve.difference,
-        "standard_error": curve.standard_error,
-        "statistic": curve.statistic,
-        "pointwise_lower": curve.pointwise_band[0],
-        "pointwise_upper": curve.pointwise_band[1],
-        "simultaneous_lower": curve.simultaneous_band[0],
-        "simultaneous_upper": curve.simultaneous_band[1],
-        "pvalue": curve.pvalue,
-        "adjusted_pvalue": curve.adjusted_pvalue,
-    }
-    found = {name: np.asarray(column)[kept] for name, column in columns.items()}
-    return {"metric": np.full(len(kept), words.words(curve.metric))} | found
+    found = {name: np.asarray(one)[kept] for name, one in sweep.columns(curve).items()}
+    return found | {"metric": np.full(len(kept), words.words(curve.metric))}
 
 
 def _largest(sweep: ThresholdSweepResult, curve: MetricSweep) -> str:
