@@ -56,6 +56,7 @@ def audit(
     cluster: object = None,
     sample_weight: object = None,
     missing: str = "error",
+    score_bins: int | None = None,
     scheme: str = "auto",
     variance: str | None = "auto",
     alternative: str = "two-sided",
@@ -96,7 +97,9 @@ def audit(
         The largest gap that does not matter in practice: one for all metrics, or by their names.
     min_group_size : int
         Groups with fewer rows stay in the table but are not judged.
-    threshold, pos_label, control_features, stratum_weights, cluster, sample_weight, missing
+    threshold, pos_label, control_features, stratum_weights, cluster, sample_weight
+        As in :func:`fairperm.permutation_test`.
+    missing, score_bins
         As in :func:`fairperm.permutation_test`. Rows with a missing value take no part in any
         metric that is read with it.
     scheme, variance, alternative, n_resamples, n_bootstrap, confidence_level
@@ -174,6 +177,7 @@ def audit(
         threshold=threshold,
         pos_label=pos_label,
         missing=missing,
+        score_bins=score_bins,
     )
     asked = questions(inputs, asked_of, named)
     if settings.adjust == "maxt":
@@ -211,6 +215,7 @@ def audit(
             "n_bootstrap": settings.n_bootstrap,
             "confidence_level": settings.confidence_level,
             "missing": missing,
+            "score_bins": score_bins,
         },
         notes=notes,
         library=library_of(data) or library_of(sensitive_features),

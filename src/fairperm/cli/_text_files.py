@@ -145,7 +145,6 @@ def _header(file: InputFile, path: Path, delimiter: str | None) -> tuple[str, tu
             raise InputError(f"--delimiter must be one character; got {shown(delimiter)}.")
     if delimiter is not None and delimiter in '\r\n"':
         raise InputError(f"--delimiter must not be a quote or line end; got {shown(delimiter)}.")
-    csv.field_size_limit(_LONGEST_HEADER)
     mark = delimiter or ("\t" if file.format == "tsv" else _likely_delimiter(file, record))
     names = _parted(file, record, mark)
     if len(names) > MOST_COLUMNS:
@@ -177,7 +176,10 @@ def _likely_delimiter(file: InputFile, record: str) -> str:
 
 
 def _parted(file: InputFile, record: str, mark: str) -> list[str]:
+    limit = csv.field_size_limit(_LONGEST_HEADER)
     try:
         return next(csv.reader(io.StringIO(record, newline=""), delimiter=mark))
     except csv.Error as error:
         raise InputError(f"the first line of {shown(file.name)} is not CSV: {error}.") from error
+    finally:  # the limit is everybody's
+        csv.field_size_limit(limit)

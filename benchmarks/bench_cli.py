@@ -1,0 +1,80 @@
+"""The command line: ten million rows of Parquet, the demo, and what ``--help`` costs."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import duckdb
+import pytest
+
+if TYPE_CHECKING:
+    from conftest import Report
+
+N = 10**7
+COMMAND = str(Path(sys.executable).with_name("fairperm"))
+_RUN = """
+import resource, subprocess, sys
+subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 2**20)
+"""
+
+
+def _run(*arguments: str, cwd: Path) -> tuple[float, float]:
+    """Return the seconds that a command takes, and the gibibytes that it needs at its peak."""
+    start = time.perf_counter()
+    result = subprocess.run(
+        [sys.executable, "-c", _RUN, COMMAND, *arguments],
+        check=True,
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+    )
+    return time.perf_counter() - start, float(result.stdout)
+
+
+@pytest.fixture(scope="module")
+def parquet(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("rows") / "rows.parquet"
+    with duckdb.connect() as connection:
+        connection.execute(
+            f"""copy (select (hash(range) % 10 < 4)::int as label,
+            case when hash(range + 7) % 10 < 3 then 'a' else 'b' end as team,
+            (hash(2 * range + 1) % 1099511627776 / 1099511627776.0
+             + case when hash(range) % 10 < 4 then 0.2 else 0 end) / 1.2 as score
+            from range({N})) to '{path}' (format parquet)"""  # noqa: S608
+        )
+    return path
+
+
+def test_ten_million_rows(report: Report, parquet: Path, tmp_path: Path) -> None:
+    """Two rates and the AUC, with 999 permutations."""
+    asked = ["--label", "label", "--score", "score", "--group", "team", "--resamples", "999"]
+    metrics = ["--metric", "fpr", "--metric", "fnr"]
+    for name, more in (("2 rates", []), ("2 rates and AUC", ["--metric", "roc_auc"])):
+        seconds, peak = _run("audit", str(parquet), *asked, *metrics, *more, cwd=tmp_path)
+        report.seconds[f"fairperm audit of a Parquet file, {name}", N] = seconds
+        report.bar(f"peak GiB of `fairperm audit`, 10⁷ rows, {name}", peak, "≤", 2)
+
+
+def test_start(report: Report, tmp_path: Path) -> None:
+    best = min(_run("--help", cwd=tmp_path)[0] for _ in range(5))
+    empty = min(_seconds_of_python(tmp_path) for _ in range(5))
+    report.bar("seconds of `fairperm --help`", best - empty, "≤", 0.3)
+    _run("demo", cwd=tmp_path)
+    seconds = min(_run("demo", cwd=tmp_path)[0] for _ in range(2))
+    report.bar("seconds of `fairperm demo`, the second time", seconds, "≤", 5)
+
+
+def _seconds_of_python(folder: Path) -> float:
+    """Return what the measuring process itself takes."""
+    program = shutil.which("true") or sys.executable
+    start = time.perf_counter()
+    subprocess.run(
+        [sys.executable, "-c", _RUN, program], check=True, cwd=folder, capture_output=True
+    )
+    return time.perf_counter() - start
