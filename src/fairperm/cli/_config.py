@@ -57,8 +57,7 @@ def _parsed(path: Path) -> dict[str, Any]:
 
 def _defaults(ctx: typer.Context, path: Path | None, settings: dict[str, Any]) -> dict[str, Any]:
     """Return the values for this command, checked against the options that there are."""
-    assert ctx.parent is not None  # noqa: S101 (every command is one of fairperm's)
-    commands: dict[str, Any] = getattr(ctx.parent.command, "commands", {})
+    commands: dict[str, Any] = getattr(ctx.find_root().command, "commands", {})
     options = {name: _options(command) for name, command in commands.items()}
     every = {key for keys in options.values() for key in keys}
     mine = options[str(ctx.info_name)]

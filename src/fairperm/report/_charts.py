@@ -129,8 +129,9 @@ def _clearest(section: Section) -> Line | None:
         and math.isfinite(line.row.result.statistic)
         and line.verdict != "too small"
     ]
-    key = lambda line: (_ORDER.index(line.verdict), line.row.pvalue)  # noqa: E731
-    return min(tested, key=key, default=None)
+    return min(
+        tested, key=lambda line: (_ORDER.index(line.verdict), line.row.pvalue or 0.0), default=None
+    )
 
 
 def _null(key: str, section: Section, line: Line, view: View) -> Chart:
