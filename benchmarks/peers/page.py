@@ -1,0 +1,195 @@
+"""What was measured, as tables for docs/benchmarks.md."""
+
+from __future__ import annotations
+
+import math
+import os
+import platform
+import sys
+from importlib import metadata
+from typing import TYPE_CHECKING, Any
+
+from peers import installed
+from peers.measuring import DRAWS, GROWTH_ROWS, LIMIT
+from peers.questions import METRICS, SEED
+from peers.tools import OURS, TOOLS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from peers.measuring import Found
+
+SVG = "benchmarks.svg"
+_UNITS = ((86_400.0, "d"), (3_600.0, "h"), (60.0, "min"), (1.0, "s"), (1e-3, "ms"))
+_BUSY = 2.0  # of the machine; this run alone is a load of 1
+_POWERS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def told_seconds(seconds: float) -> str:
+    """Return a time in two digits and the unit that it is read in."""
+    size, unit = next((one for one in _UNITS if seconds >= 0.995 * one[0]), _UNITS[-1])
+    return f"{two_digits(seconds / size)} {unit}"
+
+
+def two_digits(number: float) -> str:
+    """Return a number in two significant digits, never as a power."""
+    if number <= 0:
+        return "0"
+    rounded = float(f"{number:.1e}")
+    return f"{rounded:,.{max(0, 1 - math.floor(math.log10(rounded)))}f}"
+
+
+def told_rows(n: int) -> str:
+    """Return a power of ten as one, another number as it is."""
+    digits = len(str(n)) - 1
+    return f"10{str(digits).translate(_POWERS)}" if n == 10**digits else f"{n:,}"
+
+
+def mark(one: Found) -> str:
+    """Return how a time was found: "" measured, "~" of fewer permutations, "≈" of fewer rows."""
+    return "≈" if "draws" not in one else "" if one["draws"] == DRAWS else "~"
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]], words: int = 1) -> str:
+    """Return a Markdown table: so many columns of words, the others of numbers."""
+    rule = ["---"] * words + ["---:"] * (len(head) - words)
+    lines = [head, rule, *rows]
+    return "\n".join(f"| {' | '.join(one)} |" for one in lines)
+
+
+def tables(found: list[Found]) -> str:
+    """Return the page's part that is measured."""
+    sizes = sorted({one["rows"] for one in found})
+    load = os.getloadavg()[0]
+    busy = f"**The machine was busy (a load of {load:.1f}): these times are preliminary.**"
+    parts = [
+        *([busy] if load > _BUSY else []),
+        "## Time",
+        f"{DRAWS} permutations, one thread. In brackets: times what fairperm takes. ~ is a time "
+        "that is extrapolated from fewer permutations, ≈ one that is extrapolated from fewer rows "
+        f"as not even three permutations were to be had within {LIMIT:g} s.",
+        f"![Seconds by rows, one panel for each metric]({SVG})",
+    ]
+    for metric, name in METRICS.items():
+        parts += [f"### {metric}: `{name}`", _time_table(found, metric, sizes)]
+    parts += [
+        '"In rows" and "in permutations" are growth exponents: b of time ≈ a·xᵇ, by least squares '
+        "on logarithms; over the three largest sizes that were run, and over the longest calls "
+        f"within the time budget ({told_rows(GROWTH_ROWS)} rows; up to 16,384 permutations).",
+        "## Memory",
+        "Peak memory of the process in MB, less what it had with the data made and everything "
+        "imported. Of extrapolated times it is that of the permutations that were run.",
+        _memory_table(found, sizes),
+        "## Valid for what",
+        _validity_table(found),
+        "## Before the first test",
+        "Seconds of a new process (the shortest of three) and MB on the disk in this environment, "
+        "without compiled bytecode. `python -c pass` takes "
+        f"{told_seconds(installed.start_seconds('pass'))}, `fairperm --help` "
+        f"{told_seconds(installed.help_seconds())}. fairperm imports what it needs with the first "
+        "test, so that is timed as well: an AUC of 1,000 rows, its kernels compiled before.",
+        _start_table(found),
+        "## Where and with what",
+        _conditions(),
+    ]
+    return "\n\n".join(parts)
+
+
+def _names(found: list[Found]) -> list[str]:
+    return list(dict.fromkeys(one["tool"] for one in found))
+
+
+def _cells(found: list[Found], tool: str, metric: str) -> dict[int, Found]:
+    return {one["rows"]: one for one in found if one["tool"] == tool and one["metric"] == metric}
+
+
+def _time_table(found: list[Found], metric: str, sizes: list[int]) -> str:
+    ours = _cells(found, OURS, metric)
+    rows = []
+    for tool in _names(found):
+        theirs = _cells(found, tool, metric)
+        line = []
+        for n in sizes:
+            ratio = theirs[n]["seconds"] / ours[n]["seconds"]
+            told = f"{mark(theirs[n])} {told_seconds(theirs[n]['seconds'])}".strip()
+            line.append(told if tool == OURS else f"{told} ({two_digits(ratio)}×)")
+        growths = [one["growth"] for one in theirs.values() if "growth" in one]
+        in_rows = theirs[sizes[0]]["growth in rows"]
+        rows.append([tool, *line, _told_growth(in_rows), _told_growth(*growths)])
+    head = ["tool", *(f"{told_rows(n)} rows" for n in sizes), "in rows", "in permutations"]
+    return table(head, rows)
+
+
+def _told_growth(growth: float = math.nan) -> str:
+    return "" if math.isnan(growth) else f"{growth:.2f}".replace("-", "−")
+
+
+def _memory_table(found: list[Found], sizes: list[int]) -> str:
+    shown = [n for n in sizes if n >= 10**5] or sizes
+    rows = []
+    for tool in _names(found):
+        cells = [_cells(found, tool, metric)[n] for metric in METRICS for n in shown]
+        rows.append([tool, *(f"{one['memory']:,.0f}" if "memory" in one else "" for one in cells)])
+    head = ["tool", *(f"{metric}, {told_rows(n)}" for metric in METRICS for n in shown)]
+    return table(head, rows)
+
+
+def _validity_table(found: list[Found]) -> str:
+    rows = []
+    for name, tool in TOOLS.items():
+        here = tool.call if name in _names(found) else "not installed here; not measured"
+        rows.append([name, here, tool.valid, tool.lacks])
+    head = ["tool", "what is run", "its result is valid for", "what it does not do"]
+    return table(head, rows, words=4)
+
+
+def _start_table(found: list[Found]) -> str:
+    kept = {TOOLS[name].package: name for name in reversed(_names(found))}
+    rows = []
+    for package, name in reversed(kept.items()):
+        module, needed = TOOLS[name].module, installed.closure(package)
+        rows.append(
+            [
+                f"{package} {metadata.version(package)}",
+                f"`import {module}`",
+                told_seconds(installed.start_seconds(f"import {module}")),
+                told_seconds(installed.first_test_seconds(name)),
+                f"{installed.megabytes({package}):,.1f}",
+                f"{installed.megabytes(needed):,.0f} ({len(needed) - 1})",
+            ]
+        )
+    head = [
+        "package",
+        "statement",
+        "time",
+        "with a first test",
+        "MB",
+        "MB with all it needs (packages)",
+    ]
+    return table(head, rows, words=2)
+
+
+def _conditions() -> str:
+    packages = {tool.package for tool in TOOLS.values() if tool.is_installed}
+    versions = sorted(packages | {"numba", "pandas"})
+    told = ", ".join(f"{one} {metadata.version(one)}" for one in versions)
+    options = " ".join(sys.argv[1:])
+    return (
+        f"`python benchmarks/bench_peers.py {options}`, seed {SEED}; Python "
+        f"{platform.python_version()}, {platform.system()} {platform.machine()}, "
+        f"{os.cpu_count()} cores, one thread; {told}."
+    )
+
+
+def plain(found: list[Found]) -> list[dict[str, Any]]:
+    """Return what the picture shows."""
+    return [
+        {
+            "tool": one["tool"],
+            "metric": f"{one['metric']} gap",
+            "rows": one["rows"],
+            "seconds": one["seconds"],
+            "found": "extrapolated" if mark(one) else "measured",
+        }
+        for one in found
+    ]
