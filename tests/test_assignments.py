@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from itertools import permutations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -16,6 +16,7 @@ from scipy.stats import binom, chi2
 
 from fairperm import _assignments, permutation_test
 from fairperm._assignments import group_ranks, group_totals, random_groups
+from fairperm._auc import AucLayout
 from fairperm._many_groups import _auc
 from fairperm._rank import Components
 
@@ -30,10 +31,15 @@ if TYPE_CHECKING:
 DRAWS = 40_000
 
 
+def drawn_once(sizes: NDArray[np.int64], wanted: NDArray[np.int64], seed: int) -> Groups:
+    groups: Groups = random_groups(sizes, wanted, np.array([seed], np.uint64))[0]
+    return groups
+
+
 def equal_blocks(wanted: Sequence[int], blocks: int, seed: int) -> Groups:
     """Return an arrangement of each of many blocks, a row each."""
     sizes = np.full(blocks, sum(wanted))
-    groups = random_groups(sizes, np.tile(wanted, (blocks, 1)), np.uint64(seed))
+    groups = drawn_once(sizes, np.tile(wanted, (blocks, 1)), seed)
     return groups.reshape(blocks, -1)
 
 
@@ -181,7 +187,7 @@ def test_totals_are_exact_in_every_block() -> None:
     for n_groups in (2, 3, 17, 254):
         sizes = np.concatenate([rng.integers(1, 9, 60), rng.integers(9, 900, 20), [2048, 2047]])
         wanted = np.stack([rng.multinomial(n, rng.dirichlet(np.ones(n_groups))) for n in sizes])
-        groups = random_groups(sizes, wanted, np.uint64(n_groups))
+        groups = drawn_once(sizes, wanted, n_groups)
         block = np.repeat(np.arange(len(sizes)), sizes)
         found = np.zeros_like(wanted)
         np.add.at(found, (block, groups), 1)
@@ -194,7 +200,7 @@ def test_blocks_are_independent() -> None:
     number = drawn[:, 0] * 2 + (drawn[:, 1] > drawn[:, 2])
     assert chi_square_uniform(number[0::2].astype(np.int64) * 6 + number[1::2], 36) > 1e-4
     sizes, wanted = np.tile([3, 11], DRAWS), np.tile([[1, 2], [4, 7]], (DRAWS, 1))
-    both = random_groups(sizes, wanted, np.uint64(6)).reshape(DRAWS, 14)
+    both = drawn_once(sizes, wanted, 6).reshape(DRAWS, 14)
     first, second = both[:, :3].argmin(axis=1), both[:, 3:].argmin(axis=1)
     chance = np.outer(np.full(3, 1 / 3), first_of(4, 11)).ravel() * DRAWS
     observed = np.bincount(first * 8 + second, minlength=24)
@@ -211,7 +217,7 @@ def first_of(size: int, n: int) -> Array:
 def test_draws_of_different_seeds_are_independent() -> None:
     """Seeds come from a generator; even consecutive ones must not give related draws."""
     n, wanted = 3000, np.array([[1000, 700, 1300]])
-    drawn = np.stack([random_groups(np.array([n]), wanted, np.uint64(s)) for s in range(60)])
+    drawn = random_groups(np.array([n]), wanted, np.arange(60, dtype=np.uint64))
     for g, size in enumerate(wanted[0]):
         mine = (drawn == g).astype(float)
         overlap = (mine @ mine.T)[np.triu_indices(60, 1)]
@@ -223,9 +229,12 @@ def test_draws_of_different_seeds_are_independent() -> None:
 
 def test_a_seed_gives_its_groups_and_no_others() -> None:
     sizes, wanted = np.array([500, 30]), np.array([[200, 300], [29, 1]])
-    once, again, other = (random_groups(sizes, wanted, np.uint64(s)) for s in (7, 7, 8))
+    seeds = np.array([7, 7, 8], np.uint64)
+    once, again, other = random_groups(sizes, wanted, seeds)
     np.testing.assert_array_equal(once, again)
     assert (once != other).any()
+    np.testing.assert_array_equal(once, drawn_once(sizes, wanted, 7))  # whatever comes with it
+    assert seeds.tolist() == [7, 7, 8]
 
 
 def test_the_generator_is_splitmix64() -> None:
@@ -244,22 +253,22 @@ def test_the_generator_is_splitmix64() -> None:
 # -- What groups add up to ------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("n_draws", [1, 4, 6])
 @pytest.mark.parametrize("n_groups", [1, 2, 3, 7])
 @pytest.mark.parametrize("n_strata", [1, 3])
-def test_group_totals(n_groups: int, n_strata: int) -> None:
+def test_group_totals(n_draws: int, n_groups: int, n_strata: int) -> None:
     rng = np.random.default_rng([n_groups, n_strata])
     n = 200
-    groups = rng.integers(n_groups, size=n).astype(np.uint8)
+    groups = rng.integers(n_groups, size=(n_draws, n)).astype(np.uint8)
     starts = np.concatenate([[0], np.sort(rng.choice(np.arange(1, n), n_strata - 1, False)), [n]])
     for width in (0, 1, 4):
         columns = rng.normal(size=(n, width))
         totals = group_totals(groups, columns, starts, n_groups)
-        assert totals.shape == (n_strata, n_groups, width)
-        for s in range(n_strata):
+        assert totals.shape == (n_draws, n_strata, n_groups, width)
+        for d, s, g in np.ndindex(totals.shape[:3]):
             here = slice(starts[s], starts[s + 1])
-            for g in range(n_groups):
-                expected = columns[here][groups[here] == g].sum(axis=0)
-                np.testing.assert_allclose(totals[s, g], expected, atol=1e-12)
+            expected = columns[here][groups[d, here] == g].sum(axis=0)
+            np.testing.assert_allclose(totals[d, s, g], expected, atol=1e-12)
 
 
 def brute_force(label: Array, score: Array) -> list[float]:
@@ -269,13 +278,21 @@ def brute_force(label: Array, score: Array) -> list[float]:
     return [*above.shape, x.sum(), (x**2).sum(), (y**2).sum()]
 
 
+def ranked(score: Array, label: Array, stratum: Any, groups: Groups, n_groups: int) -> Array:
+    """Return the sums of units that come in any order: groups by draw and unit."""
+    n_strata = int(stratum.max()) + 1
+    layout = AucLayout.build(score, label > 0, stratum, n_strata)
+    starts = np.searchsorted(np.sort(stratum), np.arange(n_strata + 1))
+    return group_ranks(groups[:, layout.order], *layout.labels(), starts, n_groups)
+
+
 @pytest.mark.parametrize("scores", ["unlike", "ties", "constant", "two values"])
 @pytest.mark.parametrize("n_strata", [1, 4])
-@pytest.mark.parametrize("n_groups", [1, 2, 5])
-def test_group_ranks(scores: str, n_strata: int, n_groups: int) -> None:
+@pytest.mark.parametrize(("n_groups", "n_draws"), [(1, 1), (2, 4), (5, 6)])
+def test_group_ranks(scores: str, n_strata: int, n_groups: int, n_draws: int) -> None:
     rng = np.random.default_rng([n_strata, n_groups])
     n = 240
-    stratum = np.sort(rng.integers(n_strata, size=n))
+    stratum = rng.integers(n_strata, size=n)
     label = rng.integers(2, size=n).astype(float)
     score = {
         "unlike": rng.normal(size=n),
@@ -283,26 +300,34 @@ def test_group_ranks(scores: str, n_strata: int, n_groups: int) -> None:
         "constant": np.full(n, 0.3),
         "two values": rng.choice([-1.0, 2.5], n),
     }[scores]
-    order = np.lexsort([rng.random(n), score, stratum])  # ties in any order
-    stratum, label, score = stratum[order], label[order], score[order]
-    groups = rng.integers(n_groups, size=n).astype(np.uint8)
-    is_new = np.append(True, (np.diff(stratum) != 0) | (np.diff(score) != 0))
-    ties = np.append(np.flatnonzero(is_new), n)
-    starts = np.searchsorted(stratum, np.arange(n_strata + 1))
-    sums = group_ranks(groups, label, ties, starts, n_groups)
+    groups = rng.integers(n_groups, size=(n_draws, n)).astype(np.uint8)
+    sums = ranked(score, label, stratum, groups, n_groups)
+    assert sums.shape == (n_draws, n_strata, n_groups, 5)
     auc, variance = _auc(sums)
-    for s in range(n_strata):
-        for g in range(n_groups):
-            here = (stratum == s) & (groups == g)
-            np.testing.assert_allclose(sums[s, g], brute_force(label[here], score[here]))
-            values = np.unique(score[here])
-            components = Components(
-                np.array([((score == v) & here & (label == 1)).sum() for v in values], float),
-                np.array([((score == v) & here & (label == 0)).sum() for v in values], float),
-            )
-            assert auc[s, g] == pytest.approx(float(components.value()), rel=1e-13)
-            expected = float(components.variance())
-            assert variance[s, g] == pytest.approx(expected, rel=1e-11, abs=1e-16, nan_ok=True)
+    for d, s, g in np.ndindex(auc.shape):
+        here = (stratum == s) & (groups[d] == g)
+        np.testing.assert_allclose(sums[d, s, g], brute_force(label[here], score[here]))
+        values = np.unique(score[here])
+        components = Components(
+            np.array([((score == v) & here & (label == 1)).sum() for v in values], float),
+            np.array([((score == v) & here & (label == 0)).sum() for v in values], float),
+        )
+        assert auc[d, s, g] == pytest.approx(float(components.value()), rel=1e-13, nan_ok=True)
+        expected = float(components.variance())
+        assert variance[d, s, g] == pytest.approx(expected, rel=1e-11, abs=1e-16, nan_ok=True)
+
+
+@pytest.mark.parametrize("labels", [(0,), (1,), (0, 1)], ids=["negatives", "positives", "both"])
+def test_strata_with_units_of_one_label(labels: tuple[int, ...]) -> None:
+    """Of three strata the second has one label only, or one unit of each; scores tie across."""
+    stratum = np.repeat([0, 1, 2], [6, len(labels), 5])
+    label = np.array([0, 1, 0, 1, 1, 0, *labels, 1, 0, 1, 0, 0], float)
+    score = np.array([1, 1, 2, 2, 3, 3, *([3] * len(labels)), 3, 3, 1, 2, 2], float)
+    groups = np.random.default_rng(0).integers(2, size=(3, len(label))).astype(np.uint8)
+    sums = ranked(score, label, stratum, groups, 2)
+    for d, s, g in np.ndindex(sums.shape[:3]):
+        here = (stratum == s) & (groups[d] == g)
+        np.testing.assert_allclose(sums[d, s, g], brute_force(label[here], score[here]))
 
 
 @pytest.mark.parametrize("ties", [False, True])
@@ -316,10 +341,7 @@ def test_auc_and_its_error_are_those_of_the_test_of_two(ties: bool) -> None:
     result = permutation_test(
         label, y_score=score, sensitive_features=group, metric="roc_auc", n_resamples=1, rng=1
     )
-    order = np.argsort(score)
-    starts = np.append(np.flatnonzero(np.append(True, np.diff(score[order]) != 0)), n)
-    sums = group_ranks(group[order], label[order], starts, np.array([0, n]), 2)
-    auc, variance = _auc(sums[0])
+    auc, variance = _auc(ranked(score, label, np.zeros(n, np.uint8), group[None], 2)[0, 0])
     assert auc == pytest.approx([result.values[0], result.values[1]], rel=1e-13)
     errors = [result.standard_errors[0], result.standard_errors[1]]
     assert np.sqrt(variance) == pytest.approx(errors, rel=1e-11)
@@ -336,7 +358,7 @@ def test_auc_is_undefined_without_both_labels_and_its_error_with_one_of_them() -
 
 def test_perfect_scores_have_no_variance() -> None:
     label = np.repeat([0.0, 1.0], [40, 70])
-    sums = group_ranks(np.zeros(110, np.uint8), label, np.arange(111), np.array([0, 110]), 1)
-    auc, variance = _auc(sums)
+    groups = np.zeros((1, 110), np.uint8)
+    auc, variance = _auc(ranked(np.arange(110.0), label, groups[0], groups, 1))
     assert auc.item() == 1
     assert variance.item() == 0

@@ -130,6 +130,16 @@ def test_runs_are_as_few_as_can_be() -> None:
     assert layout.first_run.tolist() == [0, 5]
 
 
+def test_labels_by_score_and_where_both_tie() -> None:
+    """Two strata: 1 is a tie of both labels, 2 and 3 a run of one; the second is one tie."""
+    scores = np.array([1, 3, 1, 2, 1, 0, 3, 5, 5.0])
+    positive = np.array([1, 1, 0, 1, 0, 0, 1, 1, 0], bool)
+    stratum = np.array([0, 0, 0, 0, 0, 0, 0, 1, 1], np.uint8)
+    labels, tied = AucLayout.build(scores, positive, stratum, 2).labels()
+    assert labels.tolist() == [0, 0, 0, 1, 1, 1, 1, 0, 1]
+    assert tied.tolist() == [[1, 3, 4], [7, 8, 9]]
+
+
 def test_perfect_separation_has_no_variance_at_all() -> None:
     rng = np.random.default_rng(3)
     positive = rng.random(100_000) < 0.3

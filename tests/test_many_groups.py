@@ -1,4 +1,4 @@
-"""Counts, units and trials of many groups: one answer, whatever groups are called.
+"""Counts, units and trials of many groups: one answer.
 
 Permutation distributions of different engines are compared by Kolmogorov and Smirnov's test and
 by moments; a right engine fails one such comparison in 10,000.
@@ -7,96 +7,25 @@ by moments; a right engine fails one such comparison in 10,000.
 from __future__ import annotations
 
 import itertools
-import math
-import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy import stats
 
-from fairperm import FairpermWarning, InputError, _many_groups, omnibus_test
-from fairperm import _draws as draws
+from fairperm import InputError, _many_groups
 from fairperm._comparison import Comparison
 from fairperm._inputs import Inputs
 from fairperm._intake import read_table
-from fairperm._many_groups import ManyCells, ManyTrials, ManyUnits, many_groups
+from fairperm._many_groups import ManyTrials, many_groups
 from fairperm._metric import JointMetric
 from fairperm._plan import Plan
-from fairperm._sample import Cells
 from fairperm.metrics import get_metric
-from number_data import SCORES, arguments, value
+from many_groups import ENGINES, GROUPS, build, force, observed, permuted, repeating
+from number_data import value
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from fairperm._estimates import Estimates
-    from fairperm._many_groups import ManyGroups
-
-    Array = NDArray[np.float64]
-
-ENGINES = {  # thresholds at which every sample goes one way
-    "counts": {"_FEW_CELLS": 10**9, "_MERGEABLE": 10**9},
-    "units": {"_FEW_CELLS": -1, "_MERGEABLE": -1, "_CELL_COST": 10**12},
-}
-KINDS = {"counts": ManyCells, "units": ManyUnits}
-
-
-def force(patch: pytest.MonkeyPatch, engine: str) -> None:
-    for name, number in ENGINES[engine].items():
-        patch.setattr(_many_groups, name, number)
-
-
-def build(
-    engine: str,
-    data: dict[str, Any],
-    metric: str,
-    scheme: str,
-    variance: str | None,
-) -> ManyGroups:
-    chosen = get_metric(metric)
-    table = read_table(Inputs(**data), chosen)
-    comparison = Comparison.of(table, Plan(chosen, scheme, variance), table.groups, None)
-    with pytest.MonkeyPatch.context() as patch:
-        force(patch, engine)
-        found = many_groups(comparison, variance)
-    assert isinstance(found, KINDS[engine])
-    return found
-
-
-def observed(engine: ManyGroups) -> Estimates:
-    return engine.observed(draws.stream(0, draws.OBSERVED))
-
-
-def permuted(engine: ManyGroups, n: int, seed: int = 1) -> Estimates:
-    """Return draws in the blocks that a test would make."""
-    resampling = draws.Resampling(n, seed, 1, False)
-    blocks = resampling.in_blocks(engine.permuted, draws.PERMUTATIONS, engine.block_size)
-    names = ("value", "variance", "size")
-    return type(blocks[0])(
-        *(np.concatenate([getattr(one, name) for one in blocks], axis=1) for name in names)
-    )
-
-
-GROUPS = np.array(["d", "a", "c", "b"])
-
-
-def repeating(metric: str, n: int = 400, *, strata: bool = False, seed: int = 1) -> dict[str, Any]:
-    """Return numbers that repeat, in four groups of unequal sizes."""
-    rng = np.random.default_rng([seed, n])
-    if metric in SCORES:
-        data = arguments(metric, rng.integers(0, 2, n), rng.integers(1, 10, n) / 10)
-    elif get_metric(metric).kind == "regression":
-        data = arguments(metric, rng.integers(1, 6, n), rng.integers(1, 6, n))
-    else:
-        data = {"y_true": rng.integers(0, 2, n), "y_pred": rng.integers(0, 2, n)}
-    data["sensitive_features"] = GROUPS[rng.choice(4, n, p=[0.1, 0.4, 0.2, 0.3])]
-    if strata:
-        data["control_features"] = rng.integers(0, 3, n)
-    return data
-
 
 CASES = [
     ("selection_rate", "pooled", "score"),
@@ -231,174 +160,6 @@ def test_a_joint_metric_of_ranks_and_totals() -> None:
         alone = observed(build("units", data, part.name, "pooled", variance))
         np.testing.assert_allclose(observed(units).value[i], alone.value[0], rtol=1e-12)
         np.testing.assert_allclose(observed(units).variance[i], alone.variance[0], rtol=1e-9)
-
-
-# -- What must not matter -------------------------------------------------------------------------
-
-INVARIANT = [
-    ("selection_rate", "counts", {}),
-    ("selection_rate", "units", {}),
-    ("selection_rate", "units", {"variance": "wald"}),
-    ("roc_auc", "counts", {}),
-    ("roc_auc", "units", {}),
-    ("roc_auc", "units", {"scheme": "pooled"}),
-    ("mean_squared_error", "units", {}),
-    ("expected_calibration_error", "counts", {"n_resamples": 199}),
-    ("expected_calibration_error", "units", {"n_resamples": 199}),
-]
-
-
-def outcome(data: dict[str, Any], metric: str, **options: Any) -> tuple[float, float, float]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FairpermWarning)
-        result = omnibus_test(
-            **data, **{"metric": metric, "n_resamples": 499, "rng": 5, "n_jobs": 1, **options}
-        )
-    return result.pvalue, result.statistic, result.n_undefined
-
-
-@pytest.mark.parametrize("strata", [False, True], ids=["all rows", "strata"])
-@pytest.mark.parametrize(("metric", "engine", "options"), INVARIANT)
-def test_names_rows_and_threads_change_no_number(
-    metric: str, engine: str, options: dict[str, Any], strata: bool
-) -> None:
-    if strata and metric == "expected_calibration_error":
-        return  # has a bootstrapped variance, which strata are refused for
-    data = repeating(metric, 160, seed=3)
-    # groups of equal sizes: only what is in them tells them apart
-    data["sensitive_features"] = np.array(list("abcd"))[np.arange(160) % 4]
-    if strata:
-        data["control_features"] = np.arange(160) * 7 % 3
-    rng = np.random.default_rng(8)
-    with pytest.MonkeyPatch.context() as patch:
-        force(patch, engine)
-        expected = outcome(data, metric, **options)
-        order = rng.permutation(160)
-        shuffled = {name: np.asarray(column)[order] for name, column in data.items()}
-        assert outcome(shuffled, metric, **options) == pytest.approx(expected, rel=1e-12)
-        for names in ("dcba", "badc", "cdab"):
-            other = np.array(list(names))[np.arange(160) % 4]
-            renamed = {**data, "sensitive_features": other}
-            assert outcome(renamed, metric, **options) == pytest.approx(expected, rel=1e-10)
-        assert outcome(data, metric, **options, n_jobs=2) == expected
-        if strata:
-            renamed = {**data, "control_features": (data["control_features"] + 1) % 3}
-            assert outcome(renamed, metric, **options) == pytest.approx(expected, rel=1e-12)
-
-
-@pytest.mark.parametrize("engine", ENGINES)
-@settings(derandomize=True, deadline=None, max_examples=40, database=None)
-@given(data=st.data())
-def test_every_groups_draws_follow_it_under_any_name(engine: str, data: st.DataObject) -> None:
-    """Few rows with many ties, in groups that are alike: draws belong to contents, not names."""
-    n_groups = data.draw(st.integers(2, 4))
-    size = data.draw(st.integers(2, 4))
-    n = n_groups * size
-    label = np.array(data.draw(st.lists(st.integers(0, 1), min_size=n, max_size=n)))
-    score = np.array(data.draw(st.lists(st.integers(0, 3), min_size=n, max_size=n))) / 4
-    order = np.array(data.draw(st.permutations(range(n))))
-    names = np.array(data.draw(st.permutations(range(n_groups))))
-    group = np.repeat(np.arange(n_groups), size)
-    if len(set(label.tolist())) < 2:
-        return
-    both = []
-    for rows, name in ((np.arange(n), np.arange(n_groups)), (order, names)):
-        columns = {
-            "y_true": label[rows],
-            "y_score": score[rows],
-            "sensitive_features": name[group[rows]],
-        }
-        found = permuted(build(engine, columns, "roc_auc", "pooled", "delong"), 16)
-        both.append(found.value[0, :, 0][:, name])
-    contents = [
-        sorted(zip(label[group == g].tolist(), score[group == g].tolist(), strict=True))
-        for g in range(n_groups)
-    ]
-    for g in range(n_groups):
-        if contents.count(contents[g]) == 1:  # groups that are alike cannot be told apart
-            np.testing.assert_allclose(both[0][:, g], both[1][:, g])
-
-
-@pytest.mark.parametrize("groups", [2, 3])
-def test_the_order_of_groups_is_by_size(groups: int) -> None:
-    data = repeating("roc_auc")
-    data["sensitive_features"] = np.arange(400) ** 2 % 7 % groups
-    for engine in ENGINES:
-        order = build(engine, data, "roc_auc", "pooled", "delong").order
-        sizes = np.bincount(data["sensitive_features"])
-        assert sorted(order) == list(range(groups))
-        assert (np.diff(sizes[list(order)]) >= 0).all()
-
-
-# -- Draws of counts ------------------------------------------------------------------------------
-
-
-def tables_of(sample: NDArray[np.int64]) -> dict[bytes, float]:
-    """Return every table with these margins (groups by cells) and its probability."""
-    sizes, totals = sample.sum(axis=1).tolist(), sample.sum(axis=0).tolist()
-    n = math.factorial(sum(sizes))
-    ways = math.prod(math.factorial(x) for x in (*sizes, *totals))
-    found = {}
-    ranges = (range(min(a, b) + 1) for a in sizes for b in totals)
-    for entries in itertools.product(*ranges):
-        table = np.array(entries, np.int64).reshape(sample.shape)
-        if (table.sum(axis=1) == sizes).all() and (table.sum(axis=0) == totals).all():
-            found[table.tobytes()] = ways / n / math.prod(math.factorial(x) for x in entries)
-    assert sum(found.values()) == pytest.approx(1)
-    return found
-
-
-def cells_of(sample: NDArray[np.int64]) -> Cells:
-    kinds = sample.shape[1]
-    return Cells(sample[None], np.eye(kinds), np.zeros(kinds, np.int64), None, swapped=False)
-
-
-@pytest.mark.parametrize("thinned", [False, True], ids=["by kind", "thinned"])
-@pytest.mark.parametrize(
-    "counts",
-    [
-        [[1, 2], [2, 0], [1, 1]],
-        [[1, 0, 1], [0, 2, 1], [2, 1, 0]],
-        [[1, 1], [0, 1], [1, 0], [2, 1]],
-        [[0, 0], [2, 1], [1, 2]],
-    ],
-    ids=str,
-)
-def test_permuted_tables_are_multivariate_hypergeometric(
-    counts: list[list[int]], thinned: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if thinned:
-        monkeypatch.setattr(draws, "_NUMPY_LIMIT", 2)
-    sample, n = np.array(counts), 20_000
-    drawn = draws.permute(cells_of(sample), n, draws.stream(1, draws.PERMUTATIONS))[:, 0]
-    chance = tables_of(sample)
-    place = {table: i for i, table in enumerate(chance)}
-    times = np.bincount([place[one.tobytes()] for one in drawn], minlength=len(chance))
-    expected = n * np.array(list(chance.values()))
-    assert expected.min() >= 5
-    assert stats.chisquare(times, expected).pvalue > 1e-4
-
-
-def test_counts_of_billions_are_permuted() -> None:
-    """Beyond NumPy's limit: exact margins, hypergeometric means and covariances."""
-    sample = np.array([[3, 1, 2], [5, 4, 1], [1, 2, 6]]) * 10**9
-    n = 4000
-    drawn = draws.permute(cells_of(sample), n, draws.stream(2, draws.PERMUTATIONS))[:, 0]
-    sizes, totals = sample.sum(axis=1), sample.sum(axis=0)
-    assert (drawn.sum(axis=2) == sizes).all()
-    assert (drawn.sum(axis=1) == totals).all()
-    population = int(sizes.sum())
-    for g, c in itertools.product(range(3), range(3)):
-        share, kind = sizes[g] / population, totals[c] / population
-        variance = population * share * (1 - share) * kind * (1 - kind)
-        z = (drawn[:, g, c] - population * share * kind) / math.sqrt(variance)
-        assert abs(z.mean()) < 5 / math.sqrt(n)
-        assert abs((z**2).mean() - 1) < 5 * math.sqrt(2 / n)
-    # two groups' counts of one cell: their correlation is -sqrt(odds · odds) of the shares
-    odds = [sizes[g] / (population - sizes[g]) for g in (0, 1)]
-    rho = -math.sqrt(odds[0] * odds[1])
-    found = np.corrcoef(drawn[:, 0, 0], drawn[:, 1, 0])[0, 1]
-    assert abs(found - rho) < 5 * (1 - rho**2) / math.sqrt(n)
 
 
 def test_labels_stay_in_their_blocks_and_strata() -> None:

@@ -27,32 +27,23 @@ if TYPE_CHECKING:
 _CHANCES = 256  # equally likely values of a random byte
 _BYTES = 8  # of a random word
 _GOLDEN = 0x9E3779B97F4A7C15
+_DRAWS = 4  # that take turns
+# What a walk up the scores keeps of every group's units of one label: how many are passed, the
+# sum of the other label's passed before each, and the sum of their squares; a power of two of them.
+_PASSED, _SUM, _SQUARES, _STATE = 0, 1, 2, 4
 
 
 def random_groups(
-    sizes: NDArray[np.int64], wanted: NDArray[np.int64], seed: np.uint64
+    sizes: NDArray[np.int64], wanted: NDArray[np.int64], seeds: NDArray[np.uint64]
 ) -> NDArray[np.uint8]:
-    """Return a group for every unit: ``wanted[b, g]`` of the ``sizes[b]`` units of each block."""
-    groups = np.empty(int(sizes.sum()), np.uint8)
-    _fill(sizes, wanted, np.array([seed], np.uint64), groups)
-    return groups
+    """Return a group by draw and unit: ``wanted[b, g]`` of the ``sizes[b]`` units of each block.
 
-
-@kernel
-def dealt(
-    groups: NDArray[np.uint8], block: NDArray[np.int32], sizes: NDArray[np.int64]
-) -> NDArray[np.uint8]:
-    """Return the groups of consecutive blocks for units that stand in any order.
-
-    Every unit takes the next group of its block, so that memory is read in order.
+    Every draw has a seed of its own.
     """
-    following = np.zeros(sizes.size, np.int64)
-    following[1:] = np.cumsum(sizes)[:-1]
-    result = np.empty_like(groups)
-    for i in range(groups.size):
-        result[i] = groups[following[block[i]]]
-        following[block[i]] += 1
-    return result
+    groups = np.empty((len(seeds), int(sizes.sum())), np.uint8)
+    for state, draw in zip(seeds.reshape(-1, 1).copy(), groups, strict=True):
+        _fill(sizes, wanted, state, draw)
+    return groups
 
 
 @kernel
@@ -133,86 +124,227 @@ def _correct(
 
 @kernel
 def _counts(block: NDArray[np.uint8], n_groups: int) -> NDArray[np.int64]:
-    """Return the number of units of each group; four counters take turns, which is faster."""
-    counts = np.zeros((n_groups, 4), np.int64)
+    """Return the number of units of each group; eight counters take turns, which is faster."""
+    counts = np.zeros((n_groups, _BYTES), np.int64)
     for i in range(block.size):
-        counts[block[i], i & 3] += 1
+        counts[block[i], i & (_BYTES - 1)] += 1
     total: NDArray[np.int64] = counts.sum(axis=1)
     return total
 
 
-@kernel
 def group_totals(
     groups: NDArray[np.uint8],
     columns: Array,
     stratum_starts: NDArray[np.int64],
     n_groups: int,
 ) -> Array:
-    """Return the totals of the columns by stratum, group and column."""
-    n_strata = stratum_starts.size - 1
-    totals = np.zeros((n_strata, n_groups, columns.shape[1]))
-    for s in range(n_strata):
-        here = totals[s]
-        for i in range(stratum_starts[s], stratum_starts[s + 1]):
-            g = groups[i]
-            for j in range(columns.shape[1]):
-                here[g, j] += columns[i, j]
-    return totals
+    """Return the totals of the columns by draw, stratum, group and column."""
+    together = _together(groups)
+    shape = (stratum_starts.size - 1, n_groups, columns.shape[1])
+    totals = np.zeros((*together.shape[:2], *shape))
+    _add_up(together, columns, stratum_starts, totals)
+    return totals.reshape(totals.shape[0] * _DRAWS, *shape)[: len(groups)]
 
 
-@kernel
 def group_ranks(
     groups: NDArray[np.uint8],
-    positive: Array,
-    tie_starts: NDArray[np.int64],
+    labels: NDArray[np.uint8],
+    tied: NDArray[np.int64],
     stratum_starts: NDArray[np.int64],
     n_groups: int,
 ) -> Array:
-    """Return by stratum and group what AUC and DeLong's variance are made of.
+    """Return by draw, stratum and group what AUC and DeLong's variance are made of.
 
-    Units are sorted by stratum and score; ``tie_starts`` are where the score changes. In a group,
-    let x be a positive's number of negatives with lower scores, and y a negative's number of
-    positives, ties counting half. Returned are the numbers of positives and of negatives, and the
-    sums of x, of x² and of y².
+    In a group, let x be a positive's number of negatives with lower scores, and y a negative's
+    number of positives, ties counting half. Returned are the numbers of positives and of
+    negatives, and the sums of x, of x² and of y².
+
+    Parameters
+    ----------
+    groups
+        By draw and unit. Units stand by stratum, negatives before positives, by score.
+    labels
+        1 or 0, by stratum and score; where scores tie, negatives before positives.
+    tied
+        Where among the labels runs of both with one score start, where positives follow the
+        negatives in them, and where they stop.
+    stratum_starts
+        The first unit of each stratum, and the number of units.
+    n_groups
+        How many groups there are.
     """
-    n_strata = stratum_starts.size - 1
-    sums = np.zeros((n_strata, n_groups, 5))
-    tied = np.zeros((n_groups, 2))
-    tie = 0
-    for s in range(n_strata):
-        here = sums[s]
-        stop = stratum_starts[s + 1]
-        i = stratum_starts[s]
-        while i < stop:
-            end = tie_starts[tie + 1]
-            tie += 1
-            if end == i + 1:
-                one = here[groups[i]]
-                _add(one, positive[i], one[1], one[0])
-                one[0] += positive[i]
-                one[1] += 1 - positive[i]
-                i = end
-                continue
-            for j in range(i, end):
-                tied[groups[j], np.int64(positive[j])] += 1
-            for j in range(i, end):
-                one, ties = here[groups[j]], tied[groups[j]]
-                _add(one, positive[j], one[1] + ties[0] / 2, one[0] + ties[1] / 2)
-            for j in range(i, end):
-                here[groups[j], 0] += positive[j]
-                here[groups[j], 1] += 1 - positive[j]
-                tied[groups[j]] = 0
-            i = end
-    return sums
+    together = _together(groups)
+    shape = (stratum_starts.size - 1, n_groups, 2, _STATE)
+    states = np.zeros((*together.shape[:2], *shape))
+    _walk_strata(together, labels, tied, stratum_starts, states)
+    by_label = states.reshape(-1, *shape)[: len(groups)]
+    negatives, positives = by_label[..., 0, :], by_label[..., 1, :]
+    return np.stack(
+        [
+            *(positives[..., _PASSED], negatives[..., _PASSED]),
+            *(positives[..., _SUM], positives[..., _SQUARES], negatives[..., _SQUARES]),
+        ],
+        axis=-1,
+    )
+
+
+def _together(groups: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Return the draws in fours, the last repeated where there are not enough.
+
+    Four take turns in every kernel, so that an addition need not wait for the one before it.
+    """
+    missing = -len(groups) % _DRAWS
+    if missing:
+        groups = np.concatenate([groups, np.repeat(groups[-1:], missing, axis=0)])
+    return groups.reshape(-1, _DRAWS, groups.shape[1])
 
 
 @kernel
-def _add(sums: Array, positive: float, below: float, above: float) -> None:
-    """Add a unit with so many negatives below it, and positives not above it, to its group's.
+def _add_up(
+    together: NDArray[np.uint8],
+    columns: Array,
+    stratum_starts: NDArray[np.int64],
+    totals: Array,
+) -> None:
+    width = np.uint64(columns.shape[1])
+    of_draw = np.uint64(totals[0, 0].size)
+    for b in range(len(together)):
+        groups, flat = together[b], totals[b].ravel()  # a view: it is contiguous
+        for s in range(stratum_starts.size - 1):
+            of_stratum = np.uint64(s * totals[0, 0, 0].size)
+            for i in range(stratum_starts[s], stratum_starts[s + 1]):
+                for j in range(columns.shape[1]):
+                    at = of_stratum + np.uint64(j)
+                    for d in range(_DRAWS):
+                        flat[at + np.uint64(groups[d, i]) * width] += columns[i, j]
+                        at += of_draw
 
-    Without a branch, whose outcome could not be foreseen; ``positive`` is 1 or 0.
+
+@kernel
+def _walk_strata(
+    together: NDArray[np.uint8],
+    labels: NDArray[np.uint8],
+    tied: NDArray[np.int64],
+    stratum_starts: NDArray[np.int64],
+    states: Array,
+) -> None:
+    state = np.empty(_DRAWS * states[0, 0, 0].size)
+    by_draw = state.reshape(states[0, :, 0].shape)
+    for b in range(len(together)):
+        tie = 0
+        for s in range(stratum_starts.size - 1):
+            start, stop = stratum_starts[s], stratum_starts[s + 1]
+            first = tie
+            while tie < len(tied) and tied[tie, 0] < stop:
+                tie += 1
+            state[:] = 0.0
+            _walk(together[b], labels, start, stop, tied[first:tie], state)
+            states[b, :, s] = by_draw
+
+
+@kernel
+def _walk(
+    groups: NDArray[np.uint8],
+    labels: NDArray[np.uint8],
+    start: int,
+    stop: int,
+    tied: NDArray[np.int64],
+    state: Array,
+) -> None:
+    """Pass the units of a stratum by ascending score, those of both labels that tie together."""
+    middle = int(stop - np.count_nonzero(labels[start:stop]))
+    i = negative = start  # the next label; the next unit of each
+    positive = middle
+    for first, between, last in tied:
+        positive = _pass(groups, labels[i:first], negative, positive, state)
+        negative = first - (positive - middle)
+        n, m = between - first, last - between
+        _pass_tied(groups, negative, negative + n, positive, positive + m, state)
+        i, negative, positive = last, negative + n, positive + m
+    _pass(groups, labels[i:stop], negative, positive, state)
+
+
+@kernel
+def _pass(
+    groups: NDArray[np.uint8],
+    labels: NDArray[np.uint8],
+    negative: int,
+    positive: int,
+    state: Array,
+) -> int:
+    """Pass units of unlike scores, or of one label; return the next positive.
+
+    Without a branch on the label, whose outcome could not be foreseen.
     """
-    share = positive * below
-    sums[2] += share
-    sums[3] += share * below
-    sums[4] += (1 - positive) * above * above
+    one, next_negative, next_positive = np.uint64(1), np.uint64(negative), np.uint64(positive)
+    of_draw = np.uint64(state.size // _DRAWS)
+    for i in range(labels.size):
+        label = np.uint64(labels[i])
+        unit = next_positive if label else next_negative
+        next_positive += label
+        next_negative += one - label
+        start = np.uint64(0)
+        for d in range(_DRAWS):
+            at = start + _place(groups[np.uint64(d), unit], label)
+            _add(state, at)
+            state[at] += 1.0
+            start += of_draw
+    return int(next_positive)
+
+
+@kernel
+def _pass_tied(
+    groups: NDArray[np.uint8],
+    negative: int,
+    after_negatives: int,
+    positive: int,
+    after_positives: int,
+    state: Array,
+) -> None:
+    """Pass units of one score: half of each label before the other label's, half after."""
+    zero, one = np.uint64(0), np.uint64(1)
+    _pass_half(groups, negative, after_negatives, zero, state)
+    _add_each(groups, positive, after_positives, one, state)
+    _pass_half(groups, positive, after_positives, one, state)
+    _add_each(groups, negative, after_negatives, zero, state)
+    _pass_half(groups, negative, after_negatives, zero, state)
+    _pass_half(groups, positive, after_positives, one, state)
+
+
+@kernel
+def _pass_half(
+    groups: NDArray[np.uint8], first: int, stop: int, label: np.uint64, state: Array
+) -> None:
+    of_draw = np.uint64(state.size // _DRAWS)
+    for unit in range(np.uint64(first), np.uint64(stop)):
+        start = np.uint64(0)
+        for d in range(_DRAWS):
+            state[start + _place(groups[np.uint64(d), unit], label)] += 0.5
+            start += of_draw
+
+
+@kernel
+def _add_each(
+    groups: NDArray[np.uint8], first: int, stop: int, label: np.uint64, state: Array
+) -> None:
+    of_draw = np.uint64(state.size // _DRAWS)
+    for unit in range(np.uint64(first), np.uint64(stop)):
+        start = np.uint64(0)
+        for d in range(_DRAWS):
+            _add(state, start + _place(groups[np.uint64(d), unit], label))
+            start += of_draw
+
+
+@kernel
+def _place(group: np.uint8, label: np.uint64) -> np.uint64:
+    """Return where the state of a group's units of one label starts."""
+    place: np.uint64 = np.uint64(group) * np.uint64(2 * _STATE) + label * np.uint64(_STATE)
+    return place
+
+
+@kernel
+def _add(state: Array, at: np.uint64) -> None:
+    """Add how many of the group's other label have been passed, and its square."""
+    passed = state[at ^ np.uint64(_STATE)]
+    state[at + np.uint64(_SUM)] += passed
+    state[at + np.uint64(_SQUARES)] += passed * passed

@@ -102,6 +102,17 @@ class AucLayout:
         block = np.repeat(np.arange(self.sizes.size), self.sizes)
         return np.bincount(block[in_a[self.order]], minlength=self.sizes.size)
 
+    def labels(self) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+        """Return the units' labels by stratum and score, and the runs in which both tie.
+
+        In such a run negatives come before positives: it has a start, a middle and a stop.
+        """
+        runs = np.stack([self.negatives, self.positives], axis=1)
+        labels = np.repeat(np.tile(np.array([0, 1], np.uint8), len(runs)), runs.ravel())
+        stops = np.cumsum(runs).reshape(runs.shape)  # of negatives, and of positives
+        starts = stops[:, :1] - runs[:, :1]
+        return labels, np.concatenate([starts, stops], axis=1)[runs.all(axis=1)]
+
     def centres(self, share: float) -> NDArray[np.float64]:
         """Return by stratum whole numbers near the mean of w and of v, in groups A and B.
 

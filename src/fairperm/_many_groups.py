@@ -193,8 +193,8 @@ class ManyTrials:
 class ManyUnits:
     """Estimates from rows that hardly repeat: a group for each in every permutation.
 
-    Units are sorted by stratum and, for an AUC, by score. Labels are drawn block by block;
-    ``block`` is that of each unit, if blocks do not stand together.
+    Units are sorted by stratum, block and, for an AUC, label and score; ``labels`` and ``tied``
+    are those of ``AucLayout.labels``.
     """
 
     parts: tuple[Part, ...]
@@ -205,12 +205,11 @@ class ManyUnits:
     sizes: Array
     block_sizes: NDArray[np.int64]
     wanted: NDArray[np.int64]
-    block: NDArray[np.int32] | None
     stratum_starts: NDArray[np.int64]
     moments: Moments
     columns: Array
-    positive: Array
-    tie_starts: NDArray[np.int64]
+    labels: NDArray[np.uint8]
+    tied: NDArray[np.int64]
 
     block_size = 8  # few: with many rows a block takes a while
 
@@ -224,37 +223,29 @@ class ManyUnits:
     ) -> ManyUnits:
         """Sort the rows and order the groups by what is in them: names must not change a draw."""
         from fairperm._moments import Moments
-        from fairperm._radix import radix_argsort
 
         variance = "delta" if variance == "wald" else variance  # of a rate, the same
         rows, weights = by_content(rows.expanded(), weights)
-        label, score, contributions = _split(parts, rows.contributions)
-        order = order_by([rows.stratum, score, label, *contributions.T], radix_argsort)
         totalled = tuple(part for part in parts if isinstance(part, Metric))
+        order, contributions, labels, tied = _sorted(parts, rows)
         moments = Moments.of(totalled, contributions, order)
-        rows, score, label = rows.take(order), score[order], label[order]
-        kind = _runs(rows.stratum, *rows.contributions.T)
-        group, place = _by_content(rows.side, kind, rows.n_groups)
-        position = order_by([rows.stratum, rows.block, np.arange(len(order))])
-        in_turn = _runs(rows.stratum[position], rows.block[position])
-        block = np.empty(len(order), np.int32)
-        block[position] = in_turn
-        stratum_starts = np.searchsorted(rows.stratum, np.arange(rows.n_strata + 1))
+        stratum, block = rows.stratum[order], _runs(rows.stratum[order], rows.block[order])
+        kind = _runs(block, *(column[order] for column in rows.contributions.T))
+        group, place = _by_content(rows.side[order], kind, rows.n_groups)
         return cls(
             parts=parts,
             weights=weights,
             variance=variance,
             group=group,
             place=place,
-            sizes=_counts(rows.stratum, group, len(place)).astype(float),
+            sizes=_counts(stratum, group, len(place)).astype(float),
             block_sizes=np.bincount(block),
             wanted=_counts(block, group, len(place)),
-            block=None if (np.diff(position) == 1).all() else block,
-            stratum_starts=stratum_starts,
+            stratum_starts=np.searchsorted(stratum, np.arange(rows.n_strata + 1)),
             moments=moments,
             columns=np.ascontiguousarray(moments.columns[:, : moments.n_wanted(variance)]),
-            positive=label,
-            tie_starts=np.append(run_starts(rows.stratum, score), len(order)),
+            labels=labels,
+            tied=tied,
         )
 
     @property
@@ -265,19 +256,14 @@ class ManyUnits:
     def observed(self, rng: np.random.Generator) -> Estimates:
         """Return the estimates of the sample itself: a block of one."""
         del rng
-        return self._of([self.group])
+        return self._of(self.group[None])
 
     def permuted(self, n: int, rng: np.random.Generator) -> Estimates:
         """Return the estimates of ``n`` random permutations."""
-        from fairperm._assignments import dealt, random_groups
+        from fairperm._assignments import random_groups
 
-        assigned = []
-        for seed in rng.integers(2**64, size=n, dtype=np.uint64):
-            drawn = random_groups(self.block_sizes, self.wanted, seed)
-            if self.block is not None:
-                drawn = dealt(drawn, self.block, self.block_sizes)
-            assigned.append(drawn)
-        return self._of(assigned)
+        seeds = rng.integers(2**64, size=n, dtype=np.uint64)
+        return self._of(random_groups(self.block_sizes, self.wanted, seeds))
 
     def together(self) -> Estimates:
         """Return the estimates of all groups as one, which no permutation changes."""
@@ -289,47 +275,64 @@ class ManyUnits:
         )
         return one.observed(draws.stream(0, draws.OBSERVED))
 
-    def _of(self, assigned: list[NDArray[np.uint8]]) -> Estimates:
+    def _of(self, groups: NDArray[np.uint8]) -> Estimates:
         """Return value, variance and size of every part: of ranks, or of totals."""
-        by_totals = self._by_totals(assigned)
+        by_totals = self._by_totals(groups)
         found = []
         for part in self.parts:
             if isinstance(part, Metric):
                 found.append(next(by_totals))
             else:
-                value, variance = _auc(np.stack([self._ranks(group) for group in assigned]))
+                value, variance = self._auc(groups)
                 size = self.sizes[..., self.place]
                 found.append((value, variance, np.broadcast_to(size, value.shape)))
         return Estimates(*(np.stack(arrays) for arrays in zip(*found, strict=True)))
 
-    def _by_totals(self, assigned: list[NDArray[np.uint8]]) -> Iterator[tuple[Array, ...]]:
+    def _by_totals(self, groups: NDArray[np.uint8]) -> Iterator[tuple[Array, ...]]:
         from fairperm._assignments import group_totals
 
         if not self.moments.parts:
             return
-        shape = (len(assigned), *self.sizes.shape, self.moments.n_columns)
-        totals = np.zeros(shape)
+        totals = np.zeros((len(groups), *self.sizes.shape, self.moments.n_columns))
         moving = self.moments.moving[: self.columns.shape[1]]
-        for total, group in zip(totals, assigned, strict=True):
-            total[..., moving] = group_totals(
-                group, self.columns, self.stratum_starts, len(self.place)
-            )
+        n_groups = len(self.place)
+        totals[..., moving] = group_totals(groups, self.columns, self.stratum_starts, n_groups)
         sizes, totals = self.sizes[..., self.place], totals[..., self.place, :]
         estimates = self.moments.estimates(totals, sizes, self.variance)
         yield from zip(estimates.value, estimates.variance, estimates.size, strict=True)
 
-    def _ranks(self, group: NDArray[np.uint8]) -> Array:
-        """Return the sums that an AUC is made of."""
+    def _auc(self, groups: NDArray[np.uint8]) -> tuple[Array, Array]:
         from fairperm._assignments import group_ranks
 
         n_groups = len(self.place)
-        sorted_rows = self.positive, self.tie_starts, self.stratum_starts
-        return group_ranks(group, *sorted_rows, n_groups)[:, self.place]
+        sums = group_ranks(groups, self.labels, self.tied, self.stratum_starts, n_groups)
+        return _auc(sums[:, :, self.place])
 
 
-def _split(parts: tuple[Part, ...], contributions: Array) -> tuple[Array, Array, Array]:
-    """Return the ranked part's labels and scores (zeros if there is none), and the others."""
-    label = score = np.zeros(len(contributions))
+def _sorted(
+    parts: tuple[Part, ...], rows: Rows
+) -> tuple[NDArray[np.intp], Array, NDArray[np.uint8], NDArray[np.int64]]:
+    """Return the order of the units, what the totals are of, and the labels of a ranked part."""
+    from fairperm._auc import AucLayout
+    from fairperm._radix import radix_argsort
+
+    label, score, contributions = _split(parts, rows.contributions)
+    if label is None or score is None:
+        order = order_by([rows.stratum, rows.block, *contributions.T], radix_argsort)
+        return order, contributions, np.empty(0, np.uint8), np.empty((0, 3), np.int64)
+    layout = AucLayout.build(score, label > 0, rows.stratum, rows.n_strata)
+    order = layout.order
+    if contributions.size:  # of equal label and score, too, the order of rows must not matter
+        run = _runs(*(column[order] for column in (rows.stratum, label, score)))
+        order = order[np.lexsort([*contributions[order].T[::-1], run])]
+    return order, contributions, *layout.labels()
+
+
+def _split(
+    parts: tuple[Part, ...], contributions: Array
+) -> tuple[Array | None, Array | None, Array]:
+    """Return the labels and scores of a ranked part, if there is one, and the others' columns."""
+    label = score = None
     columns: list[int] = []
     start = 0
     for part in parts:
