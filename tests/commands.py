@@ -9,7 +9,12 @@ import random
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from fairperm.cli import _main
+
+if TYPE_CHECKING:
+    import pytest
 
 COMMAND = Path(sys.executable).with_name("fairperm")
 QUIET = {
@@ -36,6 +41,23 @@ def run(
         timeout=120,
         check=False,
     )
+
+
+class Here:
+    """The command, run in this process: what the installed one does, without its start."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.folder, self.monkeypatch = folder, monkeypatch
+
+    def run(self, *arguments: object) -> tuple[int, str, str]:
+        """Return the exit code, and what went to standard output and to standard error."""
+        out, err = io.StringIO(), io.StringIO()
+        with self.monkeypatch.context() as patch:
+            patch.setattr(sys, "argv", ["fairperm", *map(str, arguments)])
+            patch.setattr(sys, "stdout", out)
+            patch.setattr(sys, "stderr", err)
+            code = _main._run()
+        return code, out.getvalue(), err.getvalue()
 
 
 def succeeded(*arguments: object, **options: Any) -> str:

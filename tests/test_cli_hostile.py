@@ -6,16 +6,14 @@ Most run inside this process, which is what the installed command does, without 
 from __future__ import annotations
 
 import gzip
-import io
 import json
 import random
-import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import commands
 from commands import as_text, cells, sample
-from fairperm.cli import _main
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,25 +33,13 @@ def expected(first: str = "a", second: str = "b") -> list[tuple[str, str, str]]:
     return found
 
 
-class Here:
-    """The command, run in this process."""
-
-    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.folder, self.monkeypatch = folder, monkeypatch
+class Here(commands.Here):
+    """The command, run in this process, on what a file holds."""
 
     def __call__(self, content: str | bytes, *options: object, name: str = "x.csv") -> Any:
         path = self.folder / name
         path.write_bytes(content.encode() if isinstance(content, str) else content)
         return self.run("audit", path, *ASKED, *options, "--csv", "-")
-
-    def run(self, *arguments: object) -> tuple[int, str, str]:
-        out, err = io.StringIO(), io.StringIO()
-        with self.monkeypatch.context() as patch:
-            patch.setattr(sys, "argv", ["fairperm", *map(str, arguments)])
-            patch.setattr(sys, "stdout", out)
-            patch.setattr(sys, "stderr", err)
-            code = _main._run()
-        return code, out.getvalue(), err.getvalue()
 
     def right(self, content: str | bytes, *options: object, name: str = "x.csv") -> Any:
         code, out, err = self(content, *options, name=name)
@@ -266,76 +252,3 @@ def test_files_that_differ(here: Here, tmp_path: Path) -> None:
     two.with_suffix(".jsonl").write_text('{"y": 1}\n')
     assert "of one format" in here.run("audit", one, two.with_suffix(".jsonl"), *ASKED)[2]
     assert "got the folder" in here.run("audit", tmp_path, *ASKED)[2]
-
-
-MARKS = [
-    ",",
-    ";",
-    '"',
-    '""',
-    "\n",
-    "\r\n",
-    "\r",
-    "\t",
-    "|",
-    "'",
-    "é",
-    "\0",
-    " ",
-    "NA",
-    "1",
-    "0",
-    "-1",
-]
-MARKS += [
-    "a",
-    "b",
-    "y",
-    "p",
-    "g",
-    "1.5",
-    "1e5",
-    "nan",
-    "inf",
-    "\ufeff",
-    "{",
-    "}",
-    "[",
-    "\\",
-    "#",
-    "_",
-]
-
-
-def test_whatever_is_in_a_file_the_answer_is_right_or_an_error(here: Here) -> None:
-    """Break a file at random: what Python's csv reads otherwise must not be another number here."""
-    import csv
-
-    chance = random.Random(5)
-    answered = 0
-    for _ in range(100):
-        text = as_text(ROWS[:20])
-        for _ in range(chance.randint(1, 2)):
-            at = chance.randrange(len(text))
-            text = text[:at] + chance.choice(MARKS) + text[at + chance.randint(0, 2) :]
-        code, out, err = here(text)
-        assert code in {0, 2}
-        assert "should not happen" not in err, (text, err)
-        if code != 0:
-            assert err.count("\n") == 1
-            continue
-        answered += 1
-        counts: dict[str, list[int]] = {}
-        lines = list(csv.reader(io.StringIO(text.lstrip("\ufeff"), newline="")))
-        header = lines[0]
-        for line in filter(None, lines[1:]):
-            row = dict(zip(header, line, strict=False))
-            one = counts.setdefault(row["g"], [0, 0])
-            one[0] += 1
-            one[1] += row["p"].strip().lower() in {"1", "1.0", "true"}
-        for row in cells(out):
-            for place in ("first", "second"):
-                mine = [int(row[f"{place}_rows"]), int(row[f"{place}_numerator"] or 0)]
-                if row["difference"]:
-                    assert mine == counts[row[f"{place}_group"]], text
-    assert answered > 10

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import fairperm
+from fairperm.report import as_html
 from fairperm.report._page import MOST_COMPACT_ROWS
 from fairperm.report._words import interval, number, pvalue, visible
 from report_pages import (
@@ -336,6 +337,22 @@ def test_notebook_form_escapes_names_too() -> None:
     assert not page.all("script", "img", "i", "s", "u")
     assert "<script>alert(1)</script>" in page.text
     assert "x" * 61 not in html
+
+
+# Thresholds.
+
+
+def test_what_was_not_swept_is_told_with_its_reason() -> None:
+    audit = compas_audit().where(attribute="sex")
+    reasons = {"<b>race</b>": "the groups <i>are</i> too small.", "x" * 99: "no reason."}
+    page = Page(as_html(audit, not_swept=reasons))
+    assert not page.all("i")
+    assert "race" not in [tag.text for tag in page.all("b")]
+    told = "was not looked at over all thresholds:"
+    assert f"<b>race</b> {told} the groups <i>are</i> too small." in page.text
+    assert f"xx {told} no reason." in page.text
+    assert "Move the slider" not in page.text
+    assert told not in Page(compas_page()).text
 
 
 # Files.

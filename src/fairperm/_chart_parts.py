@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 MODES = ("auto", "light", "dark")
 LONGEST_TOLD = 200
+PER_LETTER = 5.6  # pixels, in the mean
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 
 # Okabe and Ito's colours, darkened or lightened where they would be faint on the page. "auto" is

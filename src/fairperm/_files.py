@@ -18,6 +18,8 @@ def write_whole(path: str | os.PathLike[str], content: str | bytes) -> Path:
 
     It is written to a temporary name in the same folder and moved into place, so that whoever
     looks, and whoever kills this process, finds the old file or the new one and never a part.
+    A process that is killed in between leaves the temporary file, ``.NAME.….tmp``: nothing reads
+    it, and it can be removed. It is not removed by later runs, whose it is not.
     """
     target = Path(path)
     content = content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content

@@ -9,6 +9,7 @@ import altair as alt
 
 from fairperm._chart_parts import (
     FINDINGS,
+    PER_LETTER,
     SHAPES,
     encoded,
     finite,
@@ -32,12 +33,15 @@ if TYPE_CHECKING:
     Item = dict[str, Any]
 
 _STEP, _DENSE_STEP, _SECOND_LINE, _MANY = 22, 18, 13, 40
-_NARROW, _WIDE, _SPACE = 120, 240, 14
-_COLUMNS = {"gap_short": 48, "adjusted_told": 64, "verdict": 86}
+_NARROW, _SPACE = 120, 14  # the least room for names, and that between plot and columns
+_LEAST_PLOT, _LEAST_SHARE = 110, 0.35  # in pixels, and of the whole width
+_ONE_LINE = 0.33  # of the width for two names on one line
+_COLUMNS = {"gap_short": 48, "adjusted_told": 72, "verdict": 98}
 _HEADS = {"gap_short": "gap", "adjusted_told": "adjusted p", "verdict": "verdict"}
 _ROOM_FOR = {"gap_short": 440, "adjusted_told": 560, "verdict": 0}  # width of the whole chart
-_PER_LETTER = 5.6  # pixels, in the mean
 _REACH = 5.5  # of a hollow mark, in pixels
+_UNIT, _ROOM_FOR_UNIT = " (0.1 is 10 percentage points)", 360
+_PER_TICK = 32  # pixels that a number on the axis takes
 
 
 def forest(
@@ -80,11 +84,11 @@ def forest(
     ... )
     >>> chart = fairperm.plots.forest([row.cells() for row in audit])
     """
-    longest = max((sum(map(len, names_of(row))) for row in rows), default=0) + len(" less ")
-    most = min(_WIDE, max(_NARROW, int(0.35 * width)))
-    left = int(min(max(longest * _PER_LETTER + 14, _NARROW), most))
     columns = {key: room for key, room in _COLUMNS.items() if width >= _ROOM_FOR[key]}
-    room = max(width - left - sum(columns.values()) - _SPACE, 120)
+    free = width - sum(columns.values()) - _SPACE
+    most = max(_NARROW, int(free - max(_LEAST_SHARE * width, _LEAST_PLOT)))
+    left = min(max(_wanted(rows, width), _NARROW), most)
+    room = max(free - left, _LEAST_PLOT)
     layout = _Layout(left, room, columns, _STEP if len(rows) <= _MANY else _DENSE_STEP)
     panels = list(_panels(rows, layout))
     has_margin = any(finite(row.get("margin")) is not None for row in rows)
@@ -98,6 +102,15 @@ def forest(
     return alt.vconcat(
         *charts, title=heading, description=spoken(heading), config=theme(mode), spacing=22
     )
+
+
+def _wanted(rows: Sequence[Row], width: int) -> int:
+    """Return the room that the names want: of both on a line if they are short, else of each."""
+    names = [names_of(row) for row in rows]
+    of_both = max((len(f"{first} less {second}") for first, second in names), default=0)
+    of_each = max((len(f"less {name}") for pair in names for name in pair), default=0)
+    pixels = [int(letters * PER_LETTER + 14) for letters in (of_both, of_each)]
+    return pixels[0] if pixels[0] <= _ONE_LINE * width else pixels[1]
 
 
 def _counts(rows: Sequence[Row]) -> str:
@@ -124,7 +137,7 @@ class _Layout:
     @property
     def letters(self) -> int:
         """Return how many letters of the two names fit into a line."""
-        return int((self.left - 6) / _PER_LETTER) - len("less ")
+        return int((self.left - 6) / PER_LETTER) - len("less ")
 
 
 def _panels(rows: Sequence[Row], layout: _Layout) -> Iterator[_Panel]:
@@ -177,14 +190,14 @@ class _Panel:
             return encoded(mark, x=alt.value(at), y=y, text=f"{field}:N")
 
         zero = alt.Chart(table(zeros))
-        marks = ticks(low, high) if lines else []
+        marks = _spaced(low, high, width) if lines else []
         repeated = [{"at": one, "told": _tick(one)} for one in marks if is_long]
         layers = [
             alt.Chart(table(margins))
             .mark_rect(style="fp-margin")
             .encode(x=x("from"), x2="to:Q", y=top, y2=bottom),
             zero.mark_rule(style="fp-zero").encode(
-                x=x("at", _axis(marks, is_rate=self.is_rate) if lines else None), y=top, y2=bottom
+                x=x("at", self._axis(marks) if lines else None), y=top, y2=bottom
             ),
             alt.Chart(table(repeated))
             .mark_text(style="fp-note")
@@ -313,21 +326,31 @@ class _Panel:
         edge = 0.05 * (high - low) or 1.0
         return low - edge, high + edge
 
+    def _axis(self, values: Sequence[float]) -> alt.Axis:
+        """Return the axis with these numbers; what they mean is told where there is room."""
+        is_told = self.is_rate and self.layout.left + self.layout.width >= _ROOM_FOR_UNIT
+        return alt.Axis(
+            title=f"Gap: first group less second{_UNIT if is_told else ''}",
+            values=list(values),
+            labelExpr="datum.value == 0 ? '0' : format(datum.value, '+.6~g')",
+            grid=True,
+        )
+
 
 def _only(rows: Sequence[Row], *keys: str) -> alt.InlineData:
     """Return as data what one layer needs, and no more."""
     return table({key: row[key] for key in keys} for row in rows)
 
 
+def _spaced(low: float, high: float, width: int) -> list[float]:
+    """Return round numbers for the axis: six or so, fewer where they would touch."""
+    found: list[float] = []
+    for most in (6, 5, 4, 3):
+        found = ticks(low, high, most)
+        if len(found) < 2 or (found[1] - found[0]) / (high - low) * width >= _PER_TICK:
+            break
+    return found
+
+
 def _tick(value: float) -> str:
     return f"{value:+.6g}".replace("-", "−") if value else "0"
-
-
-def _axis(values: Sequence[float], *, is_rate: bool) -> alt.Axis:
-    unit = " (0.1 is 10 percentage points)" if is_rate else ""
-    return alt.Axis(
-        title=f"Gap: first group less second{unit}",
-        values=list(values),
-        labelExpr="datum.value == 0 ? '0' : format(datum.value, '+.6~g')",
-        grid=True,
-    )

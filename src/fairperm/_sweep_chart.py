@@ -9,6 +9,7 @@ import altair as alt
 import numpy as np
 
 from fairperm._chart_parts import (
+    PER_LETTER,
     encoded,
     finite,
     isolated,
@@ -104,8 +105,10 @@ def threshold_sweep(
     ... )
     """
     metrics = list(dict.fromkeys(map(str, columns["metric"])))
-    curves = [_Curve.of(columns, metric, groups, alpha) for metric in metrics]
     room = max(width - _AXIS, 160)
+    longest = min(60, max(10, int(room / PER_LETTER - 40) // 2))  # the rest are numbers
+    names = [isolated(tidy(group, longest)) for group in groups]
+    curves = [_Curve.of(columns, metric, names, alpha) for metric in metrics]
     level = f"{100 * (1 - alpha):.4g} %"
     n = max((curve.n for curve in curves), default=0)
     is_thinned = any(curve.n > len(curve.items) for curve in curves)
@@ -148,7 +151,7 @@ class _Curve:
         cls,
         columns: Mapping[str, Any],
         metric: str,
-        groups: tuple[object, object],
+        names: Sequence[str],
         alpha: float,
     ) -> _Curve:
         """Return the metric's rows of the columns."""
@@ -161,7 +164,7 @@ class _Curve:
         begins = [float(at[0]) - 1.0, *middles.tolist()]
         ends = [*middles.tolist(), float(at[-1]) + 1.0]
         items = [
-            {"from": a, "to": b} | _told({key: columns[key][i] for key in columns}, groups, alpha)
+            {"from": a, "to": b} | _told({key: columns[key][i] for key in columns}, names, alpha)
             for i, a, b in zip(rows, begins, ends, strict=True)
         ]
         return cls(metric, items, n)
@@ -259,7 +262,7 @@ class _Curve:
         yield write(self.items, "verdict", "fp-note", 13).transform_filter(is_picked)
 
 
-def _told(row: Mapping[str, Any], groups: tuple[object, object], alpha: float) -> Item:
+def _told(row: Mapping[str, Any], names: Sequence[str], alpha: float) -> Item:
     """Return what is drawn and told at one threshold."""
     gap, p, adjusted = (finite(row[key]) for key in ("difference", "pvalue", "adjusted_pvalue"))
     bands = {
@@ -271,10 +274,8 @@ def _told(row: Mapping[str, Any], groups: tuple[object, object], alpha: float) -
         kind = "none"
         verdict = _NO_TEST.get(str(row["status"]), "There is no test at this threshold.")
     elif adjusted is not None and adjusted <= alpha:
-        kind, verdict = (
-            "outside",
-            f"Beyond what chance explains, even over all thresholds ({wide}).",
-        )
+        kind = "outside"
+        verdict = f"Beyond what chance explains, even over all thresholds ({wide})."
     elif p <= alpha:
         kind = "maybe"
         verdict = f"Beyond chance if this threshold was chosen beforehand ({narrow})"
@@ -285,7 +286,7 @@ def _told(row: Mapping[str, Any], groups: tuple[object, object], alpha: float) -
         kind, verdict = "inside", f"Chance alone can explain it ({narrow} here, {wide} over all)."
         if adjusted is None:
             verdict = f"Chance alone can explain it ({narrow}); too sparse for the joint band."
-    first, second = (isolated(tidy(group, 24)) for group in groups)
+    first, second = names
     values = told(row["value_first"]), told(row["value_second"])
     threshold = float(row["threshold"])
     return {

@@ -100,12 +100,39 @@ Control = Annotated[
     list[str] | None,
     _option(_COLUMNS, "Compare like with like in this column (repeatable).", metavar="COLUMN"),
 ]
+StratumWeights = Annotated[
+    list[str] | None,
+    _option(
+        _COLUMNS,
+        "How much a stratum of --control counts, for each one (repeatable); of several columns "
+        "VALUE,VALUE=N. Default: by its size.",
+        metavar="VALUE=N",
+    ),
+]
 Cluster = Annotated[
     str | None, _option(_COLUMNS, "Which rows belong together (a person's, say).", metavar="COLUMN")
 ]
 Weight = Annotated[str | None, _option(_COLUMNS, "How much each row counts.", metavar="COLUMN")]
 Missing = Annotated[
     str, _option(_COLUMNS, "Rows with missing values: error or drop. Default: error.")
+]
+ScoreBins = Annotated[
+    int | None,
+    _option(
+        _COLUMNS,
+        "Leave the rows in their files, and count scores in so many bins for roc_auc: for files "
+        "larger than memory. Default: read every score.",
+        metavar="N",
+    ),
+]
+SampleRows = Annotated[
+    int | None,
+    _option(
+        _COLUMNS,
+        "Leave the rows in their files, and of more distinct ones than this test a random sample. "
+        "Default: read every row.",
+        metavar="N",
+    ),
 ]
 Metrics = Annotated[
     list[str] | None,

@@ -9,8 +9,8 @@ import typer
 
 from fairperm.cli import _arguments as arg
 from fairperm.cli import _running as running
-from fairperm.cli._columns import reading, values_of
-from fairperm.cli._report import provenance, sweeps, write_report
+from fairperm.cli._columns import reading, values_of, weights_of
+from fairperm.cli._report import Sweeps, provenance, sweeps, write_report
 from fairperm.cli._screen import complain, fits, rendered, say, width, wrapped
 from fairperm.errors import InputError, shown
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from fairperm._audit_data import AuditRow
     from fairperm.audit_result import Audit
     from fairperm.cli._reading import Loaded
-    from fairperm.sweep import ThresholdSweepResult
 
 DEFAULT_METRICS = ("selection_rate", "false_positive_rate", "false_negative_rate")
 _MOST_FAILED = 20
@@ -36,9 +35,12 @@ def audit(
     group: arg.Group = None,
     pos_label: arg.PosLabel = None,
     control: arg.Control = None,
+    stratum_weights: arg.StratumWeights = None,
     cluster: arg.Cluster = None,
     weight: arg.Weight = None,
     missing: arg.Missing = "error",
+    score_bins: arg.ScoreBins = None,
+    sample_rows: arg.SampleRows = None,
     metric: arg.Metrics = None,
     compare: arg.Compare = None,
     reference: arg.Reference = None,
@@ -79,11 +81,13 @@ def audit(
     )
     names = list(metric or DEFAULT_METRICS)
     margins = running.number_or_pairs("--margin", margin)
-    loaded = reading(
-        ctx.params,
-        names,
-        with_hashes=json is not None or report is not None,
-        rows=report is not None and score is not None,  # its sweep needs every score
+    loaded = ctx.with_resource(
+        reading(
+            ctx.params,
+            names,
+            with_hashes=json is not None or report is not None,
+            rows=report is not None and score is not None,  # its sweep needs every score
+        )
     )
     with running.noted(quiet):
         found = fairperm.audit(
@@ -103,9 +107,12 @@ def audit(
             min_group_size=min_group_size,
             pos_label=values_of(loaded, label, pos_label),
             control_features=control or None,
+            stratum_weights=weights_of(loaded, control, stratum_weights),
             cluster=cluster,
             sample_weight=weight,
             missing=missing,
+            score_bins=score_bins,
+            sample_rows=sample_rows,
             scheme=scheme,
             variance=running.word_or_none(variance),
             alternative=alternative,
@@ -168,7 +175,7 @@ class Outcome:
 
         table = as_table(self.audit, width())
         say(wrapped(heading(self.audit)))
-        say(rendered(table) if fits(table) else in_lines(self.audit))
+        say(rendered(table) if fits(table) else in_lines(self.audit, width()))
         say(wrapped(footing(self.audit)))
         say(wrapped(f"Seed {self.audit.seed}: the same --seed gives the same numbers again."))
 
@@ -199,12 +206,15 @@ class Outcome:
         """Return what it takes to run the audit again, for its report."""
         return provenance("audit", self.options, self.loaded.files, self.loaded.n_rows)
 
-    def sweeps(self) -> list[ThresholdSweepResult]:
-        """Return the sweeps for the report, where there are scores and rows to make them of."""
+    def sweeps(self) -> Sweeps:
+        """Return the sweeps for the report, where there are scores to make them of."""
         given = self.options
         score = self.loaded.if_read(given.get("score"))
-        if score is None or given.get("cluster") or given.get("weight"):
-            return []
+        if score is None:
+            return Sweeps()
+        for option in ("cluster", "weight"):
+            if given.get(option):
+                return Sweeps([], dict.fromkeys(given["group"], f"sweeps know no --{option}."))
         pos_label = values_of(self.loaded, given["label"], given.get("pos_label"))
         return sweeps(
             self.audit,
@@ -215,6 +225,9 @@ class Outcome:
             pos_label=pos_label,
             missing=given["missing"],
             control_features=given.get("control"),
+            stratum_weights=weights_of(
+                self.loaded, given.get("control"), given.get("stratum_weights")
+            ),
             progress=False,
         )
 

@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
-from fairperm.errors import InputError, did_you_mean, shown
+from fairperm.cli import _running as running
+from fairperm.errors import InputError, did_you_mean, listed, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from fairperm.cli._reading import Loaded
 
 
+@contextmanager
 def reading(
     params: Mapping[str, Any],
     metrics: Sequence[str],
     *,
     with_hashes: bool,
     rows: bool = False,
-) -> Loaded:
+) -> Iterator[Loaded]:
     """Read what the options of a command name."""
     from fairperm._options import choice
     from fairperm._progress import waiting
     from fairperm.cli._reading import ReadOptions, Wanted, load
     from fairperm.cli._text_files import MISSING
 
+    if not params.get("files"):
+        raise InputError("FILE must be given: a file, a glob, or '-' for standard input.")
     kinds = [metric_of(name) for name in metrics]
     label, prediction, score = (params.get(name) for name in ("label", "prediction", "score"))
     groups = params.get("group") or ()
@@ -49,6 +54,8 @@ def reading(
         cut_at=float(params.get("threshold", 0.5)),
         rows=rows or not of_table or bool(params.get("cluster") or params.get("weight")),
         drop_missing=choice("missing", params.get("missing", "error"), ("error", "drop")) == "drop",
+        lazy=params.get("score_bins") is not None or params.get("sample_rows") is not None,
+        all_numbers=params.get("sample_rows") is not None,
     )
     options = ReadOptions(
         table=params.get("table"),
@@ -59,19 +66,48 @@ def reading(
         missing_words=tuple(dict.fromkeys(("", *params["na"]))) if params.get("na") else MISSING,
     )
     chosen = params.get("format_")
-    with waiting("reading", False if params.get("quiet") else None):
-        return load(
-            params.get("files") or [],
-            None if chosen is None else chosen.value,
-            options,
-            wanted,
-            with_hashes=with_hashes,
-        )
+    with ExitStack() as stack:
+        with waiting("reading", False if params.get("quiet") else None):
+            loaded = stack.enter_context(
+                load(
+                    params["files"],
+                    None if chosen is None else str(chosen),
+                    options,
+                    wanted,
+                    with_hashes=with_hashes,
+                )
+            )
+        yield loaded
 
 
 def values_of(loaded: Loaded, column: str | None, text: str | None) -> object:
     """Return the value that is meant by a text, or None if there is none."""
     return None if text is None or column is None else loaded.value(column, text)
+
+
+def weights_of(
+    loaded: Loaded, controls: Sequence[str] | None, given: Sequence[str] | None
+) -> dict[Any, float] | None:
+    """Return the weights of strata, from VALUE=NUMBER, by the values that are meant."""
+    if not given:
+        return None
+    if not controls:
+        raise InputError("--stratum-weights must come with --control, the column of the strata.")
+    known: dict[str, list[Any]] = {}
+    for values in loaded.combinations(controls):
+        stratum = values if len(controls) > 1 else values[0]
+        known.setdefault(",".join(map(str, values)), []).append(stratum)
+    found: dict[Any, float] = {}
+    for text, weight in running.pairs("--stratum-weights", given, "VALUE=NUMBER").items():
+        meant = known.get(text, [])
+        if len(meant) != 1:
+            rule = f"VALUE=NUMBER with strata of --control ({listed(known)})"
+            hint = "Several are called so." if meant else did_you_mean(text, known)
+            raise InputError(
+                f"--stratum-weights must be {rule}; got {shown(text)}. {hint}".rstrip()
+            )
+        found[meant[0]] = weight
+    return found
 
 
 def metric_of(name: str) -> Any:

@@ -65,25 +65,24 @@ def demo(
     )
     table = as_table(audit, width())
     say("\n" + heading(audit))
-    say(rendered(table) if fits(table) else in_lines(audit))
+    say(rendered(table) if fits(table) else in_lines(audit, width()))
     say(wrapped(footing(audit)) + "\n")
     say(wrapped(_CLOSING) + "\n")
-    if hasattr(audit, "to_html"):
-        write_report(
+    write_report(
+        audit,
+        report,
+        title="COMPAS by race and sex",
+        provenance=provenance("demo", {}, [], None),
+        sweeps=sweeps(
             audit,
-            report,
-            title="COMPAS by race and sex",
-            provenance=provenance("demo", {}, [], None),
-            sweeps=sweeps(
-                audit,
-                compas,
-                label="two_year_recid",
-                score="decile_score",
-                attributes=["race"],
-                thresholds="scores",
-            ),
-        )
-        say(f"The report is in {report}: open it in a browser.\n")
+            compas,
+            label="two_year_recid",
+            score="decile_score",
+            attributes=["race"],
+            thresholds="scores",
+        ),
+    )
+    say(f"The report is in {report}: open it in a browser.\n")
     say("The same for a file of your own:\n\n" + _COMMAND)
     say("\nor in Python:\n\n" + _IN_PYTHON)
     return 0

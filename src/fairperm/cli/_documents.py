@@ -7,6 +7,7 @@ import io
 import json
 import re
 import sys
+import textwrap
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
@@ -123,16 +124,22 @@ def _p(value: float | None) -> str:
     return "<0.0001" if value < 1e-4 else f"{value:.4f}"
 
 
-def in_lines(audit: Audit) -> str:
+def in_lines(audit: Audit, width: int) -> str:
     """Return the comparisons one below the other, for screens too narrow for a table."""
+
+    def names(text: str, indent: str) -> str:
+        return textwrap.fill(
+            text, max(width, 20), initial_indent=indent, subsequent_indent=f"{indent}  "
+        )
+
     lines = []
     section = None
     for row in audit.rows:
         if section != (section := (row.attribute, row.metric)):
-            lines += ["", f"{name_of(row.attribute)} · {name_of(row.metric)}"]
+            lines += ["", names(f"{name_of(row.attribute)} · {name_of(row.metric)}", "")]
         low, high = row.confidence_interval or (None, None)
         lines += [
-            "  " + " – ".join(name_of(group) for group in row.groups),
+            names(" – ".join(name_of(group) for group in row.groups), "  "),
             "    values   " + " / ".join(_number(value) for value in row.values),
         ]
         if row.difference is not None and low is not None:

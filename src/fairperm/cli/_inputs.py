@@ -65,8 +65,6 @@ def found(names: Sequence[str], given_format: str | None, folder: Path) -> list[
     folder
         A temporary folder that goes when the command ends.
     """
-    if not names:
-        raise InputError("FILE must be given: a file, a glob, or '-' for standard input.")
     if names.count("-") > 1:
         raise InputError("FILE may be '-', standard input, only once.")
     files = [one for name in names for one in _expanded(name, given_format, folder)]
@@ -85,7 +83,6 @@ def _expanded(name: str, given_format: str | None, folder: Path) -> Iterator[Inp
         return
     if "\0" in name:
         raise InputError(f"FILE must be the name of a file; got {shown(name)}.")
-    paths = [Path(name)]
     paths = [Path(name)]
     if not paths[0].exists():
         matches = sorted(glob.glob(name, recursive=True))  # noqa: PTH207 (may be absolute)

@@ -93,7 +93,8 @@ def _sentence(error: Exception) -> str:
     if usage is not None:  # typer's own
         context = getattr(error, "ctx", None)
         name = context.command_path if context is not None else "fairperm"
-        return f"{str(usage()).rstrip('.')}. `{name} --help` lists what there is."
+        told = str(usage()).removesuffix(".")
+        return f"{told}{'' if told.endswith('?') else '.'} `{name} --help` lists what there is."
     if isinstance(error, FairpermError):
         return in_options(str(error))
     if isinstance(error, MemoryError):

@@ -8,7 +8,7 @@ import typer
 
 from fairperm.cli import _arguments as arg
 from fairperm.cli import _running as running
-from fairperm.cli._columns import reading, values_of
+from fairperm.cli._columns import reading, values_of, weights_of
 from fairperm.cli._screen import say
 from fairperm.errors import InputError
 
@@ -40,9 +40,12 @@ def one_test(
     ] = None,
     pos_label: arg.PosLabel = None,
     control: arg.Control = None,
+    stratum_weights: arg.StratumWeights = None,
     cluster: arg.Cluster = None,
     weight: arg.Weight = None,
     missing: arg.Missing = "error",
+    score_bins: arg.ScoreBins = None,
+    sample_rows: arg.SampleRows = None,
     metric: Annotated[
         str | None,
         typer.Option(
@@ -78,7 +81,7 @@ def one_test(
 
     if metric is None:
         raise InputError("--metric must be given; `fairperm metrics` lists them.")
-    loaded = reading(ctx.params, [metric], with_hashes=json is not None)
+    loaded = ctx.with_resource(reading(ctx.params, [metric], with_hashes=json is not None))
     with running.noted(quiet):
         found = fairperm.permutation_test(
             label,
@@ -91,9 +94,12 @@ def one_test(
             groups=None if pair is None else tuple(values_of(loaded, group, one) for one in pair),
             pos_label=values_of(loaded, label, pos_label),
             control_features=control or None,
+            stratum_weights=weights_of(loaded, control, stratum_weights),
             cluster=cluster,
             sample_weight=weight,
             missing=missing,
+            score_bins=score_bins,
+            sample_rows=sample_rows,
             scheme=scheme,
             variance=running.word_or_none(variance),
             alternative=alternative,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fairperm.cli import _fetching as fetching
 from fairperm.cli import _typing as typing_of
+from fairperm.cli._fetching import Wanted
 from fairperm.cli._inputs import found, private_folder
 from fairperm.cli._relation import ReadOptions, Relation, opened
 from fairperm.cli._sql import check_condition, check_select, connected, first_line, quoted
@@ -16,55 +18,20 @@ from fairperm.errors import FairpermError, InputError, did_you_mean, listed, sho
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-_BATCH = 1 << 20
-_MOST_NAMES = 5
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """The columns that a test needs, by the options that name them."""
-
-    label: str
-    prediction: str | None
-    score: str | None
-    groups: tuple[str, ...]
-    controls: tuple[str, ...] = ()
-    cluster: str | None = None
-    weight: str | None = None
-    cut_at: float | None = None  # if the score matters only by whether it reaches this
-    rows: bool = False  # whether rows are needed one by one, and counts are not enough
-    drop_missing: bool = False
-
-    def columns(self) -> dict[str, tuple[str, str]]:
-        """Return every column's option and role."""
-        asked = [
-            ("--label", typing_of.LABEL, self.label),
-            ("--prediction", typing_of.LABEL, self.prediction),
-            ("--score", typing_of.NUMBER, self.score),
-            *(("--group", typing_of.NAME, name) for name in self.groups),
-            *(("--control", typing_of.NAME, name) for name in self.controls),
-            ("--cluster", typing_of.NAME, self.cluster),
-            ("--weight", typing_of.NUMBER, self.weight),
-        ]
-        columns: dict[str, tuple[str, str]] = {}
-        for option, role, name in asked:
-            if name is not None:
-                columns.setdefault(name, (option, role))
-        return columns
-
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """What was read: ``data`` for the tests, the distinct values of columns, and the files."""
+    """What was read: ``data`` for the tests, its columns, their values in ``table``, the files."""
 
     data: Any
+    columns: tuple[str, ...]
     table: Any
     n_rows: int
     files: list[dict[str, Any]]
 
     def if_read(self, column: str | None) -> str | None:
         """Return a column's name if it was needed."""
-        return column if column in self.table.column_names else None
+        return column if column in self.columns else None
 
     def value(self, column: str, text: str) -> object:
         """Return the value of a column that the user means by this text."""
@@ -77,6 +44,11 @@ class Loaded:
                 return value
         return text  # the test itself says that there is no such value, and which there are
 
+    def combinations(self, columns: Sequence[str]) -> list[tuple[object, ...]]:
+        """Return the combinations of values that these columns have."""
+        distinct = self.table.select(list(columns)).group_by(list(columns)).aggregate([])
+        return [tuple(row[name] for name in columns) for row in distinct.to_pylist()]
+
 
 def _means(text: str, value: float) -> bool:
     """Tell whether a text says this truth value or number in other words: true, 1.0."""
@@ -88,6 +60,7 @@ def _means(text: str, value: float) -> bool:
         return False
 
 
+@contextmanager
 def load(
     names: Sequence[str],
     format_: str | None,
@@ -95,22 +68,24 @@ def load(
     wanted: Wanted,
     *,
     with_hashes: bool,
-) -> Loaded:
-    """Read the columns that are wanted."""
-    with private_folder() as name:
-        folder = Path(name)
+) -> Iterator[Loaded]:
+    """Read the columns that are wanted; the database is open as long as rows are left in it."""
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(private_folder()))
         files = found(names, format_, folder)
         with _clear_errors([(str(file.path), file.name) for file in files]):
             connection = connected(folder)
-            try:
-                relation = opened(connection, files, folder, options, list(wanted.columns()))
-                source, fields = _selected(connection, relation, options, wanted)
-                loaded = _fetched(connection, source, fields, wanted)
-            finally:
-                connection.close()
+            stack.callback(connection.close)
+            relation = opened(connection, files, folder, options, list(wanted.columns()))
+            source, fields = _selected(connection, relation, options, wanted)
+            if wanted.all_numbers:
+                fields = _with_numbers(connection, relation, options, source, fields)
+            read = fetching.left_there if wanted.lazy else fetching.fetched
+            data, table, n_rows = read(connection, source, fields, wanted)
         described = [file.described() for file in files] if with_hashes else []
-    data, table, n_rows = loaded
-    return Loaded(data, table, n_rows, described)
+        if not wanted.lazy:
+            stack.close()
+        yield Loaded(data, tuple(fields), table, n_rows, described)
 
 
 @contextmanager
@@ -188,6 +163,39 @@ def _selected(
     }
 
 
+def _with_numbers(
+    connection: Any,
+    relation: Relation,
+    options: ReadOptions,
+    source: str,
+    fields: Mapping[str, str],
+) -> dict[str, str]:
+    """Return SQL for these columns and all others of numbers, in the order of the data."""
+    if options.sql is None and options.where is None:
+        unclear = {*relation.ambiguous(), ""}
+        order = relation.names
+        places = {
+            name: relation.fields[i]
+            for i, name in enumerate(order)
+            if name not in unclear and name not in fields
+        }
+        roles = dict.fromkeys(places.values(), typing_of.NUMBER)
+        typed = _typed(connection, relation, roles, options)
+        others = {name: typed[field] for name, field in places.items()}
+    else:
+        described = connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()
+        order = [str(row[0]) for row in described]
+        others = {name: quoted(name) for name in order if name not in fields}
+    every = {name: fields.get(name) or others[name] for name in order if name in {*fields, *others}}
+    selected = ", ".join(every.values())
+    described = connection.execute(f"DESCRIBE SELECT {selected} FROM {source}").fetchall()
+    return {
+        name: field
+        for (name, field), row in zip(every.items(), described, strict=True)
+        if name in fields or typing_of.is_number(str(row[1]))
+    }
+
+
 def _typed(
     connection: Any, relation: Relation, roles: Mapping[str, str], options: ReadOptions
 ) -> dict[str, str]:
@@ -242,124 +250,6 @@ def _checked(connection: Any, option: str, query: str) -> None:
         connection.execute(query).fetchall()
     except duckdb.Error as error:
         raise InputError(f"{option} cannot be run: {first_line(error)}") from error
-
-
-def _fetched(
-    connection: Any, source: str, fields: Mapping[str, str], wanted: Wanted
-) -> tuple[Any, Any, int]:
-    import numpy as np
-
-    from fairperm._source import Counted
-
-    names = list(fields)
-    if wanted.rows:
-        selected = ", ".join(f"{field} AS v{i}" for i, field in enumerate(fields.values()))
-        table = _arrow(connection, f"SELECT {selected} FROM {source}", names)
-        _check_rows(table, wanted, None)
-        return table, table, table.num_rows
-    if wanted.score is not None and wanted.cut_at is not None:
-        fields = {**fields, wanted.score: _sides(connection, source, fields[wanted.score], wanted)}
-    selected = ", ".join(f"{field} AS v{i}" for i, field in enumerate(fields.values()))
-    groups = ", ".join(f"v{i}" for i in range(len(fields)))
-    query = (
-        f"SELECT {groups}, count(*) AS n FROM (SELECT {selected} FROM {source}) GROUP BY {groups}"
-    )
-    # groups come in no order of their own; in one that the values have, runs are alike
-    table = _arrow(connection, f"SELECT * FROM ({query}) ORDER BY ALL", [*names, ""])
-    counts = np.asarray(table[""].to_numpy(), np.int64)
-    table = table.drop_columns([""])
-    _check_rows(table, wanted, counts)
-    return Counted(table, counts), table, int(counts.sum())
-
-
-def _sides(connection: Any, source: str, field: str, wanted: Wanted) -> str:
-    """Return SQL for the lowest score where a score is below the threshold, else the highest.
-
-    What else the score is does not matter, and then equal rows can be counted.
-    """
-    kind = str(connection.execute(f"SELECT typeof({field}) FROM {source} LIMIT 1").fetchall()[0][0])
-    if kind in {"VARCHAR", "BOOLEAN", "DATE"} or kind.startswith("TIMESTAMP"):
-        return field  # the test will say what is wrong with it
-    known = f"SELECT {field} AS s FROM {source}"
-    low, high = connection.execute(
-        f"SELECT min(s), max(s) FROM ({known}) WHERE s IS NOT NULL AND NOT isnan(s::DOUBLE)"
-    ).fetchall()[0]
-    if low is None:
-        return field
-    cut = f"CAST({wanted.cut_at!r} AS {'FLOAT' if kind == 'FLOAT' else 'DOUBLE'})"
-    return (
-        f"(CASE WHEN {field} IS NULL OR isnan(CAST({field} AS DOUBLE)) THEN NULL "
-        f"WHEN {field} = {_number(low)}::{kind} THEN {_number(low)}::{kind} "
-        f"WHEN {field} >= {cut} THEN {_number(high)}::{kind} ELSE {_number(low)}::{kind} END)"
-    )
-
-
-def _number(value: float) -> str:
-    return f"'{value!r}'"
-
-
-def _arrow(connection: Any, query: str, names: Sequence[str]) -> Any:
-    """Return a query's rows as Arrow; text as codes, so that no row becomes a string of Python."""
-    import pyarrow as pa
-
-    relation = connection.sql(query)
-    read = getattr(relation, "to_arrow_reader", None) or relation.fetch_record_batch
-    reader = read(_BATCH)
-    text = pa.dictionary(pa.int32(), pa.string())
-    schema = pa.schema(
-        [
-            pa.field(f"v{i}", text if _is_text(one.type) else one.type)
-            for i, one in enumerate(reader.schema)
-        ]
-    )
-    batches = [
-        pa.record_batch(
-            [
-                column.cast(pa.string()).dictionary_encode() if _is_text(column.type) else column
-                for column in batch.columns
-            ],
-            schema=schema,
-        )
-        for batch in reader
-    ]
-    table = pa.Table.from_batches(batches, schema).unify_dictionaries()
-    return table.rename_columns(list(names))
-
-
-def _is_text(kind: Any) -> bool:
-    import pyarrow as pa
-
-    return bool(
-        pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
-    )
-
-
-def _check_rows(table: Any, wanted: Wanted, counts: Any) -> None:
-    """Say so if there are no rows, or missing values that nobody said to drop."""
-    if not table.num_rows:
-        raise InputError("the data must have at least one row; there are none.")
-    if wanted.drop_missing:
-        return
-    holes = {}
-    for name in table.column_names:
-        unknown = table[name].is_null(nan_is_null=True)
-        if n := int(counts[unknown.to_numpy()].sum() if counts is not None else _count(unknown)):
-            holes[name] = n
-    if holes:
-        total = table.num_rows if counts is None else int(counts.sum())
-        found_in = ", ".join(
-            f"{shown(name)} ({n:,})" for name, n in list(holes.items())[:_MOST_NAMES]
-        )
-        raise InputError(
-            f"the columns must be without missing values; of {total:,} rows some have none in "
-            f"{found_in}. Pass --missing drop to leave such rows out; the result will say how many."
-        )
-
-
-def _count(truths: Any) -> int:
-    import pyarrow.compute as pc
-
-    return int(pc.sum(truths).as_py() or 0)
 
 
 __all__ = ["Loaded", "ReadOptions", "Wanted", "load"]

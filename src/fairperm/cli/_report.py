@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from fairperm.errors import FairpermError, InputError
+from fairperm.cli._words import in_options
+from fairperm.errors import FairpermError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -16,19 +18,33 @@ if TYPE_CHECKING:
 _RESAMPLES = 999
 
 
+@dataclass(frozen=True, slots=True)
+class Sweeps:
+    """The sweeps over thresholds for a report, and by attribute why there is none."""
+
+    found: list[ThresholdSweepResult] = field(default_factory=list)
+    left_out: dict[str, str] = field(default_factory=dict)
+
+
 def write_report(
     audit: Audit,
     path: Path,
     *,
     title: str | None = None,
     provenance: Mapping[str, object] | None = None,
-    sweeps: Sequence[ThresholdSweepResult] = (),
+    sweeps: Sweeps,
 ) -> None:
-    """Write the report, if this version has one."""
-    to_html = getattr(audit, "to_html", None)
-    if to_html is None:
-        raise InputError("--report cannot be written: this fairperm has no reports yet.")
-    to_html(path, sweep=list(sweeps) or None, title=title, provenance=provenance)
+    """Write the report."""
+    from fairperm.report import as_html
+
+    as_html(
+        audit,
+        path,
+        sweep=sweeps.found,
+        not_swept=sweeps.left_out,
+        title=title,
+        provenance=provenance,
+    )
 
 
 def provenance(
@@ -53,10 +69,11 @@ def provenance(
 
 def sweeps(
     audit: Audit, data: object, *, label: str, score: str, attributes: Sequence[str], **options: Any
-) -> list[ThresholdSweepResult]:
+) -> Sweeps:
     """Return for each attribute a sweep of its two largest groups, in the metrics that have one.
 
-    An attribute whose sweep cannot be made is left out: the report is about the audit.
+    An attribute whose sweep cannot be made is left out, and the report says why: it is about the
+    audit.
     """
     import fairperm
     from fairperm._metric import Metric
@@ -67,14 +84,15 @@ def sweeps(
         for one in map(get_metric, audit.settings["metrics"])
         if isinstance(one, Metric) and one.kind in {"binary", "labels"} and "y_pred" in one.columns
     ]
-    found: list[ThresholdSweepResult] = []
-    for attribute in attributes:
+    made = Sweeps()
+    for attribute in attributes if names else ():
         groups = [one for one in audit.groups if one.attribute == attribute and not one.is_small]
         pair = [one.group for one in sorted(groups, key=lambda one: -one.rows)[:2]]
-        if len(pair) < 2 or not names:
+        if len(pair) < 2:
+            made.left_out[attribute] = "fewer than two of its groups are large enough to be judged."
             continue
         try:
-            found.append(
+            made.found.append(
                 fairperm.threshold_sweep(
                     label,
                     score,
@@ -88,6 +106,6 @@ def sweeps(
                     **options,
                 )
             )
-        except FairpermError:
-            continue
-    return found
+        except FairpermError as error:
+            made.left_out[attribute] = in_options(str(error))
+    return made

@@ -14,7 +14,7 @@ def reproduce(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            help="table1, fnr, thresholds, sample-size, theorems, or all.",
+            help="table1, fnr, thresholds, sample-size, theorems, calibration, or all.",
             metavar="NAME",
             show_default=False,
         ),
@@ -22,6 +22,10 @@ def reproduce(
     out: Annotated[Path, typer.Option(help="The folder for what is found.", metavar="DIR")] = Path(
         "fairperm-studies"
     ),
+    markdown: Annotated[
+        Path | None,
+        typer.Option(help="Write the page as Markdown too.", metavar="FILE", show_default=False),
+    ] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="Fewer data sets: a minute or two.")
     ] = False,
@@ -33,5 +37,12 @@ def reproduce(
     from fairperm import studies
 
     every = names is None or names == ["all"]
-    studies.run("all" if every else list(names or ()), out, quick=quick, seed=seed, n_jobs=jobs)
+    studies.run(
+        "all" if every else list(names or ()),
+        out,
+        markdown=markdown,
+        quick=quick,
+        seed=seed,
+        n_jobs=jobs,
+    )
     return 0

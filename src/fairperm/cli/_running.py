@@ -46,12 +46,16 @@ def number_or_pairs(option: str, given: Sequence[str] | None) -> Any:
         return None
     if len(given) == 1 and "=" not in given[0]:
         return number(option, given[0])
+    return pairs(option, given, "NUMBER or NAME=NUMBER", "With several, each needs a name.")
+
+
+def pairs(option: str, given: Sequence[str], rule: str, hint: str = "") -> dict[str, float]:
+    """Return numbers by name from NAME=NUMBER."""
     found: dict[str, float] = {}
     for text in given:
         name, mark, value = text.rpartition("=")
         if not mark or not name.strip():
-            hint = "With several, each needs a name."
-            raise InputError(f"{option} must be NUMBER or NAME=NUMBER; got {shown(text)}. {hint}")
+            raise InputError(f"{option} must be {rule}; got {shown(text)}. {hint}".rstrip())
         if name.strip() in found:
             raise InputError(f"{option} must be given once for {shown(name.strip())}.")
         found[name.strip()] = number(option, value)

@@ -32,9 +32,16 @@ def check_select(sql: str) -> str:
         statements = duckdb.extract_statements(sql)
     except duckdb.Error as error:
         raise InputError(f"--sql is not SQL: {first_line(error)}") from error
-    if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
+    query = sql.strip().rstrip(";")
+    is_select = len(statements) == 1 and statements[0].type == duckdb.StatementType.SELECT
+    if is_select:
+        try:  # older versions take a PRAGMA for a SELECT; none stands in parentheses
+            duckdb.extract_statements(f"SELECT * FROM (\n{query}\n)")
+        except duckdb.Error:
+            is_select = False
+    if not is_select:
         raise InputError(f"--sql must be one SELECT; got {shown(sql)}.")
-    return sql.strip().rstrip(";")
+    return query
 
 
 def check_condition(where: str) -> str:

@@ -8,7 +8,7 @@ import typer
 
 from fairperm.cli import _arguments as arg
 from fairperm.cli import _running as running
-from fairperm.cli._columns import reading, values_of
+from fairperm.cli._columns import reading, values_of, weights_of
 from fairperm.cli._screen import say
 from fairperm.errors import InputError
 
@@ -41,6 +41,7 @@ def sweep(
     ] = None,
     pos_label: arg.PosLabel = None,
     control: arg.Control = None,
+    stratum_weights: arg.StratumWeights = None,
     missing: arg.Missing = "error",
     metric: arg.Metrics = None,
     thresholds: Annotated[
@@ -79,7 +80,7 @@ def sweep(
     if score is None:
         raise InputError("--score must be given: the column of the model's score.")
     names = list(metric or ("selection_rate", "false_positive_rate", "false_negative_rate"))
-    loaded = reading(ctx.params, names, with_hashes=json is not None, rows=True)
+    loaded = ctx.with_resource(reading(ctx.params, names, with_hashes=json is not None, rows=True))
     with running.noted(quiet):
         found = fairperm.threshold_sweep(
             label,
@@ -91,6 +92,7 @@ def sweep(
             thresholds=_thresholds(thresholds),
             pos_label=values_of(loaded, label, pos_label),
             control_features=control or None,
+            stratum_weights=weights_of(loaded, control, stratum_weights),
             missing=missing,
             scheme=scheme,
             variance=running.word_or_none(variance),

@@ -74,6 +74,13 @@ def _is_truth(value: str) -> str:
     return f"lower(trim({value})) IN ('true', 'false')"
 
 
+def is_number(kind: str) -> bool:
+    """Tell whether values of this type are numbers."""
+    return kind in {*_INTEGERS, "UBIGINT", "FLOAT", "DOUBLE", "HUGEINT", "UHUGEINT"} or (
+        kind.startswith("DECIMAL")
+    )
+
+
 def plain(option: str, name: str, kind: str, field: str) -> str:
     """Return SQL for a column in a type that the tests understand."""
     if kind in _AS_THEY_ARE or kind.startswith("TIMESTAMP"):

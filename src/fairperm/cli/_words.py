@@ -19,7 +19,18 @@ _OPTIONS = {
     **{
         name: f"--{name.replace('_', '-')}"
         for name in (
-            *("threshold", "pos_label", "cluster", "missing", "scheme", "variance", "alternative"),
+            *(
+                "threshold",
+                "pos_label",
+                "stratum_weights",
+                "score_bins",
+                "sample_rows",
+                "cluster",
+                "missing",
+                "scheme",
+                "variance",
+                "alternative",
+            ),
             *("confidence_level", "compare", "reference", "adjust", "alpha", "margin"),
             *("min_group_size", "metric", "groups", "thresholds", "values", "value", "share"),
             *("base_rates", "n", "power", "intersections"),
@@ -38,6 +49,7 @@ _GIVEN = re.compile(r"\b(\w+)=('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|[\w.]+|\[[
 def in_options(message: str) -> str:
     """Return a message with ``pos_label='yes'`` as ``--pos-label yes`` and so on."""
     message = _GIVEN.sub(_as_option, message)
+    message = re.sub(r"(must be one of '[^;]*), None;", r"\1, 'none';", message)
     message = re.sub(r"\b(\w+)=(?=[,.;\s]|$)", lambda one: _OPTIONS.get(one[1], one[0]), message)
     first, space, rest = message.partition(" ")
     if first in _OPTIONS:

@@ -22,6 +22,7 @@ def as_html(
     path: str | os.PathLike[str] | None = None,
     *,
     sweep: ThresholdSweepResult | Sequence[ThresholdSweepResult] | None = None,
+    not_swept: Mapping[str, str] | None = None,
     title: str | None = None,
     provenance: Mapping[str, object] | None = None,
 ) -> str:
@@ -35,12 +36,14 @@ def as_html(
         A file, written whole or not at all.
     sweep
         One sweep over thresholds, or several, to be shown with a slider.
+    not_swept
+        Attributes for which there is no sweep, with the reason.
     title
         The report's heading.
     provenance
         What else it takes to run the audit again (the command, the file, its hash), by name.
     """
-    page = full_page(audit, _sweeps(sweep), title, provenance or {})
+    page = full_page(audit, _sweeps(sweep), not_swept or {}, title, provenance or {})
     if path is not None:
         write_whole(path, page)
     return page

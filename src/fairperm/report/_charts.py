@@ -136,14 +136,14 @@ def _clearest(section: Section) -> Line | None:
 
 def _null(key: str, section: Section, line: Line, view: View) -> Chart:
     result: Any = line.row.result
-    how = (
-        "all possible exchanges of group labels"
-        if result.exact
-        else f"{result.n_resamples:,} random exchanges of group labels"
-    )
+    how = "under all possible exchanges of group labels"
+    if result.n_resamples == 0:
+        how = "in the normal limit"
+    elif not result.exact:
+        how = f"under {result.n_resamples:,} random exchanges of group labels"
     summary = (
         f"What chance alone makes of {section.metric}, {line.first} less {line.second}: the gap "
-        f"over its standard error under {how}. Observed: {words.number(result.statistic, '+')}. "
+        f"over its standard error {how}. Observed: {words.number(result.statistic, '+')}. "
         f"p {_is(line.pvalue)}."
     )
     draw = partial(

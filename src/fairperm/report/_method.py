@@ -74,8 +74,10 @@ def _method(results: list[tuple[str, PermutationTestResult]]) -> Method:
         draws = "Every possible exchange was counted, so the p-value has no random error."
     elif exact:
         draws = f"Every possible exchange was counted, or, if there were too many, {drawn}."
-    else:
+    elif one.n_resamples:
         draws = f"{drawn}."
+    else:
+        draws = "Nothing was exchanged: the p-value is that of the normal limit."
     return Method(
         metrics=words.joined(metrics),
         scheme=_SCHEMES.get(one.scheme, one.scheme),

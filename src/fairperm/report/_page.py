@@ -33,6 +33,7 @@ _TITLE = "Fairness audit"
 def full_page(
     audit: AuditData,
     sweeps: Sequence[ThresholdSweepResult],
+    not_swept: Mapping[str, str],
     title: str | None,
     provenance: Mapping[str, object],
 ) -> str:
@@ -52,6 +53,7 @@ def full_page(
         forest=forest,
         nulls=nulls,
         sweeps=swept,
+        not_swept={words.shortened(words.visible(one)): why for one, why in not_swept.items()},
         findings=sentences.findings(view),
         question=sentences.question(view),
         **method.facts(view),

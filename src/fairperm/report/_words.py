@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 NONE = "–"
 MINUS = "−"
 _LONGEST = 60  # characters of a name; the whole of a longer one is listed once
-_LONGEST_IN_CHARTS = 32
 _LARGE, _SMALL = 1e4, 5e-4  # what three decimals cannot show
 _SMALLEST_P = 1e-4
 _REORDERING = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
@@ -126,7 +125,7 @@ class Names:
         return self._short[key] if key in self._short else shortened(visible(group))
 
     def in_chart(self, group: Hashable) -> str:
-        """Return the name for a chart: shorter, and with its direction kept to itself."""
-        text = shortened(self.of(group), _LONGEST_IN_CHARTS)
+        """Return the name for a chart, which shortens it to its room: its direction is its own."""
+        text = self.of(group)
         turned = any(unicodedata.bidirectional(one) in {"R", "AL"} for one in text)
         return f"\u2068{text}\u2069" if turned else text
