@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test bench bench-scale clean
+.PHONY: demo test bench bench-scale bench-peers docs dist clean
 
 demo: .venv/core
 	$(BIN)/fairperm demo
@@ -23,6 +23,22 @@ SPARK ?= 1e8
 bench-scale: .venv/bench
 	$(BIN)/python benchmarks/bench_scale.py --most $(MOST) --spark $(SPARK) $(WRITE)
 
+# puts its tables and picture into docs/; for a quick look, PEERS="--sizes 1e3 1e4 --budget 0.3"
+PEERS ?= --write
+bench-peers: .venv/peers
+	$(BIN)/python benchmarks/bench_peers.py $(PEERS)
+
+# into site/, without a network; a warning or a dead link is an error
+docs: .venv/docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
+	$(BIN)/python scripts/docs_links.py site
+
+# the wheel (made from the sdist) and the sdist; tests/test_release.py tries them
+dist: .venv/dev
+	rm -rf dist
+	$(BIN)/python -m build
+	$(BIN)/python -m twine check --strict dist/*
+
 .venv/python: Makefile
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "fairperm needs Python 3.11 or newer: make PYTHON=python3.12")'
 	$(PYTHON) -m venv .venv
@@ -41,5 +57,13 @@ bench-scale: .venv/bench
 	$(BIN)/python -m pip install --quiet --group bench
 	touch $@
 
+.venv/peers: .venv/core
+	$(BIN)/python -m pip install --quiet --group peers
+	touch $@
+
+.venv/docs: .venv/core
+	$(BIN)/python -m pip install --quiet --group docs
+	touch $@
+
 clean:
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .benchmarks dist
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .benchmarks dist site

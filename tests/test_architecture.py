@@ -52,12 +52,20 @@ ALLOWED: dict[str, set[str]] = {
     "_inputs": {"errors"},
     "_given": {"errors", "_options", "_inputs", "metrics"},
     "_remote": {"errors", "_columns"},
-    "_lazy": {
-        *("errors", "_options", "_source", "_inputs", "_rank", "metrics", "_given", "_remote"),
+    "_expressions": set(),
+    "_lazy": {"errors", "_options", "_source", "_inputs", "metrics", "_given", "_remote"},
+    "_lazy_clusters": {"_source", "_inputs", "_remote", "_lazy"},
+    "_lazy_sample": {"errors", "_order", "_source", "_inputs", "metrics", "_remote", "_lazy"},
+    "_lazy_sums": {
+        *("errors", "_metric", "_source", "_inputs", "metrics", "_remote", "_lazy", "_expressions"),
+    },
+    "_counting": {
+        *("errors", "_options", "_rank", "metrics", "_inputs", "_remote", "_lazy"),
+        *("_lazy_clusters", "_lazy_sample", "_lazy_sums"),
     },
     "_intake": {
         *("errors", "_options", "_columns", "_labels", "_sample", "_source", "metrics"),
-        *("_inputs", "_given", "_lazy"),
+        *("_inputs", "_given", "_counting"),
     },
     "_lazy_cuts": {
         *("errors", "_sample", "_source", "_inputs", "metrics", "_intake", "_lazy", "_remote"),
@@ -112,24 +120,27 @@ ALLOWED: dict[str, set[str]] = {
         *("errors", "_options", "_sample", "_draws", "_metric", "_rank", "metrics"),
         *("_estimates", "_engines", "_plan"),
     },
+    "_small_groups": {"errors", "_metric", "_rank", "_plan", "_comparison"},
     "bootstrap": {
         *("errors", "_options", "_sample", "_intake", "_comparison", "_plan", "_draws", "_metric"),
         *("_rank", "_callable", "metrics", "_estimates", "_engines", "_inference", "results"),
         "_inputs",
     },
     "_many_groups": {
-        *("errors", "_assignments", "_order", "_radix", "_draws", "_sample", "_estimates"),
+        *("errors", "_assignments", "_auc", "_order", "_radix", "_draws", "_sample", "_estimates"),
         *("_metric", "_rank", "_callable", "_cells", "_moments", "_trials", "_comparison"),
     },
     "_omnibus_result": {"errors", "results"},
     "omnibus": {
         "_omnibus_result",
+        "_small_groups",
         *("errors", "_options", "_progress", "_sample", "_intake", "_comparison", "_plan"),
         *("_draws", "_rank", "_callable", "_estimates", "_engines", "_many_groups"),
         *("_inference", "results"),
         "_inputs",
     },
     "_gap_test": {
+        "_small_groups",
         *("errors", "_progress", "_sample", "_comparison", "_plan", "_draws", "_callable"),
         *("_estimates", "_engines", "_inference", "results"),
     },
@@ -144,10 +155,15 @@ ALLOWED: dict[str, set[str]] = {
     },
     "_power": {"_inference"},
     "planning": {"errors", "_options", "_plan", "_power", "_rank", "metrics", "results"},
-    "simulation": {
-        *("errors", "_options", "_sample", "_intake", "_plan", "_draws", "_callable", "metrics"),
-        *("_inference", "_gap_test", "results", "permutation"),
-        "_inputs",
+    "_simulated_tests": {
+        *("errors", "_options", "_order", "_sample", "_plan", "_draws", "_gap_test"),
+        *("results", "permutation", "_inputs"),
+    },
+    "simulation": {"errors", "_options", "_draws", "_inference", "results", "_simulated_tests"},
+    "_null_population": {"_metric", "_order", "_rank", "_sample"},
+    "calibration": {
+        *("errors", "_options", "_draws", "_callable", "_inference", "results"),
+        *("_null_population", "_simulated_tests"),
     },
     "_bands": {"_inference"},
     "_cuts": {"_sample", "_draws", "_cells", "_estimates", "_metric", "_plan"},
@@ -206,16 +222,18 @@ ALLOWED: dict[str, set[str]] = {
         *("errors", "_files", "_inference", "_kernel", "_options", "_progress", "_shuffles"),
         *("datasets", "_draws", "_sample", "metrics", "plots", "results", "_plan", "_gap_test"),
         *("bootstrap", "correlation", "permutation", "planning", "simulate", "sweep"),
+        *("_comparison", "_engines", "_estimates", "_small_groups"),
     },
     # the command line: arguments in, files and tables out; no statistics
     "testing": {"errors", "audit_result", "auditing"},
     "cli": {
         *("errors", "_options", "_progress", "_files", "_source", "_audit_data", "_audit_table"),
-        *("audit_result", "_metric", "metrics", "sweep", "studies"),
+        *("audit_result", "_metric", "metrics", "report", "sweep", "studies"),
     },
     "spark_job": {"errors", "_files", "_remote", "auditing", "audit_result"},
     "__init__": {
         *("audit_result", "auditing", "bootstrap", "correlation", "datasets", "equivalence"),
+        "calibration",
         *("errors", "metrics", "omnibus", "permutation", "planning", "plots", "results"),
         *("simulation", "sweep", "_omnibus_result"),
     },

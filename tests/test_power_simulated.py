@@ -13,9 +13,11 @@ import pytest
 from scipy.stats import binomtest, norm
 
 from fairperm import permutation_test
+from fairperm._draws import Resampling
+from fairperm._simulated_tests import Trial
 from fairperm.planning import power
-from fairperm.simulation import _Population, simulated_power
-from helpers import rate_rows, rows, table
+from fairperm.simulation import _mixed, simulated_power
+from helpers import rate_rows, rows
 from simulate import Group, Procedure, at_most, between, draw_counts
 
 if TYPE_CHECKING:
@@ -126,9 +128,12 @@ def test_the_effect_shrinks_the_gap() -> None:
 
 def test_rows_are_mixed_in_from_both_groups_together() -> None:
     # predicted positive: 90 of 100 and 100 of 200, 190 of 300 together
-    population = _Population.of(
-        table(((10, 90, 0, 0), (100, 100, 0, 0))), ("a", "b"), n=30_000, share=None, effect=0.25
+    trial = Trial.of(
+        {**rows(((10, 90, 0, 0), (100, 100, 0, 0))), "metric": "selection_rate"},
+        Resampling.checked(99, 1, None, False),
+        0.95,
     )
+    population = _mixed(trial, n=30_000, share=None, effect=0.25)
     sample = population.sample(np.random.default_rng(8))
     for group, (size, own) in enumerate([(10_000, 0.9), (20_000, 0.5)]):
         counts = sample.count * (sample.group == group)

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from fairperm.audit_result import Audit
     from fairperm.auditing import audit
     from fairperm.bootstrap import bootstrap_test
+    from fairperm.calibration import Calibration, calibrate
     from fairperm.correlation import CorrelationTestResult, correlation_test
     from fairperm.equivalence import EquivalenceTestResult, equivalence_test, noninferiority
     from fairperm.errors import (
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Audit",
     "BootstrapTestResult",
+    "Calibration",
     "CorrelationTestResult",
     "EquivalenceTestResult",
     "FairpermError",
@@ -43,6 +45,7 @@ __all__ = [
     "UndefinedMetricError",
     "audit",
     "bootstrap_test",
+    "calibrate",
     "correlation_test",
     "datasets",
     "equivalence_test",
@@ -64,6 +67,7 @@ _HOMES = {
     "audit_result": "Audit",
     "auditing": "audit",
     "bootstrap": "bootstrap_test",
+    "calibration": "Calibration calibrate",
     "correlation": "CorrelationTestResult correlation_test",
     "equivalence": "EquivalenceTestResult equivalence_test noninferiority",
     "errors": "FairpermError FairpermWarning InputError InputTypeError UndefinedMetricError",

@@ -2,41 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
-from functools import partial
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fairperm import _draws as draws
 from fairperm import _options as options
-from fairperm._callable import CallableMetric
-from fairperm._gap_test import compare
 from fairperm._inference import clopper_pearson
-from fairperm._inputs import Inputs
-from fairperm._intake import read_table
-from fairperm._plan import Plan
-from fairperm.errors import InputError, UndefinedMetricError, problem, shown
-from fairperm.metrics import get_metric, settled
-from fairperm.permutation import permutation_test
+from fairperm._simulated_tests import MOST_SIMULATIONS, Population, Trial
+from fairperm.errors import InputError, problem, shown, warn_of
 from fairperm.results import json_ready
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Mapping
-
-    from numpy.typing import NDArray
-
-    from fairperm._sample import Table
-    from fairperm.results import PermutationTestResult
-
-    Array = NDArray[np.float64]
+    from collections.abc import Hashable
 
 __all__ = ["SimulatedPower", "simulated_power"]
 
-_BLOCK = 10  # simulations that share a random stream; another number would give other draws
-_MOST_SIMULATIONS = 10**6
 _MOST_ROWS = 10**9
-_PASSED_ON = ("stratum_weights", "alternative", "n_bootstrap")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
@@ -132,7 +115,7 @@ def simulated_power(
     confidence_level : float
         Of the interval for the power.
     rng : int or numpy.random.Generator, optional
-        One seed gives one power, for any `n_jobs`.
+        One seed gives one power, for any `n_jobs` and row order.
     n_jobs : int, optional
         Processes, through joblib; -1 for all cores.
     progress : bool, optional
@@ -168,37 +151,22 @@ def simulated_power(
     ...     n=400, n_simulations=100, n_resamples=199, rng=1,
     ... )
     SimulatedPower: f1_score, 241 rows of 'African-American' and 159 rows of 'Caucasian'
-      power  0.5800  0.95 interval [0.4771, 0.6780] from 100 simulations
+      power  0.5000  0.95 interval [0.3983, 0.6017] from 100 simulations
       for    1 of the observed difference, at level 0.05
     """
     n = options.integer("n", n, 2, _MOST_ROWS)
     alpha = options.fraction("alpha", alpha)
     effect = _effect(effect)
-    n_simulations = options.integer("n_simulations", n_simulations, 1, _MOST_SIMULATIONS)
-    if test_options.get("cluster") is not None:
-        hint = "Rows are drawn one by one, and clusters would fall apart."
-        raise InputError(problem("cluster", "left out", test_options["cluster"], hint))
+    n_simulations = options.integer("n_simulations", n_simulations, 1, MOST_SIMULATIONS)
     resampling = draws.Resampling.checked(n_resamples, rng, n_jobs, progress)
-    observed = permutation_test(  # which refuses all that cannot be tested
-        y_true,
-        y_pred,
-        n_resamples=n_resamples,
-        confidence_level=confidence_level,
-        rng=resampling.seed,
-        progress=False,
-        **test_options,
-    )
-    table, plan = _read({"y_true": y_true, "y_pred": y_pred, **test_options}, observed)
-    population = _Population.of(table, observed.groups, n, share, effect)
-    chosen = {name: test_options[name] for name in _PASSED_ON if name in test_options}
-    test = partial(compare, plan=plan, **chosen)
-    task = partial(_count_rejections, population, test, alpha, n_resamples)
-    simulations = replace(resampling, n_resamples=n_simulations)
-    blocks = simulations.in_blocks(task, draws.BOOTSTRAP, _BLOCK, through_joblib=True)
-    rejected, undefined = np.sum(blocks, axis=0).tolist()
+    given = {"y_true": y_true, "y_pred": y_pred, **test_options}
+    trial = Trial.of(given, resampling, confidence_level)
+    warn_of(note for note in trial.observed.notes if note not in trial.table.notes)
+    population = _mixed(trial, n, share, effect)
+    ((rejected, undefined),) = trial.rejections([population], alpha, n_simulations, resampling)
     return SimulatedPower(
-        metric=observed.metric,
-        groups=observed.groups,
+        metric=trial.observed.metric,
+        groups=trial.observed.groups,
         sizes=population.sizes,
         effect=effect,
         alpha=alpha,
@@ -211,87 +179,15 @@ def simulated_power(
     )
 
 
-def _read(given: Mapping[str, Any], observed: PermutationTestResult) -> tuple[Table, Plan]:
-    """Return the rows, and the plan that the test of them had."""
-    names = (one.name for one in fields(Inputs))
-    inputs = Inputs(**{name: given[name] for name in names if name in given})
-    metric = get_metric(given["metric"])
-    if isinstance(metric, CallableMetric):
-        metric = metric.reading(inputs)
-    table = read_table(inputs, metric)
-    metric = settled(metric, table, observed.groups)
-    weighted = table.weight is not None
-    return table, Plan.choose(metric, observed.scheme, observed.variance, weighted=weighted)
-
-
-@dataclass(frozen=True, slots=True)
-class _Population:
-    """The rows that samples are drawn from, and how likely each is drawn for either group."""
-
-    table: Table
-    groups: tuple[Hashable, Hashable]
-    sizes: tuple[int, int]
-    chances: tuple[Array, Array]
-
-    @classmethod
-    def of(
-        cls,
-        table: Table,
-        groups: tuple[Hashable, Hashable],
-        n: int,
-        share: object,
-        effect: float,
-    ) -> _Population:
-        first, second = (
-            np.where(table.group == table.groups.index(group), table.count, 0) for group in groups
-        )
-        both = first + second
-        part = first.sum() / both.sum() if share is None else options.fraction("share", share)
-        size = min(max(1, round(n * part)), n - 1)
-        mixed_in = (1 - effect) * both / both.sum()
-        chances = (
-            effect * first / first.sum() + mixed_in,
-            effect * second / second.sum() + mixed_in,
-        )
-        return cls(table, groups, (size, n - size), chances)
-
-    def sample(self, rng: np.random.Generator) -> Table:
-        """Draw the rows of both groups."""
-        drawn = [rng.multinomial(*one) for one in zip(self.sizes, self.chances, strict=True)]
-        rows = [np.flatnonzero(count) for count in drawn]
-        index = np.concatenate(rows)
-        table = self.table
-        return replace(
-            table,
-            columns={name: column[index] for name, column in table.columns.items()},
-            group=np.repeat([0, 1], [len(one) for one in rows]),
-            stratum=table.stratum[index],
-            count=np.concatenate([count[one] for count, one in zip(drawn, rows, strict=True)]),
-            groups=self.groups,
-            weight=None if table.weight is None else table.weight[index],
-        )
-
-
-def _count_rejections(
-    population: _Population,
-    test: Callable[..., PermutationTestResult],
-    alpha: float,
-    n_resamples: int,
-    n: int,
-    rng: np.random.Generator,
-) -> tuple[int, int]:
-    """Count the samples, out of n, in which the test rejects, and those that have no test."""
-    rejected = undefined = 0
-    for _ in range(n):
-        sample = population.sample(rng)
-        resampling = draws.Resampling(n_resamples, options.seed(rng), n_jobs=1, progress=False)
-        try:
-            rejected += (
-                test(sample, groups=population.groups, resampling=resampling).pvalue <= alpha
-            )
-        except UndefinedMetricError:
-            undefined += 1
-    return rejected, undefined
+def _mixed(trial: Trial, n: int, share: object, effect: float) -> Population:
+    """Return groups of which this effect is their own, and the rest of both together."""
+    own = trial.shares()
+    rows = np.bincount(trial.table.group, trial.table.count)
+    part = rows[0] / rows.sum() if share is None else options.fraction("share", share)
+    size = min(max(1, round(n * part)), n - 1)
+    mixed_in = (1 - effect) * trial.table.count / rows.sum()
+    chances = effect * own[0] + mixed_in, effect * own[1] + mixed_in
+    return Population(trial.table, (size, n - size), chances)
 
 
 def _effect(effect: object) -> float:

@@ -1,0 +1,176 @@
+"""Samples drawn from the user's own rows, each of them tested as the user would."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from fairperm import _draws as draws
+from fairperm import _options as options
+from fairperm._gap_test import compare
+from fairperm._inputs import Inputs
+from fairperm._order import order_by
+from fairperm._plan import planned
+from fairperm.errors import FairpermWarning, InputError, UndefinedMetricError, problem
+from fairperm.permutation import permutation_test
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from fairperm._plan import Plan
+    from fairperm._sample import Table
+    from fairperm.results import PermutationTestResult
+
+    Array = NDArray[np.float64]
+
+T = TypeVar("T")
+
+MOST_SIMULATIONS = 10**6
+_BLOCK = 10  # simulations that share a random stream; another number would give other draws
+_PASSED_ON = ("stratum_weights", "alternative", "n_bootstrap")
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A test that the user made, the two groups' rows, and how to make it of other rows."""
+
+    observed: PermutationTestResult
+    plan: Plan
+    table: Table
+    test: Callable[..., PermutationTestResult]
+
+    @classmethod
+    def of(
+        cls, given: Mapping[str, Any], resampling: draws.Resampling, confidence_level: float
+    ) -> Trial:
+        """Test the rows at hand, which refuses all that cannot be tested, and read them.
+
+        What the test would warn of is in its notes.
+        """
+        if given.get("cluster") is not None:
+            hint = "Rows are drawn one by one, and clusters would fall apart."
+            raise InputError(problem("cluster", "left out", given["cluster"], hint))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FairpermWarning)
+            observed = permutation_test(
+                n_resamples=resampling.n_resamples,
+                confidence_level=confidence_level,
+                rng=resampling.seed,
+                progress=False,
+                **given,
+            )
+        names = (one.name for one in fields(Inputs))
+        columns = {name: given[name] for name in names if name in given}
+        inputs = Inputs(**columns, seed=resampling.seed)
+        table, plan, groups = planned(
+            inputs, given["metric"], observed.scheme, observed.variance, lambda _: observed.groups
+        )
+        chosen = {name: given[name] for name in _PASSED_ON if name in given}
+        return cls(observed, plan, _in_order(table, groups), partial(compare, plan=plan, **chosen))
+
+    def shares(self) -> tuple[Array, Array]:
+        """Return how often each row is met in the first group, and in the second."""
+        counts = [np.where(self.table.group == side, self.table.count, 0) for side in (0, 1)]
+        return counts[0] / counts[0].sum(), counts[1] / counts[1].sum()
+
+    def rejections(
+        self,
+        populations: Sequence[Population],
+        alpha: float,
+        n_simulations: int,
+        resampling: draws.Resampling,
+    ) -> list[list[int]]:
+        """Count, of each population's samples, those that the test rejects, and those without."""
+        task = partial(_count_rejections, populations, self.test, alpha, resampling.n_resamples)
+        simulations = replace(resampling, n_resamples=n_simulations)
+        blocks = simulations.in_blocks(task, draws.BOOTSTRAP, _BLOCK, through_joblib=True)
+        counts: list[list[int]] = np.sum(blocks, axis=0).tolist()
+        return counts
+
+
+@dataclass(frozen=True, slots=True)
+class Population:
+    """Rows, how likely each is drawn for either group, and how many are drawn."""
+
+    table: Table
+    sizes: tuple[int, int]
+    chances: tuple[Array, Array]
+
+    def sample(self, rng: np.random.Generator) -> Table:
+        """Draw the rows of both groups."""
+        drawn = [rng.multinomial(*one) for one in zip(self.sizes, self.chances, strict=True)]
+        rows = [np.flatnonzero(count) for count in drawn]
+        index = np.concatenate(rows)
+        table = self.table
+        return replace(
+            table,
+            columns={name: column[index] for name, column in table.columns.items()},
+            group=np.repeat([0, 1], [len(one) for one in rows]),
+            stratum=table.stratum[index],
+            count=np.concatenate([count[one] for count, one in zip(drawn, rows, strict=True)]),
+            weight=None if table.weight is None else table.weight[index],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Here(draws.Resampling):
+    """The draws of one test among many: a thread for each test would cost more than the test."""
+
+    def in_blocks(
+        self,
+        task: Callable[[int, np.random.Generator], T],
+        purpose: int,
+        size: int = draws.BLOCK,
+        **_: bool,  # nothing goes through joblib
+    ) -> list[T]:
+        """Run ``task(draws, rng)`` for every block of draws, one after the other."""
+        starts = range(0, self.n_resamples, size)
+        return [
+            task(min(size, self.n_resamples - start), draws.stream(self.seed, purpose, block))
+            for block, start in enumerate(starts)
+        ]
+
+
+def _in_order(table: Table, groups: tuple[Hashable, Hashable]) -> Table:
+    """Return the rows of two groups, in an order that depends on nothing but their values."""
+    first, second = (table.group == table.groups.index(group) for group in groups)
+    weight = [] if table.weight is None else [table.weight]
+    order = order_by([*table.columns.values(), table.stratum, *weight, second])
+    rows = order[(first | second)[order]]
+    return replace(
+        table,
+        columns={name: column[rows] for name, column in table.columns.items()},
+        group=second[rows].astype(np.intp),
+        stratum=table.stratum[rows],
+        count=table.count[rows],
+        groups=groups,
+        weight=None if table.weight is None else table.weight[rows],
+    )
+
+
+def _count_rejections(
+    populations: Sequence[Population],
+    test: Callable[..., PermutationTestResult],
+    alpha: float,
+    n_resamples: int,
+    n: int,
+    rng: np.random.Generator,
+) -> NDArray[np.int64]:
+    """Count the samples, out of n of each, in which the test rejects and which have no test."""
+    counts = np.zeros((len(populations), 2), np.int64)
+    for _ in range(n):
+        for count, population in zip(counts, populations, strict=True):
+            sample = population.sample(rng)
+            resampling = _Here(n_resamples, options.seed(rng), n_jobs=1, progress=False)
+            try:
+                result = test(sample, groups=sample.groups, resampling=resampling)
+                count[0] += result.pvalue <= alpha
+            except UndefinedMetricError:
+                count[1] += 1
+    return counts
