@@ -45,7 +45,9 @@ def as_text(audit: AuditData) -> str:
     from rich.console import Console
 
     out = io.StringIO()
-    console = Console(file=out, width=_WIDEST, color_system=None, legacy_windows=False)
+    console = Console(  # in a notebook it would show the table by itself, and leave `out` empty
+        file=out, width=_WIDEST, color_system=None, legacy_windows=False, force_jupyter=False
+    )
     console.print(as_table(audit, _WIDEST))
     lines = [line.rstrip() for line in out.getvalue().splitlines()]
     return "\n".join([heading(audit), *lines, footing(audit)])

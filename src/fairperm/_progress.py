@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
@@ -70,5 +71,7 @@ def _shown(steps: Iterator[T], done: int, total: int) -> Iterator[T]:
 
 
 def _is_wanted(progress: bool | None) -> bool:
-    someone_watches = sys.stderr.isatty() or "ipykernel" in sys.modules
+    # in a notebook a bar is a widget
+    in_notebook = "ipykernel" in sys.modules and find_spec("ipywidgets") is not None
+    someone_watches = sys.stderr.isatty() or in_notebook
     return someone_watches if progress is None else progress

@@ -1,0 +1,136 @@
+"""The pages that are made from the program itself: its metrics, and its commands."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from docs_formulas import FORMULAS, as_mathml
+
+import fairperm
+from fairperm._inequality import INEQUALITY_METRICS
+from fairperm.cli._main import app
+from fairperm.metrics import get_metric, metric_names
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fairperm import PermutationTestResult
+
+_SECTIONS = {  # by the kinds that the registry knows
+    "Labels and predictions": ("binary", "labels", "classes"),
+    "Labels and scores": ("score", "probability"),
+    "Outcomes and predictions": ("regression",),
+}
+_COLUMNS = ("y_true", "y_pred", "y_score")
+
+_METRICS_HEAD = """\
+# Metrics
+
+Made from the registry when this site was built. TP, FP, FN and TN count the rows of a group; n is
+the number of its rows, y the label or outcome, ŷ the prediction, s the score, and [ ] is 1 where
+what is inside holds and 0 elsewhere. Every formula here is evaluated in the tests and compared with
+what fairperm returns. Any of the names can be passed as `metric=`, and `fairperm metrics` lists
+them in a terminal.
+
+"By default" names the [scheme](../method.md#schemes-what-is-exchanged) (what is exchanged) and the
+[variance](../method.md#variances-what-the-gap-is-divided-by) (what the gap is divided by) that
+`auto` takes when there are no weights and no clusters.
+"""
+_METRICS_FOOT = """
+## Notes
+
+- `accuracy`, `error_rate` and `macro_f1` take any number of classes (K of them). For one class
+  there are [`recall_of`][fairperm.metrics.recall_of] and
+  [`precision_of`][fairperm.metrics.precision_of].
+- `log_loss` clips scores to [ε, 1 − ε] with ε = 2.2·10⁻¹⁶, and `mean_absolute_percentage_error`
+  takes outcomes below that for it, both as scikit-learn does.
+- `expected_calibration_error` has ten bins of equal width.
+- Indices of inequality are of the benefit b = ŷ − y + 1 (Speicher et al., 2018). Other exponents,
+  and other benefits, are [`generalized_entropy_index`][fairperm.metrics.generalized_entropy_index]
+  and [`atkinson_index`][fairperm.metrics.atkinson_index].
+- `equalized_odds` is one test of two rates: its p-value is for the larger of both studentized gaps.
+- Your own: [`register_metric`][fairperm.register_metric], or any function.
+"""
+
+
+def metrics_page() -> str:
+    """Return the reference of metrics, as Markdown."""
+    parts = [_METRICS_HEAD]
+    unequal = [metric.name for metric in INEQUALITY_METRICS]
+    sections = {
+        title: [name for name in metric_names() if get_metric(name).kind in kinds]
+        for title, kinds in _SECTIONS.items()
+    }
+    for title, names in {**sections, "Inequality inside a group": unequal}.items():
+        parts.append(f"\n## {title}\n")
+        parts.append("| metric | formula | by default |\n|---|---|---|")
+        parts += [_metric_row(name) for name in names if names is unequal or name not in unequal]
+    return "\n".join([*parts, _METRICS_FOOT])
+
+
+def _metric_row(name: str) -> str:
+    metric, result = get_metric(name), _sample_result(name)
+    also = f"<br><small>also {', '.join(f'`{one}`' for one in metric.aliases)}</small>"
+    about = f"`{name}`{{ #{name} }}<br>{metric.meaning}{also if metric.aliases else ''}"
+    test = f"`{result.scheme}`<br>`{result.variance}`"
+    return f"| {about} | {as_mathml(FORMULAS[name])} | {test} |"
+
+
+def _sample_result(name: str) -> PermutationTestResult:
+    """Return a test of the metric on made-up data, for what `auto` takes."""
+    metric, rng = get_metric(name), np.random.default_rng(0)
+    is_regression = metric.kind == "regression"
+    columns: dict[str, Any] = {
+        "y_true": rng.uniform(1, 2, 200) if is_regression else rng.random(200) < 0.5,
+        "y_pred": rng.uniform(1, 2, 200) if is_regression else rng.random(200) < 0.5,
+        "y_score": rng.random(200),
+    }
+    needed = {column: columns[column] for column in _COLUMNS if column in metric.columns}
+    needed.setdefault("y_true", columns["y_true"])
+    groups = ["a", "b"] * 100
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", fairperm.FairpermWarning)
+        return fairperm.permutation_test(
+            **needed, sensitive_features=groups, metric=name, n_resamples=19, rng=0
+        )
+
+
+_COMMANDS_HEAD = """\
+# Command line
+
+Made from the program when this site was built. Exit codes: 0 all is well, 1 a `--fail-on` verdict
+was found, 2 an error. Options can also be in `fairperm.toml`, or in `[tool.fairperm]` of
+`pyproject.toml` ([how](../how-to/ci-gate.md#options-in-a-file)).
+"""
+
+
+def commands_page() -> str:
+    """Return the reference of the command line, as Markdown."""
+    import typer.main
+
+    group: Any = typer.main.get_command(app)
+    return "\n".join([_COMMANDS_HEAD, *(_command(*one) for one in group.commands.items())])
+
+
+def _command(name: str, command: Any) -> str:
+    arguments = [one for one in command.params if one.param_type_name == "argument"]
+    options = [one for one in command.params if one.param_type_name == "option"]
+    words = " ".join(f"[{one.metavar or one.name.upper()}]…" for one in arguments)
+    lines = [f"\n## fairperm {name}\n", f"{' '.join((command.help or '').split())}\n"]
+    lines.append(f"```text\nfairperm {name} [options] {words}\n```\n")
+    lines.append("| option | meaning |\n|---|---|")
+    lines += [f"| {' '.join(_option(one))} | {_cell(one.help or '')} |" for one in options]
+    return "\n".join(lines)
+
+
+def _option(option: Any) -> Iterator[str]:
+    names = [*option.opts, *option.secondary_opts]
+    yield ", ".join(f"`{name}`" for name in names)
+    if option.metavar:
+        yield f"<small>{_cell(option.metavar)}</small>"
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "&#124;")

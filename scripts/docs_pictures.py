@@ -1,0 +1,186 @@
+"""Draw the pictures of the documentation: ``python scripts/docs_pictures.py`` (some minutes).
+
+One is the audit of docs/tutorial.md. The others are for docs/concepts.md: both groups have the same
+false negative rate, 0.1, and 200 rows, and their base rates differ. So the weak null holds, and
+every rejection is a false alarm.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+import numpy as np
+
+import fairperm
+from fairperm import plots, simulate
+
+SEED = 2020
+TESTS: dict[str, dict[str, Any]] = {
+    "shuffle, not studentized": {"scheme": "pooled", "variance": None},
+    "shuffle, studentized": {"scheme": "pooled"},
+    "fairperm's default": {},
+}
+_COLOURS = {
+    "light": ["#c04a00", "#0072b2", "#007a58"],
+    "dark": ["#f28c45", "#56b4e9", "#2dbf94"],
+}
+_BINS = 24
+
+
+def population(gap: float) -> simulate.Rates:
+    """Return groups whose base rates are this far apart, and whose error rates are the same."""
+    return simulate.Rates(n=(200, 200), base_rate=(0.5 + gap / 2, 0.5 - gap / 2))
+
+
+def test(columns: dict[str, Any], **options: Any) -> fairperm.PermutationTestResult:
+    """Test the gap of the false negative rate."""
+    return fairperm.permutation_test(
+        *("y_true", "y_pred"),
+        sensitive_features="group",
+        metric="false_negative_rate",
+        data=columns,
+        n_resamples=999,
+        rng=SEED,
+        **options,
+    )
+
+
+def levels(data_sets: int) -> list[dict[str, Any]]:
+    """Return how often each test rejects at 0.05, by the gap between base rates."""
+    rows = []
+    for gap in (0.0, 0.2, 0.4, 0.6, 0.7):
+        rng = np.random.default_rng(SEED)
+        drawn = [population(gap).draw(rng) for _ in range(data_sets)]
+        for name, options in TESTS.items():
+            rejected = sum(test(one, **options).pvalue <= 0.05 for one in drawn)
+            rows.append({"gap": gap, "test": name, "rejected": rejected / data_sets})
+    return rows
+
+
+def spreads(data_sets: int) -> list[dict[str, Any]]:
+    """Return how the gap varies between samples, and how it varies when labels are shuffled."""
+    rng, many = np.random.default_rng(SEED), population(0.6)
+    tn_fp_fn_tp = many.counts(data_sets, rng)
+    misses, positives = tn_fp_fn_tp[..., 2], tn_fp_fn_tp[..., 2:].sum(axis=-1)
+    gaps = (misses / positives) @ [1, -1]
+    pooled = misses.sum(axis=1) / positives.sum(axis=1)
+    errors = np.sqrt(pooled * (1 - pooled) * (1 / positives).sum(axis=1))
+    sample = many.draw(rng)
+    rows = []
+    for title, real, options, reach in (
+        ("The gap as it is", gaps, {"variance": None}, 0.2),
+        ("The gap over its standard error", gaps / errors, {}, 4.0),
+    ):
+        result = test(sample, scheme="pooled", **options)
+        shuffled, chances = result.null_distribution, result.null_probabilities
+        edges = np.linspace(-reach, reach, _BINS + 1)
+        for name, values, weights in (
+            ("between samples: the truth", real, None),
+            ("when group labels are shuffled", shuffled, chances),
+        ):
+            share, _ = np.histogram(values, edges, weights=weights)
+            share = share / (len(values) if weights is None else weights.sum())
+            rows += [
+                {"panel": title, "of": name, "low": low, "high": high, "share": one}
+                for low, high, one in zip(edges, edges[1:], share, strict=False)
+            ]
+    return rows
+
+
+def level_chart(rows: list[dict[str, Any]], data_sets: int, mode: str) -> Any:
+    """Draw how often each test rejects."""
+    colour = alt.Color(
+        "test:N",
+        scale=alt.Scale(domain=list(TESTS), range=_COLOURS[mode]),
+        legend=alt.Legend(title=None, orient="top-left"),
+    )
+    x = alt.X(
+        "gap:Q",
+        title="Base rate of the first group less that of the second",
+        axis=alt.Axis(grid=False, values=[0, 0.2, 0.4, 0.6], format=".1f"),
+    )
+    y = alt.Y(
+        "rejected:Q", title="False alarms at level 0.05", axis=alt.Axis(format="%", tickCount=5)
+    )
+    base = alt.Chart(alt.InlineData(values=rows)).encode(x=x, y=y, color=colour)
+    marks = base.encode(shape=alt.Shape("test:N", scale=alt.Scale(domain=list(TESTS))))
+    due = alt.Chart(alt.InlineData(values=[{"rejected": 0.05}]))
+    return alt.layer(
+        due.mark_rule(strokeDash=[4, 4], color="#808080").encode(y="rejected:Q"),
+        base.mark_line(strokeWidth=2),
+        marks.mark_point(filled=True, size=70, opacity=1),
+        title=alt.Title(
+            "Equal false negative rates: who cries wolf?",
+            subtitle=f"Share of {data_sets:,} data sets that a test rejects. Dashed: what is due.",
+        ),
+        width=560,
+        height=260,
+        config=plots.theme(mode),
+    )
+
+
+def spread_chart(rows: list[dict[str, Any]], mode: str) -> alt.HConcatChart:
+    """Draw the two distributions that must agree, without and with studentizing."""
+    names = list(dict.fromkeys(row["of"] for row in rows))
+    colour = alt.Color(
+        "of:N",
+        scale=alt.Scale(domain=names, range=_COLOURS[mode][1::-1]),
+        legend=alt.Legend(title=None, orient="top", direction="vertical"),
+    )
+    panels = []
+    for panel in dict.fromkeys(row["panel"] for row in rows):
+        shown = [row for row in rows if row["panel"] == panel]
+        chart = alt.Chart(alt.InlineData(values=shown)).encode(
+            x=alt.X("low:Q", bin="binned", title=panel, axis=alt.Axis(grid=False, tickCount=5)),
+            x2="high:Q",
+            y=alt.Y("share:Q", stack=None, title=None, axis=alt.Axis(format="%", tickCount=4)),
+            color=colour,
+        )
+        bars = chart.mark_bar(opacity=0.55, binSpacing=0)
+        panels.append(bars.properties(width=265, height=200))
+    return alt.hconcat(
+        *panels,
+        title=alt.Title(
+            "How far from zero does chance take the gap?",
+            subtitle="Base rates 0.8 and 0.2, a false negative rate of 0.1, 200 rows a group.",
+        ),
+        config=plots.theme(mode),
+    )
+
+
+def compas() -> fairperm.Audit:
+    """Return the audit of docs/tutorial.md."""
+    return fairperm.audit(
+        "two_year_recid",
+        y_score="decile_score",
+        threshold=5,
+        sensitive_features=["race", "sex"],
+        metrics=["false_positive_rate", "false_negative_rate"],
+        compare="reference",
+        margin=0.05,
+        data=fairperm.datasets.load_compas(),
+        rng=1,
+    )
+
+
+def main() -> None:
+    """Write all pictures, for light and for dark pages."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, default=Path(__file__).parents[1] / "docs" / "images")
+    parser.add_argument("--data-sets", type=int, default=2000)
+    given = parser.parse_args()
+    given.out.mkdir(parents=True, exist_ok=True)
+    audit, found, spread = compas(), levels(given.data_sets), spreads(100_000)
+    for mode in ("light", "dark"):
+        audit.plot(mode=mode).save(given.out / f"compas-{mode}.svg")
+        level_chart(found, given.data_sets, mode).save(given.out / f"level-{mode}.svg")
+        spread_chart(spread, mode).save(given.out / f"spread-{mode}.svg")
+    for row in found:
+        print(f"{row['gap']:.1f}  {row['rejected']:.4f}  {row['test']}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,113 @@
+"""Every block of code on every page runs, from top to bottom, as a reader would run it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from doc_blocks import blocks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from _pytest.mark.structures import ParameterSet
+
+    from doc_blocks import Block
+
+ROOT = Path(__file__).parents[1]
+PAGES = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
+    *sorted((ROOT / "src").rglob("*.md")),
+]
+WITH_CODE = {str(page.relative_to(ROOT)): found for page in PAGES if (found := blocks(page))}
+NEEDS_SPARK = re.compile(r"pyspark|joblibspark|\bspark\.")
+ON_SPARK = sorted(
+    name
+    for name, found in WITH_CODE.items()
+    if any(one.language == "python" and NEEDS_SPARK.search(one.text) for one in found)
+)
+# pages with blocks that name data of nobody (s3://bucket/…, `...` for arguments)
+NOT_YET = {
+    name: pytest.mark.xfail(reason="blocks that nobody can run", strict=True)
+    for name in ("docs/lift.md", "docs/scale.md")
+}
+
+
+def pages(names: Iterable[str]) -> list[ParameterSet]:
+    return [pytest.param(name, marks=NOT_YET.get(name, ())) for name in sorted(names)]
+
+
+def write_readers_file() -> None:
+    """Write the one file that pages take for granted: predictions of the reader's own."""
+    rng = np.random.default_rng(1)
+    columns = {
+        "y": rng.integers(2, size=600),
+        "s": rng.random(600).round(3),
+        "race": np.array(["black", "white"])[rng.integers(2, size=600)],
+        "sex": np.array(["female", "male"])[rng.integers(2, size=600)],
+    }
+    pd.DataFrame(columns).to_csv("predictions.csv", index=False)
+
+
+def read(name: str) -> None:
+    """Run a page's blocks one after the other, in one namespace and one folder."""
+    write_readers_file()
+    namespace: dict[str, Any] = {"__name__": "__main__"}
+    for block in WITH_CODE[name]:
+        block.run(namespace, name)
+
+
+@pytest.mark.parametrize("name", pages({*WITH_CODE} - {*ON_SPARK}))
+def test_every_block_runs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    read(name)
+
+
+@pytest.mark.xdist_group("spark")
+@pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas")
+@pytest.mark.filterwarnings("ignore::ResourceWarning")  # sockets to the Java process
+@pytest.mark.parametrize("name", pages(ON_SPARK))
+def test_every_block_runs_on_spark(
+    name: str, spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    read(name)  # SparkSession.builder.getOrCreate() finds the session of the tests
+
+
+class TestTheReader:
+    """That a block which is wrong is found to be wrong."""
+
+    @staticmethod
+    def block(tmp_path: Path, text: str) -> Block:
+        page = tmp_path / "page.md"
+        page.write_text(text)
+        (one,) = blocks(page)
+        return one
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "```python\n>>> 1 + 1\n3\n```\n",
+            "```python\nassert 1 == 2\n```\n",
+            "- in a list:\n\n    ```python\n    >>> 1 + 1\n    3\n    ```\n",
+            "```console\n$ fairperm nothing\n```\n",
+            "```console\n$ fairperm metrics fnr\nsomething else\n```\n",
+            "```\nno language\n```\n",
+            "```text\n$ fairperm demo\n```\n",
+        ],
+    )
+    def test_what_is_wrong_is_found(self, text: str, tmp_path: Path) -> None:
+        with pytest.raises(AssertionError):
+            self.block(tmp_path, text).run({}, "page.md")
+
+    def test_names_are_kept_from_block_to_block(self, tmp_path: Path) -> None:
+        namespace: dict[str, Any] = {}
+        self.block(tmp_path, "```python\n>>> a = 1\n```\n").run(namespace, "page.md")
+        self.block(tmp_path, "```python\n>>> a\n1\n```\n").run(namespace, "page.md")
+        assert namespace["a"] == 1
