@@ -82,7 +82,8 @@ def result_of(
 def numbers(result: PermutationTestResult) -> dict[str, Any]:
     """Return everything but the names of the groups and of the metric."""
     plain = result.to_dict() | {"null": result.null_distribution.tolist()}
-    return {name: value for name, value in plain.items() if name not in {"groups", "metric"}}
+    named = {"groups", "metric", "notes"}
+    return {name: value for name, value in plain.items() if name not in named}
 
 
 def same(first: PermutationTestResult, second: PermutationTestResult) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+import subprocess
 import xml.etree.ElementTree as ET
 from functools import partial
 from importlib.metadata import version
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import fairperm
+from commands import COMMAND, QUIET
 from fairperm import studies
 from fairperm.studies import Row, Study, _charts, _run, _writing
 from fairperm.studies._fnr import fnr
@@ -117,6 +119,48 @@ def test_a_study_that_cannot_be_run_stops_no_other(tmp_path: Path) -> None:
     page = (tmp_path / "index.html").read_text("utf-8")
     assert "adult.data cannot be fetched." in page
     assert "quick runs" not in page
+
+
+def test_the_command_runs_all_of_them(tmp_path: Path) -> None:
+    """As in continuous integration, where there are no data but those that come with fairperm."""
+    out, data = tmp_path / "out", tmp_path / "data"
+    data.mkdir()
+    nowhere = {"FAIRPERM_DATA": str(data), "XDG_CACHE_HOME": str(data)}
+    nowhere["https_proxy"] = "http://127.0.0.1:9"  # which refuses at once
+    done = subprocess.run(
+        [COMMAND, "reproduce", "all", "--quick", "--out", out],
+        capture_output=True,
+        env={**QUIET, **nowhere},
+        timeout=900,
+        check=False,
+        text=True,
+        encoding="utf-8",
+    )
+    assert done.returncode == 0, done.stderr
+    needing = {"thresholds", "sample-size"}
+    for name in studies.NAMES:
+        assert (out / f"{name}.csv").exists() == (name not in needing)
+        assert (f"{name}: " in done.stdout) == (name in needing)
+    assert "Left out." in done.stdout
+    page = (out / "index.html").read_text("utf-8")
+    assert "could not be downloaded" in page
+
+
+@pytest.mark.usefixtures("fakes")
+def test_markdown_says_the_same(tmp_path: Path) -> None:
+    file = tmp_path / "docs" / "paper.md"
+    file.parent.mkdir()
+    with pytest.raises(fairperm.InputError, match=r"thresholds: adult.data cannot be fetched"):
+        studies.run(["table1", "thresholds"], tmp_path / "out", markdown=file, seed=7)
+    page = file.read_text("utf-8")
+    assert page.startswith("# The paper, run again")
+    assert "thresholds: **not run.** adult.data cannot be fetched." in page
+    assert "<script>" not in page  # HTML can stand in Markdown
+    assert "![" in page
+    assert "](../out/table1-chart.svg)" in page
+    assert "| off | 1.0000 | 2.0000 | 1.9000 to 2.1000 | no |  |" in page
+    assert "`fairperm reproduce table1 --seed 7`" in page
+    assert f"fairperm {version('fairperm')}" in page
 
 
 @pytest.mark.parametrize(

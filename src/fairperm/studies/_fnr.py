@@ -11,10 +11,10 @@ from fairperm import _gap_test, bootstrap
 from fairperm._draws import Resampling
 from fairperm._inference import Null, extreme, pvalue, tie_tolerance
 from fairperm._plan import Plan
-from fairperm._sample import Table
 from fairperm.metrics import get_metric
 from fairperm.simulate import GROUPS, PAPER_FNR
 from fairperm.studies import _charts
+from fairperm.studies._rivals import table_of_counts
 from fairperm.studies._simulating import over_data_sets
 from fairperm.studies._study import LEVEL, Row, Study
 
@@ -23,10 +23,9 @@ if TYPE_CHECKING:
 
     from fairperm.simulate import Rates
 
-    Counts = NDArray[np.int64]
 
 _FULL = (10_000, 1000)  # data sets (as in the paper), bootstrap samples
-_QUICK = (1_000, 500)
+_QUICK = (500, 500)
 _PURPOSE = 200
 _ENOUGH = 9999
 _BINS = 20  # so that the first bar is of the p-values up to 0.05
@@ -119,7 +118,7 @@ def fnr(
 
 def _pvalues(population: Rates, n_resamples: int, rng: np.random.Generator) -> NDArray[np.float64]:
     """Return the p-values of all tests for one data set."""
-    table = _table(population.counts(1, rng)[0])
+    table = table_of_counts(population.counts(1, rng)[0])
     metric = get_metric("false_negative_rate")
     seed = int(rng.integers(2**53))
     every = Resampling(_ENOUGH, seed, None, False)  # counting all of them is faster
@@ -145,19 +144,6 @@ def _forms(gap: float, resampled: NDArray[np.float64]) -> list[float]:
         for alternative in ("greater", "less", "two-sided")
     )
     return [greater, both, min(1.0, 2 * min(greater, less))]
-
-
-def _table(counts: Counts) -> Table:
-    """Return counts by group and cell as the table that a test starts from."""
-    group, cell = np.nonzero(counts)
-    return Table(
-        columns={"y_true": cell >= 2, "y_pred": cell % 2 == 1},
-        group=group,
-        stratum=np.zeros_like(group),
-        count=counts[group, cell],
-        groups=GROUPS,
-        strata=(None,),
-    )
 
 
 def _row(test: str, hits: int, n_data_sets: int) -> Row:

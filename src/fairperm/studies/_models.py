@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairperm.datasets import fetch_adult, fetch_compas
-from fairperm.errors import FairpermError
+from fairperm.datasets import DataUnavailableError, fetch_adult, fetch_compas
+from fairperm.studies._study import UnavailableError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -111,7 +111,10 @@ class Task:
 def tasks() -> dict[str, Task]:
     """Return the paper's two data sets; an error says how to get them if they are not there."""
     _logistic_regression()  # whatever is missing is said before a download
-    compas, adult = fetch_compas(), fetch_adult()
+    try:
+        compas, adult = fetch_compas(), fetch_adult()
+    except DataUnavailableError as error:
+        raise UnavailableError(str(error)) from error
     # The extract that some have lacks the five rows without a charge: all are to have these rows.
     charged = np.array([one is not None for one in compas["c_charge_desc"]])
     compas = {name: column[charged] for name, column in compas.items()}
@@ -135,7 +138,7 @@ def _logistic_regression() -> Any:
     try:
         from sklearn.linear_model import LogisticRegression
     except ImportError as error:
-        raise FairpermError(
+        raise UnavailableError(
             "The studies of COMPAS and Adult train models with scikit-learn, which cannot be "
             "imported. Install it with: pip install 'fairperm[studies]'"
         ) from error

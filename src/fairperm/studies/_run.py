@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, cast
 
 from fairperm import _options as options
 from fairperm.errors import FairpermError, InputError, InputTypeError, problem
-from fairperm.studies._writing import as_table, write_page, write_study
+from fairperm.studies._study import UnavailableError
+from fairperm.studies._writing import as_table, write_markdown, write_page, write_study
 
 if TYPE_CHECKING:
     import os
@@ -25,6 +26,7 @@ _HOMES = {
     "thresholds": "_figures.thresholds",
     "sample-size": "_figures.sample_size",
     "theorems": "_theorems.theorems",
+    "calibration": "_calibration.calibration",
 }
 NAMES = tuple(_HOMES)
 
@@ -57,6 +59,7 @@ def run(
     names: str | Sequence[str] = "all",
     out: str | os.PathLike[str] = "fairperm-studies",
     *,
+    markdown: str | os.PathLike[str] | None = None,
     quick: bool = False,
     seed: int = 0,
     n_jobs: int | None = None,
@@ -67,14 +70,18 @@ def run(
     Parameters
     ----------
     names : str or list of str
-        "all", or which of ``fairperm.studies.NAMES``.
+        "all", or which of ``fairperm.studies.NAMES``. Of all, those are left out whose data (or
+        scikit-learn) are not on this machine and cannot be fetched; what is said of them is
+        printed, and is in the page.
     out : path
         A folder, made if there is none. It gets a CSV file for each study and for the numbers
         behind its charts, every chart as SVG, PNG and HTML, and ``index.html`` about them all.
         Files of the same names are replaced, each whole or not at all.
+    markdown : path, optional
+        A file that gets the page as Markdown too, with links to the charts in `out`.
     quick : bool
-        Fewer data sets, in one or two minutes; the full size takes about a quarter of an hour
-        on two cores.
+        Fewer data sets, in one or two minutes; the full size takes about half an hour on two
+        cores.
     seed : int
         One seed gives the same numbers, for any `n_jobs`.
     n_jobs : int, optional
@@ -89,8 +96,8 @@ def run(
     Raises
     ------
     InputError
-        If a study could not be run (its data cannot be fetched, say), after all others were
-        run and written.
+        If a study that was named could not be run (its data cannot be fetched, say), after all
+        others were run and written.
 
     Examples
     --------
@@ -106,21 +113,27 @@ def run(
 
     console = Console()
     started = datetime.now(UTC)
-    chapters, failed = [], {}
+    chapters, failed, must_run = [], {}, False
     for name in chosen:
         start = time.monotonic()
         try:
             study = get_study(name)(quick=quick, seed=seed, n_jobs=n_jobs, progress=progress)
         except FairpermError as error:
             failed[name] = str(error)
+            must_run |= names != "all" or not isinstance(error, UnavailableError)
             continue
         chapters.append(write_study(study, folder, time.monotonic() - start))
         console.print(as_table(study))
-    write_page(chapters, failed, folder, quick=quick, when=f"{started:%Y-%m-%d %H:%M} UTC")
+    when = f"{started:%Y-%m-%d %H:%M} UTC"
+    write_page(chapters, failed, folder, quick=quick, when=when)
+    if markdown is not None:
+        write_markdown(chapters, failed, Path(markdown), folder, quick=quick, when=when)
     console.print(f"Written to {folder / 'index.html'}", markup=False, soft_wrap=True)
-    if failed:
-        told = "; ".join(f"{name}: {message}" for name, message in failed.items())
+    told = "; ".join(f"{name}: {message}" for name, message in failed.items())
+    if must_run:
         raise InputError(f"Not all studies could be run. {told}")
+    if failed:
+        console.print(f"Left out. {told}", markup=False, soft_wrap=True)
     return tuple(chapter.study for chapter in chapters)
 
 

@@ -28,10 +28,12 @@ def over_data_sets(
     purpose: int,
     n_jobs: int | None,
     progress: bool | None,
+    in_processes: bool = False,
 ) -> Array:
     """Return what ``task`` finds in each of ``n`` data sets that it draws, on the first axis.
 
-    ``purpose`` tells the streams of one setting from those of all others.
+    ``purpose`` tells the streams of one setting from those of all others. Where most of the time
+    is Python's, processes share the work better than threads.
     """
 
     def block(size: int, rng: np.random.Generator) -> Array:
@@ -39,5 +41,7 @@ def over_data_sets(
 
     with warnings.catch_warnings():  # a setting is what it is: small groups need no telling
         warnings.simplefilter("ignore", FairpermWarning)
-        blocks = Resampling(n, seed, n_jobs, progress).in_blocks(block, purpose, _BLOCK)
+        blocks = Resampling(n, seed, n_jobs, progress).in_blocks(
+            block, purpose, _BLOCK, through_joblib=in_processes
+        )
     return np.concatenate(blocks)

@@ -11,12 +11,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from fairperm._inference import clopper_pearson, normal_quantile
+from fairperm.errors import FairpermError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 LEVEL = 0.05  # of every test in the studies, as in the paper
 CONFIDENCE = 0.99  # of every Monte Carlo interval
+
+
+class UnavailableError(FairpermError):
+    """What a study needs (data, another library) is not on this machine."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,6 +128,8 @@ class Study:
         What follows from the rows, or does not follow from the paper's text; a paragraph each.
     tables : mapping of str to mapping
         The numbers behind charts, columns by name: each is written to ``<name>-<table>.csv``.
+    highlights : tuple of str
+        The tables that the page shows too.
     charts : mapping of str to dict
         Vega-Lite specifications (``chart.to_dict()``): each is written to
         ``<name>-<chart>.svg``, ``.png`` and ``.html``, and shown in the page.
@@ -135,6 +142,7 @@ class Study:
     settings: Mapping[str, Any]
     notes: tuple[str, ...] = ()
     tables: Mapping[str, Mapping[str, Sequence[Any]]] = field(default_factory=dict)
+    highlights: tuple[str, ...] = ()
     charts: Mapping[str, dict[str, Any]] = field(default_factory=dict)
 
     def row(self, quantity: str) -> Row:

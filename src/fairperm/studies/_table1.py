@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fairperm.simulate import Correlation
 
 _FULL = (10_000, 1000)  # data sets, permutations: as in the paper
-_QUICK = (400, 199)
+_QUICK = (200, 199)
 _PURPOSE = 100
 
 ALGORITHM, PLAIN, FAIRTEST = "Algorithm 1", "un-studentized", "FairTest"

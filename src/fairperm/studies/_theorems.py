@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-_FULL, _QUICK = (4000, 99), (150, 99)  # data sets, permutations of each
+_FULL, _QUICK = (4000, 99), (80, 99)  # data sets, permutations of each
 _PURPOSE = 300
 _TOLERANCE = 0.03  # of a limit's value: samples are not infinite
 _ABOUT = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import csv
+import html
 import io
 import json
 import math
@@ -11,13 +12,13 @@ import os
 import platform
 from dataclasses import dataclass
 from importlib.metadata import version
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairperm._files import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
 
     from jinja2 import Environment
     from rich.table import Table
@@ -43,6 +44,20 @@ class Chapter:
         """Say how many values agree, of those that there is something to agree with."""
         judged = [row.agrees for row in self.study.rows if row.agrees is not None]
         return f"{sum(judged)} of {len(judged)}" if judged else "–"
+
+    @property
+    def highlights(self) -> dict[str, tuple[list[str], list[list[str]]]]:
+        """Return the header and the lines of the tables that are shown, as text."""
+        return {
+            name: (
+                list(self.study.tables[name]),
+                [
+                    [_cell(cell) for cell in line]
+                    for line in zip(*self.study.tables[name].values(), strict=True)
+                ],
+            )
+            for name in self.study.highlights
+        }
 
 
 def write_study(study: Study, folder: Path, seconds: float) -> Chapter:
@@ -82,6 +97,27 @@ def write_page(
     write_whole(folder / "index.html", page)
 
 
+def write_markdown(
+    chapters: Sequence[Chapter],
+    failed: Mapping[str, str],
+    file: Path,
+    folder: Path,
+    *,
+    quick: bool,
+    when: str,
+) -> None:
+    """Write the same as Markdown, which shows the charts that the folder has."""
+    page = _render(
+        "page.md.jinja",
+        chapters=chapters,
+        failed=failed,
+        quick=quick,
+        facts={"run": when, **_machine()},
+        folder=Path(os.path.relpath(folder.resolve(), file.resolve().parent)).as_posix(),
+    )
+    write_whole(file, page)
+
+
 def as_table(study: Study) -> Table:
     """Return a study's rows for a terminal."""
     from rich.markup import escape
@@ -102,6 +138,13 @@ def told(value: float | None) -> str:
     if value is None or math.isnan(value):
         return "–"
     return f"{value:.4f}" if value == 0 or 1e-4 <= abs(value) < 10 else f"{value:.4g}"
+
+
+def _cell(value: object) -> str:
+    """Return a table's cell as text."""
+    if value is None or isinstance(value, float):
+        return told(value)
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
 
 
 def _interval(interval: tuple[float, float] | None) -> str:
@@ -163,8 +206,17 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters |= {"told": told, "interval": _interval, "json": _json}
+    environment.filters["cell"] = _in_markdown
     environment.globals["agrees"] = _AGREES
     return environment
+
+
+def _in_markdown(text: object) -> Any:
+    """Return text that stands in a line, or a table's cell, of Markdown as it is."""
+    from markupsafe import Markup
+
+    line = html.escape(" ".join(str(text).split()), quote=False)
+    return Markup(line.replace("|", "\\|").replace("*", "\\*"))  # noqa: S704
 
 
 def _json(value: object) -> Any:

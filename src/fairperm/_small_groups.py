@@ -1,0 +1,99 @@
+"""Whether groups have enough of what a metric counts for its standard error to be relied on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeGuard
+
+import numpy as np
+
+from fairperm._metric import Metric
+from fairperm._rank import RankMetric
+from fairperm.errors import shown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from fairperm._comparison import Comparison
+    from fairperm._plan import Plan
+
+    Array = NDArray[np.float64]
+
+ENOUGH = 20
+_ROUNDING = 1e-12  # of the metric's size: what less a row moves it by is rounding
+
+
+def notes(comparison: Comparison, plan: Plan) -> Iterator[str]:
+    """Yield a note for every group that is too small for the metric's error to be judged well.
+
+    Rates have none: their default test is exact.
+    """
+    if isinstance(plan.metric, RankMetric):
+        yield from _few_of_a_label(comparison)
+    else:
+        yield from _few_rows_matter(comparison)
+
+
+def labels(comparison: Comparison) -> NDArray[np.int64]:
+    """Return the numbers of negatives and positives that an AUC has, by group and label."""
+    rows, n_groups = comparison.rows, len(comparison.groups)
+    kind = 2 * rows.side + (rows.contributions[:, 0] > 0)
+    counts = np.bincount(kind, rows.count, 2 * n_groups)
+    return counts.astype(np.int64).reshape(n_groups, 2)
+
+
+def effective_rows(comparison: Comparison) -> dict[str, Array]:
+    """Return on how many rows of each group a variance by the delta method rests, by part.
+
+    It is (Σψ²)²/Σψ⁴ of the rows' influences ψ: the number of rows if all of them matter alike,
+    and about that of the rarer outcome if there are two. No variance rests on none.
+    """
+    parts = comparison.parts
+    if not any(_by_delta(part) for part in parts):
+        return {}
+    units, result, start = comparison.units(), {}, 0
+    members = [units.side == group for group in range(len(comparison.groups))]
+    for part in parts:
+        stop = start + len(part.contributions)
+        if _by_delta(part):
+            u = units.contributions[:, start:stop]
+            result[part.name] = np.array([_effective(part, u[i], units.count[i]) for i in members])
+        start = stop
+    return result
+
+
+def _by_delta(part: object) -> TypeGuard[Metric]:
+    return isinstance(part, Metric) and part.smooth and not part.is_rate
+
+
+def _effective(part: Metric, u: Array, count: NDArray[np.int64]) -> float:
+    total = count @ u
+    with np.errstate(divide="ignore", invalid="ignore"):
+        influence = u @ part.gradient(total)
+        size = part.span if np.isfinite(part.span) else np.abs(part.estimate(total))
+        influence[np.abs(influence) * count.sum() <= _ROUNDING * size] = 0.0
+        squares = (influence / np.abs(influence).max(initial=0.0)) ** 2  # nothing overflows
+        effective = (count @ squares) ** 2 / (count @ squares**2)
+    return float(effective) if np.isfinite(effective) else 0.0
+
+
+def _few_of_a_label(comparison: Comparison) -> Iterator[str]:
+    for group, counts in zip(comparison.groups, labels(comparison).tolist(), strict=True):
+        for label, n in zip(("positives", "negatives"), reversed(counts), strict=True):
+            if n < ENOUGH:
+                yield (
+                    f"Group {shown(group)} has {n} {label}: with fewer than {ENOUGH} "
+                    "the test of the AUC may reject more often than it should."
+                )
+
+
+def _few_rows_matter(comparison: Comparison) -> Iterator[str]:
+    for metric, rows in effective_rows(comparison).items():
+        for group, n in zip(comparison.groups, rows.tolist(), strict=True):
+            if n < ENOUGH:
+                yield (
+                    f"Group {shown(group)} has few rows that matter to {metric}: its standard "
+                    f"error rests on about {n:.0f}, and with fewer than {ENOUGH} the test may "
+                    "reject more often than it should."
+                )

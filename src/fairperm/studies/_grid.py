@@ -1,0 +1,136 @@
+"""The calibration study's settings: a product of metrics, sizes and contrasts, fixed beforehand.
+
+In a null setting the metric is equal in both groups, and base rates or spreads may not be; in an
+alternative it differs as well. Groups of equal size make a contrast and its mirror image one
+setting. Nothing is left out for what came of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fairperm import simulate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    Population = simulate.Rates | simulate.Scores | simulate.Regression
+
+Pair = tuple[float, float]
+Sizes = tuple[int, int]
+
+NULL_SIZES: tuple[Sizes, ...] = ((30, 30), (200, 200), (5000, 5000), (30, 300), (200, 2000))
+GAP_SIZES: tuple[Sizes, ...] = ((200, 200), (200, 2000))
+BASE_RATES: tuple[Pair, ...] = ((0.5, 0.5), (0.8, 0.2), (0.2, 0.8))
+SPREADS: tuple[Pair, ...] = ((3.0, 1.0), (1.0, 3.0))
+KURTOSES: tuple[Pair, ...] = ((3.0, 3.0), (9.0, 3.0), (3.0, 9.0))
+# What the metric is in the first group, and in the second where that is to differ.
+TRUTHS: dict[str, Pair] = {
+    "true_positive_rate": (0.9, 0.8),
+    "false_positive_rate": (0.1, 0.2),
+    "selection_rate": (0.3, 0.4),
+    "positive_predictive_value": (0.7, 0.8),
+    "accuracy": (0.8, 0.7),
+    "f1_score": (0.6, 0.7),
+    "roc_auc": (0.85, 0.75),
+    "mean_squared_error": (1.0, 1.5),
+}
+METRICS = tuple(TRUTHS)
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A population, and the metric that is compared in samples of it."""
+
+    metric: str
+    n: Sizes
+    contrast: str
+    population: Population
+
+    @property
+    def is_null(self) -> bool:
+        """Tell whether the metric is equal in both groups."""
+        first, second = self.population.truth(self.metric).values()
+        return first == second
+
+    @property
+    def place(self) -> str:
+        """Return the sizes and the contrast: what a setting is called among those of a metric."""
+        return f"{self.n[0]} and {self.n[1]} rows, {self.contrast}"
+
+    @property
+    def name(self) -> str:
+        """Return what the setting is called among all."""
+        return f"{self.metric}, {self.place}"
+
+
+def null_settings() -> list[Setting]:
+    """Return the settings in which the metric is equal."""
+    return [one for metric in METRICS for one in _settings(metric, NULL_SIZES, gap=False)]
+
+
+def gap_settings() -> list[Setting]:
+    """Return the settings in which it is not; each has a null setting of the same name."""
+    return [one for metric in METRICS for one in _settings(metric, GAP_SIZES, gap=True)]
+
+
+def _settings(metric: str, sizes: tuple[Sizes, ...], *, gap: bool) -> Iterator[Setting]:
+    first, other = TRUTHS[metric]
+    truth = (first, other if gap else first)
+    for n in sizes:
+        for contrast, population in _populations(metric, n, truth):
+            yield Setting(metric, n, contrast, population)
+
+
+def _populations(metric: str, n: Sizes, truth: Pair) -> Iterator[tuple[str, Population]]:
+    """Yield every contrast's name and population; of groups of one size, no mirror images."""
+    if metric == "mean_squared_error":
+        for kurtosis in _unlike(KURTOSES, n):
+            yield f"kurtosis {_both(kurtosis)}", simulate.Regression(n, truth, kurtosis)
+        return
+    for base_rate in _unlike(BASE_RATES, n):
+        name = f"base rates {_both(base_rate)}"
+        if metric == "roc_auc":
+            yield name, simulate.Scores(n, base_rate, truth)
+        else:
+            yield name, _rates(metric, n, base_rate, truth)
+    if metric == "roc_auc":
+        for spread in _unlike(SPREADS, n):
+            yield f"spreads {_both(spread)}", simulate.Scores(n, BASE_RATES[0], truth, spread)
+
+
+def _rates(metric: str, n: Sizes, base_rate: Pair, truth: Pair) -> simulate.Rates:
+    """Return a population of predictions in which the metric is what it is to be."""
+    first, second = (_error_rates(metric, *one) for one in zip(base_rate, truth, strict=True))
+    hits, rights = (first[0], second[0]), (1 - first[1], 1 - second[1])
+    return simulate.Rates(n, base_rate, hits, rights)
+
+
+def _error_rates(metric: str, base: float, value: float) -> Pair:
+    """Return the TPR and the FPR that give a metric this value at this base rate."""
+    if metric == "true_positive_rate":
+        return value, 0.1
+    if metric == "false_positive_rate":
+        return 0.9, value
+    if metric == "accuracy":
+        return value, 1 - value
+    if metric == "selection_rate":  # TPR and FPR 0.3 apart
+        return value + 0.3 * (1 - base), value - 0.3 * base
+    if metric == "positive_predictive_value":
+        return 0.5, 0.5 * base * (1 - value) / (value * (1 - base))
+    hit = value - 0.1  # f1_score: 2·base·hit / (base·hit + base + (1 − base)·FPR)
+    return hit, (2 * base * hit / value - base * hit - base) / (1 - base)
+
+
+def _unlike(pairs: tuple[Pair, ...], n: Sizes) -> list[Pair]:
+    """Return the pairs, of groups of one size each but once in both orders."""
+    kept: list[Pair] = []
+    for pair in pairs:
+        if n[0] != n[1] or pair[::-1] not in kept:
+            kept.append(pair)
+    return kept
+
+
+def _both(pair: Pair) -> str:
+    return f"{pair[0]:g} and {pair[1]:g}"

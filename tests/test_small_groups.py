@@ -1,0 +1,77 @@
+"""Which results say that a group has too few of what its metric counts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fairperm
+from fairperm._comparison import Comparison
+from fairperm._plan import Plan
+from fairperm._small_groups import ENOUGH, effective_rows
+from fairperm.metrics import get_metric
+from helpers import Pair, rows, table
+
+FEW: Pair = ((25, 1, 1, 3), (80, 20, 20, 80))
+
+
+def effective(metric: str, *strata: Pair) -> Any:
+    plan = Plan.choose(get_metric(metric), "auto", "auto")
+    comparison = Comparison.of(table(*strata), plan, ("a", "b"), None)
+    return effective_rows(comparison)
+
+
+def test_as_many_rows_matter_as_there_are_if_they_matter_alike() -> None:
+    # of the balanced accuracy of such a group, every row moves it as much as every other
+    found = effective("balanced_accuracy", ((25, 25, 25, 25), (10, 10, 10, 10)))
+    assert found["balanced_accuracy"].tolist() == pytest.approx([100, 40])
+
+
+def test_rows_that_matter_to_f1() -> None:
+    # influences by hand: d/dtp = 2(fp + fn)/D², d/dfp = d/dfn = −2tp/D², and tn has none
+    expected = []
+    for _, fp, fn, tp in FEW:
+        influences = [2 * (fp + fn)] * tp + [-2 * tp] * (fp + fn)
+        squares = np.array(influences, float) ** 2
+        expected.append(squares.sum() ** 2 / (squares**2).sum())
+    assert effective("f1_score", FEW)["f1_score"].tolist() == pytest.approx(expected)
+
+
+def test_rows_that_matter_to_a_mean() -> None:
+    rng = np.random.default_rng(1)
+    error, group = rng.normal(size=50), np.repeat(["a", "b"], [30, 20])
+    with pytest.warns(fairperm.FairpermWarning, match="few rows that matter") as caught:
+        result = fairperm.permutation_test(
+            np.zeros(50), error, sensitive_features=group, metric="mean_squared_error", rng=1
+        )
+    assert len(caught) == len(result.notes) == 2
+    for name, note in zip(("a", "b"), result.notes, strict=True):
+        deviation = error[group == name] ** 2 - (error[group == name] ** 2).mean()
+        n = (deviation**2).sum() ** 2 / (deviation**4).sum()
+        assert n < ENOUGH
+        assert f"Group '{name}' has few rows" in note
+        assert f"rests on about {n:.0f}," in note
+
+
+def test_no_variance_rests_on_no_rows() -> None:
+    found = effective("f1_score", ((30, 0, 0, 50), (30, 20, 20, 30)))["f1_score"]
+    assert found[0] == 0
+    assert found[1] >= ENOUGH
+
+
+@pytest.mark.parametrize("metric", ["true_positive_rate", "accuracy", "equalized_odds"])
+def test_exact_tests_of_rates_need_no_warning(metric: str) -> None:
+    result = fairperm.permutation_test(**rows(FEW), metric=metric, rng=1)
+    assert result.notes == ()
+
+
+def test_large_groups_need_no_warning() -> None:
+    large = ((200, 50, 50, 200), (80, 20, 20, 80))
+    assert fairperm.permutation_test(**rows(large), metric="f1_score", rng=1).notes == ()
+
+
+def test_the_omnibus_test_warns_too() -> None:
+    with pytest.warns(fairperm.FairpermWarning, match="Group 'a' has few rows that matter to f1"):
+        fairperm.omnibus_test(**rows(FEW), metric="f1_score", rng=1, n_resamples=99)
