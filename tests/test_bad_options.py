@@ -14,7 +14,7 @@ from refusals import GOOD, Refusal, check_wording, each, kind, value
 
 SCHEMES = "'auto', 'pooled', 'within_label', 'denominator'"
 VARIANCES = "'auto', 'score', 'wald', 'delta', 'delong', 'bootstrap', 'fast_bootstrap', None"
-COUNT = "must be an integer from 1 to 100,000,000"
+COUNT = "must be an integer from 0 to 100,000,000"
 SHARE = "must be a number strictly between 0 and 1"
 SEED = "must be an integer from 0 to 2**128 - 1, a numpy Generator or None"
 STRATA = list("xxyyxxyy")
@@ -109,7 +109,7 @@ UNFIT = [
 ]
 
 NUMBERS = [
-    value("n_resamples 0", f"n_resamples {COUNT}; got 0. 9999 resolves", n_resamples=0),
+    value("n_resamples -1", f"n_resamples {COUNT}; got -1. 9999 resolves", n_resamples=-1),
     value("n_resamples -5", f"n_resamples {COUNT}; got -5. 9999 resolves", n_resamples=-5),
     value("n_resamples 10**12", f"n_resamples {COUNT}; got 1000000000000.", n_resamples=10**12),
     kind("n_resamples 99.0", f"n_resamples {COUNT}; got 99.0. 9999 resolves", n_resamples=99.0),

@@ -127,7 +127,7 @@ def test_ranks_and_totals_together_in_strata() -> None:
     label = rng.integers(0, 2, n)
     parts: Any = tuple(get_metric(name).parts[0] for name in ("roc_auc", "brier_score"))
     joint: Any = JointMetric(name="both", meaning="", parts=parts, kind="probability")
-    data = {
+    data: dict[str, Any] = {
         "y_true": label,
         "y_score": 1 / (1 + np.exp(-rng.normal(label))),
         "sensitive_features": np.array(list("abc"))[rng.integers(3, size=n)],

@@ -32,7 +32,7 @@ y_score = "score"
 sensitive_features = ["sex", "region"]
 metrics = ["false_negative_rate", "roc_auc"]
 adjust = "none"
-n_resamples = 199
+n_resamples = 99
 rng = 3
 
 [output]
@@ -56,7 +56,7 @@ def test_a_job(spark: Any, folder: Path, capsys: pytest.CaptureFixture[str]) -> 
     table = sample(1_000).to_pandas().query("region != 'west'")
     options: dict[str, Any] = {"y_score": "score", "sensitive_features": ["sex", "region"]}
     options |= {"metrics": ["false_negative_rate", "roc_auc"], "adjust": None}
-    expected = fairperm.audit("label", data=table, n_resamples=199, rng=3, **options)
+    expected = fairperm.audit("label", data=table, n_resamples=99, rng=3, **options)
     found = json.loads((folder / "audit.json").read_text())
     assert found.pop("input")["where"] == repr("region <> 'west'")
     assert found == json.loads(json.dumps(expected.to_dict()))

@@ -173,6 +173,8 @@ def _omnibus(question: Question, found: Sequence[Found], settings: Settings) -> 
     groups = judged_groups(question, found)
     if len(groups) < 3:
         return replace(row, reason=f"{len(groups)} groups are large enough; it takes three.")
+    if settings.resampling.n_resamples == 0:
+        return replace(row, reason="It takes permutations, and n_resamples is 0.")
     try:
         result = compare_all(
             question.table,

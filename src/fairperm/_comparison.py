@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 
-_FEW_OF_A_LABEL = 20
+_LITTLE = 0.1  # of the standard error
 _NONE = 255  # place of groups that take no part
 
 
@@ -64,7 +64,10 @@ class Comparison:
         columns = {name: column[chosen] for name, column in table.columns.items()}
         present, stratum = _present(table.stratum[chosen], len(table.strata))
         weights = _weights(table, stratum_weights)
-        contributions = _contributions(plan.metric.parts, columns)
+        if table.contributions is None:
+            contributions = _contributions(plan.metric.parts, columns)
+        else:
+            contributions = table.contributions[chosen]
         rows = Rows(
             columns=columns,
             contributions=contributions,
@@ -76,6 +79,7 @@ class Comparison:
             n_groups=len(groups),
             weight=None if table.weight is None else table.weight[chosen],
             cluster=None if table.cluster is None else table.cluster[chosen],
+            alike=None if table.alike is None else table.alike[chosen],
         )
         if not np.isfinite(rows.contributions).all():
             raise InputError(
@@ -106,7 +110,7 @@ class Comparison:
     def units(self) -> Rows:
         """Return the rows, weights and clusters summed up unless the metric has no totals."""
         has_totals = all(isinstance(part, Metric) for part in self.parts)
-        return self.rows.summed() if has_totals else self.rows
+        return self.rows.summed() if has_totals else self.rows.apart()
 
     def together(self, estimates: Estimates, variance: str | None) -> Estimates:
         """Return the estimates of all strata as one, in the user's order of the groups."""
@@ -160,7 +164,7 @@ class Comparison:
         for side, group in enumerate(self.groups):
             result[group] = {"rows": int(n_rows[side])}
             if rows.cluster is not None:
-                result[group]["clusters"] = len(np.unique(rows.cluster[rows.side == side]))
+                result[group]["clusters"] = _n_clusters(rows, rows.cluster, side)
             for (part, name), totals in shown_columns.items():
                 if name != "rows":
                     prefix = f"{part} " if len(self.parts) > 1 else ""
@@ -168,21 +172,6 @@ class Comparison:
                 elif rows.weight is not None:
                     result[group]["weight"] = _whole(totals[side])
         return result
-
-    def few_of_a_label(self) -> Iterator[str]:
-        """Yield a note if a group has too few of a label for the AUC's error to be judged well."""
-        if not isinstance(self.parts[0], RankMetric):
-            return
-        kind = 2 * self.rows.side + (self.rows.contributions[:, 0] > 0)
-        n_groups = len(self.groups)
-        counts = np.bincount(kind, self.rows.count, 2 * n_groups).astype(int).reshape(n_groups, 2)
-        for group, (negatives, positives) in zip(self.groups, counts.tolist(), strict=True):
-            for label, n in (("positives", positives), ("negatives", negatives)):
-                if n < _FEW_OF_A_LABEL:
-                    yield (
-                        f"Group {shown(group)} has {n} {label}: with fewer than {_FEW_OF_A_LABEL} "
-                        "the test of the AUC may reject more often than it should."
-                    )
 
     def binning_errors(self) -> Array | None:
         """Return how far off each group's AUC can be, as scores were put into bins.
@@ -205,6 +194,25 @@ class Comparison:
             error: Array = (counts[0] * counts[1]).sum(axis=-1) / (2 * pairs)
         largest: Array = np.nanmax(error, axis=1)
         return largest
+
+    def binned(self, error: Array) -> list[str]:
+        """Return a note if bins of scores may have moved the gap by more than a little.
+
+        ``error`` is its standard error; or of many groups, each value's, which then are compared.
+        """
+        bounds = self.binning_errors()
+        if bounds is None:
+            return []
+        is_gap = error.size == 1
+        moved = np.array([bounds.sum()]) if is_gap else bounds
+        if not (moved > _LITTLE * error).any():
+            return []
+        worst = int(np.argmax(moved - _LITTLE * error))
+        what = "the gap" if is_gap else f"the AUC of group {shown(self.groups[worst])}"
+        return [
+            f"Scores were put into bins, which can have moved {what} by up to {moved[worst]:.2g}; "
+            f"its standard error is {error[worst]:.2g}. More score_bins make it less."
+        ]
 
     def check_strata(self, observed: Estimates, weights: Array | None) -> list[str]:
         """Say so if a stratum that has weight, or every stratum, has no gap.
@@ -236,6 +244,13 @@ def _sums(side: NDArray[np.uint8], values: Array, n_groups: int) -> Array:
     if (values == np.floor(values)).all():
         return np.bincount(side, values, n_groups).astype(np.float64)
     return np.array([math.fsum(values[side == group]) for group in range(n_groups)])
+
+
+def _n_clusters(rows: Rows, cluster: NDArray[np.integer[Any]], side: int) -> int:
+    """Return how many clusters a group has."""
+    mine = np.flatnonzero(rows.side == side)
+    _, first = np.unique(cluster[mine], return_index=True)
+    return len(first) if rows.alike is None else int(rows.alike[mine[first]].sum())
 
 
 def _lack(part: Metric | RankMetric) -> str:

@@ -59,12 +59,12 @@ class Resampling:
 
     @classmethod
     def checked(
-        cls, n_resamples: object, rng: object, n_jobs: object, progress: object
+        cls, n_resamples: object, rng: object, n_jobs: object, progress: object, least: int = 1
     ) -> Resampling:
-        """Return the options of a public function, checked."""
+        """Return the options of a public function, checked; ``least`` 0 allows for no draws."""
         options.jobs(n_jobs)
         return cls(
-            options.resamples(n_resamples),
+            options.resamples(n_resamples, least),
             options.seed(rng),
             n_jobs,  # type: ignore[arg-type]  # as it came: None and -1 have a meaning to joblib
             options.switch("progress", progress),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairperm import _draws as draws
+from fairperm import _small_groups as small_groups
 from fairperm._callable import CallableMetric
 from fairperm._comparison import Comparison
 from fairperm._estimates import concatenate, variance_of_defined
@@ -17,6 +18,8 @@ from fairperm._inference import (
     extreme,
     gap_interval,
     many_undefined,
+    normal_limit,
+    normal_pvalue,
     normal_quantile,
     pvalue,
     tie_tolerance,
@@ -35,8 +38,6 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-_LITTLE = 0.1  # of the standard error
-
 
 def compare(
     table: Table,
@@ -50,6 +51,9 @@ def compare(
     confidence_level: float = 0.95,
 ) -> PermutationTestResult:
     """Test the gap in a table of distinct rows, wherever it came from: the paper's algorithm."""
+    drawn = resampling.n_resamples > 0
+    if not drawn:
+        plan.check_limit()
     pair = table.choose_groups(groups)
     comparison = Comparison.of(table, plan, pair, stratum_weights)
     with waiting("preparing (the first time on a machine, compiling)", resampling.progress):
@@ -60,25 +64,25 @@ def compare(
     values = comparison.values(alone)
     notes = comparison.check_strata(estimates, engine.weights)
     observed = _gaps(engine, plan, estimates)
-    permuted, log_probability = _permutations(engine, plan, resampling)
     error, errors = _errors(engine, plan, free, alone, resampling)
     if plan.variance == "fast_bootstrap":
         observed = observed.over(error)
-        permuted = permuted.over(permuted.spread())
 
     scale = comparison.scale(estimates)
-    null = Null(permuted.studentized(scale), log_probability)
+    null = _null(engine, plan, resampling, scale) if drawn else normal_limit()
     studentized = _defined(observed.studentized(scale)[0], plan)
     tolerance = tie_tolerance(studentized, scale, observed.standard_error[0])
     is_extreme = extreme(null.statistic, studentized, alternative, tolerance)
-    p = pvalue(null, is_extreme, confidence_level)
+    p = normal_pvalue(studentized, alternative)
+    if drawn:
+        p = pvalue(null, is_extreme, confidence_level)
 
     bins = comparison.binning_errors()
     gap = observed.difference[0]
     worst = int(np.abs(gap).argmax())
     # of rates, permutations may hardly vary: what is not known then is left to the normal quantile
-    of_rates = plan.variance in {"score", "wald"}
-    least = normal_quantile(confidence_level, alternative) if of_rates else 0.0
+    is_normal = plan.variance in {"score", "wald"} or not drawn
+    least = normal_quantile(confidence_level, alternative) if is_normal else 0.0
     return PermutationTestResult(
         metric=plan.metric.name,
         groups=pair,
@@ -101,20 +105,34 @@ def compare(
         pvalue_interval=p.interval,
         pvalue_interval_wilson=p.wilson_interval,
         alternative=alternative,
-        n_resamples=len(null.statistic),
+        n_resamples=len(null.statistic) if drawn else 0,
         n_undefined=int(null.undefined.sum()),
         n_strata=comparison.rows.n_strata,
         n_dropped=table.n_dropped,
         seed=resampling.seed,
-        validity=plan.validity(strata=comparison.rows.n_strata > 1),
-        notes=(*notes, *comparison.few_of_a_label(), *many_undefined(null), *_binned(bins, error)),
+        validity=plan.validity(strata=comparison.rows.n_strata > 1, limit=not drawn),
+        notes=(
+            *notes,
+            *small_groups.notes(comparison, plan),
+            *many_undefined(null),
+            *comparison.binned(error[:1]),
+            *table.notes,
+        ),
         binning_errors=None if bins is None else comparison.by_group(bins[None]),
         scheme=plan.scheme,
         variance=plan.variance,
-        exact=log_probability is not None,
+        exact=drawn and null.log_probability is not None,
         null_distribution=null.statistic,
-        null_probabilities=None if log_probability is None else np.exp(log_probability),
+        null_probabilities=None if null.log_probability is None else np.exp(null.log_probability),
     )
+
+
+def _null(engine: Engine, plan: Plan, resampling: draws.Resampling, scale: Array) -> Null:
+    """Return the studentized gaps of the permutations."""
+    permuted, log_probability = _permutations(engine, plan, resampling)
+    if plan.variance == "fast_bootstrap":
+        permuted = permuted.over(permuted.spread())
+    return Null(permuted.studentized(scale), log_probability)
 
 
 def _gaps(engine: Engine, plan: Plan, estimates: Estimates) -> Gaps:
@@ -207,13 +225,3 @@ def _defined(statistic: float, plan: Plan) -> float:
         hint = "The groups are too small for it." if closed else "Use 'auto', or larger groups."
         raise UndefinedMetricError(problem("variance", rule, plan.variance, hint))
     return float(statistic)
-
-
-def _binned(errors: Array | None, standard_error: Array) -> list[str]:
-    """Return a note if putting scores into bins may have moved the gap by more than a little."""
-    if errors is None or errors.sum() <= _LITTLE * standard_error[0]:
-        return []
-    return [
-        f"Scores were put into bins, which can have moved the gap by up to {errors.sum():.2g}; its "
-        f"standard error is {standard_error[0]:.2g}. More score_bins make it less."
-    ]

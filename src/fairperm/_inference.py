@@ -107,6 +107,28 @@ def pvalue(null: Null, is_extreme: NDArray[np.bool_], confidence_level: float) -
     )
 
 
+def normal_limit() -> Null:
+    """Return the limit of a studentized gap where there is none, as a distribution of points.
+
+    Each stands for the values from itself outwards to the next, so that nothing read off it goes
+    beyond the normal distribution: what must not fall short of it takes the larger of the two.
+    """
+    points = np.arange(401) / 100
+    tails = np.array([math.erfc(point / math.sqrt(2)) / 2 for point in points])
+    share = np.append(tails[:-1] - tails[1:], tails[-1])
+    statistic = np.concatenate([-points[:0:-1], points])
+    probability = np.concatenate([share[:0:-1], [2 * share[0]], share[1:]])
+    return Null(statistic, np.log(probability))
+
+
+def normal_pvalue(statistic: float, alternative: str) -> PValue:
+    """Return the probability that a normal deviate is as extreme; never zero."""
+    outwards = {"two-sided": abs(statistic), "less": -statistic}.get(alternative, statistic)
+    tail = math.erfc(outwards / math.sqrt(2)) / 2
+    p = max(2 * tail if alternative == "two-sided" else tail, sys.float_info.min)
+    return PValue(p, (p, p), (p, p))
+
+
 def many_undefined(null: Null) -> list[str]:
     """Return a note if the metric is undefined in more than a few of the permutations."""
     share = null.share(null.undefined)

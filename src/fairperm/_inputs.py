@@ -12,7 +12,11 @@ from fairperm.errors import InputError, problem
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inputs:
-    """The data arguments of a public test function, as they came."""
+    """The data arguments of a public test function, as they came.
+
+    ``seed`` chooses the rows of a sample. ``sums_suffice`` tells that nothing is permuted: the
+    means and variances of what rows contribute are all that is needed of them.
+    """
 
     y_true: object
     y_pred: object = None
@@ -26,6 +30,9 @@ class Inputs:
     pos_label: object = None
     missing: object = "error"
     score_bins: object = None
+    sample_rows: object = None
+    seed: int = 0
+    sums_suffice: bool = False
 
 
 def cut_of(threshold: float, kind: type[np.floating[Any]]) -> float:

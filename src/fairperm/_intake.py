@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairperm._columns import Column, Index, as_column, count_rows
+from fairperm._counting import counted
 from fairperm._given import check_given
 from fairperm._inputs import Inputs, check_cut, cut_of
 from fairperm._labels import (
@@ -22,7 +23,6 @@ from fairperm._labels import (
     many_classes,
     sort_key,
 )
-from fairperm._lazy import counted
 from fairperm._options import choice, number
 from fairperm._sample import Table
 from fairperm._source import NUMBERS, Made, Source
@@ -57,10 +57,13 @@ def read_table(inputs: Inputs, metric: AnyMetric, source: Source | None = None) 
     columns = [*measured.values(), *group, *stratum, *weight, *cluster]
     _check_lengths(columns)
 
+    alike = None
     if source.count is None:
         rows, counts = count_rows(columns)
+    elif source.sums is not None:
+        rows, counts = _indices(columns), source.count
     else:
-        rows, counts = _as_read(columns, source.count)
+        rows, counts, alike = _as_read(columns, source.count, source.alike)
     known = _known_rows(columns, rows, len(counts))
     if policy == "error" and not known.all():
         raise InputError(_where_missing(columns, rows, counts, named=source.count is None))
@@ -72,6 +75,7 @@ def read_table(inputs: Inputs, metric: AnyMetric, source: Source | None = None) 
     if not known.all():
         dropped = int(counts[~known].sum())
         counts = counts[known]
+        alike = None if alike is None else alike[known]
         rows = [np.flatnonzero(known) if isinstance(one, slice) else one[known] for one in rows]
     index = iter(rows)
     read = _understood(measured, index, metric.kind, inputs.pos_label)
@@ -89,8 +93,11 @@ def read_table(inputs: Inputs, metric: AnyMetric, source: Source | None = None) 
         weight=weights[0] if weights else None,
         cluster=cluster_of if cluster else None,
         clusters=clusters,
+        alike=alike,
         n_dropped=dropped,
         score_bins=source.score_bins,
+        contributions=None if source.sums is None else source.sums.of(read.get("y_true"), known),
+        notes=source.notes,
     )
 
 
@@ -184,19 +191,26 @@ def _above(scores: NDArray[np.floating[Any]], threshold: float) -> Column:
 
 
 def _as_read(
-    columns: Sequence[Column], counts: NDArray[np.int64]
-) -> tuple[list[Index], NDArray[np.int64]]:
+    columns: Sequence[Column], counts: NDArray[np.int64], alike: NDArray[np.int64] | None
+) -> tuple[list[Index], NDArray[np.int64], NDArray[np.int64] | None]:
     """Return counted rows as they would be had they been read: one by one if they hardly repeat.
 
     So the same engine draws the same numbers, whoever counted. Very many rows are left counted:
-    they need not fit into memory.
+    they need not fit into memory. Of clusters that were counted, the rows of each one are.
     """
-    rows: list[Index] = [slice(None) if one.is_unique else one.indices() for one in columns]
-    if not any(one.is_unique for one in columns) or counts.sum() > _MOST_REPEATED:
-        return rows, counts
-    again = np.repeat(np.arange(len(counts)), counts)
+    rows = _indices(columns)
+    each = counts if alike is None else counts // alike
+    if not any(one.is_unique for one in columns) or each.sum() > _MOST_REPEATED:
+        return rows, counts, alike
+    again = np.repeat(np.arange(len(counts)), each)
     repeated: list[Index] = [again if isinstance(one, slice) else one[again] for one in rows]
-    return repeated, np.broadcast_to(np.int64(1), len(again))
+    if alike is None:
+        return repeated, np.broadcast_to(np.int64(1), len(again)), None
+    return repeated, alike[again], alike[again]
+
+
+def _indices(columns: Sequence[Column]) -> list[Index]:
+    return [slice(None) if one.is_unique else one.indices() for one in columns]
 
 
 def _check_lengths(columns: Sequence[Column]) -> None:

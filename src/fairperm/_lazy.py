@@ -14,15 +14,13 @@ import numpy as np
 
 from fairperm._given import OF_LABELS
 from fairperm._inputs import check_cut, cut_of
-from fairperm._options import integer, number
-from fairperm._rank import RankMetric
+from fairperm._options import number
 from fairperm._remote import (
     check_numbers,
     column_of,
     expression,
     fetched,
     is_lazy,
-    lazy_frame,
     schema_of,
     stage,
 )
@@ -35,33 +33,13 @@ if TYPE_CHECKING:
     from fairperm._inputs import Inputs
     from fairperm.metrics import AnyMetric
 
-__all__ = ["MOST_KINDS", "Reading", "counted", "is_lazy"]
+__all__ = ["DEFAULT_BINS", "MOST_KINDS", "Reading", "is_lazy", "precision", "too_many"]
 
 MOST_KINDS = 1 << 20  # distinct rows that are fetched; beyond that, scores are put into bins
 DEFAULT_BINS = 1 << 14
 _OTHERS = ("sensitive_features", "control_features", "cluster", "sample_weight")
 _PREDICTION, _COUNT = "prediction", "rows"
 _LOWEST, _HIGHEST = "lowest score", "highest score"
-
-
-def counted(inputs: Inputs, metric: AnyMetric) -> Inputs:
-    """Return the inputs with their rows counted, as far as the metric tells them apart."""
-    frame = lazy_frame(inputs.data)
-    if frame is None:
-        if inputs.score_bins is not None:
-            rule = "left out: data is not lazy, so that scores are kept as they are"
-            raise InputError(problem("score_bins", rule, inputs.score_bins))
-        return inputs
-    asked = None if inputs.score_bins is None else _bins(inputs, metric)
-    reading = Reading.of(inputs, metric, frame)
-    if asked is None and (found := reading.few_kinds()) is not None:
-        return reading.inputs(found)
-    bins = asked or _bins(inputs, metric)
-    low, high = reading.ends()
-    found = reading.binned(low, high, bins).grouped("counting rows by bins of the score")
-    if len(found) > MOST_KINDS:
-        raise too_many(metric)
-    return reading.with_predictions().inputs(found, bins)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +67,17 @@ class Reading:
     cut: float | None
 
     @classmethod
-    def of(cls, inputs: Inputs, metric: AnyMetric, frame: nw.LazyFrame[Any]) -> Reading:
-        """Find the columns that the metric needs, and those of the groups, strata and so on."""
+    def of(
+        cls,
+        inputs: Inputs,
+        metric: AnyMetric,
+        frame: nw.LazyFrame[Any],
+        others: Mapping[str, nw.Expr] | None = None,
+    ) -> Reading:
+        """Find the columns that the metric needs, and those of the groups, strata and so on.
+
+        ``others`` are kept in the rows beside them.
+        """
         schema = schema_of(frame)
         has_labels = metric.kind in OF_LABELS
         wanted = {"y_true", *metric.columns} if has_labels else {*metric.columns}
@@ -119,7 +106,7 @@ class Reading:
             found[_PREDICTION] = found["y_score"] >= cut
         keeps = "y_score" in wanted
         with stage("choosing the columns", frame):
-            rows = frame.select(**found)
+            rows = frame.select(**found, **(others or {}))
         return cls(inputs, columns, rows, has_labels, keeps, makes and not keeps, cut)
 
     @property
@@ -136,13 +123,15 @@ class Reading:
 
     def few_kinds(self) -> nw.DataFrame[Any] | None:
         """Return the distinct rows with their counts; None if they are too many."""
-        if self.keeps_numbers:
-            # the first rows mostly show it, before the engine groups all of them
-            first = replace(self, rows=self.rows.head(2 * MOST_KINDS))
-            if len(first.grouped("looking at the first rows")) > MOST_KINDS:
-                return None
+        if self.keeps_numbers and self.begin_with_many():
+            return None
         found = self.grouped("counting equal rows")
         return found if len(found) <= MOST_KINDS else None
+
+    def begin_with_many(self) -> bool:
+        """Tell whether the first rows show too many distinct ones, before all are grouped."""
+        first = replace(self, rows=self.rows.head(2 * MOST_KINDS))
+        return len(first.grouped("looking at the first rows")) > MOST_KINDS
 
     def grouped(self, doing: str) -> nw.DataFrame[Any]:
         """Return the distinct rows with their counts, but not many more than can be used."""
@@ -190,24 +179,29 @@ class Reading:
 
     def inputs(self, found: nw.DataFrame[Any], bins: int | None = None) -> Inputs:
         """Return the arguments with the counted rows as their data, columns named as they were."""
-        data: dict[str, Any] = {
-            self.columns[name]: found[name] for name in self.keys if name in self.columns
-        }
+        if bins is None:
+            self.check_cut(found)
+        count = found[_COUNT].to_numpy().astype(np.int64)
+        return self.with_data({name: found[name] for name in self.keys}, Counted(None, count, bins))
+
+    def with_data(self, values: Mapping[str, Any], counted: Counted) -> Inputs:
+        """Return the arguments with these values, by their keys, as what was counted."""
+        data = {self.columns[name]: values[name] for name in self.keys if name in self.columns}
         changed: dict[str, Any] = {"y_score": None, "score_bins": None}
         if self.keeps_scores:
             # by itself: a column that is used twice may also be something else than a score
-            changed["y_score"] = found["y_score"]
+            changed["y_score"] = values["y_score"]
         if self.makes_predictions:
-            changed |= {"y_pred": Made(found[_PREDICTION]), "threshold": 0.5}
-            if bins is None:
-                self._check_cut(found)
+            changed |= {"y_pred": Made(values[_PREDICTION]), "threshold": 0.5}
         for name in ("y_true", "y_pred"):
             if name not in self.columns:
                 changed.setdefault(name, None)
-        count = found[_COUNT].to_numpy().astype(np.int64)
-        return replace(self.given, data=Counted(data, count, bins), **changed)
+        return replace(self.given, data=replace(counted, data=data), **changed)
 
-    def _check_cut(self, found: nw.DataFrame[Any]) -> None:
+    def check_cut(self, found: nw.DataFrame[Any]) -> None:
+        """Refuse a threshold that parts no scores, of rows counted by their predictions."""
+        if not self.makes_predictions or self.keeps_scores:
+            return
         low, high = (found[name].to_numpy().astype(float) for name in (_LOWEST, _HIGHEST))
         if self.cut is not None and not np.isnan(low).all():
             lowest, highest = float(np.nanmin(low)), float(np.nanmax(high))
@@ -219,11 +213,11 @@ def precision(dtype: Any) -> type[np.floating[Any]]:
     return np.float32 if dtype == nw.Float32 else np.float64
 
 
-def too_many(metric: AnyMetric) -> InputError:
+def too_many(metric: AnyMetric, hint: str) -> InputError:
     """Return the error of rows that cannot be counted in a table that fits into memory."""
     return InputError(
         f"data must have at most {MOST_KINDS:,} distinct rows for {metric.name} where they are "
-        "counted lazily; got more. Collect the rows, or a sample of them, and pass that."
+        f"counted lazily; got more. {hint}"
     )
 
 
@@ -231,17 +225,3 @@ def _as_list(value: object) -> list[object]:
     if value is None:
         return []
     return list(value) if isinstance(value, (list, tuple)) else [value]
-
-
-def _bins(inputs: Inputs, metric: AnyMetric) -> int:
-    """Return how many bins scores go into; refuse metrics that need the scores themselves."""
-    scored = [part for part in metric.parts if "y_score" in part.columns]
-    ranks = bool(scored) and all(isinstance(part, RankMetric) for part in scored)
-    if inputs.score_bins is None:
-        if not ranks:
-            raise too_many(metric)
-        return DEFAULT_BINS
-    if not ranks:
-        rule = f"left out: {metric.name} is not made of ranks of scores"
-        raise InputError(problem("score_bins", rule, inputs.score_bins))
-    return integer("score_bins", inputs.score_bins, 2, MOST_KINDS)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     Float = type[np.floating[Any]]
 
 MOST_CUTS = 1_000  # every one is a comparison in the query
+_HINT = "Collect the rows, or a sample of them, and pass that."
 _LOWEST, _HIGHEST, _COUNT, _MISSING = "lowest", "highest", "rows", "missing"
 
 
@@ -56,7 +57,7 @@ def read_scores(
         table = _table(reading.inputs(found), metric)
         return table, thresholds_of(table), kind
     if need_all:
-        raise lazy.too_many(metric)
+        raise lazy.too_many(metric, _HINT)
     thresholds, lowest = _thresholds(reading, metric, thresholds_of)
     with np.errstate(over="ignore"):
         cuts = thresholds.astype(kind).astype(np.float64)
@@ -65,7 +66,7 @@ def read_scores(
     cut = replace(reading, rows=reading.rows.with_columns(y_score=between))
     found = cut.grouped("counting rows between thresholds")
     if len(found) > lazy.MOST_KINDS:
-        raise lazy.too_many(metric)
+        raise lazy.too_many(metric, _HINT)
     return _table(cut.inputs(found), metric), thresholds, kind
 
 

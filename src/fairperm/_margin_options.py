@@ -33,6 +33,7 @@ class PermutationOptions(TypedDict, total=False):
     sample_weight: object
     missing: str
     score_bins: int | None
+    sample_rows: int | None
     scheme: str
     n_resamples: int
     confidence_level: float

@@ -92,8 +92,8 @@ def ratio_interval(result: PermutationTestResult) -> tuple[float, Interval] | No
     centre, error = _log_ratio(result)
     if not error > 0:  # of rows that do not vary: nothing is known of how far chance goes
         return ratio, (0.0, math.inf)
-    of_rates = result.variance in {"score", "wald"}
-    least = normal_quantile(result.confidence_level, result.alternative) if of_rates else 0.0
+    is_normal = result.variance in {"score", "wald"} or result.n_resamples == 0
+    least = normal_quantile(result.confidence_level, result.alternative) if is_normal else 0.0
     logs = gap_interval(
         _null(result),
         np.array([centre]),

@@ -40,6 +40,22 @@ def order_by(
     return order
 
 
+def content_keys(
+    of_row: NDArray[np.intp], rank: NDArray[np.floating[Any]]
+) -> list[NDArray[np.float64]]:
+    """Return keys that tell clusters apart by the ranks of their rows, in whatever order those are.
+
+    They are the rows' number, sum, sum of squares and sum of scrambled ranks: without the last,
+    rows of ranks 1, 5, 6 could not be told from 2, 3, 7.
+    """
+    weights: list[NDArray[np.float64]] = [rank.astype(np.float64) ** power for power in (0, 1, 2)]
+    bits = rank.astype(np.uint64)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        bits = (bits ^ (bits >> np.uint64(shift))) * np.uint64(factor)
+    weights.append((bits >> np.uint64(38)).astype(np.float64))  # 26 bits: sums of them are exact
+    return [np.bincount(of_row, weight).astype(np.float64) for weight in weights]
+
+
 def run_starts(*columns: NDArray[Any]) -> NDArray[np.intp]:
     """Return where runs of rows that are equal in all columns start."""
     is_new = np.zeros(len(columns[0]), bool)

@@ -95,18 +95,30 @@ class Plan:
             return "delong"
         return "delta" if all(part.smooth for part in self.metric.parts) else None
 
+    def check_limit(self) -> None:
+        """Refuse to take the normal limit where no closed form of the variance leads to it."""
+        if len(self.metric.parts) > 1 or self.variance not in {"score", "wald", "delta", "delong"}:
+            rule = f"at least 1 for {self.metric.name} with variance {self.variance!r}"
+            hint = "0 is the normal limit of one gap over its closed-form error."
+            raise InputError(problem("n_resamples", rule, 0, hint))
+
     @property
     def depends_on_sum(self) -> bool:
         """Tell whether a Mantel–Haenszel gap depends on the sum of the strata's counts alone."""
         return self.metric.is_rate and self.fixes_denominators and self.variance in {"score", None}
 
-    def validity(self, *, strata: bool) -> str:
-        """Say for which null the p-value holds, and whether exactly or asymptotically."""
+    def validity(self, *, strata: bool, limit: bool = False) -> str:
+        """Say for which null the p-value holds, and whether exactly or asymptotically.
+
+        With ``limit`` it is not that of permutations but of the normal limit.
+        """
         name = self.metric.name
         where = " within every stratum" if strata else ""
         weak = f"the weak null (equal {name}{where}; base rates may differ)"
         same = "predictions given the label" if self.scheme == "within_label" else "all columns"
         strong = f"the strong null (the groups have equal distributions of {same}{where})"
+        if limit:
+            return f"Asymptotically valid for {weak}: the normal limit, without permutations."
         if self.variance == "fast_bootstrap":
             return f"Asymptotically valid for {weak}; not exact for any null."
         if self.fixes_denominators:

@@ -14,7 +14,7 @@ import numpy as np
 from fairperm._callable import CallableMetric
 from fairperm._intake import read_table
 from fairperm._lazy import is_lazy
-from fairperm._metric import JointMetric
+from fairperm._metric import JointMetric, Metric
 from fairperm._source import Source, columns_of_frame
 from fairperm.errors import InputError, InputTypeError, did_you_mean, listed, problem, shown
 from fairperm.metrics import get_metric
@@ -185,8 +185,13 @@ def _readings(
 ) -> Iterator[tuple[AnyMetric, list[str]]]:
     """Yield metrics whose columns are read in the same way as one, with what they are called."""
     by_kind: dict[object, list[str]] = {}
+    elsewhere = inputs.sums_suffice or inputs.sample_rows is not None
+    elsewhere = elsewhere and is_lazy(inputs.data)
     for label, metric in metrics.items():
         kind: object = "several" if metric.kind in _OF_LABELS else metric.kind
+        if elsewhere and _of_numbers(metric):
+            # so that what can be counted is, though others need sums or a sample
+            kind = (kind, label) if inputs.sums_suffice else (kind, "")
         if isinstance(metric, CallableMetric):
             kind = _with_columns(metric, inputs).columns
         by_kind.setdefault(kind, []).append(label)
@@ -199,8 +204,15 @@ def _readings(
         else:
             parts = tuple(part for metric in (first, *others) for part in metric.parts)
             only_labels = all(metric.kind == "labels" for metric in (first, *others))
-            together = "labels" if only_labels else str(kind)
+            together = (
+                "labels" if only_labels else str(kind[0] if isinstance(kind, tuple) else kind)
+            )
             yield JointMetric(name=first.name, meaning="", parts=parts, kind=together), labels
+
+
+def _of_numbers(metric: AnyMetric) -> bool:
+    """Tell whether rows contribute numbers to the metric, of which there may be very many."""
+    return isinstance(metric, Metric) and metric.kind in {"score", "probability", "regression"}
 
 
 def _with_columns(metric: CallableMetric, inputs: Inputs) -> CallableMetric:

@@ -35,8 +35,15 @@ class Table:
         Of each row, as indices into ``groups`` and ``strata``.
     weight, cluster
         Of each row, if the user gave them.
+    alike
+        Of each row, for how many clusters its own stands, if equal clusters were counted: all their
+        rows are in ``count``.
     score_bins
         Into how many bins scores were put; None if they are as they came.
+    contributions
+        What each row contributes to the metric, if that was added up where the rows are.
+    notes
+        What must be known of how the rows were read.
     """
 
     columns: Mapping[str, NDArray[Any]]
@@ -48,8 +55,11 @@ class Table:
     weight: Array | None = None
     cluster: NDArray[np.integer[Any]] | None = None
     clusters: tuple[Hashable, ...] = ()
+    alike: NDArray[np.int64] | None = None
     n_dropped: int = 0
     score_bins: int | None = None
+    contributions: Array | None = None
+    notes: tuple[str, ...] = ()
 
     def only(self, names: Collection[str]) -> Table:
         """Return the table of these columns alone, equal rows counted together if they are few."""
@@ -58,7 +68,7 @@ class Table:
         truths = all(column.dtype == np.bool_ for column in columns.values())
         if len(columns) == len(self.columns) or not truths:
             return kept
-        if self.weight is not None or self.cluster is not None:
+        if any(one is not None for one in (self.weight, self.cluster, self.contributions)):
             return kept
         shape = (len(self.groups), len(self.strata), *(2 for _ in columns))
         codes = (self.group, self.stratum, *(column.view(np.uint8) for column in columns.values()))
@@ -144,7 +154,8 @@ class Rows:
     """The rows of some groups, and what each contributes to the metric.
 
     ``side`` is 0 for the user's first group, 1 for the second, and so on. Labels are exchanged
-    inside each stratum, among rows of equal ``block`` only, and whole clusters at a time.
+    inside each stratum, among rows of equal ``block`` only, and whole clusters at a time. A cluster
+    may stand for several ``alike``.
     """
 
     columns: Mapping[str, NDArray[Any]]
@@ -157,6 +168,7 @@ class Rows:
     n_groups: int = 2
     weight: Array | None = None
     cluster: NDArray[np.integer[Any]] | None = None
+    alike: NDArray[np.int64] | None = None
 
     def take(self, index: NDArray[np.intp]) -> Rows:
         """Return some of the rows, or all in another order."""
@@ -171,6 +183,7 @@ class Rows:
             n_groups=self.n_groups,
             weight=None if self.weight is None else self.weight[index],
             cluster=None if self.cluster is None else self.cluster[index],
+            alike=None if self.alike is None else self.alike[index],
         )
 
     def expanded(self) -> Rows:
@@ -195,15 +208,37 @@ class Rows:
         order = order_by([self.cluster, *self.contributions.T, self.count])
         starts = run_starts(self.cluster[order])
         first = self.take(order[starts])
-        counted = self.contributions * self.count[:, None]
+        alike = np.ones(len(starts), np.int64) if first.alike is None else first.alike
+        each = self.count if self.alike is None else self.count // self.alike
+        counted = self.contributions * each[:, None]
         totals = np.add.reduceat(counted[order], starts)
-        return replace(
+        clusters = replace(
             first,
             columns=_as_columns(totals),
             contributions=totals,
-            count=np.ones(len(starts), np.int64),
+            count=alike,
             cluster=None,
+            alike=None,
         )
+        return clusters._merged()
+
+    def _merged(self) -> Rows:
+        """Return equal rows counted as one, in the order of their values."""
+        keys = [self.stratum, self.side, self.block, *self.contributions.T]
+        order = order_by(keys)
+        starts = run_starts(*(key[order] for key in keys))
+        return replace(self.take(order[starts]), count=np.add.reduceat(self.count[order], starts))
+
+    def apart(self) -> Rows:
+        """Return every cluster by itself, if some stand for several."""
+        if self.alike is None or self.cluster is None:
+            return self
+        which = np.repeat(np.arange(len(self.count)), self.alike)
+        first = np.append(0, np.cumsum(self.alike)[:-1])
+        copy = np.arange(len(which)) - first[which]
+        rows = replace(self, count=self.count // self.alike, alike=None).take(which)
+        number = self.cluster[which].astype(np.int64) * self.alike.max() + copy
+        return replace(rows, cluster=np.unique(number, return_inverse=True)[1].ravel())
 
 
 def by_content(rows: Rows, weights: Array | None) -> tuple[Rows, Array | None]:

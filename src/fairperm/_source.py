@@ -40,11 +40,42 @@ NUMBERS: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """Data whose equal rows were counted already, by an engine that has more of them than we."""
+    """Data whose equal rows were counted already, by an engine that has more of them than we.
+
+    ``alike`` is for how many clusters a row's own stands, if equal clusters were counted as well;
+    ``sums`` are what rows contribute, if the engine has added that up.
+    """
 
     data: object
     count: NDArray[np.int64]
     score_bins: int | None = None
+    alike: NDArray[np.int64] | None = None
+    sums: Sums | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """What rows contribute that stand for many, all the same in mean and variance.
+
+    There may be two answers: of rows that turn out to be positive, and of those that do not.
+    """
+
+    positive: NDArray[np.float64]
+    other: NDArray[np.float64]
+
+    def of(self, label: NDArray[Any] | None, kept: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """Return the contributions of the rows that are kept, whose labels these are."""
+        if label is None or label.dtype != np.bool_:
+            return self.other[kept]
+        return np.where(label[:, None], self.positive[kept], self.other[kept])
+
+
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """Some rows out of very many, and a note that says so."""
+
+    data: object
+    note: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +93,14 @@ class Source:
         self._columns: Mapping[Any, Any] | None = None
         self.count: NDArray[np.int64] | None = None
         self.score_bins: int | None = None
+        self.alike: NDArray[np.int64] | None = None
+        self.sums: Sums | None = None
+        self.notes: tuple[str, ...] = ()
         if isinstance(data, Counted):
-            self.count, self.score_bins, data = data.count, data.score_bins, data.data
+            self.count, self.score_bins = data.count, data.score_bins
+            self.alike, self.sums, data = data.alike, data.sums, data.data
+        if isinstance(data, Sampled):
+            self.notes, data = (data.note,), data.data
         if data is not None:
             self._columns = columns_of_frame("data", data)
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from fairperm import _draws as draws
 from fairperm._estimates import Estimates, variance_of_defined
-from fairperm._order import order_by, run_starts
+from fairperm._order import content_keys, order_by, run_starts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -337,8 +337,8 @@ def _clustered(
 ) -> tuple[Rows, list[Stratum], tuple[int, ...]]:
     """Return the rows in order, the strata's clusters of them, and the groups' order.
 
-    Clusters are ordered by their rows (number, sum and sum of squares of ranks), as in the other
-    engines: neither names nor the order of rows have a part in it.
+    Clusters are ordered by the ranks of their rows, as in the other engines: neither names nor the
+    order of rows have a part in it.
     """
     cluster = np.repeat(cluster, rows.count)
     rows = rows.expanded()
@@ -350,7 +350,7 @@ def _clustered(
     rank = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(rows.side))))
     _, first, of_row = np.unique(cluster, return_index=True, return_inverse=True)
     members = np.split(np.argsort(of_row, kind="stable"), np.cumsum(np.bincount(of_row))[:-1])
-    keys = [np.bincount(of_row, rank.astype(float) ** power) for power in (0, 1, 2)]
+    keys = content_keys(of_row, rank.astype(np.float64))
     order = order_by([rows.stratum[first], *keys])
     side, stratum = rows.side[first[order]], rows.stratum[first[order]]
     every = range(rows.n_groups)

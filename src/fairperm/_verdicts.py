@@ -55,11 +55,13 @@ def with_verdicts(found: Sequence[Found], settings: Settings) -> tuple[list[Audi
     return rows, n_hypotheses
 
 
-def notes_of(rows: Sequence[AuditRow], n_hypotheses: int, settings: Settings) -> tuple[str, ...]:
-    """Return what must be known of the whole audit to read it rightly."""
+def notes_of(
+    rows: Sequence[AuditRow], n_hypotheses: int, settings: Settings, but: Sequence[str] = ()
+) -> tuple[str, ...]:
+    """Return what must be known of the whole audit to read it rightly; not what is known anyway."""
     judged = [row for row in rows if row.adjusted_pvalue is not None and row.result is not None]
     drawn = [row for row in judged if settings.adjust == "maxt" or not _result_of(row).exact]
-    return (*_too_few_resamples(len(drawn), n_hypotheses, settings), *_own_notes(judged))
+    return (*_too_few_resamples(len(drawn), n_hypotheses, settings), *_own_notes(judged, but))
 
 
 def _too_few_resamples(n_drawn: int, n_hypotheses: int, settings: Settings) -> Iterator[str]:
@@ -71,7 +73,7 @@ def _too_few_resamples(n_drawn: int, n_hypotheses: int, settings: Settings) -> I
         "by": n_hypotheses * sum(1 / rank for rank in range(1, n_hypotheses + 1)),
     }.get(settings.adjust, float(n_hypotheses))
     most = factor / (n_resamples + 1)
-    if n_drawn == 0 or most <= alpha:
+    if n_drawn == 0 or n_resamples == 0 or most <= alpha:
         return
     raised = ""
     if factor > 1:
@@ -93,9 +95,9 @@ def _resamples_for(factor: float, alpha: float) -> int:
     return n
 
 
-def _own_notes(judged: Sequence[AuditRow]) -> Iterator[str]:
+def _own_notes(judged: Sequence[AuditRow], but: Sequence[str]) -> Iterator[str]:
     """Yield that comparisons have notes of their own, and the first of them."""
-    noted = [row for row in judged if _result_of(row).notes]
+    noted = [row for row in judged if set(_result_of(row).notes) - set(but)]
     if noted:
         own = (
             "comparison has notes of its own"
@@ -198,6 +200,8 @@ def _family(found: Sequence[Found], settings: Settings) -> Family:
 def check_max_t(asked: Sequence[Question], settings: Settings) -> None:
     """Refuse joint draws where there are none."""
     hint = "Use adjust='holm'."
+    if settings.resampling.n_resamples == 0:
+        raise InputError(problem("adjust", "another for n_resamples=0", "maxt", hint))
     if settings.alternative != "two-sided":
         rule = f"another for alternative={settings.alternative!r}"
         raise InputError(problem("adjust", rule, "maxt", hint))

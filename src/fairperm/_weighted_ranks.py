@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairperm._estimates import Estimates
-from fairperm._order import order_by, run_starts
+from fairperm._order import content_keys, order_by, run_starts
 from fairperm._rank import Components
 from fairperm._subsets import same_in_all_lanes
 from fairperm._units import Layout, UnitsEngine
@@ -125,8 +125,8 @@ def _units_in_order(
 ) -> tuple[NDArray[np.int64], NDArray[np.intp], list[Array]]:
     """Return each row's unit, each unit's first row, and what the units are ordered by.
 
-    Units are ordered by stratum, block and the ranks of their rows (their number, sum and sum of
-    squares): neither names nor the order of rows have a part in it.
+    Units are ordered by stratum, block and the ranks of their rows: neither names nor the order of
+    rows have a part in it.
     """
     starts = run_starts(rows.stratum, *rows.contributions.T, weight)
     rank = np.zeros(len(weight))
@@ -134,7 +134,7 @@ def _units_in_order(
     rank = np.cumsum(rank)
     _, first, of_row = np.unique(cluster, return_index=True, return_inverse=True)
     of_row = of_row.ravel()
-    keys = [np.bincount(of_row, rank**power).astype(float) for power in (0, 1, 2)]
+    keys = content_keys(of_row, rank)
     order = order_by([rows.stratum[first], rows.block[first], *keys])
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))

@@ -57,6 +57,7 @@ def audit(
     sample_weight: object = None,
     missing: str = "error",
     score_bins: int | None = None,
+    sample_rows: int | None = None,
     scheme: str = "auto",
     variance: str | None = "auto",
     alternative: str = "two-sided",
@@ -99,12 +100,13 @@ def audit(
         Groups with fewer rows stay in the table but are not judged.
     threshold, pos_label, control_features, stratum_weights, cluster, sample_weight
         As in :func:`fairperm.permutation_test`.
-    missing, score_bins
+    missing, score_bins, sample_rows
         As in :func:`fairperm.permutation_test`. Rows with a missing value take no part in any
-        metric that is read with it.
+        metric that is read with it; a sample is drawn for those metrics that need one.
     scheme, variance, alternative, n_resamples, n_bootstrap, confidence_level
         As in :func:`fairperm.permutation_test`; by default each metric has the test that is best
-        for it.
+        for it. With `n_resamples` 0, all tests are by the normal limit, and there is none of
+        all groups at once.
     rng, n_jobs, progress
         As in :func:`fairperm.permutation_test`. All tests use the same seed: each gives the same
         p-value as :func:`fairperm.permutation_test` does by itself.
@@ -160,7 +162,7 @@ def audit(
         stratum_weights=stratum_weights,
         n_bootstrap=options.integer("n_bootstrap", n_bootstrap, 2, 100_000),
         confidence_level=options.fraction("confidence_level", confidence_level),
-        resampling=draws.Resampling.checked(n_resamples, rng, n_jobs, progress),
+        resampling=draws.Resampling.checked(n_resamples, rng, n_jobs, progress, least=0),
         n_attributes=len(asked_of),
     )
     options.number("threshold", threshold)
@@ -178,13 +180,17 @@ def audit(
         pos_label=pos_label,
         missing=missing,
         score_bins=score_bins,
+        sample_rows=sample_rows,
+        seed=settings.resampling.seed,
+        sums_suffice=settings.resampling.n_resamples == 0,
     )
     asked = questions(inputs, asked_of, named)
     if settings.adjust == "maxt":
         check_max_t(asked, settings)
     found = tested(asked, settings)
     rows, n_hypotheses = with_verdicts(found, settings)
-    notes = notes_of(rows, n_hypotheses, settings)
+    sampled = tuple(dict.fromkeys(note for one in asked for note in one.table.notes))
+    notes = notes_of(rows, n_hypotheses, settings, but=sampled)
     result = Audit(
         rows=tuple(rows),
         omnibus=tuple(omnibus(asked, found, settings)),
@@ -216,8 +222,9 @@ def audit(
             "confidence_level": settings.confidence_level,
             "missing": missing,
             "score_bins": score_bins,
+            "sample_rows": sample_rows,
         },
-        notes=notes,
+        notes=(*notes, *sampled),
         library=library_of(data) or library_of(sensitive_features),
     )
     warn_of(notes)

@@ -51,6 +51,8 @@ def bootstrap_test(
     control_features: object = None,
     stratum_weights: object = None,
     missing: str = "error",
+    score_bins: int | None = None,
+    sample_rows: int | None = None,
     alternative: str = "two-sided",
     n_resamples: int = 9999,
     confidence_level: float = 0.95,
@@ -65,7 +67,7 @@ def bootstrap_test(
     ----------
     y_true, y_pred, y_score, sensitive_features, metric, data, groups, threshold, pos_label
         As in :func:`fairperm.permutation_test`.
-    control_features, stratum_weights, missing
+    control_features, stratum_weights, missing, score_bins, sample_rows
         As in :func:`fairperm.permutation_test`.
     alternative, n_resamples, confidence_level, rng, n_jobs, progress
         As in :func:`fairperm.permutation_test`.
@@ -95,6 +97,7 @@ def bootstrap_test(
     >>> round(result.difference, 4), round(result.pvalue, 4)
     (-0.0011, 0.9536)
     """
+    resampling = draws.Resampling.checked(n_resamples, rng, n_jobs, progress)
     inputs = Inputs(
         y_true=y_true,
         y_pred=y_pred,
@@ -105,6 +108,9 @@ def bootstrap_test(
         threshold=threshold,
         pos_label=pos_label,
         missing=missing,
+        score_bins=score_bins,
+        sample_rows=sample_rows,
+        seed=resampling.seed,
     )
     table, plan, pair = planned(
         inputs, metric, "pooled", None, lambda table: table.choose_groups(groups)
@@ -119,11 +125,11 @@ def bootstrap_test(
         groups=pair,
         stratum_weights=stratum_weights,
         alternative=options.choice("alternative", alternative, options.ALTERNATIVES),
-        resampling=draws.Resampling.checked(n_resamples, rng, n_jobs, progress),
+        resampling=resampling,
         confidence_level=options.fraction("confidence_level", confidence_level),
         method=options.choice("method", method, METHODS),
     )
-    warn_of(result.notes)
+    warn_of(note for note in result.notes if note not in table.notes)
     return result
 
 
@@ -156,7 +162,7 @@ def compare(
         through_joblib=isinstance(metric, CallableMetric),
     )
     resampled = concatenate(blocks)
-    distribution = resampled.difference[:, 0]
+    distribution, error = resampled.difference[:, 0], resampled.spread()
 
     null = Null(distribution - gap)
     tolerance = tie_tolerance(gap, comparison.scale(observed), np.ones(1))
@@ -168,7 +174,7 @@ def compare(
         values=values,
         counts=comparison.totals(),
         difference=gap,
-        standard_error=float(resampled.spread()[0]),
+        standard_error=float(error[0]),
         confidence_interval=_interval(engine, gap, distribution, confidence_level, method),
         confidence_level=confidence_level,
         statistic=gap,
@@ -182,7 +188,7 @@ def compare(
         n_dropped=table.n_dropped,
         seed=resampling.seed,
         validity=_VALIDITY,
-        notes=tuple(notes),
+        notes=(*notes, *comparison.binned(error), *table.notes),
         method=method,
         bootstrap_distribution=distribution,
     )

@@ -135,6 +135,8 @@ class EquivalenceTestResult:
     def _how(self) -> str:
         if self.permutation.exact:
             return "by every permutation"
+        if self.permutation.n_resamples == 0:
+            return "normal limit"
         low, high = self.pvalue_interval
         level = f"{self.confidence_level:.4g} interval"
         return f"{self.permutation.n_resamples:,} draws, {level} [{low:.4g}, {high:.4g}]"

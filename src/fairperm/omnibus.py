@@ -11,6 +11,7 @@ import numpy as np
 
 from fairperm import _draws as draws
 from fairperm import _options as options
+from fairperm import _small_groups as small_groups
 from fairperm._callable import CallableMetric
 from fairperm._comparison import Comparison
 from fairperm._estimates import variance_of_defined
@@ -58,6 +59,7 @@ def omnibus_test(
     sample_weight: object = None,
     missing: str = "error",
     score_bins: int | None = None,
+    sample_rows: int | None = None,
     scheme: str = "auto",
     variance: str | None = "auto",
     n_resamples: int = 9999,
@@ -77,9 +79,9 @@ def omnibus_test(
     control_features, stratum_weights
         As in :func:`fairperm.permutation_test`; a stratum's weight is 1/(1/m_A + 1/m_B + …), and a
         group's value the mean of its strata's with these weights.
-    cluster, sample_weight, missing, score_bins, scheme, n_resamples, confidence_level
+    cluster, sample_weight, missing, score_bins, sample_rows, scheme, n_resamples
         As in :func:`fairperm.permutation_test`.
-    rng, n_jobs, progress
+    confidence_level, rng, n_jobs, progress
         As in :func:`fairperm.permutation_test`.
     variance : {"auto", "score", "wald", "delta", "delong", "fast_bootstrap"} or None
         As in :func:`fairperm.permutation_test`. None weighs the groups by their numbers of rows
@@ -109,6 +111,7 @@ def omnibus_test(
     >>> round(result.statistic, 1), result.pvalue
     (381.7, 0.0001)
     """
+    resampling = draws.Resampling.checked(n_resamples, rng, n_jobs, progress)
     inputs = Inputs(
         y_true=y_true,
         y_pred=y_pred,
@@ -122,6 +125,8 @@ def omnibus_test(
         pos_label=pos_label,
         missing=missing,
         score_bins=score_bins,
+        sample_rows=sample_rows,
+        seed=resampling.seed,
     )
     table, plan, chosen = planned(
         inputs, metric, scheme, variance, lambda table: table.choose_several(groups)
@@ -131,10 +136,10 @@ def omnibus_test(
         plan,
         groups=chosen,
         stratum_weights=stratum_weights,
-        resampling=draws.Resampling.checked(n_resamples, rng, n_jobs, progress),
+        resampling=resampling,
         confidence_level=options.fraction("confidence_level", confidence_level),
     )
-    warn_of(result.notes)
+    warn_of(note for note in result.notes if note not in table.notes)
     return result
 
 
@@ -203,7 +208,13 @@ def compare_all(
         n_dropped=table.n_dropped,
         seed=resampling.seed,
         validity=plan.validity(strata=comparison.rows.n_strata > 1),
-        notes=(*notes, *comparison.few_of_a_label(), *many_undefined(null)),
+        notes=(
+            *notes,
+            *small_groups.notes(comparison, plan),
+            *many_undefined(null),
+            *comparison.binned(np.sqrt(variance[0, 0])),
+            *table.notes,
+        ),
         null_distribution=null.statistic,
     )
 

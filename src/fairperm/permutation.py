@@ -35,6 +35,7 @@ def permutation_test(
     sample_weight: object = None,
     missing: str = "error",
     score_bins: int | None = None,
+    sample_rows: int | None = None,
     scheme: str = "auto",
     variance: str | None = "auto",
     alternative: str = "two-sided",
@@ -95,6 +96,11 @@ def permutation_test(
         Into how many bins of equal width the scores of a lazy frame are put, for the AUC. By
         default 16,384 if it has more than 1,048,576 distinct rows, and none otherwise. The result
         says how much this can matter.
+    sample_rows : int, optional
+        Of a lazy frame with more distinct rows than that, and a metric that needs them (a squared
+        error, log loss, a function), how many rows are drawn at random and tested. Which rows is
+        decided by all the numbers in a row and the seed, so that engine and row order have no part
+        in it; with `cluster`, whole clusters are drawn. Not used where rows can be counted.
     scheme : {"auto", "pooled", "within_label", "denominator"}
         Among which rows group labels are exchanged: all; those of equal label; those in the
         rate's denominator. "auto" is "denominator" for rates and "within_label" for
@@ -109,7 +115,9 @@ def permutation_test(
     alternative : {"two-sided", "greater", "less"}
         Whether the first group's value differs from, is greater or is less than the second's.
     n_resamples : int
-        Random permutations, unless enumerating every one of them is faster.
+        Random permutations, unless enumerating every one of them is faster. 0 permutes nothing:
+        p-value and interval are those of the normal limit, for which of a lazy frame the engine's
+        means and variances suffice, however many distinct rows it has.
     n_bootstrap : int
         Bootstrap samples within each permutation, for ``variance="bootstrap"`` only.
     confidence_level : float
@@ -161,6 +169,7 @@ def permutation_test(
       validity    Exact for the weak null (equal false_negative_rate; base rates may differ)
                   at every sample size, given the rates' denominators.
     """
+    resampling = draws.Resampling.checked(n_resamples, rng, n_jobs, progress, least=0)
     inputs = Inputs(
         y_true=y_true,
         y_pred=y_pred,
@@ -174,6 +183,9 @@ def permutation_test(
         pos_label=pos_label,
         missing=missing,
         score_bins=score_bins,
+        sample_rows=sample_rows,
+        seed=resampling.seed,
+        sums_suffice=resampling.n_resamples == 0,
     )
     table, plan, pair = planned(
         inputs, metric, scheme, variance, lambda table: table.choose_groups(groups)
@@ -184,11 +196,11 @@ def permutation_test(
         groups=pair,
         stratum_weights=stratum_weights,
         alternative=_alternative(alternative, plan.metric),
-        resampling=draws.Resampling.checked(n_resamples, rng, n_jobs, progress),
+        resampling=resampling,
         n_bootstrap=options.integer("n_bootstrap", n_bootstrap, 2, 100_000),
         confidence_level=options.fraction("confidence_level", confidence_level),
     )
-    warn_of(result.notes)
+    warn_of(note for note in result.notes if note not in table.notes)
     return result
 
 

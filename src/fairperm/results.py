@@ -148,9 +148,10 @@ class PermutationTestResult(GapResult):
     exact : bool
         Whether every permutation was counted, so that the p-value has no Monte Carlo error.
     null_distribution : numpy.ndarray
-        The statistic under each permutation.
+        The statistic under each permutation; with ``n_resamples`` 0, points of the normal limit.
     null_probabilities : numpy.ndarray or None
-        Their probabilities if ``exact``; None if they are equally likely random draws.
+        Their probabilities if ``exact``, and of those points; None if they are equally likely
+        random draws.
     """
 
     standard_errors: Mapping[Hashable, Any]
@@ -184,6 +185,8 @@ class PermutationTestResult(GapResult):
         )
 
     def _how(self) -> str:
+        if self.n_resamples == 0:
+            return "normal limit"
         return "exact" if self.exact else GapResult._how(self)
 
 

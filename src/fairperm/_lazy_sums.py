@@ -1,0 +1,153 @@
+"""What the rows of a lazy frame contribute to a metric, added up where they are.
+
+The normal limit of a gap needs each group's number of rows, and mean and variance of what they
+contribute; that is one group-by. Two rows which have the same mean and variance then stand for all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+
+from fairperm._expressions import Elsewhere
+from fairperm._metric import Metric, columns_of
+from fairperm._remote import check_numbers, fetched, stage
+from fairperm._source import NUMBERS, Counted, Sums
+from fairperm.errors import InputError, problem
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from fairperm._inputs import Inputs
+    from fairperm._lazy import Reading
+    from fairperm.metrics import AnyMetric
+
+    Array = NDArray[np.float64]
+
+_COUNT = "rows"
+
+
+def summed(reading: Reading, metric: AnyMetric) -> Inputs:
+    """Return the arguments with two rows in place of all that are equal but for their numbers."""
+    if reading.given.sample_weight is not None:
+        rule, hint = f"left out for sums of {metric.name}", "Pass sample_rows=1_000_000."
+        raise InputError(problem("sample_weight", rule, reading.given.sample_weight, hint))
+    if not isinstance(metric, Metric):
+        raise _not_summed(metric)
+    numbers = [name for name in NUMBERS.get(metric.kind, ()) if name in reading.columns]
+    # of what a label makes of the numbers, both are added up: which label is which is seen later
+    contributions = [_contributions(metric, numbers, label) for label in (1.0, 0.0)]
+    with stage("adding up what rows contribute", reading.rows):
+        found = fetched(_sums(reading, numbers, [one.varying for one in contributions]))
+    return _inputs(reading, found, numbers, contributions)
+
+
+@dataclass(frozen=True, slots=True)
+class _Contributions:
+    """What rows of one label contribute: numbers that are the same for all, and one that varies."""
+
+    constant: list[float | None]
+    varying: nw.Expr | None
+
+
+def _sums(
+    reading: Reading, numbers: Sequence[str], varying: Sequence[nw.Expr | None]
+) -> nw.LazyFrame[Any]:
+    """Return number, means, variances and ends of rows that differ in their numbers alone."""
+    schema, known = reading.rows.collect_schema(), {}
+    for name in numbers:
+        check_numbers(name, reading.columns[name], schema[name])
+        column = nw.col(name)
+        if schema[name].is_float():
+            column = nw.when(~column.is_nan()).then(column)
+        known[name] = column.cast(nw.Float64)
+    rows = reading.rows.with_columns(**known)
+    lacking = {f"no {name}": nw.col(name).is_null() for name in numbers}
+    parts = {f"part {i}": one for i, one in enumerate(varying) if one is not None}
+    what = [nw.len().alias(_COUNT)]
+    for name in parts:
+        what += [nw.col(name).mean().alias(f"mean {name}")]
+        what += [nw.col(name).var(ddof=0).alias(f"variance {name}")]
+    for name in numbers:
+        what += [nw.col(name).min().alias(f"low {name}"), nw.col(name).max().alias(f"high {name}")]
+    kept = [name for name in reading.keys if name not in numbers]
+    return rows.with_columns(**lacking, **parts).group_by(*kept, *lacking).agg(*what)
+
+
+def _contributions(metric: Metric, numbers: Sequence[str], label: float) -> _Contributions:
+    """Return what rows of this label contribute, as an engine can compute it."""
+    varying: nw.Expr | None = None
+    every: list[float | None] = []
+    for one in metric.contributions.values():
+        given = {
+            name: Elsewhere(nw.col(name)) if name in numbers else label for name in columns_of(one)
+        }
+        try:
+            value = one(**given)
+            constant = None if isinstance(value, Elsewhere) else float(value)
+        except Exception as error:  # a definition may use anything that NumPy has
+            raise _not_summed(metric) from error
+        if constant is None:
+            if varying is not None:
+                raise _not_summed(metric)
+            varying = value.expression
+        every.append(constant)
+    return _Contributions(every, varying)
+
+
+def _not_summed(metric: AnyMetric) -> InputError:
+    rule = "one whose contributions an engine can add up (n_resamples=0, many distinct rows)"
+    return InputError(problem("metric", rule, metric.name, "Pass sample_rows=1_000_000 instead."))
+
+
+def _inputs(
+    reading: Reading,
+    found: nw.DataFrame[Any],
+    numbers: Sequence[str],
+    contributions: Sequence[_Contributions],
+) -> Inputs:
+    """Return the arguments with rows of the lowest and of the highest numbers, half of all each."""
+    count = found[_COUNT].to_numpy().astype(np.int64)
+    halves = np.concatenate([count // 2, count - count // 2])
+    there = np.flatnonzero(halves)
+    twice = np.tile(np.arange(len(count)), 2)[there].tolist()
+    sums = Sums(*(_points(found, count, i, one)[there] for i, one in enumerate(contributions)))
+    values: dict[str, Any] = {
+        name: found[name][twice] for name in reading.keys if name not in numbers
+    }
+    for name in numbers:
+        ends = [_floats(found[f"{end} {name}"]) for end in ("low", "high")]
+        values[name] = np.concatenate(ends)[there]
+    changed = reading.with_data(values, Counted(None, halves[there], sums=sums))
+    # numbers by themselves: a column that is used twice may also be something else
+    return replace(changed, **{name: values[name] for name in numbers})
+
+
+def _points(
+    found: nw.DataFrame[Any], count: NDArray[np.int64], i: int, one: _Contributions
+) -> Array:
+    """Return what the rows of either half contribute: together they have mean and variance of all.
+
+    With m and n rows they are at mean − s·√(n/m) and mean + s·√(m/n), s being the deviation.
+    """
+    points = np.empty((2, len(count), len(one.constant)))
+    low, high = np.maximum(count // 2, 1), count - count // 2
+    for j, constant in enumerate(one.constant):
+        if constant is not None:
+            points[:, :, j] = constant
+            continue
+        mean, variance = (_floats(found[f"{what} part {i}"]) for what in ("mean", "variance"))
+        spread = np.sqrt(np.maximum(variance, 0.0))  # of one row, an engine may know no variance
+        single = count == 1
+        points[0, :, j] = mean - np.where(single, 0.0, spread * np.sqrt(high / low))
+        points[1, :, j] = mean + np.where(single, 0.0, spread * np.sqrt(low / high))
+    return points.reshape(2 * len(count), len(one.constant))
+
+
+def _floats(column: nw.Series[Any]) -> Array:
+    return np.array([np.nan if one is None else one for one in column.to_list()], np.float64)

@@ -1,0 +1,248 @@
+"""The normal limit: from rows, and from sums that the engine of a lazy frame makes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from scipy import stats
+
+import fairperm
+from fairperm import InputError
+from fairperm import _lazy as lazy
+from fairperm._metric import mean_function
+from lazy_data import LAZY, run, sample, with_gaps
+
+OF_PREDICTIONS = {"y_pred": "score", "y_score": None}
+CASES: dict[str, dict[str, Any]] = {
+    "brier_score": {},
+    "log_loss": {},
+    "mean_score": {},
+    "mean_score_positives": {},
+    "mean_score_negatives": {"alternative": "less"},
+    "calibration_in_the_large": {"control_features": "region"},
+    "mean_error": OF_PREDICTIONS,
+    "mean_absolute_error": {**OF_PREDICTIONS, "alternative": "greater"},
+    "mean_squared_error": {**OF_PREDICTIONS, "control_features": "region"},
+    "root_mean_squared_error": OF_PREDICTIONS,
+    "mean_absolute_percentage_error": {**OF_PREDICTIONS, "y_pred": "score"},
+    "mean_prediction": OF_PREDICTIONS,
+}
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let distinct rows be too many to be counted."""
+    monkeypatch.setattr(lazy, "MOST_KINDS", 200)
+
+
+def numbers(result: fairperm.PermutationTestResult) -> list[float]:
+    by_group = [*result.values.values(), *result.standard_errors.values()]
+    return [result.difference, result.standard_error, result.statistic, result.pvalue,
+            *result.confidence_interval, *by_group]  # fmt: skip
+
+
+@pytest.mark.parametrize("metric", CASES)
+def test_sums_say_what_rows_say(metric: str, few: None) -> None:
+    table = sample(1_501, decimals=None)
+    expected = run(table, metric, n_resamples=0, **CASES[metric])
+    assert expected.n_resamples == 0
+    assert not expected.exact
+    assert "the normal limit, without permutations" in expected.validity
+    for form in ("duckdb", "polars"):
+        result = run(LAZY[form](table), metric, n_resamples=0, **CASES[metric])
+        assert numbers(result) == pytest.approx(numbers(expected), rel=1e-9)
+        assert result.validity == expected.validity
+        assert [one["rows"] for one in result.counts.values()] == [
+            one["rows"] for one in expected.counts.values()
+        ]
+
+
+def test_dask(few: None) -> None:
+    table = sample(1_500, decimals=None)
+    results = [run(data, "log_loss", n_resamples=0) for data in (table, LAZY["dask"](table))]
+    assert numbers(results[1]) == pytest.approx(numbers(results[0]), rel=1e-9)
+
+
+@pytest.mark.parametrize("alternative", ["two-sided", "greater", "less"])
+def test_against_scipy(alternative: str) -> None:
+    rng = np.random.default_rng(4)
+    first, second = rng.gamma(2, 1, 300), rng.normal(1.9, 0.5, 120)
+    result = fairperm.permutation_test(
+        np.zeros(420), np.append(first, second), sensitive_features=["a"] * 300 + ["b"] * 120,
+        metric="mean_error", n_resamples=0, alternative=alternative,
+    )  # fmt: skip
+    error = np.hypot(first.std() / np.sqrt(300), second.std() / np.sqrt(120))
+    z = (first.mean() - second.mean()) / error
+    tails = {"two-sided": 2 * stats.norm.sf(abs(z)), "greater": stats.norm.sf(z),
+             "less": stats.norm.cdf(z)}  # fmt: skip
+    assert result.statistic == pytest.approx(z, rel=1e-12)
+    assert result.pvalue == pytest.approx(tails[alternative], rel=1e-12)
+    assert result.pvalue_interval == (result.pvalue, result.pvalue)
+    level = 0.975 if alternative == "two-sided" else 0.95
+    reach = stats.norm.ppf(level) * error
+    low, high = first.mean() - second.mean() - reach, first.mean() - second.mean() + reach
+    low, high = {"greater": (low, np.inf), "less": (-np.inf, high)}.get(alternative, (low, high))
+    assert result.confidence_interval == pytest.approx((low, high), rel=1e-9)
+
+
+def test_of_a_rate_it_is_pearsons_chi_square() -> None:
+    table = sample(500)
+    result = run(table, "selection_rate", n_resamples=0)
+    counts = [result.counts[group] for group in result.groups]
+    cells = [[one["numerator"], one["denominator"] - one["numerator"]] for one in counts]
+    assert result.pvalue == pytest.approx(stats.chi2_contingency(cells, correction=False).pvalue)
+
+
+def test_permutations_agree_in_large_samples() -> None:
+    table = sample(20_000, decimals=None)
+    limit = run(table, "brier_score", n_resamples=0)
+    drawn = run(table, "brier_score", n_resamples=9_999)
+    assert drawn.statistic == limit.statistic
+    assert stats.binomtest(round(drawn.pvalue * 10_000), 10_000, limit.pvalue).pvalue > 1e-3
+
+
+def test_never_zero() -> None:
+    result = fairperm.permutation_test(
+        np.zeros(2_000), np.arange(2_000.0), sensitive_features=["a"] * 1_000 + ["b"] * 1_000,
+        metric="mean_error", n_resamples=0,
+    )  # fmt: skip
+    assert 0 < result.pvalue < 1e-200
+
+
+def test_a_metric_of_ones_own(few: None) -> None:
+    def cost(y_true: Any, y_pred: Any) -> Any:
+        late = np.minimum(np.abs(y_pred - y_true), 0.8) ** 3
+        return np.where((y_pred > y_true) & (y_pred < 0.9), -late, np.exp(np.maximum(y_pred, 0.3)))
+
+    own = mean_function(
+        "own", {"cost": cost}, lambda cost: cost**0.5, kind="regression", meaning="cost"
+    )
+    table = sample(1_000, decimals=None)
+    results = [
+        run(data, own, n_resamples=0, **OF_PREDICTIONS) for data in (table, LAZY["duckdb"](table))
+    ]
+    assert numbers(results[1]) == pytest.approx(numbers(results[0]), rel=1e-9)
+
+
+def test_labels_and_missing_values(few: None) -> None:
+    table = with_gaps(1_500)
+    score = np.random.default_rng(2).random(1_500)
+    scores = pa.array(np.where(table["score"].is_null().to_numpy(), np.nan, score))
+    table = table.set_column(1, "score", scores)
+    names = [
+        "yes" if one == 1 else None if one is None else "no" for one in table["label"].to_pylist()
+    ]
+    table = table.set_column(0, "label", pa.array(names))
+    options: dict[str, Any] = {"n_resamples": 0, "missing": "drop", "control_features": "region"}
+    for positive in ("yes", "no"):
+        expected = run(table, "brier_score", pos_label=positive, **options)
+        result = run(LAZY["duckdb"](table), "brier_score", pos_label=positive, **options)
+        assert result.n_dropped == expected.n_dropped > 5
+        assert numbers(result) == pytest.approx(numbers(expected), rel=1e-9)
+    with pytest.raises(InputError, match="must be without missing values; got missing values in"):
+        run(LAZY["duckdb"](table), "brier_score", pos_label="yes", n_resamples=0)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"metric": "expected_calibration_error"}, "metric must be one whose contributions"),
+        ({"metric": "r2_score", "y_pred": "score"}, "metric must be one whose contributions"),
+        ({"metric": "log_loss", "sample_weight": "weight"}, "sample_weight must be left out"),
+        ({"metric": "log_loss", "y_score": "over"}, "y_score must be from 0 to 1 for this metric"),
+        ({"metric": "mean_score", "y_score": "infinite"}, "y_score must be finite; got inf"),
+        ({"metric": "mean_squared_error", "y_pred": "sex"}, "must be made of real numbers"),
+        ({"metric": "equalized_odds"}, "n_resamples must be at least 1 for equalized_odds"),
+        ({"metric": "accuracy", "variance": None}, "n_resamples must be at least 1 for accuracy"),
+    ],
+)  # fmt: skip
+def test_refusals(options: dict[str, Any], said: str, few: None) -> None:
+    table = sample(900, decimals=None)
+    score = table["score"].to_numpy()
+    table = table.append_column("over", pa.array(np.where(score > 0.9, 1.5, score)))
+    table = table.append_column("infinite", pa.array(np.where(score > 0.9, np.inf, score)))
+    if options.get("y_pred") == "score":
+        options = {**options, "y_score": None}
+    with pytest.raises(fairperm.FairpermError, match=said):
+        run(LAZY["duckdb"](table), n_resamples=0, **options)
+
+
+def test_margins_are_tested_by_the_normal_limit() -> None:
+    table = sample(2_000, decimals=None)
+    result = fairperm.equivalence_test(
+        "label", y_score="score", sensitive_features="sex", metric="brier_score", margin=0.02,
+        data=table, n_resamples=0,
+    )  # fmt: skip
+    gap = run(table, "brier_score", n_resamples=0)
+    z = (0.02 - abs(gap.difference)) / gap.standard_error
+    assert result.pvalue == pytest.approx(stats.norm.sf(z), rel=1e-9)
+    assert "normal limit" in repr(result)
+
+
+def test_other_tests_need_permutations() -> None:
+    for test in (fairperm.omnibus_test, fairperm.bootstrap_test):
+        with pytest.raises(InputError, match="n_resamples must be an integer from 1"):
+            test("label", y_score="score", sensitive_features="sex", metric="accuracy",
+                 data=sample(200), n_resamples=0)  # fmt: skip
+
+
+def test_an_audit(few: None) -> None:
+    table = sample(3_000, decimals=None)
+    options: dict[str, Any] = {
+        "y_score": "score",
+        "sensitive_features": ["sex", "region"],
+        "metrics": ["selection_rate", "brier_score", "log_loss"],
+        "margin": {"brier_score": 0.05},
+        "n_resamples": 0,
+        "rng": 3,
+    }
+    first = fairperm.audit("label", data=table, **options)
+    second = fairperm.audit("label", data=LAZY["duckdb"](table), **options)
+    assert first.notes == second.notes == ()
+    for one, other in zip(first, second, strict=True):
+        assert (one.metric, one.verdict) == (other.metric, other.verdict)
+        assert other.adjusted_pvalue == pytest.approx(one.adjusted_pvalue, rel=1e-9)
+        assert one.result is not None
+        if one.metric == "brier_score":  # the margin's tests are normal, too
+            z = (0.05 - abs(one.result.difference)) / one.result.standard_error
+            adjusted = one.equivalence_pvalue
+            assert other.equivalence_pvalue == pytest.approx(adjusted, rel=1e-9)
+            assert adjusted is not None
+            assert adjusted >= stats.norm.sf(z) * (1 - 1e-9)
+    assert {row.reason for row in first.omnibus if row.attribute == "region"} == {
+        "It takes permutations, and n_resamples is 0."
+    }
+    assert "normal limit" in first.to_html()
+    with pytest.raises(InputError, match="adjust must be another for n_resamples=0"):
+        fairperm.audit("label", data=table, **{**options, "adjust": "maxt"})
+
+
+def unlike_groups(rng: np.random.Generator) -> pa.Table:
+    """Return errors of equal mean squares, which vary much in few rows and little in many."""
+    error = np.append(rng.standard_t(12, 400) / np.sqrt(1.2), rng.choice([-1.0, 1.0], 1_200))
+    small = rng.random(1_200) < 0.5
+    error[400:] *= np.where(small, np.sqrt(0.9), np.sqrt(1.1))
+    groups = ["few"] * 400 + ["many"] * 1_200
+    return pa.table({"y": np.zeros(1_600), "error": error, "group": groups})
+
+
+def test_the_level_under_the_weak_null() -> None:
+    """Hold the level by the normal limit; exchange labels without studentizing, and do not."""
+    rng = np.random.default_rng(2020)
+    data_sets, level = 500, 0.05
+    rejected = {0: 0, 199: 0}
+    for seed in range(data_sets):
+        table = unlike_groups(rng)
+        for n_resamples in rejected if seed < 100 else (0,):
+            result = fairperm.permutation_test(
+                "y", "error", data=table, sensitive_features="group", rng=seed,
+                metric="mean_squared_error", n_resamples=n_resamples, progress=False,
+                variance="auto" if n_resamples == 0 else None,
+            )  # fmt: skip
+            rejected[n_resamples] += result.pvalue <= level
+    assert rejected[0] <= stats.binom.ppf(0.999, data_sets, level)
+    assert rejected[0] >= stats.binom.ppf(0.001, data_sets, level)
+    assert rejected[199] > stats.binom.ppf(0.999, 100, level)
