@@ -116,7 +116,7 @@ REFUSALS = [
     ),
     kind(
         "no numbers",
-        "y_pred must be given for mean_squared_error; got None. Pass it as y_pred.",
+        "y_pred must be given for mean_squared_error; got None. Pass it as y_pred, not as y_score.",
         metrics=["mse", "mae"],
         y_pred=None,
         y_score=SCORE,

@@ -15,6 +15,8 @@ from typing import Any
 
 import yaml
 
+from fairperm import spark_job
+
 _FENCE = re.compile(
     r"^(?P<indent>[ \t]*)(?P<fence>`{3,}|~{3,})[ \t]*(?P<language>[\w+-]*)(?P<rest>[^\n]*)\n"
     r"(?P<body>.*?)^(?P=indent)(?P=fence)[ \t]*$",
@@ -140,7 +142,11 @@ def _scripts(node: Any) -> list[str]:
 
 
 def _toml(block: Block, _: dict[str, Any], page: str) -> None:
-    tomllib.loads(block.text)
+    """Parse it, and check the settings of a Spark job."""
+    settings = tomllib.loads(block.text)
+    if {"input", "output"} & {*settings}:
+        spark_job._checked(settings)
+        spark_job._outputs(settings["output"])
 
 
 def _json(block: Block, _: dict[str, Any], page: str) -> None:

@@ -200,7 +200,7 @@ ALLOWED: dict[str, set[str]] = {
     },
     "audit_result": {
         *("errors", "_frames", "_options", "plots", "results", "_audit_data", "_audit_table"),
-        *("_sweep_result", "report"),
+        *("_sweep_result", "metrics", "report"),
     },
     "_audit": {
         *("errors", "_progress", "_sample", "_plan", "_draws", "_rank", "_callable", "metrics"),

@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+import io
 import json
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from rich.console import Console
 
-from audit_tables import COLUMNS, FEATURES, FRAMES, LIBRARY, METRICS, TABLE, audit_of_arrays, run
+from audit_tables import (
+    ARRAYS,
+    COLUMNS,
+    FEATURES,
+    FRAMES,
+    LIBRARY,
+    METRICS,
+    TABLE,
+    audit_of_arrays,
+    run,
+)
 from fairperm import Audit, InputError, audit
+from fairperm._audit_table import as_table
 
 
 @pytest.fixture
@@ -146,6 +159,32 @@ def test_the_table_in_a_terminal(expected: Audit) -> None:
     for name in (*METRICS, "sex", "race", "Female", "Male"):
         assert name in text
     assert "fair" not in text.lower()
+
+
+def test_one_of_a_kind_is_counted_in_the_singular() -> None:
+    labels = [None, *ARRAYS["y_true"][1:]]
+    text = repr(run(y_true=labels, sensitive_features=TABLE["sex"], metrics="fpr", missing="drop"))
+    assert text.startswith("Audit: 1 comparison (")
+    assert "for 1 hypothesis. " in text
+    assert text.endswith(" 1 row with missing values was left out.")
+
+
+def test_names_that_are_wrapped_stay_indented() -> None:
+    names = np.where(np.array(TABLE["sex"]) == "Female", "a long name of a group", "b")
+    out = io.StringIO()
+    Console(file=out, width=50).print(as_table(run(sensitive_features=names, metrics="fpr"), 50))
+    _, first, second = out.getvalue().partition("   a long name")
+    assert first
+    assert second.splitlines()[1].startswith("   group – b")
+
+
+def test_metrics_are_found_by_their_aliases(expected: Audit) -> None:
+    assert expected.where(metric="fpr").rows == expected.where(metric="false_positive_rate").rows
+
+
+def test_a_name_in_the_audit_goes_before_an_alias() -> None:
+    result = run(metrics={"fpr": "selection_rate", "false_positive_rate": "false_positive_rate"})
+    assert {row.metric for row in result.where(metric="fpr")} == {"fpr"}
 
 
 def test_results_are_frozen(expected: Audit) -> None:

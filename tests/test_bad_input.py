@@ -80,6 +80,11 @@ KINDS = [
         "y_pred must be one-dimensional; got (8, 1). Use .ravel() if it is really one column.",
         y_pred=np.ones((8, 1)),
     ),
+    value(
+        "predict_proba",
+        "y_pred must be one-dimensional; got (8, 2). Take one column, such as [:, 1] for the",
+        y_pred=np.ones((8, 2)),
+    ),
     value("3-D", "sensitive_features must be one-d", sensitive_features=np.ones((8, 1, 1))),
     kind(
         "frame as a column",
@@ -241,7 +246,7 @@ LABELS = [
     value(
         "labels that do not match",
         "y_true and y_pred must be made of pos_label and one other value; "
-        "got 'yes' and 'no', 'Yes'. Turn them into two classes first.",
+        "got 'yes' and 'no', 'Yes'. Write labels and predictions with the same two values",
         y_true=YES_NO,
         y_pred=["Yes", "no"] * 4,
         pos_label="yes",

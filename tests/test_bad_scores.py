@@ -52,14 +52,14 @@ NOT_GIVEN = [
     ),
     scored_kind(
         "score as y_pred",
-        "y_score must be given for roc_auc; got None. Pass it as y_score.",
+        "y_score must be given for roc_auc; got None. Pass it as y_score, not as y_pred.",
         "roc_auc",
         y_score=None,
         y_pred=SCORES,
     ),
     fitted_kind(
         "prediction as y_score",
-        "y_pred must be given for mean_squared_error; got None. Pass it as y_pred.",
+        "y_pred must be given for mean_squared_error; got None. Pass it as y_pred, not as y_score.",
         y_pred=None,
         y_score=SCORES,
     ),

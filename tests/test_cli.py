@@ -279,7 +279,7 @@ def test_markdown_shows_names_as_they_are(tmp_path: Path) -> None:
     )
     said = succeeded("audit", path, *COLUMNS, "--metric", "fpr", "--markdown", "-")
     row = next(line for line in said.splitlines() if "script" in line)
-    assert row.count("|") == 9
+    assert row.count("|") == 10
     for mark in "<>@#`[]":
         assert mark not in row.replace("&#", "")
     assert "://" not in row

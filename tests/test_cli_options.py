@@ -279,3 +279,62 @@ def test_sample_of_rows(
     result = json.loads(out)["result"]
     assert (result["difference"], result["pvalue"]) == (expected.difference, expected.pvalue)
     assert "sample of 500 of 5,000 rows" in " ".join(result["notes"])
+
+
+def test_decimal_commas_are_read_if_one_says_so(here: Here) -> None:
+    lines = [f"{y};{p / 4 + i / 1000};{g}" for i, (y, p, g) in enumerate(sample())]
+    text = "\n".join(["y;p;g", *lines])
+    dots, commas = here.folder / "dots.csv", here.folder / "commas.csv"
+    dots.write_text(text)
+    commas.write_text(text.replace(".", ","))
+    asked = (*COLUMNS, "--metric", "fpr", "--seed", 1, "--threshold", 0.2, "--csv", "-")
+    wanted = here.run("audit", dots, *asked)
+    assert wanted[0] == 0
+    assert here.run("audit", commas, *asked, "--decimal", ",") == wanted
+    kept = ("--where", "p < 0.4")
+    where = here.run("audit", commas, *asked, "--decimal", ",", *kept)
+    assert where == here.run("audit", dots, *asked, *kept) != wanted
+    code, _, said = here.run("audit", commas, *asked)
+    assert code == 2
+    assert said.endswith("Decimal commas take --decimal ','.\n")
+    code, _, said = here.run("audit", dots, *asked, "--decimal", ",")
+    assert code == 2
+    assert "--score (column 'p') must be made of real numbers" in said
+    assert "--decimal must be one of" in here.run("audit", dots, *asked, "--decimal", "x")[2]
+
+
+def test_hints_are_options_and_sql(here: Here) -> None:
+    path = here.folder / "three.csv"
+    names = {"a": "ä b", "b": "b"}
+    path.write_text(
+        as_text([(y, p, names[g]) for y, p, g in sample()] + [(1, 1, "c"), (0, 0, "c")])
+    )
+    said = here.run("test", path, *COLUMNS, "--metric", "fpr")[2]
+    assert "a comparison needs two: pass --pair 'b' 'c', or use `fairperm audit` for" in said
+    said = here.run("audit", path, *COLUMNS, "--where", "g = b2")[2]
+    assert said.endswith("Text stands in 'single quotes'.\n")
+
+
+def test_groups_that_may_be_one_are_noted(here: Here) -> None:
+    path = here.folder / "spelt.csv"
+    names = {"a": ["Male", "male "], "b": ["Female"]}
+    rows = [(y, p, names[g][i % len(names[g])]) for i, (y, p, g) in enumerate(sample())]
+    path.write_text(as_text(rows))
+    asked = ("audit", path, *COLUMNS, "--metric", "fpr", "--seed", 1)
+    code, _, said = here.run(*asked)
+    assert code == 0
+    assert "differ only in capitals or spaces" in said
+    one = ("--sql", "SELECT * REPLACE (lower(trim(g)) AS g) FROM data")
+    assert here.run(*asked, *one)[2] == ""
+    assert here.run(*asked, "--quiet")[2] == ""
+
+
+def test_report_sweeps_every_score_where_they_are_few(here: Here) -> None:
+    path, page = here.folder / "few.csv", here.folder / "x.html"
+    path.write_text(as_text([(y, 1 + (p + i) % 5, g) for i, (y, p, g) in enumerate(sample())]))
+    asked = (*COLUMNS, "--threshold", 3, "--metric", "fpr", "--seed", 1, "--quiet")
+    assert here.run("audit", path, *asked, "--report", page)[0] == 0
+    text = Page(page.read_text(encoding="utf-8")).text
+    assert "thresholds of 5" in text or "At no threshold" in text
+    assert "The numbers: false positive rate" in text
+    assert "1.04" not in text

@@ -13,10 +13,6 @@ import pytest
 from doc_blocks import blocks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from _pytest.mark.structures import ParameterSet
-
     from doc_blocks import Block
 
 ROOT = Path(__file__).parents[1]
@@ -32,15 +28,6 @@ ON_SPARK = sorted(
     for name, found in WITH_CODE.items()
     if any(one.language == "python" and NEEDS_SPARK.search(one.text) for one in found)
 )
-# pages with blocks that name data of nobody (s3://bucket/…, `...` for arguments)
-NOT_YET = {
-    name: pytest.mark.xfail(reason="blocks that nobody can run", strict=True)
-    for name in ("docs/lift.md", "docs/scale.md")
-}
-
-
-def pages(names: Iterable[str]) -> list[ParameterSet]:
-    return [pytest.param(name, marks=NOT_YET.get(name, ())) for name in sorted(names)]
 
 
 def write_readers_file() -> None:
@@ -63,7 +50,7 @@ def read(name: str) -> None:
         block.run(namespace, name)
 
 
-@pytest.mark.parametrize("name", pages({*WITH_CODE} - {*ON_SPARK}))
+@pytest.mark.parametrize("name", sorted({*WITH_CODE} - {*ON_SPARK}))
 def test_every_block_runs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     read(name)
@@ -72,7 +59,10 @@ def test_every_block_runs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyP
 @pytest.mark.xdist_group("spark")
 @pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas")
 @pytest.mark.filterwarnings("ignore::ResourceWarning")  # sockets to the Java process
-@pytest.mark.parametrize("name", pages(ON_SPARK))
+@pytest.mark.filterwarnings("ignore:Spark version does not support stage-level")  # joblibspark
+@pytest.mark.filterwarnings("ignore:Spark session is not provided")  # and this, too
+@pytest.mark.filterwarnings("ignore:`apply_async` is deprecated")
+@pytest.mark.parametrize("name", ON_SPARK)
 def test_every_block_runs_on_spark(
     name: str, spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -47,7 +47,7 @@ MARGINS = [
     refused("margin reversed", f"{MARGIN}; got [0.2, -0.1].", margin=[0.2, -0.1]),
     refused(
         "margin in per cent",
-        "margin must be below 1 for false_negative_rate; got -5.0. Rates are numbers from 0 to 1",
+        "margin must be below 1 for false_negative_rate; got 5.0. Rates are numbers from 0 to 1",
         margin=5,
     ),
     refused("ratio 0", f"{RATIO}; got 0.", ratio=0),

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
 import pyarrow as pa
 import pytest
 from scipy import stats
 
 import fairperm
-from fairperm import InputError
+from fairperm import InputError, _expressions
 from fairperm import _lazy as lazy
 from fairperm._metric import mean_function
 from lazy_data import LAZY, run, sample, with_gaps
@@ -127,6 +128,86 @@ def test_a_metric_of_ones_own(few: None) -> None:
     assert numbers(results[1]) == pytest.approx(numbers(results[0]), rel=1e-9)
 
 
+# What a row contributes, whether engines can add it up, and what is said if not.
+COSTS: dict[str, tuple[Any, str | None]] = {
+    "truth": (lambda y_pred: y_pred > 0.5, None),
+    "truth times number": (lambda y_true, y_pred: (y_pred > 0.5) * 2.0 + y_true, None),
+    "truths": (lambda y_true, y_pred: ~((y_pred > 0.5) & (y_true != 1)) | (y_pred < 0.1), None),
+    "truth by truth": (lambda y_true, y_pred: (y_pred > 0.5) == (y_true > 0.5), None),
+    "where a number is not 0": (lambda y_true, y_pred: np.where(y_true, y_pred, 0.5), None),
+    "log of what it has": (
+        lambda y_pred: np.where(y_pred > 0.5, np.log(y_pred - 0.5), 0.0),
+        None,
+    ),
+    # NumPy's sum of truths is "or"
+    "sum of truths": (lambda y_true, y_pred: (y_pred > 0.5) + (y_true > 0.5), "an engine can add"),
+    # what is undefined is above all numbers in some engines, and missing in others
+    "compared": (lambda y_pred: np.log(y_pred - 0.5) > 0.0, "an engine can add"),
+    "at most": (lambda y_pred: np.minimum(np.log(y_pred - 0.5), 0), "an engine can add"),
+    "clipped": (lambda y_true, y_pred: np.clip(y_pred / y_true, 0, 1), "an engine can add"),
+    "undefined": (lambda y_pred: np.log(y_pred - 0.5), "metric must be made of finite"),
+}
+
+
+@pytest.mark.parametrize("what", COSTS)
+def test_engines_compute_what_numpy_does_or_nothing(what: str, few: None) -> None:
+    cost, said = COSTS[what]
+    own = mean_function("own", {"cost": cost}, lambda cost: cost, kind="regression", meaning="cost")
+    table = sample(1_000, decimals=None)
+    options: dict[str, Any] = {**OF_PREDICTIONS, "n_resamples": 0}
+    for form in ("duckdb", "polars"):
+        if said is not None:
+            with pytest.raises(InputError, match=said):
+                run(LAZY[form](table), own, **options)
+            continue
+        result = run(LAZY[form](table), own, **options)
+        assert numbers(result) == pytest.approx(numbers(run(table, own, **options)), rel=1e-9)
+
+
+def test_rows_without_a_number_are_not_left_out(few: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As SQL has it, where the logarithm of 0 is missing: a mean would be that of the others."""
+
+    def of_positive(number: Any) -> Any:
+        return nw.when(number > 0).then(number).log()
+
+    monkeypatch.setitem(_expressions._NUMBERS, np.log, of_positive)
+    table = sample(1_000, decimals=None)
+    for shift in (0.0, 0.3):
+        own = mean_function(
+            "own",
+            {"cost": lambda y_pred, *, by=shift: np.log(y_pred - by)},
+            lambda cost: cost,
+            kind="regression",
+            meaning="cost",
+        )
+        options: dict[str, Any] = {**OF_PREDICTIONS, "n_resamples": 0}
+        if shift:
+            with pytest.raises(InputError, match="metric must be made of finite numbers"):
+                run(LAZY["duckdb"](table), own, **options)
+        else:
+            result = run(LAZY["duckdb"](table), own, **options)
+            assert numbers(result) == pytest.approx(numbers(run(table, own, **options)), rel=1e-9)
+
+
+@pytest.mark.parametrize("alternative", ["two-sided", "greater", "less"])
+def test_without_an_error_there_is_no_limit(alternative: str) -> None:
+    """Three rows each, without spread: all that permutations say is a p-value of 0.1."""
+    with pytest.raises(fairperm.UndefinedMetricError, match="standard error of mean_error is def"):
+        fairperm.permutation_test(
+            np.zeros(6), [0, 0, 0, 1, 1, 1], sensitive_features=list("aaabbb"),
+            metric="mean_error", n_resamples=0, alternative=alternative,
+        )  # fmt: skip
+
+
+def test_the_limit_of_a_rate_of_few_rows_warns() -> None:
+    rows: dict[str, Any] = {"sensitive_features": list("aaabbb"), "metric": "accuracy"}
+    with pytest.warns(fairperm.FairpermWarning, match="with fewer than 20"):
+        limit = fairperm.permutation_test([1] * 6, [1, 1, 1, 0, 0, 0], n_resamples=0, **rows)
+    exact = fairperm.permutation_test([1] * 6, [1, 1, 1, 0, 0, 0], **rows)
+    assert (len(limit.notes), exact.notes) == (2, ())
+    assert limit.pvalue < 0.015 < exact.pvalue == pytest.approx(0.1)
+
+
 def test_labels_and_missing_values(few: None) -> None:
     table = with_gaps(1_500)
     score = np.random.default_rng(2).random(1_500)
@@ -155,6 +236,7 @@ def test_labels_and_missing_values(few: None) -> None:
         ({"metric": "log_loss", "y_score": "over"}, "y_score must be from 0 to 1 for this metric"),
         ({"metric": "mean_score", "y_score": "infinite"}, "y_score must be finite; got inf"),
         ({"metric": "mean_squared_error", "y_pred": "sex"}, "must be made of real numbers"),
+        ({"metric": "f1_score", "control_features": "person"}, "metric must be one whose contrib"),
         ({"metric": "equalized_odds"}, "n_resamples must be at least 1 for equalized_odds"),
         ({"metric": "accuracy", "variance": None}, "n_resamples must be at least 1 for accuracy"),
     ],

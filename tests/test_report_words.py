@@ -8,7 +8,17 @@ from typing import Any
 
 import pytest
 
-from fairperm.report._words import Names, count, number, pvalue, shortened, visible
+from fairperm._audit_data import GroupSummary
+from fairperm.report._words import (
+    Names,
+    count,
+    interval,
+    look_alikes,
+    number,
+    pvalue,
+    shortened,
+    visible,
+)
 
 
 def test_names_are_told_apart_when_shortened() -> None:
@@ -36,6 +46,7 @@ def test_names_are_visible_whatever_they_are() -> None:
         (0.12345, "0.123"),
         (-0.5, "−0.500"),
         (0.0, "0.000"),
+        (-0.0, "0.000"),
         (0.0001, "0.0001"),
         (123456.0, "1.23e+05"),
         (None, "–"),
@@ -46,6 +57,21 @@ def test_names_are_visible_whatever_they_are() -> None:
 )
 def test_numbers_are_written_to_be_read(value: Any, text: str) -> None:
     assert number(value) == text
+
+
+def test_limits_have_as_many_decimals_as_the_larger_one_needs() -> None:
+    assert interval((-0.535, 7.25e-06), "+") == "−0.535 to +0.000"
+    assert interval((1e-05, 2e-05)) == "1e−05 to 2e−05"
+
+
+def test_groups_that_may_be_one_are_told() -> None:
+    groups = [
+        GroupSummary(attribute=of, group=name, rows=9, positives=1, is_small=True)
+        for of, name in (("sex", "Male"), ("sex", "male "), ("sex", "Female"), ("race", "MALE"))
+    ]
+    (told,) = look_alikes(groups)
+    assert told.startswith("Groups of 'sex' have names that differ only in capitals or spaces")
+    assert told.endswith(": 'Male', 'male '.")
 
 
 def test_p_values_are_never_zero_and_counts_have_commas() -> None:

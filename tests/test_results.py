@@ -180,6 +180,34 @@ every sample size, given the rates' denominators.
     """)
 
 
+@pytest.mark.parametrize(
+    ("test", "given"),
+    [
+        (fairperm.permutation_test, {}),
+        (fairperm.bootstrap_test, {"n_resamples": 99}),
+        (fairperm.omnibus_test, {"n_resamples": 99}),
+        (fairperm.equivalence_test, {"margin": 0.2}),
+    ],
+)
+def test_repr_says_how_many_rows_were_left_out(test: Any, given: dict[str, Any]) -> None:
+    data = rows() | given
+    assert "left out" not in repr(test(**data))
+    data["y_true"] = [None, None, *data["y_true"][2:]]
+    last = repr(test(**data, missing="drop")).splitlines()[-1]
+    assert last.split(maxsplit=2) == ["left", "out", "2 rows with missing values"]
+
+
+def test_repr_of_a_sweep_and_a_correlation_says_how_many_were_left_out() -> None:
+    label, score = np.tile([0, 1], 20), [None, *np.linspace(0, 1, 39)]
+    drawn: dict[str, Any] = {"n_resamples": 99, "missing": "drop", "rng": 1}
+    sweep = fairperm.threshold_sweep(
+        label, score, sensitive_features=np.repeat(["a", "b"], 20), metric="fpr", **drawn
+    )
+    assert repr(sweep).endswith("\n  left out  1 row with missing values")
+    correlation = fairperm.correlation_test(label, score, **drawn)
+    assert repr(correlation).endswith("\n  left out     1 row with missing values")
+
+
 def test_repr_of_random_draws_tells_their_error() -> None:
     lines = repr(fairperm.bootstrap_test(**rows(), n_resamples=999)).splitlines()
     assert lines[0] == "BootstrapTestResult: false_negative_rate, 'a' less 'b'"

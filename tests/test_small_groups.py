@@ -42,7 +42,7 @@ def test_rows_that_matter_to_f1() -> None:
 def test_rows_that_matter_to_a_mean() -> None:
     rng = np.random.default_rng(1)
     error, group = rng.normal(size=50), np.repeat(["a", "b"], [30, 20])
-    with pytest.warns(fairperm.FairpermWarning, match="few rows that matter") as caught:
+    with pytest.warns(fairperm.FairpermWarning, match="standard error is uncertain") as caught:
         result = fairperm.permutation_test(
             np.zeros(50), error, sensitive_features=group, metric="mean_squared_error", rng=1
         )
@@ -51,8 +51,7 @@ def test_rows_that_matter_to_a_mean() -> None:
         deviation = error[group == name] ** 2 - (error[group == name] ** 2).mean()
         n = (deviation**2).sum() ** 2 / (deviation**4).sum()
         assert n < ENOUGH
-        assert f"Group '{name}' has few rows" in note
-        assert f"rests on about {n:.0f}," in note
+        assert f"of group '{name}' varies with about {n:.0f} of its rows only" in note
 
 
 def test_no_variance_rests_on_no_rows() -> None:
@@ -73,5 +72,20 @@ def test_large_groups_need_no_warning() -> None:
 
 
 def test_the_omnibus_test_warns_too() -> None:
-    with pytest.warns(fairperm.FairpermWarning, match="Group 'a' has few rows that matter to f1"):
+    with pytest.warns(fairperm.FairpermWarning, match="f1_score of group 'a' varies with about"):
         fairperm.omnibus_test(**rows(FEW), metric="f1_score", rng=1, n_resamples=99)
+
+
+def test_what_does_not_vary_at_all() -> None:
+    perfect: Pair = ((30, 0, 0, 50), (80, 20, 20, 80))
+    with pytest.warns(fairperm.FairpermWarning, match="of group 'a' varies with none of its rows"):
+        fairperm.permutation_test(**rows(perfect), metric="f1_score", rng=1, n_resamples=99)
+
+
+def test_clusters_are_counted_as_clusters() -> None:
+    given = rows(FEW)
+    cluster = np.arange(len(given["y_true"])) // 2  # of two rows; group a has 30
+    with pytest.warns(fairperm.FairpermWarning, match="of group 'a' .* of its clusters only"):
+        fairperm.permutation_test(
+            **given, metric="f1_score", cluster=cluster, rng=1, n_resamples=99
+        )

@@ -60,19 +60,20 @@ def heading(audit: AuditData) -> str:
         for verdict in dict.fromkeys(row.verdict for row in audit.rows)
     }
     found = ", ".join(f"{n} {verdict}" for verdict, n in counts.items()) or "none"
-    return f"Audit: {len(audit.rows)} comparisons ({found})"
+    return f"Audit: {_counted(len(audit.rows), 'comparison')} ({found})"
 
 
 def footing(audit: AuditData) -> str:
     """Return how the verdicts came about."""
     text = (
         f"Level {audit.alpha:g}, p {_ADJUSTMENT[audit.adjust]} for "
-        f"{audit.n_hypotheses} hypotheses. "
+        f"{_counted(audit.n_hypotheses, 'hypothesis', 'hypotheses')}. "
         f"Groups of fewer than {audit.min_group_size:,} rows are not judged. "
         "(sees …): the gap that a sample like this one detects with 80 % power."
     )
     if audit.n_dropped:
-        text += f" {audit.n_dropped:,} rows with missing values were left out."
+        rows = _counted(audit.n_dropped, "row")
+        text += f" {rows} with missing values {'was' if audit.n_dropped == 1 else 'were'} left out."
     return text
 
 
@@ -82,6 +83,7 @@ def as_table(audit: AuditData, width: int = 120) -> Table:
     Where the terminal is narrow, the columns that can be spared are left out.
     """
     from rich import box
+    from rich.padding import Padding
     from rich.table import Table
     from rich.text import Text
 
@@ -100,12 +102,16 @@ def as_table(audit: AuditData, width: int = 120) -> Table:
         for row in rows:
             cells = _cells(row)
             table.add_row(
-                Text("  " + " – ".join(map(_name, row.groups))),
+                Padding(Text(" – ".join(map(_name, row.groups))), (0, 0, 0, 2)),  # when wrapped too
                 *(Text(cells[name]) for name in shown_columns),
                 Text(_verdict(row), _STYLES[row.verdict]),
             )
         table.add_section()
     return table
+
+
+def _counted(n: int, one: str, many: str | None = None) -> str:
+    return f"{n:,} {one if n == 1 else many or one + 's'}"
 
 
 def _sections(audit: AuditData) -> Iterator[tuple[tuple[str, str], list[AuditRow]]]:

@@ -98,7 +98,10 @@ def as_sequence(name: str, data: object) -> NDArray[Any] | list[Any]:
         raise InputTypeError(problem(name, rule, data, hint))
     array = np.asarray(data)
     if array.ndim != 1:
-        hint = "Use .ravel() if it is really one column." if array.ndim == 2 else ""
+        hint = ""
+        if array.ndim == 2:
+            two = "Take one column, such as [:, 1] for the probability of the second class."
+            hint = two if array.shape[1] > 1 else "Use .ravel() if it is really one column."
         raise InputError(problem(name, "one-dimensional", array.shape, hint))
     return array
 

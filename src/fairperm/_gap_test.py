@@ -70,7 +70,7 @@ def compare(
 
     scale = comparison.scale(estimates)
     null = _null(engine, plan, resampling, scale) if drawn else normal_limit()
-    studentized = _defined(observed.studentized(scale)[0], plan)
+    studentized = _defined(observed.studentized(scale)[0], plan, drawn=drawn)
     tolerance = tie_tolerance(studentized, scale, observed.standard_error[0])
     is_extreme = extreme(null.statistic, studentized, alternative, tolerance)
     p = normal_pvalue(studentized, alternative)
@@ -113,7 +113,7 @@ def compare(
         validity=plan.validity(strata=comparison.rows.n_strata > 1, limit=not drawn),
         notes=(
             *notes,
-            *small_groups.notes(comparison, plan),
+            *small_groups.notes(comparison, plan, limit=not drawn),
             *many_undefined(null),
             *comparison.binned(error[:1]),
             *table.notes,
@@ -212,13 +212,13 @@ def _reaches(
     return quantile * error, quantile * error
 
 
-def _defined(statistic: float, plan: Plan) -> float:
+def _defined(statistic: float, plan: Plan, *, drawn: bool) -> float:
     """Return the observed statistic, if there is one that permuted ones can be compared with.
 
-    It is NaN if no bootstrap sample of a group is defined. Over a bootstrap deviation of zero it
-    is infinite; permuted gaps over the deviation of all of them never are.
+    It is NaN if no bootstrap sample of a group is defined. Over an error of zero it is infinite;
+    permuted gaps over the deviation of all of them never are, and nor is a normal deviate.
     """
-    lost = math.isinf(statistic) and plan.variance == "fast_bootstrap"
+    lost = math.isinf(statistic) and (plan.variance == "fast_bootstrap" or not drawn)
     if math.isnan(statistic) or lost:
         rule = f"one whose standard error of {plan.metric.name} is defined, and not zero"
         closed = plan.variance in {"score", "wald", "delta", "delong"}

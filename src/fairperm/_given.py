@@ -34,8 +34,8 @@ def _check_columns(inputs: Inputs, metric: AnyMetric) -> None:
     given = {"y_true": inputs.y_true, "y_pred": inputs.y_pred, "y_score": inputs.y_score}
     for name in metric.columns:
         if given[name] is None:
-            instead = {"y_score": inputs.y_pred, "y_pred": inputs.y_score}.get(name)
-            hint = f"Pass it as {name}." if instead is not None else ""
+            other = {"y_score": "y_pred", "y_pred": "y_score"}.get(name, name)
+            hint = f"Pass it as {name}, not as {other}." if given[other] is not None else ""
             raise InputTypeError(problem(name, f"given for {metric.name}", None, hint))
 
 

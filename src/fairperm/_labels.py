@@ -119,7 +119,8 @@ def _check_named(
         others = listed(value for value in every if value != pos_label)
         raise InputError(
             f"{where} must be made of pos_label and one other value; "
-            f"got {shown(pos_label)} and {others}. Turn them into two classes first."
+            f"got {shown(pos_label)} and {others}. Write labels and predictions with the same two "
+            "values; turn more classes into two first."
         )
     return pos_label
 

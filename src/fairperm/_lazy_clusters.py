@@ -56,6 +56,8 @@ def counted_clusters(reading: Reading, most: int, bins: int | None = None) -> In
     if len(found) > most:
         return None
     counts, values, alike = _one_of_each(cells, found, outer)
+    if counts.sum() != cells.n_rows:
+        return None  # a value that came from the engine is not equal to itself there
     return reading.with_data(values, Counted(None, counts, bins, alike))
 
 
@@ -77,6 +79,7 @@ class _Cells:
     inner: Sequence[str]
     known: Sequence[tuple[Any, ...]]
     unknown: nw.DataFrame[Any]
+    n_rows: int
 
     @property
     def names(self) -> list[str]:
@@ -115,7 +118,8 @@ def _cells(
         lacks |= np.array(found[name].is_null().to_list(), bool)
     values = zip(*(found[name].to_list() for name in inner), strict=True)
     known = dict.fromkeys(cell for cell, lack in zip(values, lacks, strict=True) if not lack)
-    return _Cells(inner, list(known), found.filter(lacks.tolist()))
+    n_rows = int(found[_COUNT].to_numpy().sum())
+    return _Cells(inner, list(known), found.filter(lacks.tolist()), n_rows)
 
 
 def _one_of_each(

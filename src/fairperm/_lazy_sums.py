@@ -37,9 +37,9 @@ def summed(reading: Reading, metric: AnyMetric) -> Inputs:
     if reading.given.sample_weight is not None:
         rule, hint = f"left out for sums of {metric.name}", "Pass sample_rows=1_000_000."
         raise InputError(problem("sample_weight", rule, reading.given.sample_weight, hint))
-    if not isinstance(metric, Metric):
-        raise _not_summed(metric)
     numbers = [name for name in NUMBERS.get(metric.kind, ()) if name in reading.columns]
+    if not isinstance(metric, Metric) or not numbers:
+        raise _not_summed(metric)
     # of what a label makes of the numbers, both are added up: which label is which is seen later
     contributions = [_contributions(metric, numbers, label) for label in (1.0, 0.0)]
     with stage("adding up what rows contribute", reading.rows):
@@ -71,6 +71,8 @@ def _sums(
     parts = {f"part {i}": one for i, one in enumerate(varying) if one is not None}
     what = [nw.len().alias(_COUNT)]
     for name in parts:
+        # rows for which an engine has no number: a mean would leave them out
+        what += [nw.col(name).count().alias(f"known {name}")]
         what += [nw.col(name).mean().alias(f"mean {name}")]
         what += [nw.col(name).var(ddof=0).alias(f"variance {name}")]
     for name in numbers:
@@ -95,7 +97,7 @@ def _contributions(metric: Metric, numbers: Sequence[str], label: float) -> _Con
         if constant is None:
             if varying is not None:
                 raise _not_summed(metric)
-            varying = value.expression
+            varying = value.number()
         every.append(constant)
     return _Contributions(every, varying)
 
@@ -141,7 +143,10 @@ def _points(
         if constant is not None:
             points[:, :, j] = constant
             continue
-        mean, variance = (_floats(found[f"{what} part {i}"]) for what in ("mean", "variance"))
+        known, mean, variance = (
+            _floats(found[f"{what} part {i}"]) for what in ("known", "mean", "variance")
+        )
+        mean = np.where(known == count, mean, np.nan)
         spread = np.sqrt(np.maximum(variance, 0.0))  # of one row, an engine may know no variance
         single = count == 1
         points[0, :, j] = mean - np.where(single, 0.0, spread * np.sqrt(high / low))

@@ -197,7 +197,8 @@ class Difference(Scale):
         """Test that the gap is greater, or less, than the bound."""
         if self.rates is not None and abs(bound) >= 1:
             hint = "Rates are numbers from 0 to 1, not percentages."
-            raise InputError(problem("margin", f"below 1 for {self.result.metric}", bound, hint))
+            rule = f"below 1 for {self.result.metric}"
+            raise InputError(problem("margin", rule, abs(bound), hint))
         return super().test(bound, alternative)
 
     def excess(self, bound: float) -> float:

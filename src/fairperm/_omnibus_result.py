@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from fairperm.errors import shown
-from fairperm.results import PlainResult
+from fairperm.results import PlainResult, left_out
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping
@@ -83,5 +83,6 @@ class OmnibusTestResult(PlainResult):
             f"  {'p-value':<{width}}  {self.pvalue:.4g}  {self.n_resamples:,} draws, "
             f"{self.confidence_level:.4g} interval [{low:.4g}, {high:.4g}]",
             f"  {'validity':<{width}}  {self.validity}",
+            *left_out(self.n_dropped, width),
         ]
         return "\n".join(lines)

@@ -141,7 +141,8 @@ class Table:
             )
         raise InputError(
             f"{found}s ({listed(self.groups)}); a comparison needs two: "
-            f"pass groups=({listed(self.groups[:2])})."
+            f"pass groups=({listed(self.groups[:2])}), or use audit() for every pair and "
+            "omnibus_test() for all at once."
         )
 
 

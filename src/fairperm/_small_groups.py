@@ -24,15 +24,17 @@ ENOUGH = 20
 _ROUNDING = 1e-12  # of the metric's size: what less a row moves it by is rounding
 
 
-def notes(comparison: Comparison, plan: Plan) -> Iterator[str]:
+def notes(comparison: Comparison, plan: Plan, *, limit: bool = False) -> Iterator[str]:
     """Yield a note for every group that is too small for the metric's error to be judged well.
 
-    Rates have none: their default test is exact.
+    Rates of plain rows have none: their default test is exact. With weights or clusters, and in
+    the normal ``limit``, it is not.
     """
     if isinstance(plan.metric, RankMetric):
         yield from _few_of_a_label(comparison)
     else:
-        yield from _few_rows_matter(comparison)
+        rates = limit or plan.weighted or plan.clustered
+        yield from _few_rows_matter(comparison, rates=rates)
 
 
 def labels(comparison: Comparison) -> NDArray[np.int64]:
@@ -43,28 +45,29 @@ def labels(comparison: Comparison) -> NDArray[np.int64]:
     return counts.astype(np.int64).reshape(n_groups, 2)
 
 
-def effective_rows(comparison: Comparison) -> dict[str, Array]:
+def effective_rows(comparison: Comparison, *, rates: bool = False) -> dict[str, Array]:
     """Return on how many rows of each group a variance by the delta method rests, by part.
 
     It is (Σψ²)²/Σψ⁴ of the rows' influences ψ: the number of rows if all of them matter alike,
-    and about that of the rarer outcome if there are two. No variance rests on none.
+    and about that of the rarer outcome if there are two. No variance rests on none. Rates are left
+    out unless they are asked for.
     """
     parts = comparison.parts
-    if not any(_by_delta(part) for part in parts):
+    if not any(_by_delta(part, rates=rates) for part in parts):
         return {}
     units, result, start = comparison.units(), {}, 0
     members = [units.side == group for group in range(len(comparison.groups))]
     for part in parts:
         stop = start + len(part.contributions)
-        if _by_delta(part):
+        if _by_delta(part, rates=rates):
             u = units.contributions[:, start:stop]
             result[part.name] = np.array([_effective(part, u[i], units.count[i]) for i in members])
         start = stop
     return result
 
 
-def _by_delta(part: object) -> TypeGuard[Metric]:
-    return isinstance(part, Metric) and part.smooth and not part.is_rate
+def _by_delta(part: object, *, rates: bool) -> TypeGuard[Metric]:
+    return isinstance(part, Metric) and part.smooth and (rates or not part.is_rate)
 
 
 def _effective(part: Metric, u: Array, count: NDArray[np.int64]) -> float:
@@ -88,12 +91,14 @@ def _few_of_a_label(comparison: Comparison) -> Iterator[str]:
                 )
 
 
-def _few_rows_matter(comparison: Comparison) -> Iterator[str]:
-    for metric, rows in effective_rows(comparison).items():
+def _few_rows_matter(comparison: Comparison, *, rates: bool) -> Iterator[str]:
+    unit = "rows" if comparison.rows.cluster is None else "clusters"
+    for metric, rows in effective_rows(comparison, rates=rates).items():
         for group, n in zip(comparison.groups, rows.tolist(), strict=True):
             if n < ENOUGH:
+                few = f"about {min(round(n), ENOUGH - 1)}" if n else "none"  # 19.9 is fewer
                 yield (
-                    f"Group {shown(group)} has few rows that matter to {metric}: its standard "
-                    f"error rests on about {n:.0f}, and with fewer than {ENOUGH} the test may "
+                    f"The {metric} of group {shown(group)} varies with {few} of its {unit} only: "
+                    f"with fewer than {ENOUGH} its standard error is uncertain, and the test may "
                     "reject more often than it should."
                 )

@@ -10,7 +10,7 @@ import numpy as np
 from fairperm._frames import frame_of
 from fairperm._options import choice
 from fairperm.errors import shown
-from fairperm.results import json_ready
+from fairperm.results import json_ready, left_out
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping
@@ -213,7 +213,8 @@ class ThresholdSweepResult:
                 f"  {name}",
                 f"    largest gap  {curve.difference[worst]:+.4f} at {self.thresholds[worst]:.4g}",
                 f"    p-value      {curve.global_pvalue:.4g} for all thresholds together; "
-                f"{outside:,} gaps outside the simultaneous {1 - self.alpha:.4g} band",
+                f"{outside:,} {'gap' if outside == 1 else 'gaps'} outside the simultaneous "
+                f"{1 - self.alpha:.4g} band",
                 f"    validity     {curve.validity}",
             ]
-        return "\n".join(lines)
+        return "\n".join([*lines, *left_out(self.n_dropped)])

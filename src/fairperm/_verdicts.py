@@ -106,7 +106,7 @@ def _own_notes(judged: Sequence[AuditRow], but: Sequence[str]) -> Iterator[str]:
         )
         first = noted[0]
         yield (
-            f"{len(noted):,} {own}, in result.notes. The first "
+            f"{len(noted):,} {own}, in the rows' result.notes. The first "
             f"({first.attribute}, {first.metric}): {_result_of(first).notes[0]}"
         )
 

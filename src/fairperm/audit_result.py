@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ from fairperm._audit_table import as_text
 from fairperm._frames import frame_of
 from fairperm._options import choice
 from fairperm.errors import InputError, problem
+from fairperm.metrics import get_metric
 from fairperm.results import json_ready
 
 if TYPE_CHECKING:
@@ -68,12 +70,17 @@ class Audit(AuditData):
     ) -> Audit:
         """Return the audit with only the rows of this verdict, attribute or metric.
 
-        Verdicts and adjusted p-values stay as they are: they are those of the whole audit.
+        Verdicts and adjusted p-values stay as they are: they are those of the whole audit. A metric
+        may be called by an alias, such as "fpr".
         """
+        metrics = tuple(self.settings["metrics"])
+        if isinstance(metric, str) and metric not in metrics:
+            with suppress(InputError):  # below, it is refused with the metrics that there are
+                metric = get_metric(metric).name
         wanted = {
             "verdict": (verdict, VERDICTS),
             "attribute": (attribute, tuple(self.settings["attributes"])),
-            "metric": (metric, tuple(self.settings["metrics"])),
+            "metric": (metric, metrics),
         }
         rows = self.rows
         for name, (value, known) in wanted.items():

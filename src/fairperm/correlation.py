@@ -13,7 +13,7 @@ from fairperm import _options as options
 from fairperm._inference import Null, PValue, extreme, gap_interval, pvalue, tie_tolerance
 from fairperm._source import Source, as_floats
 from fairperm.errors import InputError, InputTypeError, problem
-from fairperm.results import json_ready
+from fairperm.results import json_ready, left_out
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -97,13 +97,15 @@ class CorrelationTestResult:
         low, high = self.confidence_interval
         p_low, p_high = self.pvalue_interval
         drawn = f"{self.n_resamples:,} draws, {level} [{p_low:.4g}, {p_high:.4g}]"
-        return (
-            f"{type(self).__name__}: {self.method}, {self.n:,} rows\n"
-            f"  correlation  {self.correlation:+.4f}  {level} [{low:+.4f}, {high:+.4f}]\n"
+        lines = [
+            f"{type(self).__name__}: {self.method}, {self.n:,} rows",
+            f"  correlation  {self.correlation:+.4f}  {level} [{low:+.4f}, {high:+.4f}]",
             f"  p-value      {self.pvalue:.4g}  {self.alternative}, "
-            f"{'exact' if self.exact else drawn}\n"
-            f"  validity     {self.validity}"
-        )
+            f"{'exact' if self.exact else drawn}",
+            f"  validity     {self.validity}",
+            *left_out(self.n_dropped, len("correlation")),
+        ]
+        return "\n".join(lines)
 
 
 def correlation_test(

@@ -18,7 +18,7 @@ from fairperm._margins import (
 )
 from fairperm.errors import InputError, InputTypeError, problem, shown, warn_of
 from fairperm.permutation import permutation_test
-from fairperm.results import json_ready
+from fairperm.results import json_ready, left_out
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -121,6 +121,7 @@ class EquivalenceTestResult:
         ]
         title = f"{self.permutation.metric}, {shown(first)} {word} {shown(second)}"
         rows = [f"  {name:<{width}}  {text}" for name, text in lines]
+        rows += left_out(self.permutation.n_dropped, width)
         return "\n".join([f"{type(self).__name__}: {title}", *rows])
 
     def _margin(self) -> str:

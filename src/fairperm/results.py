@@ -115,6 +115,7 @@ class GapResult(PlainResult):
             f"  {self.confidence_level:.4g} interval [{low:+.4f}, {high:+.4f}]",
             f"  {'p-value':<{width}}  {self.pvalue:.4g}  {self.alternative}, {self._how()}",
             f"  {'validity':<{width}}  {self.validity}",
+            *left_out(self.n_dropped, width),
         ]
         return "\n".join(lines)
 
@@ -204,6 +205,12 @@ class BootstrapTestResult(GapResult):
 
     method: str
     bootstrap_distribution: NDArray[np.float64] = field(repr=False)
+
+
+def left_out(n: int, width: int = 0) -> list[str]:
+    """Return the line that says how many rows were left out, or none if there were none."""
+    rows = "1 row" if n == 1 else f"{n:,} rows"
+    return [f"  {'left out':<{width}}  {rows} with missing values"] if n else []
 
 
 def json_ready(value: Any) -> Any:

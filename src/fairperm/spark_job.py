@@ -1,4 +1,6 @@
-"""An audit as a Spark job: ``spark-submit -m fairperm.spark_job --config audit.toml``.
+"""An audit as a Spark job: ``python -m fairperm.spark_job --config audit.toml``.
+
+``spark-submit`` runs it too, by the path of this file.
 
 The file says what to read, what to ask (the arguments of :func:`fairperm.audit`) and where to
 write::
@@ -29,6 +31,7 @@ import argparse
 import inspect
 import io
 import json
+import os
 import sys
 import tomllib
 from pathlib import Path
@@ -84,7 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def run(config: Mapping[str, Any], session: Any) -> Audit:
     """Run the job of these settings in a Spark session; return what it has written."""
     parts = _checked(config)
-    outputs = {name: _local(f"output.{name}", one) for name, one in parts["output"].items()}
+    outputs = _outputs(parts["output"])
     asked = dict(parts["audit"])
     for name in _MAY_BE_NONE:
         if asked.get(name) == "none":
@@ -142,6 +145,14 @@ def _check_known(where: str, given: Mapping[str, Any], known: Sequence[str]) -> 
             raise InputError(problem(where, rule, key, did_you_mean(key, known)))
 
 
+def _outputs(given: Mapping[str, Any]) -> dict[str, Path]:
+    """Return where to write what, each to a file of its own."""
+    found = {name: _local(f"output.{name}", one) for name, one in given.items()}
+    if len({path.resolve() for path in found.values()}) < len(found):
+        raise InputError(problem("output", "made of different files", list(given.values())))
+    return found
+
+
 def _local(name: str, given: object) -> Path:
     """Return where to write, if that can be done: asked before the cluster starts to work."""
     if not isinstance(given, str) or not given:
@@ -152,6 +163,10 @@ def _local(name: str, given: object) -> Path:
     path = Path(given)
     if not path.parent.is_dir():
         raise InputError(problem(name, "in a folder that exists", given))
+    if path.is_dir():
+        raise InputError(problem(name, "the name of a file, not of a folder", given))
+    if (path.is_file() or not path.exists()) and not os.access(path.parent, os.W_OK):
+        raise InputError(problem(name, "in a folder that can be written to", given))
     return path
 
 

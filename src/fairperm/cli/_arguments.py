@@ -66,7 +66,15 @@ FormatOption = Annotated[
     Format | None, _option(_DATA, "What the files are, if their names do not say.", "--format")
 ]
 Delimiter = Annotated[
-    str | None, _option(_DATA, "What parts the columns of a CSV file.", metavar="CHARACTER")
+    str | None, _option(_DATA, "What separates the columns of a CSV file.", metavar="CHARACTER")
+]
+Decimal = Annotated[
+    str,
+    _option(
+        _DATA,
+        "The decimal mark of scores and weights in a CSV file: '.' or ','. Default: '.'.",
+        metavar="MARK",
+    ),
 ]
 Encoding = Annotated[
     str | None,
@@ -147,7 +155,9 @@ Metrics = Annotated[
 Compare = Annotated[
     str | None,
     _option(
-        _TEST, "pairs: every two groups; reference: each with one; rest: each with all others."
+        _TEST,
+        "pairs: every two groups; reference: each with one; rest: each with all others. Default: "
+        "pairs, or reference where --reference is given.",
     ),
 ]
 Reference = Annotated[

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 DEFAULT_METRICS = ("selection_rate", "false_positive_rate", "false_negative_rate")
 _MOST_FAILED = 20
+_MOST_THRESHOLDS = 101
 
 
 def audit(
@@ -62,6 +63,7 @@ def audit(
     where: arg.Where = None,
     format_: arg.FormatOption = None,
     delimiter: arg.Delimiter = None,
+    decimal: arg.Decimal = ".",
     encoding: arg.Encoding = None,
     na: arg.Na = None,
     report: arg.Report = None,
@@ -123,6 +125,7 @@ def audit(
             n_jobs=jobs,
             progress=False if quiet else None,
         )
+    running.note_look_alikes(found.groups, quiet=quiet)
     options = {**running.settings(ctx.params), "metric": names, "seed": found.seed}
     outcome = Outcome(found, loaded, options, [one.value for one in fail_on or []])
     if not quiet and not printed:
@@ -223,6 +226,7 @@ class Outcome:
             score=score,
             attributes=given["group"],
             pos_label=pos_label,
+            thresholds=self._thresholds(score),
             missing=given["missing"],
             control_features=given.get("control"),
             stratum_weights=weights_of(
@@ -230,6 +234,12 @@ class Outcome:
             ),
             progress=False,
         )
+
+    def _thresholds(self, score: str) -> object:
+        """Return every score as a threshold where they are few: between them nothing changes."""
+        known = self.loaded.table
+        few = score in known.column_names and len(known[score].unique()) <= _MOST_THRESHOLDS
+        return "scores" if few else _MOST_THRESHOLDS
 
     def gate(self) -> int:
         """Say which comparisons failed; return the exit code."""

@@ -62,6 +62,7 @@ def reading(
         sql=params.get("sql"),
         where=params.get("where"),
         delimiter=params.get("delimiter"),
+        decimal=choice("decimal", params.get("decimal", "."), (".", ",")),
         encoding=params.get("encoding"),
         missing_words=tuple(dict.fromkeys(("", *params["na"]))) if params.get("na") else MISSING,
     )

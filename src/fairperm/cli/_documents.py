@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import re
 import sys
 import textwrap
@@ -70,9 +71,10 @@ def as_markdown(audit: Audit, failed: Sequence[Any]) -> str:
     """Return an audit for a pull request."""
     from fairperm._audit_table import footing, heading
 
-    head = ["attribute", "metric", "groups", "values", "gap", "interval", "adjusted p", "verdict"]
+    head = ["attribute", "metric", "groups", "values", "gap", "interval", "adjusted p"]
+    head += ["sees", "verdict"]
     lines = [f"### {_escaped(heading(audit))}", ""]
-    lines += [f"| {' | '.join(head)} |", "|---|---|---|--:|--:|--:|--:|---|"]
+    lines += [f"| {' | '.join(head)} |", "|---|---|---|--:|--:|--:|--:|--:|---|"]
     for row in audit.rows:
         low, high = row.confidence_interval or (None, None)
         cells = [
@@ -83,6 +85,7 @@ def as_markdown(audit: Audit, failed: Sequence[Any]) -> str:
             _number(row.difference, "+"),
             "–" if low is None else f"{_number(low, '+')} to {_number(high, '+')}",
             _p(row.adjusted_pvalue),
+            "no gap" if row.detectable_gap == math.inf else _number(row.detectable_gap),
             _MARKS[row.verdict] + (" ✗" if row in failed else ""),
         ]
         lines.append(f"| {' | '.join(cells)} |")

@@ -68,6 +68,7 @@ def one_test(
     where: arg.Where = None,
     format_: arg.FormatOption = None,
     delimiter: arg.Delimiter = None,
+    decimal: arg.Decimal = ".",
     encoding: arg.Encoding = None,
     na: arg.Na = None,
     json: arg.Json = None,

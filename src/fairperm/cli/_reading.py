@@ -201,7 +201,8 @@ def _typed(
 ) -> dict[str, str]:
     if not relation.is_text:
         return {field: field for field in roles}
-    return typing_of.text_types(connection, relation.source, roles, options.missing_words)
+    missing, decimal = options.missing_words, options.decimal
+    return typing_of.text_types(connection, relation.source, roles, missing, decimal)
 
 
 def _filtered(
@@ -249,7 +250,9 @@ def _checked(connection: Any, option: str, query: str) -> None:
     try:
         connection.execute(query).fetchall()
     except duckdb.Error as error:
-        raise InputError(f"{option} cannot be run: {first_line(error)}") from error
+        text = first_line(error)
+        hint = "Text stands in 'single quotes'." if "column" in text and "not found" in text else ""
+        raise InputError(f"{option} cannot be run: {text} {hint}".rstrip()) from error
 
 
 __all__ = ["Loaded", "ReadOptions", "Wanted", "load"]

@@ -77,6 +77,7 @@ class ReadOptions:
     sql: str | None = None
     where: str | None = None
     delimiter: str | None = None
+    decimal: str = "."
     encoding: str | None = None
     missing_words: tuple[str, ...]
 

@@ -12,11 +12,16 @@ from fairperm.cli._words import in_options
 from fairperm.errors import FairpermWarning, InputError, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
+
+    from fairperm._audit_data import GroupSummary
 
 NOT_SETTINGS = frozenset(
     {"files", "json", "csv", "markdown", "report", "quiet", "config", "debug", "fail_on"}
+)
+_ONE_OF_MANY = (
+    '--sql "SELECT * REPLACE (lower(trim(x)) AS x) FROM data" makes one of them in column x.'
 )
 
 
@@ -33,6 +38,14 @@ def noted(quiet: bool) -> Iterator[None]:
             ):
                 if not quiet:
                     complain(f"fairperm: note: {in_options(text)}")
+
+
+def note_look_alikes(groups: Iterable[GroupSummary], *, quiet: bool) -> None:
+    """Say on standard error which groups may be one, misspelt, and how to make them one."""
+    from fairperm.report._words import look_alikes
+
+    for text in () if quiet else look_alikes(groups):
+        complain(f"fairperm: note: {text} {_ONE_OF_MANY}")
 
 
 def word_or_none(value: str) -> str | None:

@@ -64,6 +64,7 @@ def sweep(
     where: arg.Where = None,
     format_: arg.FormatOption = None,
     delimiter: arg.Delimiter = None,
+    decimal: arg.Decimal = ".",
     encoding: arg.Encoding = None,
     na: arg.Na = None,
     json: arg.Json = None,

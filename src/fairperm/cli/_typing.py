@@ -24,11 +24,16 @@ def present(field: str, missing: Sequence[str]) -> str:
 
 
 def text_types(
-    connection: Any, source: str, fields: Mapping[str, str], missing: Sequence[str]
+    connection: Any,
+    source: str,
+    fields: Mapping[str, str],
+    missing: Sequence[str],
+    decimal: str = ".",
 ) -> dict[str, str]:
     """Return SQL for each column of a text file, by what all of its values look like.
 
     ``fields`` has the column's SQL for its role: every value is looked at, not a sample.
+    Numbers are written with the ``decimal`` mark.
     """
     if not fields:
         return {}
@@ -36,7 +41,7 @@ def text_types(
     for i, (one, role) in enumerate(fields.items()):
         value, number = f"v{i}", f"d{i}"
         values += [
-            f"{present(one, missing)} AS {value}",
+            f"{_written(present(one, missing), role, decimal)} AS {value}",
             f"TRY_CAST({value} AS DOUBLE) AS {number}",  # NULL where it is no number
         ]
         integer = f"trim({value}) = CAST(TRY_CAST({value} AS BIGINT) AS VARCHAR)"
@@ -58,16 +63,22 @@ def text_types(
             int(n or 0) for n in row[6 * i : 6 * i + 6]
         )
         value = present(one, missing)
+        number = _written(value, role, decimal)
         is_code = (codes > 0 and role != NUMBER) or long > 0
         if known and integers == known:
-            found[one] = f"CAST(trim({value}) AS BIGINT)"
+            found[one] = f"CAST(trim({number}) AS BIGINT)"
         elif known and numbers == known and not is_code:
-            found[one] = f"CAST(trim({value}) AS DOUBLE)"
+            found[one] = f"CAST(trim({number}) AS DOUBLE)"
         elif known and truths == known and role != NUMBER:
             found[one] = f"CAST(trim({value}) AS BOOLEAN)"
         else:
             found[one] = value
     return found
+
+
+def _written(value: str, role: str, decimal: str) -> str:
+    """Return SQL for a number as SQL writes it. A dot among decimal commas makes it none."""
+    return f"translate({value}, ',.', '.,')" if role == NUMBER and decimal == "," else value
 
 
 def _is_truth(value: str) -> str:

@@ -16,6 +16,7 @@ _OPTIONS = {
     "n_jobs": "--jobs",
     "rng": "--seed",
     "metrics": "--metric",
+    "groups": "--pair",
     **{
         name: f"--{name.replace('_', '-')}"
         for name in (
@@ -32,7 +33,7 @@ _OPTIONS = {
                 "alternative",
             ),
             *("confidence_level", "compare", "reference", "adjust", "alpha", "margin"),
-            *("min_group_size", "metric", "groups", "thresholds", "values", "value", "share"),
+            *("min_group_size", "metric", "thresholds", "values", "value", "share", "decimal"),
             *("base_rates", "n", "power", "intersections"),
         )
     },
@@ -40,14 +41,22 @@ _OPTIONS = {
 _BARE = frozenset(  # words that are also English: only where they begin a sentence or have a value
     {"metric", "metrics", "groups", "missing", "threshold", "thresholds", "cluster", "scheme"}
     | {"variance", "alternative", "compare", "reference", "adjust", "alpha", "margin", "values"}
-    | {"value", "share", "n", "power", "intersections"}
+    | {"value", "share", "n", "power", "intersections", "decimal"}
 )
 _QUOTED = re.compile(r"('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")")
 _GIVEN = re.compile(r"\b(\w+)=('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|[\w.]+|\[[^\]]*\])")
+_PAIR = re.compile(rf"\bgroups=\({_QUOTED.pattern}, {_QUOTED.pattern}\)")
+_ALL_GROUPS = (
+    "use audit() for every pair and omnibus_test() for all at once",
+    "use `fairperm audit` for every pair and all at once",
+)
+_DECIMAL_COMMA = re.compile(r"(real numbers; got '[+-]?\d*,\d+'\.) Labels are not scores\.")
 
 
 def in_options(message: str) -> str:
     """Return a message with ``pos_label='yes'`` as ``--pos-label yes`` and so on."""
+    message = _DECIMAL_COMMA.sub(r"\1 Decimal commas take --decimal ','.", message)
+    message = _PAIR.sub(r"--pair \1 \2", message).replace(*_ALL_GROUPS)
     message = _GIVEN.sub(_as_option, message)
     message = re.sub(r"(must be one of '[^;]*), None;", r"\1, 'none';", message)
     message = re.sub(r"\b(\w+)=(?=[,.;\s]|$)", lambda one: _OPTIONS.get(one[1], one[0]), message)

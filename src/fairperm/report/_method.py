@@ -176,7 +176,10 @@ def facts(view: View) -> dict[str, object]:
         "is_studentized": all(
             row.result.variance is not None for row in audit.rows if row.result is not None
         ),
-        "audit_notes": audit.notes,
+        "audit_notes": [*words.look_alikes(audit.groups), *audit.notes],
+        "n_rows": sum(
+            one.rows for one in audit.groups if one.attribute == audit.groups[0].attribute
+        ),
     }
 
 

@@ -7,11 +7,13 @@ import unicodedata
 from collections.abc import Hashable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from fairperm.errors import shown
+from fairperm.errors import listed, shown
 from fairperm.metrics import get_metric, metric_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+    from fairperm._audit_data import GroupSummary
 
 NONE = "–"
 MINUS = "−"
@@ -21,8 +23,11 @@ _SMALLEST_P = 1e-4
 _REORDERING = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 
 
-def number(value: Any, sign: str = "") -> str:
-    """Return a number with three decimals, or as many as it needs; the parts of a joint metric."""
+def number(value: Any, sign: str = "", beside: float = 0.0) -> str:
+    """Return a number with three decimals, or as many as it needs; the parts of a joint metric.
+
+    It needs no more than three where a large one stands `beside` it.
+    """
     if value is None:
         return NONE
     if isinstance(value, Mapping):
@@ -32,15 +37,16 @@ def number(value: Any, sign: str = "") -> str:
     if math.isinf(value):
         return "no limit"
     size = abs(value)
-    form = ".3g" if size >= _LARGE or 0 < size < _SMALL else ".3f"
-    return f"{value:{sign}{form}}".replace("-", MINUS)
+    form = ".3g" if size >= _LARGE or (size > 0 and max(size, beside) < _SMALL) else ".3f"
+    return f"{value + 0.0:{sign}{form}}".replace("-", MINUS)  # zero has no sign
 
 
 def interval(limits: tuple[float, float] | None, sign: str = "") -> str:
     """Return the limits of an interval, in words."""
     if limits is None:
         return NONE
-    return f"{number(limits[0], sign)} to {number(limits[1], sign)}"
+    low, high = limits
+    return f"{number(low, sign, abs(high))} to {number(high, sign, abs(low))}"
 
 
 def count(value: float) -> str:
@@ -103,6 +109,21 @@ def shortened(text: str, longest: int = _LONGEST) -> str:
     """Return the beginning and the end of a long text."""
     tail = longest // 4
     return text if len(text) <= longest else f"{text[: longest - tail - 1]}…{text[-tail:]}"
+
+
+def look_alikes(groups: Iterable[GroupSummary]) -> list[str]:
+    """Return which groups of an attribute have names that differ in capitals and spaces only."""
+    alike: dict[tuple[str, str], list[str]] = {}
+    for one in groups:
+        if isinstance(one.group, str):
+            key = one.attribute, " ".join(one.group.casefold().split())
+            alike.setdefault(key, []).append(one.group)
+    return [
+        f"Groups of {shown(attribute)} have names that differ only in capitals or spaces, and are "
+        f"taken for different groups: {listed(same)}."
+        for (attribute, _), same in alike.items()
+        if len(same) > 1
+    ]
 
 
 class Names:
