@@ -216,10 +216,10 @@ def failing_after(calls: int, error: type[Exception] = ZeroDivisionError) -> Any
     ("calls", "where"),
     [
         (0, "(group|the first|the second).*"),
-        (2, ".* of permutation 1"),
-        (2 + 2 * 40, ".* of permutation 41"),
-        (2 + 2 * 99, ".* of bootstrap sample 1"),
-        (2 + 2 * 99 + 2 * 17 + 1, ".* of bootstrap sample 18"),
+        (2, ".* of bootstrap sample 1"),
+        (2 + 2 * 17 + 1, ".* of bootstrap sample 18"),
+        (2 + 2 * 99, ".* of permutation 1"),
+        (2 + 2 * 99 + 2 * 40, ".* of permutation 41"),
     ],
 )
 def test_the_draw_is_named(calls: int, where: str) -> None:

@@ -89,3 +89,13 @@ def test_clusters_are_counted_as_clusters() -> None:
         fairperm.permutation_test(
             **given, metric="f1_score", cluster=cluster, rng=1, n_resamples=99
         )
+
+
+@pytest.mark.parametrize("option", ["sample_weight", "cluster"])
+def test_weights_and_clusters_make_tests_of_rates_inexact(option: str) -> None:
+    given = rows(FEW)
+    option_values: dict[str, Any] = {option: np.arange(len(given["y_true"])) // 2 + 1}
+    with pytest.warns(fairperm.FairpermWarning, match="true_positive_rate of group 'a' varies"):
+        fairperm.permutation_test(
+            **given, metric="true_positive_rate", rng=1, n_resamples=99, **option_values
+        )

@@ -106,6 +106,8 @@ CHANGES: list[tuple[str, str, str]] = [
     ('json = "', 'json = "s3://', "output.json must be a file on the driver's own disk"),
     ("where = \"region <> 'west'\"", "where = 3", "input.where must be a string; got 3"),
     ("[input]", "[input", "is not TOML"),
+    ("/audit.html", "/audit.json", "output must be made of different files"),
+    ("/audit.json", "", "output.json must be the name of a file, not of a folder"),
 ]
 
 
@@ -121,3 +123,11 @@ def test_a_config_that_is_refused(folder: Path, old: str, new: str, said: str) -
 def test_a_config_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
     assert spark_job.main(["--config", "/no/such/file.toml"]) == 2
     assert "'/no/such/file.toml' cannot be read" in capsys.readouterr().err
+
+
+def test_a_folder_that_cannot_be_written_to(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.access", lambda *_: False)  # root may write everywhere
+    with pytest.raises(
+        fairperm.FairpermError, match=r"output\.json must be in a folder that can be"
+    ):
+        spark_job.run(spark_job._read(folder / "audit.toml"), None)
