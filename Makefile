@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test bench bench-scale bench-peers docs dist clean
+.PHONY: demo test coverage bench bench-scale bench-peers docs dist clean
 
 demo: .venv/core
 	$(BIN)/fairperm demo
@@ -13,6 +13,10 @@ test: .venv/dev
 	$(BIN)/mypy
 	@sh scripts/browser.sh
 	$(BIN)/pytest -n auto --dist loadgroup
+
+# what the tests run of src/, by branches; compiled kernels count the lines that numba compiles
+coverage: .venv/dev
+	NUMBA_JIT_COVERAGE=1 NUMBA_CACHE_DIR=.venv/numba-coverage $(BIN)/pytest -n auto --cov
 
 bench: .venv/bench
 	$(BIN)/pytest benchmarks -o python_files="bench_*.py" --benchmark-columns=min,median,rounds -q
