@@ -14,9 +14,10 @@ test: .venv/dev
 	@sh scripts/browser.sh
 	$(BIN)/pytest -n auto --dist loadgroup
 
-# what the tests run of src/, by branches; compiled kernels count the lines that numba compiles
+# what the tests run of src/, by branches; of kernels, what numba compiles, so anew each time
 coverage: .venv/dev
-	NUMBA_JIT_COVERAGE=1 NUMBA_CACHE_DIR=.venv/numba-coverage $(BIN)/pytest -n auto --cov
+	rm -rf .venv/numba
+	NUMBA_JIT_COVERAGE=1 NUMBA_CACHE_DIR=$(CURDIR)/.venv/numba $(BIN)/pytest -n auto --cov
 
 bench: .venv/bench
 	$(BIN)/pytest benchmarks -o python_files="bench_*.py" --benchmark-columns=min,median,rounds -q
