@@ -133,7 +133,9 @@ def test_intervals_are_quantiles_of_scipys_draws(metric: str, method: str) -> No
     Gaps are discrete, so an end may lie anywhere between the shares below and not above it.
     """
     result = bootstrap_test(**rows(PAIR), metric=metric, method=method, rng=1)
-    draws = scipys(metric, n_resamples=9999, rng=np.random.default_rng(2)).bootstrap_distribution
+    draws = scipys(
+        metric, n_resamples=9999, random_state=np.random.default_rng(2)
+    ).bootstrap_distribution
     low, high = result.confidence_interval
     if method == "basic":  # the percentiles, mirrored at the gap
         low, high = 2 * result.difference - high, 2 * result.difference - low

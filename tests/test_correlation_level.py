@@ -91,7 +91,7 @@ def some_data(n: int) -> tuple[Array, Array]:
 @pytest.mark.parametrize("alternative", ["two-sided", "greater", "less"])
 def test_un_studentized_pvalue_is_that_of_scipy(alternative: str) -> None:
     x, y = some_data(40)
-    permutations = stats.PermutationMethod(9999, rng=np.random.default_rng(2))
+    permutations = stats.PermutationMethod(9999, random_state=np.random.default_rng(2))
     theirs = stats.pearsonr(x, y, alternative=alternative, method=permutations).pvalue
     ours = correlation_test(x, y, studentize=False, alternative=alternative, rng=3).pvalue
     assert abs(ours - theirs) < 4 * math.sqrt(2 * theirs * (1 - theirs) / 9999)
