@@ -6,7 +6,6 @@ import itertools
 import math
 import warnings
 from collections import Counter
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -371,8 +370,3 @@ def test_complements_are_mutual_and_add_to_one() -> None:
 def test_what_is_no_metric(given: object, error: type[Exception], match: str) -> None:
     with pytest.raises(error, match=match):
         get_metric(given)
-
-
-@by_name
-def test_the_readme_names_every_metric(name: str) -> None:
-    assert f"`{name}`" in (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
