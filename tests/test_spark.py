@@ -129,6 +129,14 @@ def test_samples_and_sums(rows: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     assert limits[0].pvalue == pytest.approx(limits[1].pvalue, rel=1e-9)
 
 
+def test_samples_of_large_numbers(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark rounds down to integers, which have an end."""
+    monkeypatch.setattr(lazy, "MOST_KINDS", 100)
+    table = sample(N).append_column("id", pa.array(10**15 + 7 * np.arange(N)))
+    frames = (spark.createDataFrame(table), LAZY["polars"](table))
+    assert same(*(run(data, "log_loss", sample_rows=900) for data in frames))
+
+
 @pytest.mark.filterwarnings("ignore:Spark version does not support stage-level")
 @pytest.mark.filterwarnings("ignore:Spark session is not provided")
 @pytest.mark.filterwarnings("ignore:`apply_async` is deprecated")

@@ -119,8 +119,7 @@ def _product(numbers: Sequence[str], rng: np.random.Generator) -> nw.Expr:
         for name in numbers:
             scales = np.exp(rng.uniform(*np.log(_SCALES))).tolist()
             for scale, weight in zip(scales, rng.uniform(1e4, 1e5, 4).tolist(), strict=True):
-                scaled = nw.col(name) * scale
-                total = total + (scaled - scaled.floor()) * weight
+                total = total + _fraction(nw.col(name) * scale) * weight
             total = total + nw.col(f"{name} sign") * float(rng.random())
         product = product * (_fraction(total) + float(rng.uniform(0.5, 1)))
     return product
@@ -130,7 +129,8 @@ def _fraction(number: nw.Expr) -> nw.Expr:
     """Return what is left of a number from 0 on without its whole part.
 
     One is added because engines define remainders differently, which for numbers from 1 on is the
-    same: all of their fractions are multiples of 2⁻⁵².
+    same: all of their fractions are multiples of 2⁻⁵². (What is rounded down must be an integer of
+    64 bits in Spark, and large numbers are not.)
     """
     return (number + 1.0) % 1.0
 
