@@ -81,19 +81,19 @@ class TestTheReader:
         return one
 
     @pytest.mark.parametrize(
-        "text",
+        ("text", "said"),
         [
-            "```python\n>>> 1 + 1\n3\n```\n",
-            "```python\nassert 1 == 2\n```\n",
-            "- in a list:\n\n    ```python\n    >>> 1 + 1\n    3\n    ```\n",
-            "```console\n$ fairperm nothing\n```\n",
-            "```console\n$ fairperm metrics fnr\nsomething else\n```\n",
-            "```\nno language\n```\n",
-            "```text\n$ fairperm demo\n```\n",
+            ("```python\n>>> 1 + 1\n3\n```\n", "Failed example"),
+            ("```python\nassert 1 == 2\n```\n", "^$"),
+            ("- in a list:\n\n    ```python\n    >>> 1 + 1\n    3\n    ```\n", "Failed example"),
+            ("```console\n$ fairperm nothing\n```\n", "No such command"),
+            ("```console\n$ fairperm metrics fnr\nsomething else\n```\n", "fairperm metrics fnr"),
+            ("```\nno language\n```\n", "no way to run"),
+            ("```text\n$ fairperm demo\n```\n", "code in a block of text"),
         ],
     )
-    def test_what_is_wrong_is_found(self, text: str, tmp_path: Path) -> None:
-        with pytest.raises(AssertionError):
+    def test_what_is_wrong_is_found(self, text: str, said: str, tmp_path: Path) -> None:
+        with pytest.raises(AssertionError, match=said):
             self.block(tmp_path, text).run({}, "page.md")
 
     def test_names_are_kept_from_block_to_block(self, tmp_path: Path) -> None:
