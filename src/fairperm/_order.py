@@ -19,15 +19,19 @@ def order_by(
     """Return the order by the first column, ties by the second, and so on.
 
     Rows that are equal in all columns may come in any order. Columns that do not vary cost little,
-    and only rows that are tied in the first of the others are sorted by the rest: many times
-    faster than ``np.lexsort`` where numbers hardly repeat. ``argsort`` sorts floats.
+    as does a first one in order already, and only rows that are tied in the first are sorted by the
+    rest: many times faster than ``np.lexsort`` where numbers hardly repeat. ``argsort`` sorts
+    floats.
     """
     columns = [ranks(column) if column.dtype == object else column for column in columns]
     varying = [column for column in columns if column.size and (column != column[0]).any()]
     if not varying:
         return np.arange(len(columns[0]))
     first, *others = varying
-    order = argsort(first) if first.dtype == np.float64 else np.argsort(first)
+    if (first[1:] >= first[:-1]).all():
+        order = np.arange(len(first))
+    else:
+        order = argsort(first) if first.dtype == np.float64 else np.argsort(first)
     if not others:
         return order
     ordered = first[order]

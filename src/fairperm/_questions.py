@@ -161,14 +161,14 @@ def _label(name: object) -> str:
 def questions(
     inputs: Inputs, asked: Sequence[Attribute], metrics: Mapping[str, AnyMetric]
 ) -> list[Question]:
-    """Read the columns of all metrics, each kind of them once for every attribute."""
+    """Read and sort the columns of all metrics, each kind of them once for every attribute."""
     # rows that are elsewhere are counted anew for each reading; others are read once for all
     source = None if is_lazy(inputs.data) else Source(inputs.data)
     found = []
     for attribute in asked:
         mine = replace(inputs, sensitive_features=attribute.given)
         for together, labels in _readings(mine, metrics):
-            reading = read_table(_inputs_for(mine, together), together, source)
+            reading = read_table(_inputs_for(mine, together), together, source).by_score()
             for label in labels:
                 metric = metrics[label]
                 if isinstance(metric, CallableMetric):

@@ -84,6 +84,26 @@ class Table:
             count=counts[there].astype(np.int64),
         )
 
+    def take(self, index: NDArray[np.intp]) -> Table:
+        """Return some of the rows, or all in another order."""
+        return replace(
+            self,
+            columns={name: column[index] for name, column in self.columns.items()},
+            group=self.group[index],
+            stratum=self.stratum[index],
+            count=self.count[index],
+            weight=None if self.weight is None else self.weight[index],
+            cluster=None if self.cluster is None else self.cluster[index],
+            alike=None if self.alike is None else self.alike[index],
+            contributions=None if self.contributions is None else self.contributions[index],
+        )
+
+    def by_score(self) -> Table:
+        """Return the rows by their scores, if they have any: then no comparison need sort them."""
+        if "y_score" not in self.columns:
+            return self
+        return self.take(order_by([self.columns["y_score"]]))
+
     def against_rest(self, group: Hashable, rest: Hashable) -> Table:
         """Return the table of one group and of all others together, called ``rest``."""
         others = (self.group != self.groups.index(group)).view(np.uint8)

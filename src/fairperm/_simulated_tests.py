@@ -143,15 +143,7 @@ def _in_order(table: Table, groups: tuple[Hashable, Hashable]) -> Table:
     weight = [] if table.weight is None else [table.weight]
     order = order_by([*table.columns.values(), table.stratum, *weight, second])
     rows = order[(first | second)[order]]
-    return replace(
-        table,
-        columns={name: column[rows] for name, column in table.columns.items()},
-        group=second[rows].astype(np.intp),
-        stratum=table.stratum[rows],
-        count=table.count[rows],
-        groups=groups,
-        weight=None if table.weight is None else table.weight[rows],
-    )
+    return replace(table.take(rows), group=second[rows].astype(np.intp), groups=groups)
 
 
 def _count_rejections(
