@@ -24,6 +24,7 @@ SOURCE = Path(fairperm.__file__).parent
 ALLOWED: dict[str, set[str]] = {
     "errors": set(),
     "_progress": set(),
+    "_broadcast": set(),
     "_inference": set(),
     "_kernel": set(),
     "_order": set(),
@@ -71,7 +72,7 @@ ALLOWED: dict[str, set[str]] = {
         *("errors", "_sample", "_source", "_inputs", "metrics", "_intake", "_lazy", "_remote"),
     },
     # resampling: nothing of metrics
-    "_draws": {"_options", "_progress", "_sample"},
+    "_draws": {"_options", "_progress", "_broadcast", "_sample"},
     "_enumeration": {"_sample"},
     "_shuffles": {"_kernel"},
     "_subsets": {"_kernel"},

@@ -21,6 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from joblibspark import register_spark
+from pyspark import SparkContext
 from pyspark.errors import PySparkException
 
 import fairperm
@@ -36,6 +37,11 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),  # sockets to the Java process
 ]
+of_joblibspark = pytest.mark.filterwarnings(
+    "ignore:Spark version does not support stage-level",
+    "ignore:Spark session is not provided",
+    "ignore:`apply_async` is deprecated",
+)
 N = 4_000
 
 
@@ -137,9 +143,7 @@ def test_samples_of_large_numbers(spark: Any, monkeypatch: pytest.MonkeyPatch) -
     assert same(*(run(data, "log_loss", sample_rows=900) for data in frames))
 
 
-@pytest.mark.filterwarnings("ignore:Spark version does not support stage-level")
-@pytest.mark.filterwarnings("ignore:Spark session is not provided")
-@pytest.mark.filterwarnings("ignore:`apply_async` is deprecated")
+@of_joblibspark
 def test_functions_run_on_the_executors(rows: Any) -> None:
     """Let the metric of the smaller group be the process that computes it."""
     register_spark()
@@ -157,6 +161,30 @@ def test_functions_run_on_the_executors(rows: Any) -> None:
     assert same(result, run(sample(N), share, n_resamples=30))
     assert abs(elsewhere.statistic) == os.getpid()
     assert os.getpid() not in np.abs(elsewhere.null_distribution)
+
+
+@of_joblibspark
+def test_the_rows_of_functions_are_broadcast_once(
+    spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Let the rows be so many that Spark would broadcast each of the 13 tasks that had them."""
+    sent: list[int] = []
+    broadcast = SparkContext.broadcast
+
+    def noted(context: Any, value: Any) -> Any:
+        sent.append(len(value))
+        return broadcast(context, value)
+
+    def spread(y_true: Any, y_pred: Any) -> float:
+        return float(np.ptp(y_pred))
+
+    data = sample(200_000, decimals=None)
+    register_spark()
+    monkeypatch.setattr(SparkContext, "broadcast", noted)
+    with joblib.parallel_config(backend="spark", n_jobs=2):
+        run(data, spread, n_resamples=200, variance=None)
+    permutations, resamples = sent  # of the rows' labels, and for the gap's error
+    assert min(permutations, resamples) > 8 * len(data)
 
 
 def test_the_notebook(spark: Any, tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from fairperm import _options as options
+from fairperm._broadcast import sent_once
 from fairperm._progress import counted
 
 if TYPE_CHECKING:
@@ -116,7 +117,8 @@ def _through_joblib(
         parallel = Parallel(n_jobs=n_jobs, return_as="generator")
     except ValueError:  # multiprocessing and Spark return all results at once
         parallel = Parallel(n_jobs=n_jobs)
-    yield from parallel(delayed(run)(block) for block in blocks)
+    with sent_once(run) as sent:
+        yield from parallel(delayed(sent)(block) for block in blocks)
 
 
 def _in_threads(run: Callable[[int], T], blocks: Sequence[int], threads: int) -> Generator[T]:
