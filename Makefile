@@ -14,10 +14,9 @@ test: .venv/dev
 	@sh scripts/browser.sh
 	$(BIN)/pytest -n auto --dist loadgroup
 
-# what the tests run of src/, by branches; of kernels, what numba compiles, so anew each time
+# what the tests run of src/, by branches; of kernels, what tests/test_kernels.py interprets
 coverage: .venv/dev
-	rm -rf .venv/numba
-	NUMBA_JIT_COVERAGE=1 NUMBA_CACHE_DIR=$(CURDIR)/.venv/numba $(BIN)/pytest -n auto --cov
+	$(BIN)/pytest -n auto --dist loadgroup --cov
 
 bench: .venv/bench
 	$(BIN)/pytest benchmarks -o python_files="bench_*.py" --benchmark-columns=min,median,rounds -q
