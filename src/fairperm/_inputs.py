@@ -41,11 +41,11 @@ def cut_of(threshold: float, kind: type[np.floating[Any]]) -> float:
         return float(kind(threshold))
 
 
-def check_cut(low: float, high: float, cut: float, threshold: object) -> None:
+def check_cut(name: str, low: float, high: float, cut: float, threshold: object) -> None:
     """Refuse scores that are not finite, and a threshold that parts none of them."""
     if not np.isfinite([low, high]).all():
         hint = "Replace them by the largest finite score you mean."
-        raise InputError(problem("y_score", "finite", high if np.isinf(high) else low, hint))
+        raise InputError(problem(name, "finite", high if np.isinf(high) else low, hint))
     if not low < cut <= high:
         side = "positive" if cut <= low else "negative"
         rule = f"above the lowest score ({low:g}) and not above the highest ({high:g})"

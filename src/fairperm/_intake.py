@@ -25,7 +25,7 @@ from fairperm._labels import (
 )
 from fairperm._options import choice, number
 from fairperm._sample import Table
-from fairperm._source import NUMBERS, Made, Source
+from fairperm._source import NUMBERS, Made, Source, as_floats
 from fairperm.errors import InputError, problem
 
 if TYPE_CHECKING:
@@ -170,24 +170,25 @@ def _understood(
 
 def _prediction(source: Source, inputs: Inputs) -> dict[str, Column]:
     if isinstance(inputs.y_pred, Made):
-        return {"y_pred": as_column("y_score", inputs.y_pred.values)}
+        return {"y_pred": as_column(*source.find("y_score", inputs.y_pred))}
     if inputs.y_pred is not None:
         return {"y_pred": source.column("y_pred", inputs.y_pred)}
     if inputs.y_score is not None:
         threshold = number("threshold", inputs.threshold)
-        return {"y_pred": _above(source.scores("y_score", inputs.y_score), threshold)}
+        name, given = source.find("y_score", inputs.y_score)
+        return {"y_pred": _above(name, as_floats(name, given), threshold)}
     return {}
 
 
-def _above(scores: NDArray[np.floating[Any]], threshold: float) -> Column:
+def _above(name: str, scores: NDArray[np.floating[Any]], threshold: float) -> Column:
     """Return the predictions ``score >= threshold``, missing where the score is."""
     cut = cut_of(threshold, scores.dtype.type)
     codes = (scores >= cut).view(np.uint8)
     unknown = np.isnan(scores)
     if unknown.all():
-        return Column("y_score", codes | np.uint8(2), 0, (False, True, None, None))
-    check_cut(float(np.nanmin(scores)), float(np.nanmax(scores)), cut, threshold)
-    return Column("y_score", codes | unknown.view(np.uint8) << 1, 0, (False, True, None, None))
+        return Column(name, codes | np.uint8(2), 0, (False, True, None, None))
+    check_cut(name, float(np.nanmin(scores)), float(np.nanmax(scores)), cut, threshold)
+    return Column(name, codes | unknown.view(np.uint8) << 1, 0, (False, True, None, None))
 
 
 def _as_read(
@@ -240,7 +241,7 @@ def _where_missing(
             which = f" (rows {', '.join(map(str, first))}{more})" if named else ""
             parts.append(f"{column.name}: {total:,}{which}")
     hint = "Pass missing='drop' to leave these rows out; the result will say how many."
-    found = "; ".join(parts)
+    found = "; ".join(dict.fromkeys(parts))  # scores and the predictions made of them are one
     return f"every column must be without missing values; got missing values in {found}. {hint}"
 
 

@@ -26,7 +26,7 @@ def binary_columns(
         name: _taken(column, index)
         for name, (column, index) in labels.items()
         # predictions made from scores are True and False whatever the labels are called
-        if column.name != "y_score"
+        if not _made_from_scores(column)
     }
     target: object = 1
     if pos_label is None:
@@ -63,12 +63,16 @@ def many_classes(labels: Mapping[str, tuple[Column, Index]]) -> bool:
     taken = {name: _taken(*one) for name, one in labels.items()}
     if all(_is_conventional(values) for values in taken.values()):
         return False
-    if any(column.name == "y_score" for column, _ in labels.values()):
+    if any(_made_from_scores(column) for column, _ in labels.values()):
         return False
     if any(isinstance(one, float) and one % 1 for one in taken.get("y_pred", [])):
         return False
     check_spelling(labels)
     return True
+
+
+def _made_from_scores(column: Column) -> bool:
+    return column.name.startswith("y_score")  # and then perhaps the name in data
 
 
 def check_spelling(labels: Mapping[str, tuple[Column, Index]]) -> None:

@@ -24,7 +24,7 @@ from fairperm._remote import (
     schema_of,
     stage,
 )
-from fairperm._source import Counted, Made
+from fairperm._source import Counted, Fetched, Made, called
 from fairperm.errors import InputError, problem
 
 if TYPE_CHECKING:
@@ -121,6 +121,11 @@ class Reading:
         kept = [name for name in self.columns if name != "y_score" or self.keeps_scores]
         return [*kept, _PREDICTION] if self.makes_predictions else kept
 
+    @property
+    def score_called(self) -> str:
+        """Return what messages call the scores."""
+        return called("y_score", self.columns["y_score"])
+
     def few_kinds(self) -> nw.DataFrame[Any] | None:
         """Return the distinct rows with their counts; None if they are too many."""
         if self.keeps_numbers and self.begin_with_many():
@@ -156,9 +161,9 @@ class Reading:
         if not np.isfinite([low, high]).all():
             hint = "Replace or drop infinite values."
             bad = high if np.isinf(high) else low
-            raise InputError(problem("y_score", "finite", bad, hint))
+            raise InputError(problem(self.score_called, "finite", bad, hint))
         if self.cut is not None:
-            check_cut(low, high, self.cut, self.given.threshold)
+            check_cut(self.score_called, low, high, self.cut, self.given.threshold)
         return low, high
 
     def binned(self, low: float, high: float, bins: int) -> Reading:
@@ -190,9 +195,10 @@ class Reading:
         changed: dict[str, Any] = {"y_score": None, "score_bins": None}
         if self.keeps_scores:
             # by itself: a column that is used twice may also be something else than a score
-            changed["y_score"] = values["y_score"]
+            changed["y_score"] = Fetched(self.columns["y_score"], values["y_score"])
         if self.makes_predictions:
-            changed |= {"y_pred": Made(values[_PREDICTION]), "threshold": 0.5}
+            made = Made(self.columns["y_score"], values[_PREDICTION])
+            changed |= {"y_pred": made, "threshold": 0.5}
         for name in ("y_true", "y_pred"):
             if name not in self.columns:
                 changed.setdefault(name, None)
@@ -205,7 +211,7 @@ class Reading:
         low, high = (found[name].to_numpy().astype(float) for name in (_LOWEST, _HIGHEST))
         if self.cut is not None and not np.isnan(low).all():
             lowest, highest = float(np.nanmin(low)), float(np.nanmax(high))
-            check_cut(lowest, highest, self.cut, self.given.threshold)
+            check_cut(self.score_called, lowest, highest, self.cut, self.given.threshold)
 
 
 def precision(dtype: Any) -> type[np.floating[Any]]:

@@ -11,7 +11,7 @@ import numpy as np
 from fairperm import _lazy as lazy
 from fairperm._intake import read_table
 from fairperm._remote import fetched, lazy_frame, schema_of, stage
-from fairperm._source import Counted, Source
+from fairperm._source import Counted, Fetched, Source, as_floats
 from fairperm.errors import InputError, problem
 
 if TYPE_CHECKING:
@@ -47,8 +47,10 @@ def read_scores(
     """
     frame = lazy_frame(inputs.data)
     if frame is None:
-        scores = Source(inputs.data).scores("y_score", inputs.y_score)
-        table = read_table(replace(inputs, y_score=scores), metric)
+        given = inputs.y_score
+        scores = as_floats(*Source(inputs.data).find("y_score", given))
+        read = Fetched(given, scores) if isinstance(given, str) else scores
+        table = read_table(replace(inputs, y_score=read), metric)
         return table, thresholds_of(table), scores.dtype.type
     reading = lazy.Reading.of(inputs, metric, frame)
     kind = lazy.precision(schema_of(frame)[reading.columns["y_score"]])
@@ -94,7 +96,8 @@ def _thresholds(
     )
     columns = {reading.columns[name]: ends[name][twice.tolist()] for name in kept}
     both = Counted(columns, np.concatenate([count, np.zeros_like(count)]))
-    inputs = replace(reading.given, data=both, y_score=np.concatenate([low, high]), y_pred=None)
+    scores = Fetched(reading.columns["y_score"], np.concatenate([low, high]))
+    inputs = replace(reading.given, data=both, y_score=scores, y_pred=None)
     table = _table(inputs, metric)
     thresholds = thresholds_of(table)
     if len(thresholds) > MOST_CUTS:

@@ -79,10 +79,19 @@ class Sampled:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
-    """Predictions that were made of scores already, by the engine that counted the rows."""
+class Fetched:
+    """A column of data that has been read from it already; messages still tell its name."""
 
+    column: str
     values: object
+
+
+@dataclass(frozen=True, slots=True)
+class Made(Fetched):
+    """Predictions that were made of scores already, by the engine that counted the rows.
+
+    The column is that of the scores.
+    """
 
 
 class Source:
@@ -116,9 +125,6 @@ class Source:
             self._read[key] = given, read()  # what was given is kept, so that no other has its id
         return self._read[key][1]
 
-    def scores(self, name: str, given: object) -> NDArray[np.floating[Any]]:
-        return as_floats(*self.find(name, given))
-
     def read(self, kind: str, name: str, given: object) -> Column:
         """Return a column as the metric's kind wants it: numbers, labels, or either."""
         if kind in {"any", "classes"}:
@@ -148,9 +154,9 @@ class Source:
         if np.isinf(values).any():
             bad = values[np.isinf(values)][0]
             raise InputError(
-                problem(name, "finite", float(bad), "Replace or drop infinite values.")
+                problem(column, "finite", float(bad), "Replace or drop infinite values.")
             )
-        return self._numbers(name, values)
+        return self._numbers(column, values)
 
     def _numbers(self, name: str, values: NDArray[np.float64]) -> Column:
         n_rows = len(values) if self.count is None else int(self.count.sum())
@@ -179,13 +185,20 @@ class Source:
 
     def find(self, name: str, given: object, hint: str = "") -> tuple[str, object]:
         """Return what was given, or the column of that name, and what to call it in messages."""
+        if isinstance(given, Fetched):
+            return called(name, given.column), given.values
         if self._columns is None or not isinstance(given, str):
             return name, given
         if given not in self._columns:
             rule = f"a column of data ({listed(self._columns)})"
             hint = did_you_mean(given, self._columns) or hint
             raise InputError(problem(name, rule, given, hint))
-        return f"{name} (column {shown(given)})", self._columns[given]
+        return called(name, given), self._columns[given]
+
+
+def called(name: str, column: str) -> str:
+    """Return what messages call an argument that is a column of data."""
+    return f"{name} (column {shown(column)})"
 
 
 def _are_names(given: object) -> TypeGuard[Sequence[str]]:
