@@ -178,6 +178,7 @@ def test_labels_may_be_booleans(kind: str) -> None:
     check_values(plain, entropy(2), pred.astype(float) - y + 1.0)
 
 
+@pytest.mark.filterwarnings("ignore:The standard error of .* is zero")
 @pytest.mark.parametrize(
     "metric", ["generalized_entropy_index", "theil_t_index", "atkinson_index", "theil_l_index"]
 )
@@ -187,6 +188,7 @@ def test_equal_benefits_are_no_inequality(metric: str) -> None:
     assert result.pvalue == 1
 
 
+@pytest.mark.filterwarnings("ignore:The standard error of .* is zero")
 @pytest.mark.parametrize("benefit", [1.0, 0.1, 1 / 3, 1.7])
 @pytest.mark.parametrize("groups", ["a", "b", "ab"])
 def test_the_coefficient_of_variation_of_equal_benefits_is_zero(

@@ -10,7 +10,7 @@ import numpy as np
 from fairperm import _draws as draws
 from fairperm._enumeration import enumerate_permutations
 from fairperm._estimates import Estimates, joined, score_variance, variance_of_defined
-from fairperm._metric import Metric
+from fairperm._metric import Metric, by_part
 from fairperm._rank import by_score, without_one
 
 if TYPE_CHECKING:
@@ -76,8 +76,7 @@ class CellsEngine:
         step = max(1, _NUMBERS_AT_ONCE // self.sample.counts.size)
         if n <= step or self.variance == "bootstrap":  # which draws from the same stream
             return self.estimates(drawn(n), rng)
-        sizes = [min(step, n - start) for start in range(0, n, step)]
-        return joined([self.estimates(drawn(size), rng) for size in sizes])
+        return joined([self.estimates(drawn(size), rng) for size in draws.pieces(n, step)])
 
     def enumerated(
         self, n_resamples: int, *, by_sum: bool, rng: np.random.Generator
@@ -139,11 +138,8 @@ class CellsEngine:
 
     def _parts(self) -> Iterator[tuple[Metric | RankMetric, Array]]:
         """Yield each part of the metric with its columns of the contributions."""
-        start = 0
-        for part in self.parts:
-            stop = start + len(part.contributions)
-            yield part, self.sample.contributions[:, start:stop]
-            start = stop
+        for part, place in by_part(self.parts):
+            yield part, self.sample.contributions[:, place]
 
     def _bootstrap_variance(self, counts: Counts, rng: np.random.Generator) -> Estimates:
         """Resample every group of every draw and take the variance of its values."""

@@ -255,7 +255,9 @@ def _n_clusters(rows: Rows, cluster: NDArray[np.integer[Any]], side: int) -> int
 
 def _lack(part: Metric | RankMetric) -> str:
     """Say what a group lacks in which this part of the metric is undefined."""
-    return f"no {part.among}" if part.is_rate else "too few rows of some kind that it needs"
+    if part.is_rate:
+        return f"no {part.among}"
+    return "too few rows of some kind that it needs, or rows too much alike"
 
 
 def _contributions(

@@ -49,6 +49,11 @@ def block_of(rng: np.random.Generator) -> int:
     return int(rng.bit_generator.seed_seq.spawn_key[1])  # type: ignore[attr-defined]
 
 
+def pieces(n: int, size: int) -> list[int]:
+    """Return a number of draws in pieces of this size, the last of what is left."""
+    return [min(size, n - start) for start in range(0, n, size)]
+
+
 @dataclass(frozen=True, slots=True)
 class Resampling:
     """How many draws to make, from which seed, on how many threads or processes."""
@@ -84,9 +89,7 @@ class Resampling:
         Our own kernels run in threads. What runs a user's function goes through joblib: to
         processes, or to wherever ``joblib.parallel_config`` says.
         """
-        starts = range(0, self.n_resamples, size)
-        sizes = [min(size, self.n_resamples - start) for start in starts]
-
+        sizes = pieces(self.n_resamples, size)
         blocks = range(len(sizes))
         run = partial(_run_block, task, sizes, self.seed, purpose)
         if through_joblib:

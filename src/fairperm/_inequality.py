@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from fairperm._metric import Function
 
 
-_ROUNDING = 1e-14
+_ROUNDING = 1e-14  # of squares: what is left of equal benefits
+_NO_INEQUALITY = 1e-13  # an index below it is what rounding leaves of equal benefits
 
 
 def benefit(y_true: Any, y_pred: Any) -> Any:
@@ -103,10 +104,16 @@ def _spread(name: str, function: Function, value: Function, of: Function) -> Met
             "benefit": _composed(np.positive, of),
             "rows": lambda: 1.0,
         },
-        value=value,
+        value=partial(_index, value),
         kind="regression",
         span=float("inf"),
     )
+
+
+def _index(value: Function, *totals: Any) -> Any:
+    """Return the index, which is never negative; 0 where all benefits are equal."""
+    found = value(*totals)
+    return np.where(np.real(found) <= _NO_INEQUALITY, 0.0, found)
 
 
 def _composed(outer: Function, inner: Function) -> Function:
@@ -172,22 +179,18 @@ INEQUALITY_METRICS = (
         *("theil_l", "mean_log_deviation"),
     ),
     _named(atkinson_index(0.5), "atkinson_index", "inequality of benefit: Atkinson's index"),
-    _named(
-        Metric(
-            name="",
-            meaning="",
-            contributions={
-                # from any fixed origin; near the middle no digits are lost
-                "_squares": _composed(lambda b: (b - np.median(b)) ** 2, benefit),
-                "_deviations": _composed(lambda b: b - np.median(b), benefit),
-                "benefit": _composed(np.positive, benefit),
-                "rows": lambda: 1.0,
-            },
-            value=_variation,
-            kind="regression",
-            span=float("inf"),
-        ),
-        "coefficient_of_variation",
-        "inequality of benefit: its standard deviation over its mean",
+    Metric(
+        name="coefficient_of_variation",
+        meaning="inequality of benefit: its standard deviation over its mean",
+        contributions={
+            # from any fixed origin; near the middle no digits are lost
+            "_squares": _composed(lambda b: (b - np.median(b)) ** 2, benefit),
+            "_deviations": _composed(lambda b: b - np.median(b), benefit),
+            "benefit": _composed(np.positive, benefit),
+            "rows": lambda: 1.0,
+        },
+        value=_variation,
+        kind="regression",
+        span=float("inf"),
     ),
 )

@@ -16,8 +16,9 @@ from fairperm import _draws as draws
 from fairperm._callable import CallableMetric
 from fairperm._cells import CellsEngine
 from fairperm._estimates import Estimates, joined
-from fairperm._metric import Metric
-from fairperm._order import order_by, run_starts
+from fairperm._metric import Metric, by_part
+from fairperm._moments import Moments
+from fairperm._order import order_by, run_numbers, run_starts
 from fairperm._sample import Cells, by_content, merged
 from fairperm._trials import CallableEngine
 from fairperm.errors import InputError, problem, shown
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fairperm._comparison import Comparison
-    from fairperm._moments import Moments
     from fairperm._rank import RankMetric
     from fairperm._sample import Rows
 
@@ -138,9 +138,9 @@ class ManyCells:
     def permuted(self, n: int, rng: np.random.Generator) -> Estimates:
         """Return the estimates of ``n`` random permutations."""
         step = max(1, _COUNTS_AT_ONCE // self.engine.sample.counts.size)
-        sizes = [min(step, n - start) for start in range(0, n, step)]
+        sample = self.engine.sample
         return joined(
-            [self._of(draws.permute(self.engine.sample, size, rng), rng) for size in sizes]
+            [self._of(draws.permute(sample, size, rng), rng) for size in draws.pieces(n, step)]
         )
 
     def together(self) -> Estimates:
@@ -222,8 +222,6 @@ class ManyUnits:
         variance: str | None,
     ) -> ManyUnits:
         """Sort the rows and order the groups by what is in them: names must not change a draw."""
-        from fairperm._moments import Moments
-
         variance = "delta" if variance == "wald" else variance  # of a rate, the same
         rows, weights = by_content(rows.expanded(), weights)
         totalled = tuple(part for part in parts if isinstance(part, Metric))
@@ -334,14 +332,11 @@ def _split(
     """Return the labels and scores of a ranked part, if there is one, and the others' columns."""
     label = score = None
     columns: list[int] = []
-    start = 0
-    for part in parts:
-        stop = start + len(part.contributions)
+    for part, place in by_part(parts):
         if isinstance(part, Metric):
-            columns.extend(range(start, stop))
+            columns.extend(range(place.start, place.stop))
         else:
-            label, score = contributions[:, start], contributions[:, start + 1]
-        start = stop
+            label, score = contributions[:, place].T
     return label, score, contributions[:, np.array(columns, np.intp)]
 
 
@@ -362,8 +357,7 @@ def _by_content(
 
 def _runs(*columns: NDArray[Any]) -> NDArray[np.intp]:
     """Return for each of the sorted rows the number of its run of equal ones."""
-    starts = run_starts(*columns)
-    return np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(columns[0]))))
+    return run_numbers(run_starts(*columns), len(columns[0]))
 
 
 def _counts(

@@ -8,9 +8,9 @@ caller needs on the others.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     Columns = Mapping[str, NDArray[Any]]
 
 Function = Callable[..., Any]
+Part = TypeVar("Part", bound="Metric | RankMetric")
 
 CELLS = ("tn", "fp", "fn", "tp")  # of a confusion table: a row's cell is 2·y_true + y_pred
 
@@ -57,8 +58,9 @@ class Metric:
     kind
         How columns are read: "binary" (both 0 or 1; scores are cut at a threshold), "score"
         (binary labels, scores as they are), "probability" (the same, scores from 0 to 1),
-        "regression" (numbers), "labels" (binary if they can be, else as they came) or "any" (as
-        they came).
+        "regression" (numbers), "labels" (binary if they can be, else as they came), "classes"
+        (labels as they came), "any" (as they came), or of several at once "several" (binary
+        labels, with predictions, scores or both).
     complement
         The metric that is one minus this one: the same hypothesis.
     given
@@ -167,6 +169,15 @@ class JointMetric:
     def columns(self) -> tuple[str, ...]:
         """Return the names of the columns that the parts are made from."""
         return tuple(dict.fromkeys(name for part in self.parts for name in part.columns))
+
+
+def by_part(parts: tuple[Part, ...]) -> Iterator[tuple[Part, slice]]:
+    """Yield each part of a metric with the place of its contributions among those of all."""
+    start = 0
+    for part in parts:
+        stop = start + len(part.contributions)
+        yield part, slice(start, stop)
+        start = stop
 
 
 def rate(

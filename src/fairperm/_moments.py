@@ -1,7 +1,8 @@
 """Estimates from totals of contributions and of their products, for any number of groups.
 
 Contributions are centred, which changes no statistic but keeps second moments accurate where they
-are small against the mean.
+are small against the mean. The centre is near the median: a mean that one row has moved far away
+would take the digits of all others.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairperm._estimates import Estimates, score_variance
+from fairperm._metric import by_part
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 _ROUNDING = 1e-13  # a variance this small against its own terms is zero but for rounding
+_SAMPLED = 1 << 14  # rows, in order, that tell about where the others lie
+_WIDE = 1e4  # times a lower quartile: a mean so far above it is that of few rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +57,19 @@ class Moments:
         """Return the number of columns there would be if all were moving."""
         return 2 * self.width + sum(_n_products(part) for part in self.parts)
 
+    def is_wide(self) -> bool:
+        """Tell whether few rows outweigh the others so far that a sum of all has lost their digits.
+
+        Then a total of one group must not be found as that of all rows less that of the others.
+        """
+        for column in self.columns.T:
+            size = np.abs(column)
+            some = _sampled(size)
+            lower = np.quantile(some[some > 0], 0.25) if some.any() else 0.0
+            if size.mean() > _WIDE * lower:
+                return True
+        return False
+
     def n_wanted(self, variance: str | None) -> int:
         """Return how many of the moving columns are needed: products for variances only."""
         if variance in {"score", "delta"}:
@@ -68,23 +85,27 @@ class Moments:
         none = counted & (totals[..., width : 2 * width] == 0)
         whole = np.where(none, 0.0, whole)
         results = []
-        start, product = 0, 2 * width
+        product = 2 * width
         with np.errstate(divide="ignore", invalid="ignore"):
-            for part in self.parts:
-                stop = start + len(part.contributions)
-                mine = whole[..., start:stop]
+            for part, place in by_part(self.parts):
+                mine = whole[..., place]
                 n_products = _n_products(part)
                 spread = np.zeros(mine.shape[:-1])
                 if variance == "score" and part.is_rate:
                     spread = score_variance(mine[..., 0], mine[..., 1])
                 elif variance in {"score", "delta"}:
                     products = totals[..., product : product + n_products]
-                    centre = self.centre[start:stop]
+                    centre = self.centre[place]
                     spread = _delta_variance(part.gradient(mine), products, sizes, centre)
                 size = mine[..., 1] if part.is_rate else np.broadcast_to(sizes, mine.shape[:-1])
                 results.append((part.estimate(mine), spread, size))
-                start, product = stop, product + n_products
+                product += n_products
         return Estimates(*(np.stack(arrays) for arrays in zip(*results, strict=True)))
+
+
+def _sampled(ordered: Array) -> Array:
+    """Return rows at equal distances: some that do not depend on the order rows came in."""
+    return ordered[:: max(1, len(ordered) // _SAMPLED)]
 
 
 def _n_products(part: Metric) -> int:
@@ -95,7 +116,7 @@ def _n_products(part: Metric) -> int:
 def _centred(
     parts: tuple[Metric, ...], contributions: Array, order: NDArray[np.intp]
 ) -> tuple[Array, NDArray[np.intp], Array]:
-    """Return the means, which columns are not all zero once centred, and these columns in order.
+    """Return the centres, which columns are not all zero once centred, and these in order.
 
     After the contributions come counts of the rows that contribute anything, for contributions
     that not all rows make; then products of every two of one part: the second moments.
@@ -108,20 +129,18 @@ def _centred(
         centre[j] = column[0]
         if not constant[j]:
             ordered = column[order]
-            centre[j] = ordered.mean()
+            centre[j] = np.median(_sampled(ordered))
             columns[j] = ordered - centre[j]
             if not ordered.all():
                 made[width + j] = (ordered != 0).astype(np.float64)
     columns |= made
-    at, start = 2 * width, 0
-    for part in parts:
-        stop = start + len(part.contributions)
-        for j in range(start, stop):
-            for k in range(j, stop):
+    at = 2 * width
+    for _, place in by_part(parts):
+        for j in range(place.start, place.stop):
+            for k in range(j, place.stop):
                 if not (constant[j] or constant[k]):
                     columns[at] = columns[j] * columns[k]
                 at += 1
-        start = stop
     if not columns:
         return centre, np.empty(0, np.intp), np.empty((len(contributions), 0))
     return centre, np.array(list(columns)), np.stack(list(columns.values()), axis=1)

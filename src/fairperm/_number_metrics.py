@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 _UNBOUNDED = float("inf")
 _BINS = 10  # of equal width, of the expected calibration error
-_CLIP = float(
-    np.finfo(np.float64).eps
-)  # scikit-learn's: log loss takes scores from here to 1 − here
+# scikit-learn's: log loss takes scores from here to 1 − here
+_CLIP = float(np.finfo(np.float64).eps)
+_ROUNDING = 1e-10  # of squares: a variance below it has hardly a digit that is right
 
 
 def mean_metric(name: str, meaning: str, of: Function, **options: Any) -> Metric:
@@ -40,6 +40,13 @@ def _excess_in_bin(y_true: Any, y_score: Any, *, bin_: int) -> Any:
     """Return score less label in the rows whose score is in this bin; 1 is in the last."""
     inside = np.minimum(np.floor(y_score * _BINS), _BINS - 1) == bin_
     return np.where(inside, y_score - y_true, 0.0)
+
+
+def _r_squared(errors: Any, sums: Any, squares: Any, rows: Any) -> Any:
+    """Return R²; NaN of outcomes that differ by no more than rounding, seen from the origin."""
+    variance = squares - sums**2 / rows
+    known = np.real(variance) > _ROUNDING * np.real(squares)
+    return np.where(known, 1 - errors / np.where(known, variance, 1.0), np.nan)
 
 
 _excess = {f"bin_{i}": partial(_excess_in_bin, bin_=i) for i in range(_BINS)}
@@ -158,7 +165,7 @@ REGRESSION_METRICS = (
             "squared_outcomes": lambda y_true: (y_true - np.median(y_true)) ** 2,
             "rows": lambda: 1.0,
         },
-        value=lambda errors, sums, squares, rows: 1 - errors / (squares - sums**2 / rows),
+        value=_r_squared,
         kind="regression",
         aliases=("r2", "coefficient_of_determination"),
         span=_UNBOUNDED,

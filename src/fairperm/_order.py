@@ -23,8 +23,10 @@ def order_by(
     rest: many times faster than ``np.lexsort`` where numbers hardly repeat. ``argsort`` sorts
     floats.
     """
+    if len(columns[0]) < 2:  # of very many columns, sometimes
+        return np.arange(len(columns[0]))
     columns = [ranks(column) if column.dtype == object else column for column in columns]
-    varying = [column for column in columns if column.size and (column != column[0]).any()]
+    varying = [column for column in columns if (column != column[0]).any()]
     if not varying:
         return np.arange(len(columns[0]))
     first, *others = varying
@@ -67,6 +69,11 @@ def run_starts(*columns: NDArray[Any]) -> NDArray[np.intp]:
     for column in columns:
         is_new[1:] |= column[1:] != column[:-1]
     return np.flatnonzero(is_new)
+
+
+def run_numbers(starts: NDArray[np.intp], n_rows: int) -> NDArray[np.intp]:
+    """Return for each row the number of its run, from where the runs start."""
+    return np.repeat(np.arange(len(starts)), np.diff(np.append(starts, n_rows)))
 
 
 def ranks(column: NDArray[Any]) -> NDArray[np.intp]:

@@ -107,14 +107,10 @@ class Population:
         drawn = [rng.multinomial(*one) for one in zip(self.sizes, self.chances, strict=True)]
         rows = [np.flatnonzero(count) for count in drawn]
         index = np.concatenate(rows)
-        table = self.table
         return replace(
-            table,
-            columns={name: column[index] for name, column in table.columns.items()},
+            self.table.take(index),
             group=np.repeat([0, 1], [len(one) for one in rows]),
-            stratum=table.stratum[index],
             count=np.concatenate([count[one] for count, one in zip(drawn, rows, strict=True)]),
-            weight=None if table.weight is None else table.weight[index],
         )
 
 
@@ -130,10 +126,9 @@ class _Here(draws.Resampling):
         **_: bool,  # nothing goes through joblib
     ) -> list[T]:
         """Run ``task(draws, rng)`` for every block of draws, one after the other."""
-        starts = range(0, self.n_resamples, size)
         return [
-            task(min(size, self.n_resamples - start), draws.stream(self.seed, purpose, block))
-            for block, start in enumerate(starts)
+            task(n, draws.stream(self.seed, purpose, block))
+            for block, n in enumerate(draws.pieces(self.n_resamples, size))
         ]
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from fairperm import _draws as draws
 from fairperm._estimates import Estimates, variance_of_defined
-from fairperm._order import content_keys, order_by, run_starts
+from fairperm._order import content_keys, order_by, run_numbers, run_starts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -315,14 +315,12 @@ def _kinds(rows: Rows) -> tuple[Rows, Counts, tuple[int, ...]]:
     if rows.weight is not None:
         keys.append(rows.weight)
     order = order_by(keys)
-    is_new = np.zeros(len(order), bool)
-    is_new[0] = True
-    for key in keys:
-        is_new[1:] |= key[order[1:]] != key[order[:-1]]
-    counts = np.zeros((rows.n_groups, int(is_new.sum())), np.int64)
-    np.add.at(counts, (rows.side[order], np.cumsum(is_new) - 1), rows.count[order])
+    starts = run_starts(*(key[order] for key in keys))
+    counts = np.zeros((rows.n_groups, len(starts)), np.int64)
+    kind = run_numbers(starts, len(order))
+    np.add.at(counts, (rows.side[order], kind), rows.count[order])
     groups = sorted(range(rows.n_groups), key=lambda g: (counts[g].sum(), counts[g].tolist()))
-    return rows.take(order[is_new]), counts[groups], tuple(groups)
+    return rows.take(order[starts]), counts[groups], tuple(groups)
 
 
 def _stratum(start: int, counts: Counts, *, counted: bool) -> Stratum:
@@ -347,7 +345,7 @@ def _clustered(
     rows, cluster = rows.take(order), cluster[order]
     weight = [] if rows.weight is None else [rows.weight]
     starts = run_starts(rows.stratum, *rows.contributions.T, *weight)
-    rank = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(rows.side))))
+    rank = run_numbers(starts, len(rows.side))
     _, first, of_row = np.unique(cluster, return_index=True, return_inverse=True)
     members = np.split(np.argsort(of_row, kind="stable"), np.cumsum(np.bincount(of_row))[:-1])
     keys = content_keys(of_row, rank.astype(np.float64))

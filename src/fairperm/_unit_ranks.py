@@ -10,8 +10,7 @@ import numpy as np
 from fairperm._auc import AucLayout, auc_by_lane
 from fairperm._draws import OBSERVED, stream
 from fairperm._estimates import Estimates
-from fairperm._order import run_starts
-from fairperm._rank import Components
+from fairperm._rank import by_score, without_one
 from fairperm._units import Layout, UnitsEngine
 
 if TYPE_CHECKING:
@@ -60,30 +59,15 @@ class RankEngine(UnitsEngine):
         )
 
     def left_out(self) -> Iterator[tuple[Estimates, NDArray[np.int64]]]:
-        """Yield for each stratum's group the estimates without one of its units.
-
-        Without a positive the AUC is the mean of the other positives' components, and likewise
-        for a negative.
-        """
+        """Yield for each stratum's group the estimates without one of its units."""
         whole = self.observed(stream(0, OBSERVED))
         for s, g, members in self.layout.members(self.layout.in_first):
-            parts = self._components(members, np.ones((1, len(members))))
-            value = parts.value()
-            lists = []
-            for counts, component in (
-                (parts.positives[0], parts.of_positives[0]),
-                (parts.negatives[0], parts.of_negatives[0]),
-            ):
-                n = counts.sum()
-                there = counts > 0
-                lists.append(((n * value - component[there]) / (n - 1), counts[there]))
-            values = np.concatenate([one[0] for one in lists])
-            repeated = np.repeat(whole.value, len(values), axis=1)
-            repeated[0, :, s, g] = values
-            size = np.tile(self.layout.sizes, (*repeated.shape[:2], 1, 1))
+            value = np.repeat(whole.value, len(members), axis=1)
+            value[0, :, s, g] = without_one(np.ones(len(members)), self._cells(members))
+            size = np.tile(self.layout.sizes, (*value.shape[:2], 1, 1))
             size[0, :, s, g] -= 1
-            estimates = Estimates(repeated, np.zeros(repeated.shape), size)
-            yield estimates, np.concatenate([one[1] for one in lists]).astype(np.int64)
+            estimates = Estimates(value, np.zeros(value.shape), size)
+            yield estimates, np.ones(len(members), np.int64)
 
     def _of_words(self, words: NDArray[np.uint64], lanes: int) -> Estimates:
         del lanes  # all are computed at once
@@ -96,21 +80,14 @@ class RankEngine(UnitsEngine):
     ) -> Estimates:
         value = np.full((1, n, self.layout.n_strata, 2), np.nan)
         for s, g, members in self.layout.members(in_first):
+            cells = self._cells(members)
             for i in range(n if members.size else 0):
                 drawn = rng.integers(len(members), size=len(members))
                 times = np.bincount(drawn, minlength=len(members)).astype(float)
-                value[0, i, s, g] = self._components(members, times[None]).value()[0]
+                value[0, i, s, g] = by_score(times, cells).value()
         size = np.broadcast_to(self.layout.sizes, value.shape)
         return Estimates(value, np.zeros(value.shape), size)
 
-    def _components(self, members: NDArray[np.intp], times: Array) -> Components:
-        """Return the components of some units, each counted so many times."""
-        label, score = self.label_and_score[self.auc_layout.order[members]].T
-        order = np.argsort(score, kind="stable")
-        positive = label[order] > 0
-        starts = run_starts(score[order])
-        counted = times[:, order]
-        return Components(
-            np.add.reduceat(counted * positive, starts, axis=1),
-            np.add.reduceat(counted * ~positive, starts, axis=1),
-        )
+    def _cells(self, members: NDArray[np.intp]) -> Array:
+        """Return the labels and scores of some units."""
+        return self.label_and_score[self.auc_layout.order[members]]

@@ -35,6 +35,7 @@ class TotalsEngine(UnitsEngine):
 
     moments: Moments
     whole: Array
+    is_wide: bool
     stratum_starts: NDArray[np.int64]
 
     @classmethod
@@ -67,6 +68,7 @@ class TotalsEngine(UnitsEngine):
             n_bootstrap=n_bootstrap,
             moments=moments,
             whole=whole,
+            is_wide=moments.is_wide(),
             stratum_starts=starts,
         )
 
@@ -89,12 +91,19 @@ class TotalsEngine(UnitsEngine):
         return self.moments.estimates(totals, sizes, self.variance)
 
     def _totals(self, words: NDArray[np.uint64]) -> Array:
-        """Return totals by draw, stratum, group and column; columns of zeros cost nothing."""
+        """Return totals by draw, stratum, group and column."""
+        first = self._totals_of(words)
+        second = self._totals_of(~words) if self.is_wide else self.whole - first
+        return np.stack([first, second], axis=-2)
+
+    def _totals_of(self, words: NDArray[np.uint64]) -> Array:
+        """Return totals of the units that the words tell; columns of zeros cost nothing."""
         wanted = self.moments.n_wanted(self.variance)
-        first = np.zeros((LANES, *self.whole.shape))
-        totals = subset_totals(words, self.moments.columns[:, :wanted], self.stratum_starts)
-        first[..., self.moments.moving[:wanted]] = totals
-        return np.stack([first, self.whole - first], axis=-2)
+        totals = np.zeros((LANES, *self.whole.shape))
+        totals[..., self.moments.moving[:wanted]] = subset_totals(
+            words, self.moments.columns[:, :wanted], self.stratum_starts
+        )
+        return totals
 
     def _resampled(
         self, in_first: NDArray[np.bool_], n: int, rng: np.random.Generator

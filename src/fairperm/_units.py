@@ -10,7 +10,7 @@ import numpy as np
 
 from fairperm._estimates import Estimates, variance_of_defined
 from fairperm._kernel import LANES
-from fairperm._order import run_starts
+from fairperm._order import run_numbers, run_starts
 from fairperm._subsets import STATE_WORDS, lane_bits, random_subsets, same_in_all_lanes
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def ties_in_order(
     if len(starts) == len(order):
         return order
     swapped = _second_comes_first(side[order], lambda: np.stack(ordered, axis=1))
-    run = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(order))))
+    run = run_numbers(starts, len(order))
     return order[np.lexsort([side[order] != int(swapped), run])]
 
 

@@ -160,6 +160,8 @@ def _variance(
         count[own] += 1
         influence[unit[i]] += one
     if not clustered:
+        if count.min() < 2:  # one row has no variance, whatever rounding leaves of its influence
+            return np.nan
         delong: float = (squares * count / (count - 1)).sum()
         return delong
     sum_of_squares, n = 0.0, 0.0
@@ -171,4 +173,4 @@ def _variance(
             sum_of_squares += influence[u] * influence[u]
             n += 1
             influence[u] = np.nan  # counted; reset before the next group
-    return sum_of_squares * n / (n - 1)
+    return sum_of_squares * n / (n - 1) if n > 1 else np.nan

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairperm._estimates import Estimates
-from fairperm._order import content_keys, order_by, run_starts
+from fairperm._order import content_keys, order_by, run_numbers, run_starts
 from fairperm._rank import Components
 from fairperm._subsets import same_in_all_lanes
 from fairperm._units import Layout, UnitsEngine
@@ -129,9 +129,7 @@ def _units_in_order(
     rows have a part in it.
     """
     starts = run_starts(rows.stratum, *rows.contributions.T, weight)
-    rank = np.zeros(len(weight))
-    rank[starts] = 1.0
-    rank = np.cumsum(rank)
+    rank = run_numbers(starts, len(weight)) + 1.0
     _, first, of_row = np.unique(cluster, return_index=True, return_inverse=True)
     of_row = of_row.ravel()
     keys = content_keys(of_row, rank)

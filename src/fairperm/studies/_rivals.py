@@ -159,9 +159,7 @@ def _in_order(engine: Engine, estimates: Estimates) -> Gaps:
 
 
 def _permuted(engine: Engine, resampling: draws.Resampling) -> Iterator[Gaps]:
-    starts = range(0, resampling.n_resamples, engine.block_size)
-    for block, start in enumerate(starts):
-        n = min(engine.block_size, resampling.n_resamples - start)
+    for block, n in enumerate(draws.pieces(resampling.n_resamples, engine.block_size)):
         rng = draws.stream(resampling.seed, draws.PERMUTATIONS, block)
         yield _in_order(engine, engine.permuted(n, rng))
 
@@ -241,11 +239,10 @@ def _over_samples(
 ) -> Array:
     """Return a statistic of so many bootstrap samples of values, some of them at once."""
     size = len(values)
-    at_once = max(1, _NUMBERS_AT_ONCE // size)
-    found = []
-    for start in range(0, n, at_once):
-        shape = (min(at_once, n - start), size)
-        found.append(statistic(values, rng.integers(size, size=shape, dtype=np.int32)))
+    found = [
+        statistic(values, rng.integers(size, size=(piece, size), dtype=np.int32))
+        for piece in draws.pieces(n, max(1, _NUMBERS_AT_ONCE // size))
+    ]
     return np.concatenate(found)
 
 
