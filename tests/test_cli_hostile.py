@@ -252,3 +252,21 @@ def test_files_that_differ(here: Here, tmp_path: Path) -> None:
     two.with_suffix(".jsonl").write_text('{"y": 1}\n')
     assert "of one format" in here.run("audit", one, two.with_suffix(".jsonl"), *ASKED)[2]
     assert "got the folder" in here.run("audit", tmp_path, *ASKED)[2]
+
+
+@pytest.mark.parametrize("option", ["--json", "--report", "--markdown"])
+def test_results_are_not_written_over_their_data(here: Here, option: str) -> None:
+    data = as_text(ROWS)
+    same = here.folder / "." / "x.csv"
+    assert f"{option} must be another file than the data" in here.wrong(data, option, same)
+    assert same.read_text(encoding="utf-8") == data
+
+
+@pytest.mark.parametrize("command", ["audit", "test", "sweep"])
+def test_scores_of_no_rows(here: Here, command: str) -> None:
+    path = here.folder / "x.csv"
+    path.write_text("y,s,g\n", encoding="utf-8")
+    columns = ("--label", "y", "--score", "s", "--group", "g", "--metric", "fpr")
+    code, out, err = here.run(command, path, *columns)
+    assert (code, out) == (2, "")
+    assert "the data must have at least one row" in err

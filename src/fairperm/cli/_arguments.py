@@ -10,6 +10,7 @@ import typer
 
 from fairperm.cli import _config, _state
 
+DEFAULT_METRICS = ("selection_rate", "false_positive_rate", "false_negative_rate")
 _DATA = "Data"
 _COLUMNS = "Columns"
 _TEST = "Test"
@@ -101,6 +102,15 @@ Threshold = Annotated[
 Group = Annotated[
     list[str] | None, _option(_COLUMNS, "A protected attribute (repeatable).", metavar="COLUMN")
 ]
+OneGroup = Annotated[str | None, _option(_COLUMNS, "The protected attribute.", metavar="COLUMN")]
+Pair = Annotated[
+    tuple[str, str] | None,
+    _option(
+        _COLUMNS,
+        "The first and the second group, if there are more than two.",
+        metavar="FIRST SECOND",
+    ),
+]
 PosLabel = Annotated[
     str | None, _option(_COLUMNS, "Which label is the positive one.", metavar="VALUE")
 ]
@@ -146,8 +156,8 @@ Metrics = Annotated[
     list[str] | None,
     _option(
         _TEST,
-        "What to compare (repeatable); `fairperm metrics` lists them. Default: selection_rate, "
-        "false_positive_rate, false_negative_rate.",
+        "What to compare (repeatable); `fairperm metrics` lists them. Default: "
+        f"{', '.join(DEFAULT_METRICS)}.",
         "--metric",
         metavar="NAME",
     ),

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from fairperm.cli._reading import Loaded
 
 
+_OUTPUTS = ("report", "json", "csv", "markdown")
+
+
 @contextmanager
 def reading(
     params: Mapping[str, Any],
@@ -75,6 +78,7 @@ def reading(
                     None if chosen is None else str(chosen),
                     options,
                     wanted,
+                    outputs={f"--{one}": str(params[one]) for one in _OUTPUTS if params.get(one)},
                     with_hashes=with_hashes,
                 )
             )
@@ -113,11 +117,12 @@ def weights_of(
 
 def metric_of(name: str) -> Any:
     """Return the metric of this name."""
-    from fairperm.metrics import _BY_ALIAS, get_metric, metric_names
+    from fairperm.metrics import get_metric, metric_names
 
     try:
         return get_metric(name)
     except InputError:
-        hint = did_you_mean(name, [*metric_names(), *_BY_ALIAS])
+        aliases = (alias for one in metric_names() for alias in get_metric(one).aliases)
+        hint = did_you_mean(name, [*metric_names(), *aliases])
         rule = "one that `fairperm metrics` lists"
         raise InputError(f"--metric must be {rule}; got {shown(name)}. {hint}".rstrip()) from None

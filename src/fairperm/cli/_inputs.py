@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fairperm.cli._arguments import Format
 from fairperm.errors import InputError, did_you_mean, listed, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-FORMATS = ("csv", "tsv", "parquet", "jsonl", "arrow", "duckdb", "sqlite")
 _ENDINGS = {
     **dict.fromkeys((".csv", ".txt"), "csv"),
     **dict.fromkeys((".tsv", ".tab"), "tsv"),
@@ -74,6 +74,14 @@ def found(names: Sequence[str], given_format: str | None, folder: Path) -> list[
     if formats[0] in _DATABASES and len(files) > 1:
         raise InputError(f"one database can be read at a time; got {len(files)} files.")
     return files
+
+
+def check_kept(files: Sequence[InputFile], outputs: Mapping[str, str]) -> None:
+    """Refuse to write a result, by the option that names it, over the data that it is of."""
+    for option, name in outputs.items():
+        path = Path(name)
+        if any(file.name != "-" and path.exists() and path.samefile(file.name) for file in files):
+            raise InputError(f"{option} must be another file than the data; got {shown(name)}.")
 
 
 def _expanded(name: str, given_format: str | None, folder: Path) -> Iterator[InputFile]:
@@ -156,7 +164,7 @@ def _format(path: Path) -> str:
         return "sqlite"
     if path.is_file() and not last:
         return "csv"
-    hint = f"Say what it is with --format ({', '.join(FORMATS)})."
+    hint = f"Say what it is with --format ({', '.join(Format)})."
     raise InputError(f"the format of {shown(str(path))} cannot be told by its name. {hint}")
 
 

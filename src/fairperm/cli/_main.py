@@ -21,7 +21,7 @@ from fairperm.cli._sweep import sweep
 from fairperm.cli._words import in_options
 from fairperm.errors import FairpermError
 
-FAILED, WRONG, INTERRUPTED, BROKEN_PIPE = 1, 2, 130, 141
+WRONG, INTERRUPTED, BROKEN_PIPE = 2, 130, 141  # exit codes; 1 is that of a --fail-on verdict
 
 app = typer.Typer(
     add_completion=False,

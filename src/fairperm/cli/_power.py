@@ -53,7 +53,6 @@ def power(
     With --first, --second and --n: how likely the gap is found. Without --n: how many rows that
     takes. With --second and --n: the smallest gap that is likely found.
     """
-    import fairperm
     from fairperm.cli._documents import as_json
 
     if metric is None:
@@ -72,31 +71,7 @@ def power(
         "alternative": alternative,
         "scheme": scheme,
     }
-    name = metric_of(metric).name
-    found: dict[str, Any]
-    if first is None:
-        if n is None:
-            raise InputError("--first or --n must be given.")
-        gap = fairperm.minimum_detectable_gap(metric, value=second, n=n, power=power, **shared)
-        found = {"minimum_detectable_gap": gap}
-        told = (
-            f"In {n:,} rows, a gap of {gap:.4f} in {name} is found with {power:.0%} power."
-            if gap < float("inf")
-            else f"In {n:,} rows, no gap in {name} is found with {power:.0%} power."
-        )
-    elif n is None:
-        rows = fairperm.sample_size(metric, values=(first, second), power=power, **shared)
-        found = {"sample_size": rows}
-        told = (
-            f"{rows:,} rows find {first:g} and {second:g} in {name} apart with {power:.0%} power."
-        )
-    else:
-        chance = fairperm.power(metric, values=(first, second), n=n, **shared)
-        found = {"power": chance}
-        told = (
-            f"In {n:,} rows, {first:g} and {second:g} in {name} are found apart with "
-            f"{chance:.1%} power."
-        )
+    found, told = _answer(metric, first, second, n, power, shared)
     if not quiet and json != "-":
         say(wrapped(told))
     if json is not None:
@@ -111,3 +86,30 @@ def power(
         )
         running.write(json, text)
     return 0
+
+
+def _answer(
+    metric: str,
+    first: float | None,
+    second: float,
+    n: int | None,
+    power: float,
+    shared: dict[str, Any],
+) -> tuple[dict[str, Any], str]:
+    """Return what was asked for by its name, and in a sentence: whichever was not given."""
+    import fairperm
+
+    name = metric_of(metric).name
+    if first is None:
+        if n is None:
+            raise InputError("--first or --n must be given.")
+        gap = fairperm.minimum_detectable_gap(metric, value=second, n=n, power=power, **shared)
+        some = f"a gap of {gap:.4f}" if gap < float("inf") else "no gap"
+        told = f"In {n:,} rows, {some} in {name} is found with {power:.0%} power."
+        return {"minimum_detectable_gap": gap}, told
+    both = f"{first:g} and {second:g} in {name}"
+    if n is None:
+        rows = fairperm.sample_size(metric, values=(first, second), power=power, **shared)
+        return {"sample_size": rows}, f"{rows:,} rows find {both} apart with {power:.0%} power."
+    chance = fairperm.power(metric, values=(first, second), n=n, **shared)
+    return {"power": chance}, f"In {n:,} rows, {both} are found apart with {chance:.1%} power."

@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, Any
 from fairperm.cli import _fetching as fetching
 from fairperm.cli import _typing as typing_of
 from fairperm.cli._fetching import Wanted
-from fairperm.cli._inputs import found, private_folder
+from fairperm.cli._inputs import check_kept, found, private_folder
 from fairperm.cli._relation import ReadOptions, Relation, opened
 from fairperm.cli._sql import check_condition, check_select, connected, first_line, quoted
 from fairperm.errors import FairpermError, InputError, did_you_mean, listed, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+
+__all__ = ["Loaded", "ReadOptions", "Wanted", "load"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +69,14 @@ def load(
     options: ReadOptions,
     wanted: Wanted,
     *,
+    outputs: Mapping[str, str],
     with_hashes: bool,
 ) -> Iterator[Loaded]:
     """Read the columns that are wanted; the database is open as long as rows are left in it."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(private_folder()))
         files = found(names, format_, folder)
+        check_kept(files, outputs)
         with _clear_errors([(str(file.path), file.name) for file in files]):
             connection = connected(folder)
             stack.callback(connection.close)
@@ -125,7 +129,7 @@ def _told(error: Exception, paths: Sequence[tuple[str, str]]) -> str:
             return f"{where}: it is not in UTF-8. {hint}"
         if "invalid state" in line:
             return f"{where} as CSV: line ends may be mixed, or quotes out of place."
-        if "Maximum line size" in line or "maximum line size" in line.lower():
+        if "maximum line size" in line.lower():
             return f"{where}: a line is longer than 2 MB; is a quote left open?"
     return f"{where}: {text}"
 
@@ -253,6 +257,3 @@ def _checked(connection: Any, option: str, query: str) -> None:
         text = first_line(error)
         hint = "Text stands in 'single quotes'." if "column" in text and "not found" in text else ""
         raise InputError(f"{option} cannot be run: {text} {hint}".rstrip()) from error
-
-
-__all__ = ["Loaded", "ReadOptions", "Wanted", "load"]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from fairperm.cli import _sqlite
-from fairperm.cli._sql import first_line, literal, lock, quoted
+from fairperm.cli._sql import chosen_table, first_line, literal, lock, quoted
 from fairperm.cli._text_files import scan_of
 from fairperm.errors import InputError, did_you_mean, listed, shown
 
@@ -191,16 +191,3 @@ def _duckdb_table(connection: Any, file: InputFile, options: ReadOptions) -> Rel
     chosen = chosen_table(options.table, [name for _, name in tables], list(by_name))
     schema, name = by_name[chosen]
     return _described(connection, f"input.{quoted(schema)}.{quoted(name)}")
-
-
-def chosen_table(given: str | None, tables: Sequence[str], known: Sequence[str]) -> str:
-    """Return the table that is meant: the one named, or the only one."""
-    if given is None:
-        if len(tables) == 1:
-            return tables[0]
-        raise InputError(f"--table must name one of the database's tables ({listed(tables)}).")
-    if given in known:
-        return given
-    hint = did_you_mean(given, known)
-    rule = f"one of the database's tables ({listed(tables)})"
-    raise InputError(f"--table must be {rule}; got {shown(given)}. {hint}".rstrip())

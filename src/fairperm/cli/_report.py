@@ -31,7 +31,7 @@ def write_report(
     path: Path,
     *,
     title: str | None = None,
-    provenance: Mapping[str, object] | None = None,
+    provenance: Mapping[str, object],
     sweeps: Sweeps,
 ) -> None:
     """Write the report."""

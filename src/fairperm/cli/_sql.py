@@ -1,12 +1,13 @@
-"""SQL that no name from a file or command line can break out of."""
+"""SQL that no name from a file or command line can break out of, and the tables it may name."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from fairperm.errors import InputError, shown
+from fairperm.errors import InputError, did_you_mean, listed, shown
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 
@@ -57,6 +58,19 @@ def check_condition(where: str) -> str:
         if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
             raise InputError(f"--where must be one condition; got {shown(where)}.")
     return where
+
+
+def chosen_table(given: str | None, tables: Sequence[str], known: Sequence[str]) -> str:
+    """Return the table that is meant: the one named, or the only one."""
+    if given is None:
+        if len(tables) == 1:
+            return tables[0]
+        raise InputError(f"--table must name one of the database's tables ({listed(tables)}).")
+    if given in known:
+        return given
+    hint = did_you_mean(given, known)
+    rule = f"one of the database's tables ({listed(tables)})"
+    raise InputError(f"--table must be {rule}; got {shown(given)}. {hint}".rstrip())
 
 
 def first_line(error: Exception) -> str:

@@ -6,7 +6,7 @@ import sqlite3
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from fairperm.cli._sql import quoted
+from fairperm.cli._sql import chosen_table, quoted
 from fairperm.errors import InputError, shown
 
 if TYPE_CHECKING:
@@ -25,8 +25,6 @@ def registered(
 
     Only the columns that are wanted, or that the user's SQL speaks of, are read.
     """
-    from fairperm.cli._relation import chosen_table
-
     try:
         database = sqlite3.connect(f"file:{quote(str(file.path))}?mode=ro", uri=True)
         tables = [

@@ -21,24 +21,8 @@ def sweep(
     files: arg.Files = None,
     label: arg.Label = None,
     score: arg.Score = None,
-    group: Annotated[
-        str | None,
-        typer.Option(
-            help="The protected attribute.",
-            metavar="COLUMN",
-            rich_help_panel="Columns",
-            show_default=False,
-        ),
-    ] = None,
-    pair: Annotated[
-        tuple[str, str] | None,
-        typer.Option(
-            help="The first and the second group, if there are more than two.",
-            metavar="FIRST SECOND",
-            rich_help_panel="Columns",
-            show_default=False,
-        ),
-    ] = None,
+    group: arg.OneGroup = None,
+    pair: arg.Pair = None,
     pos_label: arg.PosLabel = None,
     control: arg.Control = None,
     stratum_weights: arg.StratumWeights = None,
@@ -80,7 +64,7 @@ def sweep(
     printed = running.check_outputs({"--json": json, "--csv": csv})
     if score is None:
         raise InputError("--score must be given: the column of the model's score.")
-    names = list(metric or ("selection_rate", "false_positive_rate", "false_negative_rate"))
+    names = list(metric or arg.DEFAULT_METRICS)
     loaded = ctx.with_resource(reading(ctx.params, names, with_hashes=json is not None, rows=True))
     with running.noted(quiet):
         found = fairperm.threshold_sweep(

@@ -28,7 +28,7 @@ def text_types(
     source: str,
     fields: Mapping[str, str],
     missing: Sequence[str],
-    decimal: str = ".",
+    decimal: str,
 ) -> dict[str, str]:
     """Return SQL for each column of a text file, by what all of its values look like.
 

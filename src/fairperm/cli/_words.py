@@ -20,18 +20,8 @@ _OPTIONS = {
     **{
         name: f"--{name.replace('_', '-')}"
         for name in (
-            *(
-                "threshold",
-                "pos_label",
-                "stratum_weights",
-                "score_bins",
-                "sample_rows",
-                "cluster",
-                "missing",
-                "scheme",
-                "variance",
-                "alternative",
-            ),
+            *("threshold", "pos_label", "stratum_weights", "score_bins", "sample_rows", "cluster"),
+            *("missing", "scheme", "variance", "alternative"),
             *("confidence_level", "compare", "reference", "adjust", "alpha", "margin"),
             *("min_group_size", "metric", "thresholds", "values", "value", "share", "decimal"),
             *("base_rates", "n", "power", "intersections"),
