@@ -191,6 +191,18 @@ def test_a_threshold_makes_the_predictions(threshold: Any) -> None:
     assert [row.to_dict() for row in cut] == [row.to_dict() for row in made]
     assert cut.settings["threshold"] == threshold
     assert isinstance(cut.to_dict()["settings"]["threshold"], (int, float))
+    assert made.settings["threshold"] is None
+
+
+def test_a_missing_score_is_told_once() -> None:
+    """Of the ranks, and of the predictions that are made of it."""
+    data = {"points": [None, *TABLE["score"][1:]]}
+    with pytest.raises(InputError, match=r"in y_score \(column 'points'\): 1 \(rows 0\)\. Pass"):
+        run(y_pred=None, y_score="points", data=data, threshold=5, metrics=["fpr", "roc_auc"])
+
+
+def test_ranks_of_scores_need_no_threshold() -> None:
+    assert run(y_pred=None, metrics="roc_auc").settings["threshold"] is None
 
 
 def test_words_with_a_positive_label(expected: Audit) -> None:

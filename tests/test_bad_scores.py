@@ -99,29 +99,45 @@ NO_NUMBERS = [
     )
     for shown, value in [("inf", INF), ("-inf", -INF)]
 ]
-NO_NUMBERS += [
-    scored(
-        f"score missing: {value}",
-        f"{MISSING} y_score: 1 (rows 2).",
-        metric,
-        y_score=instead(SCORES, 2, value),
-    )
-    for value, metric in [(NAN, "roc_auc"), (None, "brier_score")]
-] + [
-    scored("score of 10**400", "y_score must be finite; got inf.", "auc", y_score=[10**400] * 8),
-    fitted_kind(
-        "text as outcome",
-        "y_true must be made of real numbers; got 'a'.",
-        y_true=list("abcdefgh"),
-    ),
-    fitted(
-        "outcome missing",
-        f"{MISSING} y_true: 2 (rows 1, 3).",
-        y_true=instead(instead(OUTCOMES, 1, NAN), 3, None),
-    ),
-    fitted("outcome inf", "y_true must be finite; got inf.", y_true=instead(OUTCOMES, 1, INF)),
-    fitted("prediction -inf", "y_pred must be finite; got -inf.", y_pred=[-INF] * 8),
-]
+NO_NUMBERS += (
+    [
+        scored(
+            f"score missing: {value}",
+            f"{MISSING} y_score: 1 (rows 2).",
+            metric,
+            y_score=instead(SCORES, 2, value),
+        )
+        for value, metric in [(NAN, "roc_auc"), (None, "brier_score")]
+    ]
+    + [
+        scored(
+            f"score missing in a column, for {metric}",
+            f"{MISSING} y_score (column 'points'): 1 (rows 2).",
+            metric,
+            data={"points": instead(SCORES, 2, None), "group": list("aaaabbbb")},
+            y_score="points",
+            sensitive_features="group",
+        )
+        for metric in ("roc_auc", "brier_score", "true_positive_rate")
+    ]
+    + [
+        scored(
+            "score of 10**400", "y_score must be finite; got inf.", "auc", y_score=[10**400] * 8
+        ),
+        fitted_kind(
+            "text as outcome",
+            "y_true must be made of real numbers; got 'a'.",
+            y_true=list("abcdefgh"),
+        ),
+        fitted(
+            "outcome missing",
+            f"{MISSING} y_true: 2 (rows 1, 3).",
+            y_true=instead(instead(OUTCOMES, 1, NAN), 3, None),
+        ),
+        fitted("outcome inf", "y_true must be finite; got inf.", y_true=instead(OUTCOMES, 1, INF)),
+        fitted("prediction -inf", "y_pred must be finite; got -inf.", y_pred=[-INF] * 8),
+    ]
+)
 
 OUT_OF_RANGE = [
     scored(
@@ -189,11 +205,19 @@ UNDEFINED = [
 ] + [
     scored(
         "DeLong's variance of one positive",
-        "variance must be one whose standard error of roc_auc is defined, and not zero; "
-        "got 'delong'.",
+        "metric must be one whose standard error is defined, and not zero; got roc_auc with group "
+        "'a' of 4 rows, 1 of them positive. The groups are too small for it",
         "roc_auc",
         y_true=[1, 0, 0, 0, 1, 1, 0, 0],
-    )
+    ),
+    scored(
+        "DeLong's variance of one positive, asked for",
+        "variance must be one whose standard error of roc_auc is defined, and not zero; "
+        "got 'delong'. The groups are too small for it.",
+        "roc_auc",
+        y_true=[1, 0, 0, 0, 1, 1, 0, 0],
+        variance="delong",
+    ),
 ]
 
 UNFIT = [
@@ -253,7 +277,10 @@ def test_a_missing_number_is_refused_with_its_rows(refusal: Refusal) -> None:
     assert refusal.message().startswith(refusal.says)
 
 
-@each([one for one in REFUSALS if one not in UNFIT and "variance" not in one.says])
+OF_VARIANCE = ("variance", "standard error")
+
+
+@each([one for one in REFUSALS if one not in UNFIT and not any(w in one.says for w in OF_VARIANCE)])
 def test_the_bootstrap_refuses_the_same(refusal: Refusal) -> None:
     with pytest.raises(refusal.error, match=f"^{re.escape(refusal.message())}$"):
         bootstrap_test(**refusal.given)

@@ -174,7 +174,7 @@ def test_missing_values(form: str, metric: str) -> None:
     result = run(LAZY[form](table), metric, **options)
     assert result.n_dropped == 9
     assert same(result, expected)
-    said = r"missing values in y_true \(column 'label'\): 2; y_score: 3; sensitive_features"
+    said = r"in y_true \(column 'label'\): 2; y_score \(column 'score'\): 3; sensitive_features"
     with pytest.raises(InputError, match=said):
         run(LAZY[form](table), metric, control_features="region")
 
@@ -202,7 +202,7 @@ def test_infinite_scores_are_refused(form: str) -> None:
     scores[5] = np.inf
     table = table.set_column(1, "score", pa.array(scores))
     for metric in ("accuracy", "roc_auc", "brier_score_loss"):
-        with pytest.raises(InputError, match="y_score must be finite; got inf"):
+        with pytest.raises(InputError, match=r"y_score \(column 'score'\) must be finite; got inf"):
             run(LAZY[form](table), metric)
 
 

@@ -242,8 +242,7 @@ def count_rows(columns: Sequence[Column]) -> tuple[list[Index], NDArray[np.int64
     If a column hardly repeats, every row is one of its own, and that column's index is all of it.
     """
     if any(column.is_unique for column in columns):
-        one = np.broadcast_to(np.int64(1), len(columns[0]))
-        return [slice(None) if column.is_unique else column.indices() for column in columns], one
+        return indices_of(columns), np.broadcast_to(np.int64(1), len(columns[0]))
     shape = tuple(len(column.values) for column in columns)
     cells = math.prod(shape)
     if cells <= _DENSE_CELLS:
@@ -253,6 +252,11 @@ def count_rows(columns: Sequence[Column]) -> tuple[list[Index], NDArray[np.int64
     rows = np.stack([column.indices() for column in columns], axis=1)
     distinct, counts = np.unique(rows, axis=0, return_counts=True)
     return list(distinct.T), counts.astype(np.int64)
+
+
+def indices_of(columns: Sequence[Column]) -> list[Index]:
+    """Return of every row, for each column, where among its values the row's own is."""
+    return [slice(None) if column.is_unique else column.indices() for column in columns]
 
 
 def _count_dense(columns: Sequence[Column], shape: Iterable[int], cells: int) -> NDArray[np.int64]:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fairperm.metrics import AnyMetric
 
 _MOST_SAMPLED = 1 << 27
-_FOR_EAGER = {"score_bins": "scores are kept as they are", "sample_rows": "all rows are there"}
+_LAZY_ONLY = {"score_bins": "scores are kept as they are", "sample_rows": "all rows are there"}
 _HINT = (
     "Pass sample_rows=1_000_000 to test a sample of them; permutation_test and audit have the "
     "normal limit of all rows, too (n_resamples=0)."
@@ -75,7 +75,7 @@ def _binned(reading: Reading, metric: AnyMetric, bins: int) -> Inputs:
 
 def _check_eager(inputs: Inputs) -> None:
     """Refuse what is for lazy frames only."""
-    for name, why in _FOR_EAGER.items():
+    for name, why in _LAZY_ONLY.items():
         value = getattr(inputs, name)
         if value is not None:
             raise InputError(problem(name, f"left out: data is not lazy, so that {why}", value))

@@ -109,7 +109,7 @@ def _makes_gaps(ufunc: Any, inputs: Any) -> bool:
     if ufunc is np.true_divide:
         return isinstance(inputs[1], Elsewhere) or float(inputs[1]) == 0.0
     if ufunc is np.power:
-        return _number(inputs[1]) not in _WHOLE if not isinstance(inputs[1], Elsewhere) else True
+        return isinstance(inputs[1], Elsewhere) or float(inputs[1]) not in _WHOLE
     return ufunc in {np.sqrt, np.log, np.log1p}
 
 

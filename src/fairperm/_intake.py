@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairperm._columns import Column, Index, as_column, count_rows
+from fairperm._columns import Column, Index, as_column, count_rows, indices_of
 from fairperm._counting import counted
 from fairperm._given import check_given
 from fairperm._inputs import Inputs, check_cut, cut_of
@@ -61,7 +61,7 @@ def read_table(inputs: Inputs, metric: AnyMetric, source: Source | None = None) 
     if source.count is None:
         rows, counts = count_rows(columns)
     elif source.sums is not None:
-        rows, counts = _indices(columns), source.count
+        rows, counts = indices_of(columns), source.count
     else:
         rows, counts, alike = _as_read(columns, source.count, source.alike)
     known = _known_rows(columns, rows, len(counts))
@@ -199,7 +199,7 @@ def _as_read(
     So the same engine draws the same numbers, whoever counted. Very many rows are left counted:
     they need not fit into memory. Of clusters that were counted, the rows of each one are.
     """
-    rows = _indices(columns)
+    rows = indices_of(columns)
     each = counts if alike is None else counts // alike
     if not any(one.is_unique for one in columns) or each.sum() > _MOST_REPEATED:
         return rows, counts, alike
@@ -208,10 +208,6 @@ def _as_read(
     if alike is None:
         return repeated, np.broadcast_to(np.int64(1), len(again)), None
     return repeated, alike[again], alike[again]
-
-
-def _indices(columns: Sequence[Column]) -> list[Index]:
-    return [slice(None) if one.is_unique else one.indices() for one in columns]
 
 
 def _check_lengths(columns: Sequence[Column]) -> None:

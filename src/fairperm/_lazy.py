@@ -20,9 +20,9 @@ from fairperm._remote import (
     column_of,
     expression,
     fetched,
-    is_lazy,
     schema_of,
     stage,
+    without_nan,
 )
 from fairperm._source import Counted, Fetched, Made, called
 from fairperm.errors import InputError, problem
@@ -33,12 +33,10 @@ if TYPE_CHECKING:
     from fairperm._inputs import Inputs
     from fairperm.metrics import AnyMetric
 
-__all__ = ["DEFAULT_BINS", "MOST_KINDS", "Reading", "is_lazy", "precision", "too_many"]
-
 MOST_KINDS = 1 << 20  # distinct rows that are fetched; beyond that, scores are put into bins
 DEFAULT_BINS = 1 << 14
 _OTHERS = ("sensitive_features", "control_features", "cluster", "sample_weight")
-_PREDICTION, _COUNT = "prediction", "rows"
+_PREDICTION, COUNT = "prediction", "rows"
 _LOWEST, _HIGHEST = "lowest score", "highest score"
 
 
@@ -100,8 +98,7 @@ class Reading:
             cut = cut_of(number("threshold", inputs.threshold), precision(kind))
         found: dict[str, Any] = {arg: expression(name, frame) for arg, name in columns.items()}
         if kind is not None and kind.is_float():
-            # what is not a number is missing, and not above all others as some engines have it
-            found["y_score"] = nw.when(~found["y_score"].is_nan()).then(found["y_score"])
+            found["y_score"] = without_nan(found["y_score"])
         if cut is not None:
             found[_PREDICTION] = found["y_score"] >= cut
         keeps = "y_score" in wanted
@@ -140,7 +137,7 @@ class Reading:
 
     def grouped(self, doing: str) -> nw.DataFrame[Any]:
         """Return the distinct rows with their counts, but not many more than can be used."""
-        what = [nw.len().alias(_COUNT)]
+        what = [nw.len().alias(COUNT)]
         if self.makes_predictions and not self.keeps_scores:
             score = nw.col("y_score")
             what += [score.min().alias(_LOWEST), score.max().alias(_HIGHEST)]
@@ -186,7 +183,7 @@ class Reading:
         """Return the arguments with the counted rows as their data, columns named as they were."""
         if bins is None:
             self.check_cut(found)
-        count = found[_COUNT].to_numpy().astype(np.int64)
+        count = found[COUNT].to_numpy().astype(np.int64)
         return self.with_data({name: found[name] for name in self.keys}, Counted(None, count, bins))
 
     def with_data(self, values: Mapping[str, Any], counted: Counted) -> Inputs:

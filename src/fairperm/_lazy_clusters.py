@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from fairperm._remote import fetched, stage
+from fairperm._lazy import COUNT
+from fairperm._remote import fetched, stage, without_nan
 from fairperm._source import Counted
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 MOST_CELLS = 64  # kinds of row, each of which is a column of the second query
 _CLUSTER = "cluster 0"
-_COUNT, _ALIKE, _PARTS = "rows", "clusters", "parts"
+_ALIKE, _PARTS = "clusters", "parts"
 
 
 def counted_clusters(reading: Reading, most: int, bins: int | None = None) -> Inputs | None:
@@ -64,11 +65,7 @@ def counted_clusters(reading: Reading, most: int, bins: int | None = None) -> In
 def _without_nan(reading: Reading) -> Reading:
     """Return the same with numbers that are none as missing, in whatever column they are."""
     schema = reading.rows.collect_schema()
-    changed = {
-        name: nw.when(~nw.col(name).is_nan()).then(nw.col(name))
-        for name in reading.keys
-        if schema[name].is_float()
-    }
+    changed = {name: without_nan(nw.col(name)) for name in reading.keys if schema[name].is_float()}
     return replace(reading, rows=reading.rows.with_columns(**changed)) if changed else reading
 
 
@@ -118,7 +115,7 @@ def _cells(
         lacks |= np.array(found[name].is_null().to_list(), bool)
     values = zip(*(found[name].to_list() for name in inner), strict=True)
     known = dict.fromkeys(cell for cell, lack in zip(values, lacks, strict=True) if not lack)
-    n_rows = int(found[_COUNT].to_numpy().sum())
+    n_rows = int(found[COUNT].to_numpy().sum())
     return _Cells(inner, list(known), found.filter(lacks.tolist()), n_rows)
 
 
@@ -145,7 +142,7 @@ def _one_of_each(
         values[name] = [of_kind[i] for i in kind.tolist()]
     values[_CLUSTER] = kind.tolist()
     lacking[_CLUSTER] = [None if unknown else -1 for unknown in lacking[_CLUSTER]]
-    count = np.append(counts[which, kind] * alike, np.array(lacking[_COUNT], np.int64))
+    count = np.append(counts[which, kind] * alike, np.array(lacking[COUNT], np.int64))
     return (
         count,
         {name: [*one, *lacking[name]] for name, one in values.items()},

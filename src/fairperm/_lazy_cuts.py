@@ -10,7 +10,7 @@ import numpy as np
 
 from fairperm import _lazy as lazy
 from fairperm._intake import read_table
-from fairperm._remote import fetched, lazy_frame, schema_of, stage
+from fairperm._remote import fetched, floats_of, lazy_frame, schema_of, stage
 from fairperm._source import Counted, Fetched, Source, as_floats
 from fairperm.errors import InputError, problem
 
@@ -90,10 +90,7 @@ def _thresholds(
         )
     twice = np.tile(np.arange(len(ends)), 2)
     count = ends[_COUNT].to_numpy().astype(np.int64)
-    low, high = (
-        np.array([np.nan if one is None else one for one in ends[name].to_list()], np.float64)
-        for name in (_LOWEST, _HIGHEST)
-    )
+    low, high = (floats_of(ends[name]) for name in (_LOWEST, _HIGHEST))
     columns = {reading.columns[name]: ends[name][twice.tolist()] for name in kept}
     both = Counted(columns, np.concatenate([count, np.zeros_like(count)]))
     scores = Fetched(reading.columns["y_score"], np.concatenate([low, high]))

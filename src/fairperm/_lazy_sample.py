@@ -16,7 +16,7 @@ import numpy as np
 
 from fairperm._lazy import Reading
 from fairperm._order import order_by, run_starts
-from fairperm._remote import expression, fetched, schema_of, stage
+from fairperm._remote import expression, fetched, schema_of, stage, without_nan
 from fairperm._source import Sampled
 from fairperm.errors import InputError, problem
 
@@ -139,7 +139,7 @@ def _size_and_sign(column: nw.Expr, kind: Any) -> tuple[nw.Expr, nw.Expr]:
     """Return the column's size as a number from 0 on, and what its sign (or lack) adds."""
     column = column.cast(nw.Float64)
     if kind.is_float():
-        column = nw.when(~column.is_nan()).then(column)
+        column = without_nan(column)
     sign = nw.when(column < 0.0).then(nw.lit(1.0)).otherwise(nw.lit(0.0))
     sign = nw.when(column.is_null()).then(nw.lit(0.5)).otherwise(sign)
     return column.fill_null(0.0).abs().clip(0.0, _LARGEST), sign

@@ -14,7 +14,7 @@ import numpy as np
 
 from fairperm._expressions import Elsewhere
 from fairperm._metric import Metric, columns_of
-from fairperm._remote import check_numbers, fetched, stage
+from fairperm._remote import check_numbers, fetched, floats_of, stage, without_nan
 from fairperm._source import NUMBERS, Counted, Sums
 from fairperm.errors import InputError, problem
 
@@ -64,7 +64,7 @@ def _sums(
         check_numbers(name, reading.columns[name], schema[name])
         column = nw.col(name)
         if schema[name].is_float():
-            column = nw.when(~column.is_nan()).then(column)
+            column = without_nan(column)
         known[name] = column.cast(nw.Float64)
     rows = reading.rows.with_columns(**known)
     lacking = {f"no {name}": nw.col(name).is_null() for name in numbers}
@@ -123,7 +123,7 @@ def _inputs(
         name: found[name][twice] for name in reading.keys if name not in numbers
     }
     for name in numbers:
-        ends = [_floats(found[f"{end} {name}"]) for end in ("low", "high")]
+        ends = [floats_of(found[f"{end} {name}"]) for end in ("low", "high")]
         values[name] = np.concatenate(ends)[there]
     changed = reading.with_data(values, Counted(None, halves[there], sums=sums))
     # numbers by themselves: a column that is used twice may also be something else
@@ -144,7 +144,7 @@ def _points(
             points[:, :, j] = constant
             continue
         known, mean, variance = (
-            _floats(found[f"{what} part {i}"]) for what in ("known", "mean", "variance")
+            floats_of(found[f"{what} part {i}"]) for what in ("known", "mean", "variance")
         )
         mean = np.where(known == count, mean, np.nan)
         spread = np.sqrt(np.maximum(variance, 0.0))  # of one row, an engine may know no variance
@@ -152,7 +152,3 @@ def _points(
         points[0, :, j] = mean - np.where(single, 0.0, spread * np.sqrt(high / low))
         points[1, :, j] = mean + np.where(single, 0.0, spread * np.sqrt(low / high))
     return points.reshape(2 * len(count), len(one.constant))
-
-
-def _floats(column: nw.Series[Any]) -> Array:
-    return np.array([np.nan if one is None else one for one in column.to_list()], np.float64)

@@ -13,9 +13,9 @@ import numpy as np
 
 from fairperm._callable import CallableMetric
 from fairperm._intake import read_table
-from fairperm._lazy import is_lazy
 from fairperm._metric import JointMetric, Metric
-from fairperm._source import Source, columns_of_frame
+from fairperm._remote import is_lazy
+from fairperm._source import Source, are_names, columns_of_frame
 from fairperm.errors import InputError, InputTypeError, did_you_mean, listed, problem, shown
 from fairperm.metrics import get_metric
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 COMPARISONS = ("pairs", "reference", "rest")
 MOST_COMPARISONS = 10_000  # in one metric of one attribute: more are a mistake, and take hours
-_OF_LABELS = {"binary", "score", "probability", "labels"}
+_READ_TOGETHER = {"binary", "score", "probability", "labels"}  # kinds with labels in common
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ def _separate(data: object, given: object) -> list[Attribute]:
         raise InputTypeError(problem("sensitive_features", "given", None))
     if data is not None and isinstance(given, str):
         return [Attribute(given, given)]
-    if data is not None and isinstance(given, (list, tuple)) and _are_texts(given):
+    if data is not None and are_names(given):
         return [Attribute(name, name) for name in given]
     if isinstance(given, np.ndarray) and given.ndim == 2 and given.shape[1] > 0:
         return [Attribute(f"column {i}", column) for i, column in enumerate(given.T)]
@@ -98,10 +98,6 @@ def _separate(data: object, given: object) -> list[Attribute]:
         return [Attribute(str(name), column) for name, column in columns.items()]
     name = getattr(given, "name", None)
     return [Attribute(name if isinstance(name, str) else "sensitive_features", given)]
-
-
-def _are_texts(given: Sequence[object]) -> bool:
-    return len(given) > 0 and all(isinstance(one, str) for one in given)
 
 
 def named_metrics(given: object) -> dict[str, AnyMetric]:
@@ -188,7 +184,7 @@ def _readings(
     elsewhere = inputs.sums_suffice or inputs.sample_rows is not None
     elsewhere = elsewhere and is_lazy(inputs.data)
     for label, metric in metrics.items():
-        kind: object = "several" if metric.kind in _OF_LABELS else metric.kind
+        kind: object = "several" if metric.kind in _READ_TOGETHER else metric.kind
         if elsewhere and _of_numbers(metric):
             # so that what can be counted is, though others need sums or a sample
             kind = (kind, label) if inputs.sums_suffice else (kind, "")

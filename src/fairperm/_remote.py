@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import narwhals.stable.v2 as nw
+import numpy as np
 
 from fairperm._columns import as_narwhals
 from fairperm.errors import (
@@ -24,6 +25,8 @@ from fairperm.errors import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+
+    from numpy.typing import NDArray
 
 _LONGEST_REASON = 300
 
@@ -77,6 +80,11 @@ def fetched(rows: nw.LazyFrame[Any]) -> nw.DataFrame[Any]:
     return rows.collect()
 
 
+def floats_of(column: nw.Series[Any]) -> NDArray[np.float64]:
+    """Return fetched numbers, NaN where there are none."""
+    return np.array([np.nan if one is None else one for one in column.to_list()], np.float64)
+
+
 def column_of(name: str, value: object, frame: nw.LazyFrame[Any], schema: Mapping[str, Any]) -> str:
     """Return the name of a column that stands for an argument; refuse anything else."""
     if not isinstance(value, str):
@@ -105,3 +113,8 @@ def expression(name: str, frame: nw.LazyFrame[Any]) -> nw.Expr:
         quoted = name.replace("`", "``")
         return nw.col(f"`{quoted}`")
     return nw.col(name)
+
+
+def without_nan(column: nw.Expr) -> nw.Expr:
+    """Return what is not a number as missing, and not above all others as some engines have it."""
+    return nw.when(~column.is_nan()).then(column)

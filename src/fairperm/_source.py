@@ -168,7 +168,7 @@ class Source:
             if name == "sensitive_features":
                 raise InputTypeError(problem(name, "given", None))
             return []
-        if self._columns is not None and _are_names(given):
+        if self._columns is not None and are_names(given):
             hint = "A list of strings means columns of data; pass values as an array."
             return [as_column(*self.find(name, one, hint)) for one in given]
         parts: Mapping[Any, Any]
@@ -201,7 +201,8 @@ def called(name: str, column: str) -> str:
     return f"{name} (column {shown(column)})"
 
 
-def _are_names(given: object) -> TypeGuard[Sequence[str]]:
+def are_names(given: object) -> TypeGuard[Sequence[str]]:
+    """Tell whether columns are given by their names: in a list of texts."""
     return (
         isinstance(given, (list, tuple))
         and len(given) > 0
