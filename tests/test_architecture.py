@@ -106,7 +106,8 @@ ALLOWED: dict[str, set[str]] = {
     "_forest_rows": {"_chart_parts"},
     "_forest_chart": {"_chart_parts", "_forest_rows"},
     "_null_chart": {"errors", "_options", "_chart_parts"},
-    "_sweep_chart": {"_chart_parts"},
+    "_sweep_rows": {"_chart_parts"},
+    "_sweep_chart": {"_chart_parts", "_sweep_rows"},
     "plots": {
         *("errors", "_options", "_chart_parts", "_forest_chart", "_null_chart", "_sweep_chart"),
     },
@@ -125,7 +126,7 @@ ALLOWED: dict[str, set[str]] = {
     "bootstrap": {
         *("errors", "_options", "_sample", "_intake", "_comparison", "_plan", "_draws", "_metric"),
         *("_rank", "_callable", "metrics", "_estimates", "_engines", "_inference", "results"),
-        "_inputs",
+        *("_inputs", "_small_groups"),
     },
     "_many_groups": {
         *("errors", "_assignments", "_auc", "_order", "_radix", "_draws", "_sample", "_estimates"),
@@ -189,11 +190,10 @@ ALLOWED: dict[str, set[str]] = {
     },
     "_questions": {
         *("errors", "_sample", "_source", "_intake", "_metric", "_callable", "metrics"),
-        "_inputs",
-        "_lazy",
+        *("_inputs", "_remote"),
     },
     "_audit_data": {"_omnibus_result", "results"},
-    "_audit_table": {"errors", "_audit_data"},
+    "_audit_table": {"errors", "results", "_audit_data"},
     # the report: results in, pages out; no statistics
     "report": {
         *("errors", "_files", "datasets", "metrics", "plots", "results", "_sweep_result"),

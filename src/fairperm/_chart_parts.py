@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 MODES = ("auto", "light", "dark")
 LONGEST_TOLD = 200
 PER_LETTER = 5.6  # pixels, in the mean
+GAP_LABEL = "datum.value == 0 ? '0' : format(datum.value, '+.6~g')"  # of an axis, in Vega's words
+_AXIS, _LEAST_ROOM = 62, 160  # pixels left of a plot, and those that it has at the least
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 
 # Okabe and Ito's colours, darkened or lightened where they would be faint on the page. "auto" is
@@ -261,7 +263,7 @@ def told(value: Any, sign: str = "", small: int = 3) -> str:
         return "−∞" if number < 0 else "∞"
     size = abs(number)
     is_plain = size == 0 or 1e-3 <= size < 1e4
-    text = f"{number:{sign}.3f}" if is_plain else f"{number:{sign}.{small}g}"
+    text = f"{number:{sign}z.3f}" if is_plain else f"{number:{sign}.{small}g}"
     return text.replace("-", "−")
 
 
@@ -273,6 +275,11 @@ def told_p(value: Any) -> str:
     return "< 0.0001" if number < 1e-4 else f"{number:.4f}"
 
 
+def room_of(width: int) -> int:
+    """Return the pixels that are left to a plot beside its axis."""
+    return max(width - _AXIS, _LEAST_ROOM)
+
+
 def ticks(low: float, high: float, most: int = 6) -> list[float]:
     """Return round numbers from low to high."""
     rough = (high - low) / most
@@ -280,11 +287,6 @@ def ticks(low: float, high: float, most: int = 6) -> list[float]:
     step = next(unit * one for one in (1, 2, 5, 10) if unit * one >= rough * (1 - 1e-9))
     places = range(math.ceil(low / step), math.floor(high / step) + 1)
     return [float(f"{one * step:.12g}") for one in places]
-
-
-def encoded(chart: alt.Chart, **channels: Any) -> alt.Chart:
-    """Return the chart with these channels too."""
-    return chart.encode(**channels)
 
 
 def layered(layers: Iterable[alt.Chart], **properties: Any) -> alt.LayerChart:
@@ -301,3 +303,8 @@ def spoken(title: alt.TitleParams) -> str:
     """Return what a screen reader says of a chart: its title and the lines below."""
     first, more = title["text"], title["subtitle"]
     return ". ".join(line.rstrip(".") for line in [first, *more])
+
+
+def headed(title: alt.TitleParams, mode: str) -> dict[str, Any]:
+    """Return what a whole chart has: its title, also for screen readers, and its colours."""
+    return {"title": title, "description": spoken(title), "config": theme(mode)}

@@ -9,17 +9,16 @@ import altair as alt
 
 from fairperm._chart_parts import (
     FINDINGS,
+    GAP_LABEL,
     PER_LETTER,
     SHAPES,
-    encoded,
     finite,
+    headed,
     isolated,
     layered,
     sentence,
-    spoken,
     style_of,
     table,
-    theme,
     ticks,
     tidy,
     words,
@@ -27,7 +26,7 @@ from fairperm._chart_parts import (
 from fairperm._forest_rows import TOLD, line_of, names_of, reach_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     Row = Mapping[str, Any]
     Item = dict[str, Any]
@@ -99,9 +98,7 @@ def forest(
         "Shaded: gaps within the margin, too small to matter in practice." if has_margin else "",
     )
     charts = [panel.chart(is_first=i == 0) for i, panel in enumerate(panels)]
-    return alt.vconcat(
-        *charts, title=heading, description=spoken(heading), config=theme(mode), spacing=22
-    )
+    return alt.vconcat(*charts, **headed(heading, mode), spacing=22)
 
 
 def _wanted(rows: Sequence[Row], width: int) -> int:
@@ -184,10 +181,9 @@ class _Panel:
             align: Any,
             limit: int = left - 6,
         ) -> alt.Chart:
-            mark = alt.Chart(_only(rows, "place", field)).mark_text(
-                style=style, align=align, limit=limit
-            )
-            return encoded(mark, x=alt.value(at), y=y, text=f"{field}:N")
+            data = alt.Chart(_only(rows, "place", field))
+            mark: alt.Chart = data.mark_text(style=style, align=align, limit=limit)
+            return mark.encode(x=alt.value(at), y=y, text=f"{field}:N")
 
         zero = alt.Chart(table(zeros))
         marks = _spaced(low, high, width) if lines else []
@@ -210,23 +206,7 @@ class _Panel:
         ]
         for verdict in SHAPES:
             layers += self._marks([one for one in lines if one["style"] == verdict], verdict, x, y)
-        edge = width + _SPACE
-        for field, room in self.layout.columns.items():
-            edge += room
-            is_word = field == "verdict"
-            at = edge - room + _SPACE if is_word else edge
-            align: Any = "left" if is_word else "right"
-            if is_first and lines:
-                head = alt.Chart(table([{"label": _HEADS[field]}]))
-                mark = head.mark_text(style="fp-note", align=align)
-                above = alt.value(-24 if is_long else -9)
-                layers.append(mark.encode(x=alt.value(at), y=above, text="label:N"))
-            if not is_word:
-                layers.append(write(lines, field, "fp-text", at, align))
-                continue
-            for verdict in SHAPES:
-                some = [one for one in lines if one["style"] == verdict]
-                layers.append(write(some, field, f"{style_of(verdict)}-word", at, align))
+        layers += self._columns(lines, write, has_heads=is_first and bool(lines))
         # over everything: what the pointer finds on the whole line
         told_of = [alt.Tooltip(f"{field}:N", title=name) for field, name in TOLD.items()]
         layers.append(
@@ -274,6 +254,28 @@ class _Panel:
             .mark_text(style="fp-note", fontStyle="italic", align="left", dx=8)
             .encode(x=x("at"), y=y, text="none:N"),
         ]
+
+    def _columns(
+        self, lines: Sequence[Row], write: Callable[..., alt.Chart], *, has_heads: bool
+    ) -> Iterator[alt.Chart]:
+        """Yield the columns on the right of the plot."""
+        edge = self.layout.width + _SPACE
+        for field, room in self.layout.columns.items():
+            edge += room
+            is_word = field == "verdict"
+            at = edge - room + _SPACE if is_word else edge
+            align: Any = "left" if is_word else "right"
+            if has_heads:
+                head = alt.Chart(table([{"label": _HEADS[field]}]))
+                mark = head.mark_text(style="fp-note", align=align)
+                above = alt.value(-24 if len(lines) > _MANY else -9)
+                yield mark.encode(x=alt.value(at), y=above, text="label:N")
+            if not is_word:
+                yield write(lines, field, "fp-text", at, align)
+                continue
+            for verdict in SHAPES:
+                some = [one for one in lines if one["style"] == verdict]
+                yield write(some, field, f"{style_of(verdict)}-word", at, align)
 
     def _placed(self) -> tuple[list[Item], list[Item], list[Item], list[Item], list[Item]]:
         """Return headings, lines, their labels, margins and zeros, in pixels from the top."""
@@ -332,7 +334,7 @@ class _Panel:
         return alt.Axis(
             title=f"Gap: first group less second{_UNIT if is_told else ''}",
             values=list(values),
-            labelExpr="datum.value == 0 ? '0' : format(datum.value, '+.6~g')",
+            labelExpr=GAP_LABEL,
             grid=True,
         )
 

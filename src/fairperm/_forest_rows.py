@@ -45,6 +45,7 @@ def reach_of(row: Row) -> Iterator[float]:
 
 def line_of(row: Row, low: float, high: float) -> dict[str, Any]:
     """Return what is drawn and told of a comparison."""
+    first, second = names_of(row)
     gap, verdict = finite(row["difference"]), str(row["verdict"])
     limits = row["difference_low"], row["difference_high"]
     ends = [
@@ -61,8 +62,8 @@ def line_of(row: Row, low: float, high: float) -> dict[str, Any]:
     return {
         "attribute": tidy(row["attribute"]),
         "metric": tidy(row["metric"]),
-        "first": tidy(_name(row["first_group"])),
-        "second": tidy(_name(row["second_group"])),
+        "first": first,
+        "second": second,
         "gap": gap,
         "low": limits[0],
         "high": limits[1],
@@ -100,4 +101,5 @@ def _name(group: object) -> str:
 
 
 def names_of(row: Row) -> tuple[str, str]:
+    """Return what the two groups are called."""
     return tidy(_name(row["first_group"])), tidy(_name(row["second_group"]))

@@ -10,12 +10,12 @@ import numpy as np
 
 from fairperm._chart_parts import (
     finite,
+    headed,
     layered,
     less,
+    room_of,
     sentence,
-    spoken,
     table,
-    theme,
     tidy,
     told,
     told_p,
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-_AXIS = 62  # pixels left of the plot
 _BINS = 60
 
 
@@ -97,7 +96,6 @@ def null_distribution(
     limits = _limits(values[drawn], weights[drawn], place)
     edges = _edges(limits, place, alternative)
     bars = _bars(values[drawn], weights[drawn], is_tail[drawn], edges)
-    room = max(width - _AXIS, 160)
     of = "the gap over its standard error" if studentized else "the gap"
     x_axis = alt.Axis(title=f"Statistic ({of}) after regrouping at random", grid=False, tickCount=9)
     x_scale = alt.Scale(domain=list(limits), nice=False, zero=False)
@@ -132,8 +130,7 @@ def null_distribution(
         f"{_percent(lost)} of them have no finite statistic and are not drawn." if lost else "",
         "" if place is not None else f"The observed statistic is {_undrawn(observed)}.",
     )
-    whole = {"title": heading, "description": spoken(heading), "config": theme(mode)}
-    return layered(layers, **whole, width=room, height=height)
+    return layered(layers, **headed(heading, mode), width=room_of(width), height=height)
 
 
 def _subject(metric: str, groups: tuple[object, object] | None) -> str:

@@ -9,21 +9,19 @@ import altair as alt
 import numpy as np
 
 from fairperm._chart_parts import (
+    GAP_LABEL,
     PER_LETTER,
-    encoded,
-    finite,
+    headed,
     isolated,
     layered,
     less,
+    room_of,
     sentence,
-    spoken,
     table,
-    theme,
     tidy,
-    told,
-    told_p,
     words,
 )
+from fairperm._sweep_rows import TOLD, line_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -32,25 +30,8 @@ if TYPE_CHECKING:
 
 _MOST = 1000  # thresholds drawn
 _FEW = 41  # thresholds up to which each has a dot
-_AXIS = 62  # pixels left of the plot
 _PICKED = "fairperm_threshold"
 _CROSS = "M-0.7,-0.7L0.7,0.7M0.7,-0.7L-0.7,0.7"
-_NO_TEST = {
-    "trivial": "Every row of both groups is predicted alike: there is nothing to test.",
-    "undefined": "The metric has no value in one of the groups: there is no test.",
-}
-_TOLD = {
-    "threshold": "threshold",
-    "metric": "metric",
-    "first_told": "first group",
-    "second_told": "second group",
-    "gap_told": "gap",
-    "narrow_told": "band of this threshold",
-    "wide_told": "band of all thresholds",
-    "p_told": "p",
-    "adjusted_told": "p, adjusted for all thresholds",
-    "verdict": "in words",
-}
 
 
 def threshold_sweep(
@@ -105,7 +86,7 @@ def threshold_sweep(
     ... )
     """
     metrics = list(dict.fromkeys(map(str, columns["metric"])))
-    room = max(width - _AXIS, 160)
+    room = room_of(width)
     longest = min(60, max(10, int(room / PER_LETTER - 40) // 2))  # the rest are numbers
     names = [isolated(tidy(group, longest)) for group in groups]
     curves = [_Curve.of(columns, metric, names, alpha) for metric in metrics]
@@ -120,9 +101,7 @@ def threshold_sweep(
     picks = _slider(curves[0], start) if slider and curves else None
     items = [item for curve in curves for item in curve.items]
     charts = [_legend(items, room), *(curve.chart(room, height, picks) for curve in curves)]
-    chart = alt.vconcat(
-        *charts, title=heading, description=spoken(heading), config=theme(mode), spacing=16
-    )
+    chart = alt.vconcat(*charts, **headed(heading, mode), spacing=16)
     if picks is not None:
         chart = chart.add_params(picks)
     return chart
@@ -164,7 +143,7 @@ class _Curve:
         begins = [float(at[0]) - 1.0, *middles.tolist()]
         ends = [*middles.tolist(), float(at[-1]) + 1.0]
         items = [
-            {"from": a, "to": b} | _told({key: columns[key][i] for key in columns}, names, alpha)
+            {"from": a, "to": b} | line_at({key: columns[key][i] for key in columns}, names, alpha)
             for i, a, b in zip(rows, begins, ends, strict=True)
         ]
         return cls(metric, items, n)
@@ -187,11 +166,7 @@ class _Curve:
         x_axis = alt.Axis(title="Threshold", grid=False, format=".6~g", tickCount=8)
         x_scale = alt.Scale(domain=[low, high], nice=False, zero=False)
         y_scale = alt.Scale(domain=[-reach, reach], nice=False)
-        y_axis = alt.Axis(
-            title="Gap",
-            tickCount=5,
-            labelExpr="datum.value == 0 ? '0' : format(datum.value, '+.6~g')",
-        )
+        y_axis = alt.Axis(title="Gap", tickCount=5, labelExpr=GAP_LABEL)
 
         def x(field: str) -> alt.X:
             return alt.X(f"{field}:Q", scale=x_scale, axis=x_axis)
@@ -200,20 +175,11 @@ class _Curve:
             return alt.Y(f"{field}:Q", scale=y_scale, axis=y_axis)
 
         def write(rows: list[Item], field: str, style: str, above: int) -> alt.Chart:
-            mark = alt.Chart(table(rows)).mark_text(style=style, align="left", limit=width)
-            return encoded(mark, x=alt.value(0), y=alt.value(-above), text=f"{field}:N")
+            data = alt.Chart(table(rows))
+            mark: alt.Chart = data.mark_text(style=style, align="left", limit=width)
+            return mark.encode(x=alt.value(0), y=alt.value(-above), text=f"{field}:N")
 
-        layers: list[alt.Chart] = []
-        for name in ("wide", "narrow"):
-            runs = _runs(items, f"{name}_low", f"{name}_high")
-            runs = [_only(one, f"{name}_low", f"{name}_high", "run", "is_alone") for one in runs]
-            data = alt.Chart(table(runs))
-            limits = {"x": x("threshold"), "y": y(f"{name}_low"), "y2": f"{name}_high:Q"}
-            layers.append(
-                data.mark_area(style=f"fp-{name}", clip=True).encode(**limits, detail="run:N")
-            )
-            alone = alt.Chart(table(item for item in runs if item["is_alone"]))
-            layers.append(alone.mark_bar(style=f"fp-{name}", clip=True, width=5).encode(**limits))
+        layers: list[alt.Chart] = [*self._bands(x, y)]
         zero = alt.Chart(table([{"at": 0.0}])).mark_rule(style="fp-zero")
         line = alt.Chart(table(_only(one, "gap", "run") for one in _runs(items, "gap"))).mark_line(
             style="fp-line", clip=True
@@ -228,11 +194,11 @@ class _Curve:
             if kind.shape is None and len(items) > _FEW:
                 continue
             layers.append(kind.mark(table(some)).encode(x=x("threshold"), y=where))
-        name = tidy(words(self.metric), 60)
-        layers.append(write([{"label": name}], "label", "fp-head", 50 if picks else 12))
+        head = [{"label": tidy(words(self.metric), 60)}]
+        layers.append(write(head, "label", "fp-head", 50 if picks else 12))
         if picks is not None:
             layers += self._picked(picks, x, y, write)
-        tips = [alt.Tooltip(f"{field}:N", title=told_as) for field, told_as in _TOLD.items()]
+        tips = [alt.Tooltip(f"{field}:N", title=name) for field, name in TOLD.items()]
         spans = [
             {**item, "from": max(item["from"], low), "to": min(item["to"], high)} for item in items
         ]
@@ -241,6 +207,17 @@ class _Curve:
             x=x("from"), x2="to:Q", y=alt.value(0), y2=alt.value(height), tooltip=tips
         )
         return layered([*layers, over], width=width, height=height)
+
+    def _bands(self, x: Callable[[str], alt.X], y: Callable[[str], alt.Y]) -> Iterator[alt.Chart]:
+        """Yield the bands, with a bar where a threshold has no neighbours to make one with."""
+        for name in ("wide", "narrow"):
+            keys = (f"{name}_low", f"{name}_high")
+            runs = [_only(one, *keys, "run", "is_alone") for one in _runs(self.items, *keys)]
+            data = alt.Chart(table(runs))
+            limits = {"x": x("threshold"), "y": y(keys[0]), "y2": f"{keys[1]}:Q"}
+            yield data.mark_area(style=f"fp-{name}", clip=True).encode(**limits, detail="run:N")
+            alone = alt.Chart(table(item for item in runs if item["is_alone"]))
+            yield alone.mark_bar(style=f"fp-{name}", clip=True, width=5).encode(**limits)
 
     def _picked(
         self,
@@ -262,68 +239,9 @@ class _Curve:
         yield write(self.items, "verdict", "fp-note", 13).transform_filter(is_picked)
 
 
-def _told(row: Mapping[str, Any], names: Sequence[str], alpha: float) -> Item:
-    """Return what is drawn and told at one threshold."""
-    gap, p, adjusted = (finite(row[key]) for key in ("difference", "pvalue", "adjusted_pvalue"))
-    bands = {
-        name: (finite(row[f"{column}_lower"]), finite(row[f"{column}_upper"]))
-        for name, column in (("narrow", "pointwise"), ("wide", "simultaneous"))
-    }
-    narrow, wide = (_band(*limits) for limits in bands.values())
-    if gap is None or p is None:
-        kind = "none"
-        verdict = _NO_TEST.get(str(row["status"]), "There is no test at this threshold.")
-    elif adjusted is not None and adjusted <= alpha:
-        kind = "outside"
-        verdict = f"Beyond what chance explains, even over all thresholds ({wide})."
-    elif p <= alpha:
-        kind = "maybe"
-        verdict = f"Beyond chance if this threshold was chosen beforehand ({narrow})"
-        verdict += f", not if it was searched for ({wide})."
-        if adjusted is None:
-            verdict = f"Beyond chance ({narrow}) at this threshold; too sparse for the joint band."
-    else:
-        kind, verdict = "inside", f"Chance alone can explain it ({narrow} here, {wide} over all)."
-        if adjusted is None:
-            verdict = f"Chance alone can explain it ({narrow}); too sparse for the joint band."
-    first, second = names
-    values = told(row["value_first"]), told(row["value_second"])
-    threshold = float(row["threshold"])
-    return {
-        "threshold": threshold,
-        "metric": tidy(row["metric"]),
-        "status": str(row["status"]),
-        "kind": kind,
-        "first": finite(row["value_first"]),
-        "second": finite(row["value_second"]),
-        "gap": gap,
-        "p": p,
-        "adjusted": adjusted,
-        **{f"{name}_low": low for name, (low, _) in bands.items()},
-        **{f"{name}_high": high for name, (_, high) in bands.items()},
-        "first_told": f"{values[0]} ({first})",
-        "second_told": f"{values[1]} ({second})",
-        "gap_told": told(gap, "+"),
-        "narrow_told": narrow,
-        "wide_told": wide,
-        "p_told": told_p(p),
-        "adjusted_told": told_p(adjusted),
-        "told": f"At {threshold:.6g}:  {first} {values[0]},  {second} {values[1]},  "
-        f"gap {told(gap, '+')}",
-        "verdict": verdict,
-    }
-
-
 def _only(item: Item, *keys: str) -> Item:
     """Return what one layer needs, and no more."""
     return {key: item[key] for key in ("threshold", *keys)}
-
-
-def _band(low: float | None, high: float | None) -> str:
-    if low is None or high is None:
-        return "–"
-    is_even = abs(low + high) <= 1e-9 * abs(high - low)
-    return f"±{told(high)}" if is_even else f"{told(low, '+')} to {told(high, '+')}"
 
 
 def _runs(items: Sequence[Item], *keys: str) -> list[Item]:

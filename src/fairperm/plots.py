@@ -12,11 +12,11 @@ import altair as alt
 import numpy as np
 
 from fairperm._chart_parts import (
-    encoded,
     finite,
+    headed,
     layered,
+    room_of,
     sentence,
-    spoken,
     table,
     theme,
     tidy,
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from fairperm._chart_parts import Numbers
 
 __all__ = ["forest", "null_distribution", "power_curve", "theme", "threshold_sweep"]
-
-_AXIS = 62  # pixels left of the plot
 
 
 def power_curve(
@@ -87,22 +85,8 @@ def power_curve(
     ... )
     """
     choice("over", over, ("rows", "gap"))
-    places = np.asarray(at, dtype=np.float64).ravel()
-    places = np.unique(places) if callable(power) else places
-    if callable(power):
-        found = [power(int(one) if over == "rows" else float(one)) for one in places]
-    else:
-        found = list(np.asarray(power, dtype=np.float64).ravel())
-    if len(found) != len(places):
-        raise InputError(problem("power", f"as many as at ({len(places):,})", len(found)))
-    rows = sorted(
-        ({"at": float(a), "power": float(b)} for a, b in zip(places, found, strict=True)),
-        key=lambda one: one["at"],
-    )
-    rows = [row for row in rows if finite(row["at"]) is not None]
-    rows = [row for row in rows if finite(row["power"]) is not None]
+    rows = _curve(at, power, over)
     reached = _reached(rows, target) if marked is None else finite(marked)
-    room = max(width - _AXIS, 160)
     ends = [one["at"] for one in rows] or [0.0, 1.0]
     low, high = min(ends), max([*ends, *([] if reached is None else [reached])])
     is_wide = over == "rows" and low > 0 and high > 100 * low
@@ -112,17 +96,15 @@ def power_curve(
     name = "Rows of both groups together" if over == "rows" else "True gap between the groups"
     x_axis = alt.Axis(title=name, grid=False, tickCount=6, format=digits)
     y_axis = alt.Axis(title="Power: how likely the gap is found", format="~%", tickCount=5)
-    y_scale = alt.Scale(domain=[0, 1], nice=False)
+    x = alt.X("at:Q", scale=x_scale, axis=x_axis)
+    y = alt.Y("power:Q", scale=alt.Scale(domain=[0, 1], nice=False), axis=y_axis)
 
-    def xy(data: Sequence[dict[str, Any]], field: str = "power") -> alt.Chart:
-        x = alt.X("at:Q", scale=x_scale, axis=x_axis)
-        return encoded(
-            alt.Chart(table(data)), x=x, y=alt.Y(f"{field}:Q", scale=y_scale, axis=y_axis)
-        )
+    def xy(data: Sequence[dict[str, Any]]) -> alt.Chart:
+        return alt.Chart(table(data)).encode(x=x, y=y)
 
     words_of = {"rows": "{:,.0f} rows", "gap": "a gap of {:.3g}"}[over]
-    about = "about " if marked is None and over == "rows" else ""
-    label = "" if reached is None else about + words_of.format(reached)
+    nearly = "about " if marked is None and over == "rows" else ""
+    label = "" if reached is None else nearly + words_of.format(reached)
     point = (
         [] if reached is None else [{"at": reached, "power": target, "foot": 0.0, "label": label}]
     )
@@ -130,32 +112,49 @@ def power_curve(
     tips = [alt.Tooltip("at:Q", title=name), alt.Tooltip("power:Q", format=".1%", title="power")]
     goal = alt.Chart(table([{"power": target}]))
     layers = [
-        encoded(goal.mark_rule(style="fp-target"), y=alt.Y("power:Q", scale=y_scale, axis=y_axis)),
-        encoded(xy(point).mark_rule(style="fp-target"), y2="foot:Q"),
+        goal.mark_rule(style="fp-target").encode(y=y),
+        xy(point).mark_rule(style="fp-target").encode(y2="foot:Q"),
         xy(rows).mark_line(style="fp-curve"),
-        encoded(xy(rows).mark_point(style="fp-curve", opacity=0, size=160), tooltip=tips),
+        xy(rows).mark_point(style="fp-curve", opacity=0, size=160).encode(tooltip=tips),
         xy(point).mark_point(style="fp-outside", shape="diamond", filled=True, size=110, opacity=1),
-        encoded(
-            xy(point).mark_text(
-                style="fp-head", align=align, dx=-12 if align == "right" else 12, dy=16
-            ),
-            text="label:N",
-        ),
+        xy(point)
+        .mark_text(style="fp-head", align=align, dx=-12 if align == "right" else 12, dy=16)
+        .encode(text="label:N"),
     ]
-    wanted = f"{100 * target:.4g} %"
-    result = f"{wanted} power is not reached here."
-    if reached is not None:
-        result = {
-            "rows": f"{wanted} power from {label} on.",
-            "gap": f"Gaps of at least {reached:.3g} are found with {wanted} power or more.",
-        }[over]
     usual = {
         "rows": "How many rows does it take to find this gap?",
         "gap": "Which gaps could a sample like this have shown?",
     }[over]
-    heading = sentence(title or usual, tidy(subject, 110) if subject else "", result)
-    whole = {"title": heading, "description": spoken(heading), "config": theme(mode)}
-    return layered(layers, **whole, width=room, height=height)
+    about = tidy(subject, 110) if subject else ""
+    heading = sentence(title or usual, about, _found(over, reached, label, target))
+    return layered(layers, **headed(heading, mode), width=room_of(width), height=height)
+
+
+def _curve(
+    at: Numbers, power: Numbers | Callable[[Any], float], over: str
+) -> list[dict[str, float]]:
+    """Return the power at each place, in order; what is not finite is left out."""
+    places = np.asarray(at, dtype=np.float64).ravel()
+    if callable(power):
+        places = np.unique(places)
+        found = [power(int(one) if over == "rows" else float(one)) for one in places]
+    else:
+        found = list(np.asarray(power, dtype=np.float64).ravel())
+    if len(found) != len(places):
+        raise InputError(problem("power", f"as many as at ({len(places):,})", len(found)))
+    rows = [{"at": float(a), "power": float(b)} for a, b in zip(places, found, strict=True)]
+    kept = [row for row in rows if None not in map(finite, row.values())]
+    return sorted(kept, key=lambda one: one["at"])
+
+
+def _found(over: str, reached: float | None, label: str, target: float) -> str:
+    """Say where the target is reached."""
+    wanted = f"{100 * target:.4g} %"
+    if reached is None:
+        return f"{wanted} power is not reached here."
+    if over == "rows":
+        return f"{wanted} power from {label} on."
+    return f"Gaps of at least {reached:.3g} are found with {wanted} power or more."
 
 
 def _reached(rows: Sequence[dict[str, float]], target: float) -> float | None:

@@ -6,15 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import altair as alt
 
-from fairperm.plots import theme
+from fairperm.studies._charts import BLUE, GREEN, GREY, RED, specification
 from fairperm.studies._rivals import DEFAULT
 from fairperm.studies._study import LEVEL
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-_BLUE, _GREY, _GREEN = "#2d84c0", "#808080", "#00916a"  # as all our charts'
-_LOW, _MIDDLE, _HIGH = "#9ec9e8", "#f7f7f7", "#d55e00"
+_LOW, _MIDDLE = "#9ec9e8", "#f7f7f7"
 _CELL_WIDTH, _CELL_HEIGHT = 74, 20
 _FULL_COLOUR = 0.15  # levels from here on are all of one colour
 
@@ -48,7 +47,7 @@ def levels(
             "level:Q",
             legend=None,
             scale=alt.Scale(
-                domain=[0, LEVEL, _FULL_COLOUR], range=[_LOW, _MIDDLE, _HIGH], clamp=True
+                domain=[0, LEVEL, _FULL_COLOUR], range=[_LOW, _MIDDLE, RED], clamp=True
             ),
         )
     )
@@ -62,7 +61,7 @@ def levels(
     chart = alt.layer(cells, text).properties(
         title=title, width=alt.Step(_CELL_WIDTH), height=alt.Step(_CELL_HEIGHT)
     )
-    return _specification(chart)
+    return specification(chart)
 
 
 def powers(table: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
@@ -94,7 +93,7 @@ def powers(table: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
                 "of:N",
                 title=None,
                 sort=order,
-                scale=alt.Scale(domain=order, range=[_BLUE, _GREY, _GREEN]),
+                scale=alt.Scale(domain=order, range=[BLUE, GREY, GREEN]),
                 legend=alt.Legend(orient="top"),
             ),
             shape=alt.Shape(
@@ -108,9 +107,4 @@ def powers(table: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
         )
         .properties(title="Power where there is a gap", width=360, height=alt.Step(16))
     )
-    return _specification(chart)
-
-
-def _specification(chart: Any) -> dict[str, Any]:
-    specification: dict[str, Any] = chart.configure().to_dict()
-    return {**specification, "config": theme("auto")}
+    return specification(chart)

@@ -1,4 +1,4 @@
-"""The studies' charts, as Vega-Lite specifications."""
+"""The studies' charts, as Vega-Lite specifications, and what all of them share."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
     from fairperm.studies._study import Row
 
-_PAPER, _OURS, _TAIL = "#808080", "#2d84c0", "#d55e00"  # legible on white and on black
+BLUE, RED, GREEN, GREY = "#2d84c0", "#d55e00", "#00916a", "#808080"  # legible on white and black
 _WIDTH = 520
-_HEADER = alt.Header(labelColor="#767676", labelFontSize=12)
+HEADER = alt.Header(labelColor="#767676", labelFontSize=12)
 
 
 def agreement(
@@ -37,7 +37,7 @@ def agreement(
     base = alt.Chart(alt.InlineData(values=values)).encode(
         y=alt.Y("quantity:N", sort=None, title=None, axis=alt.Axis(labelLimit=420)),
         yOffset=alt.YOffset("of:N", sort=names),
-        color=alt.Color("of:N", title=None, scale=alt.Scale(domain=names, range=[_PAPER, _OURS])),
+        color=alt.Color("of:N", title=None, scale=alt.Scale(domain=names, range=[GREY, BLUE])),
     )
     lines = base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q", title=axis), x2="high:Q")
     points = base.mark_point(filled=True, size=60, opacity=1).encode(
@@ -50,10 +50,10 @@ def agreement(
     layers = [lines, points]
     if level is not None:
         data = alt.InlineData(values=[{"level": level}])
-        rule = alt.Chart(data).mark_rule(strokeDash=[5, 4], stroke=_PAPER)
+        rule = alt.Chart(data).mark_rule(strokeDash=[5, 4], stroke=GREY)
         layers.insert(0, rule.encode(x="level:Q"))
     chart = alt.layer(*layers).properties(title=title, width=_WIDTH, height=alt.Step(14))
-    return _specification(chart)
+    return specification(chart)
 
 
 def histograms(
@@ -81,25 +81,25 @@ def histograms(
             color=alt.Color(
                 "rejected:N",
                 legend=None,
-                scale=alt.Scale(domain=[False, True], range=[_OURS, _TAIL]),
+                scale=alt.Scale(domain=[False, True], range=[BLUE, RED]),
             ),
             tooltip=["test:N", "low:Q", "high:Q", "share:Q"],
         )
     )
     uniform = (
         alt.Chart()
-        .mark_rule(strokeDash=[5, 4], stroke=_PAPER)
+        .mark_rule(strokeDash=[5, 4], stroke=GREY)
         .encode(y=alt.datum(edges[1] - edges[0]))
     )
     chart = (
         alt.layer(bars, uniform, data=alt.InlineData(values=values))
         .properties(width=190, height=110)
-        .facet(alt.Facet("test:N", title=None, sort=list(counts), header=_HEADER), columns=4)
+        .facet(alt.Facet("test:N", title=None, sort=list(counts), header=HEADER), columns=4)
         .properties(title=title)
     )
-    return _specification(chart)
+    return specification(chart)
 
 
-def _specification(chart: Any) -> dict[str, Any]:
-    specification: dict[str, Any] = chart.configure().to_dict()
-    return {**specification, "config": theme("auto")}
+def specification(chart: Any) -> dict[str, Any]:
+    """Return a chart as a study keeps it, in our colours."""
+    return {**chart.configure().to_dict(), "config": theme()}

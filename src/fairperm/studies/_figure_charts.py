@@ -6,14 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import altair as alt
 
-from fairperm.plots import theme
+from fairperm.studies._charts import BLUE, GREEN, GREY, HEADER, RED, specification
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-_BLUE, _RED, _GREEN, _GREY = "#2d84c0", "#d55e00", "#00916a", "#808080"  # as all our charts'
 _WIDTH, _HEIGHT = 300, 190
-_HEADER = alt.Header(labelColor="#767676", labelFontSize=12)
 
 
 def gaps_over_thresholds(table: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
@@ -24,15 +22,15 @@ def gaps_over_thresholds(table: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
             row[f"minus_{name}"] = None if row[name] is None else -row[name]
     base = alt.Chart().encode(x=alt.X("threshold:Q", title="threshold τ"))
     bands = [
-        base.mark_area(color=_BLUE, opacity=opacity).encode(
+        base.mark_area(color=BLUE, opacity=opacity).encode(
             y=alt.Y(f"minus_{name}:Q", title="women less men"), y2=f"{name}:Q"
         )
         for name, opacity in (("simultaneous_gap", 0.15), ("critical_gap", 0.3))
     ]
-    gap = base.mark_line(color=_RED, strokeWidth=1.8).encode(
+    gap = base.mark_line(color=RED, strokeWidth=1.8).encode(
         y="gap:Q", tooltip=["threshold:Q", "gap:Q", "critical_gap:Q", "pvalue:Q"]
     )
-    zero = alt.Chart().mark_rule(color=_GREY).encode(y=alt.datum(0.0))
+    zero = alt.Chart().mark_rule(color=GREY).encode(y=alt.datum(0.0))
     title = alt.TitleParams(
         "Gaps in FPR and recall over thresholds",
         subtitle=[
@@ -69,7 +67,7 @@ def gaps_over_sizes(table: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
         color=alt.Color(
             "kind:N",
             title=None,
-            scale=alt.Scale(domain=[*kinds.values()], range=[_BLUE, _RED, _GREEN]),
+            scale=alt.Scale(domain=[*kinds.values()], range=[BLUE, RED, GREEN]),
             legend=alt.Legend(orient="top"),
         ),
     )
@@ -90,12 +88,10 @@ def _faceted(
     metrics, names = (list(dict.fromkeys(row[one] for row in rows)) for one in ("metric", "data"))
     panel = alt.layer(*layers, data=alt.InlineData(values=rows))
     chart = panel.properties(width=_WIDTH, height=_HEIGHT).facet(
-        row=alt.Row("metric:N", title=None, sort=metrics, header=_HEADER),
-        column=alt.Column("data:N", title=None, sort=names, header=_HEADER),
+        row=alt.Row("metric:N", title=None, sort=metrics, header=HEADER),
+        column=alt.Column("data:N", title=None, sort=names, header=HEADER),
     )
-    chart = chart.resolve_scale(y="independent").properties(title=title)
-    specification: dict[str, Any] = chart.to_dict() | {"config": theme()}
-    return specification
+    return specification(chart.resolve_scale(y="independent").properties(title=title))
 
 
 def _rows(table: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:

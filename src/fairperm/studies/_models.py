@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     Places = NDArray[np.intp]
 
 TRAINED, VALIDATED = 0.70, 0.15  # and the rest is for the test
+_FOLDS = 5
 STRENGTH = 1.0  # scikit-learn's C: one over the strength of the L2 penalty
 _COMPAS_NUMBERS = ("age", "juv_fel_count", "juv_misd_count", "juv_other_count", "priors_count")
 _COMPAS_WORDS = ("age_cat", "c_charge_degree")
@@ -85,11 +86,11 @@ class Task:
         train = order[: round(TRAINED * self.n)]
         return self._scored(train, order[round((TRAINED + VALIDATED) * self.n) :])
 
-    def cross_fitted(self, rng: np.random.Generator, folds: int = 5) -> Scored:
+    def cross_fitted(self, rng: np.random.Generator) -> Scored:
         """Return all rows, each scored by a model of the folds that it is not in."""
-        fold = rng.permutation(self.n) % folds
+        fold = rng.permutation(self.n) % _FOLDS
         score = np.empty(self.n)
-        for one in range(folds):
+        for one in range(_FOLDS):
             rest = np.flatnonzero(fold == one)
             score[rest] = self._scored(np.flatnonzero(fold != one), rest).score
         return Scored(self.label, score, self.sex)

@@ -79,7 +79,7 @@ class Row:
                 theirs = clopper_pearson(paper_hits, paper_trials, CONFIDENCE)
                 common = (hits + paper_hits) / (trials + paper_trials)
                 error = math.sqrt(common * (1 - common) * (1 / trials + 1 / paper_trials))
-                z = normal_quantile(CONFIDENCE, "two-sided")
+                z = normal_quantile(CONFIDENCE)
                 agrees = abs(hits / trials - paper) <= z * error
         return cls(
             quantity=quantity,

@@ -108,10 +108,8 @@ def theorems(
             n_jobs=n_jobs,
             progress=progress,
         )
-        of_setting = _rows(setting, found)
-        rows += of_setting
-        relative += [_over(row, setting.limits.sampling) for row in of_setting[:2]]
-        relative += of_setting[2:]
+        rows += _rows(setting, found)
+        relative += _rows(setting, found, unit=setting.limits.sampling)
     title = "Variances: over that of the gap's sampling formula, and of the studentized gap"
     return Study(
         name="theorems",
@@ -164,14 +162,16 @@ def _spread(result: PermutationTestResult | CorrelationTestResult) -> float:
     return float(chances @ (result.null_distribution - mean) ** 2)
 
 
-def _rows(setting: _Setting, found: Array) -> list[Row]:
-    limits, n = setting.limits, setting.rows
+def _rows(setting: _Setting, found: Array, unit: float = 1.0) -> list[Row]:
+    """Return the variances beside their formulas, those of the gap itself in this unit."""
+    limits, n = setting.limits, setting.rows / unit
+    sampling, permutation = limits.sampling / unit, limits.permutation / unit
     gaps, statistics, of_permuted, of_studentized = found.T
     z = normal_quantile(CONFIDENCE)
     remark = f"so un-studentized, a level of 0.05 is one of {limits.level(LEVEL):.3f}"
     return [
-        _row(f"{setting.name}: samples", limits.sampling, *_variance(gaps * np.sqrt(n)), z),
-        _row(f"{setting.name}: permuted", limits.permutation, *_mean(n * of_permuted), z, remark),
+        _row(f"{setting.name}: samples", sampling, *_variance(gaps * np.sqrt(n)), z),
+        _row(f"{setting.name}: permuted", permutation, *_mean(n * of_permuted), z, remark),
         _row(f"{setting.name}: samples, studentized", 1.0, *_variance(statistics), z),
         _row(f"{setting.name}: permuted, studentized", 1.0, *_mean(of_studentized), z),
     ]
@@ -200,11 +200,3 @@ def _row(
         agrees=abs(value - formula) <= room,
         remark=remark,
     )
-
-
-def _over(row: Row, scale: float) -> Row:
-    """Return a row in other units."""
-    assert row.paper is not None and row.interval is not None  # noqa: S101, PT018
-    low, high = row.interval
-    interval = (low / scale, high / scale)
-    return replace(row, paper=row.paper / scale, ours=row.ours / scale, interval=interval)
