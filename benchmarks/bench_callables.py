@@ -68,10 +68,14 @@ def _test(metric: Any, data: dict[str, Any], draws: int = DRAWS, n_jobs: int = 1
     )
 
 
-def _bare(metric: Any, data: dict[str, Any], draws: int = DRAWS) -> None:
-    """Call the function on both groups: of the sample, of permutations, of bootstrap samples."""
+def _groups(data: dict[str, Any]) -> list[tuple[Any, Any]]:
     y_true, other, group = data.values()
-    groups = [(y_true[group == g], other[group == g]) for g in (0, 1)]
+    return [(y_true[group == g], other[group == g]) for g in (0, 1)]
+
+
+def _bare(metric: Any, data: dict[str, Any], draws: int) -> None:
+    """Call the function on both groups: of the sample, of permutations, of bootstrap samples."""
+    groups = _groups(data)
     for _ in range(1 + 2 * draws):
         for columns in groups:
             metric(*columns)
@@ -85,8 +89,7 @@ def _seconds(call: Callable[[], Any]) -> float:
 
 def _overhead(metric: Any, data: dict[str, Any]) -> tuple[float, float]:
     """Return the seconds of as many bare calls as a test makes, and those of the test."""
-    y_true, other, group = data.values()
-    groups = [(y_true[group == g], other[group == g]) for g in (0, 1)]
+    groups = _groups(data)
     bare: list[float] = []
 
     @functools.wraps(metric)

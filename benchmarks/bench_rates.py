@@ -195,7 +195,7 @@ def test_speed_bars(report: Report) -> None:
 
 _MEMORY = """
 import re, numpy as np, fairperm
-peak = lambda: 1024 * int(re.search("VmHWM:\\s*(\\d+)", open("/proc/self/status").read())[1])
+peak = lambda: 1024 * int(re.search(r"VmHWM:\\s*(\\d+)", open("/proc/self/status").read())[1])
 small = np.arange(10) % 2
 fairperm.permutation_test(small, small, sensitive_features=[0] * 5 + [1] * 5, metric="accuracy")
 before = peak()

@@ -116,7 +116,7 @@ def test_fairperm_mse(benchmark: Any, report: Report, n: int, n_jobs: int) -> No
     _time(benchmark, report, name, n, lambda: _mse_test(data, n_jobs))
 
 
-def test_twice_the_permutations(benchmark: Any, report: Report) -> None:
+def test_ten_times_the_permutations(benchmark: Any, report: Report) -> None:
     n = 10**6
     data = _data(n)
     name = "fairperm AUC, 1 thread, 9,990 permutations"
@@ -179,7 +179,7 @@ def test_speed_bars(report: Report) -> None:
 
 _MEMORY = """
 import re, numpy as np, fairperm
-peak = lambda: 1024 * int(re.search("VmHWM:\\\\s*(\\\\d+)", open("/proc/self/status").read())[1])
+peak = lambda: 1024 * int(re.search(r"VmHWM:\\s*(\\d+)", open("/proc/self/status").read())[1])
 def test(y_true, y_score, group):
     fairperm.permutation_test(
         y_true, y_score=y_score, sensitive_features=group, metric="auc", n_resamples=128, n_jobs=2

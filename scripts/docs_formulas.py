@@ -60,7 +60,6 @@ _ROWS = {"y": "y", "p": "ŷ", "s": "s", "b": "b"}
 _SIGNS = {
     ast.Add: "+",
     ast.Sub: "−",
-    ast.Mult: "·",
     ast.Eq: "=",
     ast.NotEq: "≠",
     ast.Gt: "&gt;",

@@ -6,7 +6,7 @@ What is imported only here is imported late: a tool that is not installed is lef
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib import metadata, util
+from importlib import util
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -44,10 +44,6 @@ class Tool:
     @property
     def is_installed(self) -> bool:
         return util.find_spec(self.module.partition(".")[0]) is not None
-
-    @property
-    def version(self) -> str:
-        return metadata.version(self.package)
 
 
 def fairperm_default(asked: Question, draws: int) -> Answer:
