@@ -1,16 +1,19 @@
 # `make demo` and `make test` set everything up by themselves; the second time they start at once.
 PYTHON ?= python3
 BIN := .venv/bin
+# what is never imported need not be compiled
+PIP := --quiet --no-compile
 
 .PHONY: demo test coverage bench bench-scale bench-peers docs dist clean
 
 demo: .venv/core
 	$(BIN)/fairperm demo
 
+# kernels are compiled beside mypy: each worker of pytest would compile those that are not
 test: .venv/dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
+	$(BIN)/python -W ignore tests/kernel_runs.py > /dev/null & $(BIN)/mypy && wait
 	@sh scripts/browser.sh
 	$(BIN)/pytest -n auto --dist loadgroup
 
@@ -50,23 +53,23 @@ dist: .venv/dev
 	touch $@
 
 .venv/core: .venv/python pyproject.toml
-	$(BIN)/python -m pip install --quiet --editable .
+	$(BIN)/python -m pip install $(PIP) --editable .
 	touch $@
 
 .venv/dev: .venv/core
-	$(BIN)/python -m pip install --quiet --group dev
+	$(BIN)/python -m pip install $(PIP) --group dev
 	touch $@
 
 .venv/bench: .venv/core
-	$(BIN)/python -m pip install --quiet --group bench
+	$(BIN)/python -m pip install $(PIP) --group bench
 	touch $@
 
 .venv/peers: .venv/core
-	$(BIN)/python -m pip install --quiet --group peers
+	$(BIN)/python -m pip install $(PIP) --group peers
 	touch $@
 
 .venv/docs: .venv/core
-	$(BIN)/python -m pip install --quiet --group docs
+	$(BIN)/python -m pip install $(PIP) --group docs
 	touch $@
 
 clean:

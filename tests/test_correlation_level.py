@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 LEVEL = 0.05
 DATA_SETS = 1000
-DRAWS = 499
+DRAWS = 199  # (b + 1)/200 reaches 0.05 exactly
 AT_MOST = int(binom.ppf(0.999, DATA_SETS, LEVEL))
 
 

@@ -16,6 +16,9 @@ import fairperm
 from fairperm._multiplicity import adjusted
 from simulate import Group, at_least, at_most
 
+# all tests read the same audits: two workers of pytest would each make them
+pytestmark = pytest.mark.xdist_group("family errors")
+
 ALPHA = 0.05
 DATA_SETS = 150
 N_RESAMPLES = 199

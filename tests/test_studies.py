@@ -26,6 +26,9 @@ from simulate import at_least, at_most, between
 if TYPE_CHECKING:
     from fairperm.studies import Study
 
+# most tests read the same two studies: two workers of pytest would each run them
+pytestmark = pytest.mark.xdist_group("studies")
+
 LEVEL = 0.05
 
 

@@ -15,6 +15,9 @@ import pytest
 from fairperm.sweep import threshold_sweep
 from simulate import at_least, at_most
 
+# most tests read the same sweeps: two workers of pytest would each make them
+pytestmark = pytest.mark.xdist_group("sweep levels")
+
 LEVEL = 0.05
 DATA_SETS = 1000
 DRAWS = 199

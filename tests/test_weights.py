@@ -218,3 +218,23 @@ def test_variances_of_plain_rates_do_not_fit_weights(variance: str) -> None:
     data = Data()
     with pytest.raises(InputError, match=r"variance must be .* for accuracy with weights or"):
         data.test("accuracy", sample_weight=data.weight, variance=variance)
+
+
+@pytest.mark.parametrize("given", ["weight", "cluster"])
+def test_a_bootstrapped_error_is_that_of_resampled_people(given: str) -> None:
+    """Two standard deviations of 400 draws each differ by 5 %: allowed are four times that."""
+    data, rng, n = Data(3), np.random.default_rng(4), 400
+    options = {"sample_weight" if given == "weight" else "cluster": getattr(data, given)}
+    result = data.test(
+        "roc_auc", variance="bootstrap", n_bootstrap=n, **{**options, "n_resamples": 9}
+    )
+    person = data.cluster if given == "cluster" else np.arange(len(data.cluster))
+    weight = data.weight if given == "weight" else np.ones(len(person))
+    rows_of = [np.flatnonzero(person == one) for one in range(person[-1] + 1)]
+    for group in (0, 1):
+        mine = np.unique(person[data.group == group])
+        drawn = [
+            np.concatenate([rows_of[k] for k in rng.choice(mine, len(mine))]) for _ in range(n)
+        ]
+        values = [value_by_hand("roc_auc", data, rows, weight[rows]) for rows in drawn]
+        assert result.standard_errors[group] == pytest.approx(np.std(values, ddof=1), rel=0.2)
