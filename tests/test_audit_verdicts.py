@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from audits import DATA_OF_TWO, one_row, selected
-from fairperm import audit
+from fairperm import FairpermWarning, audit
 from fairperm.planning import detectable_gap
 
 
@@ -18,14 +18,14 @@ from fairperm.planning import detectable_gap
     ("counts", "margin", "verdict", "reason"),
     [
         # no margin: significant or not
-        (((80, 100), (50, 100)), None, "disparity", r"adjusted p 1\.\d+e-05 is at most 0\.05\."),
+        (((80, 100), (50, 100)), None, "disparity", "adjusted p < 0.0001 is at most"),
         (((52, 100), (50, 100)), None, "inconclusive", "That is no evidence that there is none."),
         (((500, 1000), (500, 1000)), None, "inconclusive", "chance alone could make such a gap"),
         # margin
         (((80, 100), (50, 100)), 0.1, "disparity", "and the gap is beyond the margin of 0.1."),
         (((50, 100), (80, 100)), 0.1, "disparity", "and the gap is beyond the margin of 0.1."),
         (((6300, 10000), (6000, 10000)), 0.1, "equivalent", "of a gap beyond the margin of 0.1"),
-        (((5000, 10000), (5000, 10000)), 0.1, "equivalent", "is at most 0.05"),
+        (((5000, 10000), (5000, 10000)), 0.1, "equivalent", "p < 0.0001 of a gap .* at most 0.05"),
         (((690, 1000), (600, 1000)), 0.1, "inconclusive", "but the gap is not beyond the margin"),
         (((50, 100), (50, 100)), 0.1, "inconclusive", "That is no evidence that there is none."),
         (((62, 100), (50, 100)), 0.1, "inconclusive", "chance alone could make such a gap"),
@@ -157,6 +157,38 @@ def test_a_level_above_the_power_needs_no_gap() -> None:
 
 
 # Margins
+
+
+def test_a_pvalue_is_told_on_its_side_of_the_level() -> None:
+    for alpha, told in (
+        (1e-4, "< 0.0001 is at"),
+        (1e-5, r"1\.\d+e-05 is above"),
+        (2e-5, "< 2e-05"),
+    ):
+        assert re.match(f"adjusted p {told}", one_row((80, 100), (50, 100), alpha=alpha).reason)
+
+
+def test_no_gap_is_detectable_that_there_cannot_be() -> None:
+    """F1 scores are at most 1, and so are their gaps; of 13 rows each, larger ones are needed."""
+    y_true, y_pred = np.tile([1, 1, 0, 0], 13), np.tile([1, 0, 1, 0], 13)
+    group = np.arange(52) % 26 > 12
+    with pytest.warns(FairpermWarning, match="f1_score"):
+        found = audit(
+            y_true,
+            y_pred,
+            sensitive_features=group,
+            metrics="f1_score",
+            min_group_size=2,
+            alpha=1e-9,
+            rng=1,
+        )
+    (row,) = found
+    assert row.result is not None
+    assert detectable_gap(row.result, 1e-9) > 1
+    assert row.detectable_gap == math.inf
+    assert found.to_dict()["rows"][0]["detectable_gap"] == "Infinity"
+    assert "inconclusive (may miss any)" in repr(found)
+    assert "(may miss any): no gap that is possible is large enough" in repr(found)
 
 
 def test_margins_of_single_metrics() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fairperm import BootstrapTestResult, InputError, bootstrap_test
+from fairperm import BootstrapTestResult, FairpermWarning, InputError, bootstrap_test
 from fairperm._comparison import Comparison
 from fairperm._plan import Plan
 from fairperm.bootstrap import _acceleration
@@ -216,7 +216,11 @@ def test_given_weights() -> None:
 def test_a_gap_that_never_changes() -> None:
     """Every resample of 8 of 8 against 0 of 8 is the same: the p-value is 1/(B + 1)."""
     data = rows(((0, 8, 0, 0), (8, 0, 0, 0)))
-    result = bootstrap_test(**data, metric="selection_rate", n_resamples=99, rng=1)
+    with pytest.warns(
+        FairpermWarning, match="The standard error of selection_rate is zero"
+    ) as said:
+        result = bootstrap_test(**data, metric="selection_rate", n_resamples=99, rng=1)
+    assert result.notes == (str(said[0].message),)
     assert result.pvalue == 1 / 100
     assert result.standard_error == 0
     assert result.confidence_interval == (1.0, 1.0)

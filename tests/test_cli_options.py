@@ -279,6 +279,19 @@ def test_sample_of_rows(
     result = json.loads(out)["result"]
     assert (result["difference"], result["pvalue"]) == (expected.difference, expected.pvalue)
     assert "sample of 500 of 5,000 rows" in " ".join(result["notes"])
+    for command in ("test", "audit") if form == "parquet" else ():
+        _, out, _ = here.run(command, path, *asked, *options[:-2])
+        assert out.count("Tested on a sample of 500 of 5,000 rows") == 1
+
+
+def test_what_was_said_as_a_warning_is_not_said_again(here: Here) -> None:
+    path = here.folder / "few.csv"
+    lines = [f"{i % 2},{i % 3 % 2},{'ab'[i % 5 > 2]}" for i in range(40)]
+    path.write_text("\n".join(["y,p,g", *lines]))
+    code, out, err = here.run("test", path, *COLUMNS, "--metric", "f1", "--resamples", 99)
+    assert code == 0, err
+    assert "note: The f1_score of group 'a' varies with about" in err
+    assert "note" not in out
 
 
 def test_decimal_commas_are_read_if_one_says_so(here: Here) -> None:

@@ -59,7 +59,8 @@ REFUSALS = [
     ),
     refused(
         "too few for an error",
-        "variance must be one whose standard error of roc_auc is defined",
+        "metric must be one whose standard error is defined, and not zero; got roc_auc with group "
+        "'c' of 4 rows, 1 of them positive. The groups are too small",
         UndefinedMetricError,
         **{**AUC, "y_true": [1, 1, 0, 0, 1, 1, 0, 0, 1, 0, 0, 0]},
     ),

@@ -284,6 +284,7 @@ def test_rows_of_one_label_only(metric: str, scheme: str) -> None:
     _check(metric, scheme, "score", [((0, 0, 1, 3), (0, 0, 3, 1))])
 
 
+@pytest.mark.filterwarnings("ignore:The standard error of .* is zero")
 def test_rounding_is_no_variance() -> None:
     """An F1 of 1 against 0 in both strata has no variance, and S = ∞.
 

@@ -47,6 +47,7 @@ def test_names_are_visible_whatever_they_are() -> None:
         (-0.5, "−0.500"),
         (0.0, "0.000"),
         (-0.0, "0.000"),
+        ({"a": -0.0}, "a 0.000"),
         (0.0001, "0.0001"),
         (123456.0, "1.23e+05"),
         (None, "–"),
@@ -61,6 +62,7 @@ def test_numbers_are_written_to_be_read(value: Any, text: str) -> None:
 
 def test_limits_have_as_many_decimals_as_the_larger_one_needs() -> None:
     assert interval((-0.535, 7.25e-06), "+") == "−0.535 to +0.000"
+    assert interval((-7.25e-06, 0.535), "+") == "+0.000 to +0.535"
     assert interval((1e-05, 2e-05)) == "1e−05 to 2e−05"
 
 

@@ -234,6 +234,56 @@ def test_hostile_names_stay_on_one_line(name: str, shown: str) -> None:
     assert result.groups == (name, "b")
 
 
+def test_repr_of_a_gap_that_rounds_to_zero_has_no_minus() -> None:
+    result = dataclasses.replace(
+        fairperm.permutation_test(**rows()), difference=-1e-17, confidence_interval=(-1e-5, -0.0)
+    )
+    assert "difference  +0.0000  0.95 interval [+0.0000, +0.0000]" in repr(result)
+
+
+@pytest.mark.parametrize(
+    ("test", "given"),
+    [
+        (fairperm.permutation_test, {}),
+        (fairperm.bootstrap_test, {"n_resamples": 99}),
+        (fairperm.omnibus_test, {"n_resamples": 99}),
+        (fairperm.equivalence_test, {"margin": 0.2}),
+        (fairperm.calibrate, {"n_simulations": 10, "n_resamples": 99}),
+    ],
+)
+def test_repr_ends_with_the_notes(test: Any, given: dict[str, Any]) -> None:
+    options = rows() | given
+    if test is not fairperm.omnibus_test:
+        options["groups"] = ("a", "b")
+    result = test(**options)
+    assert "note" not in repr(result)
+    notes = ("One of many words, " * 9 + "and of an end.", "Two.")
+    noted = dataclasses.replace(result, notes=notes)
+    before, after = repr(noted).split(" note ", 1)
+    assert before.rstrip() == repr(result)
+    assert " ".join(after.split()) == f"{notes[0]} note {notes[1]}"
+    assert max(map(len, after.splitlines())) <= 88
+    assert str(noted).endswith("Two.")
+
+
+def test_an_equivalence_test_tells_the_notes_of_its_permutation_test() -> None:
+    result = fairperm.equivalence_test(**rows(), margin=0.2)
+    inner = dataclasses.replace(result.permutation, notes=("Rows were sampled.",))
+    assert repr(dataclasses.replace(result, permutation=inner)).endswith("  Rows were sampled.")
+
+
+@pytest.mark.filterwarnings("ignore::fairperm.FairpermWarning")
+def test_hostile_names_in_notes_are_escaped() -> None:
+    data = rows("\x1b[31m\n" + "x" * 99, "b") | {"metric": "roc_auc"}
+    data["y_score"] = data.pop("y_pred")
+    data["y_true"] = [0] * 190 + [1] * 10 + data["y_true"][200:]
+    result = fairperm.permutation_test(**data, n_resamples=99)
+    assert result.notes
+    _, told = repr(result).split(" note ", 1)
+    assert " ".join(told.split()).startswith(r"Group '\x1b[31m\n" + "x" * 68 + "… has 10 positives")
+    assert all(line.isprintable() for line in told.splitlines())
+
+
 # What is promised.
 
 WEAK = "the weak null (equal {}; base rates may differ)"
@@ -307,7 +357,10 @@ def test_undefined_draws_are_counted_as_extreme_with_a_warning() -> None:
 
 
 def test_undefined_random_draws_are_counted_too() -> None:
-    with pytest.warns(FairpermWarning, match="counts as extreme"):
+    with (
+        pytest.warns(FairpermWarning, match="false_negative_rate is zero"),
+        pytest.warns(FairpermWarning, match="counts as extreme"),
+    ):
         result = fairperm.permutation_test(
             **FEW_POSITIVES, variance="bootstrap", n_bootstrap=20, n_resamples=999, rng=1
         )

@@ -99,3 +99,25 @@ def test_weights_and_clusters_make_tests_of_rates_inexact(option: str) -> None:
         fairperm.permutation_test(
             **given, metric="true_positive_rate", rng=1, n_resamples=99, **option_values
         )
+
+
+@pytest.mark.parametrize("other", [1, -1])
+def test_an_error_of_zero_is_noted(other: int) -> None:
+    """Scores without a mistake, and with nothing else: no interval can be made of that."""
+    label, group = np.tile([0, 1], 60), np.repeat(["a", "b"], 60)
+    score = np.where(group == "a", 1, other) * (2 * label - 1)
+    with pytest.warns(fairperm.FairpermWarning, match="confidence interval says nothing either"):
+        result = fairperm.permutation_test(
+            label, y_score=score, sensitive_features=group, metric="roc_auc", n_resamples=99, rng=1
+        )
+    low, high = result.confidence_interval
+    assert low == high == result.difference == (1 - other) / 2
+    assert len(result.notes) == 1
+
+
+def test_an_interval_of_a_rate_needs_no_error() -> None:
+    label, group = np.tile([0, 1], 60), np.repeat(["a", "b"], 60)
+    result = fairperm.permutation_test(label, label, sensitive_features=group, metric="fpr")
+    assert result.standard_error == 0
+    assert result.notes == ()
+    assert result.confidence_interval[1] > 0.05

@@ -88,7 +88,7 @@ def tested(asked: Sequence[Question], settings: Settings) -> list[Found]:
     """Test every comparison by itself."""
     n_tasks = sum(1 for _ in _tasks(asked, settings))  # what does not fit is said before any work
     steps = (_tested(*task, settings) for task in _tasks(asked, settings))
-    return list(counted(steps, n_tasks, _shown(settings)))
+    return list(counted(steps, n_tasks, settings.resampling.progress))
 
 
 def _tasks(
@@ -117,10 +117,6 @@ def _check(metric: AnyMetric, label: str, settings: Settings) -> None:
     if margin >= span:
         hint = "Rates are numbers from 0 to 1, not percentages." if span == 1 else ""
         raise InputError(problem("margin", f"below {span:g} for {label}", margin, hint))
-
-
-def _shown(settings: Settings) -> bool | None:
-    return settings.resampling.progress
 
 
 def _tested(
@@ -163,9 +159,8 @@ def omnibus(
     asked: Sequence[Question], found: Sequence[Found], settings: Settings
 ) -> list[OmnibusRow]:
     """Test for every question all groups at once that are large enough, if there are three."""
-    return list(
-        counted((_omnibus(one, found, settings) for one in asked), len(asked), _shown(settings))
-    )
+    steps = (_omnibus(one, found, settings) for one in asked)
+    return list(counted(steps, len(asked), settings.resampling.progress))
 
 
 def _omnibus(question: Question, found: Sequence[Found], settings: Settings) -> OmnibusRow:

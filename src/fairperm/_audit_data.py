@@ -42,7 +42,8 @@ class AuditRow:
     equivalence_pvalue : float or None
         How likely the sample is if the gap is at the margin or beyond it; adjusted likewise.
     detectable_gap : float or None
-        The gap that a sample like this one detects with 80 % power, at the adjusted level.
+        The gap that a sample like this one detects with 80 % power, at the adjusted level;
+        infinite if no gap that is possible is large enough.
     verdict : str
         "disparity", "equivalent", "inconclusive" or "too small".
     reason : str
@@ -89,11 +90,8 @@ class AuditRow:
     def to_dict(self) -> dict[str, Any]:
         """Return the row as JSON-ready values."""
         plain: dict[str, Any] = {
-            name: json_ready(getattr(self, name))
-            for name in self.__slots__
-            if name not in {"result", "ratio_interval"}
+            name: json_ready(getattr(self, name)) for name in self.__slots__ if name != "result"
         }
-        plain["ratio_interval"] = json_ready(self.ratio_interval)
         plain["test"] = None if self.result is None else self.result.to_dict()
         return plain
 

@@ -7,6 +7,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from fairperm.errors import shown
+from fairperm.results import noted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,6 +26,7 @@ _COLUMNS = {
 }  # and from which width
 _LARGE = 1e4
 _SMALLEST_P = 1e-4
+_BLIND = "may miss any"
 _STYLES = {
     "disparity": "bold red",
     "equivalent": "green",
@@ -50,7 +52,7 @@ def as_text(audit: AuditData) -> str:
     )
     console.print(as_table(audit, _WIDEST))
     lines = [line.rstrip() for line in out.getvalue().splitlines()]
-    return "\n".join([heading(audit), *lines, footing(audit)])
+    return "\n".join([heading(audit), *lines, footing(audit), *noted(audit.notes)])
 
 
 def heading(audit: AuditData) -> str:
@@ -71,6 +73,8 @@ def footing(audit: AuditData) -> str:
         f"Groups of fewer than {audit.min_group_size:,} rows are not judged. "
         "(sees …): the gap that a sample like this one detects with 80 % power."
     )
+    if any(row.detectable_gap == math.inf for row in audit.rows):
+        text += f" ({_BLIND}): no gap that is possible is large enough for that."
     if audit.n_dropped:
         rows = _counted(audit.n_dropped, "row")
         text += f" {rows} with missing values {'was' if audit.n_dropped == 1 else 'were'} left out."
@@ -134,11 +138,10 @@ def _cells(row: AuditRow) -> dict[str, str]:
 
 def _verdict(row: AuditRow) -> str:
     """Return the verdict; where nothing was found, with what could have been."""
-    if row.verdict in {"disparity", "equivalent"} or row.detectable_gap is None:
+    gap = row.detectable_gap
+    if row.verdict in {"disparity", "equivalent"} or gap is None or math.isnan(gap):
         return row.verdict
-    if math.isinf(row.detectable_gap):
-        return f"{row.verdict} (sees no gap)"
-    return f"{row.verdict} (sees {_number(row.detectable_gap)})"
+    return f"{row.verdict} ({_BLIND if math.isinf(gap) else f'sees {_number(gap)}'})"
 
 
 def _name(group: object) -> str:
@@ -153,7 +156,7 @@ def _number(value: Any, sign: str = "") -> str:
         return " ".join(_number(one) for one in value.values())
     if value is None:
         return "–"
-    return f"{value:{sign}.4g}" if abs(value) >= _LARGE else f"{value:{sign}.3f}"
+    return f"{value:{sign}.4g}" if abs(value) >= _LARGE else f"{value:{sign}z.3f}"
 
 
 def _p(value: float | None) -> str:

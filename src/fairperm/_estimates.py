@@ -75,7 +75,7 @@ class Estimates:
             return self
         return Estimates(self.value[..., ::-1], self.variance[..., ::-1], self.size[..., ::-1])
 
-    def pair(self, first: int, second: int, *, scored: tuple[bool, ...] = ()) -> Estimates:
+    def pair(self, first: int, second: int, *, scored: tuple[bool, ...]) -> Estimates:
         """Return two of many groups; where ``scored``, a part's variance is of their one rate."""
         both = [first, second]
         value, variance, size = (

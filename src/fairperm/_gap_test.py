@@ -25,7 +25,6 @@ from fairperm._inference import (
     tie_tolerance,
 )
 from fairperm._progress import waiting
-from fairperm.errors import UndefinedMetricError, problem
 from fairperm.results import PermutationTestResult
 
 if TYPE_CHECKING:
@@ -70,7 +69,7 @@ def compare(
 
     scale = comparison.scale(estimates)
     null = _null(engine, plan, resampling, scale) if drawn else normal_limit()
-    studentized = _defined(observed.studentized(scale)[0], plan, drawn=drawn)
+    studentized = _defined(observed.studentized(scale)[0], comparison, plan, drawn=drawn)
     tolerance = tie_tolerance(studentized, scale, observed.standard_error[0])
     is_extreme = extreme(null.statistic, studentized, alternative, tolerance)
     p = normal_pvalue(studentized, alternative)
@@ -114,6 +113,7 @@ def compare(
         notes=(
             *notes,
             *small_groups.notes(comparison, plan, limit=not drawn),
+            *_without_width(plan, error[worst]),
             *many_undefined(null),
             *comparison.binned(error[:1]),
             *table.notes,
@@ -212,7 +212,13 @@ def _reaches(
     return quantile * error, quantile * error
 
 
-def _defined(statistic: float, plan: Plan, *, drawn: bool) -> float:
+def _without_width(plan: Plan, error: float) -> list[str]:
+    """Return a note if the interval is made of an error of zero; those of rates have others."""
+    by_error = plan.variance not in {"score", "wald", None}
+    return [small_groups.no_error(plan.metric.name)] if by_error and error == 0 else []
+
+
+def _defined(statistic: float, comparison: Comparison, plan: Plan, *, drawn: bool) -> float:
     """Return the observed statistic, if there is one that permuted ones can be compared with.
 
     It is NaN if no bootstrap sample of a group is defined. Over an error of zero it is infinite;
@@ -220,8 +226,5 @@ def _defined(statistic: float, plan: Plan, *, drawn: bool) -> float:
     """
     lost = math.isinf(statistic) and (plan.variance == "fast_bootstrap" or not drawn)
     if math.isnan(statistic) or lost:
-        rule = f"one whose standard error of {plan.metric.name} is defined, and not zero"
-        closed = plan.variance in {"score", "wald", "delta", "delong"}
-        hint = "The groups are too small for it." if closed else "Use 'auto', or larger groups."
-        raise UndefinedMetricError(problem("variance", rule, plan.variance, hint))
+        raise small_groups.without_error(comparison, plan)
     return float(statistic)

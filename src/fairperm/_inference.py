@@ -1,6 +1,7 @@
 """From the observed statistic and its null distribution to p-values and intervals.
 
-The only place where exceedances are counted.
+Exceedances are counted here and, of many thresholds or hypotheses at once, in ``_bands`` and
+``_multiplicity``; nowhere else.
 """
 
 from __future__ import annotations

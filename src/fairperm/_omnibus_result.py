@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from fairperm.errors import shown
-from fairperm.results import PlainResult, left_out
+from fairperm.results import PlainResult, left_out, noted
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping
@@ -76,7 +76,7 @@ class OmnibusTestResult(PlainResult):
         for group in self.groups:
             value, n_rows = self.values[group], self.counts[group]["rows"]
             parts = value.items() if isinstance(value, dict) else [("", value)]
-            text = ", ".join(f"{name} {one:.4f}".strip() for name, one in parts)
+            text = ", ".join(f"{name} {one:z.4f}".strip() for name, one in parts)
             lines.append(f"  {shown(group):<{width}}  {text}  of {n_rows:,} rows")
         lines += [
             f"  {'statistic':<{width}}  {self.statistic:.4g}",
@@ -84,5 +84,6 @@ class OmnibusTestResult(PlainResult):
             f"{self.confidence_level:.4g} interval [{low:.4g}, {high:.4g}]",
             f"  {'validity':<{width}}  {self.validity}",
             *left_out(self.n_dropped, width),
+            *noted(self.notes, width),
         ]
         return "\n".join(lines)

@@ -67,7 +67,7 @@ def fraction(name: str, value: object) -> float:
     raise InputError(problem(name, rule, value, hint))
 
 
-def resamples(value: object, least: int = 1) -> int:
+def resamples(value: object, least: int) -> int:
     """Return ``n_resamples`` checked."""
     hint = "9999 resolves p-values down to 0.0001."
     return integer("n_resamples", value, least, MOST_RESAMPLES, hint)

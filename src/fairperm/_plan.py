@@ -30,13 +30,17 @@ VARIANCES = ("auto", "score", "wald", "delta", "delong", "bootstrap", "fast_boot
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A scheme and a variance that fit the metric, and the rows: alone, weighted or clustered."""
+    """A scheme and a variance that fit the metric, and the rows: alone, weighted or clustered.
+
+    ``is_asked`` tells that the user asked for this variance.
+    """
 
     metric: AnyMetric
     scheme: str
     variance: str | None
     weighted: bool = False
     clustered: bool = False
+    is_asked: bool = False
 
     @classmethod
     def choose(
@@ -56,13 +60,14 @@ class Plan:
             scheme = _best_scheme(metric) if alone else "pooled"
         _check_scheme(metric, scheme, clustered=clustered)
         fitting = _fitting_variances(metric, alone=alone)
-        if variance == "auto":
+        is_asked = variance != "auto"
+        if not is_asked:
             variance = fitting[0]
         elif variance not in fitting:
             which = "" if alone else " with weights or clusters"
             rule = f"'auto' or one of {listed(fitting)} for {metric.name}{which}"
             raise InputError(problem("variance", rule, variance))
-        return cls(metric, scheme, variance, weighted, clustered)
+        return cls(metric, scheme, variance, weighted, clustered, is_asked)
 
     def block(self, columns: Mapping[str, NDArray[Any]]) -> NDArray[np.integer[Any]]:
         """Return for each row the block within which its label may be exchanged."""

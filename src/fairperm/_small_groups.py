@@ -8,7 +8,7 @@ import numpy as np
 
 from fairperm._metric import Metric
 from fairperm._rank import RankMetric
-from fairperm.errors import shown
+from fairperm.errors import UndefinedMetricError, problem, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,6 +35,35 @@ def notes(comparison: Comparison, plan: Plan, *, limit: bool = False) -> Iterato
     else:
         rates = limit or plan.weighted or plan.clustered
         yield from _few_rows_matter(comparison, rates=rates)
+
+
+def without_error(comparison: Comparison, plan: Plan) -> UndefinedMetricError:
+    """Return the error of groups with which no studentized gap can be made."""
+    name = plan.metric.name
+    if plan.is_asked:
+        rule = f"one whose standard error of {name} is defined, and not zero"
+        closed = plan.variance in {"score", "wald", "delta", "delong"}
+        hint = "The groups are too small for it." if closed else "Use 'auto', or larger groups."
+        return UndefinedMetricError(problem("variance", rule, plan.variance, hint))
+    sizes = [counts["rows"] for counts in comparison.totals().values()]
+    least, few = int(np.argmin(sizes)), ""
+    if isinstance(plan.metric, RankMetric):
+        of_label = labels(comparison)
+        least = int(of_label.min(axis=1).argmin())
+        few = f", {of_label[least, 1]:,} of them positive"
+    return UndefinedMetricError(
+        f"metric must be one whose standard error is defined, and not zero; got {name} with group "
+        f"{shown(comparison.groups[least])} of {sizes[least]:,} rows{few}. The groups are too "
+        "small for it, or do not vary in it."
+    )
+
+
+def no_error(metric: str) -> str:
+    """Return the note of a gap that is said to have no error."""
+    return (
+        f"The standard error of {metric} is zero in this sample, which then says nothing of how "
+        "far chance goes: the confidence interval says nothing either."
+    )
 
 
 def labels(comparison: Comparison) -> NDArray[np.int64]:
@@ -97,8 +126,9 @@ def _few_rows_matter(comparison: Comparison, *, rates: bool) -> Iterator[str]:
         for group, n in zip(comparison.groups, rows.tolist(), strict=True):
             if n < ENOUGH:
                 few = f"about {min(round(n), ENOUGH - 1)}" if n else "none"  # 19.9 is fewer
+                only = " only" if n else ""
                 yield (
-                    f"The {metric} of group {shown(group)} varies with {few} of its {unit} only: "
+                    f"The {metric} of group {shown(group)} varies with {few} of its {unit}{only}: "
                     f"with fewer than {ENOUGH} its standard error is uncertain, and the test may "
                     "reject more often than it should."
                 )

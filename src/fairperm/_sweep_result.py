@@ -211,7 +211,7 @@ class ThresholdSweepResult:
             outside = int((curve.adjusted_pvalue <= self.alpha).sum())
             lines += [
                 f"  {name}",
-                f"    largest gap  {curve.difference[worst]:+.4f} at {self.thresholds[worst]:.4g}",
+                f"    largest gap  {curve.difference[worst]:+z.4f} at {self.thresholds[worst]:.4g}",
                 f"    p-value      {curve.global_pvalue:.4g} for all thresholds together; "
                 f"{outside:,} {'gap' if outside == 1 else 'gaps'} outside the simultaneous "
                 f"{1 - self.alpha:.4g} band",

@@ -13,7 +13,7 @@ from fairperm._margins import margin_pvalues
 from fairperm._max_t import Family, max_t
 from fairperm._multiplicity import adjusted
 from fairperm._rank import RankMetric
-from fairperm.errors import InputError, problem
+from fairperm.errors import InputError, problem, shown
 from fairperm.planning import detectable_gap
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from fairperm.results import PermutationTestResult
 
 _POWER = 0.8
+_SMALLEST_P = 1e-4  # below this, only that it is below
 
 
 def with_verdicts(found: Sequence[Found], settings: Settings) -> tuple[list[AuditRow], int]:
@@ -45,7 +46,9 @@ def with_verdicts(found: Sequence[Found], settings: Settings) -> tuple[list[Audi
             if key not in detectable:
                 # a level above the power needs no gap to be reached
                 known = level < _POWER
-                detectable[key] = detectable_gap(row.result, level, _POWER) if known else 0.0
+                parts = one.question.metric.parts  # none of a mean over classes, which is at most 1
+                most = max((part.span for part in parts), default=1.0)
+                detectable[key] = detectable_gap(row.result, level, _POWER, most) if known else 0.0
             row = replace(row, detectable_gap=detectable[key])
         if one.is_judged:
             row = replace(row, adjusted_pvalue=pvalues[at], equivalence_pvalue=equivalence[at])
@@ -107,7 +110,7 @@ def _own_notes(judged: Sequence[AuditRow], but: Sequence[str]) -> Iterator[str]:
         first = noted[0]
         yield (
             f"{len(noted):,} {own}, in the rows' result.notes. The first "
-            f"({first.attribute}, {first.metric}): {_result_of(first).notes[0]}"
+            f"({shown(first.attribute)}, {shown(first.metric)}): {_result_of(first).notes[0]}"
         )
 
 
@@ -155,22 +158,29 @@ def _judged(row: AuditRow, settings: Settings) -> AuditRow:
     if p is None or gap is None:
         return row
     which = "p" if settings.adjust is None else "adjusted p"
-    rejected = f"{which} {p:.4g} is at most {alpha:g}"
+    rejected = f"{which} {_told(p, alpha)} is at most {alpha:g}"
     if p <= alpha and (margin is None or abs(gap) > margin):
         beyond = "" if margin is None else f", and the gap is beyond the margin of {margin:g}"
         return replace(row, verdict="disparity", reason=f"{rejected}{beyond}.")
     if margin is not None and row.equivalence_pvalue is not None:
-        within = f"{which} {row.equivalence_pvalue:.4g} of a gap beyond the margin of {margin:g}"
+        beyond_p = _told(row.equivalence_pvalue, alpha)
+        within = f"{which} {beyond_p} of a gap beyond the margin of {margin:g}"
         if row.equivalence_pvalue <= alpha:
             return replace(row, verdict="equivalent", reason=f"{within} is at most {alpha:g}.")
     if p <= alpha:
         reason = f"{rejected}, but the gap is not beyond the margin of {margin:g}."
     else:
         reason = (
-            f"{which} {p:.4g} is above {alpha:g}: chance alone could make such a gap. "
+            f"{which} {_told(p, alpha)} is above {alpha:g}: chance alone could make such a gap. "
             "That is no evidence that there is none."
         )
     return replace(row, verdict="inconclusive", reason=reason)
+
+
+def _told(p: float, alpha: float) -> str:
+    """Return a p-value with no more digits than anyone reads, and on its side of the level."""
+    least = min(_SMALLEST_P, alpha)
+    return f"< {least:g}" if p < least else f"{p:.4g}"
 
 
 def _max_t(

@@ -50,7 +50,7 @@ class Audit(AuditData):
     seed : int
         Passing it as ``rng`` gives the same audit again.
     settings : dict
-        The other arguments as they were given.
+        The other arguments as they were given; a threshold only if predictions were made by it.
     notes : tuple of str
         What else must be known to read the audit rightly.
     """

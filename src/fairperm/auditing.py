@@ -207,7 +207,7 @@ def audit(
             "attributes": [one.name for one in asked_of],
             "reference": described(reference),
             "margin": described(margin),
-            "threshold": described(threshold),
+            "threshold": described(threshold) if _is_cut(inputs, named) else None,
             "pos_label": described(pos_label),
             "intersections": intersections,
             "control_features": described(control_features),
@@ -229,6 +229,14 @@ def audit(
     )
     warn_of(notes)
     return result
+
+
+def _is_cut(inputs: Inputs, metrics: Mapping[str, Any]) -> bool:
+    """Tell whether predictions were made of scores, by the threshold."""
+    made = inputs.y_pred is None and inputs.y_score is not None
+    return made and any(
+        one.kind in {"binary", "labels"} and "y_pred" in one.columns for one in metrics.values()
+    )
 
 
 def _margins(given: object, metrics: Mapping[str, Any]) -> dict[str, float]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from fairperm import _draws as draws
 from fairperm import _options as options
+from fairperm import _small_groups as small_groups
 from fairperm._callable import CallableMetric
 from fairperm._comparison import Comparison
 from fairperm._estimates import concatenate
@@ -188,7 +189,12 @@ def compare(
         n_dropped=table.n_dropped,
         seed=resampling.seed,
         validity=_VALIDITY,
-        notes=(*notes, *comparison.binned(error), *table.notes),
+        notes=(
+            *notes,
+            *([small_groups.no_error(metric.name)] if error[0] == 0 else []),
+            *comparison.binned(error),
+            *table.notes,
+        ),
         method=method,
         bootstrap_distribution=distribution,
     )

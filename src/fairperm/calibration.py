@@ -15,7 +15,7 @@ from fairperm._inference import clopper_pearson
 from fairperm._null_population import UnreachableError, holds_labels, values, with_gap
 from fairperm._simulated_tests import MOST_SIMULATIONS, Population, Trial
 from fairperm.errors import InputError, UndefinedMetricError, problem, shown
-from fairperm.results import PlainResult
+from fairperm.results import PlainResult, noted
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
@@ -109,7 +109,7 @@ class Calibration(PlainResult):
         )
 
     def __str__(self) -> str:
-        return self.summary()
+        return "\n".join([self.summary(), *noted(self.notes)])
 
     def __repr__(self) -> str:
         rows = " and ".join(
@@ -128,6 +128,7 @@ class Calibration(PlainResult):
                 f"  power  {self.power:.4f}  {level} [{lowest:.4f}, {highest:.4f}], for a gap of "
                 f"{self.gap:+.4g}",
                 f"  null   {self.null}",
+                *noted(self.notes, len("level")),
             ]
         )
 

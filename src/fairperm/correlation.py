@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from fairperm import _options as options
 from fairperm._inference import Null, PValue, extreme, gap_interval, pvalue, tie_tolerance
 from fairperm._source import Source, as_floats
 from fairperm.errors import InputError, InputTypeError, problem
-from fairperm.results import json_ready, left_out
+from fairperm.results import PlainResult, left_out
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -36,7 +36,7 @@ _NO_ERROR = 1e-14  # products of unit vectors whose root sum of squares is below
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
-class CorrelationTestResult:
+class CorrelationTestResult(PlainResult):
     """The result of :func:`fairperm.correlation_test`.
 
     Attributes
@@ -87,11 +87,6 @@ class CorrelationTestResult:
     validity: str
     null_distribution: NDArray[np.float64] = field(repr=False)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the result as JSON-ready values, without the null distribution's draws."""
-        names = [part.name for part in fields(self) if part.name != "null_distribution"]
-        return {name: json_ready(getattr(self, name)) for name in names}
-
     def __repr__(self) -> str:
         level = f"{self.confidence_level:.4g} interval"
         low, high = self.confidence_interval
@@ -99,7 +94,7 @@ class CorrelationTestResult:
         drawn = f"{self.n_resamples:,} draws, {level} [{p_low:.4g}, {p_high:.4g}]"
         lines = [
             f"{type(self).__name__}: {self.method}, {self.n:,} rows",
-            f"  correlation  {self.correlation:+.4f}  {level} [{low:+.4f}, {high:+.4f}]",
+            f"  correlation  {self.correlation:+z.4f}  {level} [{low:+z.4f}, {high:+z.4f}]",
             f"  p-value      {self.pvalue:.4g}  {self.alternative}, "
             f"{'exact' if self.exact else drawn}",
             f"  validity     {self.validity}",

@@ -18,7 +18,7 @@ from fairperm._margins import (
 )
 from fairperm.errors import InputError, InputTypeError, problem, shown, warn_of
 from fairperm.permutation import permutation_test
-from fairperm.results import json_ready, left_out
+from fairperm.results import json_ready, left_out, noted
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 
-_WORDS = {"difference": ("less", "+.4f"), "ratio": ("over", ".4f")}  # and how numbers look
+_WORDS = {"difference": ("less", "+z.4f"), "ratio": ("over", ".4f")}  # and how numbers look
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
@@ -122,6 +122,7 @@ class EquivalenceTestResult:
         title = f"{self.permutation.metric}, {shown(first)} {word} {shown(second)}"
         rows = [f"  {name:<{width}}  {text}" for name, text in lines]
         rows += left_out(self.permutation.n_dropped, width)
+        rows += noted((*self.notes, *self.permutation.notes), width)
         return "\n".join([f"{type(self).__name__}: {title}", *rows])
 
     def _margin(self) -> str:

@@ -319,7 +319,7 @@ def _check_contributions(contributions: object, kind: str) -> None:
             raise InputError(problem("contributions", f"{rule}, named by other words", name, hint))
         if not callable(function):
             raise InputTypeError(problem("contributions", rule, function))
-        used |= set(_parameters("contributions", function, known))
+        used |= _columns_of(function, known)
     if not used:
         raise InputError(problem("contributions", f"functions of {listed(known)}", "no columns"))
     if kind == "probability" and "y_score" not in used:
@@ -328,18 +328,17 @@ def _check_contributions(contributions: object, kind: str) -> None:
         )
 
 
-def _parameters(name: str, function: Callable[..., Any], known: Sequence[str]) -> list[str]:
+def _columns_of(contribution: Callable[..., Any], known: Sequence[str]) -> set[str]:
     """Return the columns that a user's function wants; say so if there are none such."""
+    rule = f"functions of {listed(known)}"
     try:
-        parameters = list(inspect.signature(function).parameters.values())
+        parameters = inspect.signature(contribution).parameters
     except (TypeError, ValueError) as error:
-        rule = f"functions of {listed(known)}"
-        raise InputTypeError(problem(name, rule, function)) from error
-    for one in parameters:
-        if one.name not in known or one.kind is one.KEYWORD_ONLY:
-            rule = f"functions of {listed(known)}"
-            raise InputError(problem(name, rule, one.name, did_you_mean(one.name, known)))
-    return [one.name for one in parameters]
+        raise InputTypeError(problem("contributions", rule, contribution)) from error
+    for name, one in parameters.items():
+        if name not in known or one.kind is one.KEYWORD_ONLY:
+            raise InputError(problem("contributions", rule, name, did_you_mean(name, known)))
+    return set(parameters)
 
 
 def _check_value(value: object, n_contributions: int) -> None:

@@ -22,7 +22,7 @@ from fairperm._omnibus_result import OmnibusTestResult
 from fairperm._plan import planned
 from fairperm._progress import waiting
 from fairperm._rank import RankMetric
-from fairperm.errors import InputError, UndefinedMetricError, problem, warn_of
+from fairperm.errors import InputError, problem, warn_of
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -184,7 +184,7 @@ def compare_all(
             rows = np.bincount(comparison.rows.side, comparison.rows.count, len(groups))
             observed, permuted = (one.with_variance(1 / rows) for one in (observed, permuted))
         null = Null(permuted.statistic(scale))
-    statistic = _defined(observed, scale, plan)
+    statistic = _defined(observed, scale, comparison, plan)
     tolerance = observed.rounding(statistic, scale)
     p = pvalue(null, extreme(null.statistic, statistic, "greater", tolerance), confidence_level)
     mean = observed.mean()
@@ -312,7 +312,7 @@ def _alone(comparison: Comparison, plan: Plan, estimates: Estimates) -> Estimate
     return engine.observed(draws.stream(0, draws.OBSERVED))
 
 
-def _defined(observed: _Values, scale: Array, plan: Plan) -> float:
+def _defined(observed: _Values, scale: Array, comparison: Comparison, plan: Plan) -> float:
     """Return the observed statistic, if there is one that permuted ones can be compared with.
 
     A group in which no bootstrap sample varies would outweigh all others, which under permutation
@@ -321,10 +321,7 @@ def _defined(observed: _Values, scale: Array, plan: Plan) -> float:
     statistic = float(observed.statistic(scale)[0])
     lost = plan.variance == "fast_bootstrap" and statistic > 0 and (observed.variance == 0).any()
     if math.isnan(statistic) or lost:
-        rule = f"one whose standard error of {plan.metric.name} is defined"
-        rule += ", and not zero, in every group" if lost else ""
-        hint = "The groups are too small for it."
-        raise UndefinedMetricError(problem("variance", rule, plan.variance, hint))
+        raise small_groups.without_error(comparison, plan)
     return statistic
 
 

@@ -237,14 +237,17 @@ def minimum_detectable_gap(
     return smallest_gap(design.at(n, level), second, level, target, limits)
 
 
-def detectable_gap(result: PermutationTestResult, alpha: float, power: float = 0.8) -> float:
+def detectable_gap(
+    result: PermutationTestResult, alpha: float, power: float = 0.8, most: float = math.inf
+) -> float:
     """Return the smallest gap that the test of this very sample was likely to find.
 
     For a plain rate it is that of :func:`minimum_detectable_gap` (beyond about 200 rows in each
     denominator by its normal form, as audits ask for many), with the denominators that there are
     and a second group that has the rate of both together. For everything else it is
     the standard error times the sum of the normal quantiles of `alpha` and `power` (of alpha
-    shared by the parts of a joint metric). NaN if the standard error is zero or unknown.
+    shared by the parts of a joint metric). NaN if the standard error is zero or unknown; infinite
+    if no gap is large enough, of those up to `most` that the metric can have.
 
     Examples
     --------
@@ -271,7 +274,8 @@ def detectable_gap(result: PermutationTestResult, alpha: float, power: float = 0
         return math.nan
     if _is_joint(result):
         level = Level(alpha / len(result.values[result.groups[0]]))
-    return normal_gap(result.standard_error, level, target)
+    gap = normal_gap(result.standard_error, level, target)
+    return gap if gap <= most else math.inf
 
 
 def _is_joint(result: PermutationTestResult) -> bool:

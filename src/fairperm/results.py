@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping
+import textwrap
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["BootstrapTestResult", "PermutationTestResult"]
 
 
+_LINE = 88  # characters
 _BY_GROUP = {"values", "counts", "standard_errors", "binning_errors"}
 
 
@@ -111,21 +113,22 @@ class GapResult(PlainResult):
         lines += [f"  {shown(group):<{width}}  {self._described(group)}" for group in self.groups]
         low, high = self.confidence_interval
         lines += [
-            f"  {'difference':<{width}}  {self.difference:+.4f}"
-            f"  {self.confidence_level:.4g} interval [{low:+.4f}, {high:+.4f}]",
+            f"  {'difference':<{width}}  {self.difference:+z.4f}"
+            f"  {self.confidence_level:.4g} interval [{low:+z.4f}, {high:+z.4f}]",
             f"  {'p-value':<{width}}  {self.pvalue:.4g}  {self.alternative}, {self._how()}",
             f"  {'validity':<{width}}  {self.validity}",
             *left_out(self.n_dropped, width),
+            *noted(self.notes, width),
         ]
         return "\n".join(lines)
 
     def _described(self, group: Hashable) -> str:
         value, counts = self.values[group], self.counts[group]
         if isinstance(value, Mapping):
-            return ", ".join(f"{name} {one:.4f}" for name, one in value.items())
+            return ", ".join(f"{name} {one:z.4f}" for name, one in value.items())
         if "denominator" in counts:
-            return f"{value:.4f}  {counts['numerator']:,} of {counts['denominator']:,}"
-        return f"{value:.4f}  of {counts['rows']:,} rows"
+            return f"{value:z.4f}  {counts['numerator']:,} of {counts['denominator']:,}"
+        return f"{value:z.4f}  of {counts['rows']:,} rows"
 
     def _how(self) -> str:
         low, high = self.pvalue_interval
@@ -211,6 +214,22 @@ def left_out(n: int, width: int = 0) -> list[str]:
     """Return the line that says how many rows were left out, or none if there were none."""
     rows = "1 row" if n == 1 else f"{n:,} rows"
     return [f"  {'left out':<{width}}  {rows} with missing values"] if n else []
+
+
+def noted(notes: Iterable[str], width: int = 0) -> list[str]:
+    """Return the lines that say what else must be known to read a result rightly."""
+    indent = " " * (width + 4)
+    lines = []
+    for note in notes:
+        lines += textwrap.wrap(
+            note,
+            max(_LINE, len(indent) + _LINE // 2),  # names of groups may be long
+            initial_indent=f"  {'note':<{width}}  ",
+            subsequent_indent=indent,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+    return lines
 
 
 def json_ready(value: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from fairperm import _options as options
 from fairperm._inference import clopper_pearson
 from fairperm._simulated_tests import MOST_SIMULATIONS, Population, Trial
 from fairperm.errors import InputError, problem, shown, warn_of
-from fairperm.results import json_ready
+from fairperm.results import PlainResult
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -23,7 +23,7 @@ _MOST_ROWS = 10**9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
-class SimulatedPower:
+class SimulatedPower(PlainResult):
     """The result of :func:`fairperm.simulated_power`.
 
     Attributes
@@ -61,10 +61,6 @@ class SimulatedPower:
     n_simulations: int
     n_undefined: int
     seed: int
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the result as JSON-ready values."""
-        return {part.name: json_ready(getattr(self, part.name)) for part in fields(self)}
 
     def __repr__(self) -> str:
         rows = " and ".join(

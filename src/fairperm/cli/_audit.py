@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from fairperm.audit_result import Audit
     from fairperm.cli._reading import Loaded
 
-DEFAULT_METRICS = ("selection_rate", "false_positive_rate", "false_negative_rate")
 _MOST_FAILED = 20
 _MOST_THRESHOLDS = 101
 
@@ -81,7 +80,7 @@ def audit(
     printed = running.check_outputs(
         {"--report": report, "--json": json, "--csv": csv, "--markdown": markdown}
     )
-    names = list(metric or DEFAULT_METRICS)
+    names = list(metric or arg.DEFAULT_METRICS)
     margins = running.number_or_pairs("--margin", margin)
     loaded = ctx.with_resource(
         reading(
@@ -91,7 +90,7 @@ def audit(
             rows=report is not None and score is not None,  # its sweep needs every score
         )
     )
-    with running.noted(quiet):
+    with running.noted(quiet) as said:
         found = fairperm.audit(
             label,
             prediction,
@@ -129,7 +128,7 @@ def audit(
     options = {**running.settings(ctx.params), "metric": names, "seed": found.seed}
     outcome = Outcome(found, loaded, options, [one.value for one in fail_on or []])
     if not quiet and not printed:
-        outcome.show()
+        outcome.show(running.unsaid(found.notes, said))
     outcome.write(report=report, json=json, csv=csv, markdown=markdown)
     return outcome.gate()
 
@@ -171,8 +170,8 @@ class Outcome:
         verdicts = {one.replace("-", " ") for one in self.fail_on}
         return [row for row in self.audit.rows if row.verdict in verdicts]
 
-    def show(self) -> None:
-        """Print the table."""
+    def show(self, notes: Sequence[str]) -> None:
+        """Print the table, and notes that were not said yet."""
         from fairperm._audit_table import as_table, footing, heading
         from fairperm.cli._documents import in_lines
 
@@ -180,6 +179,8 @@ class Outcome:
         say(wrapped(heading(self.audit)))
         say(rendered(table) if fits(table) else in_lines(self.audit, width()))
         say(wrapped(footing(self.audit)))
+        for note in notes:
+            say(wrapped(f"Note: {note}"))
         say(wrapped(f"Seed {self.audit.seed}: the same --seed gives the same numbers again."))
 
     def write(
@@ -254,7 +255,7 @@ class Outcome:
         )
         for row in failed[:_MOST_FAILED]:
             groups = " - ".join(name_of(one) for one in row.groups)
-            gap = "" if row.difference is None else f", gap {row.difference:+.4f}"
+            gap = "" if row.difference is None else f", gap {row.difference:+z.4f}"
             p = "" if row.adjusted_pvalue is None else f", adjusted p {row.adjusted_pvalue:.4g}"
             of = f"{name_of(row.attribute)}, {name_of(row.metric)}, {groups}"
             complain(f"  {row.verdict}: {of}{gap}{p}")

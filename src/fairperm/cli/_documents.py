@@ -85,7 +85,7 @@ def as_markdown(audit: Audit, failed: Sequence[Any]) -> str:
             _number(row.difference, "+"),
             "–" if low is None else f"{_number(low, '+')} to {_number(high, '+')}",
             _p(row.adjusted_pvalue),
-            "no gap" if row.detectable_gap == math.inf else _number(row.detectable_gap),
+            "none" if row.detectable_gap == math.inf else _number(row.detectable_gap),
             _MARKS[row.verdict] + (" ✗" if row in failed else ""),
         ]
         lines.append(f"| {' | '.join(cells)} |")
@@ -116,9 +116,9 @@ def _escaped(text: str) -> str:
 def _number(value: Any, sign: str = "") -> str:
     if isinstance(value, dict):  # the parts of a joint metric
         return ", ".join(_number(one) for one in value.values())
-    if value is None:
+    if value is None or math.isnan(value):
         return "–"
-    return f"{value:{sign}.4g}" if abs(value) >= 1e4 else f"{value:{sign}.3f}"
+    return f"{value:{sign}.4g}" if abs(value) >= 1e4 else f"{value:{sign}z.3f}"
 
 
 def _p(value: float | None) -> str:

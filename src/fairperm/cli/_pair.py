@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -20,24 +21,8 @@ def one_test(
     prediction: arg.Prediction = None,
     score: arg.Score = None,
     threshold: arg.Threshold = 0.5,
-    group: Annotated[
-        str | None,
-        typer.Option(
-            help="The protected attribute.",
-            metavar="COLUMN",
-            rich_help_panel="Columns",
-            show_default=False,
-        ),
-    ] = None,
-    pair: Annotated[
-        tuple[str, str] | None,
-        typer.Option(
-            help="The first and the second group, if there are more than two.",
-            metavar="FIRST SECOND",
-            rich_help_panel="Columns",
-            show_default=False,
-        ),
-    ] = None,
+    group: arg.OneGroup = None,
+    pair: arg.Pair = None,
     pos_label: arg.PosLabel = None,
     control: arg.Control = None,
     stratum_weights: arg.StratumWeights = None,
@@ -83,7 +68,7 @@ def one_test(
     if metric is None:
         raise InputError("--metric must be given; `fairperm metrics` lists them.")
     loaded = ctx.with_resource(reading(ctx.params, [metric], with_hashes=json is not None))
-    with running.noted(quiet):
+    with running.noted(quiet) as said:
         found = fairperm.permutation_test(
             label,
             prediction,
@@ -112,7 +97,7 @@ def one_test(
             progress=False if quiet else None,
         )
     if not quiet and json != "-":
-        say(repr(found))
+        say(repr(replace(found, notes=running.unsaid(found.notes, said))))
     if json is not None:
         text = as_json(
             "test",

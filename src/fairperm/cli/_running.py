@@ -1,4 +1,4 @@
-"""What every command does around its test: warnings said once, files written, seeds as numbers."""
+"""What every command does around its test: options read, warnings said once, files written."""
 
 from __future__ import annotations
 
@@ -26,18 +26,25 @@ _ONE_OF_MANY = (
 
 
 @contextmanager
-def noted(quiet: bool) -> Iterator[None]:
-    """Say on standard error what the library warns of, each thing once."""
+def noted(quiet: bool) -> Iterator[set[str]]:
+    """Say on standard error what the library warns of, each thing once; tell what was said."""
+    said: set[str] = set()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", FairpermWarning)
         try:
-            yield
+            yield said
         finally:
             for text in dict.fromkeys(
                 str(one.message) for one in caught if issubclass(one.category, FairpermWarning)
             ):
+                said.add(text)
                 if not quiet:
                     complain(f"fairperm: note: {in_options(text)}")
+
+
+def unsaid(notes: Iterable[str], said: set[str]) -> tuple[str, ...]:
+    """Return the notes that were no warnings, in the command line's words."""
+    return tuple(in_options(note) for note in notes if note not in said)
 
 
 def note_look_alikes(groups: Iterable[GroupSummary], *, quiet: bool) -> None:

@@ -6,7 +6,7 @@ import csv
 import io
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-import narwhals as nw
+import narwhals.stable.v2 as nw
 import numpy as np
 
 from fairperm._options import choice
@@ -63,7 +63,7 @@ def with_header(content: bytes, file: str, needed: Iterable[str]) -> list[Record
         raise InputError(f"{file} must have a header with {listed(missing)}; it has not.")
     for number, row in enumerate(rows[1:], start=2):
         if row and len(row) != len(header):
-            raise InputError(_wrong(file, number, f"{len(header)} values", len(row)))
+            raise InputError(_wrong(file, number, len(header), len(row)))
     return [{name: row[at] for name, at in places.items()} for row in rows[1:] if row]
 
 
@@ -77,7 +77,7 @@ def without_header(
             continue
         values = split(line)
         if len(values) != len(names):
-            raise InputError(_wrong(file, number, f"{len(names)} values", len(values)))
+            raise InputError(_wrong(file, number, len(names), len(values)))
         records.append(dict(zip(names, values, strict=True)))
     return records
 
@@ -91,7 +91,7 @@ def numbers(records: Sequence[Record], name: str, file: str) -> NDArray[Any]:
         raise InputError(f"{name} in {file} must be integers; got {shown(wrong)}.") from None
 
 
-def texts(records: Sequence[Record], name: str, missing: str = "") -> NDArray[Any]:
+def texts(records: Sequence[Record], name: str, missing: str) -> NDArray[Any]:
     """Return a column of strings, with None for what is missing."""
     return objects(None if one[name] == missing else one[name] for one in records)
 
@@ -120,5 +120,5 @@ def _is_integer(text: str) -> bool:
         return False
 
 
-def _wrong(file: str, number: int, rule: str, got: int) -> str:
-    return f"{file} must have {rule} in every line; line {number:,} has {got}."
+def _wrong(file: str, number: int, wanted: int, got: int) -> str:
+    return f"{file} must have {wanted} values in every line; line {number:,} has {got}."

@@ -12,6 +12,7 @@ from altair.utils.schemapi import debug_mode
 
 from fairperm import plots
 from fairperm.report import _words as words
+from fairperm.report._view import WEIGHTIEST_FIRST
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -25,7 +26,6 @@ MOST_IN_FOREST = 60
 MOST_NULLS = 8
 MOST_THRESHOLDS = 400
 _WIDTHS = (900, 340)  # in pixels; the page stretches those that are elastic
-_ORDER = ("disparity", "inconclusive", "equivalent", "too small")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,8 +48,8 @@ def configs() -> dict[str, Any]:
 
 def forest(view: View) -> Chart | None:
     """Return all gaps with their intervals; of very many, disparities first."""
-    first = sorted(view.lines, key=lambda line: _ORDER.index(line.verdict))[:MOST_IN_FOREST]
-    kept = {id(line) for line in first}
+    first = sorted(view.lines, key=lambda line: WEIGHTIEST_FIRST.index(line.verdict))
+    kept = {id(line) for line in first[:MOST_IN_FOREST]}
     shown = [line for line in view.lines if id(line) in kept]
     judged = [line for line in shown if line.verdict != "too small" and _is_drawn(line)]
     if not judged:
@@ -113,7 +113,7 @@ def _cells(line: Line, view: View) -> dict[str, Any]:
 def nulls(view: View) -> list[Chart]:
     """Return the null distribution of one row for each attribute and metric, disparities first."""
     rows = [(section, line) for section in view.sections if (line := _clearest(section))]
-    rows.sort(key=lambda one: _ORDER.index(one[1].verdict))
+    rows.sort(key=lambda one: WEIGHTIEST_FIRST.index(one[1].verdict))
     return [
         _null(f"null-{i}", section, line, view)
         for i, (section, line) in enumerate(rows[:MOST_NULLS], 1)
@@ -130,7 +130,9 @@ def _clearest(section: Section) -> Line | None:
         and line.verdict != "too small"
     ]
     return min(
-        tested, key=lambda line: (_ORDER.index(line.verdict), line.row.pvalue or 0.0), default=None
+        tested,
+        key=lambda line: (WEIGHTIEST_FIRST.index(line.verdict), line.row.pvalue or 0.0),
+        default=None,
     )
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup, escape
 
 from fairperm.report import _words as words
+from fairperm.report._view import WEIGHTIEST_FIRST
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,7 +24,7 @@ _COMPARED = {
     "rest": "every group with all other groups together",
 }
 _SIDES = {"greater": "above", "less": "below"}
-ADJUSTMENTS = {
+_ADJUSTMENTS = {
     "holm": "Holm's method, which bounds the chance of even one false disparity",
     "maxt": "the max-T method, which bounds the chance of even one false disparity",
     "bh": "the Benjamini–Hochberg method, which bounds the expected share of false disparities",
@@ -100,8 +101,7 @@ class Finding:
 def findings(view: View) -> list[Finding]:
     """Return what was found for every attribute and metric: disparities first."""
     found = [_finding(section) for section in view.sections]
-    order = ("disparity", "inconclusive", "equivalent", "too small")
-    return sorted(found, key=lambda one: order.index(one.verdict))
+    return sorted(found, key=lambda one: WEIGHTIEST_FIRST.index(one.verdict))
 
 
 def _finding(section: Section) -> Finding:
@@ -180,7 +180,7 @@ def _limits(limits: tuple[float, float], *, shares: bool) -> str:
 def _points(value: float) -> str:
     if math.isinf(value) or math.isnan(value):
         return words.number(value)
-    return f"{100 * value:.1f}".replace("-", words.MINUS)
+    return f"{100 * value:z.1f}".replace("-", words.MINUS)
 
 
 def _level(line: Line) -> str:
@@ -251,7 +251,7 @@ def error_rates(view: View) -> str:
         return f"Each test by itself calls a disparity by chance at most {level} of the time."
     return (
         f"The audit asks {words.plural(audit.n_hypotheses, 'question')} at once. Its "
-        f"p-values are adjusted for that by {ADJUSTMENTS[audit.adjust]}, at the level {level}."
+        f"p-values are adjusted for that by {_ADJUSTMENTS[audit.adjust]}, at the level {level}."
     )
 
 

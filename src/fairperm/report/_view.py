@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -16,6 +15,8 @@ if TYPE_CHECKING:
 
     from fairperm._audit_data import AuditData, AuditRow, GroupSummary, OmnibusRow
     from fairperm.results import PermutationTestResult
+
+WEIGHTIEST_FIRST = ("disparity", "inconclusive", "equivalent", "too small")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,8 +43,8 @@ class Line:
 
     @property
     def reason(self) -> str:
-        """Return why, in the audit's own words, but for p-values that few can read."""
-        return re.sub(r"\bp \d\S*e-\d+", "p < 0.0001", self.row.reason)
+        """Return why, in the audit's own words."""
+        return self.row.reason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

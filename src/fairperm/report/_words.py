@@ -38,7 +38,7 @@ def number(value: Any, sign: str = "", beside: float = 0.0) -> str:
         return "no limit"
     size = abs(value)
     form = ".3g" if size >= _LARGE or (size > 0 and max(size, beside) < _SMALL) else ".3f"
-    return f"{value + 0.0:{sign}{form}}".replace("-", MINUS)  # zero has no sign
+    return f"{value:{sign}z{form}}".replace("-", MINUS)  # zero has no minus
 
 
 def interval(limits: tuple[float, float] | None, sign: str = "") -> str:
@@ -54,9 +54,9 @@ def count(value: float) -> str:
     return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.1f}"
 
 
-def percent(value: float, digits: int = 1) -> str:
+def percent(value: float) -> str:
     """Return a share as a percentage."""
-    return f"{100 * value:.{digits}f}".replace("-", MINUS) + " %"
+    return f"{100 * value:z.1f}".replace("-", MINUS) + " %"
 
 
 def pvalue(value: float | None) -> str:
@@ -66,9 +66,9 @@ def pvalue(value: float | None) -> str:
     return "< 0.0001" if value < _SMALLEST_P else f"{value:.4f}"
 
 
-def plural(n: int, one: str, many: str | None = None) -> str:
+def plural(n: int, one: str) -> str:
     """Return "1 row" or "2 rows"."""
-    return f"{n:,} {one if n == 1 else many or one + 's'}"
+    return f"{n:,} {one if n == 1 else one + 's'}"
 
 
 def joined(texts: Iterable[str]) -> str:
