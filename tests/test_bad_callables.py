@@ -262,6 +262,7 @@ def test_undefined_in_the_sample(nothing: float) -> None:
         permutation_test(**{**GOOD, "metric": returning(nothing)})
 
 
+@pytest.mark.filterwarnings("ignore:The standard error of odd is zero")
 @pytest.mark.parametrize("same", [0, 1.5, np.float32(2), np.int8(3), np.array(0.25)])
 def test_a_constant_has_no_gap(same: float) -> None:
     for variance in ("fast_bootstrap", "bootstrap", None):

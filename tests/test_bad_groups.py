@@ -125,8 +125,18 @@ UNDEFINED = [
         ("false_positive_rate", [1] * 4 + [0] * 4, [0, 1] * 4, "no negatives"),
         ("positive_predictive_value", [0, 1] * 4, [0] * 4 + [1] * 4, "no predicted positives"),
         ("false_omission_rate", [0, 1] * 4, [1] * 4 + [0] * 4, "no predicted negatives"),
-        ("f1_score", [0] * 4 + [1] * 4, [0] * 8, "too few rows of some kind that it needs"),
-        ("matthews_corrcoef", [0, 1] * 4, [0] * 8, "too few rows of some kind that it needs"),
+        (
+            "f1_score",
+            [0] * 4 + [1] * 4,
+            [0] * 8,
+            "too few rows of some kind that it needs, or rows too much alike",
+        ),
+        (
+            "matthews_corrcoef",
+            [0, 1] * 4,
+            [0] * 8,
+            "too few rows of some kind that it needs, or rows too much alike",
+        ),
     ]
 ]
 

@@ -19,13 +19,15 @@ if TYPE_CHECKING:
     import numpy as np
 
 SCRIPT = """
+import sys
 import time
 import numpy as np
 import fairperm
 from fairperm import _draws
 
 def said(*arguments, run=_draws._run_block):
-    print("working", flush=True)
+    sys.stdout.write("working\\n")  # at once, whichever thread is first
+    sys.stdout.flush()
     return run(*arguments)
 
 def distance(y_true, y_pred):

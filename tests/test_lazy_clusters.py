@@ -109,9 +109,7 @@ def test_missing_values(form: str) -> None:
     expected = run(table, "accuracy", **options)
     assert expected.n_dropped == 6
     assert same(run(LAZY[form](table), "accuracy", **options), expected)
-    said = (
-        r"'label'\): 1; y_score: 2; .*'sex'\): 2; .*'region'\): 1; cluster \(column 'person'\): 1"
-    )
+    said = r"'label'\): 1; .*'score'\): 2; .*'sex'\): 2; .*'region'\): 1; .*'person'\): 1"
     with pytest.raises(InputError, match=said):
         run(LAZY[form](table), "accuracy", control_features="region", **WITH)
 

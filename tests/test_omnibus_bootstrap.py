@@ -86,9 +86,9 @@ def test_a_group_whose_bootstrap_does_not_vary_is_refused() -> None:
     data["y_pred"] = np.where(
         data["sensitive_features"] == "v", data["y_true"], data["y_pred"]
     )  # all right in one group
-    with pytest.raises(UndefinedMetricError, match="is defined, and not zero, in every group"):
+    with pytest.raises(UndefinedMetricError, match="is defined, and not zero"):
         run(data, accuracy, n_resamples=49)
-    with pytest.raises(UndefinedMetricError, match="is defined, and not zero, in every group"):
+    with pytest.raises(UndefinedMetricError, match="is defined, and not zero"):
         run(data, "accuracy", variance="fast_bootstrap", n_resamples=49)
 
 

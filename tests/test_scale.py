@@ -159,7 +159,7 @@ def test_infinite_scores_have_no_bin(bad: float) -> None:
     score = table["score"].to_numpy().copy()
     score[7] = bad
     table = table.set_column(1, "score", pa.array(score))
-    with pytest.raises(fairperm.InputError, match="y_score must be finite"):
+    with pytest.raises(fairperm.InputError, match=r"y_score .* must be finite"):
         run(LAZY["duckdb"](table), "roc_auc", score_bins=10)
 
 
@@ -202,7 +202,7 @@ def test_bounds_count_weights_and_cover_all_strata_together() -> None:
         {"label": label, "score": score, "region": region, "sex": np.tile(list("aabb"), n // 2),
          "weight": np.where(label == 1, 3.0, 1.0)}
     )  # fmt: skip
-    exact = run(table, "roc_auc", control_features="region")
+    exact = _quietly(table, "roc_auc", control_features="region")
     binned = _quietly(LAZY["duckdb"](table), "roc_auc", control_features="region", score_bins=2)
     assert binned.binning_errors is not None
     for group in ("a", "b"):
