@@ -180,14 +180,17 @@ every sample size, given the rates' denominators.
     """)
 
 
+TESTS: list[tuple[Any, dict[str, Any]]] = [
+    (fairperm.permutation_test, {}),
+    (fairperm.bootstrap_test, {"n_resamples": 99}),
+    (fairperm.omnibus_test, {"n_resamples": 99}),
+    (fairperm.equivalence_test, {"margin": 0.2}),
+]
+
+
 @pytest.mark.parametrize(
     ("test", "given"),
-    [
-        (fairperm.permutation_test, {}),
-        (fairperm.bootstrap_test, {"n_resamples": 99}),
-        (fairperm.omnibus_test, {"n_resamples": 99}),
-        (fairperm.equivalence_test, {"margin": 0.2}),
-    ],
+    TESTS,
 )
 def test_repr_says_how_many_rows_were_left_out(test: Any, given: dict[str, Any]) -> None:
     data = rows() | given
@@ -244,10 +247,7 @@ def test_repr_of_a_gap_that_rounds_to_zero_has_no_minus() -> None:
 @pytest.mark.parametrize(
     ("test", "given"),
     [
-        (fairperm.permutation_test, {}),
-        (fairperm.bootstrap_test, {"n_resamples": 99}),
-        (fairperm.omnibus_test, {"n_resamples": 99}),
-        (fairperm.equivalence_test, {"margin": 0.2}),
+        *TESTS,
         (fairperm.calibrate, {"n_simulations": 10, "n_resamples": 99}),
     ],
 )
