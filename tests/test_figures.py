@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import vl_convert
 
+from fairperm.datasets import load_compas
 from fairperm.errors import FairpermError
 from fairperm.permutation import permutation_test
 from fairperm.studies import Study, _figures, _models, get_study
@@ -62,6 +63,7 @@ def check_form(study: Study, name: str) -> None:
 
 def test_thresholds(data: bool) -> None:
     study = get_study("thresholds")(quick=True, seed=0, progress=False)
+    assert study.missing == ()
     curves = study.tables["curves"]
     assert len(curves["gap"]) == 2 * 2 * 101
     assert (study.settings["n_resamples"], study.settings["seed"]) == (1000, 0)
@@ -128,7 +130,7 @@ def test_charts_of_few_rows_can_be_drawn(name: str) -> None:
 @pytest.mark.usefixtures("small")
 def test_curve_is_that_of_single_tests() -> None:
     study = get_study("thresholds")(quick=True, seed=3, progress=False)
-    scored = _models.tasks()["Adult"].held_out(np.random.default_rng([3, 2, 0]))
+    scored = _models.tasks()[0]["Adult"].held_out(np.random.default_rng([3, 2, 0]))
     single = permutation_test(
         scored.label,
         y_score=scored.score,
@@ -144,7 +146,7 @@ def test_curve_is_that_of_single_tests() -> None:
 
 @pytest.mark.usefixtures("small")
 def test_model_is_not_shown_what_it_is_tested_on() -> None:
-    task = _models.tasks()["COMPAS"]
+    task = _models.tasks()[0]["COMPAS"]
     scored = task.held_out(np.random.default_rng(1))
     assert len(scored.label) == 900 - round(0.85 * 900)
     assert 0.6 < _models.auc(scored) < 0.95
@@ -168,18 +170,77 @@ def test_too_few_rows_for_the_sizes_are_said_so(monkeypatch: pytest.MonkeyPatch)
         get_study("sample-size")(quick=True, progress=False)
 
 
-@pytest.mark.parametrize("name", ["thresholds", "sample-size"])
-def test_data_that_are_not_there_are_said_so(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def offline(url: str) -> Any:
+# Without a network.
+
+
+@pytest.fixture
+def offline(small: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the folder of a few made-up rows, beside which nothing can be had."""
+
+    def refuse(url: str) -> Any:
         raise OSError("no network")
 
-    monkeypatch.setattr("fairperm.datasets._store._received", offline)
-    monkeypatch.setenv("FAIRPERM_DATA", str(tmp_path))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    with pytest.raises(FairpermError, match=r"compas-scores-two-years\.csv is neither in .*"):
-        get_study(name)(quick=True, progress=False)
+    monkeypatch.setattr("fairperm.datasets._store._received", refuse)
+    return tmp_path / "data"
+
+
+def remove(folder: Path, *names: str) -> None:
+    for name in names:
+        (folder / name).unlink()
+
+
+COMPAS, ADULT = "compas-scores-two-years.csv", "adult.data"
+
+
+@pytest.mark.parametrize("name", ["thresholds", "sample-size"])
+def test_studies_run_on_what_comes_with_fairperm(name: str, offline: Path) -> None:
+    remove(offline, COMPAS, ADULT)
+    study = get_study(name)(quick=True, progress=False)
+    assert all(row.quantity.startswith(_models.SHIPPED) for row in study.rows)
+    for table in study.tables.values():
+        assert set(table["data"]) == {_models.SHIPPED}
+    for said, file in zip(study.missing, (COMPAS, ADULT), strict=True):
+        assert said.count(f"{file} is neither in ") == 1
+        assert "no network" in said
+    (chart,) = study.charts.values()
+    assert vl_convert.vegalite_to_svg(chart).count(_models.SHIPPED) >= 1
+
+
+def test_other_features_are_not_compared_with_the_papers(offline: Path) -> None:
+    remove(offline, COMPAS, ADULT)
+    study = get_study("thresholds")(quick=True, progress=False)
+    row = study.row(f"{_models.SHIPPED}: AUC of the test rows")
+    assert (row.paper, row.agrees) == (None, None)
+    assert "is that of other features" in row.remark
+    assert not any("can be compared by number" in note for note in study.notes)
+    compas, (task,) = load_compas(), _models.tasks()[0].values()
+    np.testing.assert_array_equal(task.numbers[:, 0], compas["decile_score"])
+    assert task.numbers.shape == (6172, 1)
+    bands = ["25 - 45", "Greater than 45", "Less than 25"]  # and neither sex nor race
+    np.testing.assert_array_equal(task.words, compas["age_band"][:, None] == np.array(bands))
+
+
+@pytest.mark.parametrize(
+    ("file", "names", "said"),
+    [
+        (COMPAS, [_models.SHIPPED, "Adult"], "COMPAS is not here with the paper's features."),
+        (ADULT, ["COMPAS"], "Adult is left out."),
+    ],
+)
+def test_one_data_set_is_missing(file: str, names: list[str], said: str, offline: Path) -> None:
+    remove(offline, file)
+    study = get_study("thresholds")(quick=True, progress=False)
+    assert [*dict.fromkeys(study.tables["auc"]["data"])] == names
+    (missing,) = study.missing
+    assert missing.startswith(said)
+    assert f" {file} is neither in " in missing
+    assert "can be compared by number" in study.notes[0]
+
+
+def test_a_broken_file_is_not_passed_over(offline: Path) -> None:
+    (offline / ADULT).write_text("1, 2\n")
+    with pytest.raises(FairpermError, match=r"adult\.data must have 15 values in every line"):
+        get_study("thresholds")(quick=True, progress=False)
 
 
 def test_scikit_learn_that_is_not_there_is_said_so() -> None:

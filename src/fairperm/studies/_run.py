@@ -70,9 +70,10 @@ def run(
     Parameters
     ----------
     names : str or list of str
-        "all", or which of ``fairperm.studies.NAMES``. Of all, those are left out whose data (or
-        scikit-learn) are not on this machine and cannot be fetched; what is said of them is
-        printed, and is in the page.
+        "all", or which of ``fairperm.studies.NAMES``. Of all, those are left out that need
+        scikit-learn where it is not installed. Those of COMPAS and Adult are run without a
+        network too: on what is on this machine and the COMPAS columns that come with fairperm.
+        What is missing is printed, and is in the page.
     out : path
         A folder, made if there is none. It gets a CSV file for each study and for the numbers
         behind its charts, every chart as SVG, PNG and HTML, and ``index.html`` about them all.
@@ -96,8 +97,8 @@ def run(
     Raises
     ------
     InputError
-        If a study that was named could not be run (its data cannot be fetched, say), after all
-        others were run and written.
+        If a study that was named could not be run (scikit-learn is not installed, say), after
+        all others were run and written.
 
     Examples
     --------
@@ -128,6 +129,8 @@ def run(
     write_page(chapters, failed, folder, quick=quick, when=when)
     if markdown is not None:
         write_markdown(chapters, failed, Path(markdown), folder, quick=quick, when=when)
+    for said in dict.fromkeys(said for chapter in chapters for said in chapter.study.missing):
+        console.print(f"Missing data: {said}", markup=False, soft_wrap=True)
     console.print(f"Written to {folder / 'index.html'}", markup=False, soft_wrap=True)
     told = "; ".join(f"{name}: {message}" for name, message in failed.items())
     if must_run:

@@ -21,7 +21,7 @@ CONFIDENCE = 0.99  # of every Monte Carlo interval
 
 
 class UnavailableError(FairpermError):
-    """What a study needs (data, another library) is not on this machine."""
+    """What a study cannot do without (another library) is not on this machine."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,6 +124,9 @@ class Study:
         The paper's values and ours.
     settings : mapping
         Sizes and the seed: all that is needed to get the same numbers again.
+    missing : tuple of str
+        Data of the paper that are not on this machine, what was done without them and how to get
+        them; a paragraph each.
     notes : tuple of str
         What follows from the rows, or does not follow from the paper's text; a paragraph each.
     tables : mapping of str to mapping
@@ -140,6 +143,7 @@ class Study:
     about: str
     rows: tuple[Row, ...]
     settings: Mapping[str, Any]
+    missing: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     tables: Mapping[str, Mapping[str, Sequence[Any]]] = field(default_factory=dict)
     highlights: tuple[str, ...] = ()
