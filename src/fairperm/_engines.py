@@ -8,6 +8,7 @@ from fairperm._callable import CallableMetric
 from fairperm._cells import CellsEngine
 from fairperm._metric import Metric
 from fairperm._sample import Cells, by_content
+from fairperm._sharing import Permuting
 from fairperm._trials import CallableEngine
 
 if TYPE_CHECKING:
@@ -29,10 +30,8 @@ _MOST_ROWS = 1 << 24  # of rows that repeat, no more are taken one by one
 _MERGEABLE = 20_000  # rows among which looking for equal ones costs nothing
 
 
-class Engine(Protocol):
+class Engine(Permuting, Protocol):
     """What every engine does: estimates of the sample, of permutations and of resamples."""
-
-    block_size: int
 
     @property
     def weights(self) -> Array | None:
@@ -47,9 +46,6 @@ class Engine(Protocol):
 
     def observed(self, rng: np.random.Generator) -> Estimates:
         """Return the estimates of the sample itself: a block of one."""
-
-    def permuted(self, n: int, rng: np.random.Generator) -> Estimates:
-        """Return the estimates of ``n`` random permutations."""
 
     def bootstrapped(self, n: int, rng: np.random.Generator) -> Estimates:
         """Return the estimates of ``n`` bootstrap samples."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -25,9 +26,12 @@ from fairperm._inference import (
     tie_tolerance,
 )
 from fairperm._progress import waiting
+from fairperm._sharing import Asked, permute
 from fairperm.results import PermutationTestResult
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from numpy.typing import NDArray
 
     from fairperm._engines import Engine
@@ -50,117 +54,191 @@ def compare(
     confidence_level: float = 0.95,
 ) -> PermutationTestResult:
     """Test the gap in a table of distinct rows, wherever it came from: the paper's algorithm."""
-    drawn = resampling.n_resamples > 0
-    if not drawn:
-        plan.check_limit()
-    pair = table.choose_groups(groups)
-    comparison = Comparison.of(table, plan, pair, stratum_weights)
-    with waiting("preparing (the first time on a machine, compiling)", resampling.progress):
-        engine = comparison.engine(plan.variance, n_bootstrap)
-        estimates = engine.observed(draws.stream(resampling.seed, draws.OBSERVED))
-    free = _free_of_null(engine, plan, estimates)
-    alone = comparison.together(free.in_order(swapped=engine.swapped), plan.own_variance)
-    values = comparison.values(alone)
-    notes = comparison.check_strata(estimates, engine.weights)
-    observed = _gaps(engine, plan, estimates)
-    error, errors = _errors(engine, plan, free, alone, resampling)
-    if plan.variance == "fast_bootstrap":
-        observed = observed.over(error)
-
-    scale = comparison.scale(estimates)
-    null = _null(engine, plan, resampling, scale) if drawn else normal_limit()
-    studentized = _defined(observed.studentized(scale)[0], comparison, plan, drawn=drawn)
-    tolerance = tie_tolerance(studentized, scale, observed.standard_error[0])
-    is_extreme = extreme(null.statistic, studentized, alternative, tolerance)
-    p = normal_pvalue(studentized, alternative)
-    if drawn:
-        p = pvalue(null, is_extreme, confidence_level)
-
-    bins = comparison.binning_errors()
-    gap = observed.difference[0]
-    worst = int(np.abs(gap).argmax())
-    # of rates, permutations may hardly vary: what is not known then is left to the normal quantile
-    is_normal = plan.variance in {"score", "wald"} or not drawn
-    least = normal_quantile(confidence_level, alternative) if is_normal else 0.0
-    return PermutationTestResult(
-        metric=plan.metric.name,
-        groups=pair,
-        values=values,
-        counts=comparison.totals(),
-        difference=float(gap[0] if len(gap) == 1 else abs(gap[worst])),
-        standard_error=float(error[worst]),
-        standard_errors=comparison.by_group(errors),
-        confidence_interval=gap_interval(
-            null,
-            gap,
-            lambda quantile: _reaches(engine, plan, estimates, error, max(quantile, least)),
-            alternative,
-            confidence_level,
-            max(part.span for part in plan.metric.parts),
-        ),
-        confidence_level=confidence_level,
-        statistic=studentized,
-        pvalue=p.value,
-        pvalue_interval=p.interval,
-        pvalue_interval_wilson=p.wilson_interval,
+    test = GapTest.of(
+        table,
+        plan,
+        groups=groups,
+        stratum_weights=stratum_weights,
         alternative=alternative,
-        n_resamples=len(null.statistic) if drawn else 0,
-        n_undefined=int(null.undefined.sum()),
-        n_strata=comparison.rows.n_strata,
-        n_dropped=table.n_dropped,
-        seed=resampling.seed,
-        validity=plan.validity(strata=comparison.rows.n_strata > 1, limit=not drawn),
-        notes=(
-            *notes,
-            *small_groups.notes(comparison, plan, limit=not drawn),
-            *_without_width(plan, error[worst]),
-            *many_undefined(null),
-            *comparison.binned(error[:1]),
-            *table.notes,
-        ),
-        binning_errors=None if bins is None else comparison.by_group(bins[None]),
-        scheme=plan.scheme,
-        variance=plan.variance,
-        exact=drawn and null.log_probability is not None,
-        null_distribution=null.statistic,
-        null_probabilities=None if null.log_probability is None else np.exp(null.log_probability),
+        resampling=resampling,
+        n_bootstrap=n_bootstrap,
+        confidence_level=confidence_level,
     )
+    (null,) = null_distributions([test], resampling)
+    return test.result(null)
 
 
-def _null(engine: Engine, plan: Plan, resampling: draws.Resampling, scale: Array) -> Null:
-    """Return the studentized gaps of the permutations."""
-    permuted, log_probability = _permutations(engine, plan, resampling)
-    if plan.variance == "fast_bootstrap":
-        permuted = permuted.over(permuted.spread())
-    return Null(permuted.studentized(scale), log_probability)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GapTest:
+    """The studentized gap of the sample, before its permutations.
+
+    ``known`` holds all of the result that they have no part in, and makes it from the rest.
+    """
+
+    plan: Plan
+    engine: Engine
+    estimates: Estimates
+    gap: Array
+    error: Array
+    scale: Array
+    statistic: float
+    tolerance: float
+    alternative: str
+    confidence_level: float
+    notes: tuple[str, ...]
+    known: Callable[..., PermutationTestResult]
+
+    @classmethod
+    def of(
+        cls,
+        table: Table,
+        plan: Plan,
+        *,
+        groups: object,
+        stratum_weights: object,
+        alternative: str,
+        resampling: draws.Resampling,
+        n_bootstrap: int,
+        confidence_level: float,
+    ) -> GapTest:
+        """Divide the gap by its error; say so if there is none."""
+        drawn = resampling.n_resamples > 0
+        if not drawn:
+            plan.check_limit()
+        pair = table.choose_groups(groups)
+        comparison = Comparison.of(table, plan, pair, stratum_weights)
+        with waiting("preparing (the first time on a machine, compiling)", resampling.progress):
+            engine = comparison.engine(plan.variance, n_bootstrap)
+            estimates = engine.observed(draws.stream(resampling.seed, draws.OBSERVED))
+        free = _free_of_null(engine, plan, estimates)
+        alone = comparison.together(free.in_order(swapped=engine.swapped), plan.own_variance)
+        values = comparison.values(alone)
+        notes = comparison.check_strata(estimates, engine.weights)
+        observed = _gaps(engine, plan, estimates)
+        error, errors = _errors(engine, plan, free, alone, resampling)
+        if plan.variance == "fast_bootstrap":
+            observed = observed.over(error)
+        scale = comparison.scale(estimates)
+        statistic = _defined(observed.studentized(scale)[0], comparison, plan, drawn=drawn)
+
+        gap, bins = observed.difference[0], comparison.binning_errors()
+        worst = int(np.abs(gap).argmax())
+        return cls(
+            plan=plan,
+            engine=engine,
+            estimates=estimates,
+            gap=gap,
+            error=error,
+            scale=scale,
+            statistic=statistic,
+            tolerance=tie_tolerance(statistic, scale, observed.standard_error[0]),
+            alternative=alternative,
+            confidence_level=confidence_level,
+            notes=(
+                *notes,
+                *small_groups.notes(comparison, plan, limit=not drawn),
+                *_without_width(plan, error[worst]),
+                *comparison.binned(error[:1]),
+                *table.notes,
+            ),
+            known=partial(
+                PermutationTestResult,
+                metric=plan.metric.name,
+                groups=pair,
+                values=values,
+                counts=comparison.totals(),
+                difference=float(gap[0] if len(gap) == 1 else abs(gap[worst])),
+                standard_error=float(error[worst]),
+                standard_errors=comparison.by_group(errors),
+                confidence_level=confidence_level,
+                statistic=statistic,
+                alternative=alternative,
+                n_strata=comparison.rows.n_strata,
+                n_dropped=table.n_dropped,
+                seed=resampling.seed,
+                validity=plan.validity(strata=comparison.rows.n_strata > 1, limit=not drawn),
+                binning_errors=None if bins is None else comparison.by_group(bins[None]),
+                scheme=plan.scheme,
+                variance=plan.variance,
+            ),
+        )
+
+    def result(self, null: Null | None) -> PermutationTestResult:
+        """Compare the gap with its permutations; without any, with their normal limit."""
+        limit = null is None
+        null = normal_limit() if null is None else null
+        is_extreme = extreme(null.statistic, self.statistic, self.alternative, self.tolerance)
+        p = normal_pvalue(self.statistic, self.alternative)
+        if not limit:
+            p = pvalue(null, is_extreme, self.confidence_level)
+        # of rates, permutations may hardly vary: what is not known then is left to the normal one
+        is_normal = self.plan.variance in {"score", "wald"} or limit
+        least = normal_quantile(self.confidence_level, self.alternative) if is_normal else 0.0
+        probability = null.log_probability
+        return self.known(
+            confidence_interval=gap_interval(
+                null,
+                self.gap,
+                lambda quantile: self._reaches(max(quantile, least)),
+                self.alternative,
+                self.confidence_level,
+                max(part.span for part in self.plan.metric.parts),
+            ),
+            pvalue=p.value,
+            pvalue_interval=p.interval,
+            pvalue_interval_wilson=p.wilson_interval,
+            n_resamples=0 if limit else len(null.statistic),
+            n_undefined=int(null.undefined.sum()),
+            notes=(*self.notes, *many_undefined(null)),
+            exact=not limit and probability is not None,
+            null_distribution=null.statistic,
+            null_probabilities=None if probability is None else np.exp(probability),
+        )
+
+    def null(self, permuted: Gaps, log_probability: Array | None = None) -> Null:
+        """Return the studentized gaps of permutations."""
+        if self.plan.variance == "fast_bootstrap":
+            permuted = permuted.over(permuted.spread())
+        return Null(permuted.studentized(self.scale), log_probability)
+
+    def enumerated(self, resampling: draws.Resampling) -> Null | None:
+        """Return every permutation with its log-probability, if they are few enough."""
+        by_sum = self.plan.depends_on_sum and self.engine.weights is None
+        rng = draws.stream(resampling.seed, draws.PERMUTATIONS)
+        every = self.engine.enumerated(resampling.n_resamples, by_sum=by_sum, rng=rng)
+        return every and self.null(_gaps(self.engine, self.plan, every[0]), every[1])
+
+    def _reaches(self, quantile: float) -> tuple[Array, Array]:
+        """Return how far below and above the gap the interval goes for this quantile."""
+        if self.plan.variance is None:
+            return np.full_like(self.error, quantile), np.full_like(self.error, quantile)
+        if self.plan.variance in {"score", "wald"}:
+            below, above = self.estimates.rate_reaches(self.engine.weights, quantile)
+            return (above, below) if self.engine.swapped else (below, above)
+        return quantile * self.error, quantile * self.error
+
+
+def null_distributions(tests: Sequence[GapTest], resampling: draws.Resampling) -> list[Null | None]:
+    """Return every permutation of each test, or random ones; None if none are asked for."""
+    if resampling.n_resamples == 0:
+        return [None for _ in tests]
+    nulls = [test.enumerated(resampling) for test in tests]
+    random = [place for place, null in enumerate(nulls) if null is None]
+    blocks = permute([_asked(tests[place]) for place in random], resampling)
+    for place, gaps in zip(random, blocks, strict=True):
+        nulls[place] = tests[place].null(concatenate(gaps))
+    return nulls
+
+
+def _asked(test: GapTest) -> Asked[Gaps]:
+    is_function = isinstance(test.plan.metric, CallableMetric)
+    return Asked(test.engine, partial(_gaps, test.engine, test.plan), is_function)
 
 
 def _gaps(engine: Engine, plan: Plan, estimates: Estimates) -> Gaps:
     """Return the gaps in the user's order of the groups, over an error of one if asked for none."""
     gaps = estimates.gaps(engine.weights).times(-1 if engine.swapped else 1)
     return gaps.over(np.ones(1)) if plan.variance in {None, "fast_bootstrap"} else gaps
-
-
-def _permutations(
-    engine: Engine, plan: Plan, resampling: draws.Resampling
-) -> tuple[Gaps, Array | None]:
-    """Return the gaps of every permutation with its log-probability, or of random ones."""
-    by_sum = plan.depends_on_sum and engine.weights is None
-    rng = draws.stream(resampling.seed, draws.PERMUTATIONS)
-    every = engine.enumerated(resampling.n_resamples, by_sum=by_sum, rng=rng)
-    if every is not None:
-        return _gaps(engine, plan, every[0]), every[1]
-    blocks = resampling.in_blocks(
-        partial(_permuted_gaps, engine, plan),
-        draws.PERMUTATIONS,
-        engine.block_size,
-        through_joblib=isinstance(plan.metric, CallableMetric),
-    )
-    return concatenate(blocks), None
-
-
-def _permuted_gaps(engine: Engine, plan: Plan, n: int, rng: np.random.Generator) -> Gaps:
-    return _gaps(engine, plan, engine.permuted(n, rng))
 
 
 def _free_of_null(engine: Engine, plan: Plan, estimates: Estimates) -> Estimates:
@@ -198,18 +276,6 @@ def _resampled(engine: Engine, n: int, rng: np.random.Generator) -> tuple[Gaps, 
     if estimates.value.shape[2] > 1:
         values = np.full_like(values, np.nan)
     return estimates.gaps(engine.weights), values
-
-
-def _reaches(
-    engine: Engine, plan: Plan, estimates: Estimates, error: Array, quantile: float
-) -> tuple[Array, Array]:
-    """Return how far below and above the gap the interval goes for this quantile."""
-    if plan.variance is None:
-        return np.full_like(error, quantile), np.full_like(error, quantile)
-    if plan.variance in {"score", "wald"}:
-        below, above = estimates.rate_reaches(engine.weights, quantile)
-        return (above, below) if engine.swapped else (below, above)
-    return quantile * error, quantile * error
 
 
 def _without_width(plan: Plan, error: float) -> list[str]:

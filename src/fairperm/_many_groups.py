@@ -20,6 +20,7 @@ from fairperm._metric import Metric, by_part
 from fairperm._moments import Moments
 from fairperm._order import order_by, run_numbers, run_starts
 from fairperm._sample import Cells, by_content, merged
+from fairperm._sharing import Permuting, SharedLabels
 from fairperm._trials import CallableEngine
 from fairperm.errors import InputError, problem, shown
 
@@ -42,10 +43,8 @@ _COUNTS_AT_ONCE = 1 << 22  # of draws held in memory
 _MERGEABLE = 20_000  # rows among which looking for equal ones costs nothing
 
 
-class ManyGroups(Protocol):
+class ManyGroups(Permuting, Protocol):
     """What the tests of many groups need of an engine."""
-
-    block_size: int
 
     @property
     def weights(self) -> Array | None:
@@ -57,9 +56,6 @@ class ManyGroups(Protocol):
 
     def observed(self, rng: np.random.Generator) -> Estimates:
         """Return the estimates of the sample itself: a block of one."""
-
-    def permuted(self, n: int, rng: np.random.Generator) -> Estimates:
-        """Return the estimates of ``n`` random permutations."""
 
     def together(self) -> Estimates:
         """Return the estimates of all groups as one, which no permutation changes."""
@@ -190,7 +186,7 @@ class ManyTrials:
 
 
 @dataclass(frozen=True, slots=True)
-class ManyUnits:
+class ManyUnits(SharedLabels):
     """Estimates from rows that hardly repeat: a group for each in every permutation.
 
     Units are sorted by stratum, block and, for an AUC, label and score; ``labels`` and ``tied``
@@ -253,15 +249,19 @@ class ManyUnits:
 
     def observed(self, rng: np.random.Generator) -> Estimates:
         """Return the estimates of the sample itself: a block of one."""
-        del rng
-        return self._of(self.group[None])
+        return self.of_labels(self.group[None], 1, rng)
 
-    def permuted(self, n: int, rng: np.random.Generator) -> Estimates:
-        """Return the estimates of ``n`` random permutations."""
+    @property
+    def exchanged(self) -> bytes:
+        """Return the sizes of the blocks, and how many of each are of which group."""
+        return np.column_stack([self.block_sizes, self.wanted]).tobytes() + bytes([len(self.place)])
+
+    def random_labels(self, n: int, rng: np.random.Generator) -> NDArray[np.uint8]:
+        """Return a group for each unit, ``n`` times."""
         from fairperm._assignments import random_groups
 
         seeds = rng.integers(2**64, size=n, dtype=np.uint64)
-        return self._of(random_groups(self.block_sizes, self.wanted, seeds))
+        return random_groups(self.block_sizes, self.wanted, seeds)
 
     def together(self) -> Estimates:
         """Return the estimates of all groups as one, which no permutation changes."""
@@ -273,15 +273,16 @@ class ManyUnits:
         )
         return one.observed(draws.stream(0, draws.OBSERVED))
 
-    def _of(self, groups: NDArray[np.uint8]) -> Estimates:
+    def of_labels(self, labels: NDArray[np.uint8], n: int, rng: np.random.Generator) -> Estimates:
         """Return value, variance and size of every part: of ranks, or of totals."""
-        by_totals = self._by_totals(groups)
+        del n, rng  # the labels are all there is to know
+        by_totals = self._by_totals(labels)
         found = []
         for part in self.parts:
             if isinstance(part, Metric):
                 found.append(next(by_totals))
             else:
-                value, variance = self._auc(groups)
+                value, variance = self._auc(labels)
                 size = self.sizes[..., self.place]
                 found.append((value, variance, np.broadcast_to(size, value.shape)))
         return Estimates(*(np.stack(arrays) for arrays in zip(*found, strict=True)))

@@ -248,8 +248,8 @@ def reference_of(table: Table, attribute: str, given: object, *, alone: bool) ->
 
 def comparisons(
     question: Question, compare: str, reference: Hashable | None
-) -> Iterable[tuple[Table, tuple[Hashable, Hashable]]]:
-    """Return the pairs of groups to compare, each with the table that has them."""
+) -> Iterable[tuple[Hashable, Hashable]]:
+    """Return the pairs of groups to compare."""
     table, n = question.table, len(question.table.groups)
     if n == 1:
         rule = f"made of two groups or more in {question.attribute}"
@@ -261,11 +261,16 @@ def comparisons(
         hint = "Cut numbers into bands, or use compare='rest'."
         raise InputError(problem("sensitive_features", rule, got, hint))
     if compare == "reference":
-        return ((table, (one, reference)) for one in table.groups if one != reference)
-    if compare == "rest" and len(table.groups) > 2:
-        rest = _rest(table.groups)
-        return ((table.against_rest(one, rest), (one, rest)) for one in table.groups)
-    return ((table, pair) for pair in itertools.combinations(table.groups, 2))
+        return ((one, reference) for one in table.groups if one != reference)
+    if compare == "rest" and n > 2:
+        return ((one, _rest(table.groups)) for one in table.groups)
+    return itertools.combinations(table.groups, 2)
+
+
+def compared(question: Question, pair: tuple[Hashable, Hashable]) -> Table:
+    """Return the table that has these groups, of which the second may be all others."""
+    table = question.table
+    return table if pair[1] in table.groups else table.against_rest(*pair)
 
 
 def _rest(groups: Sequence[Hashable]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -11,6 +11,7 @@ import numpy as np
 from fairperm._estimates import Estimates, variance_of_defined
 from fairperm._kernel import LANES
 from fairperm._order import run_numbers, run_starts
+from fairperm._sharing import SharedLabels
 from fairperm._subsets import STATE_WORDS, lane_bits, random_subsets, same_in_all_lanes
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ def _second_comes_first(side: NDArray[np.uint8], values: Callable[[], Array]) ->
 
 
 @dataclass(frozen=True, slots=True)
-class UnitsEngine(ABC):
+class UnitsEngine(SharedLabels):
     """What totals and ranks of units have in common: who is drawn, and how often."""
 
     layout: Layout
@@ -137,11 +138,34 @@ class UnitsEngine(ABC):
 
     def observed(self, rng: np.random.Generator) -> Estimates:
         """Return the estimates of the sample itself: a block of one."""
-        return self._estimates(same_in_all_lanes(self.layout.in_first), 1, rng)
+        return self.of_labels(same_in_all_lanes(self.layout.in_first), 1, rng)
 
-    def permuted(self, n: int, rng: np.random.Generator) -> Estimates:
-        """Return the estimates of ``n`` random permutations."""
-        return self._estimates(self.layout.subsets(rng), n, rng)
+    @property
+    def exchanged(self) -> bytes | None:
+        """Return the sizes of the blocks, and how many of each are drawn.
+
+        None with a bootstrap variance, which goes on with the same random numbers.
+        """
+        if self.variance == "bootstrap":
+            return None
+        return np.stack([self.layout.block_sizes, self.layout.wanted]).tobytes()
+
+    def random_labels(self, n: int, rng: np.random.Generator) -> NDArray[np.uint64]:
+        """Return 64 random choices of the first group, as bits of a word for each unit."""
+        del n  # it is never more
+        return self.layout.subsets(rng)
+
+    def of_labels(self, labels: NDArray[np.uint64], n: int, rng: np.random.Generator) -> Estimates:
+        """Return the estimates of ``n`` choices of the first group."""
+        every = self._of_words(labels, n)
+        estimates = Estimates(every.value[:, :n], every.variance[:, :n], every.size[:, :n])
+        if self.variance != "bootstrap":
+            return estimates
+        variances = []
+        for in_first in lane_bits(labels)[:n]:
+            values = self._resampled(in_first, self.n_bootstrap, rng).value
+            variances.append(variance_of_defined(np.moveaxis(values, 1, -1)))
+        return replace(estimates, variance=np.stack(variances, axis=1))
 
     def bootstrapped(self, n: int, rng: np.random.Generator) -> Estimates:
         """Return the estimates of ``n`` bootstrap samples."""
@@ -167,14 +191,3 @@ class UnitsEngine(ABC):
         self, in_first: NDArray[np.bool_], n: int, rng: np.random.Generator
     ) -> Estimates:
         """Return the estimates of ``n`` bootstrap samples of one choice of the first group."""
-
-    def _estimates(self, words: NDArray[np.uint64], n: int, rng: np.random.Generator) -> Estimates:
-        every = self._of_words(words, n)
-        estimates = Estimates(every.value[:, :n], every.variance[:, :n], every.size[:, :n])
-        if self.variance != "bootstrap":
-            return estimates
-        variances = []
-        for in_first in lane_bits(words)[:n]:
-            values = self._resampled(in_first, self.n_bootstrap, rng).value
-            variances.append(variance_of_defined(np.moveaxis(values, 1, -1)))
-        return replace(estimates, variance=np.stack(variances, axis=1))

@@ -1,0 +1,341 @@
+"""The omnibus statistic of several groups against its permutations."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fairperm import _draws as draws
+from fairperm import _small_groups as small_groups
+from fairperm._callable import CallableMetric
+from fairperm._comparison import Comparison
+from fairperm._estimates import variance_of_defined
+from fairperm._inference import Null, extreme, many_undefined, pvalue
+from fairperm._many_groups import check_number, many_groups
+from fairperm._omnibus_result import OmnibusTestResult
+from fairperm._progress import waiting
+from fairperm._rank import RankMetric
+from fairperm._sharing import Asked, permute
+from fairperm.errors import InputError, problem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Sequence
+
+    from numpy.typing import NDArray
+
+    from fairperm._engines import Engine
+    from fairperm._estimates import Estimates
+    from fairperm._many_groups import ManyGroups
+    from fairperm._plan import Plan
+    from fairperm._sample import Table
+
+    Array = NDArray[np.float64]
+
+_TIE = 1e-13  # relative rounding error, with room
+_CLOSED = {"score", "wald", "delta", "delong"}
+_ZERO_GAP = 1e-12  # of the metric's size: a smaller gap over no variance is rounding
+
+
+def compare_all(
+    table: Table,
+    plan: Plan,
+    *,
+    groups: tuple[Hashable, ...],
+    stratum_weights: object = None,
+    resampling: draws.Resampling,
+    confidence_level: float = 0.95,
+) -> OmnibusTestResult:
+    """Test the groups of a table of distinct rows, wherever it came from."""
+    test = OmnibusTest.of(
+        table,
+        plan,
+        groups=groups,
+        stratum_weights=stratum_weights,
+        resampling=resampling,
+        confidence_level=confidence_level,
+    )
+    (result,) = against_permutations([test], resampling)
+    return result
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OmnibusTest:
+    """The omnibus statistic of the sample, before its permutations.
+
+    ``known`` holds all of the result that they have no part in, and makes it from the rest.
+    ``shared`` is lent to groups without variance; ``weighing`` are variances that stand for the
+    permutations' own.
+    """
+
+    plan: Plan
+    engine: ManyGroups
+    shared: Estimates | None
+    weighing: Array | None
+    scale: Array
+    statistic: float
+    tolerance: float
+    confidence_level: float
+    notes: tuple[str, ...]
+    known: Callable[..., OmnibusTestResult]
+
+    @classmethod
+    def of(
+        cls,
+        table: Table,
+        plan: Plan,
+        *,
+        groups: tuple[Hashable, ...],
+        stratum_weights: object,
+        resampling: draws.Resampling,
+        confidence_level: float,
+    ) -> OmnibusTest:
+        """Compute the statistic; say so if there is none."""
+        check_number(groups, "Merge small groups, or compare some of them.")
+        comparison = Comparison.of(table, plan, groups, stratum_weights)
+        _check(plan, comparison.rows.n_strata)
+        with waiting("preparing (the first time on a machine, compiling)", resampling.progress):
+            engine = many_groups(comparison, plan.variance)
+            estimates = engine.observed(draws.stream(resampling.seed, draws.OBSERVED))
+        alone = _alone(comparison, plan, estimates)
+        values = comparison.values(alone)
+        notes = comparison.check_strata(estimates, engine.weights)
+
+        shared = engine.together() if plan.variance in _CLOSED else None
+        variance = alone.variance[:, :, 0]
+        if plan.variance == "fast_bootstrap" or plan.own_variance is None:
+            ordered = tuple(groups[place] for place in engine.order)
+            variance = _bootstrap_variance(table, plan, groups, ordered, resampling)
+        observed, weighing = _Values.of(estimates, engine.weights, shared), None
+        if plan.variance == "fast_bootstrap":
+            observed = observed.with_variance(variance)
+        elif plan.variance is None:
+            rows = np.bincount(comparison.rows.side, comparison.rows.count, len(groups))
+            weighing = 1 / rows
+            observed = observed.with_variance(weighing)
+        scale = comparison.scale(estimates)
+        statistic = _defined(observed, scale, comparison, plan)
+        mean = observed.mean()
+        return cls(
+            plan=plan,
+            engine=engine,
+            shared=shared,
+            weighing=weighing,
+            scale=scale,
+            statistic=statistic,
+            tolerance=observed.rounding(statistic, scale),
+            confidence_level=confidence_level,
+            notes=(
+                *notes,
+                *small_groups.notes(comparison, plan),
+                *comparison.binned(np.sqrt(variance[0, 0])),
+                *table.notes,
+            ),
+            known=partial(
+                OmnibusTestResult,
+                metric=plan.metric.name,
+                groups=groups,
+                values=values,
+                standard_errors=comparison.by_group(np.sqrt(variance[:, 0])),
+                counts=comparison.totals(),
+                mean=float(mean[0, 0]) if len(mean) == 1 else math.nan,
+                statistic=statistic,
+                confidence_level=confidence_level,
+                scheme=plan.scheme,
+                variance=plan.variance,
+                n_strata=comparison.rows.n_strata,
+                n_dropped=table.n_dropped,
+                seed=resampling.seed,
+                validity=plan.validity(strata=comparison.rows.n_strata > 1),
+            ),
+        )
+
+    def result(self, permuted: _Values) -> OmnibusTestResult:
+        """Compare the statistic with that of the permutations."""
+        if self.plan.variance == "fast_bootstrap":
+            null = Null(permuted.distance())
+        else:
+            if self.weighing is not None:
+                permuted = permuted.with_variance(self.weighing)
+            null = Null(permuted.statistic(self.scale))
+        is_extreme = extreme(null.statistic, self.statistic, "greater", self.tolerance)
+        p = pvalue(null, is_extreme, self.confidence_level)
+        return self.known(
+            pvalue=p.value,
+            pvalue_interval=p.interval,
+            pvalue_interval_wilson=p.wilson_interval,
+            n_resamples=len(null.statistic),
+            n_undefined=int(null.undefined.sum()),
+            notes=(*self.notes, *many_undefined(null)),
+            null_distribution=null.statistic,
+        )
+
+    @property
+    def asked(self) -> Asked[_Values]:
+        """Return whose permutations are needed, and what of them."""
+        kept = partial(_Values.of, weights=self.engine.weights, shared=self.shared)
+        return Asked(self.engine, kept, isinstance(self.plan.metric, CallableMetric))
+
+
+def against_permutations(
+    tests: Sequence[OmnibusTest], resampling: draws.Resampling
+) -> list[OmnibusTestResult]:
+    """Return the results of all tests; those that exchange the same labels draw them once."""
+    blocks = permute([test.asked for test in tests], resampling)
+    return [test.result(_Values.joined(one)) for test, one in zip(tests, blocks, strict=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Values:
+    """Values and variances by part, draw and group, the strata combined."""
+
+    value: Array
+    variance: Array
+
+    @classmethod
+    def of(cls, estimates: Estimates, weights: Array | None, shared: Estimates | None) -> _Values:
+        """Combine the strata; a group that shows no variance is given that of all rows as one.
+
+        As if it were certain, a small group without a single error would outweigh all others, and
+        the test would reject whenever there is one: far too often, where groups have fewer rows
+        that matter than their permutations do.
+        """
+        value, variance = estimates.standardized(weights)
+        if shared is not None and (variance == 0).any():
+            with np.errstate(divide="ignore", invalid="ignore"):
+                lent = replace(estimates, variance=shared.variance * shared.size / estimates.size)
+            variance = np.where(variance == 0, lent.standardized(weights)[1], variance)
+        return cls(value, variance)
+
+    @classmethod
+    def joined(cls, blocks: list[_Values]) -> _Values:
+        every = ([getattr(block, name) for block in blocks] for name in cls.__slots__)
+        return cls(*(np.concatenate(arrays, axis=1) for arrays in every))
+
+    def with_variance(self, variance: Array) -> _Values:
+        return _Values(self.value, np.broadcast_to(variance, self.value.shape))
+
+    def distance(self) -> Array:
+        """Return the statistic of every draw by the covariance of all draws; largest of the parts.
+
+        Permuted values vary less than independent ones do, and together, for the groups share out
+        the same rows: not their own variances make the gaps' (as the bootstrap's do), but the
+        covariance of the gaps. Of two groups it is the gap's square over its variance.
+        """
+        distances = []
+        for value in self.value:
+            gaps = value[:, 1:] - value[:, :1]
+            defined = gaps[~np.isnan(gaps).any(axis=1)]
+            if len(defined) < 2:
+                distances.append(np.full(len(gaps), np.nan))
+                continue
+            covariance = np.cov(defined, rowvar=False).reshape(gaps.shape[1], -1)
+            inverse = np.linalg.pinv(covariance, hermitian=True)
+            distances.append(((gaps @ inverse) * gaps).sum(axis=1))
+        largest: Array = np.max(distances, axis=0)
+        return largest
+
+    def mean(self) -> Array:
+        """Return the groups' mean by inverse variance; of those without variance, if there are."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            certain = self.variance == 0
+            weight = np.where(certain.any(axis=-1, keepdims=True), certain, 1 / self.variance)
+            mean: Array = (weight * self.value).sum(axis=-1) / weight.sum(axis=-1)
+        return mean
+
+    def statistic(self, scale: Array) -> Array:
+        """Return the statistic of every draw, the largest of the parts.
+
+        A group without variance adds nothing if it is at the mean, else it makes it infinite.
+        """
+        deviation = self.value - self.mean()[..., None]
+        nothing = np.abs(deviation) <= _ZERO_GAP * scale[:, None, None]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            terms = np.where((self.variance == 0) & nothing, 0.0, deviation**2 / self.variance)
+        largest: Array = terms.sum(axis=-1).max(axis=0)
+        return largest
+
+    def rounding(self, statistic: float, scale: Array) -> float:
+        """Return how far below the observed statistic a draw still counts as tied with it.
+
+        Rounding errors of a value are relative to the metric's size, not to how far the value is
+        from the mean; the statistic is made of squares.
+        """
+        if math.isinf(statistic):
+            return 0.0
+        with np.errstate(divide="ignore", invalid="ignore"):
+            reach = np.where(self.variance > 0, scale[:, None, None] ** 2 / self.variance, 0.0)
+        longest = math.sqrt(reach.sum(axis=-1).max())
+        return _TIE * (1 + statistic + 2 * math.sqrt(statistic) * longest) + (_TIE * longest) ** 2
+
+
+def _alone(comparison: Comparison, plan: Plan, estimates: Estimates) -> Estimates:
+    """Return the estimates of all strata as one, with variances that do not pool the groups."""
+    of_one = comparison.rows.n_strata == 1
+    if of_one and (plan.own_variance is None or plan.variance in {"wald", "delta", "delong"}):
+        return estimates
+    engine = many_groups(comparison.unstratified(), plan.own_variance)
+    return engine.observed(draws.stream(0, draws.OBSERVED))
+
+
+def _defined(observed: _Values, scale: Array, comparison: Comparison, plan: Plan) -> float:
+    """Return the observed statistic, if there is one that permuted ones can be compared with.
+
+    A group in which no bootstrap sample varies would outweigh all others, which under permutation
+    none does.
+    """
+    statistic = float(observed.statistic(scale)[0])
+    lost = plan.variance == "fast_bootstrap" and statistic > 0 and (observed.variance == 0).any()
+    if math.isnan(statistic) or lost:
+        raise small_groups.without_error(comparison, plan)
+    return statistic
+
+
+def _bootstrap_variance(
+    table: Table,
+    plan: Plan,
+    groups: tuple[Hashable, ...],
+    ordered: tuple[Hashable, ...],
+    resampling: draws.Resampling,
+) -> Array:
+    """Return every group's bootstrap variance: two groups at a time, as in a test of their gap.
+
+    They are paired as they are ordered: by what is in them, not by their names.
+    """
+    variances: dict[Hashable, Array] = {}
+    for i in range(0, len(ordered), 2):
+        pair = (ordered[i], ordered[i + 1 if i + 1 < len(ordered) else 0])
+        engine = Comparison.of(table, plan, pair, None).unstratified().engine(None)
+        blocks = resampling.in_blocks(
+            partial(_resampled, engine),
+            draws.BOOTSTRAP,
+            engine.block_size,
+            through_joblib=isinstance(plan.metric, CallableMetric),
+        )
+        both = variance_of_defined(np.concatenate(blocks, axis=-1))
+        variances |= dict(zip(pair, np.moveaxis(both, 1, 0), strict=True))
+    return np.stack([variances[group] for group in groups], axis=-1)[:, None]
+
+
+def _resampled(engine: Engine, n: int, rng: np.random.Generator) -> Array:
+    """Return values by part, group and draw."""
+    estimates = engine.bootstrapped(n, rng).in_order(swapped=engine.swapped)
+    return np.moveaxis(estimates.value[:, :, 0], 1, -1)
+
+
+def _check(plan: Plan, n_strata: int) -> None:
+    """Refuse what a test of many groups cannot do."""
+    if isinstance(plan.metric, RankMetric) and (plan.weighted or plan.clustered):
+        which = "sample_weight" if plan.weighted else "cluster"
+        hint = "Compare two groups at a time with permutation_test."
+        raise InputError(problem(which, f"left out for {plan.metric.name}", "both", hint))
+    if plan.variance == "bootstrap":
+        hint = "Use 'auto'."
+        raise InputError(problem("variance", "another for many groups", "bootstrap", hint))
+    if plan.variance == "fast_bootstrap" and n_strata > 1:
+        hint = "Compare two groups at a time with permutation_test."
+        rule = f"left out for {plan.metric.name}, whose variance is found by bootstrap"
+        raise InputError(problem("control_features", rule, f"{n_strata} strata", hint))
