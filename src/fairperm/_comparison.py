@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -12,6 +11,7 @@ import numpy as np
 from fairperm import _options as options
 from fairperm._draws import OBSERVED, stream
 from fairperm._engines import choose_engine
+from fairperm._exact_sums import exact_sums
 from fairperm._metric import Metric
 from fairperm._rank import RankMetric
 from fairperm._sample import Rows
@@ -243,7 +243,7 @@ def _sums(side: NDArray[np.uint8], values: Array, n_groups: int) -> Array:
     """Return each group's sum: of fractions, the one that no order of the rows rounds otherwise."""
     if (values == np.floor(values)).all():
         return np.bincount(side, values, n_groups).astype(np.float64)
-    return np.array([math.fsum(values[side == group]) for group in range(n_groups)])
+    return exact_sums(side, values, n_groups)
 
 
 def _n_clusters(rows: Rows, cluster: NDArray[np.integer[Any]], side: int) -> int:

@@ -85,12 +85,14 @@ def effective_rows(comparison: Comparison, *, rates: bool = False) -> dict[str, 
     if not any(_by_delta(part, rates=rates) for part in parts):
         return {}
     units, result, start = comparison.units(), {}, 0
-    members = [units.side == group for group in range(len(comparison.groups))]
+    members = [np.flatnonzero(units.side == group) for group in range(len(comparison.groups))]
     for part in parts:
         stop = start + len(part.contributions)
         if _by_delta(part, rates=rates):
             u = units.contributions[:, start:stop]
-            result[part.name] = np.array([_effective(part, u[i], units.count[i]) for i in members])
+            result[part.name] = np.array(
+                [_effective(part, u.take(i, axis=0), units.count[i].astype(float)) for i in members]
+            )
         start = stop
     return result
 
@@ -99,14 +101,16 @@ def _by_delta(part: object, *, rates: bool) -> TypeGuard[Metric]:
     return isinstance(part, Metric) and part.smooth and (rates or not part.is_rate)
 
 
-def _effective(part: Metric, u: Array, count: NDArray[np.int64]) -> float:
+def _effective(part: Metric, u: Array, count: Array) -> float:
     total = count @ u
     with np.errstate(divide="ignore", invalid="ignore"):
         influence = u @ part.gradient(total)
         size = part.span if np.isfinite(part.span) else np.abs(part.estimate(total))
-        influence[np.abs(influence) * count.sum() <= _ROUNDING * size] = 0.0
-        squares = (influence / np.abs(influence).max(initial=0.0)) ** 2  # nothing overflows
-        effective = (count @ squares) ** 2 / (count @ squares**2)
+        moved = np.abs(influence, out=influence)
+        moved[moved * count.sum() <= _ROUNDING * size] = 0.0
+        moved /= moved.max(initial=0.0)  # so that nothing overflows
+        squares = np.square(moved, out=moved)
+        effective = (count @ squares) ** 2 / (count @ np.square(squares))
     return float(effective) if np.isfinite(effective) else 0.0
 
 

@@ -81,7 +81,8 @@ def ties_in_order(
 
     Sums of fractions then are rounded in one way, whatever order the rows came in.
     """
-    ordered = [column[order] for column in columns]
+    varying = [column for column in columns if (column != column[:1]).any()] or columns[:1]
+    ordered = [column[order] for column in varying]
     starts = run_starts(*ordered)
     if len(starts) == len(order):
         return order

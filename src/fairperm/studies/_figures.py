@@ -137,8 +137,8 @@ def sample_size(
         settings=_settings(seed, n_samples=n_samples, sizes=[*sizes], threshold=CUT),
         missing=missing,
         notes=(
-            "15 % of COMPAS are some 925 rows: samples of 950 to 4,500 cannot be of such a test split, "
-            "so that rows are scored out of fold here.",
+            "15 % of COMPAS are some 925 rows: samples of 950 to 4,500 cannot be of such a test "
+            "split, so that rows are scored out of fold here.",
             "By theory gaps shrink with one over the root of n, an exponent of −1/2: four times "
             "the rows for half the gap.",
         ),
