@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 import fairperm
-from fairperm import _assignments, _audit, _units
+from fairperm import _audit
+from fairperm._assignments import random_groups
+from fairperm._subsets import random_subsets
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,27 +23,26 @@ SCORES = ["roc_auc", "mean_score_positives", "brier_score", "log_loss", "mean_sc
 pytestmark = pytest.mark.filterwarnings("ignore::fairperm.FairpermWarning")  # so few resamples
 
 
-def sample(n_groups: int, **more: Any) -> dict[str, Any]:
+def sample(n_groups: int, extra: str = "", **options: Any) -> dict[str, Any]:
     rng = np.random.default_rng(8)
-    y_true = rng.integers(2, size=N)
-    y_score = rng.uniform(size=N)
     group = np.arange(N) % n_groups
-    options = {"rng": 3, "n_resamples": DRAWS, "sensitive_features": group}
-    extra = {
-        "sample_weight": lambda: rng.uniform(1, 2, N),
-        "control_features": lambda: rng.integers(2, size=N),
-        "cluster": lambda: 100 * group + rng.integers(30, size=N),
+    data = {
+        "y_true": rng.integers(2, size=N),
+        "y_score": rng.uniform(size=N),
+        "sensitive_features": group,
+        "sample_weight": rng.uniform(1, 2, N),
+        "control_features": rng.integers(2, size=N),
+        "cluster": 100 * group + rng.integers(30, size=N),
     }
-    return {"y_true": y_true, "y_score": y_score, **options} | {
-        name: extra[name]() if value is None else value for name, value in more.items()
-    }
+    wanted = ("y_true", "y_score", "sensitive_features", extra)
+    chosen = {name: column for name, column in data.items() if name in wanted}
+    return {**chosen, "rng": 3, "n_resamples": DRAWS, **options}
 
 
 def numbers(n_groups: int) -> dict[str, Any]:
     data = sample(n_groups)
-    return {**data, "y_true": data["y_true"] + data["y_score"], "y_score": None} | {
-        "y_pred": data["y_score"]
-    }
+    y_pred = data.pop("y_score")
+    return {**data, "y_true": data["y_true"] + y_pred, "y_pred": y_pred}
 
 
 def counting(calls: list[int], function: Callable[..., Any]) -> Callable[..., Any]:
@@ -57,7 +58,7 @@ def counting(calls: list[int], function: Callable[..., Any]) -> Callable[..., An
     [
         (REGRESSION, numbers(2), 1),
         (SCORES, sample(2), 2),  # the first two among rows of one label, the others among all
-        (SCORES, sample(2, sample_weight=None), 1),  # with weights all exchange all labels
+        (SCORES, sample(2, "sample_weight"), 1),  # with weights all exchange all labels
     ],
     ids=["regression", "scores", "weights"],
 )
@@ -65,7 +66,7 @@ def test_two_groups_are_drawn_once(
     metrics: list[str], data: dict[str, Any], n_drawings: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls: list[int] = []
-    monkeypatch.setattr(_units, "random_subsets", counting(calls, _units.random_subsets))
+    monkeypatch.setattr("fairperm._units.random_subsets", counting(calls, random_subsets))
     fairperm.audit(**data, metrics=metrics)
     assert len(calls) == n_drawings * 3  # blocks
 
@@ -75,9 +76,9 @@ def test_two_groups_are_drawn_once(
     [
         (REGRESSION, numbers(2)),
         ([*SCORES, "expected_calibration_error", "accuracy"], sample(2)),
-        (SCORES, sample(2, control_features=None)),
-        (SCORES, sample(2, sample_weight=None)),
-        (SCORES, sample(2, cluster=None)),
+        (SCORES, sample(2, "control_features")),
+        (SCORES, sample(2, "sample_weight")),
+        (SCORES, sample(2, "cluster")),
         (SCORES[2:], sample(2, variance="bootstrap", n_bootstrap=10)),
     ],
     ids=["regression", "scores", "strata", "weights", "clusters", "bootstrap"],
@@ -99,7 +100,7 @@ def test_many_groups_are_drawn_once(
     metrics: list[str], data: dict[str, Any], n_drawings: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls: list[int] = []
-    monkeypatch.setattr(_assignments, "random_groups", counting(calls, _assignments.random_groups))
+    monkeypatch.setattr("fairperm._assignments.random_groups", counting(calls, random_groups))
     audit = fairperm.audit(**data, metrics=metrics)
     assert len(calls) == n_drawings * -(-DRAWS // 8)  # blocks
     for row in audit.omnibus:
@@ -113,7 +114,7 @@ def test_how_many_fit_into_memory_changes_nothing(monkeypatch: pytest.MonkeyPatc
     data = {**sample(3), "metrics": SCORES, "compare": "rest"}
     whole = fairperm.audit(**data)
     calls: list[int] = []
-    monkeypatch.setattr(_units, "random_subsets", counting(calls, _units.random_subsets))
+    monkeypatch.setattr("fairperm._units.random_subsets", counting(calls, random_subsets))
     monkeypatch.setattr(_audit, "_ROWS_AT_ONCE", 1)
     assert fairperm.audit(**data).to_dict() == whole.to_dict()
     assert len(calls) == 3 * len(SCORES) * 3  # pairs, metrics, blocks: nothing is shared
