@@ -73,6 +73,8 @@ ALLOWED: dict[str, set[str]] = {
     },
     # resampling: nothing of metrics
     "_draws": {"_options", "_progress", "_broadcast", "_sample"},
+    "_sharing": {"_draws", "_estimates"},
+    "_exact_sums": set(),
     "_enumeration": {"_sample"},
     "_shuffles": {"_kernel"},
     "_subsets": {"_kernel"},
@@ -84,7 +86,7 @@ ALLOWED: dict[str, set[str]] = {
     # engines: estimates of a sample, of permutations and of resamples; nothing of p-values
     "_cells": {"_sample", "_draws", "_enumeration", "_estimates", "_metric", "_rank"},
     "_trials": {"_sample", "_order", "_draws", "_estimates", "_callable"},
-    "_units": {"_kernel", "_order", "_subsets", "_estimates"},
+    "_units": {"_kernel", "_order", "_subsets", "_estimates", "_sharing"},
     "_moments": {"_estimates", "_metric"},
     "_unit_totals": {
         *("_kernel", "_order", "_radix", "_subsets", "_totals", "_sample", "_estimates"),
@@ -99,7 +101,7 @@ ALLOWED: dict[str, set[str]] = {
     },
     "_engines": {
         *("_sample", "_estimates", "_metric", "_rank", "_callable", "_cells", "_trials"),
-        *("_unit_totals", "_unit_ranks", "_weighted_ranks"),
+        *("_unit_totals", "_unit_ranks", "_weighted_ranks", "_sharing"),
     },
     # charts: from plain numbers and names; nothing of results, which draw themselves with them
     "_chart_parts": {"_options"},
@@ -119,6 +121,7 @@ ALLOWED: dict[str, set[str]] = {
         "_inputs",
     },
     "_comparison": {
+        "_exact_sums",
         *("errors", "_options", "_sample", "_draws", "_metric", "_rank", "metrics"),
         *("_estimates", "_engines", "_plan"),
     },
@@ -131,18 +134,19 @@ ALLOWED: dict[str, set[str]] = {
     "_many_groups": {
         *("errors", "_assignments", "_auc", "_order", "_radix", "_draws", "_sample", "_estimates"),
         *("_metric", "_rank", "_callable", "_cells", "_moments", "_trials", "_comparison"),
+        "_sharing",
     },
     "_omnibus_result": {"errors", "results"},
+    "_omnibus_test": {
+        *("_omnibus_result", "_small_groups", "_sharing"),
+        *("errors", "_progress", "_sample", "_comparison", "_plan", "_draws", "_rank"),
+        *("_callable", "_estimates", "_engines", "_many_groups", "_inference"),
+    },
     "omnibus": {
-        "_omnibus_result",
-        "_small_groups",
-        *("errors", "_options", "_progress", "_sample", "_intake", "_comparison", "_plan"),
-        *("_draws", "_rank", "_callable", "_estimates", "_engines", "_many_groups"),
-        *("_inference", "results"),
-        "_inputs",
+        *("errors", "_options", "_plan", "_draws", "_inputs", "_omnibus_result", "_omnibus_test"),
     },
     "_gap_test": {
-        "_small_groups",
+        *("_small_groups", "_sharing"),
         *("errors", "_progress", "_sample", "_comparison", "_plan", "_draws", "_callable"),
         *("_estimates", "_engines", "_inference", "results"),
     },
@@ -157,15 +161,20 @@ ALLOWED: dict[str, set[str]] = {
     },
     "_power": {"_inference"},
     "planning": {"errors", "_options", "_plan", "_power", "_rank", "metrics", "results"},
+    "_populations": {"_order", "_sample"},
     "_simulated_tests": {
-        *("errors", "_options", "_order", "_sample", "_plan", "_draws", "_gap_test"),
-        *("results", "permutation", "_inputs"),
+        *("errors", "_options", "_sample", "_plan", "_draws", "_gap_test"),
+        *("results", "permutation", "_inputs", "_populations"),
     },
-    "simulation": {"errors", "_options", "_draws", "_inference", "results", "_simulated_tests"},
-    "_null_population": {"_metric", "_order", "_rank", "_sample"},
+    "simulation": {
+        *("errors", "_options", "_draws", "_inference", "results"),
+        *("_populations", "_simulated_tests"),
+    },
+    "_measures": {"_metric", "_order", "_rank", "_sample", "_populations"},
+    "_null_population": {"_order", "_sample", "_populations", "_measures"},
     "calibration": {
-        *("errors", "_options", "_draws", "_callable", "_inference", "results"),
-        *("_null_population", "_simulated_tests"),
+        *("errors", "_options", "_sample", "_draws", "_callable", "_inference", "results"),
+        *("_populations", "_null_population", "_simulated_tests"),
     },
     "_bands": {"_inference"},
     "_cuts": {"_sample", "_draws", "_cells", "_estimates", "_metric", "_plan"},
@@ -205,8 +214,7 @@ ALLOWED: dict[str, set[str]] = {
     },
     "_audit": {
         *("errors", "_progress", "_sample", "_plan", "_draws", "_rank", "_callable", "metrics"),
-        *("_gap_test", "_margins", "_max_t", "_multiplicity", "_questions", "omnibus"),
-        *("planning", "results", "_audit_data"),
+        *("_gap_test", "_margins", "_questions", "_omnibus_test", "results", "_audit_data"),
     },
     "_verdicts": {
         *("errors", "_sample", "_rank", "_callable", "_margins", "_max_t", "_multiplicity"),

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import binomtest, hypergeom, multinomial
+from scipy.stats import binomtest, hypergeom, multinomial, norm
 
 import fairperm
 from fairperm import Calibration, FairpermWarning, calibrate, permutation_test
@@ -23,6 +23,8 @@ from helpers import rows
 from simulate import at_most, between
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     Array = NDArray[np.float64]
@@ -98,6 +100,17 @@ def fnr_pvalue(first: tuple[int, ...], second: tuple[int, ...]) -> float | None:
     return float(np.nan_to_num(chance)[extreme].sum())
 
 
+def limit_pvalue(first: tuple[int, ...], second: tuple[int, ...]) -> float | None:
+    """Return that of the normal limit, whose variance has the rate of both; None: no test."""
+    (_, misses, hits), (_, others, rest) = first, second
+    rate = (misses + others) / max(sum(first[1:]) + sum(second[1:]), 1)
+    if misses + hits == 0 or others + rest == 0 or rate in {0, 1}:
+        return None
+    error = np.sqrt(rate * (1 - rate) * (1 / (misses + hits) + 1 / (others + rest)))
+    gap = misses / (misses + hits) - others / (others + rest)
+    return float(2 * norm.sf(abs(gap) / error))
+
+
 def outcomes(size: int) -> list[tuple[int, int, int]]:
     both = itertools.product(range(size + 1), repeat=2)
     return [(size - a - b, a, b) for a, b in both if a + b <= size]
@@ -110,13 +123,22 @@ def chances_of(first: list[float], second: list[float]) -> list[float]:
     return chances
 
 
-def test_level_and_power_are_those_of_summing_over_all_outcomes() -> None:
+@pytest.mark.parametrize(
+    ("pvalue", "options"),
+    [
+        pytest.param(fnr_pvalue, {"scheme": "pooled", "variance": None}, id="permutations"),
+        pytest.param(limit_pvalue, {"n_resamples": 0}, id="normal limit"),
+    ],
+)
+def test_level_and_power_are_those_of_summing_over_all_outcomes(
+    pvalue: Callable[..., float | None], options: Columns
+) -> None:
     # 9 rows with 7 positives, 3 missed; 6 rows with 3 positives, 2 missed: together 5 of 10
     given = rows(((2, 0, 3, 4), (2, 1, 2, 1)))
     equal = ([2 / 9, 7 / 18, 7 / 18], [1 / 2, 1 / 4, 1 / 4])
     own = ([2 / 9, 3 / 9, 4 / 9], [1 / 2, 1 / 3, 1 / 6])
     alpha, n = 0.2, 500
-    pvalues = [fnr_pvalue(*pair) for pair in itertools.product(outcomes(9), outcomes(6))]
+    pvalues = [pvalue(*pair) for pair in itertools.product(outcomes(9), outcomes(6))]
     undefined, missing, rejected, found = (
         sum(itertools.compress(chances, chosen))
         for chosen in (
@@ -127,9 +149,8 @@ def test_level_and_power_are_those_of_summing_over_all_outcomes() -> None:
     )
     result = calibrate(
         **given,
+        **options,
         metric="fnr",
-        scheme="pooled",
-        variance=None,
         alpha=alpha,
         n_simulations=n,
         rng=3,
@@ -342,6 +363,12 @@ def test_the_result_is_shown_on_a_few_lines() -> None:
         "  null   Rows were given weights until false_negative_rate was 0.12 "
         "in both groups, each label keeping its share; this moved 1.6 % of 'a' and 1.6 % of 'b'."
     )
+
+
+def test_a_normal_limit_is_said_to_be_one() -> None:
+    found = calibrate(**GAP, metric="f1_score", n_resamples=0, n_simulations=2, rng=1)
+    assert "\n  test   pooled, variance delta, two-sided, normal limit\n" in repr(found)
+    assert found.n_resamples == 0
 
 
 def test_the_result_can_be_written_down() -> None:

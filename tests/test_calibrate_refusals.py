@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fairperm import InputError, InputTypeError, UndefinedMetricError, calibrate
+from fairperm import InputTypeError, UndefinedMetricError, calibrate
 from helpers import rows
 from refusals import Refusal, each
 
@@ -47,7 +47,19 @@ REFUSALS = [
         "permutations is never so small.",
         n_resamples=18,
     ),
-    value("no permutations", "n_resamples must be an integer from 1 to", n_resamples=0),
+    value("less than none", "n_resamples must be an integer from 0 to", n_resamples=-1),
+    value(
+        "a normal limit of several gaps",
+        "n_resamples must be at least 1 for equalized_odds with variance 'score'; got 0.",
+        metric="equalized_odds",
+        n_resamples=0,
+    ),
+    value(
+        "a normal limit without an error",
+        "n_resamples must be at least 1 for false_negative_rate with variance None; got 0.",
+        variance=None,
+        n_resamples=0,
+    ),
     value("a level in percent", f"confidence_level {SHARE}; got 95.", confidence_level=95),
     value(
         "no gap",
@@ -69,8 +81,8 @@ REFUSALS = [
     ),
     value(
         "a function",
-        "metric must be a metric by name, whose rows can be given weights, and not a function; "
-        "got 'cost'. If it is a function of means, register_metric makes it such.",
+        "metric must be a metric by name, of which it is known by how much each row moves it, and "
+        "not a function; got 'cost'. If it is a function of means, register_metric makes it such.",
         metric=cost,
     ),
     value("an unknown metric", "metric must be one of", metric="fnrr"),
@@ -89,6 +101,22 @@ REFUSALS = [
         **rows(((10, 0, 10, 20), (0, 20, 0, 0))),
         metric="ppv",
     ),
+    value(
+        "clusters in two groups",
+        "cluster must keep to one group: whole clusters are exchanged; got cluster 0 with rows of "
+        "'a', 'b'. Use a finer cluster, such as one per group and member.",
+        cluster=[0] * 400,
+    ),
+    value(
+        "clusters whose labels are predictions",
+        "metric must be one that weights of clusters can make equal in both groups; got "
+        "'selection_rate'. The groups have too few kinds of clusters.",
+        y_true=[0, 1] * 10 + [0, 0, 0, 1] * 5,
+        y_pred=[0, 1] * 10 + [0, 0, 0, 1] * 5,
+        sensitive_features=["a"] * 20 + ["b"] * 20,
+        cluster=[i // 3 for i in range(20)] + [7 + i // 3 for i in range(20)],
+        metric="selection_rate",
+    ),
     kind("a gap in words", "gap must be a number other than 0; got 'large'.", gap="large"),
     kind(
         "samples that cannot be counted",
@@ -106,11 +134,6 @@ def test_refusal(refusal: Refusal) -> None:
     assert message.startswith(refusal.says)
     assert message[-1] in ".?"
     assert "\n" not in message
-
-
-def test_clusters_are_not_drawn() -> None:
-    with pytest.raises(InputError, match=r"^cluster must be left out; got .*drawn one by one"):
-        calibrate(**GOOD, cluster=list(range(400)))
 
 
 def test_an_unknown_option_is_named() -> None:

@@ -4,131 +4,52 @@ Rows are re-weighted as little as possible: of all weights that give the metric 
 every label its share, those nearest to the observed ones in Kullback–Leibler divergence are
 exp(λ·influence) times them, the influence being that of a row on the metric in the population which
 is sought. So influences and λ are found in turns, and each λ makes the value exact. Influences far
-beyond the others of a label are bounded.
+beyond the others of a label are bounded. It is the same with clusters, each of which has the
+influence of all its rows; labels keep their shares of rows by a λ of their own.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairperm._metric import Metric
+from fairperm._measures import measures, shares_of_labels
 from fairperm._order import ranks
-from fairperm._rank import Components
+from fairperm._populations import units
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
-    from fairperm._rank import RankMetric
+    from fairperm._measures import Measure, Parts
     from fairperm._sample import Table
 
     Array = NDArray[np.float64]
     Codes = NDArray[np.intp]
-    Parts = Sequence[Metric | RankMetric]
 
 _MIXED_IN = (0.0, 0.05, 0.5)  # of the other group's rows: none, unless there is no other way
+_PACES = ((1, 0.0), (20, 0.5))  # at once; or slowly, where directions turn too much for that
 _ROUNDS = 200
 _SETTLED = 1e-11  # of all weight: a direction that moves no more than this is the right one
 _NO_INFLUENCE = 1e-10  # of the largest: a difference this small is rounding
 _STRONGEST = 3.0  # influence of a row, relative to their mean size among rows of its label
 _FARTHEST = 2.0**30  # times the largest influence: the last rows then have all the weight
+_UNDEFINED = 1e9  # times a value's size: its excess where it has none, which is too far
+_MISSED = 1e-6  # times its size: a value so far off in one round is out of reach
 _EXACT = 1e-10  # of a value, relative to it or to what rows add to it
-_STEP = 1e-6  # of totals of which the largest is near one, where there is no derivative
 
 
 class UnreachableError(Exception):
     """No weights give a group its value."""
 
 
-class Measure(Protocol):
-    """One part of a metric as a function of the rows' chances."""
-
-    def value(self, chance: Array) -> float:
-        """Return the metric; NaN where it is undefined."""
-        ...
-
-    def size(self, count: Array) -> float:
-        """Return how many rows it is made of."""
-        ...
-
-    def influence(self, chance: Array) -> Array:
-        """Return by how much each row moves it, but for what rows of one label have in common."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class OfTotals:
-    """A function of totals of contributions, which weights have been multiplied into."""
-
-    part: Metric
-    contributions: Array
-
-    def value(self, chance: Array) -> float:
-        """Return the metric; NaN where it is undefined."""
-        return float(self._of(chance @ self.contributions))
-
-    def size(self, count: Array) -> float:
-        """Return how many rows it is made of: those of a rate's denominator, or all."""
-        return float(count @ self.contributions[:, 1] if self.part.is_rate else count.sum())
-
-    def influence(self, chance: Array) -> Array:
-        """Return by how much each row moves it."""
-        totals = chance @ self.contributions
-        if self.part.smooth:
-            with np.errstate(divide="ignore", invalid="ignore"):
-                gradient = self.part.gradient(totals)
-        else:
-            steps = _STEP * np.eye(len(totals))
-            gradient = (self._of(totals + steps) - self._of(totals - steps)) / (2 * _STEP)
-        influence: Array = self.contributions @ gradient
-        return influence
-
-    def _of(self, totals: Array) -> Array:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return self.part.estimate(totals)
-
-
-@dataclass(frozen=True, slots=True)
-class OfRanks:
-    """The AUC; ``place`` is a row's score as its rank among the distinct ones."""
-
-    positive: NDArray[np.bool_]
-    place: Codes
-    weight: Array
-
-    def value(self, chance: Array) -> float:
-        """Return the AUC; NaN without positives or without negatives."""
-        return float(self._components(chance).value())
-
-    def size(self, count: Array) -> float:
-        """Return how many rows it is made of."""
-        return float(count.sum())
-
-    def influence(self, chance: Array) -> Array:
-        """Return by how much each row moves it."""
-        parts = self._components(chance)
-        auc = parts.value()
-        of_positives = (parts.of_positives - auc) / parts.positives.sum()
-        of_negatives = (parts.of_negatives - auc) / parts.negatives.sum()
-        among = np.where(self.positive, of_positives[self.place], of_negatives[self.place])
-        influence: Array = self.weight * among
-        return influence
-
-    def _components(self, chance: Array) -> Components:
-        width = int(self.place.max()) + 1
-        chances = self.weight * chance
-        of_positives = np.bincount(self.place, np.where(self.positive, chances, 0.0), width)
-        of_negatives = np.bincount(self.place, np.where(self.positive, 0.0, chances), width)
-        return Components(of_positives.astype(np.float64), of_negatives.astype(np.float64))
-
-
 def values(table: Table, parts: Parts, share: Array) -> list[float]:
     """Return each part of the metric in a population of these shares of the rows."""
-    return [one.value(share) for one in _measures(parts, table.columns, table.weight)]
+    return [one.value(share) for one in measures(table, parts)]
 
 
 def holds_labels(table: Table, parts: Parts) -> bool:
@@ -148,41 +69,31 @@ def with_gap(
     for a rate and for a mean it is the value of both groups together. Strata in which a group has
     no value stay as they are.
     """
-    label = ranks(table.columns["y_true"]) if holds_labels(table, parts) else None
+    holds = holds_labels(table, parts)
     chances = shares[0].copy(), shares[1].copy()
-    sizes = np.bincount(table.group, table.count)
+    drawn = units(table)
+    sizes = np.bincount(drawn.group, drawn.count)
     for stratum in np.unique(table.stratum):
-        rows = np.flatnonzero(table.stratum == stratum)
-        in_stratum = [float(share[rows].sum()) for share in shares]
+        inside = np.flatnonzero(drawn.stratum == stratum)
+        in_stratum = [float(share[inside].sum()) for share in shares]
         if 0 in in_stratum:
             continue
-        own = [share[rows] / whole for share, whole in zip(shares, in_stratum, strict=True)]
-        columns = {name: column[rows] for name, column in table.columns.items()}
-        measures = _measures(parts, columns, None if table.weight is None else table.weight[rows])
-        counts = [n * share[rows] for n, share in zip(sizes, shares, strict=True)]
-        targets = [_apart(measure, own, counts, gap) for measure in measures]
+        own = [share[inside] / whole for share, whole in zip(shares, in_stratum, strict=True)]
+        rows = table.take(np.flatnonzero(table.stratum == stratum))
+        sought = measures(rows, parts)
+        counts = [n * share[inside] for n, share in zip(sizes, shares, strict=True)]
+        targets = [_apart(measure, own, counts, gap) for measure in sought]
         if np.isnan(targets).any():
             continue
-        kept = np.zeros(len(rows), np.intp) if label is None else label[rows]
+        # a row has one label; those of a cluster's rows have shares that are held as a metric is
+        by_row = holds and rows.cluster is None
+        kept = ranks(rows.columns["y_true"]) if by_row else np.zeros(len(inside), np.intp)
+        held = shares_of_labels(rows) if holds and not by_row else []
         for side in (0, 1):
-            sought = [target[side] for target in targets]
-            found = _reweighted(own[side], own[1 - side], kept, measures, sought)
-            chances[side][rows] = in_stratum[side] * found
+            to = [target[side] for target in targets] + [one.value(own[side]) for one in held]
+            found = _reweighted(own[side], own[1 - side], kept, [*sought, *held], to)
+            chances[side][inside] = in_stratum[side] * found
     return chances
-
-
-def _measures(
-    parts: Parts, columns: Mapping[str, NDArray[Any]], weight: Array | None
-) -> list[Measure]:
-    found: list[Measure] = []
-    for part in parts:
-        matrix = part.matrix(columns)
-        by = np.ones(len(matrix)) if weight is None else weight
-        if isinstance(part, Metric):
-            found.append(OfTotals(part, matrix * by[:, None]))
-        else:
-            found.append(OfRanks(matrix[:, 0] > 0, ranks(matrix[:, 1]), by))
-    return found
 
 
 def _apart(
@@ -207,9 +118,10 @@ def _reweighted(
     for share in _MIXED_IN:
         mixed = _mixed(own, other, label, share)
         base = np.where(_matters(mixed, label, measures), mixed, own)
-        found = _Base(base, label).tilted(measures, targets)
-        if found is not None:
-            return found
+        for pace in _PACES:
+            found = _Base(base, label).tilted(measures, targets, pace)
+            if found is not None:
+                return found
     raise UnreachableError("no weights of rows give a group its value")
 
 
@@ -233,44 +145,54 @@ class _Base:
     chance: Array
     label: Codes
 
-    def tilted(self, measures: Sequence[Measure], targets: Sequence[float]) -> Array | None:
-        """Return the nearest chances with which the measures have their targets."""
-        exponents = np.zeros((len(measures), len(self.chance)))
-        chance = self.chance
-        for _ in range(_ROUNDS):
-            before = chance
-            for k, (measure, target) in enumerate(zip(measures, targets, strict=True)):
-                if not exponents[k].any() and _is_at(measure, chance, target, _EXACT / 100):
-                    continue
-                exponents[k] = 0
-                others = exponents.sum(axis=0)
-                direction = self.direction(measure, chance)
-                reach = self._reach(measure, target, others, direction)
-                if reach is None:
-                    return None
-                exponents[k] = reach * direction
-                chance = self._times_exp(others + exponents[k])
-            if np.abs(chance - before).sum() <= _SETTLED:
+    def tilted(
+        self, measures: Sequence[Measure], targets: Sequence[float], pace: tuple[int, float]
+    ) -> Array | None:
+        """Return the nearest chances with which the measures have their targets.
+
+        The pace is in how many rounds the targets are approached, and how much of each direction
+        goes into the next.
+        """
+        steps, kept = pace
+        chance, reach, to = self.chance, np.zeros(len(measures)), np.array(targets)
+        hits = partial(_all_at, measures, targets)
+        if hits(chance, _EXACT / 100):
+            return chance
+        start = np.array([measure.value(chance) for measure in measures])
+        directions = self._directions(measures, chance)
+        for step in range(1, _ROUNDS):
+            goals = to if step >= steps else start + step / steps * (to - start)
+            found = self._reach(measures, goals, directions, reach)
+            if found is None:
+                return None
+            before, chance, reach = chance, self._times_exp(found @ directions), found
+            if step >= steps and np.abs(chance - before).sum() <= _SETTLED:
                 break
-        hits = zip(measures, targets, strict=True)
-        return chance if all(_is_at(one, chance, to, _EXACT) for one, to in hits) else None
+            directions = kept * directions + (1 - kept) * self._directions(measures, chance)
+        return chance if hits(chance, _EXACT) else None
 
     def _reach(
-        self, measure: Measure, target: float, others: Array, direction: Array
-    ) -> float | None:
-        """Return how far in a direction a measure has its target; None if it never has."""
-        from scipy.optimize import brentq
+        self, measures: Sequence[Measure], goals: Array, directions: Array, start: Array
+    ) -> Array | None:
+        """Return how far in each direction the measures have their goals; None if none is found."""
+        moving = np.flatnonzero(directions.any(axis=1))
+        reach = np.zeros(len(measures))
+        sizes = np.array([_size(measures[k], self.chance, goals[k]) for k in moving.tolist()])
 
-        def excess(reach: float) -> float:
-            return measure.value(self._times_exp(others + reach * direction)) - target
+        def excess(far: Array) -> Array:
+            chance = self._times_exp(far @ directions[moving])
+            off = np.array([measures[k].value(chance) - goals[k] for k in moving.tolist()])
+            return np.where(np.isnan(off), _UNDEFINED, off / sizes)
 
-        start = excess(0.0)
-        reach = -1.0 if start > 0 else 1.0
-        while direction.any() and abs(reach) <= _FARTHEST:
-            if excess(reach) * start <= 0:
-                return float(brentq(excess, 0.0, reach, xtol=1e-300, rtol=1e-15, maxiter=500))
-            reach *= 2
-        return None
+        if len(moving) == 1:
+            far = _root(lambda one: float(excess(np.array([one]))[0]))
+            reach[moving] = np.nan if far is None else far
+        elif len(moving) > 1:
+            from scipy.optimize import root
+
+            found = root(excess, start[moving], options={"xtol": 1e-14})
+            reach[moving] = found.x if np.abs(found.fun).max() < _MISSED else np.nan
+        return None if np.isnan(reach).any() else reach
 
     def _times_exp(self, exponent: Array) -> Array:
         """Return the chances times exp(exponent), each label's with the sum that they had."""
@@ -280,6 +202,9 @@ class _Base:
         raised = np.zeros_like(self.chance)
         raised[there] = np.exp((exponent - highest[self.label])[there]) * self.chance[there]
         return raised * _over(self.sums(self.chance), self.sums(raised))
+
+    def _directions(self, measures: Sequence[Measure], chance: Array) -> Array:
+        return np.stack([self.direction(measure, chance) for measure in measures])
 
     def direction(self, measure: Measure, chance: Array) -> Array:
         """Return the rows' influences less their label's mean, the largest as one; or zeros.
@@ -308,7 +233,31 @@ def _over(values: Array, by: Array) -> Array:
     return np.divide(values, by, out=np.zeros_like(values), where=by > 0)
 
 
+def _root(excess: Callable[[float], float]) -> float | None:
+    """Return where this is zero, in the direction in which it must go; None if it never is."""
+    from scipy.optimize import brentq
+
+    start = excess(0.0)
+    reach = -1.0 if start > 0 else 1.0
+    while abs(reach) <= _FARTHEST:
+        if excess(reach) * start <= 0:
+            return float(brentq(excess, 0.0, reach, xtol=1e-300, rtol=1e-15, maxiter=500))
+        reach *= 2
+    return None
+
+
+def _all_at(
+    measures: Sequence[Measure], targets: Sequence[float], chance: Array, tolerance: float
+) -> bool:
+    both = zip(measures, targets, strict=True)
+    return all(_is_at(measure, chance, target, tolerance) for measure, target in both)
+
+
 def _is_at(measure: Measure, chance: Array, target: float, tolerance: float) -> bool:
     """Tell whether a measure has its target, but for rounding of what it is made of."""
-    size = max(abs(target), float(chance @ np.abs(measure.influence(chance))))
-    return abs(measure.value(chance) - target) <= tolerance * size
+    return abs(measure.value(chance) - target) <= tolerance * _size(measure, chance, target)
+
+
+def _size(measure: Measure, chance: Array, target: float) -> float:
+    """Return how large a value is, or what rows add to it."""
+    return max(abs(target), float(chance @ np.abs(measure.influence(chance))))

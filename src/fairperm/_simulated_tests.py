@@ -13,17 +13,18 @@ from fairperm import _draws as draws
 from fairperm import _options as options
 from fairperm._gap_test import compare
 from fairperm._inputs import Inputs
-from fairperm._order import order_by
 from fairperm._plan import planned
-from fairperm.errors import FairpermWarning, InputError, UndefinedMetricError, problem
+from fairperm._populations import in_order, units
+from fairperm.errors import FairpermWarning, UndefinedMetricError
 from fairperm.permutation import permutation_test
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from fairperm._plan import Plan
+    from fairperm._populations import Population
     from fairperm._sample import Table
     from fairperm.results import PermutationTestResult
 
@@ -38,7 +39,7 @@ _PASSED_ON = ("stratum_weights", "alternative", "n_bootstrap")
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A test that the user made, the two groups' rows, and how to make it of other rows."""
+    """A test that the user made, the two groups' rows in order, and how to make it of others."""
 
     observed: PermutationTestResult
     plan: Plan
@@ -53,9 +54,6 @@ class Trial:
 
         What the test would warn of is in its notes.
         """
-        if given.get("cluster") is not None:
-            hint = "Rows are drawn one by one, and clusters would fall apart."
-            raise InputError(problem("cluster", "left out", given["cluster"], hint))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FairpermWarning)
             observed = permutation_test(
@@ -72,11 +70,17 @@ class Trial:
             inputs, given["metric"], observed.scheme, observed.variance, lambda _: observed.groups
         )
         chosen = {name: given[name] for name in _PASSED_ON if name in given}
-        return cls(observed, plan, _in_order(table, groups), partial(compare, plan=plan, **chosen))
+        return cls(observed, plan, in_order(table, groups), partial(compare, plan=plan, **chosen))
+
+    @property
+    def unit(self) -> str:
+        """Say what is drawn as one."""
+        return "cluster" if self.plan.clustered else "row"
 
     def shares(self) -> tuple[Array, Array]:
-        """Return how often each row is met in the first group, and in the second."""
-        counts = [np.where(self.table.group == side, self.table.count, 0) for side in (0, 1)]
+        """Return how often each row, or cluster, is met in the first group and in the second."""
+        drawn = units(self.table)
+        counts = [np.where(drawn.group == side, drawn.count, 0) for side in (0, 1)]
         return counts[0] / counts[0].sum(), counts[1] / counts[1].sum()
 
     def rejections(
@@ -95,26 +99,6 @@ class Trial:
 
 
 @dataclass(frozen=True, slots=True)
-class Population:
-    """Rows, how likely each is drawn for either group, and how many are drawn."""
-
-    table: Table
-    sizes: tuple[int, int]
-    chances: tuple[Array, Array]
-
-    def sample(self, rng: np.random.Generator) -> Table:
-        """Draw the rows of both groups."""
-        drawn = [rng.multinomial(*one) for one in zip(self.sizes, self.chances, strict=True)]
-        rows = [np.flatnonzero(count) for count in drawn]
-        index = np.concatenate(rows)
-        return replace(
-            self.table.take(index),
-            group=np.repeat([0, 1], [len(one) for one in rows]),
-            count=np.concatenate([count[one] for count, one in zip(drawn, rows, strict=True)]),
-        )
-
-
-@dataclass(frozen=True, slots=True)
 class _Here(draws.Resampling):
     """The draws of one test among many: a thread for each test would cost more than the test."""
 
@@ -130,15 +114,6 @@ class _Here(draws.Resampling):
             task(n, draws.stream(self.seed, purpose, block))
             for block, n in enumerate(draws.pieces(self.n_resamples, size))
         ]
-
-
-def _in_order(table: Table, groups: tuple[Hashable, Hashable]) -> Table:
-    """Return the rows of two groups, in an order that depends on nothing but their values."""
-    first, second = (table.group == table.groups.index(group) for group in groups)
-    weight = [] if table.weight is None else [table.weight]
-    order = order_by([*table.columns.values(), table.stratum, *weight, second])
-    rows = order[(first | second)[order]]
-    return replace(table.take(rows), group=second[rows].astype(np.intp), groups=groups)
 
 
 def _count_rejections(

@@ -13,7 +13,8 @@ from fairperm import _options as options
 from fairperm._callable import CallableMetric
 from fairperm._inference import clopper_pearson
 from fairperm._null_population import UnreachableError, holds_labels, values, with_gap
-from fairperm._simulated_tests import MOST_SIMULATIONS, Population, Trial
+from fairperm._populations import Population, units
+from fairperm._simulated_tests import MOST_SIMULATIONS, Trial
 from fairperm.errors import InputError, UndefinedMetricError, problem, shown
 from fairperm.results import PlainResult, noted
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
 
     from numpy.typing import NDArray
+
+    from fairperm._sample import Table
 
     Array = NDArray[np.float64]
 
@@ -40,21 +43,24 @@ class Calibration(PlainResult):
     groups : tuple
         The first and the second group.
     sizes : tuple of int
-        Their rows, in the data and in every simulated sample.
+        Their rows, in the data and, without clusters, in every simulated sample.
+    clusters : tuple of int or None
+        Their clusters, in the data and in every simulated sample; None if rows are drawn.
     scheme, variance, alternative, n_resamples
         The test: what is exchanged, what the gap is divided by, its side, its permutations.
     alpha : float
         The level that the test is said to have: it rejects if its p-value is at most this.
     level : float
         The level that it has: the share of samples with equal groups in which it rejects. Those
-        in which the metric is undefined have no test, and are not counted.
+        in which the metric is undefined (or with `n_resamples` of 0 the error is zero) have no
+        test, and are not counted.
     level_interval : tuple of float
         Clopper–Pearson interval for the level in infinitely many samples.
     gap : float
         The gap for which the power is: first group less second.
     power : float
-        The share of samples with this gap in which the test rejects. Those in which the metric
-        is undefined count as not rejected.
+        The share of samples with this gap in which the test rejects. Those without a test count
+        as not rejected.
     power_interval : tuple of float
         Clopper–Pearson interval for the power in infinitely many samples.
     confidence_level : float
@@ -62,11 +68,11 @@ class Calibration(PlainResult):
     n_simulations : int
         Samples, with equal groups and again with the gap.
     n_undefined : tuple of int
-        Those in which the metric was undefined in a group: with equal groups, and with the gap.
+        Those without a test: with equal groups, and with the gap.
     null : str
         How the groups were made equal.
     moved : tuple of float
-        How much of each group's weight went to other rows for it.
+        How much of each group's weight went to other rows, or clusters, for it.
     notes : tuple of str
         What else must be known to read the result rightly.
     seed : int
@@ -76,6 +82,7 @@ class Calibration(PlainResult):
     metric: str
     groups: tuple[Hashable, Hashable]
     sizes: tuple[int, int]
+    clusters: tuple[int, int] | None
     scheme: str
     variance: str | None
     alternative: str
@@ -112,17 +119,19 @@ class Calibration(PlainResult):
         return "\n".join([self.summary(), *noted(self.notes)])
 
     def __repr__(self) -> str:
-        rows = " and ".join(
-            f"{size:,} rows of {shown(group)}"
-            for size, group in zip(self.sizes, self.groups, strict=True)
-        )
+        rows = [f"{n:,} rows" for n in self.sizes]
+        if self.clusters is not None:
+            rows = [f"{n:,} clusters" for n in self.clusters]
+        both = zip(rows, self.groups, strict=True)
+        n = self.n_resamples
         level = f"{self.confidence_level:.4g} interval"
         (low, high), (lowest, highest) = self.level_interval, self.power_interval
         return "\n".join(
             [
-                f"{type(self).__name__}: {self.metric}, {rows}",
+                f"{type(self).__name__}: {self.metric}, "
+                + " and ".join(f"{one} of {shown(group)}" for one, group in both),
                 f"  test   {self.scheme}, variance {self.variance}, {self.alternative}, "
-                f"{self.n_resamples:,} permutations",
+                + (f"{n:,} permutations" if n else "normal limit"),
                 f"  level  {self.level:.4f}  {level} [{low:.4f}, {high:.4f}], said to be "
                 f"{self.alpha:.4g}",
                 f"  power  {self.power:.4f}  {level} [{lowest:.4f}, {highest:.4f}], for a gap of "
@@ -170,8 +179,8 @@ def calibrate(
         Whether to show a bar when it takes over a second; None: on a terminal or in a notebook.
     test_options
         All else that :func:`fairperm.permutation_test` takes, of which `sensitive_features` and
-        `metric` must be given; but no `cluster`, because rows are drawn one by one, and no
-        function as `metric` (:func:`fairperm.register_metric` makes it one that can be).
+        `metric` must be given; but no function as `metric`, as nothing tells by how much each row
+        moves it (:func:`fairperm.register_metric` makes it one of which that is known).
 
     Returns
     -------
@@ -193,6 +202,12 @@ def calibrate(
     *Samples.* Every sample has as many rows of each group as the data. They are drawn by those
     weights with replacement, independently of each other: how many positives there are among them
     varies, as it would in new data. The test is run on each.
+
+    *Clusters.* With `cluster`, whole clusters are given weights and drawn, as many of each group
+    as the data have; so the number of rows varies if clusters differ in size. A cluster's influence
+    is the sum of those of its rows, and the metric's value is that of rows as likely as their
+    clusters. Shares of labels are held among all rows of a group. A cluster that is drawn twice is
+    two clusters.
 
     *Power.* The same with groups as they were observed, or with weights that give them the `gap`
     around the same mean.
@@ -225,16 +240,15 @@ def calibrate(
     """
     alpha = options.fraction("alpha", alpha)
     n_simulations = options.integer("n_simulations", n_simulations, 1, MOST_SIMULATIONS)
-    resampling = draws.Resampling.checked(n_resamples, rng, n_jobs, progress)
+    resampling = draws.Resampling.checked(n_resamples, rng, n_jobs, progress, least=0)
     _check_resolution(resampling.n_resamples, alpha)
     given = {"y_true": y_true, "y_pred": y_pred, **test_options}
     trial = Trial.of(given, resampling, confidence_level)
-    own, table, observed = trial.shares(), trial.table, trial.observed
+    own, observed = trial.shares(), trial.observed
     equal = _equal(trial, own)
     apart = own if gap is None else _apart(trial, own, gap)
-    rows = np.bincount(table.group, table.count).tolist()
-    sizes = int(rows[0]), int(rows[1])
-    populations = [Population(table, sizes, chances) for chances in (equal, apart)]
+    drawn = _by_group(units(trial.table))
+    populations = [Population(trial.table, drawn, chances) for chances in (equal, apart)]
     counts = trial.rejections(populations, alpha, n_simulations, resampling)
     (rejected, without), (found, missing) = counts
     if without == n_simulations:
@@ -244,7 +258,8 @@ def calibrate(
     return Calibration(
         metric=observed.metric,
         groups=observed.groups,
-        sizes=sizes,
+        sizes=_by_group(trial.table),
+        clusters=drawn if trial.plan.clustered else None,
         scheme=observed.scheme,
         variance=observed.variance,
         alternative=observed.alternative,
@@ -268,29 +283,38 @@ def calibrate(
 def _check_resolution(n_resamples: int, alpha: float) -> None:
     """Refuse so few permutations that a test of random ones could never reject."""
     fewest = math.ceil(1 / alpha - 1e-9) - 1
-    if n_resamples < fewest:
+    if 0 < n_resamples < fewest:
         rule = f"at least {fewest:,} for alpha={alpha:g}"
         hint = "A p-value of fewer random permutations is never so small."
         raise InputError(problem("n_resamples", rule, n_resamples, hint))
 
 
+def _by_group(table: Table) -> tuple[int, int]:
+    """Return how many there are of each of two groups."""
+    first, second = table.sizes().values()
+    return first, second
+
+
 def _equal(trial: Trial, own: tuple[Array, Array]) -> tuple[Array, Array]:
-    """Return the rows' chances with which the metric is the same in both groups."""
+    """Return the chances with which the metric is the same in both groups."""
     metric = trial.plan.metric
     if isinstance(metric, CallableMetric):
         hint = "If it is a function of means, register_metric makes it such."
-        rule = "a metric by name, whose rows can be given weights, and not a function"
+        rule = (
+            "a metric by name, of which it is known by how much each row moves it, and not a "
+            "function"
+        )
         raise InputError(problem("metric", rule, metric.name, hint))
     try:
         return with_gap(trial.table, metric.parts, own, 0.0)
     except UnreachableError:
-        rule = "one that weights of rows can make equal in both groups"
-        hint = "The groups have too few kinds of rows."
+        rule = f"one that weights of {trial.unit}s can make equal in both groups"
+        hint = f"The groups have too few kinds of {trial.unit}s."
         raise InputError(problem("metric", rule, metric.name, hint)) from None
 
 
 def _apart(trial: Trial, own: tuple[Array, Array], gap: object) -> tuple[Array, Array]:
-    """Return the rows' chances with which the groups have this gap."""
+    """Return the chances with which the groups have this gap."""
     distance = options.number("gap", gap, "a number other than 0")
     if distance == 0:
         raise InputError(problem("gap", "a number other than 0", gap, "Without one, see level."))
@@ -303,7 +327,7 @@ def _apart(trial: Trial, own: tuple[Array, Array], gap: object) -> tuple[Array, 
     except UnreachableError:
         first, second = (values(trial.table, parts, share)[0] for share in own)
         hint = f"The groups have {first:.4g} and {second:.4g}; gaps around their mean have limits."
-        rule = f"one that weights of rows can make in {trial.plan.metric.name}"
+        rule = f"one that weights of {trial.unit}s can make in {trial.plan.metric.name}"
         raise InputError(problem("gap", rule, gap, hint)) from None
 
 
@@ -311,6 +335,7 @@ def _how(trial: Trial, equal: tuple[Array, Array], moved: list[float]) -> Iterat
     """Yield the sentences that say how the groups were made equal."""
     parts, groups = trial.plan.metric.parts, trial.observed.groups
     names = " and ".join(part.name for part in parts)
+    what = f"{trial.unit}s".capitalize()
     same = "was the same in both groups" if len(parts) == 1 else "were the same in both groups"
     if len(parts) == trial.observed.n_strata == 1:
         same = f"was {values(trial.table, parts, equal[0])[0]:.4g} in both groups"
@@ -320,12 +345,12 @@ def _how(trial: Trial, equal: tuple[Array, Array], moved: list[float]) -> Iterat
         f"{_percent(one)} % of {shown(g)}" for one, g in zip(moved, groups, strict=True)
     )
     yield (
-        f"Rows were given weights until {names} {same}{where}{kept}; this moved {first} and "
+        f"{what} were given weights until {names} {same}{where}{kept}; this moved {first} and "
         f"{second}."
     )
     for side, group in enumerate(groups):
-        if (equal[side][trial.table.group != side] > 0).any():
-            yield f"Rows of {shown(groups[1 - side])} were mixed into {shown(group)} for it."
+        if (equal[side][units(trial.table).group != side] > 0).any():
+            yield f"{what} of {shown(groups[1 - side])} were mixed into {shown(group)} for it."
 
 
 def _far(groups: tuple[Hashable, Hashable], moved: list[float]) -> Iterator[str]:

@@ -10,7 +10,8 @@ import numpy as np
 from fairperm import _draws as draws
 from fairperm import _options as options
 from fairperm._inference import clopper_pearson
-from fairperm._simulated_tests import MOST_SIMULATIONS, Population, Trial
+from fairperm._populations import Population
+from fairperm._simulated_tests import MOST_SIMULATIONS, Trial
 from fairperm.errors import InputError, problem, shown, warn_of
 from fairperm.results import PlainResult
 
@@ -155,6 +156,9 @@ def simulated_power(
     effect = _effect(effect)
     n_simulations = options.integer("n_simulations", n_simulations, 1, MOST_SIMULATIONS)
     resampling = draws.Resampling.checked(n_resamples, rng, n_jobs, progress)
+    if test_options.get("cluster") is not None:
+        hint = "Rows are drawn one by one, and clusters would fall apart."
+        raise InputError(problem("cluster", "left out", test_options["cluster"], hint))
     given = {"y_true": y_true, "y_pred": y_pred, **test_options}
     trial = Trial.of(given, resampling, confidence_level)
     warn_of(note for note in trial.observed.notes if note not in trial.table.notes)
