@@ -3,8 +3,8 @@
 With weights w, the AUC is the weighted share of pairs in which the positive has the higher score.
 A row's influence on it is w·(c − AUC)/W, where c is its structural component (the weighted share
 of rows of the other label that it beats) and W the weight of its own label. The variance is the
-sum of squared influences, added up over each cluster first (Obuchowski 1997). Weighting DeLong's
-sums of squares by w instead of w² would understate it.
+sum of squared influences, added up over each cluster first: Obuchowski's (1997), and DeLong's where
+every cluster is one row. Weighting DeLong's sums of squares by w, not w², would understate it.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Array = NDArray[np.float64]
+
+_ROUNDING = (8 * 2.0**-52) ** 2  # of a variance, for each row: sums of so many are rounded so
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +85,8 @@ def _fill(
     value: Array,
     variance: Array,
 ) -> None:
-    influence = np.zeros(n_units)
+    # of each unit, by label: its influence, the most that it could be, and how many rows it has
+    sums = np.zeros((n_units if clustered else 0, 2, 3))
     component = np.zeros(len(unit))
     for lane in range(value.shape[0]):
         for s in range(len(first_tie) - 1):
@@ -96,7 +99,7 @@ def _fill(
                 value[lane, s, g] = auc
                 variance[lane, s, g] = _variance(
                     words, lane, g, unit, positive, weight, ties, component,
-                    total, auc, clustered, influence,
+                    total, auc, clustered, sums,
                 )  # fmt: skip
 
 
@@ -140,37 +143,62 @@ def _variance(
     total: Array,
     auc: float,
     clustered: bool,
-    influence: Array,
+    sums: Array,
 ) -> float:
-    """Return the sum of squared influences of the units of one group."""
-    squares = np.zeros(2)
-    count = np.zeros(2)
-    start, stop = ties[0], ties[-1]
+    """Return the sum of squared influences of the units of one group.
+
+    Zero if it is so but for rounding; NaN with fewer than two units of a label.
+    """
+    squares, count = np.zeros(2), np.zeros(2)
+    most, n = 0.0, 0
     if clustered:
-        for i in range(start, stop):
-            influence[unit[i]] = 0.0
-    for i in range(start, stop):
+        for i in range(ties[0], ties[-1]):
+            sums[unit[i]] = 0.0
+    for i in range(ties[0], ties[-1]):
         if ((words[unit[i]] >> np.uint64(lane)) & np.uint64(1)) != np.uint64(1 - g):
             continue
         own = int(positive[i])
         share = component[i] / total[1 - own]
         beaten = share if own == 1 else 1 - share
-        one = weight[i] * (beaten - auc) / total[own]
-        squares[own] += one * one
-        count[own] += 1
-        influence[unit[i]] += one
-    if not clustered:
-        if count.min() < 2:  # one row has no variance, whatever rounding leaves of its influence
-            return np.nan
-        delong: float = (squares * count / (count - 1)).sum()
-        return delong
-    sum_of_squares, n = 0.0, 0.0
-    for i in range(start, stop):
-        u = unit[i]
-        if ((words[u] >> np.uint64(lane)) & np.uint64(1)) == np.uint64(1 - g) and not np.isnan(
-            influence[u]
-        ):
-            sum_of_squares += influence[u] * influence[u]
-            n += 1
-            influence[u] = np.nan  # counted; reset before the next group
-    return sum_of_squares * n / (n - 1) if n > 1 else np.nan
+        largest = weight[i] / total[own]
+        one = largest * (beaten - auc)
+        n += 1
+        if clustered:
+            sums[unit[i], own, 0] += one
+            sums[unit[i], own, 1] += largest
+            sums[unit[i], own, 2] += 1
+        else:
+            squares[own] += one * one
+            count[own] += 1
+            most += largest * largest
+    both, n_units = 0.0, 2.0  # products of the labels' influences, and whose they are
+    if clustered:
+        both, n_units, most = _over_clusters(ties, unit, sums, squares, count)
+    if count.min() < 2:  # one unit has no variance, whatever rounding leaves of its influence
+        return np.nan
+    obuchowski: float = (squares * count / (count - 1)).sum() + 2 * both * n_units / (n_units - 1)
+    return obuchowski if obuchowski > _ROUNDING * n * most else 0.0
+
+
+@kernel
+def _over_clusters(
+    ties: NDArray[np.int64],
+    unit: NDArray[np.int64],
+    sums: Array,
+    squares: Array,
+    count: Array,
+) -> tuple[float, float, float]:
+    """Add up squares by label; return products, the number of clusters, the most squares can be."""
+    both, n_units, most = 0.0, 0.0, 0.0
+    for i in range(ties[0], ties[-1]):
+        of_unit = sums[unit[i]]
+        if of_unit[0, 2] + of_unit[1, 2] == 0:  # of the other group, or added already
+            continue
+        for label in range(2):
+            squares[label] += of_unit[label, 0] * of_unit[label, 0]
+            count[label] += 1 if of_unit[label, 2] > 0 else 0
+        both += of_unit[0, 0] * of_unit[1, 0]
+        n_units += 1
+        most += (of_unit[0, 1] + of_unit[1, 1]) ** 2
+        of_unit[:, 2] = 0
+    return both, n_units, most

@@ -1,0 +1,150 @@
+"""AUC of weighted and clustered rows: Obuchowski's variance by hand, and variances of zero."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+import fairperm
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+pytestmark = pytest.mark.filterwarnings("ignore::fairperm.FairpermWarning")  # so few rows
+
+
+def obuchowski(
+    label: Floats, score: Floats, weight: Floats, cluster: Floats
+) -> tuple[float, float]:
+    """Return AUC and variance by Obuchowski (1997), weights put in where she counts rows.
+
+    With X and Y the positives' and negatives' sums of deviations in each cluster, m and n their
+    weights: S10/m + S01/n + 2 S11/(mn), each S with a factor I/(I − 1) for the clusters it is of.
+    """
+    first, second = np.flatnonzero(label == 1), np.flatnonzero(label == 0)
+    wins = (score[first][:, None] > score[second]) + 0.5 * (score[first][:, None] == score[second])
+    m, n = weight[first].sum(), weight[second].sum()
+    auc = weight[first] @ wins @ weight[second] / (m * n)
+    of_positives = weight[first] * (wins @ weight[second] / n - auc)
+    of_negatives = weight[second] * (weight[first] @ wins / m - auc)
+    every = np.unique(cluster)
+    x = np.array([of_positives[cluster[first] == one].sum() for one in every])
+    y = np.array([of_negatives[cluster[second] == one].sum() for one in every])
+    i10, i01 = len(np.unique(cluster[first])), len(np.unique(cluster[second]))
+    s10 = i10 / (i10 - 1) / m * (x**2).sum()
+    s01 = i01 / (i01 - 1) / n * (y**2).sum()
+    s11 = len(every) / (len(every) - 1) * (x * y).sum()
+    return float(auc), float(s10 / m + s01 / n + 2 * s11 / (m * n))
+
+
+def clustered(seed: int, n: int = 60) -> dict[str, Any]:
+    rng = np.random.default_rng(seed)
+    group = np.arange(n) % 2
+    cluster = 100 * group + rng.integers(12, size=n)
+    y_true = rng.integers(2, size=n)
+    return {
+        "y_true": y_true,
+        "y_score": np.round(y_true + rng.normal(size=n) + 0.1 * (cluster % 100), 1),
+        "sensitive_features": group,
+        "cluster": cluster,
+        "sample_weight": np.round(rng.uniform(0.5, 2, n), 1),
+    }
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("left_out", ["", "sample_weight", "cluster"])
+def test_variance_is_obuchowskis(seed: int, left_out: str) -> None:
+    data = {name: column for name, column in clustered(seed).items() if name != left_out}
+    result = fairperm.permutation_test(**data, metric="roc_auc", n_resamples=9, rng=1)
+    n = len(data["y_true"])
+    for group in (0, 1):
+        mine = data["sensitive_features"] == group
+        weight, cluster = data.get("sample_weight", np.ones(n)), data.get("cluster", np.arange(n))
+        auc, variance = obuchowski(
+            data["y_true"][mine], data["y_score"][mine], weight[mine], cluster[mine]
+        )
+        assert result.values[group] == pytest.approx(auc, rel=1e-12)
+        assert result.standard_errors[group] == pytest.approx(math.sqrt(variance), rel=1e-9)
+
+
+def test_clusters_of_one_row_are_rows() -> None:
+    data = {**clustered(4), "cluster": None, "sample_weight": None}
+    options: dict[str, Any] = {"metric": "roc_auc", "n_resamples": 9, "rng": 1}
+    rows = fairperm.permutation_test(**data, **options, scheme="pooled")
+    alone = fairperm.permutation_test(**{**data, "cluster": np.arange(60)}, **options)
+    assert alone.statistic == pytest.approx(rows.statistic, rel=1e-12)
+    assert alone.standard_errors == pytest.approx(rows.standard_errors, rel=1e-12)
+
+
+def separated(seed: int) -> dict[str, Any]:
+    """Return groups whose positives are all above, and all below, their negatives."""
+    rng = np.random.default_rng(seed)
+    return {
+        "y_true": np.array([1, 1, 1, 0, 0, 0] * 2),
+        "y_score": [0.9, 0.8, 0.7, 0.6, 0.5, 0.55, 0.1, 0.15, 0.2, 0.3, 0.35, 0.4],
+        "sensitive_features": ["a"] * 6 + ["b"] * 6,
+        "sample_weight": rng.integers(1, 30, 12) / 10,
+        "metric": "roc_auc",
+        "rng": 1,
+    }
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_variance_of_zero_is_zero_whatever_the_weights_are_rounded_to(seed: int) -> None:
+    data = separated(seed)
+    options: dict[str, Any] = {"scheme": "within_label", "n_resamples": 999}
+    tenths = fairperm.permutation_test(**data, **options)
+    exact = np.round(data["sample_weight"] * 10) / 8  # no sum of which is rounded
+    eighths = fairperm.permutation_test(**{**data, "sample_weight": exact}, **options)
+    assert tenths.standard_errors == {"a": 0.0, "b": 0.0}
+    assert tenths.statistic == math.inf
+    assert tenths.pvalue == eighths.pvalue
+    assert np.array_equal(np.isinf(tenths.null_distribution), np.isinf(eighths.null_distribution))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_no_error_is_no_evidence_of_equivalence(seed: int) -> None:
+    data = separated(seed)
+    apart = np.where(data["y_true"] == 1, 1.0, 0.0) + np.arange(12) / 100
+    result = fairperm.equivalence_test(**{**data, "y_score": apart}, margin=0.1, n_resamples=99)
+    assert result.pvalue == 1
+
+
+def test_without_permutations_no_error_is_refused() -> None:
+    with pytest.raises(fairperm.UndefinedMetricError, match="standard error is defined, and not"):
+        fairperm.permutation_test(**separated(0), n_resamples=0)
+
+
+def test_clusters_without_variance_tie_with_all_others_like_them() -> None:
+    """Compare with all ways to share out six clusters."""
+    score = np.array([0.9, 0.1, 0.8, 0.2, 0.7, 0.3, 0.15, 0.85, 0.25, 0.75, 0.35, 0.65])
+    cluster = np.repeat(np.arange(6), 2)
+    label = np.array([1, 0] * 6)
+    weight = np.tile([0.1, 0.7, 0.3, 0.3, 0.7, 0.1], 2)
+    chosen = fairperm.permutation_test(
+        label,
+        y_score=score,
+        sensitive_features=np.where(cluster < 3, "a", "b"),
+        cluster=cluster,
+        sample_weight=weight,
+        metric="roc_auc",
+        n_resamples=4999,
+        rng=1,
+    )
+    assert chosen.statistic == math.inf
+    infinite = 0
+    for members in itertools.combinations(range(6), 3):
+        first = np.isin(cluster, members)
+        (auc, variance), (other, its) = (
+            obuchowski(label[one], score[one], weight[one], cluster[one]) for one in (first, ~first)
+        )
+        infinite += variance + its < 1e-25 and abs(auc - other) > 1e-9
+    share = infinite / math.comb(6, 3)
+    error = math.sqrt(share * (1 - share) / 4999)
+    assert abs(chosen.pvalue - share) < 4 * error + 1 / 5000
