@@ -181,3 +181,34 @@ def test_undefined_permutations_are_extreme_and_noted(variance: str | None) -> N
     # a group has no positives: 40 of 60 rows have all seven, less where two groups have none
     some = 3 * math.comb(40, 7) - 3 * math.comb(20, 7)
     assert stats.binomtest(result.n_undefined, 999, some / math.comb(60, 7)).pvalue > SURE
+
+
+def test_un_studentized_is_exact_though_clusters_differ_in_size() -> None:
+    """Over all 90 ways to share out six clusters, p is at most u in no more than u of them.
+
+    Their p-values are counted among all statistics; that of the first few is compared with ours.
+    """
+    sizes, hits = np.array([2, 1, 1, 15, 15, 2]), np.array([1, 1, 0, 11, 1, 1])
+    y_pred = np.concatenate([np.arange(size) < hit for size, hit in zip(sizes, hits, strict=True)])
+    ways = sorted(set(itertools.permutations("aabbcc")))
+
+    def statistic(way: tuple[str, ...]) -> float:
+        members = [np.array(way) == group for group in "abc"]
+        rates = np.array([hits[one].sum() / sizes[one].sum() for one in members])
+        return float(((rates - rates.mean()) ** 2).sum())  # as many clusters in each
+
+    every = np.array([statistic(way) for way in ways])
+    expected = (every >= every[:, None] - 1e-12).mean(axis=1)
+    for way, p in list(zip(ways, expected, strict=True))[::9]:
+        result = omnibus_test(
+            y_pred,
+            y_pred,
+            sensitive_features=np.repeat(way, sizes),
+            cluster=np.repeat(np.arange(6), sizes),
+            metric="selection_rate",
+            variance=None,
+            n_resamples=999,
+            rng=1,
+        )
+        low, high = stats.binom(999, p).ppf([SURE, 1 - SURE])
+        assert low <= 1000 * result.pvalue - 1 <= high

@@ -23,7 +23,7 @@ from fairperm._sharing import Asked, permute
 from fairperm.errors import InputError, problem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Sequence
+    from collections.abc import Callable, Hashable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -102,6 +102,7 @@ class OmnibusTest:
             estimates = engine.observed(draws.stream(resampling.seed, draws.OBSERVED))
         alone = _alone(comparison, plan, estimates)
         values = comparison.values(alone)
+        totals = comparison.totals()
         notes = comparison.check_strata(estimates, engine.weights)
 
         shared = engine.together() if plan.variance in _CLOSED else None
@@ -113,8 +114,7 @@ class OmnibusTest:
         if plan.variance == "fast_bootstrap":
             observed = observed.with_variance(variance)
         elif plan.variance is None:
-            rows = np.bincount(comparison.rows.side, comparison.rows.count, len(groups))
-            weighing = 1 / rows
+            weighing = 1 / _exchanged(totals)
             observed = observed.with_variance(weighing)
         scale = comparison.scale(estimates)
         statistic = _defined(observed, scale, comparison, plan)
@@ -140,7 +140,7 @@ class OmnibusTest:
                 groups=groups,
                 values=values,
                 standard_errors=comparison.by_group(np.sqrt(variance[:, 0])),
-                counts=comparison.totals(),
+                counts=totals,
                 mean=float(mean[0, 0]) if len(mean) == 1 else math.nan,
                 statistic=statistic,
                 confidence_level=confidence_level,
@@ -270,6 +270,11 @@ class _Values:
             reach = np.where(self.variance > 0, scale[:, None, None] ** 2 / self.variance, 0.0)
         longest = math.sqrt(reach.sum(axis=-1).max())
         return _TIE * (1 + statistic + 2 * math.sqrt(statistic) * longest) + (_TIE * longest) ** 2
+
+
+def _exchanged(totals: Mapping[Hashable, Mapping[str, float]]) -> Array:
+    """Return how many rows, or clusters of them, each group has in every permutation."""
+    return np.array([counts.get("clusters", counts["rows"]) for counts in totals.values()])
 
 
 def _alone(comparison: Comparison, plan: Plan, estimates: Estimates) -> Estimates:

@@ -60,7 +60,7 @@ def omnibus_test(
         As in :func:`fairperm.permutation_test`.
     variance : {"auto", "score", "wald", "delta", "delong", "fast_bootstrap"} or None
         As in :func:`fairperm.permutation_test`. None weighs the groups by their numbers of rows
-        alone: such a test is not valid when base rates differ.
+        (of clusters, if there are any) alone: such a test is not valid when base rates differ.
 
     Returns
     -------
