@@ -138,3 +138,26 @@ def test_the_scale_of_weights_changes_no_auc_and_no_pvalue() -> None:
 def _lacks_a_label(y_true: Any, mine: Any) -> bool:
     counts = [np.bincount(y_true[side], minlength=2).min() for side in (mine, ~mine)]
     return bool(min(counts) < 2)
+
+
+@pytest.mark.filterwarnings("ignore::fairperm.FairpermWarning")  # so few rows
+def test_a_value_of_zero_has_no_variance_of_rounding() -> None:
+    """Both rows of "m" are off by as much as the outcomes: R² is 0, whatever their weights."""
+    whole = np.array([1.0, 7.0, 7.0, 7.0, 1.0, 7.0, 2.0])  # no sum of which is rounded
+    exact, *others = (
+        fairperm.omnibus_test(
+            np.array([2.0, 2.0, 1.0, 0.0, 0.0, 0.0, 3.0]),
+            np.array([0.0, 1.0, 3.0, -1.0, -1.0, 1.0, 4.0]),
+            sensitive_features=["z", "m", "z", "m", "z", "z", "z"],
+            sample_weight=scale * whole,
+            metric="r2_score",
+            n_resamples=99,
+            rng=1,
+        )
+        for scale in (1, 0.5, 4 / 7, 1.55, 1e3)
+    )
+    assert exact.values["m"] == exact.standard_errors["m"] == 0.0
+    for result in others:
+        assert result.standard_errors["m"] == 0.0
+        assert result.statistic == pytest.approx(exact.statistic, rel=1e-12)
+        assert result.pvalue == exact.pvalue

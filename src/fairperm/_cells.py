@@ -171,7 +171,9 @@ def _totals(counts: Array, contributions: Array) -> Array:
 
 def _delta_variance(part: Metric, u: Array, counts: Array, total: Array) -> Array:
     """Return the delta-method variance: the sum of the rows' squared influences."""
-    variance = (counts * _totals(part.gradient(total), u.T) ** 2).sum(axis=-1)
-    span = part.span if np.isfinite(part.span) else np.abs(part.estimate(total))
+    gradient = part.gradient(total)
+    variance = (counts * _totals(gradient, u.T) ** 2).sum(axis=-1)
+    # without bounds, a value is as large as what it is made of: it may itself be zero
+    span = part.span if np.isfinite(part.span) else np.abs(gradient * total).sum(axis=-1)
     largest = span**2 * ((counts > 0) / np.maximum(counts, 1)).sum(axis=-1)
     return np.where(variance <= _ROUNDING * largest, 0.0, variance)

@@ -104,8 +104,9 @@ def _by_delta(part: object, *, rates: bool) -> TypeGuard[Metric]:
 def _effective(part: Metric, u: Array, count: Array) -> float:
     total = count @ u
     with np.errstate(divide="ignore", invalid="ignore"):
-        influence = u @ part.gradient(total)
-        size = part.span if np.isfinite(part.span) else np.abs(part.estimate(total))
+        gradient = part.gradient(total)
+        influence = u @ gradient
+        size = part.span if np.isfinite(part.span) else np.abs(gradient * total).sum()
         moved = np.abs(influence, out=influence)
         moved[moved * count.sum() <= _ROUNDING * size] = 0.0
         moved /= moved.max(initial=0.0)  # so that nothing overflows
