@@ -91,7 +91,7 @@ def audit(
         How p-values are adjusted for the number of hypotheses in the whole audit. "holm" and
         "maxt" bound the probability of any false disparity, "bh" and "by" the expected share of
         false ones among all. "maxt" uses what the metrics have in common: one set of permutations
-        for all metrics of a pair of groups.
+        for all metrics of a pair of groups; no adjusted p-value is below that of the test alone.
     alpha : float
         The level of the verdicts.
     margin : float or mapping, optional

@@ -14,7 +14,7 @@ from fairperm import _small_groups as small_groups
 from fairperm._callable import CallableMetric
 from fairperm._comparison import Comparison
 from fairperm._estimates import concatenate
-from fairperm._inference import Null, extreme, pvalue, tie_tolerance
+from fairperm._inference import Null, extreme, many_undefined, pvalue, tie_tolerance
 from fairperm._inputs import Inputs
 from fairperm._plan import Plan, planned
 from fairperm.errors import InputError, problem, warn_of
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 METHODS = ("BCa", "percentile", "basic")
+_OF_OTHERS = " Standard error and interval are of the others, and may be too narrow."
 _VALIDITY = (
     "Asymptotically valid for the weak null; not exact for any null, and in small or unequal "
     "groups it can reject far too often: permutation_test holds its level better."
@@ -86,6 +87,10 @@ def bootstrap_test(
     so the two-sided p-value is the share of samples with |T* − T| ≥ |T|, counted as
     (b + 1)/(B + 1). In the paper's section 4.2 this test rejects more than twice as often as it
     should.
+
+    A sample in which the metric is undefined counts as extreme, and is left out of standard error
+    and interval. BCa's acceleration is the skewness of the jackknife, over six; a group (or a
+    stratum) that has none, as its only positive cannot be left out, adds nothing to it.
 
     Examples
     --------
@@ -192,6 +197,7 @@ def compare(
         notes=(
             *notes,
             *([small_groups.no_error(metric.name)] if error[0] == 0 else []),
+            *many_undefined(null, "bootstrap samples", _OF_OTHERS),
             *comparison.binned(error),
             *table.notes,
         ),
