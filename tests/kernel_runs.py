@@ -14,14 +14,21 @@ import numpy as np
 
 import fairperm
 from fairperm._radix import radix_argsort
-from fairperm._subsets import random_subsets, stream_state
+from fairperm._subsets import STATE_WORDS, random_subsets
 from fairperm.studies._fairtest import fairtest_pvalue
 from fairperm.studies._resampled_auc import resampled_auc
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from numpy.typing import NDArray
+
 ROWS = 150
+
+
+def seeded(seed: int) -> NDArray[np.uint64]:
+    """Return the state of a random stream."""
+    return np.random.SeedSequence(seed).generate_state(STATE_WORDS, np.uint64).astype(np.uint64)
 
 
 def _data() -> dict[str, Any]:
@@ -76,7 +83,7 @@ def _kernels() -> Iterator[tuple[str, Any]]:
     """Yield what kernels return that no test of few rows comes by."""
     rng = np.random.default_rng(3)
     yield "radix", radix_argsort(np.append(rng.normal(size=200), [0.0, -0.0, 5e-324, -1e300]))
-    state = stream_state(np.random.SeedSequence(5))
+    state = seeded(5)
     sizes = np.array([3, 64, 65, 1000])
     yield "subsets", random_subsets(sizes, np.array([1, 60, 5, 900]), state)
     x, error = rng.normal(size=(2, 30))

@@ -18,14 +18,10 @@ from fairperm._subsets import (
     lane_bits,
     random_subsets,
     same_in_all_lanes,
-    stream_state,
 )
+from kernel_runs import seeded
 
 THINNED, BY_UNIT = 0, SMALL_BLOCK  # the largest block that is filled unit by unit
-
-
-def seeded(seed: int) -> NDArray[np.uint64]:
-    return stream_state(np.random.SeedSequence(seed))
 
 
 def equal_blocks(size: int, wanted: int, blocks: int, seed: int, method: int) -> NDArray[np.bool_]:

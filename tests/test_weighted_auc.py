@@ -15,13 +15,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
+    Ints = NDArray[np.int64]
 
 pytestmark = pytest.mark.filterwarnings("ignore::fairperm.FairpermWarning")  # so few rows
 
 
-def obuchowski(
-    label: Floats, score: Floats, weight: Floats, cluster: Floats
-) -> tuple[float, float]:
+def obuchowski(label: Ints, score: Floats, weight: Floats, cluster: Ints) -> tuple[float, float]:
     """Return AUC and variance by Obuchowski (1997), weights put in where she counts rows.
 
     With X and Y the positives' and negatives' sums of deviations in each cluster, m and n their

@@ -97,11 +97,6 @@ class AucLayout:
             first_run=first_run,
         )
 
-    def wanted(self, in_a: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """Return how many units of each block are in group A."""
-        block = np.repeat(np.arange(self.sizes.size), self.sizes)
-        return np.bincount(block[in_a[self.order]], minlength=self.sizes.size)
-
     def labels(self) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
         """Return the units' labels by stratum and score, and the runs in which both tie.
 

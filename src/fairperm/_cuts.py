@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from fairperm._estimates import Gaps as EstimatedGaps
+    from fairperm._estimates import Gaps
     from fairperm._metric import Metric
     from fairperm._plan import Plan
     from fairperm._sample import Rows
@@ -149,7 +149,7 @@ def _confusion(counts: Counts) -> Confusion:
     return below[..., 0, :], above[..., 0, :], below[..., 1, :], above[..., 1, :]
 
 
-class Gaps(NamedTuple):
+class CutGaps(NamedTuple):
     """The gap at each cut, the error that it is studentized by, and the statistic."""
 
     difference: Array
@@ -224,12 +224,12 @@ class Curve:
         value: Array = engine.estimates(together, _no_rng()).value[0, :, 0]
         return value[:, ::-1] if engine.swapped else value
 
-    def gaps(self) -> Gaps:
+    def gaps(self) -> CutGaps:
         """Return the gaps of the sample, first group less second in the user's order."""
         gaps = self._studentizable(self.cuts.tables, _no_rng())
         gaps = gaps.times(-1 if self.engine.swapped else 1)
         statistic = gaps.studentized(self.scale())
-        return Gaps(gaps.difference[:, 0], gaps.standard_error[:, 0], statistic)
+        return CutGaps(gaps.difference[:, 0], gaps.standard_error[:, 0], statistic)
 
     def standard_error(self) -> Array:
         """Return the error of the gap without the null: pooling both groups would assume it."""
@@ -249,7 +249,7 @@ class Curve:
         trivial: NDArray[np.bool_] = ((tn + fn == 0) | (fp + tp == 0)).any(axis=1)
         return trivial
 
-    def permuted_sizes(self, gaps: Gaps) -> Callable[[Confusion, np.random.Generator], Array]:
+    def permuted_sizes(self, gaps: CutGaps) -> Callable[[Confusion, np.random.Generator], Array]:
         """Return what finds |S| by draw and inner cut, from the first group's confusion counts.
 
         ``gaps`` are the sample's.
@@ -271,7 +271,7 @@ class Curve:
         gaps = self._studentizable(tables.reshape(-1, n_strata, 2, 4), rng)
         return np.abs(gaps.studentized(scale)).reshape(n, n_cuts)
 
-    def _studentizable(self, tables: Counts, rng: np.random.Generator) -> EstimatedGaps:
+    def _studentizable(self, tables: Counts, rng: np.random.Generator) -> Gaps:
         """Return the tables' gaps with their errors, or over an error of one if asked for none."""
         gaps = self.engine.estimates(tables, rng).gaps(self.engine.weights)
         return gaps.over(np.ones(1)) if self.plan.variance is None else gaps

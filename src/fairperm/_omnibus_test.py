@@ -17,6 +17,7 @@ from fairperm._estimates import variance_of_defined
 from fairperm._inference import Null, extreme, many_undefined, pvalue
 from fairperm._many_groups import check_number, many_groups
 from fairperm._omnibus_result import OmnibusTestResult
+from fairperm._plan import CLOSED_FORMS
 from fairperm._progress import waiting
 from fairperm._rank import RankMetric
 from fairperm._sharing import Asked, permute
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 _TIE = 1e-13  # relative rounding error, with room
-_CLOSED = {"score", "wald", "delta", "delong"}
 _ZERO_GAP = 1e-12  # of the metric's size: a smaller gap over no variance is rounding
 
 
@@ -105,7 +105,7 @@ class OmnibusTest:
         totals = comparison.totals()
         notes = comparison.check_strata(estimates, engine.weights)
 
-        shared = engine.together() if plan.variance in _CLOSED else None
+        shared = engine.together() if plan.variance in CLOSED_FORMS else None
         variance = alone.variance[:, :, 0]
         if plan.variance == "fast_bootstrap" or plan.own_variance is None:
             ordered = tuple(groups[place] for place in engine.order)
@@ -335,8 +335,10 @@ def _check(plan: Plan, n_strata: int) -> None:
     """Refuse what a test of many groups cannot do."""
     if isinstance(plan.metric, RankMetric) and (plan.weighted or plan.clustered):
         which = "sample_weight" if plan.weighted else "cluster"
-        hint = "Compare two groups at a time with permutation_test."
-        raise InputError(problem(which, f"left out for {plan.metric.name}", "both", hint))
+        raise InputError(
+            f"{which} must be left out for {plan.metric.name} of many groups. "
+            "Compare two groups at a time with permutation_test."
+        )
     if plan.variance == "bootstrap":
         hint = "Use 'auto'."
         raise InputError(problem("variance", "another for many groups", "bootstrap", hint))

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from fairperm.metrics import AnyMetric
 
 SCHEMES = ("auto", "pooled", "within_label", "denominator")
-VARIANCES = ("auto", "score", "wald", "delta", "delong", "bootstrap", "fast_bootstrap", None)
+CLOSED_FORMS = ("score", "wald", "delta", "delong")
+VARIANCES = ("auto", *CLOSED_FORMS, "bootstrap", "fast_bootstrap", None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +103,7 @@ class Plan:
 
     def check_limit(self) -> None:
         """Refuse to take the normal limit where no closed form of the variance leads to it."""
-        if len(self.metric.parts) > 1 or self.variance not in {"score", "wald", "delta", "delong"}:
+        if len(self.metric.parts) > 1 or self.variance not in CLOSED_FORMS:
             rule = f"at least 1 for {self.metric.name} with variance {self.variance!r}"
             hint = "0 is the normal limit of one gap over its closed-form error."
             raise InputError(problem("n_resamples", rule, 0, hint))

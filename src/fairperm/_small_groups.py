@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeGuard
 import numpy as np
 
 from fairperm._metric import Metric
+from fairperm._plan import CLOSED_FORMS
 from fairperm._rank import RankMetric
 from fairperm.errors import UndefinedMetricError, problem, shown
 
@@ -42,7 +43,7 @@ def without_error(comparison: Comparison, plan: Plan) -> UndefinedMetricError:
     name = plan.metric.name
     if plan.is_asked:
         rule = f"one whose standard error of {name} is defined, and not zero"
-        closed = plan.variance in {"score", "wald", "delta", "delong"}
+        closed = plan.variance in CLOSED_FORMS
         hint = "The groups are too small for it." if closed else "Use 'auto', or larger groups."
         return UndefinedMetricError(problem("variance", rule, plan.variance, hint))
     sizes = [counts["rows"] for counts in comparison.totals().values()]

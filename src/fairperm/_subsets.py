@@ -46,7 +46,7 @@ def random_subsets(
     sizes, wanted
         Units in each consecutive block, and how many of them are in group A.
     state
-        From :func:`stream_state`. It is not changed.
+        ``STATE_WORDS`` random words. It is not changed.
 
     Returns
     -------
@@ -64,11 +64,6 @@ def random_subsets(
     words = np.zeros(int(sizes.sum()), np.uint64)
     _fill_blocks(sizes, wanted, state.astype(np.uint64).reshape(4, _STREAMS), SMALL_BLOCK, words)
     return words
-
-
-def stream_state(sequence: np.random.SeedSequence) -> NDArray[np.uint64]:
-    """Return the start of the random stream that a seed sequence names."""
-    return sequence.generate_state(STATE_WORDS, np.uint64).astype(np.uint64, copy=False)
 
 
 def same_in_all_lanes(in_a: NDArray[np.bool_]) -> NDArray[np.uint64]:

@@ -10,7 +10,7 @@ from fairperm import _draws as draws
 from fairperm import _options as options
 from fairperm._bands import bands
 from fairperm._comparison import Comparison
-from fairperm._cuts import Curve, Cuts, Gaps, cut_rows
+from fairperm._cuts import Curve, CutGaps, Cuts, cut_rows
 from fairperm._frames import library_of
 from fairperm._inputs import Inputs
 from fairperm._lazy_cuts import read_scores
@@ -202,7 +202,7 @@ def _sweep(
 
 def _found(
     curve: Curve,
-    observed: Gaps,
+    observed: CutGaps,
     sizes: Array,
     place: NDArray[np.intp],
     groups: tuple[Hashable, Hashable],
@@ -253,7 +253,7 @@ def _validity(plan: Plan, *, strata: bool) -> str:
     return f"{plan.validity(strata=strata)} {jointly}"
 
 
-def _testable_gaps(curve: Curve) -> Gaps:
+def _testable_gaps(curve: Curve) -> CutGaps:
     """Return the gaps of the sample; say so if there is none to be tested."""
     gaps = curve.gaps()
     if curve.cuts.n_intervals == 1:
