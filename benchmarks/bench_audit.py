@@ -1,4 +1,8 @@
-"""An audit of twelve metrics and five groups, against one AUC test for each pair of groups."""
+"""What an audit costs against its tests one by one.
+
+Of twelve metrics and five groups, against one AUC test for each pair of groups; and of eight errors
+of two groups, all of which exchange the same labels.
+"""
 
 from __future__ import annotations
 
@@ -25,6 +29,10 @@ TABLE_METRICS = [
     *("balanced_accuracy", "jaccard_score", "matthews_corrcoef", "base_rate"),
 ]
 METRICS = ["roc_auc", *TABLE_METRICS]
+ERRORS = [
+    *("mean_error", "mean_absolute_error", "mean_squared_error", "root_mean_squared_error"),
+    *("r2_score", "mean_absolute_percentage_error", "mean_prediction", "mean_outcome"),
+]
 PAIRS = list(itertools.combinations(GROUPS, 2))
 
 
@@ -61,12 +69,40 @@ def test_audit(report: Report, n_jobs: int) -> None:
             **data, metrics=[*METRICS, "brier_score"], n_resamples=draws
         ),
     }
+    _measure(report, calls)
+    ratio = report.ratio(whole, alone, N)
+    claim = f"audit of 12 metrics, 5 groups, all pairs / one AUC test for each pair, {threads}"
+    report.bar(claim, ratio, "≤", 3)
+
+
+@pytest.mark.filterwarnings("ignore::fairperm.FairpermWarning")  # so few resamples
+def test_audit_of_errors(report: Report) -> None:
+    rng = np.random.default_rng(0)
+    y_true = rng.normal(5, 1, N)
+    data: dict[str, Any] = {
+        "y_true": y_true,
+        "y_pred": y_true + rng.normal(size=N),
+        "sensitive_features": rng.choice(["a", "b"], N, p=[0.7, 0.3]),
+        "n_jobs": 2,
+        "rng": 0,
+    }
+    alone, whole = f"the {len(ERRORS)} tests one by one", f"audit of {len(ERRORS)} errors"
+    calls: dict[str, Callable[[int], Any]] = {
+        alone: lambda draws: [
+            fairperm.permutation_test(**data, metric=metric, n_resamples=draws) for metric in ERRORS
+        ],
+        whole: lambda draws: fairperm.audit(**data, metrics=ERRORS, n_resamples=draws),
+    }
+    _measure(report, calls)
+    claim = f"audit of {len(ERRORS)} errors, 2 groups / the same tests one by one, 2 threads"
+    report.bar(claim, report.ratio(whole, alone, N), "≤", 1)
+
+
+def _measure(report: Report, calls: dict[str, Callable[[int], Any]]) -> None:
+    """Record the shortest of three times of every call."""
     for call in calls.values():  # kernels are compiled the first time
         call(9)
     # in turns, so that what else the machine does slows all of them alike
     rounds = [{name: _seconds(call) for name, call in calls.items()} for _ in range(3)]
     for name in calls:
         report.seconds[name, N] = min(one[name] for one in rounds)
-    ratio = report.ratio(whole, alone, N)
-    claim = f"audit of 12 metrics, 5 groups, all pairs / one AUC test for each pair, {threads}"
-    report.bar(claim, ratio, "≤", 3)
