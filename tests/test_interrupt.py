@@ -147,3 +147,13 @@ def test_results_are_in_order_and_errors_are_raised(n_jobs: int, slow: float) ->
     failing = True
     with pytest.raises(ZeroDivisionError, match="of block 3"):
         resampling.in_blocks(task, 0, 2)
+
+
+def test_only_few_counts_are_drawn_without_a_thread() -> None:
+    def task(draws: int, rng: np.random.Generator) -> bool:
+        return threading.current_thread() is threading.main_thread()
+
+    resampling = Resampling(n_resamples=1024, seed=1, n_jobs=None, progress=False)
+    assert resampling.in_blocks(task, 0, counts=64) == [True]
+    assert resampling.in_blocks(task, 0, counts=65) == [False]
+    assert resampling.in_blocks(task, 0) == [False]

@@ -6,6 +6,7 @@ blocks run at once, on how many threads or processes, changes no number.
 
 from __future__ import annotations
 
+import math
 import time
 from concurrent.futures import Future
 from contextlib import closing
@@ -33,6 +34,7 @@ T = TypeVar("T")
 BLOCK = 1024  # draws that share a random stream; another number would give other draws
 _NUMPY_LIMIT = 10**9  # NumPy refuses to draw from populations of this size and larger
 _QUICK = 0.1  # seconds of work after which, at the latest, Ctrl-C should be heard
+_FEW = 1 << 16  # counts that are drawn in less time than that
 
 PERMUTATIONS, BOOTSTRAP, OBSERVED, MAX_T = range(4)  # what a random stream is for
 
@@ -83,11 +85,13 @@ class Resampling:
         size: int = BLOCK,
         *,
         through_joblib: bool = False,
+        counts: float = math.inf,
     ) -> list[T]:
         """Run ``task(draws, rng)`` for every block of draws and return the results in order.
 
         Our own kernels run in threads. What runs a user's function goes through joblib: to
-        processes, or to wherever ``joblib.parallel_config`` says.
+        processes, or to wherever ``joblib.parallel_config`` says. ``counts`` says of how many
+        counts a draw is made, if it is made of them: few take less time than to start a thread.
         """
         sizes = pieces(self.n_resamples, size)
         blocks = range(len(sizes))
@@ -95,7 +99,9 @@ class Resampling:
         if through_joblib:
             results = _through_joblib(run, blocks, self.n_jobs)
         else:
-            results = _in_threads(run, blocks, min(options.jobs(self.n_jobs), len(sizes)))
+            threads = min(options.jobs(self.n_jobs), len(sizes))
+            are_few = threads == 1 and counts * sizes[0] <= _FEW
+            results = _in_turn(run, blocks) if are_few else _in_threads(run, blocks, threads)
         with closing(results):  # on Ctrl-C, too, start no other block
             return list(counted(results, len(sizes), self.progress))
 
@@ -124,6 +130,11 @@ def _through_joblib(
         yield from parallel(delayed(sent)(block) for block in blocks)
 
 
+def _in_turn(run: Callable[[int], T], blocks: Sequence[int]) -> Generator[T]:
+    """Run the blocks here, one after the other; Ctrl-C is heard between them."""
+    yield from map(run, blocks)
+
+
 def _in_threads(run: Callable[[int], T], blocks: Sequence[int], threads: int) -> Generator[T]:
     """Run the blocks on threads of our own and yield the results in order.
 
@@ -136,7 +147,7 @@ def _in_threads(run: Callable[[int], T], blocks: Sequence[int], threads: int) ->
         yield from _in_threads(run, blocks[:1], 1)
         blocks = blocks[1:]
         if time.monotonic() - started < _QUICK:
-            yield from map(run, blocks)
+            yield from _in_turn(run, blocks)
             return
     left, lock, stopped = iter(blocks), Lock(), Event()
     done: SimpleQueue[tuple[int, Future[T]]] = SimpleQueue()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Protocol
 
 from fairperm._callable import CallableMetric
@@ -90,6 +91,14 @@ def choose_engine(
             return CellsEngine(built_in, cells, variance, n_bootstrap)
     rows, weights = by_content(rows.expanded(), weights)
     return _units_engine(built_in, rows, weights, variance, n_bootstrap)
+
+
+def counts_in_a_draw(engine: Engine) -> float:
+    """Return how many counts one permutation is made of; infinite if not of counts."""
+    if not isinstance(engine, CellsEngine):
+        return math.inf
+    resamples = engine.n_bootstrap if engine.variance == "bootstrap" else 0
+    return engine.sample.counts.size * (1 + resamples)
 
 
 def _units_engine(

@@ -101,6 +101,8 @@ def _are_too_many(sample: Cells) -> bool:
 
     Each such cell but one at least doubles their number.
     """
+    if len(sample.block) <= _MOST_CELLS:
+        return False
     for cells in sample.blocks():
         counts = sample.counts[:, :, cells]
         moves = (counts.sum(axis=2) > 0).all(axis=1)  # both groups have rows in that stratum
@@ -110,7 +112,8 @@ def _are_too_many(sample: Cells) -> bool:
 
 
 def _blocks(sample: Cells) -> list[_Block]:
-    groups = [(s, cells) for s in range(len(sample.counts)) for cells in sample.blocks()]
+    among = sample.blocks()
+    groups = [(s, cells) for s in range(len(sample.counts)) for cells in among]
     tables = [sample.counts[s][:, cells] for s, cells in groups]
     log_observed = sum(_log_probability(table) for table in tables)
     tails = 2 * sum(len(cells) for _, cells in groups)

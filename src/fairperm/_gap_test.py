@@ -13,6 +13,7 @@ from fairperm import _draws as draws
 from fairperm import _small_groups as small_groups
 from fairperm._callable import CallableMetric
 from fairperm._comparison import Comparison
+from fairperm._engines import counts_in_a_draw
 from fairperm._estimates import concatenate, variance_of_defined
 from fairperm._inference import (
     Null,
@@ -232,7 +233,8 @@ def null_distributions(tests: Sequence[GapTest], resampling: draws.Resampling) -
 
 def _asked(test: GapTest) -> Asked[Gaps]:
     is_function = isinstance(test.plan.metric, CallableMetric)
-    return Asked(test.engine, partial(_gaps, test.engine, test.plan), is_function)
+    kept = partial(_gaps, test.engine, test.plan)
+    return Asked(test.engine, kept, is_function, counts_in_a_draw(test.engine))
 
 
 def _gaps(engine: Engine, plan: Plan, estimates: Estimates) -> Gaps:
@@ -259,6 +261,7 @@ def _errors(
             draws.BOOTSTRAP,
             engine.block_size,
             through_joblib=isinstance(plan.metric, CallableMetric),
+            counts=counts_in_a_draw(engine),
         )
         gaps, values = zip(*blocks, strict=True)
         gap = concatenate(gaps).spread()

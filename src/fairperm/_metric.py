@@ -10,6 +10,8 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -248,7 +250,16 @@ def _in_cells(cells: str) -> Function:
     )
 
 
-def columns_of(contribution: Function) -> list[str]:
+def columns_of(contribution: Function) -> tuple[str, ...]:
     """Return the names of the columns that a contribution is made from."""
+    if isinstance(contribution, FunctionType):
+        return _remembered(contribution)
+    return _parameters(contribution)  # of an object that can be called, but may have no hash
+
+
+def _parameters(contribution: Function) -> tuple[str, ...]:
     parameters = inspect.signature(contribution).parameters.values()
-    return [one.name for one in parameters if one.kind is not one.KEYWORD_ONLY]
+    return tuple(one.name for one in parameters if one.kind is not one.KEYWORD_ONLY)
+
+
+_remembered = lru_cache(1024)(_parameters)  # simulations ask for the same, thousands of times

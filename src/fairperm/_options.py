@@ -77,12 +77,11 @@ def jobs(value: object) -> int:
     """Return the number of threads that ``n_jobs`` asks for, in scikit-learn's convention."""
     if value is None:
         return 1
-    cores = os.cpu_count() or 1
     hint = "None means one thread, -1 all cores."
     asked = integer("n_jobs", value, -1024, 1024, hint)
     if asked == 0:
         raise InputError(problem("n_jobs", "a positive or negative integer, or None", value, hint))
-    return asked if asked > 0 else max(1, cores + 1 + asked)
+    return asked if asked > 0 else max(1, (os.cpu_count() or 1) + 1 + asked)
 
 
 def seed(rng: object) -> int:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairperm._order import order_by, run_starts
+from fairperm._order import order_by, run_numbers, run_starts
 from fairperm.errors import InputError, did_you_mean, listed, problem
 
 if TYPE_CHECKING:
@@ -325,12 +325,16 @@ def merged(rows: Rows) -> tuple[NDArray[np.int64], Array, NDArray[np.integer[Any
     """Return the counts by stratum, group and cell, and each cell's contributions and block."""
     # by their values: the order that the rows came in must not matter
     rows = rows.take(order_by(list(rows.columns.values())))
-    keys = np.column_stack([rows.block, rows.contributions])
-    _, first, inverse = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    keys = [rows.block, *rows.contributions.T]
+    order = order_by(keys)
+    starts = run_starts(*(key[order] for key in keys))
+    first = np.minimum.reduceat(order, starts)
     # cells in the order of their first rows: what merges alike is drawn alike
     rank = np.argsort(np.argsort(first))
+    cell = np.empty_like(order)
+    cell[order] = rank[run_numbers(starts, len(order))]
     counts = np.zeros((rows.n_strata, rows.n_groups, len(first)), np.int64)
-    np.add.at(counts, (rows.stratum, rows.side, rank[inverse.ravel()]), rows.count)
+    np.add.at(counts, (rows.stratum, rows.side, cell), rows.count)
     keep = np.sort(first)
     return counts, rows.contributions[keep], rows.block[keep]
 
@@ -346,7 +350,9 @@ def _ordered(
     for swapped in (False, True):
         view = counts[:, ::-1] if swapped else counts
         keys = view.reshape(len(view), -1).T
-        order = np.lexsort(keys if weights is None else [*keys, weights])
+        order = np.zeros(1, np.intp)
+        if len(view) > 1:  # one stratum's counts may be thousands, each of them a key
+            order = np.lexsort(keys if weights is None else [*keys, weights])
         views.append((view[order], None if weights is None else weights[order], swapped))
     first, second = views
     if first[0][:, 0].sum() != first[0][:, 1].sum():

@@ -6,6 +6,7 @@ a metric's permutations are the same whether it is tested alone or beside others
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import partial
@@ -61,11 +62,15 @@ class SharedLabels(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Asked(Generic[T]):
-    """An engine, and what is kept of its permutations; a user's function goes through joblib."""
+    """An engine, and what is kept of its permutations; a user's function goes through joblib.
+
+    ``counts`` is how many of them a permutation is made of, if it is made of counts.
+    """
 
     engine: Permuting
     kept: Callable[[Estimates], T]
     through_joblib: bool
+    counts: float = math.inf
 
 
 def permute(asked: Sequence[Asked[T]], resampling: draws.Resampling) -> list[list[T]]:
@@ -78,6 +83,7 @@ def permute(asked: Sequence[Asked[T]], resampling: draws.Resampling) -> list[lis
             draws.PERMUTATIONS,
             first.engine.block_size,
             through_joblib=first.through_joblib,
+            counts=sum(one.counts for one in together),
         )
         for place, mine in zip(places, zip(*blocks, strict=True), strict=True):
             found[place] = list(mine)

@@ -107,7 +107,7 @@ class _Here(draws.Resampling):
         task: Callable[[int, np.random.Generator], T],
         purpose: int,
         size: int = draws.BLOCK,
-        **_: bool,  # nothing goes through joblib
+        **_: float,  # nothing goes through joblib, however much it is
     ) -> list[T]:
         """Run ``task(draws, rng)`` for every block of draws, one after the other."""
         return [

@@ -192,7 +192,8 @@ def _sweep(
         first = cuts.permuted(n, stream)
         return [sizes(first, stream) for sizes in sizes_of]
 
-    blocks = resampling.in_blocks(block, draws.PERMUTATIONS, cuts.block_size)
+    counts = cuts.tables.size * len(curves)
+    blocks = resampling.in_blocks(block, draws.PERMUTATIONS, cuts.block_size, counts=counts)
     found = {}
     for i, (curve, observed) in enumerate(sample):
         sizes = np.concatenate([one[i] for one in blocks])
