@@ -16,13 +16,15 @@ GROUP = np.repeat(["a", "b"], 200)
 def test_a_group_of_few_positives_has_an_interval_and_no_numpy_warning(positives: int) -> None:
     few = np.arange(200) < positives
     label = np.concatenate([few, RNG.random(200) < 0.5])
-    result = fairperm.bootstrap_test(
-        *(label, None),
-        y_score=SCORE,
-        sensitive_features=GROUP,
-        metric="roc_auc",
-        n_resamples=99,
-        rng=1,
-    )
+    with pytest.warns(fairperm.FairpermWarning, match="undefined in .* of the bootstrap") as said:
+        result = fairperm.bootstrap_test(
+            *(label, None),
+            y_score=SCORE,
+            sensitive_features=GROUP,
+            metric="roc_auc",
+            n_resamples=99,
+            rng=1,
+        )
+    assert len(said) == 1
     low, high = result.confidence_interval
     assert -1 <= low < high <= 1
