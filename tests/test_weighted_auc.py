@@ -147,3 +147,35 @@ def test_clusters_without_variance_tie_with_all_others_like_them() -> None:
     share = infinite / math.comb(6, 3)
     error = math.sqrt(share * (1 - share) / 4999)
     assert abs(chosen.pvalue - share) < 4 * error + 1 / 5000
+
+
+@pytest.mark.parametrize(
+    ("label", "score", "group", "cluster"),
+    [
+        (
+            [1, 0, 1, 1, 0, 0, 0, 1, 0, 1, 1],
+            [0.32, 0.24, 0.74, 0.39, 0.44, 0.64, 0.96, 0.1, 0.33, 0.37, 0.45],
+            *("baabbabaaba", "23300543525"),
+        ),
+        (
+            [1, 1, 0, 1, 1, 0, 0, 0, 1, 1, 0],
+            [1.0, 1.0, 0.0, 0.5, 0.75, 0.25, 0.0, 0.0, 0.25, 0.25, 0.75],
+            *("aabbbabaaba", "54103434405"),
+        ),
+    ],
+)
+def test_influences_that_cancel_out_within_clusters_leave_no_variance(
+    label: list[int], score: list[float], group: str, cluster: str
+) -> None:
+    """Positives and negatives of each cluster of "a" move the AUC by as much, up and down."""
+    result = fairperm.permutation_test(
+        label,
+        y_score=score,
+        sensitive_features=list(group),
+        cluster=list(cluster),
+        metric="roc_auc",
+        n_resamples=99,
+        rng=1,
+    )
+    assert result.standard_errors == {"a": 0.0, "b": 0.0}
+    assert abs(result.statistic) == math.inf

@@ -171,13 +171,15 @@ def _variance(
             squares[own] += one * one
             count[own] += 1
             most += largest * largest
-    both, n_units = 0.0, 2.0  # products of the labels' influences, and whose they are
+    whole, n_units = 0.0, 0.0
     if clustered:
-        both, n_units, most = _over_clusters(ties, unit, sums, squares, count)
+        whole, n_units, most = _over_clusters(ties, unit, sums, squares, count)
     if count.min() < 2:  # one unit has no variance, whatever rounding leaves of its influence
         return np.nan
-    obuchowski: float = (squares * count / (count - 1)).sum() + 2 * both * n_units / (n_units - 1)
-    return obuchowski if obuchowski > _ROUNDING * n * most else 0.0
+    # what is common to the factors goes with squares of whole clusters: nothing then cancels out
+    common = n_units / (n_units - 1) if clustered else 0.0
+    variance: float = common * whole + (squares * (count / (count - 1) - common)).sum()
+    return variance if variance > _ROUNDING * n * most else 0.0
 
 
 @kernel
@@ -188,8 +190,13 @@ def _over_clusters(
     squares: Array,
     count: Array,
 ) -> tuple[float, float, float]:
-    """Add up squares by label; return products, the number of clusters, the most squares can be."""
-    both, n_units, most = 0.0, 0.0, 0.0
+    """Add up squares by label; return those of whole clusters, how many, and the most there can be.
+
+    Obuchowski's variance of clusters with influences x of positives and y of negatives is
+    a Σx² + b Σy² + 2c Σxy, with factors I/(I − 1) for the clusters that have such rows; which is
+    c Σ(x + y)² + (a − c) Σx² + (b − c) Σy².
+    """
+    whole, n_units, most = 0.0, 0.0, 0.0
     for i in range(ties[0], ties[-1]):
         of_unit = sums[unit[i]]
         if of_unit[0, 2] + of_unit[1, 2] == 0:  # of the other group, or added already
@@ -197,8 +204,8 @@ def _over_clusters(
         for label in range(2):
             squares[label] += of_unit[label, 0] * of_unit[label, 0]
             count[label] += 1 if of_unit[label, 2] > 0 else 0
-        both += of_unit[0, 0] * of_unit[1, 0]
+        whole += (of_unit[0, 0] + of_unit[1, 0]) ** 2
         n_units += 1
         most += (of_unit[0, 1] + of_unit[1, 1]) ** 2
         of_unit[:, 2] = 0
-    return both, n_units, most
+    return whole, n_units, most
