@@ -28,7 +28,7 @@ from simulate import at_most, between
 if TYPE_CHECKING:
     from pathlib import Path
 
-NULLS, GAPS = _grid.null_settings(), _grid.gap_settings()
+NULLS, GAPS, BOUND = _grid.null_settings(), _grid.gap_settings(), _grid.bound_settings()
 FNR = Setting("false_negative_rate", (200, 200), "the paper's", populations.PAPER_FNR)
 SMALL: dict[str, Any] = {
     "true_positive_rate": populations.Rates((60, 90), (0.7, 0.4), (0.8, 0.7)),
@@ -54,12 +54,20 @@ def test_grid_is_large_enough_and_has_what_it_says() -> None:
         assert any(first * 10 == second for first, second in sizes)
 
 
-@pytest.mark.parametrize("setting", NULLS + GAPS, ids=lambda one: one.name)
+@pytest.mark.parametrize("setting", NULLS + GAPS + BOUND, ids=lambda one: one.name)
 def test_truths_are_those_that_were_wanted(setting: Setting) -> None:
     first, second = setting.population.truth(setting.metric).values()
     wanted = _grid.TRUTHS[setting.metric]
     assert first == pytest.approx(wanted[0])
-    assert second == pytest.approx(wanted[setting not in NULLS])
+    assert second == pytest.approx(wanted[setting in GAPS])
+
+
+def test_settings_at_the_bound_have_just_enough_rows_and_are_not_in_the_grid() -> None:
+    assert not {one.name for one in BOUND} & {one.name for one in NULLS}
+    rng = np.random.default_rng(1)
+    for setting in BOUND:
+        found = [_rivals.in_one(setting, 0, rng, rivals=False)[_rivals.COUNT] for _ in range(101)]
+        assert 19 <= np.median(found) <= 28, setting.name
 
 
 # Every test against its own definition.

@@ -55,7 +55,9 @@ def tests_of(metric: str) -> tuple[str, ...]:
     return tuple(test for test in TESTS if test in {*common, *own})
 
 
-def in_one(setting: Setting, n_resamples: int, rng: np.random.Generator) -> Array:
+def in_one(
+    setting: Setting, n_resamples: int, rng: np.random.Generator, *, rivals: bool = True
+) -> Array:
     """Return the p-values of a data set, NaN where there is none, and what else is known of it."""
     table = drawn(setting.population, rng)
     found = np.full(len(TESTS) + 2, np.nan)
@@ -71,9 +73,11 @@ def in_one(setting: Setting, n_resamples: int, rng: np.random.Generator) -> Arra
     plan = Plan.choose(metric, "pooled", "wald" if metric.is_rate else "auto")
     comparison = Comparison.of(table, plan, GROUPS, None)
     found[[COUNT, WARNED]] = counted(comparison, default), bool(default.notes)
-    pvalues = {DEFAULT: default.pvalue, **_rivals(table, comparison, plan, resampling, rng)}
+    pvalues = {DEFAULT: default.pvalue}
+    if rivals:
+        pvalues |= _rivals(table, comparison, plan, resampling, rng)
     for test in tests_of(setting.metric):
-        found[TESTS.index(test)] = pvalues[test]
+        found[TESTS.index(test)] = pvalues.get(test, math.nan)
     return found
 
 

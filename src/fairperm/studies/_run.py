@@ -108,7 +108,7 @@ def run(
     chosen = _chosen(names)
     folder = _folder(out)
     seed = options.integer("seed", seed, 0, 2**64 - 1)
-    options.jobs(n_jobs)
+    threads = options.jobs(n_jobs)
     options.switch("progress", progress)
     from rich.console import Console
 
@@ -125,7 +125,7 @@ def run(
             continue
         chapters.append(write_study(study, folder, time.monotonic() - start))
         console.print(as_table(study))
-    when = f"{started:%Y-%m-%d %H:%M} UTC"
+    when = f"{started:%Y-%m-%d %H:%M} UTC, with --jobs {threads}"
     write_page(chapters, failed, folder, quick=quick, when=when)
     if markdown is not None:
         write_markdown(chapters, failed, Path(markdown), folder, quick=quick, when=when)
