@@ -170,7 +170,8 @@ def test_acceleration_is_that_of_a_jackknife_by_rows(metric: str, strata: list[P
     pair = counted.choose_groups(None)
     comparison = Comparison.of(counted, Plan(one, "pooled", None), pair, None)
     assert abs(expected) > 1e-5  # there is something to be seen
-    assert _acceleration(comparison.engine(None)) == pytest.approx(expected, abs=1e-10)
+    engine: Any = comparison.engine(None)
+    assert _acceleration(engine) == pytest.approx(expected, abs=1e-10)
 
 
 # -- Alternatives, strata, edges ----------------------------------------------------------------

@@ -56,6 +56,10 @@ class Engine(Permuting, Protocol):
     ) -> tuple[Estimates, Array] | None:
         """Return the estimates of every permutation with its log-probability, if few enough."""
 
+
+class Jackknifing(Engine, Protocol):
+    """An engine of rows without weights and clusters, which can go without one of them."""
+
     def left_out(self) -> Iterator[tuple[Estimates, NDArray[np.int64]]]:
         """Yield for each sample the estimates without one of its rows, and how many are so."""
 

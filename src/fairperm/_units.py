@@ -180,10 +180,6 @@ class UnitsEngine(SharedLabels):
         return None
 
     @abstractmethod
-    def left_out(self) -> Iterator[tuple[Estimates, NDArray[np.int64]]]:
-        """Yield for each stratum's group the estimates without one of its units."""
-
-    @abstractmethod
     def _of_words(self, words: NDArray[np.uint64], lanes: int) -> Estimates:
         """Return the estimates of 64 choices of the first group; of so many, if that is faster."""
 

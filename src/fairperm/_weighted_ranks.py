@@ -9,14 +9,11 @@ import numpy as np
 
 from fairperm._estimates import Estimates
 from fairperm._order import content_keys, order_by, run_numbers, run_starts
-from fairperm._rank import Components
 from fairperm._subsets import same_in_all_lanes
 from fairperm._units import Layout, UnitsEngine
 from fairperm._weighted_auc import WeightedRows, weighted_auc_by_lane
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from numpy.typing import NDArray
 
     from fairperm._sample import Rows
@@ -62,22 +59,6 @@ class WeightedRankEngine(UnitsEngine):
         )
         return cls(layout, weights, variance, n_bootstrap, weighted)
 
-    def left_out(self) -> Iterator[tuple[Estimates, NDArray[np.int64]]]:
-        """Yield for each stratum's group the estimates without one of its units.
-
-        To first order, which is all that their skewness is used for: one unit less moves the AUC
-        by its influence.
-        """
-        words = same_in_all_lanes(self.layout.in_first)
-        whole = self._of_words(words, lanes=1)
-        influence = self._influence(whole.value[0, 0])
-        for s, g, members in self.layout.members(self.layout.in_first):
-            value = np.repeat(whole.value, len(members), axis=1)
-            value[0, :, s, g] -= influence[members]
-            size = np.broadcast_to(self.layout.sizes, value.shape)
-            estimates = Estimates(value, np.zeros(value.shape), size)
-            yield estimates, np.ones(len(members), np.int64)
-
     def _of_words(self, words: NDArray[np.uint64], lanes: int) -> Estimates:
         value, variance = weighted_auc_by_lane(words, self.rows, lanes)
         size = np.broadcast_to(self.layout.sizes, value.shape)
@@ -98,26 +79,6 @@ class WeightedRankEngine(UnitsEngine):
         value = np.stack(values)[None]
         size = np.broadcast_to(self.layout.sizes, value.shape)
         return Estimates(value, np.zeros(value.shape), size)
-
-    def _influence(self, auc: Array) -> Array:
-        """Return every unit's influence on the AUC of its stratum and group."""
-        rows = self.rows
-        influence = np.zeros(rows.n_units)
-        ties = np.searchsorted(rows.tie_starts, np.arange(len(rows.unit)), side="right")
-        stratum = self.layout.stratum[rows.unit]
-        side = (~self.layout.in_first)[rows.unit].astype(np.intp)
-        for s, g in np.ndindex(auc.shape):
-            mine = np.flatnonzero((stratum == s) & (side == g))
-            _, tie = np.unique(ties[mine], return_inverse=True)
-            positive, weight = rows.positive[mine], rows.weight[mine]
-            parts = Components(
-                np.bincount(tie, weight * positive).astype(float),
-                np.bincount(tie, weight * ~positive).astype(float),
-            )
-            component = np.where(positive, parts.of_positives[tie], parts.of_negatives[tie])
-            own = np.where(positive, (weight * positive).sum(), (weight * ~positive).sum())
-            np.add.at(influence, rows.unit[mine], weight * (component - auc[s, g]) / own)
-        return influence
 
 
 def _units_in_order(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from statistics import NormalDist
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from fairperm.results import BootstrapTestResult
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from fairperm._engines import Engine
+    from fairperm._engines import Engine, Jackknifing
     from fairperm._estimates import Estimates, Gaps
     from fairperm._metric import Metric
     from fairperm._rank import RankMetric
@@ -154,7 +154,8 @@ def compare(
     plan = Plan(metric, "pooled", None)
     pair = table.choose_groups(groups)
     comparison = Comparison.of(table, plan, pair, stratum_weights)
-    engine = comparison.engine(None)
+    # a bootstrap test takes neither weights nor clusters
+    engine = cast("Jackknifing", comparison.engine(None))
 
     observed = engine.observed(draws.stream(resampling.seed, draws.OBSERVED))
     alone = comparison.together(observed.in_order(swapped=engine.swapped), None)
@@ -216,7 +217,7 @@ def _in_order(engine: Engine, estimates: Estimates) -> Gaps:
 
 
 def _interval(
-    engine: Engine, gap: float, distribution: Array, confidence_level: float, method: str
+    engine: Jackknifing, gap: float, distribution: Array, confidence_level: float, method: str
 ) -> tuple[float, float]:
     """Return the bootstrap interval, from the samples in which the gap is defined."""
     defined = distribution[~np.isnan(distribution)]
@@ -238,7 +239,7 @@ def _bca_tails(tails: Array, gap: float, distribution: Array, acceleration: floa
     return np.array([normal.cdf(bias + z / (1 - acceleration * z)) for z in shifted])
 
 
-def _acceleration(engine: Engine) -> float:
+def _acceleration(engine: Jackknifing) -> float:
     """Return the skewness of the jackknife's influences, over six.
 
     Groups (and strata) are samples of their own, as in scipy.
