@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from typing import Any
 
 import numpy as np
@@ -161,3 +162,30 @@ def test_a_value_of_zero_has_no_variance_of_rounding() -> None:
         assert result.standard_errors["m"] == 0.0
         assert result.statistic == pytest.approx(exact.statistic, rel=1e-12)
         assert result.pvalue == exact.pvalue
+
+
+@pytest.mark.filterwarnings("ignore::fairperm.FairpermWarning")  # so few rows
+def test_permutations_with_a_group_without_errors_are_extreme_for_its_root_mean_square() -> None:
+    error = np.array([0.0, 0.0, 0.0, 1.0, 2.0, 5.0, 0.0, 3.0, 1.0, 4.0])
+    mine = (0, 1, 3, 5)
+
+    def studentized(chosen: tuple[int, ...]) -> float:
+        values, variance = [], 0.0
+        for squares in (error[list(chosen)] ** 2, np.delete(error, chosen) ** 2):
+            if not squares.any():
+                return math.inf
+            values.append(math.sqrt(squares.mean()))
+            variance += squares.var() / len(squares) / (4 * squares.mean())
+        return (values[0] - values[1]) / math.sqrt(variance)
+
+    every = [abs(studentized(chosen)) for chosen in itertools.combinations(range(10), 4)]
+    assert every.count(math.inf) == 1  # 0, 1, 2 and 6
+    group = np.where(np.isin(np.arange(10), mine), "a", "b")
+    result = fairperm.permutation_test(
+        np.zeros(10), error, sensitive_features=group, metric="root_mean_squared_error"
+    )
+    assert result.statistic == pytest.approx(studentized(mine))
+    as_far = np.array(every) >= abs(studentized(mine)) - 1e-9
+    assert result.exact
+    assert result.pvalue == pytest.approx(as_far.mean())
+    assert result.n_undefined == 1
