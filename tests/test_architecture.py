@@ -237,7 +237,7 @@ ALLOWED: dict[str, set[str]] = {
     "testing": {"errors", "audit_result", "auditing"},
     "cli": {
         *("errors", "_options", "_progress", "_files", "_source", "_audit_data", "_audit_table"),
-        *("audit_result", "_metric", "metrics", "report", "sweep", "studies"),
+        *("audit_result", "_metric", "metrics", "report", "results", "sweep", "studies"),
     },
     "spark_job": {"errors", "_files", "_remote", "auditing", "audit_result"},
     "__init__": {

@@ -131,6 +131,15 @@ def test_too_few_resamples_for_any_disparity(adjust: str | None, factor: float) 
     assert noted(adjust=adjust, n_resamples=enough).notes == ()
 
 
+def test_max_t_of_two_attributes_is_one_family() -> None:
+    """Its smallest p-value is that of one draw, however many attributes there are."""
+    group = DATA["few scores"]["sensitive_features"]
+    two = {"one": group, "other": group}
+    with pytest.warns(FairpermWarning, match=r"at least 0.0526, and the level .* n_resamples=19 "):
+        noted(sensitive_features=two, adjust="maxt", n_resamples=18)
+    assert noted(sensitive_features=two, adjust="maxt", n_resamples=19).notes == ()
+
+
 def test_no_pvalue_below_the_smallest_that_the_note_names() -> None:
     """Scores that tell the groups apart as well as can be, and still no disparity."""
     y_true, group = np.tile([0, 1], 200), np.repeat(["a", "b"], 200)

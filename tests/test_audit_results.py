@@ -178,6 +178,15 @@ def test_names_that_are_wrapped_stay_indented() -> None:
     assert second.splitlines()[1].startswith("   group – b")
 
 
+def test_names_are_shown_as_they_are_and_cut_with_a_sign() -> None:
+    names = np.where(np.array(TABLE["sex"]) == "Female", "it's a\\b", "x" * 100)
+    names[0] = ""
+    text = repr(run(sensitive_features=names, metrics="fpr"))
+    assert "it's a\\b – " in text
+    assert f"{'x' * 79}…" in text
+    assert "(empty)" in text
+
+
 def test_metrics_are_found_by_their_aliases(expected: Audit) -> None:
     assert expected.where(metric="fpr").rows == expected.where(metric="false_positive_rate").rows
 

@@ -310,6 +310,9 @@ def test_power_command() -> None:
     assert succeeded("power", *rates, "--first", 0.1).startswith("1,206 rows")
     assert "a gap of" in succeeded("power", *rates, "--n", 400)
     assert "--first or --n must be given" in failed("power", *rates)
+    few = ("power", "--metric", "fnr", "--second", 0.5, "--base-rate", 0.5, "--n", 8)
+    unseen = json.loads(succeeded(*few, "--json", "-"))
+    assert unseen["result"] == {"minimum_detectable_gap": "Infinity"}
     found = json.loads(succeeded("power", *rates, "--first", 0.1, "--json", "-"))
     assert found["result"] == {"sample_size": 1206}
 

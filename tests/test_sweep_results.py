@@ -128,6 +128,20 @@ def test_where_many_draws_are_undefined_the_threshold_is_tested_by_itself_only()
     assert curve.adjusted_pvalue[0] == curve.pvalue[0]
 
 
+def test_the_largest_gap_is_one_that_was_tested_beside_the_others() -> None:
+    data = scored(400)
+    few = data["y_score"] >= np.sort(data["y_score"])[-4]
+    data["sensitive_features"][few], data["y_true"][few] = list("aabb"), [1, 1, 0, 0]
+    least = data["y_score"][few].min()
+    curve = sweep(data, "ppv", thresholds=[0.3, 0.5, least], n_resamples=99)
+    assert curve.status.tolist() == ["tested", "tested", "sparse"]
+    assert np.abs(curve.difference).argmax() == 2
+    assert curve.largest() == np.abs(curve.difference[:2]).argmax()
+    alone = sweep(data, "ppv", thresholds=[least, least + 1e-9], n_resamples=99)
+    assert math.isnan(alone.global_pvalue)
+    assert alone.largest() == np.nanargmax(np.abs(alone.difference))
+
+
 # The result.
 
 

@@ -6,7 +6,6 @@ import io
 import math
 from typing import TYPE_CHECKING, Any
 
-from fairperm.errors import shown
 from fairperm.results import noted
 
 if TYPE_CHECKING:
@@ -25,6 +24,7 @@ _COLUMNS = {
     "adjusted p": 60,
 }  # and from which width
 _LARGE = 1e4
+_LONGEST_NAME = 80
 _SMALLEST_P = 1e-4
 _BLIND = "may miss any"
 _STYLES = {
@@ -100,13 +100,16 @@ def as_table(audit: AuditData, width: int = 120) -> Table:
     at_once = {(one.attribute, one.metric): one.result for one in audit.omnibus}
     for (attribute, metric), rows in _sections(audit):
         together = at_once.get((attribute, metric))
-        head = {} if together is None else {"interval": "all groups:", "p": _p(together.pvalue)}
-        title = Text(f"{attribute} · {metric}", style="bold")
+        head = {}
+        if together is not None:
+            head = {"interval": "all groups:", "p": pvalue_of(together.pvalue)}
+        title = Text(f"{name_of(attribute)} · {name_of(metric)}", style="bold")
         table.add_row(title, *(head.get(name, "") for name in shown_columns), "")
         for row in rows:
             cells = _cells(row)
+            groups = Text(" – ".join(map(name_of, row.groups)))
             table.add_row(
-                Padding(Text(" – ".join(map(_name, row.groups))), (0, 0, 0, 2)),  # when wrapped too
+                Padding(groups, (0, 0, 0, 2)),  # when wrapped too
                 *(Text(cells[name]) for name in shown_columns),
                 Text(_verdict(row), _STYLES[row.verdict]),
             )
@@ -128,11 +131,11 @@ def _sections(audit: AuditData) -> Iterator[tuple[tuple[str, str], list[AuditRow
 def _cells(row: AuditRow) -> dict[str, str]:
     low, high = row.confidence_interval or (None, None)
     return {
-        "values": " / ".join(_number(value) for value in row.values),
-        "gap": _number(row.difference, "+"),
-        "interval": "–" if low is None else f"[{_number(low, '+')}, {_number(high, '+')}]",
-        "p": _p(row.pvalue),
-        "adjusted p": _p(row.adjusted_pvalue),
+        "values": " / ".join(number_of(value) for value in row.values),
+        "gap": number_of(row.difference, "+"),
+        "interval": "–" if low is None else f"[{number_of(low, '+')}, {number_of(high, '+')}]",
+        "p": pvalue_of(row.pvalue),
+        "adjusted p": pvalue_of(row.adjusted_pvalue),
     }
 
 
@@ -141,25 +144,28 @@ def _verdict(row: AuditRow) -> str:
     gap = row.detectable_gap
     if row.verdict in {"disparity", "equivalent"} or gap is None or math.isnan(gap):
         return row.verdict
-    return f"{row.verdict} ({_BLIND if math.isinf(gap) else f'sees {_number(gap)}'})"
+    return f"{row.verdict} ({_BLIND if math.isinf(gap) else f'sees {number_of(gap)}'})"
 
 
-def _name(group: object) -> str:
+def name_of(group: object) -> str:
     """Return a group's name on one line of readable length."""
     if isinstance(group, tuple):
-        return " × ".join(map(_name, group))
-    return shown(group)[1:-1] if isinstance(group, str) else shown(group)
+        return " × ".join(map(name_of, group))
+    text = " ".join("".join(c if c.isprintable() else " " for c in str(group)).split())
+    return text[: _LONGEST_NAME - 1] + "…" if len(text) > _LONGEST_NAME else text or "(empty)"
 
 
-def _number(value: Any, sign: str = "") -> str:
-    if isinstance(value, dict):  # the parts of a joint metric
-        return " ".join(_number(one) for one in value.values())
-    if value is None:
+def number_of(value: Any, sign: str = "") -> str:
+    """Return a number, or those of a joint metric's parts, with three decimals."""
+    if isinstance(value, dict):
+        return ", ".join(number_of(one) for one in value.values())
+    if value is None or math.isnan(value):
         return "–"
     return f"{value:{sign}.4g}" if abs(value) >= _LARGE else f"{value:{sign}z.3f}"
 
 
-def _p(value: float | None) -> str:
+def pvalue_of(value: float | None) -> str:
+    """Return a p-value, which is never 0."""
     if value is None:
         return "–"
     return "<0.0001" if value < _SMALLEST_P else f"{value:.4f}"

@@ -69,6 +69,14 @@ class MetricSweep:
     variance: str | None
     validity: str
 
+    def largest(self) -> int:
+        """Return the place of the largest gap that was tested beside the others.
+
+        By itself, if none was.
+        """
+        p = self.pvalue if np.isnan(self.global_pvalue) else self.adjusted_pvalue
+        return int(np.where(np.isnan(p), 0.0, np.abs(self.difference)).argmax())
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
 class ThresholdSweepResult:
@@ -206,8 +214,7 @@ class ThresholdSweepResult:
             f"{self.n_resamples:,} draws"
         ]
         for name, curve in self.curves.items():
-            p = curve.pvalue if np.isnan(curve.global_pvalue) else curve.adjusted_pvalue
-            worst = int(np.where(np.isnan(p), 0.0, np.abs(curve.difference)).argmax())
+            worst = curve.largest()
             outside = int((curve.adjusted_pvalue <= self.alpha).sum())
             lines += [
                 f"  {name}",

@@ -72,7 +72,7 @@ def _too_few_resamples(n_drawn: int, n_hypotheses: int, settings: Settings) -> I
     n_resamples, alpha = settings.resampling.n_resamples, settings.alpha
     factor: float = {
         None: 1.0,
-        "maxt": float(settings.n_attributes),
+        "maxt": 1.0,
         "by": n_hypotheses * sum(1 / rank for rank in range(1, n_hypotheses + 1)),
     }.get(settings.adjust, float(n_hypotheses))
     most = factor / (n_resamples + 1)

@@ -244,7 +244,7 @@ class Outcome:
 
     def gate(self) -> int:
         """Say which comparisons failed; return the exit code."""
-        from fairperm.cli._documents import name_of
+        from fairperm._audit_table import name_of
 
         failed = self.failed()
         if not failed:

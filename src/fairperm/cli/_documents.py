@@ -12,6 +12,8 @@ import textwrap
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
+from fairperm._audit_table import footing, heading, name_of, number_of, pvalue_of
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -19,7 +21,6 @@ if TYPE_CHECKING:
 
 SCHEMA_VERSION = 1
 _LIBRARIES = ("numpy", "scipy", "numba", "duckdb", "pyarrow")
-_LONGEST_NAME = 80
 _MARKS = {
     "disparity": "**disparity**",
     "equivalent": "equivalent",
@@ -69,8 +70,6 @@ def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
 
 def as_markdown(audit: Audit, failed: Sequence[Any]) -> str:
     """Return an audit for a pull request."""
-    from fairperm._audit_table import footing, heading
-
     head = ["attribute", "metric", "groups", "values", "gap", "interval", "adjusted p"]
     head += ["sees", "verdict"]
     lines = [f"### {_escaped(heading(audit))}", ""]
@@ -81,11 +80,11 @@ def as_markdown(audit: Audit, failed: Sequence[Any]) -> str:
             escaped_name(row.attribute),
             escaped_name(row.metric),
             " – ".join(escaped_name(group) for group in row.groups),
-            " / ".join(_number(value) for value in row.values),
-            _number(row.difference, "+"),
-            "–" if low is None else f"{_number(low, '+')} to {_number(high, '+')}",
-            _p(row.adjusted_pvalue),
-            "none" if row.detectable_gap == math.inf else _number(row.detectable_gap),
+            " / ".join(number_of(value) for value in row.values),
+            number_of(row.difference, "+"),
+            "–" if low is None else f"{number_of(low, '+')} to {number_of(high, '+')}",
+            pvalue_of(row.adjusted_pvalue),
+            "none" if row.detectable_gap == math.inf else number_of(row.detectable_gap),
             _MARKS[row.verdict] + (" ✗" if row in failed else ""),
         ]
         lines.append(f"| {' | '.join(cells)} |")
@@ -93,17 +92,9 @@ def as_markdown(audit: Audit, failed: Sequence[Any]) -> str:
     return "\n".join(lines)
 
 
-def name_of(group: object) -> str:
-    """Return a group's name on one line of readable length."""
-    if isinstance(group, tuple):
-        return " × ".join(map(name_of, group))
-    text = " ".join("".join(c if c.isprintable() else " " for c in str(group)).split())
-    return text if len(text) <= _LONGEST_NAME else f"{text[: _LONGEST_NAME - 1]}…"
-
-
 def escaped_name(group: object) -> str:
     """Return a group's name so that Markdown shows it as it is."""
-    return _escaped(name_of(group)) or "(empty)"
+    return _escaped(name_of(group))
 
 
 def _escaped(text: str) -> str:
@@ -111,20 +102,6 @@ def _escaped(text: str) -> str:
     text = re.sub(r"[&<>@#|`\[\]\\*~$!]", lambda found: f"&#{ord(found[0])};", text)
     text = re.sub(r"(?<!\w)_|_(?!\w)", "&#95;", text)
     return text.replace("://", "&#58;//").replace("www.", "www&#46;")
-
-
-def _number(value: Any, sign: str = "") -> str:
-    if isinstance(value, dict):  # the parts of a joint metric
-        return ", ".join(_number(one) for one in value.values())
-    if value is None or math.isnan(value):
-        return "–"
-    return f"{value:{sign}.4g}" if abs(value) >= 1e4 else f"{value:{sign}z.3f}"
-
-
-def _p(value: float | None) -> str:
-    if value is None:
-        return "–"
-    return "<0.0001" if value < 1e-4 else f"{value:.4f}"
 
 
 def in_lines(audit: Audit, width: int) -> str:
@@ -143,13 +120,13 @@ def in_lines(audit: Audit, width: int) -> str:
         low, high = row.confidence_interval or (None, None)
         lines += [
             names(" – ".join(name_of(group) for group in row.groups), "  "),
-            "    values   " + " / ".join(_number(value) for value in row.values),
+            "    values   " + " / ".join(number_of(value) for value in row.values),
         ]
         if row.difference is not None and low is not None:
             lines += [
-                f"    gap      {_number(row.difference, '+')}",
-                f"    interval {_number(low, '+')} to {_number(high, '+')}",
-                f"    p        {_p(row.adjusted_pvalue)} adjusted",
+                f"    gap      {number_of(row.difference, '+')}",
+                f"    interval {number_of(low, '+')} to {number_of(high, '+')}",
+                f"    p        {pvalue_of(row.adjusted_pvalue)} adjusted",
             ]
         lines.append(f"    verdict  {row.verdict}")
     return "\n".join(lines[1:])

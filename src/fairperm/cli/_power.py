@@ -54,6 +54,7 @@ def power(
     takes. With --second and --n: the smallest gap that is likely found.
     """
     from fairperm.cli._documents import as_json
+    from fairperm.results import json_ready
 
     if metric is None:
         raise InputError("--metric must be given: a rate, or roc_auc.")
@@ -75,10 +76,9 @@ def power(
     if not quiet and json != "-":
         say(wrapped(told))
     if json is not None:
-        result = {name: None if value == float("inf") else value for name, value in found.items()}
         text = as_json(
             "power",
-            result,
+            json_ready(found),
             command="power",
             options=running.settings(ctx.params),
             files=[],

@@ -108,5 +108,5 @@ def plain(option: str, name: str, kind: str, field: str) -> str:
         )
     raise InputError(
         f"{option} must be made of numbers, truth values or text; column {shown(name)} is of type "
-        f"{shown(kind)[1:-1]}."
+        f"{shown(kind)}."
     )

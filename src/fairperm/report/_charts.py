@@ -228,8 +228,7 @@ def _columns(
 
 
 def _largest(sweep: ThresholdSweepResult, curve: MetricSweep) -> str:
-    gaps = np.where(np.isnan(curve.difference), 0.0, np.abs(curve.difference))
-    at = int(gaps.argmax())
+    at = curve.largest()
     outside = int((curve.adjusted_pvalue <= sweep.alpha).sum())
     beyond = (
         "At no threshold is the gap beyond what chance explains, all thresholds considered."

@@ -204,7 +204,7 @@ def _sweep_rows(name: str, swept: ThresholdSweepResult, exact: ThresholdSweepRes
         curve = swept.curves[metric]
         tested = ~np.isnan(curve.pvalue)
         outside = _rejected(curve) & tested
-        worst = int(np.where(tested, np.abs(curve.difference), -1.0).argmax())
+        worst = curve.largest()
         alike = np.mean((_rejected(exact.curves[metric]) == _rejected(curve))[tested])
         at = swept.thresholds
         between = f"from {at[outside].min():.2f} to {at[outside].max():.2f}" if any(outside) else ""
