@@ -177,6 +177,21 @@ def test_acceleration_is_that_of_a_jackknife_by_rows(metric: str, strata: list[P
 # -- Alternatives, strata, edges ----------------------------------------------------------------
 
 
+@pytest.mark.parametrize("unit", [2.0**-40, 2.0**-23, 2.0**30])
+def test_the_interval_is_in_the_unit_of_measurement(unit: float) -> None:
+    rng = np.random.default_rng(4)
+    y_true, y_pred = rng.normal(size=60), rng.standard_t(3, 60)
+    group = np.repeat(["a", "b"], 30)
+
+    def interval(unit: float) -> Any:
+        data: dict[str, Any] = {"y_true": y_true * unit, "y_pred": y_pred * unit}
+        data |= {"sensitive_features": group, "metric": "mean_squared_error"}
+        found = bootstrap_test(**data, n_resamples=999, rng=1)
+        return np.array(found.confidence_interval) / unit**2
+
+    assert interval(unit) == pytest.approx(interval(1.0), rel=1e-9)
+
+
 def test_one_sided_pvalues_share_the_draws() -> None:
     tests: dict[str, BootstrapTestResult] = {
         alternative: bootstrap_test(**rows(PAIR), metric="fnr", alternative=alternative, rng=3)

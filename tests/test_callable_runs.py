@@ -26,7 +26,7 @@ from callables import (
     selection_rate,
     shuffled,
 )
-from fairperm import bootstrap_test
+from fairperm import bootstrap_test, permutation_test
 
 # However it runs.
 
@@ -233,3 +233,18 @@ def test_jackknife_of_many_rows_leaves_some_out(monkeypatch: pytest.MonkeyPatch)
     ]
     assert all(len(times) == 60 for _, times in engine.left_out())
     assert _acceleration(engine) == pytest.approx(every, abs=0.02)
+
+
+@pytest.mark.parametrize("unit", [1.0, 2.0**-21])
+def test_weights_that_a_function_ignores_are_no_counts(unit: float) -> None:
+    def mean_square(y_true: Any, y_pred: Any, sample_weight: Any = None) -> float:
+        del sample_weight
+        return float(np.mean((y_true - y_pred) ** 2))
+
+    error = np.repeat([0.0, 1.0, 2.0], [200, 300, 100]) * unit
+    group = np.where(np.arange(600) % 5 < 2, "a", "b")
+    result = permutation_test(
+        np.zeros(600), error, sensitive_features=group, metric=mean_square, n_resamples=19, rng=1
+    )
+    for one in ("a", "b"):
+        assert result.values[one] / unit**2 == pytest.approx(700 / 600, rel=0.02)

@@ -61,6 +61,22 @@ def test_sums_say_what_rows_say(metric: str, few: None) -> None:
         ]
 
 
+@pytest.mark.filterwarnings("ignore::fairperm.FairpermWarning")
+@pytest.mark.parametrize("form", ["duckdb", "polars"])
+@pytest.mark.parametrize("metric", ["mean_squared_error", "mean_absolute_percentage_error"])
+def test_sums_warn_of_few_rows_that_matter_as_rows_do(form: str, metric: str, few: None) -> None:
+    rng = np.random.default_rng(1)
+    error = rng.standard_t(5, 3_000)  # about as many rows matter to its square as are enough
+    outcome = np.where(np.arange(3_000) == 7, 1e-9, 5.0)  # and one alone to the percentages
+    data = {"y": outcome, "p": outcome + error, "g": np.where(np.arange(3_000) < 300, "a", "b")}
+    table = pa.table(data)
+    options: dict[str, Any] = {"sensitive_features": "g", "metric": metric, "n_resamples": 0}
+    by_row = fairperm.permutation_test("y", "p", data=table, **options)
+    by_sums = fairperm.permutation_test("y", "p", data=LAZY[form](table), **options)
+    assert any("rows only" in note for note in by_row.notes)
+    assert by_sums.notes == by_row.notes
+
+
 def test_dask(few: None) -> None:
     table = sample(1_500, decimals=None)
     results = [run(data, "log_loss", n_resamples=0) for data in (table, LAZY["dask"](table))]

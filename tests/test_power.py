@@ -77,6 +77,26 @@ def test_exact_power_is_the_probability_of_what_the_test_rejects(
             assert found == pytest.approx(expected, abs=1e-12)
 
 
+@pytest.mark.parametrize("n", [7, 9, 15])
+def test_half_a_row_is_one_of_either_group(n: int) -> None:
+    """Seven rows are four and three, not four and four."""
+    rates = (0.95, 0.1)
+    found = power("selection_rate", values=rates, n=n)
+    first = round(n / 2)
+    expected = power("selection_rate", values=rates, n=n, share=first / n)
+    assert found == expected
+    test = Procedure("selection_rate")
+    sizes = (first, n - first)
+    assert found == pytest.approx(
+        sum(
+            probability((a, b), sizes, rates)
+            for a, b in itertools.product(*(range(size + 1) for size in sizes))
+            if test([[(sizes[0] - a, a, 0, 0), (sizes[1] - b, b, 0, 0)]]).pvalue <= 0.05
+        ),
+        abs=1e-12,
+    )
+
+
 @pytest.mark.parametrize("alternative", ["greater", "less"])
 def test_exact_power_is_that_of_fishers_test(alternative: str) -> None:
     sizes, rates = (25, 15), (0.6, 0.3)

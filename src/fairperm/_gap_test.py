@@ -139,7 +139,7 @@ class GapTest:
                 *notes,
                 *small_groups.notes(comparison, plan, limit=not drawn),
                 *_without_width(plan, error[worst]),
-                *comparison.binned(error[:1]),
+                *comparison.binned(bins, error[:1]),
                 *table.notes,
             ),
             known=partial(
@@ -174,7 +174,8 @@ class GapTest:
             p = pvalue(null, is_extreme, self.confidence_level)
         # of rates, permutations may hardly vary: what is not known then is left to the normal one
         is_normal = self.plan.variance in {"score", "wald"} or limit
-        least = normal_quantile(self.confidence_level, self.alternative) if is_normal else 0.0
+        normal = normal_quantile(self.confidence_level, self.alternative)
+        least = max(0.0, normal) if is_normal else 0.0
         probability = null.log_probability
         return self.known(
             confidence_interval=gap_interval(
@@ -214,8 +215,8 @@ class GapTest:
         if self.plan.variance is None:
             return np.full_like(self.error, quantile), np.full_like(self.error, quantile)
         if self.plan.variance in {"score", "wald"}:
-            below, above = self.estimates.rate_reaches(self.engine.weights, quantile)
-            return (above, below) if self.engine.swapped else (below, above)
+            estimates = self.estimates.in_order(swapped=self.engine.swapped)
+            return estimates.rate_reaches(self.engine.weights, quantile)
         return quantile * self.error, quantile * self.error
 
 
@@ -239,7 +240,7 @@ def _asked(test: GapTest) -> Asked[Gaps]:
 
 def _gaps(engine: Engine, plan: Plan, estimates: Estimates) -> Gaps:
     """Return the gaps in the user's order of the groups, over an error of one if asked for none."""
-    gaps = estimates.gaps(engine.weights).times(-1 if engine.swapped else 1)
+    gaps = estimates.in_order(swapped=engine.swapped).gaps(engine.weights)
     return gaps.over(np.ones(1)) if plan.variance in {None, "fast_bootstrap"} else gaps
 
 

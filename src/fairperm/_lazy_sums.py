@@ -1,7 +1,8 @@
 """What the rows of a lazy frame contribute to a metric, added up where they are.
 
 The normal limit of a gap needs each group's number of rows, and mean and variance of what they
-contribute; that is one group-by. Two rows which have the same mean and variance then stand for all.
+contribute; that is one group-by. Rows of two kinds which have the same mean and variance then stand
+for all; and the same kurtosis, which tells whether the variance is that of a few rows only.
 """
 
 from __future__ import annotations
@@ -30,10 +31,12 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 _COUNT = "rows"
+_POWERS = ("cube", "fourth")
+_FAR = 1e6  # times the variance: a mean with such a square leaves fourth powers too few digits
 
 
 def summed(reading: Reading, metric: AnyMetric) -> Inputs:
-    """Return the arguments with two rows in place of all that are equal but for their numbers."""
+    """Return the arguments with two kinds of row for all that are equal but for their numbers."""
     if reading.given.sample_weight is not None:
         rule, hint = f"left out for sums of {metric.name}", "Pass sample_rows=1_000_000."
         raise InputError(problem("sample_weight", rule, reading.given.sample_weight, hint))
@@ -58,7 +61,7 @@ class _Contributions:
 def _sums(
     reading: Reading, numbers: Sequence[str], varying: Sequence[nw.Expr | None]
 ) -> nw.LazyFrame[Any]:
-    """Return number, means, variances and ends of rows that differ in their numbers alone."""
+    """Return number, moments and ends of rows that differ in their numbers alone."""
     schema, known = reading.rows.collect_schema(), {}
     for name in numbers:
         check_numbers(name, reading.columns[name], schema[name])
@@ -75,10 +78,16 @@ def _sums(
         what += [nw.col(name).count().alias(f"known {name}")]
         what += [nw.col(name).mean().alias(f"mean {name}")]
         what += [nw.col(name).var(ddof=0).alias(f"variance {name}")]
+        what += [nw.col(f"{power} {name}").mean().alias(f"{power} {name}") for power in _POWERS]
     for name in numbers:
         what += [nw.col(name).min().alias(f"low {name}"), nw.col(name).max().alias(f"high {name}")]
     kept = [name for name in reading.keys if name not in numbers]
-    return rows.with_columns(**lacking, **parts).group_by(*kept, *lacking).agg(*what)
+    powers = {
+        f"{power} {name}": one ** (3 + i)
+        for name, one in parts.items()
+        for i, power in enumerate(_POWERS)
+    }
+    return rows.with_columns(**lacking, **parts, **powers).group_by(*kept, *lacking).agg(*what)
 
 
 def _contributions(metric: Metric, numbers: Sequence[str], label: float) -> _Contributions:
@@ -113,32 +122,64 @@ def _inputs(
     numbers: Sequence[str],
     contributions: Sequence[_Contributions],
 ) -> Inputs:
-    """Return the arguments with rows of the lowest and of the highest numbers, half of all each."""
+    """Return the arguments with rows of the lowest numbers, and fewer of the highest."""
     count = found[_COUNT].to_numpy().astype(np.int64)
-    halves = np.concatenate([count // 2, count - count // 2])
-    there = np.flatnonzero(halves)
+    few = _few(found, count, contributions)
+    counts = np.concatenate([count - few, few])
+    there = np.flatnonzero(counts)
     twice = np.tile(np.arange(len(count)), 2)[there].tolist()
-    sums = Sums(*(_points(found, count, i, one)[there] for i, one in enumerate(contributions)))
+    points = (_points(found, count, few, i, one) for i, one in enumerate(contributions))
+    sums = Sums(*(one[there] for one in points))
     values: dict[str, Any] = {
         name: found[name][twice] for name in reading.keys if name not in numbers
     }
     for name in numbers:
         ends = [floats_of(found[f"{end} {name}"]) for end in ("low", "high")]
         values[name] = np.concatenate(ends)[there]
-    changed = reading.with_data(values, Counted(None, halves[there], sums=sums))
+    changed = reading.with_data(values, Counted(None, counts[there], sums=sums))
     # numbers by themselves: a column that is used twice may also be something else
     return replace(changed, **{name: values[name] for name in numbers})
 
 
+def _few(
+    found: nw.DataFrame[Any], count: NDArray[np.int64], contributions: Sequence[_Contributions]
+) -> NDArray[np.int64]:
+    """Return how many rows are of the rarer kind: so few that the kurtosis is that of all rows.
+
+    Of two kinds with shares p and 1 − p it is 1/(p(1 − p)) − 3. Of both labels' it is the larger.
+    """
+    kurtosis = np.ones(len(count))  # of two equal shares; and where it is not known
+    for i, one in enumerate(contributions):
+        if one.varying is not None:
+            kurtosis = np.fmax(kurtosis, _kurtosis(found, i))
+    share = (1 - np.sqrt(1 - 4 / (kurtosis + 3))) / 2
+    return np.minimum(np.maximum(np.round(share * count), 1), count // 2).astype(np.int64)
+
+
+def _kurtosis(found: nw.DataFrame[Any], i: int) -> Array:
+    """Return the kurtosis of what rows contribute, from mean powers; NaN where rounding rules."""
+    mean, variance, cube, fourth = (
+        floats_of(found[f"{what} part {i}"]) for what in ("mean", "variance", *_POWERS)
+    )
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        square = variance + mean**2
+        moment = fourth - 4 * mean * cube + 6 * mean**2 * square - 3 * mean**4
+        return np.where(mean**2 < _FAR * variance, moment / variance**2, np.nan)
+
+
 def _points(
-    found: nw.DataFrame[Any], count: NDArray[np.int64], i: int, one: _Contributions
+    found: nw.DataFrame[Any],
+    count: NDArray[np.int64],
+    few: NDArray[np.int64],
+    i: int,
+    one: _Contributions,
 ) -> Array:
-    """Return what the rows of either half contribute: together they have mean and variance of all.
+    """Return what rows of either kind contribute: together they have mean and variance of all.
 
     With m and n rows they are at mean − s·√(n/m) and mean + s·√(m/n), s being the deviation.
     """
     points = np.empty((2, len(count), len(one.constant)))
-    low, high = np.maximum(count // 2, 1), count - count // 2
+    low, high = count - few, np.maximum(few, 1)
     for j, constant in enumerate(one.constant):
         if constant is not None:
             points[:, :, j] = constant

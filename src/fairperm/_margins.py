@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -72,12 +71,6 @@ def margin_pvalues(
     return gap.test(low, "greater"), gap.test(high, "less")
 
 
-def ratio_pvalues(result: PermutationTestResult, ratio: float) -> tuple[MarginTest, MarginTest]:
-    """Test that the ratio of first to second group is above ``ratio``, and below its inverse."""
-    scale = Ratio(result)
-    return scale.test(ratio, "greater"), scale.test(1 / ratio, "less")
-
-
 def ratio_interval(result: PermutationTestResult) -> tuple[float, Interval] | None:
     """Return the ratio of first to second group with its interval; None if there is no ratio.
 
@@ -86,14 +79,15 @@ def ratio_interval(result: PermutationTestResult) -> tuple[float, Interval] | No
     either kind in both groups, and the interval then reaches to the observed ratio: from 0 if
     the first rate is 0, up to infinity if the second is.
     """
-    if _is_joint(result) or result.variance is None or _lack_of_ratio(result) is not None:
+    if result.is_joint or result.variance is None or _lack_of_ratio(result) is not None:
         return None
     ratio = Ratio(result).estimate
     centre, error = _log_ratio(result)
     if not error > 0:  # of rows that do not vary: nothing is known of how far chance goes
         return ratio, (0.0, math.inf)
     is_normal = result.variance in {"score", "wald"} or result.n_resamples == 0
-    least = normal_quantile(result.confidence_level, result.alternative) if is_normal else 0.0
+    normal = normal_quantile(result.confidence_level, result.alternative)
+    least = max(0.0, normal) if is_normal else 0.0
     logs = gap_interval(
         _null(result),
         np.array([centre]),
@@ -361,7 +355,7 @@ def _rate_error(rate: float, n: float) -> float:
 
 def _check_single(result: PermutationTestResult) -> None:
     """Refuse what has no signed gap over its error."""
-    if _is_joint(result):
+    if result.is_joint:
         rule = "a single metric"
         hint = (
             "Test its parts one by one: all their gaps are within the margin if each test says "
@@ -371,10 +365,6 @@ def _check_single(result: PermutationTestResult) -> None:
     if result.variance is None:
         rule = "that of a studentized test: others are not valid where the groups differ"
         raise InputError(problem("variance", rule, None))
-
-
-def _is_joint(result: PermutationTestResult) -> bool:
-    return any(isinstance(value, Mapping) for value in result.values.values())
 
 
 def _lack_of_ratio(result: PermutationTestResult) -> tuple[str, object] | None:

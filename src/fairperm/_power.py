@@ -149,7 +149,8 @@ def rate_power(sizes: Pair, level: Level, *, exact: bool, most_cells: int = MOST
     many to sum over, half a step from one outcome to the next is added to what a gap must reach.
     """
     if exact and table_size(sizes) <= most_cells:
-        return ExactTest.of((round(sizes[0]), round(sizes[1])), level).power
+        first = round(sizes[0])  # and with the second as many as there are
+        return ExactTest.of((first, round(sizes[0] + sizes[1]) - first), level).power
     steps = 1 / sizes[0] + 1 / sizes[1]
 
     def power(first: float, second: float) -> float:

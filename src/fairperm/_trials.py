@@ -175,7 +175,7 @@ class CallableEngine:
         weights: Array | None,
         variance: str | None,
         n_bootstrap: int,
-        names: tuple[str, ...] = ("the first group", "the second group"),
+        names: tuple[str, ...],
     ) -> CallableEngine:
         """Merge equal rows, and count or list them, whichever is faster; list clusters."""
         strata: Iterable[Stratum]
@@ -306,7 +306,7 @@ class CallableEngine:
         some = np.ceil(count * min(1.0, _ROWS_TRIED / count.sum())).astype(np.int64)
         samples = Sample(rows, some), Sample.listed(rows, some)
         by_weight, by_row = (self._value(sample, "all groups together") for sample in samples)
-        return bool(np.isclose(by_weight, by_row, rtol=1e-9, atol=1e-12, equal_nan=True))
+        return bool(np.isclose(by_weight, by_row, rtol=1e-9, atol=0, equal_nan=True))
 
 
 def _kinds(rows: Rows) -> tuple[Rows, Counts, tuple[int, ...]]:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fairperm._engines import Engine, Jackknifing
-    from fairperm._estimates import Estimates, Gaps
+    from fairperm._estimates import Gaps
     from fairperm._metric import Metric
     from fairperm._rank import RankMetric
     from fairperm._sample import Table
@@ -48,7 +48,7 @@ def bootstrap_test(
     metric: object,
     data: object = None,
     groups: object = None,
-    threshold: float = 0.5,
+    threshold: float | None = None,
     pos_label: object = None,
     control_features: object = None,
     stratum_weights: object = None,
@@ -158,10 +158,10 @@ def compare(
     engine = cast("Jackknifing", comparison.engine(None))
 
     observed = engine.observed(draws.stream(resampling.seed, draws.OBSERVED))
-    alone = comparison.together(observed.in_order(swapped=engine.swapped), None)
-    values = comparison.values(alone)
+    observed = observed.in_order(swapped=engine.swapped)
+    values = comparison.values(comparison.together(observed, None))
     notes = comparison.check_strata(observed, engine.weights)
-    gap = float(_in_order(engine, observed).difference[0, 0])
+    gap = float(observed.gaps(engine.weights).difference[0, 0])
     blocks = resampling.in_blocks(
         partial(_gaps, engine),
         draws.BOOTSTRAP,
@@ -182,7 +182,9 @@ def compare(
         counts=comparison.totals(),
         difference=gap,
         standard_error=float(error[0]),
-        confidence_interval=_interval(engine, gap, distribution, confidence_level, method),
+        confidence_interval=_interval(
+            engine, gap, distribution, tolerance, confidence_level, method
+        ),
         confidence_level=confidence_level,
         statistic=gap,
         pvalue=p.value,
@@ -199,7 +201,7 @@ def compare(
             *notes,
             *([small_groups.no_error(metric.name)] if error[0] == 0 else []),
             *many_undefined(null, "bootstrap samples", _OF_OTHERS),
-            *comparison.binned(error),
+            *comparison.binned(comparison.binning_errors(), error),
             *table.notes,
         ),
         method=method,
@@ -208,30 +210,33 @@ def compare(
 
 
 def _gaps(engine: Engine, n: int, rng: np.random.Generator) -> Gaps:
-    return _in_order(engine, engine.bootstrapped(n, rng))
-
-
-def _in_order(engine: Engine, estimates: Estimates) -> Gaps:
-    """Return the gaps in the user's order of the groups."""
-    return estimates.gaps(engine.weights).times(-1 if engine.swapped else 1)
+    """Return the gaps of bootstrap samples, in the user's order of the groups."""
+    return engine.bootstrapped(n, rng).in_order(swapped=engine.swapped).gaps(engine.weights)
 
 
 def _interval(
-    engine: Jackknifing, gap: float, distribution: Array, confidence_level: float, method: str
+    engine: Jackknifing,
+    gap: float,
+    distribution: Array,
+    tolerance: float,
+    confidence_level: float,
+    method: str,
 ) -> tuple[float, float]:
     """Return the bootstrap interval, from the samples in which the gap is defined."""
     defined = distribution[~np.isnan(distribution)]
     tails = np.array([1 - confidence_level, 1 + confidence_level]) / 2
     if method == "BCa":
-        tails = _bca_tails(tails, gap, defined, _acceleration(engine))
+        tails = _bca_tails(tails, gap, defined, tolerance, _acceleration(engine))
     low, high = np.quantile(defined, tails).tolist()
     return (2 * gap - high, 2 * gap - low) if method == "basic" else (low, high)
 
 
-def _bca_tails(tails: Array, gap: float, distribution: Array, acceleration: float) -> Array:
+def _bca_tails(
+    tails: Array, gap: float, distribution: Array, tolerance: float, acceleration: float
+) -> Array:
     """Return Efron's tails: corrected for bias and for an error that changes with the gap."""
     normal = NormalDist()
-    ties = np.isclose(distribution, gap, rtol=0, atol=1e-12)
+    ties = np.abs(distribution - gap) <= tolerance
     below = ((distribution < gap) & ~ties).mean() + ties.mean() / 2
     least = 0.5 / len(distribution)
     bias = normal.inv_cdf(min(max(below, least), 1 - least))
@@ -246,6 +251,7 @@ def _acceleration(engine: Jackknifing) -> float:
     """
     squares = cubes = 0.0
     for estimates, multiplicity in engine.left_out():
+        estimates = estimates.in_order(swapped=engine.swapped)
         gaps = estimates.gaps(engine.weights).difference[:, 0]
         if not gaps.size or np.isnan(gaps).any():
             continue  # a sample this small has no jackknife, and hardly a weight
@@ -253,5 +259,4 @@ def _acceleration(engine: Jackknifing) -> float:
         influence = (n - 1) * ((gaps * multiplicity).sum() / n - gaps)
         squares += (multiplicity * influence**2).sum() / n**2
         cubes += (multiplicity * influence**3).sum() / n**3
-    sign = -1 if engine.swapped else 1
-    return float(sign * cubes / (6 * squares**1.5)) if squares > 0 else 0.0
+    return float(cubes / (6 * squares**1.5)) if squares > 0 else 0.0
