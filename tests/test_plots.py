@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -84,6 +85,32 @@ def test_all_styles_are_in_the_theme(name: str, specs: dict[str, Any]) -> None:
     assert used <= set(plots.theme()["style"])
 
 
+def readers_in(node: Any, data: str = "") -> Iterator[tuple[str, str]]:
+    """Yield the parts of a specification that draw data, each with the name of its data."""
+    if isinstance(node, dict):
+        data = node.get("data", {}).get("name", data)
+        if "encoding" in node:
+            yield data, json.dumps(node)
+        for one in node.get("layer", []) + node.get("vconcat", []):
+            yield from readers_in(one, data)
+
+
+@pytest.mark.parametrize("name", ["forest", "sweep", "slider", "power"])
+def test_data_have_no_column_that_nothing_reads(name: str, specs: dict[str, Any]) -> None:
+    readers: dict[str, str] = {}
+    for data, reader in readers_in(specs[name]):
+        readers[data] = readers.get(data, "") + reader
+    assert set(readers) == set(specs[name]["datasets"])
+    for data, reader in readers.items():
+        columns = {column for row in specs[name]["datasets"][data] for column in row}
+        unread = {
+            one
+            for one in columns
+            if f'"field": "{one}"' not in reader and not re.search(rf"datum\.{one}\b", reader)
+        }
+        assert unread == set(), reader
+
+
 def contrast(colour: str, page: str) -> float:
     """Return the ratio that WCAG 2 defines."""
 
@@ -123,6 +150,14 @@ def test_theme_refuses_other_pages() -> None:
         InputError, match=r"mode must be one of .*; got 'drak'. Did you mean 'dark'"
     ):
         plots.theme("drak")
+
+
+def test_null_distributions_differ_in_nothing_but_their_width() -> None:
+    # so a report needs only one of them, which its page stretches
+    draw = partial(plots.null_distribution, [-1.0, 0.5, 2.0], 1.0, groups=("a" * 99, "b"))
+    wide, narrow = (spec_of(draw(width=width)) for width in (900, 340))
+    assert wide.pop("width") - narrow.pop("width") == 560
+    assert wide == narrow
 
 
 def test_altair_is_loaded_by_charts_only() -> None:
@@ -185,7 +220,7 @@ def test_names_are_only_data_in_other_charts(text: str) -> None:
 def test_long_names_are_short_in_the_chart_and_longer_in_the_tooltip(audit: Audit) -> None:
     rows = rows_named(["x" * 10_000], audit)
     spec = spec_of(plots.forest(rows))
-    lines = data_with(spec, "first", "gap")
+    lines = data_with(spec, "first", "gap_told")
     assert lines[0]["first"] == "x" * 199 + "…"
     assert all(len(row["label"]) <= 90 for row in data_with(spec, "label"))
     assert len(json.dumps(spec)) < 60_000

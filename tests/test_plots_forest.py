@@ -8,11 +8,12 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import altair as alt
+import numpy as np
 import pytest
 
 from charts import compas_audit, compas_specs, data_with, drawn, spec_of
 from fairperm import plots
-from fairperm._chart_parts import SHAPES, table
+from fairperm._chart_parts import SHAPES, table, told, told_p
 from fairperm._forest_chart import _spaced
 
 if TYPE_CHECKING:
@@ -30,16 +31,17 @@ def specs() -> dict[str, Any]:
 
 
 def test_forest_shows_every_row_with_its_numbers(audit: Audit, specs: dict[str, Any]) -> None:
-    lines = data_with(specs["forest"], "gap", "low", "reason")
+    lines = data_with(specs["forest"], "gap_told", "reason")
     assert len(lines) == len(audit.rows)
     by_key = {(one["attribute"], one["metric"], one["first"], one["second"]): one for one in lines}
     for row in audit.rows:
         line = by_key[row.attribute, row.metric, str(row.groups[0]), str(row.groups[1])]
         assert row.result is not None
-        assert line["gap"] == row.difference
-        assert (line["low"], line["high"]) == row.confidence_interval
-        assert line["p"] == row.pvalue
-        assert line["adjusted"] == row.adjusted_pvalue
+        assert row.confidence_interval is not None
+        limits = ", ".join(told(one, "+") for one in row.confidence_interval)
+        assert line["gap_told"] == f"{told(row.difference, '+')} [{limits}]"
+        assert line["p_told"] == told_p(row.pvalue)
+        assert line["adjusted_told"] == told_p(row.adjusted_pvalue)
         assert line["verdict"] == row.verdict
         assert line["reason"] == row.reason
         counts = row.result.counts[row.groups[0]]
@@ -102,7 +104,7 @@ def test_forest_of_nothing_says_so() -> None:
 def test_forest_of_one_row(audit: Audit) -> None:
     spec = spec_of(plots.forest([audit.rows[0].cells()]))
     assert "1 comparison: " in spec["title"]["subtitle"][0]
-    assert len(data_with(spec, "gap", "low")) == 1
+    assert len(data_with(spec, "gap_told")) == 1
 
 
 def test_rows_without_a_value_stay(audit: Audit) -> None:
@@ -121,7 +123,7 @@ def test_forest_survives_numbers_that_are_none(bad: float | None, audit: Audit) 
     rows = [audit.rows[0].cells() | {column: bad} for column in columns]
     spec = plots.forest(rows).to_dict(validate=False)
     json.dumps(spec, allow_nan=False)
-    assert len(data_with(spec, "gap", "low")) == len(rows)
+    assert len(data_with(spec, "gap_told")) == len(rows)
 
 
 def test_open_and_far_intervals_end_in_arrows(audit: Audit) -> None:
@@ -145,7 +147,7 @@ def test_open_and_far_intervals_end_in_arrows(audit: Audit) -> None:
 def test_forest_of_many_rows(audit: Audit) -> None:
     rows = [audit.rows[i % len(audit.rows)].cells() for i in range(100)]
     spec = plots.forest(rows).to_dict(validate=False)
-    assert len(data_with(spec, "gap", "low")) == 100
+    assert len(data_with(spec, "gap_told")) == 100
 
 
 def test_charts_have_no_limit_of_rows() -> None:
@@ -193,6 +195,26 @@ def test_names_are_whole_where_there_is_room(audit: Audit, width: int, is_whole:
     assert int(size[1]) <= width + 12
 
 
+def test_names_are_not_cut_in_wide_fonts(audit: Audit) -> None:
+    per_letter = 6.2  # pixels, of DejaVu Sans in the charts' size
+    pairs = [("Native American", "African-American"), ("Native American", "Other")]
+    rows = [
+        audit.rows[0].cells() | {"first_group": first, "second_group": second}
+        for first, second in pairs
+    ]
+    for width in (900, 640):
+        spec = spec_of(plots.forest(rows, width=width))
+        names = {row["label"] for row in data_with(spec, "label", "place")}
+        (limit,) = {
+            layer["mark"]["limit"]
+            for layer in spec["vconcat"][0]["layer"]
+            if layer["mark"].get("style") == "fp-text" and layer["mark"]["align"] == "left"
+        }
+        labels = {name for name in names if "·" not in name}
+        assert not any("…" in label for label in labels)
+        assert all(len(label) * per_letter <= limit for label in labels)
+
+
 def test_short_names_are_on_one_line(audit: Audit) -> None:
     row = audit.rows[0].cells() | {"first_group": "young", "second_group": "old"}
     spec = spec_of(plots.forest([row]))
@@ -205,5 +227,21 @@ def test_numbers_on_the_axis_do_not_touch(reach: float, width: int) -> None:
     low, high = -reach, 1.3 * reach
     found = _spaced(low, high, width)
     assert 0.0 in found
-    assert 1 <= len(found) <= 8
-    assert len(found) == 1 or (found[1] - found[0]) / (high - low) * width >= 30
+    assert 3 <= len(found) <= 8
+    assert low <= found[0] < 0 < found[-1] <= high
+    assert min(np.diff(found)) / (high - low) * width >= 30
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [
+        (-0.19, 0.19, [-0.15, 0.0, 0.15]),  # the round numbers 0.1 would touch, 0.2 are beyond
+        (-0.01, 0.19, [0.0, 0.15]),
+        (-0.18, 0.09, [-0.15, 0.0, 0.08]),
+        (-0.0999999999999999999, 0.1, [-0.1, 0.0, 0.1]),
+    ],
+)
+def test_narrow_axes_have_numbers_at_their_ends(
+    low: float, high: float, expected: list[float]
+) -> None:
+    assert _spaced(low, high, 96) == expected

@@ -11,7 +11,7 @@ import pytest
 
 from charts import compas_specs, compas_sweep, data_with, drawn, spec_of, swept
 from fairperm import plots
-from fairperm._chart_parts import finite, told
+from fairperm._chart_parts import told, told_p
 from fairperm.errors import InputError
 
 if TYPE_CHECKING:
@@ -29,27 +29,70 @@ def specs() -> dict[str, Any]:
 
 
 def test_sweep_shows_its_numbers(sweep: ThresholdSweepResult, specs: dict[str, Any]) -> None:
-    rows = data_with(specs["sweep"], "first_told", "wide_high")
+    rows = data_with(specs["sweep"], "first_told", "wide_told")
     assert len(rows) == 2 * len(sweep.thresholds)
     for name, curve in sweep.curves.items():
         some = [row for row in rows if row["metric"] == name]
         assert [row["threshold"] for row in some] == sweep.thresholds.tolist()
         for key, expected in {
-            "gap": curve.difference,
-            "first": curve.values["Female"],
-            "second": curve.values["Male"],
-            "narrow_low": curve.pointwise_band[0],
-            "narrow_high": curve.pointwise_band[1],
-            "wide_low": curve.simultaneous_band[0],
-            "wide_high": curve.simultaneous_band[1],
-            "p": curve.pvalue,
-            "adjusted": curve.adjusted_pvalue,
+            "gap_told": [told(one, "+") for one in curve.difference],
+            "first_told": [f"{told(one)} (Female)" for one in curve.values["Female"]],
+            "second_told": [f"{told(one)} (Male)" for one in curve.values["Male"]],
+            "p_told": [told_p(one) for one in curve.pvalue],
+            "adjusted_told": [told_p(one) for one in curve.adjusted_pvalue],
         }.items():
-            assert [row[key] for row in some] == [finite(one) for one in expected], key
-        assert [row["status"] for row in some] == curve.status.tolist()
-        kinds = np.array([row["kind"] for row in some])
-        assert (kinds == "none").tolist() == np.isnan(curve.pvalue).tolist()
-        assert (kinds == "outside").tolist() == (curve.adjusted_pvalue <= sweep.alpha).tolist()
+            assert [row[key] for row in some] == expected, key
+
+
+def test_sweep_draws_its_numbers_where_they_are(sweep: ThresholdSweepResult) -> None:
+    for name, curve in sweep.curves.items():
+        spec = spec_of(sweep.plot(name))
+        by_style: dict[str, list[dict[str, Any]]] = {}
+        for layer in spec["vconcat"][1]["layer"]:
+            data = spec["datasets"][layer["data"]["name"]]
+            by_style.setdefault(layer["mark"].get("style", ""), []).extend(data)
+        at = sweep.thresholds
+        assert drawn_at(by_style["fp-line"], "gap") == defined(at, curve.difference)
+        for band, limits in (("narrow", curve.pointwise_band), ("wide", curve.simultaneous_band)):
+            for end, values in zip(("low", "high"), limits, strict=True):
+                rows = by_style[f"fp-{band}"]
+                assert drawn_at(rows, f"{band}_{end}") == defined(at, values)
+        no_test = {row["threshold"] for row in by_style.get("fp-missing", [])}
+        assert no_test == set(at[np.isnan(curve.pvalue)])
+        beyond = {row["threshold"] for row in by_style.get("fp-outside", [])}
+        assert beyond == set(at[curve.pvalue <= sweep.alpha])
+
+
+def drawn_at(rows: list[dict[str, Any]], key: str) -> dict[float, float]:
+    return {row["threshold"]: row[key] for row in rows}
+
+
+def defined(at: Any, values: Any) -> dict[float, float]:
+    return {float(a): float(b) for a, b in zip(at, values, strict=True) if math.isfinite(b)}
+
+
+@pytest.mark.parametrize("width", [340, 900])
+def test_nothing_of_a_sweep_is_cut(width: int) -> None:
+    groups = ("African-American", "Native Hawaiian")
+    columns = swept(2, adjusted_pvalue=[0.3, 0.01])
+    chart = plots.threshold_sweep(columns, groups=groups, slider=True, width=width)
+    spec = spec_of(chart)
+    texts = [row["label"] for row in data_with(spec, "label")]
+    for row in data_with(spec, "at_lines"):
+        texts += [row["at_lines"], row["verdict_lines"]]
+        told_of = " ".join(row["at_lines"].split())
+        assert told_of.endswith(": African-American 0.500, Native Hawaiian 0.400, gap +0.100")
+    assert "gap beyond the band of its threshold only" in [" ".join(one.split()) for one in texts]
+    room = spec["vconcat"][0]["width"]
+    assert all(len(line) * 6.2 <= room for text in texts for line in text.split("\n"))
+    assert any("\n" in text for text in texts) == (width == 340)
+    assert "…" not in drawn(spec)
+    entries = [
+        layer["encoding"]["x"]["value"]
+        for layer in spec["vconcat"][0]["layer"]
+        if layer["mark"]["type"] == "text"
+    ]
+    assert len(set(entries)) == (1 if width == 340 else 2)  # columns
 
 
 def test_sweep_of_one_metric(sweep: ThresholdSweepResult) -> None:

@@ -161,6 +161,37 @@ def test_narrow_pages_do_not_scroll_sideways(
             assert box["width"] <= width
 
 
+def test_nothing_is_cut_on_a_narrow_page(browser: Browser, folder: Path) -> None:
+    with opened(browser, folder / "compas.html", viewport=NARROW | {"width": 380}) as (page, _):
+        assert "…" not in (page.locator("#sweep-1 svg").text_content() or "")
+        box = page.locator(".rows .scroll")
+        explained = page.get_by_text("Each gap is the value of the first group less")
+        box.evaluate("(one) => { one.scrollLeft = one.scrollWidth; }")
+        for text in (explained, *page.locator(".comparisons .part .stay").all()):
+            place = text.bounding_box()
+            assert place is not None
+            assert place["x"] >= 0
+            assert place["x"] + place["width"] <= 380
+        slider = page.locator("#sweep-1-controls input")
+        value = page.locator("#sweep-1-controls input + *")
+        boxes = slider.bounding_box(), value.bounding_box()
+        assert boxes[0] is not None
+        assert boxes[1] is not None
+        assert boxes[1]["y"] < boxes[0]["y"] + boxes[0]["height"]  # on one line
+
+
+@pytest.mark.parametrize(("width", "least"), [(1200, 850), (768, 600)])
+def test_gap_chart_has_the_width_of_the_page_and_whole_names(
+    browser: Browser, folder: Path, width: int, least: int
+) -> None:
+    with opened(browser, folder / "compas.html", viewport=NARROW | {"width": width}) as (page, _):
+        svg = page.locator("#forest svg")
+        box = svg.bounding_box()
+        assert box is not None
+        assert box["width"] >= least
+        assert "…" not in (svg.text_content() or "")
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_report_prints(browser: Browser, folder: Path, scheme: str) -> None:
     with opened(browser, folder / "compas.html", color_scheme=scheme) as (page, _):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -33,14 +34,17 @@ if TYPE_CHECKING:
 
 _STEP, _DENSE_STEP, _SECOND_LINE, _MANY = 22, 18, 13, 40
 _NARROW, _SPACE = 120, 14  # the least room for names, and that between plot and columns
-_LEAST_PLOT, _LEAST_SHARE = 110, 0.35  # in pixels, and of the whole width
-_ONE_LINE = 0.33  # of the width for two names on one line
+_LEAST_PLOT, _LEAST_SHARE = 96, 0.28  # in pixels, and of the whole width
+_ONE_LINE = 0.36  # of the width for two names on one line
 _COLUMNS = {"gap_short": 48, "adjusted_told": 72, "verdict": 98}
 _HEADS = {"gap_short": "gap", "adjusted_told": "adjusted p", "verdict": "verdict"}
 _ROOM_FOR = {"gap_short": 440, "adjusted_told": 560, "verdict": 0}  # width of the whole chart
 _REACH = 5.5  # of a hollow mark, in pixels
 _UNIT, _ROOM_FOR_UNIT = " (0.1 is 10 percentage points)", 360
-_PER_TICK = 32  # pixels that a number on the axis takes
+_PER_NARROW_LETTER = 5.2  # pixels, in a narrow font: the browser cuts what is too long for it
+_PER_TICK, _PER_DIGIT = 32, 6.6  # pixels that a number on the axis takes at the least
+_BESIDE_ZERO = 24  # pixels from a number to the zero, which is narrow
+_ROUND = (1, 1.5, 2, 2.5, 3, 4, 5, 6, 8)
 
 
 def forest(
@@ -133,8 +137,13 @@ class _Layout:
 
     @property
     def letters(self) -> int:
-        """Return how many letters of the two names fit into a line."""
+        """Return how many letters of the two names surely fit into a line."""
         return int((self.left - 6) / PER_LETTER) - len("less ")
+
+    @property
+    def most_letters(self) -> int:
+        """Return how many letters fit into a line at best."""
+        return int((self.left - 6) / _PER_NARROW_LETTER)
 
 
 def _panels(rows: Sequence[Row], layout: _Layout) -> Iterator[_Panel]:
@@ -198,7 +207,7 @@ class _Panel:
             alt.Chart(table(repeated))
             .mark_text(style="fp-note")
             .encode(x=x("at"), y=alt.value(-9), text="told:N"),
-            alt.Chart(table(heads))
+            alt.Chart(_only(heads, "top"))
             .mark_rule(style="fp-ruler")
             .encode(x=alt.value(-left), x2=alt.value(right), y=top),
             write(heads, "label", "fp-head", -left, "left", right + left),
@@ -210,7 +219,7 @@ class _Panel:
         # over everything: what the pointer finds on the whole line
         told_of = [alt.Tooltip(f"{field}:N", title=name) for field, name in TOLD.items()]
         layers.append(
-            alt.Chart(table(lines))
+            alt.Chart(_only(lines, "top", "bottom", *TOLD))
             .mark_rect(opacity=0)
             .encode(x=alt.value(-left), x2=alt.value(right), y=top, y2=bottom, tooltip=told_of)
         )
@@ -293,13 +302,13 @@ class _Panel:
             label = f"{isolated(tidy(attribute, 30))} · {isolated(tidy(words(metric), 50))}"
             heads.append({"place": at + _STEP / 2, "top": at, "label": label})
             at += _STEP
-            begin, letters = at, self.layout.letters
-            is_double = any(sum(map(len, names_of(row))) > letters for row in rows)
+            begin, most = at, self.layout.most_letters
+            is_double = any(sum(map(len, names_of(row))) > self.layout.letters for row in rows)
             step = self.layout.step + is_double * _SECOND_LINE
             for row in rows:
                 span = {"place": at + step / 2, "top": at, "bottom": at + step}
                 lines.append(span | line_of(row, low, high))
-                rooms = (letters + is_double * len("less "), letters)
+                rooms = (most, most - len("less "))
                 first, second = (
                     isolated(tidy(name, n)) for name, n in zip(names_of(row), rooms, strict=True)
                 )
@@ -335,6 +344,8 @@ class _Panel:
             title=f"Gap: first group less second{_UNIT if is_told else ''}",
             values=list(values),
             labelExpr=GAP_LABEL,
+            labelOverlap=False,  # they have room, and without its ends an axis says nothing
+            labelFlush=False,
             grid=True,
         )
 
@@ -346,12 +357,23 @@ def _only(rows: Sequence[Row], *keys: str) -> alt.InlineData:
 
 def _spaced(low: float, high: float, width: int) -> list[float]:
     """Return round numbers for the axis: six or so, fewer where they would touch."""
-    found: list[float] = []
+    per_pixel = (high - low) / width
     for most in (6, 5, 4, 3):
         found = ticks(low, high, most)
-        if len(found) < 2 or (found[1] - found[0]) / (high - low) * width >= _PER_TICK:
-            break
-    return found
+        longest = max(len(_tick(one)) for one in found)
+        room = max(_PER_TICK, _PER_DIGIT * longest + 4) * per_pixel
+        if len(found) > 2 and found[1] - found[0] >= room:
+            return found
+    ends = -_rounded(-low), _rounded(high)
+    return sorted([0.0, *(one for one in ends if abs(one) >= _BESIDE_ZERO * per_pixel)])
+
+
+def _rounded(end: float) -> float:
+    """Return the largest round number up to the end of an axis; 0 if it has no such side."""
+    if end <= 0:
+        return 0.0
+    unit = 10.0 ** math.floor(math.log10(end))
+    return float(f"{max(unit * one for one in _ROUND if unit * one <= end * (1 + 1e-9)):.12g}")
 
 
 def _tick(value: float) -> str:

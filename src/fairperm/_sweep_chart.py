@@ -15,6 +15,7 @@ from fairperm._chart_parts import (
     isolated,
     layered,
     less,
+    packed,
     room_of,
     sentence,
     table,
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 _MOST = 1000  # thresholds drawn
 _FEW = 41  # thresholds up to which each has a dot
 _PICKED = "fairperm_threshold"
+_LINE = 15  # pixels from a line of text to the next
+_TEXT_AT = 24  # in pixels, of a legend
 _CROSS = "M-0.7,-0.7L0.7,0.7M0.7,-0.7L-0.7,0.7"
 
 
@@ -87,9 +90,9 @@ def threshold_sweep(
     """
     metrics = list(dict.fromkeys(map(str, columns["metric"])))
     room = room_of(width)
-    longest = min(60, max(10, int(room / PER_LETTER - 40) // 2))  # the rest are numbers
-    names = [isolated(tidy(group, longest)) for group in groups]
-    curves = [_Curve.of(columns, metric, names, alpha) for metric in metrics]
+    letters = int(room / PER_LETTER)
+    names = [isolated(tidy(group, min(60, letters - len(" 0.000,")))) for group in groups]
+    curves = [_Curve.of(columns, metric, names, alpha, letters) for metric in metrics]
     level = f"{100 * (1 - alpha):.4g} %"
     n = max((curve.n for curve in curves), default=0)
     is_thinned = any(curve.n > len(curve.items) for curve in curves)
@@ -132,6 +135,7 @@ class _Curve:
         metric: str,
         names: Sequence[str],
         alpha: float,
+        letters: int,
     ) -> _Curve:
         """Return the metric's rows of the columns."""
         rows = np.flatnonzero([str(one) == metric for one in columns["metric"]])
@@ -143,7 +147,8 @@ class _Curve:
         begins = [float(at[0]) - 1.0, *middles.tolist()]
         ends = [*middles.tolist(), float(at[-1]) + 1.0]
         items = [
-            {"from": a, "to": b} | line_at({key: columns[key][i] for key in columns}, names, alpha)
+            {"from": a, "to": b}
+            | line_at({key: columns[key][i] for key in columns}, names, alpha, letters)
             for i, a, b in zip(rows, begins, ends, strict=True)
         ]
         return cls(metric, items, n)
@@ -175,8 +180,9 @@ class _Curve:
             return alt.Y(f"{field}:Q", scale=y_scale, axis=y_axis)
 
         def write(rows: list[Item], field: str, style: str, above: int) -> alt.Chart:
-            data = alt.Chart(table(rows))
-            mark: alt.Chart = data.mark_text(style=style, align="left", limit=width)
+            mark: alt.Chart = alt.Chart(table(rows)).mark_text(
+                style=style, align="left", limit=width, lineBreak="\n", lineHeight=_LINE
+            )
             return mark.encode(x=alt.value(0), y=alt.value(-above), text=f"{field}:N")
 
         layers: list[alt.Chart] = [*self._bands(x, y)]
@@ -189,19 +195,21 @@ class _Curve:
             line.encode(x=x("threshold"), y=y("gap"), detail="run:N"),
         ]
         for kind in _kinds(items):
-            some = [_only(item, "gap") for item in items if item["kind"] == kind.name]
-            where = y("gap") if kind.name != "none" else alt.value(height - 5)
+            has_gap = kind.name != "none"
+            some = [_only(item, *["gap"] * has_gap) for item in items if item["kind"] == kind.name]
+            where = y("gap") if has_gap else alt.value(height - 5)
             if kind.shape is None and len(items) > _FEW:
                 continue
             layers.append(kind.mark(table(some)).encode(x=x("threshold"), y=where))
         head = [{"label": tidy(words(self.metric), 60)}]
-        layers.append(write(head, "label", "fp-head", 50 if picks else 12))
+        layers.append(write(head, "label", "fp-head", self._above()[0] if picks else 12))
         if picks is not None:
             layers += self._picked(picks, x, y, write)
         tips = [alt.Tooltip(f"{field}:N", title=name) for field, name in TOLD.items()]
-        spans = [
-            {**item, "from": max(item["from"], low), "to": min(item["to"], high)} for item in items
-        ]
+        spans = (
+            {**_only(item, *TOLD), "from": max(item["from"], low), "to": min(item["to"], high)}
+            for item in items
+        )
         over = alt.Chart(table(spans)).mark_rect(opacity=0)
         over = over.encode(
             x=x("from"), x2="to:Q", y=alt.value(0), y2=alt.value(height), tooltip=tips
@@ -212,11 +220,11 @@ class _Curve:
         """Yield the bands, with a bar where a threshold has no neighbours to make one with."""
         for name in ("wide", "narrow"):
             keys = (f"{name}_low", f"{name}_high")
-            runs = [_only(one, *keys, "run", "is_alone") for one in _runs(self.items, *keys)]
-            data = alt.Chart(table(runs))
+            runs = _runs(self.items, *keys)
+            data = alt.Chart(table(_only(one, *keys, "run") for one in runs))
             limits = {"x": x("threshold"), "y": y(keys[0]), "y2": f"{keys[1]}:Q"}
             yield data.mark_area(style=f"fp-{name}", clip=True).encode(**limits, detail="run:N")
-            alone = alt.Chart(table(item for item in runs if item["is_alone"]))
+            alone = alt.Chart(table(_only(one, *keys) for one in runs if one["is_alone"]))
             yield alone.mark_bar(style=f"fp-{name}", clip=True, width=5).encode(**limits)
 
     def _picked(
@@ -228,15 +236,29 @@ class _Curve:
     ) -> Iterator[alt.Chart]:
         """Yield what is shown of the threshold that the slider is at."""
         is_picked = f"datum.from <= {picks.name} && {picks.name} < datum.to"
-        at = alt.Chart(table(self.items)).transform_filter(is_picked)
+        read_out = [_only(item, "from", "to", "at_lines", "verdict_lines") for item in self.items]
+        at = alt.Chart(table(read_out)).transform_filter(is_picked)
         yield at.mark_rule(style="fp-target").encode(x=x("threshold"))
-        with_gap = [item for item in self.items if item["gap"] is not None]
+        with_gap = (
+            _only(item, "from", "to", "gap") for item in self.items if item["gap"] is not None
+        )
         dot = alt.Chart(table(with_gap)).transform_filter(is_picked)
         yield dot.mark_point(style="fp-point", filled=True, size=90, opacity=1).encode(
             x=x("threshold"), y=y("gap")
         )
-        yield write(self.items, "told", "fp-text", 30).transform_filter(is_picked)
-        yield write(self.items, "verdict", "fp-note", 13).transform_filter(is_picked)
+        _, numbers, verdict = self._above()
+        yield write(read_out, "at_lines", "fp-text", numbers).transform_filter(is_picked)
+        yield write(read_out, "verdict_lines", "fp-note", verdict).transform_filter(is_picked)
+
+    def _above(self) -> tuple[int, int, int]:
+        """Return how far above the plot its name, numbers and verdict begin, in pixels."""
+        of_numbers, of_verdict = (
+            max(item[key].count("\n") for item in self.items)
+            for key in ("at_lines", "verdict_lines")
+        )
+        verdict = 13 + _LINE * of_verdict
+        numbers = verdict + 17 + _LINE * of_numbers
+        return numbers + 20, numbers, verdict
 
 
 def _only(item: Item, *keys: str) -> Item:
@@ -291,27 +313,38 @@ def _kinds(items: Sequence[Item]) -> list[_Kind]:
 
 
 def _legend(items: Sequence[Item], width: int) -> alt.LayerChart:
-    """Return what the marks mean, in two columns."""
+    """Return what the marks mean: in two columns, or in one where these have no room."""
     keys: list[tuple[str, _Kind | str]] = [
+        ("gap", "fp-line"),
         ("band of one threshold, chosen beforehand", "fp-narrow"),
         ("band of all thresholds at once", "fp-wide"),
         *((kind.label, kind) for kind in _kinds(items) if kind.name != "inside"),
     ]
-    layers = []
-    for i, (label, kind) in enumerate([("gap", "fp-line"), *keys]):
-        left, at = (i % 2) * width / 2, 8 + 18 * (i // 2)
-        data = table([{"label": label}])
-        base = alt.Chart(data)
-        x, y = alt.value(left + 8), alt.value(at)
-        if isinstance(kind, _Kind):
-            layers.append(kind.mark(data).encode(x=x, y=y))
-        elif kind == "fp-line":
-            ends = {"x": alt.value(left), "x2": alt.value(left + 16)}
-            layers.append(base.mark_rule(style=kind).encode(**ends, y=y))
-        else:
-            for style in ("fp-wide", "fp-narrow") if kind == "fp-narrow" else ("fp-wide",):
-                mark = base.mark_square(style=style, size=190, opacity=1)
-                layers.append(mark.encode(x=x, y=y))
-        text = base.mark_text(style="fp-text", align="left", limit=width / 2 - 30)
-        layers.append(text.encode(x=alt.value(left + 24), y=y, text="label:N"))
-    return layered(layers, width=width, height=18 * ((len(keys) + 2) // 2))
+    column = _TEXT_AT + int(max(len(label) for label, _ in keys) * PER_LETTER) + 20
+    n_columns = 2 if 2 * column <= width else 1
+    letters = int((width - _TEXT_AT) / PER_LETTER)
+    layers: list[alt.Chart] = []
+    top = bottom = 0
+    for i, (label, kind) in enumerate(keys):
+        lines = packed(label.split(), letters)
+        if i % n_columns == 0:
+            top, bottom = bottom, bottom + 18 + _LINE * (len(lines) - 1)
+        layers += _key("\n".join(lines), kind, i % n_columns * column, top + 8)
+    return layered(layers, width=width, height=bottom)
+
+
+def _key(label: str, kind: _Kind | str, left: int, at: int) -> Iterator[alt.Chart]:
+    """Yield a line of the legend: the mark, and what it means."""
+    data = table([{"label": label}])
+    base = alt.Chart(data)
+    x, y = alt.value(left + 8), alt.value(at)
+    if isinstance(kind, _Kind):
+        yield kind.mark(data).encode(x=x, y=y)
+    elif kind == "fp-line":
+        ends = {"x": alt.value(left), "x2": alt.value(left + 16)}
+        yield base.mark_rule(style=kind).encode(**ends, y=y)
+    else:
+        for style in ("fp-wide", "fp-narrow") if kind == "fp-narrow" else ("fp-wide",):
+            yield base.mark_square(style=style, size=190, opacity=1).encode(x=x, y=y)
+    text = base.mark_text(style="fp-text", align="left", lineBreak="\n", lineHeight=_LINE)
+    yield text.encode(x=alt.value(left + _TEXT_AT), y=y, text="label:N")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from fairperm._chart_parts import finite, tidy, told, told_p
+from fairperm._chart_parts import finite, packed, tidy, told, told_p
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,8 +27,10 @@ TOLD = {
 }
 
 
-def line_at(row: Mapping[str, Any], names: Sequence[str], alpha: float) -> dict[str, Any]:
-    """Return what is drawn and told at one threshold."""
+def line_at(
+    row: Mapping[str, Any], names: Sequence[str], alpha: float, letters: int
+) -> dict[str, Any]:
+    """Return what is drawn and told at one threshold, in lines of so many letters."""
     gap, p, adjusted = (finite(row[key]) for key in ("difference", "pvalue", "adjusted_pvalue"))
     bands = {
         name: (finite(row[f"{column}_lower"]), finite(row[f"{column}_upper"]))
@@ -39,16 +41,13 @@ def line_at(row: Mapping[str, Any], names: Sequence[str], alpha: float) -> dict[
     first, second = names
     values = told(row["value_first"]), told(row["value_second"])
     threshold = float(row["threshold"])
+    verdict = _verdict(kind, str(row["status"]), narrow, wide, is_joint=adjusted is not None)
+    numbers = [f"{first} {values[0]},", f"{second} {values[1]},", f"gap {told(gap, '+')}"]
     return {
         "threshold": threshold,
         "metric": tidy(row["metric"]),
-        "status": str(row["status"]),
         "kind": kind,
-        "first": finite(row["value_first"]),
-        "second": finite(row["value_second"]),
         "gap": gap,
-        "p": p,
-        "adjusted": adjusted,
         **{f"{name}_low": low for name, (low, _) in bands.items()},
         **{f"{name}_high": high for name, (_, high) in bands.items()},
         "first_told": f"{values[0]} ({first})",
@@ -58,9 +57,9 @@ def line_at(row: Mapping[str, Any], names: Sequence[str], alpha: float) -> dict[
         "wide_told": wide,
         "p_told": told_p(p),
         "adjusted_told": told_p(adjusted),
-        "told": f"At {threshold:.6g}:  {first} {values[0]},  {second} {values[1]},  "
-        f"gap {told(gap, '+')}",
-        "verdict": _verdict(kind, str(row["status"]), narrow, wide, is_joint=adjusted is not None),
+        "verdict": verdict,
+        "at_lines": "\n".join(packed([f"At {threshold:.6g}:", *numbers], letters)),
+        "verdict_lines": "\n".join(packed(verdict.split(), letters)),
     }
 
 

@@ -9,21 +9,26 @@ from fairperm.cli._words import in_options
 from fairperm.errors import FairpermError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Hashable, Mapping, Sequence
     from pathlib import Path
 
     from fairperm.audit_result import Audit
     from fairperm.sweep import ThresholdSweepResult
 
 _RESAMPLES = 999
+_OPTIONS = {"y_true": "--label", "y_pred": "--prediction", "y_score": "--score"}
 
 
 @dataclass(frozen=True, slots=True)
 class Sweeps:
-    """The sweeps over thresholds for a report, and by attribute why there is none."""
+    """The sweeps over thresholds for a report, and by attribute why there is none.
+
+    And what the columns are called that they were made of.
+    """
 
     found: list[ThresholdSweepResult] = field(default_factory=list)
     left_out: dict[str, str] = field(default_factory=dict)
+    columns: dict[str, str] = field(default_factory=dict)
 
 
 def write_report(
@@ -37,6 +42,7 @@ def write_report(
     """Write the report."""
     from fairperm.report import as_html
 
+    asked = {name: str(provenance[one]) for name, one in _OPTIONS.items() if one in provenance}
     as_html(
         audit,
         path,
@@ -44,6 +50,7 @@ def write_report(
         not_swept=sweeps.left_out,
         title=title,
         provenance=provenance,
+        columns=sweeps.columns | asked,
     )
 
 
@@ -84,11 +91,10 @@ def sweeps(
         for one in map(get_metric, audit.settings["metrics"])
         if isinstance(one, Metric) and one.kind in {"binary", "labels"} and "y_pred" in one.columns
     ]
-    made = Sweeps()
+    made = Sweeps(columns={"y_true": label, "y_score": score})
     for attribute in attributes if names else ():
-        groups = [one for one in audit.groups if one.attribute == attribute and not one.is_small]
-        pair = [one.group for one in sorted(groups, key=lambda one: -one.rows)[:2]]
-        if len(pair) < 2:
+        pair = _pair(audit, attribute)
+        if pair is None:
             made.left_out[attribute] = "fewer than two of its groups are large enough to be judged."
             continue
         try:
@@ -99,7 +105,7 @@ def sweeps(
                     sensitive_features=attribute,
                     metric=names,
                     data=data,
-                    groups=tuple(pair),
+                    groups=pair,
                     alpha=audit.alpha,
                     n_resamples=_RESAMPLES,
                     rng=audit.seed,
@@ -109,3 +115,14 @@ def sweeps(
         except FairpermError as error:
             made.left_out[attribute] = in_options(str(error))
     return made
+
+
+def _pair(audit: Audit, attribute: str) -> tuple[Hashable, Hashable] | None:
+    """Return the two largest groups that are judged, in the order in which the audit has them."""
+    groups = [one for one in audit.groups if one.attribute == attribute and not one.is_small]
+    largest = sorted(groups, key=lambda one: -one.rows)[:2]
+    if len(largest) < 2:
+        return None
+    first, second = (one.group for one in groups if one in largest)
+    compared = {row.groups for row in audit.rows if row.attribute == attribute}
+    return (second, first) if (second, first) in compared else (first, second)

@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 MOST_IN_FOREST = 60
 MOST_NULLS = 8
 MOST_THRESHOLDS = 400
-_WIDTHS = (900, 340)  # in pixels; the page stretches those that are elastic
+_WIDTHS = (900, 340)  # in pixels; the page stretches charts that are elastic
+_FOREST_WIDTHS = (900, 640, 340)  # it is not
+_NULL_WIDTHS = (900,)  # nothing in it depends on its width
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,20 +69,21 @@ def forest(view: View) -> Chart | None:
     rows = [_cells(line, view) for line in shown]
     level = view.audit.settings.get("confidence_level")
     draw = partial(plots.forest, rows, confidence_level=level)
-    return _chart("forest", summary, draw, is_elastic=False)
+    return _chart("forest", summary, draw, _FOREST_WIDTHS, is_elastic=False)
 
 
 def _chart(
     key: str,
     summary: str,
     draw: Callable[..., Any],
+    widths: Sequence[int] = _WIDTHS,
     *,
     is_elastic: bool = True,
     has_slider: bool = False,
 ) -> Chart:
     """Return a chart in some widths; its title becomes text of the page, which wraps."""
     with debug_mode(False):  # checking takes most of the time, and tests have done it
-        specs = {width: draw(width=width).to_dict(validate=False) for width in _WIDTHS}
+        specs = {width: draw(width=width).to_dict(validate=False) for width in widths}
     for spec in specs.values():
         spec.pop("$schema", None)  # an address that nobody needs: the page says what it is
         spec.pop("config", None)  # the page has its own, for light and for dark
@@ -101,7 +104,7 @@ def _is_drawn(line: Line) -> bool:
 
 
 def _cells(line: Line, view: View) -> dict[str, Any]:
-    first, second = map(view.names.in_chart, line.row.groups)
+    first, second = map(view.names.of, line.row.groups)
     return line.row.cells() | {
         "attribute": words.shortened(words.visible(line.row.attribute), 32),
         "metric": words.shortened(words.visible(words.words(line.row.metric)), 40),
@@ -115,8 +118,7 @@ def nulls(view: View) -> list[Chart]:
     rows = [(section, line) for section in view.sections if (line := _clearest(section))]
     rows.sort(key=lambda one: WEIGHTIEST_FIRST.index(one[1].verdict))
     return [
-        _null(f"null-{i}", section, line, view)
-        for i, (section, line) in enumerate(rows[:MOST_NULLS], 1)
+        _null(f"null-{i}", section, line) for i, (section, line) in enumerate(rows[:MOST_NULLS], 1)
     ]
 
 
@@ -136,7 +138,7 @@ def _clearest(section: Section) -> Line | None:
     )
 
 
-def _null(key: str, section: Section, line: Line, view: View) -> Chart:
+def _null(key: str, section: Section, line: Line) -> Chart:
     result: Any = line.row.result
     how = "under all possible exchanges of group labels"
     if result.n_resamples == 0:
@@ -146,7 +148,7 @@ def _null(key: str, section: Section, line: Line, view: View) -> Chart:
     summary = (
         f"What chance alone makes of {section.metric}, {line.first} less {line.second}: the gap "
         f"over its standard error {how}. Observed: {words.number(result.statistic, '+')}. "
-        f"p {_is(line.pvalue)}."
+        f"p {words.p_is(line.pvalue)}."
     )
     draw = partial(
         plots.null_distribution,
@@ -156,15 +158,11 @@ def _null(key: str, section: Section, line: Line, view: View) -> Chart:
         alternative=result.alternative,
         pvalue=result.pvalue,
         metric=section.metric,
-        groups=(view.names.in_chart(line.row.groups[0]), view.names.in_chart(line.row.groups[1])),
+        groups=(line.first, line.second),
         studentized=result.variance is not None,
         title=f"{section.attribute} · {section.metric}: {line.first} less {line.second}",
     )
-    return _chart(key, summary, draw)
-
-
-def _is(p: str) -> str:
-    return p if p.startswith("<") else f"= {p}"
+    return _chart(key, summary, draw, _NULL_WIDTHS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,12 +197,11 @@ def _sweep(key: str, sweep: ThresholdSweepResult, view: View) -> SweepPart:
     curves = list(sweep.curves.values())
     each = [_columns(sweep, curve, kept) for curve in curves]
     columns = {name: np.concatenate([one[name] for one in each]) for name in each[0]}
-    in_chart = (view.names.in_chart(sweep.groups[0]), view.names.in_chart(sweep.groups[1]))
     start = view.audit.settings.get("threshold")
     draw = partial(
         plots.threshold_sweep,
         columns,
-        groups=in_chart,
+        groups=(first, second),
         alpha=sweep.alpha,
         slider=True,
         start=start if isinstance(start, (int, float)) else None,

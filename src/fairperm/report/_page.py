@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files
@@ -14,9 +13,8 @@ from markupsafe import Markup
 
 from fairperm.report import _sentences as sentences
 from fairperm.report import _words as words
-from fairperm.report._vega import vega_script
+from fairperm.report._vega import inline_json, vega_script
 from fairperm.report._view import View
-from fairperm.results import json_ready
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -36,6 +34,7 @@ def full_page(
     not_swept: Mapping[str, str],
     title: str | None,
     provenance: Mapping[str, object],
+    columns: Mapping[str, str],
 ) -> str:
     """Return the report."""
     from fairperm.report import _charts as charts
@@ -55,7 +54,7 @@ def full_page(
         sweeps=swept,
         not_swept={words.shortened(words.visible(one)): why for one, why in not_swept.items()},
         findings=sentences.findings(view),
-        question=sentences.question(view),
+        question=sentences.question(view, columns),
         **method.facts(view),
         methods=method.methods(view),
         notes=method.notes(view),
@@ -64,7 +63,7 @@ def full_page(
         versions=method.versions(),
         policy=_policy(scripts),
         scripts=[Markup(script) for script in scripts],  # noqa: S704
-        charts=_inline_json(
+        charts=inline_json(
             {"configs": charts.configs(), "charts": {one.key: one.specs for one in drawn}}
         ),
     )
@@ -96,6 +95,7 @@ def _environment() -> Environment:
         "error_rates": sentences.error_rates,
         "name": sentences.name,
         "plural": words.plural,
+        "p_is": words.p_is,
         "style": lambda name: Markup(_text(name)),  # noqa: S704
     }
     return environment
@@ -115,11 +115,3 @@ def _policy(scripts: Sequence[str]) -> str:
         f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
-
-
-def _inline_json(value: object) -> Markup:
-    """Return JSON that nothing in it can end: neither a tag nor a comment nor a line."""
-    text = json.dumps(json_ready(value), ensure_ascii=True, separators=(",", ":"))
-    for character in "<>&":
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    return Markup(text)  # noqa: S704

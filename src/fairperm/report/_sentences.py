@@ -146,7 +146,7 @@ def compared(line: Line) -> Markup:
         return Markup("")
     groups = [(line.first, 0), (line.second, 1)]
     gap, limits = row.difference, result.confidence_interval
-    if isinstance(row.values[0], dict):
+    if result.is_joint:
         limited = f"{words.number(gap)} ({_level(line)} interval {words.interval(limits)})"
         return Markup("{} and {}: the larger gap of the two is {}.").format(
             name(line.first), name(line.second), limited
@@ -200,8 +200,8 @@ def _are(n: int) -> str:
     return "is" if n == 1 else "are"
 
 
-def question(view: View) -> list[Markup]:
-    """Return what was asked."""
+def question(view: View, columns: Mapping[str, str]) -> list[Markup]:
+    """Return what was asked, with the names of columns as far as they are known."""
     audit, settings = view.audit, view.audit.settings
     told = [
         Markup("The audit compares {} of {}, in {}.").format(
@@ -211,6 +211,7 @@ def question(view: View) -> list[Markup]:
         ),
         Markup("Each comparison asks: is the gap between the two groups larger than chance alone "
                "would make it?"),
+        *_positives(view, columns),
     ]  # fmt: skip
     if audit.compare == "reference":
         given = settings.get("reference")
@@ -241,6 +242,33 @@ def question(view: View) -> list[Markup]:
             )
         )
     return told
+
+
+def _positives(view: View, columns: Mapping[str, str]) -> list[Markup]:
+    """Return which rows are positive and which are predicted to be, where labels are of two."""
+    if all(one.positives is None for one in view.audit.groups):
+        return []
+    settings = view.audit.settings
+    cut, label = settings.get("threshold"), settings.get("pos_label")
+    label = _plain(1 if label is None else label)
+    positive = _is_labelled("a true label", columns.get("y_true"), label)
+    if cut is not None:
+        score = _called("a score", columns.get("y_score"))
+        predicted = Markup("{} of at least {}").format(score, f"{cut:.10g}")
+    elif any(section.needs_predictions for section in view.sections):
+        predicted = _is_labelled("a prediction", columns.get("y_pred"), label)
+    else:
+        return [Markup("Positive: {}.").format(positive)]
+    return [Markup("Predicted positive: {}; positive: {}.").format(predicted, positive)]
+
+
+def _is_labelled(unnamed: str, column: str | None, label: str) -> Markup:
+    called, is_ = _called(unnamed, column), "of" if column is None else "="
+    return Markup("{} {} {}").format(called, is_, name(label))
+
+
+def _called(unnamed: str, column: str | None) -> Markup:
+    return escape(unnamed) if column is None else name(_plain(column))
 
 
 def error_rates(view: View) -> str:

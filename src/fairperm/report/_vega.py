@@ -1,16 +1,20 @@
-"""The libraries that draw charts in a page: Vega, Vega-Lite and Vega-Embed as one script."""
+"""What draws charts in a page: Vega, Vega-Lite and Vega-Embed as one script, and JSON for it."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from functools import cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
+from markupsafe import Markup
+
 from fairperm._files import write_whole
 from fairperm.datasets._store import cache_folder
 from fairperm.errors import InputError
+from fairperm.results import json_ready
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,12 +25,23 @@ _GLOBALS = "window.vegaEmbed = vegaEmbed;"
 @cache
 def vega_script() -> str:
     """Return the script. It takes more than a second to make, so it is kept for the next time."""
+    path = cache_folder() / f"vega-{version('vl-convert-python')}-{vega_lite()}.js"
+    return _kept(path) or _made(path)
+
+
+def vega_lite() -> str:
+    """Return the version of Vega-Lite that Altair writes."""
     import altair as alt
 
-    vega_lite = ".".join(alt.SCHEMA_VERSION.lstrip("v").split(".")[:2])
-    name = f"vega-{version('vl-convert-python')}-{vega_lite}.js"
-    path = cache_folder() / name
-    return _kept(path) or _made(vega_lite, path)
+    return ".".join(alt.SCHEMA_VERSION.lstrip("v").split(".")[:2])
+
+
+def inline_json(value: object) -> Markup:
+    """Return JSON that nothing in it can end: neither a tag nor a comment nor a line."""
+    text = json.dumps(json_ready(value), ensure_ascii=True, separators=(",", ":"))
+    for character in "<>&":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return Markup(text)  # noqa: S704
 
 
 def _kept(path: Path) -> str | None:
@@ -38,10 +53,10 @@ def _kept(path: Path) -> str | None:
     return script if digest == _digest(script) else None
 
 
-def _made(vega_lite: str, path: Path) -> str:
+def _made(path: Path) -> str:
     import vl_convert
 
-    bundle = vl_convert.javascript_bundle(_GLOBALS, vega_lite)
+    bundle = vl_convert.javascript_bundle(_GLOBALS, vega_lite())
     script = re.sub("<(?=/script|!--)", r"\\x3c", bundle, flags=re.IGNORECASE)  # only in strings
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

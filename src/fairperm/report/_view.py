@@ -54,6 +54,7 @@ class Section:
     attribute: str
     metric: str
     meaning: str
+    needs_predictions: bool
     together: str
     together_reason: str
     lines: tuple[Line, ...]
@@ -144,6 +145,7 @@ def _section(
         attribute=attribute,
         metric=words.shortened(words.visible(words.words(metric))),
         meaning=words.meaning(full) or words.meaning(metric),
+        needs_predictions=words.needs_predictions(full),
         together="" if test is None else words.pvalue(test.pvalue),
         together_reason="" if together is None else together.reason,
         lines=tuple(_line(row, names) for row in rows),

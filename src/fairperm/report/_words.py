@@ -66,6 +66,11 @@ def pvalue(value: float | None) -> str:
     return "< 0.0001" if value < _SMALLEST_P else f"{value:.4f}"
 
 
+def p_is(told: str) -> str:
+    """Return what stands after "p": "= 0.0123" or "< 0.0001"."""
+    return told if told.startswith("<") else f"= {told}"
+
+
 def plural(n: int, one: str) -> str:
     """Return "1 row" or "2 rows"."""
     return f"{n:,} {one if n == 1 else one + 's'}"
@@ -88,6 +93,12 @@ _ACRONYMS = {"roc_auc": "ROC AUC", "f1_score": "F1 score", "r2_score": "R² scor
 def meaning(metric: str) -> str:
     """Return what a metric of the registry measures; "" for a user's own."""
     return str(get_metric(metric).meaning) if metric in metric_names() else ""
+
+
+def needs_predictions(metric: str) -> bool:
+    """Tell whether a metric of the registry is of what was predicted positive, or not."""
+    one = get_metric(metric) if metric in metric_names() else None
+    return one is not None and one.kind in {"binary", "labels"} and "y_pred" in one.columns
 
 
 def visible(name: object) -> str:
@@ -144,9 +155,3 @@ class Names:
         """Return the short name of a group."""
         key = (type(group), group)
         return self._short[key] if key in self._short else shortened(visible(group))
-
-    def in_chart(self, group: Hashable) -> str:
-        """Return the name for a chart, which shortens it to its room: its direction is its own."""
-        text = self.of(group)
-        turned = any(unicodedata.bidirectional(one) in {"R", "AL"} for one in text)
-        return f"\u2068{text}\u2069" if turned else text

@@ -6,7 +6,6 @@ import base64
 import csv
 import html
 import io
-import json
 import math
 import os
 import platform
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairperm._files import write_whole
+from fairperm.report._vega import inline_json, vega_lite, vega_script
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -86,7 +86,7 @@ def write_page(
 ) -> None:
     """Write the page about all studies, and what draws the charts' own pages."""
     if any(chapter.pictures for chapter in chapters):
-        write_whole(folder / "vega.js", _vega())
+        write_whole(folder / "vega.js", vega_script())
     page = _render(
         "index.html.jinja",
         chapters=chapters,
@@ -162,25 +162,10 @@ def _csv(header: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
 def _drawn(specification: dict[str, Any]) -> tuple[str, bytes]:
     import vl_convert
 
-    language = _vega_lite()
+    language = vega_lite()
     svg: str = vl_convert.vegalite_to_svg(specification, language)
     png: bytes = vl_convert.vegalite_to_png(specification, language, scale=_SCALE)
     return svg, png
-
-
-def _vega() -> str:
-    """Return the libraries that draw charts in a browser."""
-    import vl_convert
-
-    bundle: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", _vega_lite())
-    return bundle
-
-
-def _vega_lite() -> str:
-    """Return the version of Vega-Lite that Altair writes."""
-    import altair as alt
-
-    return ".".join(alt.SCHEMA_VERSION.lstrip("v").split(".")[:2])
 
 
 def _machine() -> dict[str, str]:
@@ -205,7 +190,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"told": told, "interval": _interval, "json": _json}
+    environment.filters |= {"told": told, "interval": _interval, "json": inline_json}
     environment.filters["cell"] = _in_markdown
     environment.globals["agrees"] = _AGREES
     return environment
@@ -217,13 +202,3 @@ def _in_markdown(text: object) -> Any:
 
     line = html.escape(" ".join(str(text).split()), quote=False)
     return Markup(line.replace("|", "\\|").replace("*", "\\*"))  # noqa: S704
-
-
-def _json(value: object) -> Any:
-    """Return JSON that can stand in a script: nothing in it can end the script."""
-    from markupsafe import Markup
-
-    text = json.dumps(value, ensure_ascii=True)
-    for character in "<>&":
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    return Markup(text)  # noqa: S704
