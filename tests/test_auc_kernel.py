@@ -50,6 +50,10 @@ def assert_matches_pairs(
     np.testing.assert_allclose(variance, expected[1], rtol=1e-12, atol=1e-30)
 
 
+def of_one_stratum(scores: Floats, positive: Bools) -> AucLayout:
+    return AucLayout.build(scores, positive, np.zeros(scores.size, np.uint8), 1)
+
+
 def permuted(layout: AucLayout, in_a: Bools, seed: int) -> NDArray[np.uint64]:
     block = np.repeat(np.arange(layout.sizes.size), layout.sizes)
     wanted = np.bincount(block[in_a[layout.order]], minlength=layout.sizes.size)
@@ -70,10 +74,7 @@ def test_observed_and_permuted_lanes(
         scores = scores.round(decimals)
     stratum = rng.integers(0, n_strata, n)
     in_a = rng.random(n) < np.where(positive, 0.2, 0.6)
-    if n_strata == 1:
-        layout = AucLayout.build(scores, positive, within_label=within_label)
-    else:
-        layout = AucLayout.build(scores, positive, stratum, n_strata, within_label=within_label)
+    layout = AucLayout.build(scores, positive, stratum, n_strata, within_label=within_label)
     for words in (permuted(layout, in_a, 1), same_in_all_lanes(in_a[layout.order])):
         assert_matches_pairs(scores, positive, stratum, n_strata, layout, words)
 
@@ -124,7 +125,7 @@ def test_runs_are_as_few_as_can_be() -> None:
     # positive  -  -  +  -  +  +  +  -
     scores = np.array([1.0, 2, 2, 3, 4, 4, 5, 6])
     positive = np.array([0, 0, 1, 0, 1, 1, 1, 0], np.bool_)
-    layout = AucLayout.build(scores, positive)
+    layout = of_one_stratum(scores, positive)
     assert layout.positives.tolist() == [0, 1, 0, 3, 0]
     assert layout.negatives.tolist() == [1, 1, 1, 0, 1]
     assert layout.first_run.tolist() == [0, 5]
@@ -143,7 +144,7 @@ def test_labels_by_score_and_where_both_tie() -> None:
 def test_perfect_separation_has_no_variance_at_all() -> None:
     rng = np.random.default_rng(3)
     positive = rng.random(100_000) < 0.3
-    layout = AucLayout.build(positive + rng.random(positive.size) / 2, positive)
+    layout = of_one_stratum(positive + rng.random(positive.size) / 2, positive)
     value, variance = auc_by_lane(
         permuted(layout, rng.random(positive.size) < 0.4, 3), layout, layout.centres(0.4)
     )
@@ -159,7 +160,7 @@ def test_large_samples_agree_with_whole_number_arithmetic(separation: float) -> 
     n = 500_000
     positive = rng.random(n) < 0.5
     scores = rng.normal(size=n) + separation * positive
-    layout = AucLayout.build(scores, positive)
+    layout = of_one_stratum(scores, positive)
     in_a = rng.random(n) < 0.5
     value, variance = auc_by_lane(
         same_in_all_lanes(in_a[layout.order]), layout, layout.centres(float(in_a.mean()))
@@ -181,7 +182,7 @@ def test_large_samples_agree_with_whole_number_arithmetic(separation: float) -> 
 def test_one_positive_has_an_auc_but_no_variance() -> None:
     scores = np.array([0.1, 0.2, 0.3, 0.4])
     positive = np.array([False, True, False, False])
-    layout = AucLayout.build(scores, positive)
+    layout = of_one_stratum(scores, positive)
     value, variance = auc_by_lane(
         same_in_all_lanes(np.ones(4, np.bool_)), layout, layout.centres(1.0)
     )
@@ -192,6 +193,6 @@ def test_one_positive_has_an_auc_but_no_variance() -> None:
 
 
 def test_words_of_another_sample_are_refused() -> None:
-    layout = AucLayout.build(np.arange(3.0), np.array([True, False, True]))
+    layout = of_one_stratum(np.arange(3.0), np.array([True, False, True]))
     with pytest.raises(ValueError, match=r"words must hold 3 words\. Got 2 instead"):
         auc_by_lane(np.zeros(2, np.uint64), layout, layout.centres(0.5))

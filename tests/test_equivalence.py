@@ -23,7 +23,6 @@ from fairperm.equivalence import (
     equivalence_test,
     margin_pvalues,
     noninferiority,
-    ratio_pvalues,
 )
 from helpers import rate_rows, rows
 from number_data import numbers_for
@@ -179,7 +178,8 @@ def test_statistics_of_ratios_are_those_of_statsmodels(one: Rates) -> None:
         return float(statistic)
 
     for ratio in (0.3, 0.8, 0.99):
-        lower, upper = ratio_pvalues(of_rates(*one), ratio)
+        scale = Ratio(of_rates(*one))
+        lower, upper = scale.test(ratio, "greater"), scale.test(1 / ratio, "less")
         assert lower.statistic == pytest.approx(score(ratio), rel=1e-6)
         assert upper.statistic == pytest.approx(score(1 / ratio), rel=1e-6)
 
@@ -191,7 +191,8 @@ def test_large_samples_agree_with_two_one_sided_tests_of_statsmodels() -> None:
         *one, 0.96, 1 / 0.96, compare="ratio", method="score", correction=False
     )
     expected = both.results_larger.pvalue, both.results_smaller.pvalue
-    tests = ratio_pvalues(of_rates(*one), 0.96)
+    scale = Ratio(of_rates(*one))
+    tests = scale.test(0.96, "greater"), scale.test(1 / 0.96, "less")
     # permuted statistics are 0.03 apart, and statistics here about 2 from the bound
     assert [test.pvalue for test in tests] == pytest.approx(expected, abs=0.03 * norm.pdf(1.5))
     assert max(test.pvalue for test in tests) == pytest.approx(both.pvalue, abs=2e-3)
@@ -227,12 +228,13 @@ def test_other_metrics_have_their_own_error(metric: str) -> None:
     errors = [result.standard_errors[group] for group in result.groups]
     margin = abs(result.difference) + 1.3 * result.standard_error
     lower, upper = margin_pvalues(result, margin)
-    ratios = ratio_pvalues(result, 0.7)
+    scale = Ratio(result)
+    above, below = scale.test(0.7, "greater"), scale.test(1 / 0.7, "less")
     distances = (
         (lower, (result.difference + margin) / result.standard_error, 1),
         (upper, (result.difference - margin) / result.standard_error, -1),
-        (ratios[0], (first - 0.7 * second) / math.hypot(errors[0], 0.7 * errors[1]), 1),
-        (ratios[1], (first - second / 0.7) / math.hypot(errors[0], errors[1] / 0.7), -1),
+        (above, (first - 0.7 * second) / math.hypot(errors[0], 0.7 * errors[1]), 1),
+        (below, (first - second / 0.7) / math.hypot(errors[0], errors[1] / 0.7), -1),
     )
     for test, statistic, sign in distances:
         assert test.statistic == pytest.approx(statistic)

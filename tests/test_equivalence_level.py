@@ -14,7 +14,8 @@ import pytest
 from scipy.stats import norm
 
 import fairperm
-from fairperm.equivalence import margin_pvalues, ratio_interval, ratio_pvalues
+from fairperm._margins import Ratio
+from fairperm.equivalence import margin_pvalues, ratio_interval
 from simulate import Procedure, at_least, at_most
 
 if TYPE_CHECKING:
@@ -73,8 +74,7 @@ def inside_of_ratio(ratio: float) -> Callable[[PermutationTestResult], bool]:
     def verdict(result: PermutationTestResult) -> bool:
         if not any(result.values.values()):
             return False
-        lower, upper = ratio_pvalues(result, min(ratio, 1 / ratio))
-        return (lower if ratio < 1 else upper).pvalue <= LEVEL
+        return Ratio(result).test(ratio, "greater" if ratio < 1 else "less").pvalue <= LEVEL
 
     return verdict
 

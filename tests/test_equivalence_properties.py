@@ -13,12 +13,8 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 import fairperm
-from fairperm.equivalence import (
-    equivalence_test,
-    margin_pvalues,
-    ratio_interval,
-    ratio_pvalues,
-)
+from fairperm._margins import Ratio
+from fairperm.equivalence import equivalence_test, margin_pvalues, ratio_interval
 from helpers import rate_rows, rows
 from number_data import numbers_for
 from simulate import Procedure
@@ -55,8 +51,9 @@ def test_swapping_the_groups_swaps_the_tests(one: Rates, low: float, high: float
 def test_swapping_the_groups_swaps_the_tests_of_the_ratio(one: Rates, ratio: float) -> None:
     k, m, j, n = one
     assume(k + j > 0)
-    lower, upper = ratio_pvalues(of_rates(k, m, j, n), ratio)
-    other_lower, other_upper = ratio_pvalues(of_rates(j, n, k, m), ratio)
+    scales = Ratio(of_rates(k, m, j, n)), Ratio(of_rates(j, n, k, m))
+    lower, other_lower = (scale.test(ratio, "greater") for scale in scales)
+    upper, other_upper = (scale.test(1 / ratio, "less") for scale in scales)
     assert lower.pvalue == pytest.approx(other_upper.pvalue, rel=1e-6)
     assert upper.pvalue == pytest.approx(other_lower.pvalue, rel=1e-6)
 
@@ -115,11 +112,10 @@ def test_the_unit_of_the_metric_does_not_matter(power: int, margin: float) -> No
     options: dict[str, Any] = {"metric": "mean_squared_error", "rng": 1, "n_resamples": 99}
     result = fairperm.permutation_test(**data, **options)
     other = fairperm.permutation_test(**scaled, **options)
-    for mine, its in (
-        (margin_pvalues(result, margin), margin_pvalues(other, unit**2 * margin)),
-        (ratio_pvalues(result, 0.8), ratio_pvalues(other, 0.8)),
-    ):
-        assert [test.pvalue for test in mine] == [test.pvalue for test in its]
+    mine, its = margin_pvalues(result, margin), margin_pvalues(other, unit**2 * margin)
+    assert [test.pvalue for test in mine] == [test.pvalue for test in its]
+    for bound, side in ((0.8, "greater"), (1 / 0.8, "less")):
+        assert Ratio(result).test(bound, side).pvalue == Ratio(other).test(bound, side).pvalue
     assert ratio_interval(result) == ratio_interval(other)
 
 

@@ -10,11 +10,14 @@ import numpy as np
 import pytest
 
 from fairperm import InputError, InputTypeError, permutation_test
-from fairperm.equivalence import equivalence_test, margin_pvalues, noninferiority, ratio_pvalues
+from fairperm._margins import Difference, Ratio
+from fairperm.equivalence import equivalence_test, noninferiority
 from refusals import GOOD, Refusal, check_wording, each
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from fairperm._margins import Scale
 
 MARGIN = "margin must be a number above 0, or a pair of one below and one above 0"
 RATIO = "ratio must be a number strictly between 0 and 1"
@@ -140,11 +143,11 @@ def test_a_joint_metric_is_tested_by_its_parts(bounds: dict[str, Any]) -> None:
         equivalence_test(**{**GOOD, "metric": "equalized_odds"}, **bounds)
 
 
-@pytest.mark.parametrize("test", [margin_pvalues, ratio_pvalues])
-def test_a_result_that_is_not_studentized_is_refused(test: Callable[..., Any]) -> None:
+@pytest.mark.parametrize("scale", [Difference, Ratio])
+def test_a_result_that_is_not_studentized_is_refused(scale: type[Scale]) -> None:
     result = permutation_test(**GOOD, variance=None)
     with pytest.raises(InputError, match=r"^variance must be that of a studentized test.*got None"):
-        test(result, 0.1)
+        scale(result)
 
 
 def test_one_sided_bounds_need_a_level_above_one_half() -> None:

@@ -45,7 +45,7 @@ def draws_of(columns: dict[str, Any], seed: int, form: str = "polars") -> Any:
     """Return the two draws of each row."""
     frame = nw.from_native(LAZY[form](pa.table(columns)))
     assert isinstance(frame, nw.LazyFrame)
-    found = with_draws(frame, frame.collect_schema(), seed).collect()
+    found = with_draws(frame, frame.collect_schema(), seed, share=1.0).collect()
     return np.stack([found["first draw"].to_numpy(), found["second draw"].to_numpy()])
 
 

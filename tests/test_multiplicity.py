@@ -113,24 +113,29 @@ def draws_of_hypotheses(draw: st.DrawFn, undefined: bool = True) -> tuple[Any, A
     )
 
 
+def max_t(observed: Any, permuted: Any) -> Any:
+    """Return the p-values of statistics that are known to all of their digits."""
+    return step_down_max_t(observed, permuted, np.zeros(len(observed)))
+
+
 @on_any_data
 @given(sample=draws_of_hypotheses())
 def test_max_t_is_westfall_and_youngs(sample: tuple[Any, Any]) -> None:
     observed, permuted = sample
     expected = westfall_young(observed.tolist(), permuted.tolist())
-    np.testing.assert_allclose(step_down_max_t(observed, permuted), expected, rtol=1e-12)
+    np.testing.assert_allclose(max_t(observed, permuted), expected, rtol=1e-12)
 
 
 @on_any_data
 @given(sample=draws_of_hypotheses())
 def test_max_t_is_monotone_and_no_smaller_than_each_alone(sample: tuple[Any, Any]) -> None:
     observed, permuted = sample
-    found = step_down_max_t(observed, permuted)
+    found = max_t(observed, permuted)
     order = np.argsort(-observed, kind="stable")
     assert (np.diff(found[order]) >= 0).all()
     assert (found > 0).all()
     for j, one in enumerate(found):
-        assert one >= step_down_max_t(observed[[j]], permuted[:, [j]])[0]
+        assert one >= max_t(observed[[j]], permuted[:, [j]])[0]
 
 
 @on_any_data
@@ -139,7 +144,7 @@ def test_an_undefined_draw_makes_no_pvalue_smaller(sample: tuple[Any, Any], at: 
     observed, permuted = sample
     worse = permuted.copy()
     worse.flat[at % worse.size] = math.nan
-    assert (step_down_max_t(observed, worse) >= step_down_max_t(observed, permuted)).all()
+    assert (max_t(observed, worse) >= max_t(observed, permuted)).all()
 
 
 @on_any_data
@@ -148,11 +153,11 @@ def test_an_untestable_hypothesis_is_not_rejected_and_takes_no_part(
     sample: tuple[Any, Any], at: int
 ) -> None:
     observed, permuted = sample
-    without = step_down_max_t(observed, permuted)
+    without = max_t(observed, permuted)
     place = at % (len(observed) + 1)
     more = np.insert(observed, place, math.nan)
     wider = np.insert(permuted, place, math.nan, axis=1)
-    found = step_down_max_t(more, wider)
+    found = max_t(more, wider)
     assert found[place] == 1
     np.testing.assert_array_equal(np.delete(found, place), without)
 
@@ -166,15 +171,15 @@ def test_max_t_by_hand() -> None:
     """
     observed = np.array([1.0, 3.0, 2.0])
     permuted = np.array([[0.1, 0.2, 2.5], [0.5, 3.0, 0.2], [1.0, 0.9, 0.8], [1.5, 4.0, 0.1]])
-    np.testing.assert_allclose(step_down_max_t(observed, permuted), [0.6, 0.6, 0.6])
-    np.testing.assert_allclose(step_down_max_t(observed[[0, 2]], permuted[:, [0, 2]]), [0.6, 0.4])
+    np.testing.assert_allclose(max_t(observed, permuted), [0.6, 0.6, 0.6])
+    np.testing.assert_allclose(max_t(observed[[0, 2]], permuted[:, [0, 2]]), [0.6, 0.4])
 
 
 def test_max_t_of_one_statistic_repeated_costs_nothing() -> None:
     """Perfect dependence: no adjustment, where Holm would multiply by ten."""
     rng = np.random.default_rng(1)
     one = np.abs(rng.normal(size=999))
-    found = step_down_max_t(np.full(10, 2.0), np.tile(one[:, None], 10))
+    found = max_t(np.full(10, 2.0), np.tile(one[:, None], 10))
     np.testing.assert_allclose(found, ((one >= 2).sum() + 1) / 1000)
 
 
@@ -185,11 +190,11 @@ def test_max_t_of_independent_statistics_is_sidaks() -> None:
     alone = math.erfc(2.5 / math.sqrt(2))
     sidak = 1 - (1 - alone) ** 4
     error = math.sqrt(sidak * (1 - sidak) / 100_000)
-    assert step_down_max_t(observed, permuted)[0] == pytest.approx(sidak, abs=5 * error)
+    assert max_t(observed, permuted)[0] == pytest.approx(sidak, abs=5 * error)
 
 
 def test_ties_are_seen_through_the_rounding_of_large_values() -> None:
     """A metric of 10⁶ with an error of 1: its statistics are known to 10⁻¹⁰, not to 10⁻¹⁶."""
     observed, permuted = np.array([2.0]), np.array([[2.0 - 3e-11], [1.0], [1.0]])
-    assert step_down_max_t(observed, permuted).tolist() == [0.25]
+    assert max_t(observed, permuted).tolist() == [0.25]
     assert step_down_max_t(observed, permuted, np.array([1e6])).tolist() == [0.5]

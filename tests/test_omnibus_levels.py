@@ -66,7 +66,9 @@ def rejections(
             table_of(counts[None], NAMES),
             plan,
             groups=NAMES,
+            stratum_weights=None,
             resampling=Resampling(N_RESAMPLES, seed, 1, False),
+            confidence_level=0.95,
         ).pvalue
         for seed, counts in enumerate(data_sets)
     ]
@@ -195,7 +197,9 @@ def test_power_is_that_of_chi_square() -> None:
             table_of(counts[None], NAMES[:3]),
             plan,
             groups=NAMES[:3],
+            stratum_weights=None,
             resampling=Resampling(N_RESAMPLES, seed, 1, False),
+            confidence_level=0.95,
         ).pvalue
         for seed, counts in enumerate(data_sets)
     ]

@@ -114,6 +114,24 @@ def test_infinite_statistics_are_named(groups: tuple[str, str], shown: str) -> N
     assert procedure(NO_VARIANCE, groups=groups).to_dict()["statistic"] == shown
 
 
+@pytest.mark.parametrize("test", [fairperm.permutation_test, fairperm.bootstrap_test])
+@pytest.mark.parametrize("groups", [("a", "b"), ("b", "a")])
+def test_no_gap_has_no_sign_whichever_group_comes_first(test: Any, groups: tuple[str, str]) -> None:
+    """The same rows three times in one group, and once in the other."""
+    data = {"y_true": [1, 1, 1, 0] * 16, "y_pred": [1, 0, 1, 1] * 16}
+    sensitive = ["a"] * 16 + ["b"] * 48
+    result = test(
+        **data,
+        sensitive_features=sensitive,
+        groups=groups,
+        metric="true_positive_rate",
+        rng=1,
+        n_resamples=99,
+    )
+    plain = result.to_dict()
+    assert [str(plain[name]) for name in ("difference", "statistic")] == ["0.0", "0.0"]
+
+
 @pytest.mark.parametrize(
     ("first", "second", "plain"),
     [
@@ -169,7 +187,9 @@ columns).
 def test_repr_of_a_joint_metric() -> None:
     # no split of 3 misses has a smaller gap; q = 0.75/√(15/64 · 1/2). Wilson's limits at q are
     # 0.2660 and 0.9613 for 3/4, 0.1307 and 0.8693 for 2/4: 0.25 + √(0.2113² + 0.3693²)
-    assert repr(Procedure("equalized_odds")([[[3, 1, 1, 3], [2, 2, 2, 2]]])) == text("""
+    result = Procedure("equalized_odds")([[[3, 1, 1, 3], [2, 2, 2, 2]]])
+    assert result.is_joint
+    assert repr(result) == text("""
         PermutationTestResult: equalized_odds, 'a' less 'b'
           'a'         true_positive_rate 0.7500, false_positive_rate 0.2500
           'b'         true_positive_rate 0.5000, false_positive_rate 0.5000

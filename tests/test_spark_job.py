@@ -10,6 +10,7 @@ import pytest
 
 import fairperm
 from fairperm import spark_job
+from fairperm._files import read_toml
 from lazy_data import sample
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ def test_a_config_that_is_refused(folder: Path, old: str, new: str, said: str) -
     path = folder / "audit.toml"
     path.write_text(path.read_text().replace(old, new))
     with pytest.raises(fairperm.FairpermError, match=said):
-        spark_job.run(spark_job._read(path), None)
+        spark_job.run(read_toml(path), None)
     assert not any((folder / name).exists() for name in OUTPUTS)
 
 
@@ -130,4 +131,4 @@ def test_a_folder_that_cannot_be_written_to(folder: Path, monkeypatch: pytest.Mo
     with pytest.raises(
         fairperm.FairpermError, match=r"output\.json must be in a folder that can be"
     ):
-        spark_job.run(spark_job._read(folder / "audit.toml"), None)
+        spark_job.run(read_toml(folder / "audit.toml"), None)

@@ -64,8 +64,8 @@ class AucLayout:
         cls,
         scores: NDArray[np.float64],
         positive: NDArray[np.bool_],
-        stratum: NDArray[np.integer[Any]] | None = None,
-        n_strata: int = 1,
+        stratum: NDArray[np.integer[Any]],
+        n_strata: int,
         *,
         within_label: bool = False,
     ) -> AucLayout:
@@ -76,12 +76,10 @@ class AucLayout:
         scores, positive
             Score and label of every unit.
         stratum, n_strata
-            Stratum of every unit, from 0 to ``n_strata - 1``. Default: one stratum.
+            Stratum of every unit, from 0 to ``n_strata - 1``.
         within_label
             Whether labels of groups are exchanged among positives and negatives separately.
         """
-        if stratum is None:
-            stratum = np.zeros(scores.size, np.uint8)
         by_label = _by_label(positive, stratum, n_strata)
         walk = order_by([stratum, scores], radix_argsort)
         scores, positive = np.ascontiguousarray(scores)[walk], positive[walk]

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairperm._inference import tie_tolerance
+from fairperm._inference import MANY_UNDEFINED, tie_tolerance
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Array = NDArray[np.float64]
 
-_MANY_UNDEFINED = 0.01  # draws: where more are undefined, the maximum would be of these alone
 _ROUNDING = 1e-9  # of a number of draws
 
 
@@ -53,7 +52,8 @@ def bands(sizes: Array, statistic: Array, error: Array, scale: Array, alpha: flo
     The draws are left in another order: no copy of them is made, as they can be many.
     """
     tested = ~np.isnan(statistic)
-    joint = tested & (np.isnan(sizes).mean(axis=0) <= _MANY_UNDEFINED)
+    # where more draws are undefined, the maximum would be of these alone
+    joint = tested & (np.isnan(sizes).mean(axis=0) <= MANY_UNDEFINED)
     tolerance = np.array(
         [
             tie_tolerance(float(one), scale, np.array([over]))

@@ -33,7 +33,8 @@ class CellsEngine:
     """Estimates of a metric's parts in tables of counts, by draw, stratum, group and cell.
 
     ``variance`` is "score", "wald", "delta" or "bootstrap" (with ``n_bootstrap`` resamples of
-    each group in every draw); anything else asks for none, and costs none.
+    each group in every draw); anything else asks for none, and costs none but for ranks, which
+    always come with DeLong's.
     """
 
     parts: tuple[Metric | RankMetric, ...]
@@ -63,13 +64,13 @@ class CellsEngine:
 
     def permuted(self, n: int, rng: np.random.Generator) -> Estimates:
         """Return the estimates of ``n`` random permutations."""
-        return self._in_pieces(n, lambda m: draws.permute(self.sample, m, rng), rng)
+        return self.in_pieces(n, lambda m: draws.permute(self.sample, m, rng), rng)
 
     def bootstrapped(self, n: int, rng: np.random.Generator) -> Estimates:
         """Return the estimates of ``n`` bootstrap samples."""
-        return self._in_pieces(n, lambda m: draws.bootstrap_sample(self.sample, m, rng), rng)
+        return self.in_pieces(n, lambda m: draws.bootstrap_sample(self.sample, m, rng), rng)
 
-    def _in_pieces(
+    def in_pieces(
         self, n: int, drawn: Callable[[int], Counts], rng: np.random.Generator
     ) -> Estimates:
         """Return the estimates of ``n`` draws, of which no more are held than fit into memory."""

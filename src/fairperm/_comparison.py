@@ -195,12 +195,12 @@ class Comparison:
         largest: Array = np.nanmax(error, axis=1)
         return largest
 
-    def binned(self, error: Array) -> list[str]:
+    def binned(self, bounds: Array | None, error: Array) -> list[str]:
         """Return a note if bins of scores may have moved the gap by more than a little.
 
-        ``error`` is its standard error; or of many groups, each value's, which then are compared.
+        ``bounds`` are the binning errors, ``error`` is the gap's standard error; or of many groups,
+        each value's, which then are compared.
         """
-        bounds = self.binning_errors()
         if bounds is None:
             return []
         is_gap = error.size == 1

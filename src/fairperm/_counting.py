@@ -44,7 +44,7 @@ def counted(inputs: Inputs, metric: AnyMetric) -> Inputs:
     if bins is not None:
         return _binned(reading, metric, bins)
     if inputs.cluster is not None:
-        clusters = counted_clusters(reading, lazy.MOST_KINDS)
+        clusters = counted_clusters(reading)
         if clusters is not None:
             return clusters
     found = reading.few_kinds()
@@ -64,7 +64,7 @@ def counted(inputs: Inputs, metric: AnyMetric) -> Inputs:
 def _binned(reading: Reading, metric: AnyMetric, bins: int) -> Inputs:
     binned = reading.binned(*reading.ends(), bins)
     if reading.given.cluster is not None:
-        clusters = counted_clusters(binned, lazy.MOST_KINDS, bins)
+        clusters = counted_clusters(binned, bins)
         if clusters is not None:
             return clusters
     found = binned.grouped("counting rows by bins of the score")

@@ -15,6 +15,7 @@ import numpy as np
 
 from fairperm import _draws as draws
 from fairperm._cells import CellsEngine
+from fairperm._metric import ONE_ROW_OF_EACH
 from fairperm._sample import Cells, Table
 
 if TYPE_CHECKING:
@@ -31,10 +32,6 @@ if TYPE_CHECKING:
     Counts = NDArray[np.int64]
     Confusion = tuple[Counts, Counts, Counts, Counts]  # tn, fp, fn, tp; cuts on the last axis
 
-_ONE_ROW_OF_EACH = {
-    "y_true": np.array([False, False, True, True]),
-    "y_pred": np.array([False, True, False, True]),
-}
 _TABLES_AT_ONCE = 1 << 14  # of confusion counts in a block of draws: in cache, four times faster
 
 
@@ -129,7 +126,7 @@ class Cuts:
         """Return what finds the metric and its variance in confusion tables of these rows."""
         confusion = Cells(
             counts=self.tables[0],
-            contributions=metric.matrix(_ONE_ROW_OF_EACH),
+            contributions=metric.matrix(ONE_ROW_OF_EACH),
             block=np.zeros(4, np.uint8),
             weights=self.sample.weights,
             swapped=self.sample.swapped,
@@ -227,7 +224,6 @@ class Curve:
     def gaps(self) -> CutGaps:
         """Return the gaps of the sample, first group less second in the user's order."""
         gaps = self._studentizable(self.cuts.tables, _no_rng())
-        gaps = gaps.times(-1 if self.engine.swapped else 1)
         statistic = gaps.studentized(self.scale())
         return CutGaps(gaps.difference[:, 0], gaps.standard_error[:, 0], statistic)
 
@@ -273,7 +269,8 @@ class Curve:
 
     def _studentizable(self, tables: Counts, rng: np.random.Generator) -> Gaps:
         """Return the tables' gaps with their errors, or over an error of one if asked for none."""
-        gaps = self.engine.estimates(tables, rng).gaps(self.engine.weights)
+        estimates = self.engine.estimates(tables, rng).in_order(swapped=self.engine.swapped)
+        gaps = estimates.gaps(self.engine.weights)
         return gaps.over(np.ones(1)) if self.plan.variance is None else gaps
 
 

@@ -36,7 +36,7 @@ _NUMPY_LIMIT = 10**9  # NumPy refuses to draw from populations of this size and 
 _QUICK = 0.1  # seconds of work after which, at the latest, Ctrl-C should be heard
 _FEW = 1 << 16  # counts that are drawn in less time than that
 
-PERMUTATIONS, BOOTSTRAP, OBSERVED, MAX_T = range(4)  # what a random stream is for
+PERMUTATIONS, BOOTSTRAP, OBSERVED, MAX_T, SAMPLE = range(5)  # what a random stream is for
 
 
 def stream(seed: int, purpose: int, block: int = 0) -> np.random.Generator:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-_ZERO_GAP = 1e-12  # of the metric's size: a smaller gap over no variance is rounding
+ZERO_GAP = 1e-12  # of the metric's size: a smaller gap over no variance is rounding
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,16 +126,12 @@ class Gaps:
         """
         gap, error = self.difference, self.standard_error
         with np.errstate(divide="ignore", invalid="ignore"):
-            nothing = (error == 0) & (np.abs(gap) <= _ZERO_GAP * scale)
+            nothing = (error == 0) & (np.abs(gap) <= ZERO_GAP * scale)
             return np.where(nothing, 0.0, gap / error)
 
     def over(self, error: Array) -> Gaps:
         """Return the same gaps, all with this standard error."""
         return Gaps(self.difference, np.broadcast_to(error, self.difference.shape))
-
-    def times(self, sign: int) -> Gaps:
-        """Return the gaps of the groups in the other order, if ``sign`` is −1."""
-        return Gaps(sign * self.difference, self.standard_error)
 
     def spread(self) -> Array:
         """Return the standard deviation of each part's gap among the defined draws."""

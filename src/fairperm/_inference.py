@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-_TIE = 1e-13  # relative rounding error of a gap, with room
-_MANY_UNDEFINED = 0.01
+TIE = 1e-13  # relative rounding error of a gap or a statistic, with room
+MANY_UNDEFINED = 0.01  # of the draws
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +52,10 @@ class Null:
         values = np.where(np.isnan(values), np.inf, values)
         order = np.argsort(values)
         if self.log_probability is None:
-            rank = math.ceil(level * (len(values) + 1) - _TIE)
+            rank = math.ceil(level * (len(values) + 1) - TIE)
             return float(values[order[rank - 1]]) if rank <= len(values) else math.inf
         reached = np.cumsum(np.exp(self.log_probability[order]))
-        rank = int(np.searchsorted(reached, level - _TIE))
+        rank = int(np.searchsorted(reached, level - TIE))
         return float(values[order[min(rank, len(values) - 1)]])
 
 
@@ -77,7 +77,7 @@ def tie_tolerance(statistic: float, span: Array, error: Array) -> float:
     if not math.isfinite(statistic):
         return 0.0
     studentized_span = (span[error > 0] / error[error > 0]).max(initial=0.0)
-    return float(_TIE * (abs(statistic) + studentized_span))
+    return float(TIE * (abs(statistic) + studentized_span))
 
 
 def extreme(
@@ -133,7 +133,7 @@ def normal_pvalue(statistic: float, alternative: str) -> PValue:
 def many_undefined(null: Null, draws: str = "permutations", more: str = "") -> list[str]:
     """Return a note if the metric is undefined in more than a few of the draws."""
     share = null.share(null.undefined)
-    if share <= _MANY_UNDEFINED:
+    if share <= MANY_UNDEFINED:
         return []
     return [
         f"The metric is undefined in {share:.1%} of the {draws}, each of which counts as "

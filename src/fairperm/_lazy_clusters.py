@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
+from fairperm import _lazy as lazy
 from fairperm._lazy import COUNT
 from fairperm._remote import fetched, stage, without_nan
 from fairperm._source import Counted
@@ -31,7 +32,7 @@ _CLUSTER = "cluster 0"
 _ALIKE, _PARTS = "clusters", "parts"
 
 
-def counted_clusters(reading: Reading, most: int, bins: int | None = None) -> Inputs | None:
+def counted_clusters(reading: Reading, bins: int | None = None) -> Inputs | None:
     """Return the arguments with counted clusters as their data; None if they cannot be counted.
 
     They cannot if kinds of rows or of clusters are too many, rows have weights, or a cluster has
@@ -43,7 +44,7 @@ def counted_clusters(reading: Reading, most: int, bins: int | None = None) -> In
     reading = _without_nan(reading)
     outer = [one for one in reading.keys if one.startswith(("sensitive_", "control_"))]
     inner = [one for one in reading.keys if one not in {*outer, _CLUSTER}]
-    cells = _cells(reading, inner, outer, most)
+    cells = _cells(reading, inner, outer)
     if cells is None or len(cells.known) > MOST_CELLS:
         return None
     clusters = cells.per_cluster(reading.rows, outer)
@@ -53,8 +54,8 @@ def counted_clusters(reading: Reading, most: int, bins: int | None = None) -> In
             return None
     with stage("counting equal clusters", reading.rows):
         counted = clusters.group_by(*outer, *cells.names).agg(nw.len().alias(_ALIKE))
-        found = fetched(counted.head(most + 1))
-    if len(found) > most:
+        found = fetched(counted.head(lazy.MOST_KINDS + 1))
+    if len(found) > lazy.MOST_KINDS:
         return None
     counts, values, alike = _one_of_each(cells, found, outer)
     if counts.sum() != cells.n_rows:
@@ -98,16 +99,14 @@ class _Cells:
         return nw.all_horizontal(*same, ignore_nulls=False).cast(nw.Int64)
 
 
-def _cells(
-    reading: Reading, inner: Sequence[str], outer: Sequence[str], most: int
-) -> _Cells | None:
+def _cells(reading: Reading, inner: Sequence[str], outer: Sequence[str]) -> _Cells | None:
     """Return the kinds of row, and those rows that lack a value; None if they are too many."""
     unknown = nw.col(_CLUSTER).is_null()
     unnamed = replace(reading, rows=reading.rows.with_columns(unknown.alias(_CLUSTER)))
     if (reading.keeps_scores or not reading.has_labels) and unnamed.begin_with_many():
         return None
     found = unnamed.grouped("counting equal rows")
-    if len(found) > most:
+    if len(found) > lazy.MOST_KINDS:
         return None
     reading.check_cut(found)
     lacks = np.array(found[_CLUSTER].to_list(), bool)

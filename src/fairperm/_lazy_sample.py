@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
+from fairperm._draws import SAMPLE
 from fairperm._lazy import Reading
 from fairperm._order import order_by, run_starts
 from fairperm._remote import expression, fetched, schema_of, stage, without_nan
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from fairperm._inputs import Inputs
     from fairperm.metrics import AnyMetric
 
-_STREAM = 4  # of random numbers, besides those of the draws
 _SCALES = ([1e3, 1e-8, 1e-2, 1e11], [1e4, 1e-7, 1e-1, 1e12])  # factors are between these
 _LARGEST = 1e290
 _DRAWS = ("first draw", "second draw")
@@ -94,7 +94,7 @@ def _check_distinct(sizes: NDArray[np.intp], numbers: Sequence[str]) -> None:
 
 
 def with_draws(
-    rows: nw.LazyFrame[Any], numbers: Mapping[str, Any], seed: int, share: float = 1.0
+    rows: nw.LazyFrame[Any], numbers: Mapping[str, Any], seed: int, share: float
 ) -> nw.LazyFrame[Any]:
     """Return this share of the rows, with two numbers from 0 to 1 made of these columns each.
 
@@ -102,7 +102,7 @@ def with_draws(
     they add up to is stirred by multiplying three such sums; only operations that every engine
     rounds alike have a part in it, and no long one twice, by which queries would grow.
     """
-    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(_STREAM,)))
+    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(SAMPLE,)))
     plain: dict[str, nw.Expr] = {}
     for name, kind in numbers.items():
         plain[name], plain[f"{name} sign"] = _size_and_sign(nw.col(name), kind)

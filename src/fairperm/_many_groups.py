@@ -15,7 +15,7 @@ import numpy as np
 from fairperm import _draws as draws
 from fairperm._callable import CallableMetric
 from fairperm._cells import CellsEngine
-from fairperm._estimates import Estimates, joined
+from fairperm._estimates import Estimates
 from fairperm._metric import Metric, by_part
 from fairperm._moments import Moments
 from fairperm._order import order_by, run_numbers, run_starts
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 MOST_GROUPS = 254
 _FEW_CELLS = 64  # so few are always drawn
 _CELL_COST = 50  # rows that are visited in the time of drawing one cell's count
-_COUNTS_AT_ONCE = 1 << 22  # of draws held in memory
 _MERGEABLE = 20_000  # rows among which looking for equal ones costs nothing
 
 
@@ -129,23 +128,19 @@ class ManyCells:
 
     def observed(self, rng: np.random.Generator) -> Estimates:
         """Return the estimates of the sample itself: a block of one."""
-        return self._of(self.engine.sample.counts[None], rng)
+        return self.engine.estimates(self.engine.sample.counts[None, :, self.place], rng)
 
     def permuted(self, n: int, rng: np.random.Generator) -> Estimates:
         """Return the estimates of ``n`` random permutations."""
-        step = max(1, _COUNTS_AT_ONCE // self.engine.sample.counts.size)
-        sample = self.engine.sample
-        return joined(
-            [self._of(draws.permute(sample, size, rng), rng) for size in draws.pieces(n, step)]
+        sample, place = self.engine.sample, self.place
+        return self.engine.in_pieces(
+            n, lambda size: draws.permute(sample, size, rng)[:, :, place], rng
         )
 
     def together(self) -> Estimates:
         """Return the estimates of all groups as one, which no permutation changes."""
         counts = self.engine.sample.counts.sum(axis=1, keepdims=True)
         return self.engine.estimates(counts[None], draws.stream(0, draws.OBSERVED))
-
-    def _of(self, counts: NDArray[np.int64], rng: np.random.Generator) -> Estimates:
-        return self.engine.estimates(counts[:, :, self.place], rng)
 
 
 @dataclass(frozen=True, slots=True)

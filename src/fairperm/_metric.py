@@ -28,6 +28,10 @@ Function = Callable[..., Any]
 Part = TypeVar("Part", bound="Metric | RankMetric")
 
 CELLS = ("tn", "fp", "fn", "tp")  # of a confusion table: a row's cell is 2·y_true + y_pred
+ONE_ROW_OF_EACH = {  # of the cells, in their order
+    "y_true": np.array([False, False, True, True]),
+    "y_pred": np.array([False, True, False, True]),
+}
 
 _DENOMINATORS: dict[str, tuple[str | None, str]] = {
     "tn fp fn tp": (None, "rows"),

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fairperm._inference import TIE
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Array = NDArray[np.float64]
-
-_TIE = 1e-13  # relative rounding error, with room
 
 
 def adjusted(pvalues: Array, method: str | None) -> Array:
@@ -38,7 +38,7 @@ def adjusted(pvalues: Array, method: str | None) -> Array:
     return result
 
 
-def step_down_max_t(observed: Array, permuted: Array, rounding: Array | float = 0.0) -> Array:
+def step_down_max_t(observed: Array, permuted: Array, rounding: Array) -> Array:
     """Return the p-values of Westfall and Young's (1993) step-down max-T.
 
     ``observed`` are the absolute statistics of the hypotheses, ``permuted`` those of the same
@@ -54,8 +54,7 @@ def step_down_max_t(observed: Array, permuted: Array, rounding: Array | float = 
     ordered = observed[order]
     draws = np.where(np.isnan(permuted), np.inf, permuted)[:, order]
     largest_left = np.maximum.accumulate(draws[:, ::-1], axis=1)[:, ::-1]
-    reach = np.broadcast_to(rounding, observed.shape)[order]
-    tolerance = np.where(np.isfinite(ordered), _TIE * (1 + ordered + reach), 0.0)
+    tolerance = np.where(np.isfinite(ordered), TIE * (1 + ordered + rounding[order]), 0.0)
     exceeding = (largest_left >= ordered - tolerance).sum(axis=0)
     result[order] = np.maximum.accumulate((exceeding + 1) / (len(draws) + 1))
     return result

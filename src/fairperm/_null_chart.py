@@ -21,6 +21,7 @@ from fairperm._chart_parts import (
     told_p,
     words,
 )
+from fairperm._inference import extreme
 from fairperm._options import ALTERNATIVES, choice
 from fairperm.errors import InputError, problem
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 _BINS = 60
+_NEAR = 1e-9  # for drawing, ties may be a bit apart
 
 
 def null_distribution(
@@ -92,7 +94,7 @@ def null_distribution(
             rule = f"as many as statistics ({len(values):,})"
             raise InputError(problem("probabilities", rule, len(weights)))
     drawn, place = np.isfinite(values), finite(observed)
-    is_tail = _tail(values, observed, alternative)
+    is_tail = extreme(values, observed, alternative, _NEAR * (1 + abs(place or 0.0)))
     limits = _limits(values[drawn], weights[drawn], place)
     edges = _edges(limits, place, alternative)
     bars = _bars(values[drawn], weights[drawn], is_tail[drawn], edges)
@@ -150,16 +152,6 @@ def _percent(share: float) -> str:
     if 0 < share < 1e-4:
         return "less than 0.01 %"
     return "none" if share <= 0 else f"{100 * share:.3g} %"
-
-
-def _tail(values: Array, observed: float, alternative: str) -> NDArray[np.bool_]:
-    """Tell which statistics are at least as extreme; for drawing, so ties may be a bit apart."""
-    if alternative == "two-sided":
-        values, observed = np.abs(values), abs(observed)
-    elif alternative == "less":
-        values, observed = -values, -observed
-    near = 1e-9 * (1 + abs(observed)) if np.isfinite(observed) else 0.0
-    return np.isnan(values) | (values >= observed - near)
 
 
 def _limits(values: Array, weights: Array, observed: float | None) -> tuple[float, float]:

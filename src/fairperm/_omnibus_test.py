@@ -13,8 +13,8 @@ from fairperm import _draws as draws
 from fairperm import _small_groups as small_groups
 from fairperm._callable import CallableMetric
 from fairperm._comparison import Comparison
-from fairperm._estimates import variance_of_defined
-from fairperm._inference import Null, extreme, many_undefined, pvalue
+from fairperm._estimates import ZERO_GAP, variance_of_defined
+from fairperm._inference import TIE, Null, extreme, many_undefined, pvalue
 from fairperm._many_groups import check_number, many_groups
 from fairperm._omnibus_result import OmnibusTestResult
 from fairperm._plan import CLOSED_FORMS
@@ -36,18 +36,15 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-_TIE = 1e-13  # relative rounding error, with room
-_ZERO_GAP = 1e-12  # of the metric's size: a smaller gap over no variance is rounding
-
 
 def compare_all(
     table: Table,
     plan: Plan,
     *,
     groups: tuple[Hashable, ...],
-    stratum_weights: object = None,
+    stratum_weights: object,
     resampling: draws.Resampling,
-    confidence_level: float = 0.95,
+    confidence_level: float,
 ) -> OmnibusTestResult:
     """Test the groups of a table of distinct rows, wherever it came from."""
     test = OmnibusTest.of(
@@ -131,7 +128,7 @@ class OmnibusTest:
             notes=(
                 *notes,
                 *small_groups.notes(comparison, plan),
-                *comparison.binned(np.sqrt(variance[0, 0])),
+                *comparison.binned(comparison.binning_errors(), np.sqrt(variance[0, 0])),
                 *table.notes,
             ),
             known=partial(
@@ -252,7 +249,7 @@ class _Values:
         A group without variance adds nothing if it is at the mean, else it makes it infinite.
         """
         deviation = self.value - self.mean()[..., None]
-        nothing = np.abs(deviation) <= _ZERO_GAP * scale[:, None, None]
+        nothing = np.abs(deviation) <= ZERO_GAP * scale[:, None, None]
         with np.errstate(divide="ignore", invalid="ignore"):
             terms = np.where((self.variance == 0) & nothing, 0.0, deviation**2 / self.variance)
         largest: Array = terms.sum(axis=-1).max(axis=0)
@@ -269,7 +266,7 @@ class _Values:
         with np.errstate(divide="ignore", invalid="ignore"):
             reach = np.where(self.variance > 0, scale[:, None, None] ** 2 / self.variance, 0.0)
         longest = math.sqrt(reach.sum(axis=-1).max())
-        return _TIE * (1 + statistic + 2 * math.sqrt(statistic) * longest) + (_TIE * longest) ** 2
+        return TIE * (1 + statistic + 2 * math.sqrt(statistic) * longest) + (TIE * longest) ** 2
 
 
 def _exchanged(totals: Mapping[Hashable, Mapping[str, float]]) -> Array:

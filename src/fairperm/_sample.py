@@ -310,7 +310,7 @@ class Cells:
     swapped: bool
 
     @classmethod
-    def from_rows(cls, rows: Rows, weights: Array | None = None) -> Cells:
+    def from_rows(cls, rows: Rows, weights: Array | None) -> Cells:
         """Merge the rows that neither metric nor scheme tells apart; order by counts."""
         counts, contributions, block = merged(rows)
         ordered, weights, swapped = _ordered(counts, weights)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypeGuard
 
 import numpy as np
 
-from fairperm._metric import Metric
+from fairperm._metric import Metric, by_part
 from fairperm._plan import CLOSED_FORMS
 from fairperm._rank import RankMetric
 from fairperm.errors import UndefinedMetricError, problem, shown
@@ -85,16 +85,14 @@ def effective_rows(comparison: Comparison, *, rates: bool = False) -> dict[str, 
     parts = comparison.parts
     if not any(_by_delta(part, rates=rates) for part in parts):
         return {}
-    units, result, start = comparison.units(), {}, 0
+    units, result = comparison.units(), {}
     members = [np.flatnonzero(units.side == group) for group in range(len(comparison.groups))]
-    for part in parts:
-        stop = start + len(part.contributions)
+    for part, place in by_part(parts):
         if _by_delta(part, rates=rates):
-            u = units.contributions[:, start:stop]
+            u = units.contributions[:, place]
             result[part.name] = np.array(
                 [_effective(part, u.take(i, axis=0), units.count[i].astype(float)) for i in members]
             )
-        start = stop
     return result
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairperm._kernel import LANES, kernel
+from fairperm._kernel import kernel
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -52,7 +52,7 @@ class WeightedRows:
 
 
 def weighted_auc_by_lane(
-    words: NDArray[np.uint64], rows: WeightedRows, lanes: int = LANES
+    words: NDArray[np.uint64], rows: WeightedRows, lanes: int
 ) -> tuple[Array, Array]:
     """Return AUC and variance by permutation, stratum and group, as ``auc_by_lane`` does."""
     shape = (lanes, len(rows.first_tie) - 1, 2)

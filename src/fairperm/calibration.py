@@ -111,8 +111,8 @@ class Calibration(PlainResult):
             verdict = "It rejects less often than it may: it errs on the safe side."
         return (
             f"With your data, this test's {_percent(self.alpha)} % is really "
-            f"{_share(self.level, self.level_interval)} by simulation). {verdict} It finds a gap "
-            f"of {self.gap:+.4g} in {_share(self.power, self.power_interval)}) of such samples."
+            f"{_share(self.level, self.level_interval, ' by simulation')}. {verdict} It finds a "
+            f"gap of {self.gap:+.4g} in {_share(self.power, self.power_interval)} of such samples."
         )
 
     def __str__(self) -> str:
@@ -367,6 +367,6 @@ def _percent(share: float) -> str:
     return f"{100 * share:.3g}"
 
 
-def _share(share: float, interval: tuple[float, float]) -> str:
+def _share(share: float, interval: tuple[float, float], how: str = "") -> str:
     low, high = map(_percent, interval)
-    return f"{_percent(share)} % ({low} to {high} %"
+    return f"{_percent(share)} % ({low} to {high} %{how})"

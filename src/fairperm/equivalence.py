@@ -8,14 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairperm import _options as checks
 from fairperm._margin_options import PermutationOptions, read_bounds, read_options
-from fairperm._margins import (
-    Difference,
-    MarginTest,
-    Ratio,
-    margin_pvalues,
-    ratio_interval,
-    ratio_pvalues,
-)
+from fairperm._margins import Difference, MarginTest, Ratio, margin_pvalues, ratio_interval
 from fairperm.errors import InputError, InputTypeError, problem, shown, warn_of
 from fairperm.permutation import permutation_test
 from fairperm.results import json_ready, left_out, noted
@@ -34,7 +27,6 @@ __all__ = [
     "margin_pvalues",
     "noninferiority",
     "ratio_interval",
-    "ratio_pvalues",
 ]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from fairperm import _options as options
@@ -263,7 +262,7 @@ def detectable_gap(
     """
     level = _level(alpha, result.alternative)
     target = _target(power, level)
-    if result.variance == "score" and result.n_strata == 1 and not _is_joint(result):
+    if result.variance == "score" and result.n_strata == 1 and not result.is_joint:
         counts = [result.counts[group] for group in result.groups]
         sizes = counts[0]["denominator"], counts[1]["denominator"]
         both = sum(one["numerator"] for one in counts) / sum(sizes)
@@ -272,14 +271,10 @@ def detectable_gap(
         return smallest_gap(of_gap, both, level, target, (0.0, 1.0))
     if not 0 < result.standard_error < math.inf:
         return math.nan
-    if _is_joint(result):
+    if result.is_joint:
         level = Level(alpha / len(result.values[result.groups[0]]))
     gap = normal_gap(result.standard_error, level, target)
     return gap if gap <= most else math.inf
-
-
-def _is_joint(result: PermutationTestResult) -> bool:
-    return isinstance(result.values[result.groups[0]], Mapping)
 
 
 def _design(
@@ -321,7 +316,7 @@ def _from_pilot(pilot: object, share: object, base_rates: object, scheme: object
         if given not in (None, "auto"):
             hint = "They are the pilot's." if name == "base_rates" else "It is the pilot's."
             raise InputError(problem(name, "left out with pilot", given, hint))
-    if _is_joint(pilot):
+    if pilot.is_joint:
         hint = "Plan for its parts one by one."
         raise InputError(problem("pilot", f"{rule} of a single metric", pilot.metric, hint))
     if not 0 < pilot.standard_error < math.inf:

@@ -106,6 +106,11 @@ class GapResult(PlainResult):
     validity: str
     notes: tuple[str, ...]
 
+    @property
+    def is_joint(self) -> bool:
+        """Tell whether the metric is a joint one, of which each group has several values."""
+        return isinstance(self.values[self.groups[0]], Mapping)
+
     def __repr__(self) -> str:
         first, second = self.groups
         width = max(len(shown(first)), len(shown(second)), 10)
@@ -124,7 +129,7 @@ class GapResult(PlainResult):
 
     def _described(self, group: Hashable) -> str:
         value, counts = self.values[group], self.counts[group]
-        if isinstance(value, Mapping):
+        if self.is_joint:
             return ", ".join(f"{name} {one:z.4f}" for name, one in value.items())
         if "denominator" in counts:
             return f"{value:z.4f}  {counts['numerator']:,} of {counts['denominator']:,}"

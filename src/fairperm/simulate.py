@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairperm import _options as options
-from fairperm._metric import Metric
+from fairperm._metric import ONE_ROW_OF_EACH, Metric
 from fairperm.errors import InputError, InputTypeError, problem
 from fairperm.metrics import get_metric
 
@@ -30,7 +30,6 @@ __all__ = ["PAPER_FNR", "PAPER_TABLE1", "Clusters", "Correlation", "Rates", "Reg
 GROUPS = ("a", "b")
 _ROWS = (1, 10**8)
 _SHARE, _CHANCE, _SIZE = (0.0, 1.0), (1e-6, 1 - 1e-6), (1e-6, 1e6)
-_CELLS = {"y_true": np.array([False, False, True, True]), "y_pred": np.arange(4) % 2 == 1}
 
 Pair = tuple[float, float]
 Seed = int | np.random.Generator | None
@@ -91,14 +90,15 @@ class Rates:
     def draw(self, rng: Seed = None) -> Columns:
         """Draw a data set: columns ``y_true``, ``y_pred`` and ``group``."""
         cell = np.repeat(np.tile(np.arange(4), 2), self.counts(1, rng)[0].ravel())
-        return {**{name: one[cell] for name, one in _CELLS.items()}, "group": _groups(self.n)}
+        columns = {name: one[cell] for name, one in ONE_ROW_OF_EACH.items()}
+        return {**columns, "group": _groups(self.n)}
 
     def truth(self, metric: str) -> dict[str, float]:
         """Return the value in each group of a metric of labels and predictions."""
         found = get_metric(metric)
-        if not isinstance(found, Metric) or not set(found.columns) <= set(_CELLS):
+        if not isinstance(found, Metric) or not set(found.columns) <= set(ONE_ROW_OF_EACH):
             raise InputError(problem("metric", "one of labels and predictions", metric))
-        return _by_group(found.estimate(self.cells() @ found.matrix(_CELLS)))
+        return _by_group(found.estimate(self.cells() @ found.matrix(ONE_ROW_OF_EACH)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,11 +33,10 @@ import io
 import json
 import os
 import sys
-import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairperm._files import write_whole
+from fairperm._files import read_toml, write_whole
 from fairperm._remote import stage
 from fairperm.auditing import audit
 from fairperm.errors import (
@@ -70,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--config", required=True, help="TOML: [input], [audit] and [output]")
     try:
-        config = _read(Path(parser.parse_args(arguments).config))
+        config = read_toml(Path(parser.parse_args(arguments).config))
         session, is_mine = _session()
         try:
             found = run(config, session)
@@ -115,15 +114,6 @@ def _session() -> tuple[Any, bool]:
         return active, False
     with stage("starting Spark", None):
         return SparkSession.builder.appName("fairperm").getOrCreate(), True
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{shown(str(path))} cannot be read: {error.strerror}.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{shown(str(path))} is not TOML: {error}.") from error
 
 
 def _checked(config: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

@@ -159,7 +159,7 @@ def _rivals(
 
 
 def _in_order(engine: Engine, estimates: Estimates) -> Gaps:
-    return estimates.gaps(engine.weights).times(-1 if engine.swapped else 1)
+    return estimates.in_order(swapped=engine.swapped).gaps(engine.weights)
 
 
 def _permuted(engine: Engine, resampling: draws.Resampling) -> Iterator[Gaps]:
