@@ -349,13 +349,13 @@ REFUSALS = [
     ),
     value(
         "one group",
-        "sensitive_features must be made of two groups or more in sex; got 'f'. Pass the rows of",
+        "sensitive_features must have two groups or more in 'sex'; got one, 'f'. Pass the rows of",
         sensitive_features={"race": list("aaaabbbbcccc"), "sex": ["f"] * N},
     ),
     value(
         "numbers for groups",
-        "sensitive_features must be made of groups that make at most 10,000 comparisons; got "
-        "'200 groups of sensitive_features'. Cut numbers into bands, or use compare='rest'.",
+        "sensitive_features must make at most 10,000 comparisons; got 200 groups in "
+        "'sensitive_features'. Cut numbers into bands, or use compare='rest'.",
         y_true=[0, 1] * 200,
         y_pred=[0, 1] * 200,
         sensitive_features=np.arange(400) // 2,

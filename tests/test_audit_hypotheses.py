@@ -185,17 +185,18 @@ def test_notes_of_single_tests_are_counted() -> None:
 
 
 def test_notes_of_groups_too_small_to_judge_are_not_repeated() -> None:
-    group = np.where(np.arange(N) < 30, "small", "large")
+    group = np.where(np.arange(N) < 30, "small", np.where(np.arange(N) % 3, "b", "c"))
     rows = audit(
         np.arange(N) % 2,
         y_score=np.arange(N) % 7 / 7,
         sensitive_features=group,
         metrics="roc_auc",
-        n_resamples=19,
+        n_resamples=99,
         rng=1,
     )
-    assert rows.rows[0].result is not None
-    assert rows.rows[0].result.notes
+    assert [row.verdict for row in rows] == ["inconclusive", "too small", "too small"]
+    assert rows.rows[1].result is not None
+    assert rows.rows[1].result.notes
     assert rows.notes == ()
 
 

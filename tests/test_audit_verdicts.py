@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import re
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -12,6 +14,14 @@ from scipy import stats
 from audits import DATA_OF_TWO, one_row, selected
 from fairperm import FairpermWarning, audit
 from fairperm.planning import detectable_gap
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+
+def warns_of_nothing_judged(expected: bool = True) -> AbstractContextManager[object]:
+    says = r"Nothing was judged: every comparison has a group .* no evidence of anything\."
+    return pytest.warns(FairpermWarning, match=says) if expected else contextlib.nullcontext()
 
 
 @pytest.mark.parametrize(
@@ -43,7 +53,8 @@ def test_verdicts(
     verdict: str,
     reason: str,
 ) -> None:
-    row = one_row(*counts, margin=margin)
+    with warns_of_nothing_judged(verdict == "too small"):
+        row = one_row(*counts, margin=margin)
     assert row.verdict == verdict
     assert re.search(reason, row.reason)
     assert row.margin == margin
@@ -81,7 +92,8 @@ def test_verdicts_by_the_definition_on_many_tables() -> None:
 
 
 def test_a_tiny_group_keeps_its_numbers() -> None:
-    row = one_row((9, 10), (100, 200))
+    with warns_of_nothing_judged():
+        row = one_row((9, 10), (100, 200))
     assert row.verdict == "too small"
     assert row.values == (0.9, 0.5)
     assert row.difference == pytest.approx(0.4)
@@ -94,7 +106,8 @@ def test_a_tiny_group_keeps_its_numbers() -> None:
     ("least", "verdict"), [(1, "disparity"), (40, "disparity"), (41, "too small")]
 )
 def test_min_group_size(least: int, verdict: str) -> None:
-    assert one_row((39, 40), (50, 100), min_group_size=least).verdict == verdict
+    with warns_of_nothing_judged(verdict == "too small"):
+        assert one_row((39, 40), (50, 100), min_group_size=least).verdict == verdict
 
 
 def test_small_groups_are_not_counted_as_hypotheses() -> None:
@@ -109,11 +122,23 @@ def test_small_groups_are_not_counted_as_hypotheses() -> None:
     ]
 
 
-def test_nothing_to_judge() -> None:
-    rows = audit(**selected((3, 9), (2, 9), (1, 9)), metrics=["selection_rate", "fpr"], rng=1)
+@pytest.mark.parametrize("adjust", ["holm", "by", "maxt", None])
+def test_nothing_to_judge(adjust: str | None) -> None:
+    given = selected((3, 9), (2, 9), (1, 9))
+    with warns_of_nothing_judged():
+        rows = audit(**given, metrics=["selection_rate", "fpr"], adjust=adjust, rng=1)
     assert {row.verdict for row in rows} == {"too small"}
+    (note,) = rows.notes
+    assert "bands" not in note
     assert rows.n_hypotheses == 0
     assert {one.reason for one in rows.omnibus} == {"0 groups are large enough; it takes three."}
+
+
+def test_numbers_for_groups_are_told_of_bands() -> None:
+    ages = np.arange(120) // 4
+    with pytest.warns(FairpermWarning, match=r"anything\. Numbers can be cut into bands, or see"):
+        rows = audit(ages % 2, ages % 3 > 0, sensitive_features=ages, metrics="accuracy")
+    assert rows.n_hypotheses == 0
 
 
 def test_a_metric_without_a_value_in_a_group() -> None:

@@ -302,7 +302,7 @@ SCORED = [
     ),
     score_value(
         "threshold too high",
-        "threshold must be above the lowest score (0.1) and not above the highest (0.9); got 50.0. "
+        "threshold must be above the lowest score (0.1) and not above the highest (0.9); got 50. "
         "As it stands, every row is predicted negative.",
         threshold=50,
     ),
@@ -312,6 +312,22 @@ SCORED = [
         "(0.899902); got 1000000.0.",
         y_score=np.array(SCORES, np.float16),
         threshold=1e6,
+    ),
+    score_value(
+        "percentages without a threshold",
+        "threshold must be given where y_score is not from 0 to 1; got scores from 0.4 to 90. "
+        "The default of 0.5 is for probabilities.",
+        y_score=[0.4, 90, 20, 30, 40, 50, 60, 70],
+    ),
+    score_value(
+        "log-odds without a threshold",
+        "threshold must be given where y_score is not from 0 to 1; got scores from -2 to 0.9.",
+        y_score=[-2, 0.9] * 4,
+    ),
+    value(
+        "a threshold for predictions",
+        "threshold must be left out when y_pred is given; got 0.5. It makes predictions from",
+        threshold=0.5,
     ),
 ]
 

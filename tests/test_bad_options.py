@@ -264,7 +264,7 @@ def test_there_is_no_denominator_scheme_without_a_denominator(metric: str) -> No
 GOOD_OPTIONS: dict[str, dict[str, Any]] = {
     "NumPy text": {"scheme": np.str_("denominator"), "alternative": np.str_("two-sided")},
     "NumPy integers": {"n_resamples": np.int16(99), "rng": np.uint8(1), "n_jobs": np.int64(-1)},
-    "NumPy floats": {"confidence_level": np.float64(0.95), "threshold": np.float32(0.5)},
+    "NumPy floats": {"confidence_level": np.float64(0.95)},
 }
 
 

@@ -158,6 +158,24 @@ def test_broken_pipe_is_no_accident(plain: Path) -> None:
     assert process.returncode == 141
 
 
+def test_files_are_written_though_nobody_reads_the_table(unlike: Path, tmp_path: Path) -> None:
+    arguments = ["audit", unlike, *COLUMNS, "--csv", tmp_path / "x.csv"]
+    with subprocess.Popen(
+        [COMMAND, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=QUIET
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.close()
+    assert process.returncode == 141
+    assert len(cells((tmp_path / "x.csv").read_text())) > 0
+
+
+def test_places_of_files_are_checked_before_any_work(tmp_path: Path) -> None:
+    for command in ("audit", "test", "sweep"):
+        said = failed(command, tmp_path / "none.csv", "--json", tmp_path / "no" / "x.json")
+        assert "the folder" in said
+    assert "is a folder" in failed("power", "--json", tmp_path)
+
+
 def _hear() -> None:
     """Listen to Ctrl-C: what a shell starts in the background is deaf to it, and its children."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -199,6 +217,19 @@ def test_errors_are_one_sentence(plain: Path) -> None:
     assert "--alpha must be a number strictly" in failed("audit", plain, *COLUMNS, "--alpha", 5)
     assert "--margin must be a number" in failed("audit", plain, *COLUMNS, "--margin", "x")
     assert "does not exist" in failed("audit", plain, *COLUMNS, "-q", "--csv", "/nowhere/x.csv")
+    said = failed("audit", plain, *COLUMNS, "--seed", "abc")
+    assert said.startswith("--seed must be a whole number; got 'abc'. `fairperm audit --help`")
+    said = failed("audit", plain, *COLUMNS, "--fail-on", "disparities")
+    assert "'disparities' is not one of 'disparity', 'inconclusive', 'too-small'" in said
+    assert "Value error" not in said
+    assert "`fairperm test --help`" in failed("test", plain, "--pair", "a")
+    assert failed("metrics", "nope").startswith("NAME must be one that `fairperm metrics` lists")
+    said = failed("audit", plain, *COLUMNS, "--margin", "acc=0.1", "--metric", "fpr")
+    assert said.startswith("--margin must be NUMBER, or NAME=NUMBER with one of --metric (")
+    said = failed("audit", plain, "--prediction", "p", "--group", "g")
+    assert "give them as --label and take --metric base_rate" in said
+    said = failed("audit", plain, *COLUMNS, "--threshold", 5)
+    assert "--threshold must be left out when --prediction is given; got 5.0." in said
 
 
 def test_debug_shows_where(plain: Path) -> None:
@@ -288,6 +319,9 @@ def test_markdown_shows_names_as_they_are(tmp_path: Path) -> None:
 def test_test_command(plain: Path) -> None:
     said = succeeded("test", plain, *COLUMNS, "--metric", "fnr", "--pair", "b", "a")
     assert said.startswith("PermutationTestResult: false_negative_rate, 'b' less 'a'")
+    assert "Seed" not in said  # every permutation was counted
+    drawn = succeeded("test", plain, *COLUMNS, "--metric", "f1_score", "--seed", 4)
+    assert "Seed 4: the same --seed gives the same numbers again." in drawn
     assert "--metric must be given" in failed("test", plain, *COLUMNS)
     document = json.loads(succeeded("test", plain, *COLUMNS, "--metric", "fnr", "--json", "-"))
     assert document["schema"] == "fairperm.test"

@@ -42,6 +42,14 @@ def test_file_gives_defaults_and_the_command_line_wins(folder: Path) -> None:
     assert (found["metric"], found["seed"], found["alpha"]) == (["accuracy"], 6, 0.2)
 
 
+def test_a_list_of_one_is_one_value_and_of_several_is_for_who_takes_several(folder: Path) -> None:
+    (folder / "fairperm.toml").write_text(COLUMNS + 'metric = ["fpr"]\nalpha = [0.01]\n')
+    assert (options(folder)["alpha"], options(folder)["metric"]) == (0.01, ["fpr"])
+    assert "false_positive_rate" in succeeded("test", cwd=folder)
+    (folder / "fairperm.toml").write_text(COLUMNS + 'metric = ["fpr", "fnr"]\n')
+    assert "--metric must be given" in failed("test", cwd=folder)
+
+
 def test_pyproject_and_given_file(folder: Path) -> None:
     (folder / "pyproject.toml").write_text(
         '[tool.fairperm]\nfiles = "x.csv"\nlabel = "y"\nprediction = "p"\ngroup = ["g"]\nseed = 1\n'
@@ -74,7 +82,10 @@ def test_gate_in_the_file(folder: Path) -> None:
         (COLUMNS + "[audit]\nsed = 1\n", "unknown key, 'audit.sed'. Did you mean 'seed'?"),
         (COLUMNS + "[audits]\nseed = 1\n", "unknown key, 'audits'. Did you mean 'audit'?"),
         (COLUMNS + "alpha = 'x'\n", "alpha"),
-        (COLUMNS + "[audit]\nalpha = [1]\n", "alpha in 'fairperm.toml' must be one value"),
+        (COLUMNS + "[audit]\nalpha = [1, 2]\n", "alpha in 'fairperm.toml' must be one value"),
+        (COLUMNS + "alpha = [0.1, 0.2]\n", "alpha in 'fairperm.toml' must be one value"),
+        (COLUMNS + "alpha = []\n", "alpha in 'fairperm.toml' must be one value"),
+        (COLUMNS + "seed = 'x'\n", "--seed must be a whole number; got 'x' in the file of"),
         ("label = \n", "'fairperm.toml' is not TOML"),
     ],
 )

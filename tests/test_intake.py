@@ -366,7 +366,7 @@ def test_dropping_is_dropping_by_hand(
         for name, values in TABLE.items()
     }
     names = {**NAMES, "y_pred": None, prediction: NAMES.get(prediction, "score")}
-    options: dict[str, Any] = {"threshold": 0.7, **names}
+    options: dict[str, Any] = {"threshold": 0.7 if prediction == "y_score" else None, **names}
     result = run(data=form(table), missing="drop", **options)
     kept = [i for i in range(N) if i not in {3, 4, 7, 50, 200}]
     by_hand = {name: [values[i] for i in kept] for name, values in TABLE.items()}

@@ -26,7 +26,7 @@ _COLUMNS = {
 _LARGE = 1e4
 _LONGEST_NAME = 80
 _SMALLEST_P = 1e-4
-_BLIND = "may miss any"
+_BLIND, _SEES, _UNDEFINED = "may miss any", "sees ", "undefined"
 _STYLES = {
     "disparity": "bold red",
     "equivalent": "green",
@@ -70,15 +70,31 @@ def footing(audit: AuditData) -> str:
     text = (
         f"Level {audit.alpha:g}, p {_ADJUSTMENT[audit.adjust]} for "
         f"{_counted(audit.n_hypotheses, 'hypothesis', 'hypotheses')}. "
-        f"Groups of fewer than {audit.min_group_size:,} rows are not judged. "
-        "(sees …): the gap that a sample like this one detects with 80 % power."
+        f"Groups of fewer than {audit.min_group_size:,} rows are not judged."
     )
-    if any(row.detectable_gap == math.inf for row in audit.rows):
-        text += f" ({_BLIND}): no gap that is possible is large enough for that."
+    text += "".join(f" {one}" for one in _explained(audit))
     if audit.n_dropped:
         rows = _counted(audit.n_dropped, "row")
         text += f" {rows} with missing values {'was' if audit.n_dropped == 1 else 'were'} left out."
     return text
+
+
+def _explained(audit: AuditData) -> Iterator[str]:
+    """Yield what the words in the column of verdicts mean, of those that stand there."""
+    cells = [_verdict(row) for row in audit.rows]
+    margins = {row.margin for row in audit.rows if row.verdict == "equivalent"}
+    if margins:
+        which = f" ({margins.pop():g})" if len(margins) == 1 else ""
+        yield f"Equivalent: shown to be within the margin{which}, by a test of its own, not by p."
+    if any(cell.startswith("inconclusive") for cell in cells):
+        yield "Inconclusive: no evidence of a gap, and none that there is no gap."
+    if any(_SEES in cell for cell in cells):
+        yield f"({_SEES}…): the gap that a sample like this one detects with 80 % power."
+    if any(_BLIND in cell for cell in cells):
+        yield f"({_BLIND}): no gap that is possible is large enough for 80 % power."
+    undefined = [row for row in audit.rows if row.result is None]
+    if undefined:
+        yield f"({_UNDEFINED}), in the first case: {undefined[0].reason}"
 
 
 def as_table(audit: AuditData, width: int = 120) -> Table:
@@ -100,11 +116,9 @@ def as_table(audit: AuditData, width: int = 120) -> Table:
     at_once = {(one.attribute, one.metric): one.result for one in audit.omnibus}
     for (attribute, metric), rows in _sections(audit):
         together = at_once.get((attribute, metric))
-        head = {}
-        if together is not None:
-            head = {"interval": "all groups:", "p": pvalue_of(together.pvalue)}
         title = Text(f"{name_of(attribute)} · {name_of(metric)}", style="bold")
-        table.add_row(title, *(head.get(name, "") for name in shown_columns), "")
+        all_groups = "" if together is None else f"all groups: p {pvalue_of(together.pvalue)}"
+        table.add_row(title, *("" for _ in shown_columns), all_groups)
         for row in rows:
             cells = _cells(row)
             groups = Text(" – ".join(map(name_of, row.groups)))
@@ -142,9 +156,11 @@ def _cells(row: AuditRow) -> dict[str, str]:
 def _verdict(row: AuditRow) -> str:
     """Return the verdict; where nothing was found, with what could have been."""
     gap = row.detectable_gap
+    if row.result is None:
+        return f"{row.verdict} ({_UNDEFINED})"
     if row.verdict in {"disparity", "equivalent"} or gap is None or math.isnan(gap):
         return row.verdict
-    return f"{row.verdict} ({_BLIND if math.isinf(gap) else f'sees {number_of(gap)}'})"
+    return f"{row.verdict} ({_BLIND if math.isinf(gap) else f'{_SEES}{number_of(gap)}'})"
 
 
 def name_of(group: object) -> str:

@@ -88,7 +88,7 @@ class CallableMetric:
             hint = f"Fix it: functools.partial({self.name}, pos_label={shown(inputs.pos_label)})."
             rule = "left out for a function, which gets labels as they are"
             raise InputError(problem("pos_label", rule, inputs.pos_label, hint))
-        if not (isinstance(inputs.threshold, float) and inputs.threshold == 0.5):
+        if inputs.threshold is not None:
             rule = "left out for a function, which gets scores as they are"
             hint = "Pass y_pred=scores >= threshold."
             raise InputError(problem("threshold", rule, inputs.threshold, hint))

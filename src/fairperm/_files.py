@@ -1,4 +1,4 @@
-"""Write a file whole or not at all."""
+"""Write a file whole or not at all; read one of settings, or say why not."""
 
 from __future__ import annotations
 
@@ -6,11 +6,23 @@ import contextlib
 import os
 import stat
 import tempfile
+import tomllib
 from pathlib import Path
+from typing import Any
 
 from fairperm.errors import InputError, shown
 
-__all__ = ["write_whole"]
+__all__ = ["check_target", "read_toml", "write_whole"]
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Return the settings of a TOML file."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{shown(str(path))} cannot be read: {error.strerror}.") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{shown(str(path))} is not TOML: {error}.") from error
 
 
 def write_whole(path: str | os.PathLike[str], content: str | bytes) -> Path:
@@ -21,15 +33,26 @@ def write_whole(path: str | os.PathLike[str], content: str | bytes) -> Path:
     A process that is killed in between leaves the temporary file, ``.NAME.….tmp``: nothing reads
     it, and it can be removed. It is not removed by later runs, whose it is not.
     """
-    target = Path(path)
+    target = check_target(path)
     content = content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content
     try:
         if target.exists() and not target.is_file():
-            if target.is_dir():
-                raise InputError(f"{shown(str(target))} is a folder; give the name of a file.")
             target.write_bytes(content)  # /dev/stdout, a pipe: there is nothing to move
             return target
         _replace(target.resolve(), content)  # a link stays a link
+    except OSError as error:
+        raise InputError(_told(target, error)) from error
+    return target
+
+
+def check_target(path: str | os.PathLike[str]) -> Path:
+    """Return the path of a file to be written; say so if it has no folder, or is one."""
+    target = Path(path)
+    try:
+        if target.is_dir():
+            raise InputError(f"{shown(str(target))} is a folder; give the name of a file.")
+        if not target.parent.is_dir():
+            raise FileNotFoundError
     except OSError as error:
         raise InputError(_told(target, error)) from error
     return target

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fairperm._options import number
+from fairperm._inputs import threshold_of
 from fairperm.errors import InputError, InputTypeError, problem
 
 if TYPE_CHECKING:
@@ -36,11 +36,17 @@ def _check_columns(inputs: Inputs, metric: AnyMetric) -> None:
         if given[name] is None:
             other = {"y_score": "y_pred", "y_pred": "y_score"}.get(name, name)
             hint = f"Pass it as {name}, not as {other}." if given[other] is not None else ""
+            if name == "y_true" and metric.name == "selection_rate":
+                hint = "Of predictions alone: pass them as y_true, and take base_rate."
             raise InputTypeError(problem(name, f"given for {metric.name}", None, hint))
 
 
 def _check_prediction(inputs: Inputs, metric: AnyMetric) -> None:
-    number("threshold", inputs.threshold)
+    threshold_of(inputs.threshold)
+    if inputs.y_pred is not None and inputs.threshold is not None:
+        rule = "left out when y_pred is given"
+        hint = "It makes predictions from y_score; those given are as they are."
+        raise InputError(problem("threshold", rule, inputs.threshold, hint))
     if inputs.y_pred is not None and inputs.y_score is not None and metric.kind != "several":
         hint = "Predictions are made from y_score with threshold; drop one of the two."
         raise InputError(problem("y_pred", "left out when y_score is given", "both", hint))

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from fairperm._options import number
 from fairperm.errors import InputError, problem
 
 
@@ -26,7 +27,7 @@ class Inputs:
     cluster: object = None
     sample_weight: object = None
     data: object = None
-    threshold: object = 0.5
+    threshold: object = None
     pos_label: object = None
     missing: object = "error"
     score_bins: object = None
@@ -35,17 +36,30 @@ class Inputs:
     sums_suffice: bool = False
 
 
-def cut_of(threshold: float, kind: type[np.floating[Any]]) -> float:
+def threshold_of(given: object) -> float:
+    """Return the threshold: one half, unless another is given."""
+    return 0.5 if given is None else number("threshold", given)
+
+
+def cut_of(given: object, kind: type[np.floating[Any]]) -> float:
     """Return the threshold in the scores' own precision: 0.7 in 32 bits is at least 0.7."""
     with np.errstate(over="ignore"):
-        return float(kind(threshold))
+        return float(kind(threshold_of(given)))
 
 
 def check_cut(name: str, low: float, high: float, cut: float, threshold: object) -> None:
-    """Refuse scores that are not finite, and a threshold that parts none of them."""
+    """Refuse scores that are not finite, and a threshold that parts none of them.
+
+    One half is the middle of probabilities. Of percentages or log-odds it is nobody's choice.
+    """
     if not np.isfinite([low, high]).all():
         hint = "Replace them by the largest finite score you mean."
         raise InputError(problem(name, "finite", high if np.isinf(high) else low, hint))
+    if threshold is None and not 0 <= low <= high <= 1:
+        raise InputError(
+            f"threshold must be given where {name} is not from 0 to 1; got scores from {low:g} to "
+            f"{high:g}. The default of 0.5 is for probabilities."
+        )
     if not low < cut <= high:
         side = "positive" if cut <= low else "negative"
         rule = f"above the lowest score ({low:g}) and not above the highest ({high:g})"

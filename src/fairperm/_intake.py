@@ -23,7 +23,7 @@ from fairperm._labels import (
     many_classes,
     sort_key,
 )
-from fairperm._options import choice, number
+from fairperm._options import choice
 from fairperm._sample import Table
 from fairperm._source import NUMBERS, Made, Source, as_floats
 from fairperm.errors import InputError, problem
@@ -174,13 +174,12 @@ def _prediction(source: Source, inputs: Inputs) -> dict[str, Column]:
     if inputs.y_pred is not None:
         return {"y_pred": source.column("y_pred", inputs.y_pred)}
     if inputs.y_score is not None:
-        threshold = number("threshold", inputs.threshold)
         name, given = source.find("y_score", inputs.y_score)
-        return {"y_pred": _above(name, as_floats(name, given), threshold)}
+        return {"y_pred": _above(name, as_floats(name, given), inputs.threshold)}
     return {}
 
 
-def _above(name: str, scores: NDArray[np.floating[Any]], threshold: float) -> Column:
+def _above(name: str, scores: NDArray[np.floating[Any]], threshold: object) -> Column:
     """Return the predictions ``score >= threshold``, missing where the score is."""
     cut = cut_of(threshold, scores.dtype.type)
     codes = (scores >= cut).view(np.uint8)

@@ -99,7 +99,7 @@ def _is_conventional(taken: Sequence[Hashable]) -> bool:
 def _check_conventional(name: str, taken: Sequence[Hashable]) -> None:
     if _is_conventional(taken):
         return
-    if name.startswith("y_pred") and any(isinstance(one, float) and one % 1 for one in taken):
+    if name.startswith("y_pred") and _are_scores(taken):
         hint = "Pass scores as y_score=, with a threshold."
     elif len(taken) == 2:
         hint = f"Pass pos_label={shown(taken[1])} if that is the positive one."
@@ -107,6 +107,12 @@ def _check_conventional(name: str, taken: Sequence[Hashable]) -> None:
         hint = "Turn it into two classes first, such as y == 'wanted class'."
     rule = "binary (0/1, -1/1 or False/True; or two other values and pos_label)"
     raise InputError(f"{name} must be {rule}; got the values {listed(taken)}. {hint}")
+
+
+def _are_scores(taken: Sequence[Hashable]) -> bool:
+    """Tell whether these look like scores: numbers, and more than two or with fractions."""
+    is_number = all(isinstance(one, numbers.Real) for one in taken)
+    return is_number and (len(taken) > 2 or any(one % 1 for one in taken))  # type: ignore[operator]
 
 
 def _check_named(

@@ -14,7 +14,6 @@ import numpy as np
 
 from fairperm._given import OF_LABELS
 from fairperm._inputs import check_cut, cut_of
-from fairperm._options import number
 from fairperm._remote import (
     check_numbers,
     column_of,
@@ -95,7 +94,7 @@ class Reading:
             check_numbers("y_score", columns["y_score"], kind)
         cut = None
         if makes:
-            cut = cut_of(number("threshold", inputs.threshold), precision(kind))
+            cut = cut_of(inputs.threshold, precision(kind))
         found: dict[str, Any] = {arg: expression(name, frame) for arg, name in columns.items()}
         if kind is not None and kind.is_float():
             found["y_score"] = without_nan(found["y_score"])
@@ -195,7 +194,7 @@ class Reading:
             changed["y_score"] = Fetched(self.columns["y_score"], values["y_score"])
         if self.makes_predictions:
             made = Made(self.columns["y_score"], values[_PREDICTION])
-            changed |= {"y_pred": made, "threshold": 0.5}
+            changed |= {"y_pred": made, "threshold": None}
         for name in ("y_true", "y_pred"):
             if name not in self.columns:
                 changed.setdefault(name, None)

@@ -25,7 +25,7 @@ class PermutationOptions(TypedDict, total=False):
     metric: Required[object]
     data: object
     groups: object
-    threshold: float
+    threshold: float | None
     pos_label: object
     control_features: object
     stratum_weights: object

@@ -223,7 +223,7 @@ def _inputs_for(inputs: Inputs, metric: AnyMetric) -> Inputs:
     if metric.kind in {"binary", "labels"}:
         return replace(inputs, y_score=None)
     if isinstance(metric, CallableMetric):
-        return replace(inputs, threshold=0.5)
+        return replace(inputs, threshold=None)
     return inputs
 
 
@@ -252,14 +252,15 @@ def comparisons(
     """Return the pairs of groups to compare."""
     table, n = question.table, len(question.table.groups)
     if n == 1:
-        rule = f"made of two groups or more in {question.attribute}"
-        hint = "Pass the rows of all groups."
-        raise InputError(problem("sensitive_features", rule, table.groups[0], hint))
+        raise InputError(
+            f"sensitive_features must have two groups or more in {shown(question.attribute)}; got "
+            f"one, {shown(table.groups[0])}. Pass the rows of all groups."
+        )
     if (n * (n - 1) // 2 if compare == "pairs" else n) > MOST_COMPARISONS:
-        rule = f"made of groups that make at most {MOST_COMPARISONS:,} comparisons"
-        got = f"{n:,} groups of {question.attribute}"
-        hint = "Cut numbers into bands, or use compare='rest'."
-        raise InputError(problem("sensitive_features", rule, got, hint))
+        raise InputError(
+            f"sensitive_features must make at most {MOST_COMPARISONS:,} comparisons; got {n:,} "
+            f"groups in {shown(question.attribute)}. Cut numbers into bands, or use compare='rest'."
+        )
     if compare == "reference":
         return ((one, reference) for one in table.groups if one != reference)
     if compare == "rest" and n > 2:

@@ -218,6 +218,8 @@ def columns_of_frame(name: str, data: object) -> Mapping[Any, Any]:
     if isinstance(frame, nw.DataFrame):
         return dict(zip(frame.columns, frame.iter_columns(), strict=True))
     hint = "Collect it first." if isinstance(frame, nw.LazyFrame) else ""
+    if hasattr(data, "execute"):
+        hint = "Of a database, pass a table: connection.table('name')."
     rule = "a pandas, Polars or pyarrow frame, or a mapping of names to columns"
     raise InputTypeError(problem(name, rule, type(data), hint))
 

@@ -59,12 +59,27 @@ def with_verdicts(found: Sequence[Found], settings: Settings) -> tuple[list[Audi
 
 
 def notes_of(
-    rows: Sequence[AuditRow], n_hypotheses: int, settings: Settings, but: Sequence[str] = ()
+    rows: Sequence[AuditRow], n_hypotheses: int, settings: Settings, but: Sequence[str]
 ) -> tuple[str, ...]:
     """Return what must be known of the whole audit to read it rightly; not what is known anyway."""
     judged = [row for row in rows if row.adjusted_pvalue is not None and row.result is not None]
     drawn = [row for row in judged if settings.adjust == "maxt" or not _result_of(row).exact]
-    return (*_too_few_resamples(len(drawn), n_hypotheses, settings), *_own_notes(judged, but))
+    return (
+        *_nothing_judged(rows, judged),
+        *_too_few_resamples(len(drawn), n_hypotheses, settings),
+        *_own_notes(judged, but),
+    )
+
+
+def _nothing_judged(rows: Sequence[AuditRow], judged: Sequence[AuditRow]) -> Iterator[str]:
+    """Yield a note if no comparison has a verdict that says anything of the gap."""
+    if rows and not judged:
+        few = {group for row in rows for group in row.groups}
+        bands = " Numbers can be cut into bands, or see correlation_test." if len(few) > 20 else ""
+        yield (
+            "Nothing was judged: every comparison has a group that is too small, or in which the "
+            f"metric has no value. That is no evidence of anything.{bands}"
+        )
 
 
 def _too_few_resamples(n_drawn: int, n_hypotheses: int, settings: Settings) -> Iterator[str]:
@@ -118,7 +133,7 @@ def _adjusted_pvalues(
     judged: Sequence[Found], keys: Sequence[tuple[object, ...]], settings: Settings
 ) -> list[float]:
     raw = {key: _result_of(one.row).pvalue for one, key in zip(judged, keys, strict=True)}
-    if settings.adjust == "maxt":
+    if settings.adjust == "maxt" and judged:
         by_draws = _max_t(judged, keys, settings)
         return [max(by_draws[key], raw[key]) for key in keys]
     values = adjusted(np.array(list(raw.values())), settings.adjust)
@@ -134,7 +149,7 @@ def _adjusted_equivalence(
     with_margin = [(*key, one.row.margin) for one, key in zip(judged, keys, strict=True)]
     for one, key in zip(judged, with_margin, strict=True):
         if one.row.margin is not None and one.row.result is not None:
-            if isinstance(one.row.values[0], dict) or one.row.result.variance is None:
+            if one.row.result.is_joint or one.row.result.variance is None:
                 continue  # several gaps have no one margin; without an error there is no test
             tests = margin_pvalues(one.row.result, one.row.margin)
             raw[key] = max(test.pvalue for test in tests)

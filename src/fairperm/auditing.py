@@ -12,7 +12,7 @@ from fairperm import _options as options
 from fairperm._audit import Settings, omnibus, tested
 from fairperm._audit_data import GroupSummary
 from fairperm._frames import library_of
-from fairperm._inputs import Inputs
+from fairperm._inputs import Inputs, threshold_of
 from fairperm._questions import (
     COMPARISONS,
     attributes,
@@ -49,7 +49,7 @@ def audit(
     alpha: float = 0.05,
     margin: object = None,
     min_group_size: int = 50,
-    threshold: float = 0.5,
+    threshold: float | None = None,
     pos_label: object = None,
     control_features: object = None,
     stratum_weights: object = None,
@@ -165,7 +165,6 @@ def audit(
         resampling=draws.Resampling.checked(n_resamples, rng, n_jobs, progress, least=0),
         n_attributes=len(asked_of),
     )
-    options.number("threshold", threshold)
     check_reference(reference, settings.compare, [one.name for one in asked_of])
     inputs = Inputs(
         y_true=y_true,
@@ -207,7 +206,7 @@ def audit(
             "attributes": [one.name for one in asked_of],
             "reference": described(reference),
             "margin": described(margin),
-            "threshold": described(threshold) if _is_cut(inputs, named) else None,
+            "threshold": threshold_of(threshold) if _is_cut(inputs, named) else None,
             "pos_label": described(pos_label),
             "intersections": intersections,
             "control_features": described(control_features),

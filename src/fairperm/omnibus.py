@@ -26,7 +26,7 @@ def omnibus_test(
     metric: object,
     data: object = None,
     groups: object = None,
-    threshold: float = 0.5,
+    threshold: float | None = None,
     pos_label: object = None,
     control_features: object = None,
     stratum_weights: object = None,

@@ -27,7 +27,7 @@ def permutation_test(
     metric: object,
     data: object = None,
     groups: object = None,
-    threshold: float = 0.5,
+    threshold: float | None = None,
     pos_label: object = None,
     control_features: object = None,
     stratum_weights: object = None,
@@ -74,8 +74,8 @@ def permutation_test(
     groups : pair, optional
         The first and the second group; not needed when there are exactly two, which are then
         taken in sorted order. Rows of other groups take no part.
-    threshold : float
-        See `y_score`.
+    threshold : float, optional
+        See `y_score`. One half if left out, for scores from 0 to 1; others need one.
     pos_label : optional
         Which label is the positive one.
     control_features : array-like, str or list of str, optional
@@ -83,7 +83,8 @@ def permutation_test(
         gaps. (The gap of all rows together is not centred at zero there: Simpson's paradox.)
     stratum_weights : mapping, optional
         A weight for every stratum, instead of Mantel–Haenszel's m_A·m_B/(m_A + m_B), where m is
-        the size of the rate's denominator, or of the group if the metric is not a rate.
+        the size of the rate's denominator (with `sample_weight`, its weight), or else the number
+        of the group's rows (with `cluster`, of its clusters; weights do not count).
     cluster : array-like or str, optional
         Which rows belong together (several rows of one person, say). Whole clusters change
         groups, and variances allow for whatever a cluster's rows have in common.

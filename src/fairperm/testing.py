@@ -37,7 +37,7 @@ def assert_no_disparity(
     Notes
     -----
     That no disparity is found does not show that there is none: with ``margin=`` and
-    ``fail_on=("disparity", "inconclusive")`` only positive evidence passes.
+    ``fail_on=("disparity", "inconclusive", "too small")`` only positive evidence passes.
 
     Examples
     --------

@@ -97,7 +97,11 @@ Label = Annotated[
 Prediction = Annotated[str | None, _option(_COLUMNS, "What was predicted.", metavar="COLUMN")]
 Score = Annotated[str | None, _option(_COLUMNS, "The model's score.", metavar="COLUMN")]
 Threshold = Annotated[
-    float, _option(_COLUMNS, "A score of at least this is a positive prediction. Default: 0.5.")
+    float | None,
+    _option(
+        _COLUMNS,
+        "A score of at least this is a positive prediction. Default: 0.5, for scores from 0 to 1.",
+    ),
 ]
 Group = Annotated[
     list[str] | None, _option(_COLUMNS, "A protected attribute (repeatable).", metavar="COLUMN")
@@ -189,7 +193,7 @@ Intersections = Annotated[
 Adjust = Annotated[
     str, _option(_TEST, "For many comparisons: holm, bh, by, maxt or none. Default: holm.")
 ]
-Alpha = Annotated[float, _option(_TEST, "The level of the verdicts. Default: 0.05.")]
+Alpha = Annotated[float, _option(_TEST, "The level of the tests. Default: 0.05.")]
 Margin = Annotated[
     list[str] | None,
     _option(
@@ -246,7 +250,7 @@ Fail = Annotated[
 Config = Annotated[
     Path | None,
     typer.Option(
-        help="Read options from this file. Default: fairperm.toml, or [tool.fairperm] in "
+        help="Read options from this file. Default: fairperm.toml, or \\[tool.fairperm] in "
         "pyproject.toml.",
         rich_help_panel=_OUTPUT,
         metavar="PATH",

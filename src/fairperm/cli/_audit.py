@@ -31,7 +31,7 @@ def audit(
     label: arg.Label = None,
     prediction: arg.Prediction = None,
     score: arg.Score = None,
-    threshold: arg.Threshold = 0.5,
+    threshold: arg.Threshold = None,
     group: arg.Group = None,
     pos_label: arg.PosLabel = None,
     control: arg.Control = None,
@@ -127,9 +127,10 @@ def audit(
     running.note_look_alikes(found.groups, quiet=quiet)
     options = {**running.settings(ctx.params), "metric": names, "seed": found.seed}
     outcome = Outcome(found, loaded, options, [one.value for one in fail_on or []])
+    # first the files: who reads the table may close the pipe
+    outcome.write(report=report, json=json, csv=csv, markdown=markdown)
     if not quiet and not printed:
         outcome.show(running.unsaid(found.notes, said))
-    outcome.write(report=report, json=json, csv=csv, markdown=markdown)
     return outcome.gate()
 
 
@@ -181,7 +182,7 @@ class Outcome:
         say(wrapped(footing(self.audit)))
         for note in notes:
             say(wrapped(f"Note: {note}"))
-        say(wrapped(f"Seed {self.audit.seed}: the same --seed gives the same numbers again."))
+        running.tell_seed(self.audit.seed)
 
     def write(
         self, *, report: Any, json: str | None, csv: str | None, markdown: str | None

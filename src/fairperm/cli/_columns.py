@@ -26,6 +26,7 @@ def reading(
     rows: bool = False,
 ) -> Iterator[Loaded]:
     """Read what the options of a command name."""
+    from fairperm._inputs import threshold_of
     from fairperm._options import choice
     from fairperm._progress import waiting
     from fairperm.cli._reading import ReadOptions, Wanted, load
@@ -37,7 +38,10 @@ def reading(
     label, prediction, score = (params.get(name) for name in ("label", "prediction", "score"))
     groups = params.get("group") or ()
     if not label:
-        raise InputError("--label must be given: the column of what is true.")
+        raise InputError(
+            "--label must be given: the column of what is true. Where there are only predictions, "
+            "give them as --label and take --metric base_rate."
+        )
     if not groups:
         raise InputError("--group must be given: the column of a protected attribute.")
     if not prediction and not score and any(set(one.columns) - {"y_true"} for one in kinds):
@@ -54,7 +58,7 @@ def reading(
         controls=tuple(params.get("control") or ()),
         cluster=params.get("cluster"),
         weight=params.get("weight"),
-        cut_at=float(params.get("threshold", 0.5)),
+        cut_at=threshold_of(params.get("threshold")),
         rows=rows or not of_table or bool(params.get("cluster") or params.get("weight")),
         drop_missing=choice("missing", params.get("missing", "error"), ("error", "drop")) == "drop",
         lazy=params.get("score_bins") is not None or params.get("sample_rows") is not None,
@@ -115,7 +119,7 @@ def weights_of(
     return found
 
 
-def metric_of(name: str) -> Any:
+def metric_of(name: str, option: str = "--metric") -> Any:
     """Return the metric of this name."""
     from fairperm.metrics import get_metric, metric_names
 
@@ -125,4 +129,4 @@ def metric_of(name: str) -> Any:
         aliases = (alias for one in metric_names() for alias in get_metric(one).aliases)
         hint = did_you_mean(name, [*metric_names(), *aliases])
         rule = "one that `fairperm metrics` lists"
-        raise InputError(f"--metric must be {rule}; got {shown(name)}. {hint}".rstrip()) from None
+        raise InputError(f"{option} must be {rule}; got {shown(name)}. {hint}".rstrip()) from None

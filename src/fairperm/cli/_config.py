@@ -6,12 +6,12 @@ table named after a command are for that command. The command line wins.
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 from typing import Any
 
 import typer
 
+from fairperm._files import read_toml
 from fairperm.errors import InputError, did_you_mean, shown
 
 _NOT_OPTIONS = frozenset({"config", "debug", "help", "version"})
@@ -29,30 +29,21 @@ def read(ctx: typer.Context, value: Path | None) -> Path | None:
 
 def _found(given: Path | None) -> tuple[Path | None, dict[str, Any]]:
     if given is not None:
-        found = _parsed(given)
+        found = read_toml(given)
         if given.name == "pyproject.toml":
             found = found.get("tool", {}).get("fairperm", {})
         return given, found
     path = Path("fairperm.toml")
     if path.is_file():
-        return path, _parsed(path)
+        return path, read_toml(path)
     path = Path("pyproject.toml")
     if path.is_file():
         try:
-            found = _parsed(path).get("tool", {}).get("fairperm", {})
+            found = read_toml(path).get("tool", {}).get("fairperm", {})
         except InputError:
             found = {}  # whose file it is, says so; and nobody asked us to read it
         return (path, found) if found else (None, {})
     return None, {}
-
-
-def _parsed(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{shown(str(path))} cannot be read: {error.strerror}.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{shown(str(path))} is not TOML: {error}.") from error
 
 
 def _defaults(ctx: typer.Context, path: Path | None, settings: dict[str, Any]) -> dict[str, Any]:
@@ -70,15 +61,24 @@ def _defaults(ctx: typer.Context, path: Path | None, settings: dict[str, Any]) -
                     found[inner] = one
             continue
         _check_known(path, key, key, {*every, *commands})
-        if _plain(key) in mine and (mine[_plain(key)] or not isinstance(value, list)):
+        if _plain(key) in mine and not _for_others(key, value, ctx, options):
             found = {key: value, **found}  # the command's own table wins
     return {
-        mine_name(ctx, key): _value(path, key, value, mine[_plain(key)])
+        _inner_name(ctx, key): _value(path, key, value, mine[_plain(key)])
         for key, value in found.items()
     }
 
 
-def mine_name(ctx: typer.Context, key: str) -> str:
+def _for_others(
+    key: str, value: Any, ctx: typer.Context, options: dict[str, dict[str, bool]]
+) -> bool:
+    """Tell whether several values are meant for commands that take several, unlike this one."""
+    here = options[str(ctx.info_name)][_plain(key)]
+    elsewhere = any(one.get(_plain(key)) for one in options.values())
+    return isinstance(value, list) and len(value) != 1 and not here and elsewhere
+
+
+def _inner_name(ctx: typer.Context, key: str) -> str:
     """Return what the option is called inside."""
     for one in ctx.command.params:
         if _plain(key) in _names(one):
@@ -118,6 +118,8 @@ def _value(path: Path | None, key: str, value: Any, several: bool) -> Any:
         if not several:
             raise InputError(f"{key} in {shown(str(path))} must be one value; got a table.")
         return [f"{name}={_text(one)}" for name, one in value.items()]
+    if isinstance(value, list) and len(value) == 1 and not several:
+        value = value[0]
     if isinstance(value, list):
         if not several:
             raise InputError(f"{key} in {shown(str(path))} must be one value; got a list.")

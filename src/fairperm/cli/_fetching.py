@@ -108,7 +108,8 @@ def fetched(
 def _sides(connection: Any, source: str, field: str, wanted: Wanted) -> str:
     """Return SQL for the lowest score where a score is below the threshold, else the highest.
 
-    What else the score is does not matter, and then equal rows can be counted.
+    What else the score is does not matter, and then equal rows can be counted. Both stay what they
+    are, so that a threshold that does not part them is refused with the scores there are.
     """
     kinds = connection.execute(f"SELECT typeof({field}) FROM {source} LIMIT 1").fetchall()
     if not kinds:
@@ -126,7 +127,8 @@ def _sides(connection: Any, source: str, field: str, wanted: Wanted) -> str:
     return (
         f"(CASE WHEN {field} IS NULL OR isnan(CAST({field} AS DOUBLE)) THEN NULL "
         f"WHEN {field} = {_number(low)}::{kind} THEN {_number(low)}::{kind} "
-        f"WHEN {field} >= {cut} THEN {_number(high)}::{kind} ELSE {_number(low)}::{kind} END)"
+        f"WHEN {field} >= {cut} OR {field} = {_number(high)}::{kind} THEN {_number(high)}::{kind} "
+        f"ELSE {_number(low)}::{kind} END)"
     )
 
 
@@ -189,7 +191,8 @@ def _check_rows(table: Any, wanted: Wanted, counts: Any) -> None:
         )
         raise InputError(
             f"the columns must be without missing values; of {total:,} rows some have none in "
-            f"{found_in}. Pass --missing drop to leave such rows out; the result will say how many."
+            f"{found_in}. Pass --missing drop to leave such rows out; the result will say how "
+            "many. (In text files words such as NA and None are missing values; --na names others.)"
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import sys
 from typing import Annotated, Any
 
@@ -19,7 +20,7 @@ from fairperm.cli._reproduce import reproduce
 from fairperm.cli._screen import complain
 from fairperm.cli._sweep import sweep
 from fairperm.cli._words import in_options
-from fairperm.errors import FairpermError
+from fairperm.errors import FairpermError, shown
 
 WRONG, INTERRUPTED, BROKEN_PIPE = 2, 130, 141  # exit codes; 1 is that of a --fail-on verdict
 
@@ -87,14 +88,36 @@ def _run() -> int:
         return WRONG
 
 
+def _command(error: Any) -> str:
+    """Return the command that could not be understood."""
+    if getattr(error, "ctx", None) is not None:
+        return str(error.ctx.command_path)
+    known = (one.name or getattr(one.callback, "__name__", "") for one in app.registered_commands)
+    return next((f"fairperm {name}" for name in known if name in sys.argv[1:2]), "fairperm")
+
+
+def _of_parser(error: Any) -> str:
+    """Return what typer says; of values that are no numbers, in our words."""
+    told = str(error.format_message()).replace("Value error, ", "")
+    wrong = re.search(r"Invalid value for '(--[\w-]+)'.*valid (integer|number|float)", told)
+    if wrong is None:
+        return told
+    # newer versions of typer ask pydantic, which knows what came
+    said: list[Any] = getattr(error.__cause__, "errors", list)()
+    quoted = re.search(r": '(.*)' is not", told)
+    value = said[0]["input"] if said else quoted[1] if quoted else ""
+    kind = "a whole number" if wrong[2] == "integer" else "a number"
+    source = error.ctx.get_parameter_source(error.param.name) if error.ctx else None
+    where = " in the file of options" if source is not None and source.name == "DEFAULT_MAP" else ""
+    return f"{wrong[1]} must be {kind}; got {shown(value)}{where}"
+
+
 def _sentence(error: Exception) -> str:
     """Return what went wrong in one sentence, or two with a hint."""
-    usage = getattr(error, "format_message", None)
-    if usage is not None:  # typer's own
-        context = getattr(error, "ctx", None)
-        name = context.command_path if context is not None else "fairperm"
-        told = str(usage()).removesuffix(".")
-        return f"{told}{'' if told.endswith('?') else '.'} `{name} --help` lists what there is."
+    if hasattr(error, "format_message"):
+        told = _of_parser(error).removesuffix(".")
+        mark = "" if told.endswith("?") else "."
+        return f"{told}{mark} `{_command(error)} --help` lists what there is."
     if isinstance(error, FairpermError):
         return in_options(str(error))
     if isinstance(error, MemoryError):

@@ -37,7 +37,7 @@ def metrics(
 
     from fairperm.metrics import metric_names
 
-    chosen = [metric_of(name) for name in names or metric_names()]
+    chosen = [metric_of(name, "NAME") for name in names or metric_names()]
     found: list[dict[str, Any]] = [
         {
             "name": one.name,

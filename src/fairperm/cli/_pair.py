@@ -20,7 +20,7 @@ def one_test(
     label: arg.Label = None,
     prediction: arg.Prediction = None,
     score: arg.Score = None,
-    threshold: arg.Threshold = 0.5,
+    threshold: arg.Threshold = None,
     group: arg.OneGroup = None,
     pair: arg.Pair = None,
     pos_label: arg.PosLabel = None,
@@ -65,6 +65,7 @@ def one_test(
     import fairperm
     from fairperm.cli._documents import as_json
 
+    running.check_outputs({"--json": json})
     if metric is None:
         raise InputError("--metric must be given; `fairperm metrics` lists them.")
     loaded = ctx.with_resource(reading(ctx.params, [metric], with_hashes=json is not None))
@@ -96,8 +97,6 @@ def one_test(
             n_jobs=jobs,
             progress=False if quiet else None,
         )
-    if not quiet and json != "-":
-        say(repr(replace(found, notes=running.unsaid(found.notes, said))))
     if json is not None:
         text = as_json(
             "test",
@@ -108,4 +107,8 @@ def one_test(
             rows=loaded.n_rows,
         )
         running.write(json, text)
+    if not quiet and json != "-":
+        say(repr(replace(found, notes=running.unsaid(found.notes, said))))
+        if not found.exact:
+            running.tell_seed(found.seed)
     return 0

@@ -56,6 +56,7 @@ def power(
     from fairperm.cli._documents import as_json
     from fairperm.results import json_ready
 
+    running.check_outputs({"--json": json})
     if metric is None:
         raise InputError("--metric must be given: a rate, or roc_auc.")
     if base_rate and len(base_rate) > 2:
@@ -73,8 +74,6 @@ def power(
         "scheme": scheme,
     }
     found, told = _answer(metric, first, second, n, power, shared)
-    if not quiet and json != "-":
-        say(wrapped(told))
     if json is not None:
         text = as_json(
             "power",
@@ -85,6 +84,8 @@ def power(
             rows=None,
         )
         running.write(json, text)
+    if not quiet and json != "-":
+        say(wrapped(told))
     return 0
 
 

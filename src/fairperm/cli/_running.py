@@ -7,7 +7,8 @@ import warnings
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from fairperm.cli._screen import complain, say
+from fairperm._files import check_target, write_whole
+from fairperm.cli._screen import complain, say, wrapped
 from fairperm.cli._words import in_options
 from fairperm.errors import FairpermWarning, InputError, shown
 
@@ -90,6 +91,11 @@ def number(option: str, text: str) -> float:
         raise InputError(f"{option} must be a number; got {shown(text)}.") from None
 
 
+def tell_seed(seed: int) -> None:
+    """Say how to get the same numbers again."""
+    say(wrapped(f"Seed {seed}: the same --seed gives the same numbers again."))
+
+
 def settings(params: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options that decide the numbers, as JSON has them."""
     return {
@@ -114,6 +120,7 @@ def check_outputs(outputs: Mapping[str, str | Path | None]) -> bool:
         raise InputError("--report must be the name of a file; '-' is for --json and the like.")
     names = [str(path) for path in outputs.values() if path is not None and str(path) != "-"]
     for name in names:
+        check_target(name)
         if names.count(name) > 1:
             raise InputError(f"two files cannot have one name, {shown(name)}.")
     return bool(printed)
@@ -121,8 +128,6 @@ def check_outputs(outputs: Mapping[str, str | Path | None]) -> bool:
 
 def write(path: str, text: str) -> None:
     """Write a file whole, or print it."""
-    from fairperm._files import write_whole
-
     if path == "-":
         sys.stdout.flush()
         say(text.rstrip("\n"))

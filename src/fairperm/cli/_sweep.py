@@ -87,8 +87,6 @@ def sweep(
             n_jobs=jobs,
             progress=False if quiet else None,
         )
-    if not quiet and not printed:
-        say(repr(found))
     if json is not None:
         text = as_json(
             "sweep",
@@ -101,6 +99,9 @@ def sweep(
         running.write(json, text)
     if csv is not None:
         running.write(csv, as_csv(_rows(found)))
+    if not quiet and not printed:
+        say(repr(found))
+        running.tell_seed(found.seed)
     return 0
 
 

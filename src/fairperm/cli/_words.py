@@ -17,14 +17,16 @@ _OPTIONS = {
     "rng": "--seed",
     "metrics": "--metric",
     "groups": "--pair",
+    "values": "--first and --second",
+    "base_rates": "--base-rate",
     **{
         name: f"--{name.replace('_', '-')}"
         for name in (
             *("threshold", "pos_label", "stratum_weights", "score_bins", "sample_rows", "cluster"),
             *("missing", "scheme", "variance", "alternative"),
             *("confidence_level", "compare", "reference", "adjust", "alpha", "margin"),
-            *("min_group_size", "metric", "thresholds", "values", "value", "share", "decimal"),
-            *("base_rates", "n", "power", "intersections"),
+            *("min_group_size", "metric", "thresholds", "value", "share", "decimal"),
+            *("n", "power", "intersections"),
         )
     },
 }
@@ -36,17 +38,26 @@ _BARE = frozenset(  # words that are also English: only where they begin a sente
 _QUOTED = re.compile(r"('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")")
 _GIVEN = re.compile(r"\b(\w+)=('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|[\w.]+|\[[^\]]*\])")
 _PAIR = re.compile(rf"\bgroups=\({_QUOTED.pattern}, {_QUOTED.pattern}\)")
-_ALL_GROUPS = (
-    "use audit() for every pair and omnibus_test() for all at once",
-    "use `fairperm audit` for every pair and all at once",
-)
+_PHRASES = {
+    "use audit() for every pair and omnibus_test() for all at once": (
+        "use `fairperm audit` for every pair and all at once"
+    ),
+    "such as y == 'wanted class'": "as with --sql \"SELECT *, x = 'wanted' AS y FROM data\"",
+    ", in the rows' result.notes": ", which --json writes",
+}
+_MARGINS = re.compile(r"margin must be a mapping with metrics of the audit (\(.*\)) as keys")
 _DECIMAL_COMMA = re.compile(r"(real numbers; got '[+-]?\d*,\d+'\.) Labels are not scores\.")
 
 
 def in_options(message: str) -> str:
     """Return a message with ``pos_label='yes'`` as ``--pos-label yes`` and so on."""
     message = _DECIMAL_COMMA.sub(r"\1 Decimal commas take --decimal ','.", message)
-    message = _PAIR.sub(r"--pair \1 \2", message).replace(*_ALL_GROUPS)
+    message = _PAIR.sub(r"--pair \1 \2", message)
+    for theirs, ours in _PHRASES.items():
+        message = message.replace(theirs, ours)
+    message = _MARGINS.sub(
+        r"margin must be NUMBER, or NAME=NUMBER with one of --metric \1", message
+    )
     message = _GIVEN.sub(_as_option, message)
     message = re.sub(r"(must be one of '[^;]*), None;", r"\1, 'none';", message)
     message = re.sub(r"\b(\w+)=(?=[,.;\s]|$)", lambda one: _OPTIONS.get(one[1], one[0]), message)
