@@ -49,7 +49,10 @@ def test_fails_on_what_it_is_told_to() -> None:
 
 
 def test_too_small() -> None:
-    with pytest.raises(AssertionError, match="too small"):
+    with (
+        pytest.warns(fairperm.FairpermWarning, match="Nothing was judged"),
+        pytest.raises(AssertionError, match="too small"),
+    ):
         assert_no_disparity(
             [1, 0] * 10,
             [1, 0] * 10,

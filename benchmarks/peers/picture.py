@@ -61,7 +61,7 @@ def _panel(
     rows: list[dict[str, Any]], names: list[str], span: list[float], title: str, is_first: bool
 ) -> Any:
     labels = " : ".join(f"datum.value == {at:g} ? '{told}'" for at, told in _TIMES.items())
-    legend = alt.Legend(title=None, orient="bottom", columns=5, symbolSize=70)
+    legend = alt.Legend(title=None, orient="bottom", columns=5, symbolSize=70, columnPadding=24)
     looks = [_LOOKS[name] for name in names]
     across = alt.X(
         "rows:Q",

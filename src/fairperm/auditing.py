@@ -202,6 +202,7 @@ def audit(
         n_dropped=max(question.table.n_dropped for question in asked),
         seed=settings.resampling.seed,
         settings={
+            **_named_columns(y_true=y_true, y_pred=y_pred, y_score=y_score),
             "metrics": list(named),
             "attributes": [one.name for one in asked_of],
             "reference": described(reference),
@@ -228,6 +229,11 @@ def audit(
     )
     warn_of(notes)
     return result
+
+
+def _named_columns(**given: object) -> dict[str, str | None]:
+    """Return the names of columns of ``data``; None for those that came by themselves."""
+    return {name: one if isinstance(one, str) else None for name, one in given.items()}
 
 
 def _is_cut(inputs: Inputs, metrics: Mapping[str, Any]) -> bool:

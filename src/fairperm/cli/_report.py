@@ -16,19 +16,14 @@ if TYPE_CHECKING:
     from fairperm.sweep import ThresholdSweepResult
 
 _RESAMPLES = 999
-_OPTIONS = {"y_true": "--label", "y_pred": "--prediction", "y_score": "--score"}
 
 
 @dataclass(frozen=True, slots=True)
 class Sweeps:
-    """The sweeps over thresholds for a report, and by attribute why there is none.
-
-    And what the columns are called that they were made of.
-    """
+    """The sweeps over thresholds for a report, and by attribute why there is none."""
 
     found: list[ThresholdSweepResult] = field(default_factory=list)
     left_out: dict[str, str] = field(default_factory=dict)
-    columns: dict[str, str] = field(default_factory=dict)
 
 
 def write_report(
@@ -42,7 +37,6 @@ def write_report(
     """Write the report."""
     from fairperm.report import as_html
 
-    asked = {name: str(provenance[one]) for name, one in _OPTIONS.items() if one in provenance}
     as_html(
         audit,
         path,
@@ -50,7 +44,6 @@ def write_report(
         not_swept=sweeps.left_out,
         title=title,
         provenance=provenance,
-        columns=sweeps.columns | asked,
     )
 
 
@@ -91,7 +84,7 @@ def sweeps(
         for one in map(get_metric, audit.settings["metrics"])
         if isinstance(one, Metric) and one.kind in {"binary", "labels"} and "y_pred" in one.columns
     ]
-    made = Sweeps(columns={"y_true": label, "y_score": score})
+    made = Sweeps()
     for attribute in attributes if names else ():
         pair = _pair(audit, attribute)
         if pair is None:

@@ -25,7 +25,6 @@ def as_html(
     not_swept: Mapping[str, str] | None = None,
     title: str | None = None,
     provenance: Mapping[str, object] | None = None,
-    columns: Mapping[str, str] | None = None,
 ) -> str:
     """Return the report; write it to `path` too if there is one.
 
@@ -43,10 +42,8 @@ def as_html(
         The report's heading.
     provenance
         What else it takes to run the audit again (the command, the file, its hash), by name.
-    columns
-        What the columns are called that were given as y_true, y_pred or y_score.
     """
-    page = full_page(audit, _sweeps(sweep), not_swept or {}, title, provenance or {}, columns or {})
+    page = full_page(audit, _sweeps(sweep), not_swept or {}, title, provenance or {})
     if path is not None:
         write_whole(path, page)
     return page

@@ -34,7 +34,6 @@ def full_page(
     not_swept: Mapping[str, str],
     title: str | None,
     provenance: Mapping[str, object],
-    columns: Mapping[str, str],
 ) -> str:
     """Return the report."""
     from fairperm.report import _charts as charts
@@ -54,7 +53,7 @@ def full_page(
         sweeps=swept,
         not_swept={words.shortened(words.visible(one)): why for one, why in not_swept.items()},
         findings=sentences.findings(view),
-        question=sentences.question(view, columns),
+        question=sentences.question(view),
         **method.facts(view),
         methods=method.methods(view),
         notes=method.notes(view),

@@ -200,8 +200,8 @@ def _are(n: int) -> str:
     return "is" if n == 1 else "are"
 
 
-def question(view: View, columns: Mapping[str, str]) -> list[Markup]:
-    """Return what was asked, with the names of columns as far as they are known."""
+def question(view: View) -> list[Markup]:
+    """Return what was asked."""
     audit, settings = view.audit, view.audit.settings
     told = [
         Markup("The audit compares {} of {}, in {}.").format(
@@ -211,7 +211,7 @@ def question(view: View, columns: Mapping[str, str]) -> list[Markup]:
         ),
         Markup("Each comparison asks: is the gap between the two groups larger than chance alone "
                "would make it?"),
-        *_positives(view, columns),
+        *_positives(view),
     ]  # fmt: skip
     if audit.compare == "reference":
         given = settings.get("reference")
@@ -244,19 +244,19 @@ def question(view: View, columns: Mapping[str, str]) -> list[Markup]:
     return told
 
 
-def _positives(view: View, columns: Mapping[str, str]) -> list[Markup]:
+def _positives(view: View) -> list[Markup]:
     """Return which rows are positive and which are predicted to be, where labels are of two."""
     if all(one.positives is None for one in view.audit.groups):
         return []
     settings = view.audit.settings
     cut, label = settings.get("threshold"), settings.get("pos_label")
     label = _plain(1 if label is None else label)
-    positive = _is_labelled("a true label", columns.get("y_true"), label)
+    positive = _is_labelled("a true label", settings.get("y_true"), label)
     if cut is not None:
-        score = _called("a score", columns.get("y_score"))
+        score = _called("a score", settings.get("y_score"))
         predicted = Markup("{} of at least {}").format(score, f"{cut:.10g}")
     elif any(section.needs_predictions for section in view.sections):
-        predicted = _is_labelled("a prediction", columns.get("y_pred"), label)
+        predicted = _is_labelled("a prediction", settings.get("y_pred"), label)
     else:
         return [Markup("Positive: {}.").format(positive)]
     return [Markup("Predicted positive: {}; positive: {}.").format(predicted, positive)]
