@@ -244,6 +244,12 @@ def test_scores_are_compared_in_their_own_precision(dtype: str) -> None:
         assert same(scored, run(y_pred=by_hand))
 
 
+def test_one_half_is_the_threshold_of_probabilities_which_rounding_may_carry_above_one() -> None:
+    scores = SCORE.astype(np.float32)
+    scores[scores.argmax()] = np.nextafter(np.float32(1), np.float32(2))
+    assert same(run(y_pred=None, y_score=scores), run(y_pred=scores >= 0.5))
+
+
 SCORES: dict[str, Any] = {
     "integers": (100 * SCORE).round().astype(int),
     "Python integers": (100 * SCORE).round().astype(int).tolist(),

@@ -10,6 +10,8 @@ import numpy as np
 from fairperm._options import number
 from fairperm.errors import InputError, problem
 
+_ROUNDING = 1e-6  # of probabilities in 32 bits: they may be a little above 1
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inputs:
@@ -55,7 +57,7 @@ def check_cut(name: str, low: float, high: float, cut: float, threshold: object)
     if not np.isfinite([low, high]).all():
         hint = "Replace them by the largest finite score you mean."
         raise InputError(problem(name, "finite", high if np.isinf(high) else low, hint))
-    if threshold is None and not 0 <= low <= high <= 1:
+    if threshold is None and not -_ROUNDING <= low <= high <= 1 + _ROUNDING:
         raise InputError(
             f"threshold must be given where {name} is not from 0 to 1; got scores from {low:g} to "
             f"{high:g}. The default of 0.5 is for probabilities."
