@@ -51,7 +51,9 @@ def test_names_in_frames(
     frame: Callable[[Any], Any], kind: Callable[[Any], Any], expected: Audit
 ) -> None:
     result = run(**COLUMNS, data=frame(TABLE), sensitive_features=kind(["sex", "race"]))
-    assert result.to_dict() == expected.to_dict()
+    assert {name: result.settings[name] for name in COLUMNS} == COLUMNS
+    unnamed = {**result.settings, **dict.fromkeys(COLUMNS)}
+    assert {**result.to_dict(), "settings": unnamed} == expected.to_dict()
 
 
 def test_names_of_columns_by_other_names(frame: Callable[[Any], Any]) -> None:
