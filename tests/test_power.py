@@ -81,13 +81,8 @@ def test_exact_power_is_the_probability_of_what_the_test_rejects(
 def test_half_a_row_is_one_of_either_group(n: int) -> None:
     """Seven rows are four and three, not four and four."""
     rates = (0.95, 0.1)
-    found = power("selection_rate", values=rates, n=n)
-    first = round(n / 2)
-    expected = power("selection_rate", values=rates, n=n, share=first / n)
-    assert found == expected
-    test = Procedure("selection_rate")
-    sizes = (first, n - first)
-    assert found == pytest.approx(
+    test, sizes = Procedure("selection_rate"), (round(n / 2), n - round(n / 2))
+    assert power("selection_rate", values=rates, n=n) == pytest.approx(
         sum(
             probability((a, b), sizes, rates)
             for a, b in itertools.product(*(range(size + 1) for size in sizes))

@@ -111,8 +111,8 @@ def _check_conventional(name: str, taken: Sequence[Hashable]) -> None:
 
 def _are_scores(taken: Sequence[Hashable]) -> bool:
     """Tell whether these look like scores: numbers, and more than two or with fractions."""
-    is_number = all(isinstance(one, numbers.Real) for one in taken)
-    return is_number and (len(taken) > 2 or any(one % 1 for one in taken))  # type: ignore[operator]
+    found: list[Any] = [one for one in taken if isinstance(one, numbers.Real)]
+    return len(found) == len(taken) and (len(found) > 2 or any(one % 1 for one in found))
 
 
 def _check_named(
