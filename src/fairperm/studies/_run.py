@@ -81,8 +81,8 @@ def run(
     markdown : path, optional
         A file that gets the page as Markdown too, with links to the charts in `out`.
     quick : bool
-        Fewer data sets, in one or two minutes; the full size takes about half an hour on two
-        cores.
+        Fewer data sets, in one or two minutes; the full size takes about three quarters of an
+        hour on two cores.
     seed : int
         One seed gives the same numbers, for any `n_jobs`.
     n_jobs : int, optional
