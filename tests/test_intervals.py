@@ -184,3 +184,23 @@ def test_rates_of_zero_and_one_have_intervals_with_a_width(one: Rates) -> None:
     """Where all rows are alike only 0 can be drawn, and nothing is known of how far chance goes."""
     low, high = permutation_test(**rate_rows(one), metric="selection_rate").confidence_interval
     assert high - low > 0.1
+
+
+@pytest.mark.parametrize("alternative", ["greater", "less"])
+def test_one_sided_intervals_of_every_level_begin_at_the_gap_and_grow(alternative: str) -> None:
+    y_pred = np.repeat([1, 0, 1, 0], [12, 8, 8, 12])
+    group = np.repeat(["a", "b"], 20)
+    ends = []
+    for level in (0.1, 0.3, 0.5, 0.7, 0.9):
+        result = permutation_test(
+            y_pred,
+            y_pred,
+            sensitive_features=group,
+            metric="selection_rate",
+            alternative=alternative,
+            confidence_level=level,
+        )
+        ends.append(result.confidence_interval[alternative == "less"])
+    reach = np.abs(np.array(ends) - 0.2)
+    assert reach[:3] == pytest.approx(np.zeros(3), abs=1e-12)
+    assert 0 < reach[3] < reach[4]
