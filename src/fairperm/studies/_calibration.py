@@ -304,6 +304,7 @@ def _append(table: Columns, line: Mapping[str, Any]) -> None:
 def _findings(nulls: Sequence[Tally], bound: Sequence[Tally], powers: Columns) -> list[str]:
     """Say in words what the numbers come to."""
     above = [tally.setting.name for tally in bound if tally.verdict != OK]
+    shares = [tally.share(DEFAULT) for tally in bound]
     large = [tally for tally in nulls if tally.fewest >= ENOUGH]
     wrong = [tally.setting.name for tally in large if tally.verdict != OK]
     verdicts = [tally.verdict for tally in nulls if tally.fewest < ENOUGH]
@@ -316,7 +317,9 @@ def _findings(nulls: Sequence[Tally], bound: Sequence[Tally], powers: Columns) -
         "results do not say so.",
         f"In the {len(bound)} settings at the bound, with just about {ENOUGH} rows that the "
         f"variance rests on, it is too high in {len(above)}"
-        + (f": {'; '.join(above)}." if above else "."),
+        + (f": {'; '.join(above)}." if above else ".")
+        + f" {sum(share > TOLERATED for share in shares)} of them come out above {TOLERATED}, the "
+        f"highest at {max(shares):.4f}: more data sets might tell these from it.",
         *(_behind(powers, where) for where in ("here", "everywhere")),
     ]
 
@@ -355,8 +358,8 @@ _NOTES = (
     "All groups have 30 rows or more: by rows alone, the excesses of F1 and of the mean squared "
     "error would be among large groups. The count of rows that the variance rests on, and its "
     "bound, were chosen for the warning after first trials had shown where these tests fail. The "
-    "settings at the bound are there to try that choice: they were fixed after it and before any "
-    "of them was run, with kurtoses and base rates that the grid does not have.",
+    "settings at the bound are there to try that choice: they were fixed after it and before "
+    "their levels were measured, with kurtoses and base rates that the grid does not have.",
     "The best valid other test is the one with the highest power among those whose level is not "
     "too high in the same setting without the gap; or in none of the metric's settings, as nobody "
     "knows beforehand which of them the data are from.",

@@ -39,7 +39,7 @@ TRUTHS: dict[str, Pair] = {
 METRICS = tuple(TRUTHS)
 # Sizes and contrasts (kurtosis, base rates) with which the smaller count of rows that a variance
 # rests on is just above the 20 that are called enough. That bound was chosen after trials of the
-# grid above; these were written down later, and before any of them was run.
+# grid above; these were written down later, and before their levels were measured.
 _BOUND: dict[str, tuple[tuple[Sizes, Pair], ...]] = {
     "mean_squared_error": (
         ((300, 300), (3.0, 3.0)),
