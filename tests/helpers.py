@@ -36,15 +36,13 @@ RATES = {  # the cells a rate counts, and those it counts them among
     "false_omission_rate": ("fn", "tn fn"),
     "accuracy": ("tp tn", "tp fp fn tn"),
     "error_rate": ("fp fn", "tp fp fn tn"),
+    "jaccard_score": ("tp", "tp fp fn"),
 }
+OF_RATES = {"f1_score": "jaccard_score"}  # a one-to-one function of which rate
 
 
 def _f1(_: float, fp: float, fn: float, tp: float) -> float:
     return 2 * tp / (2 * tp + fp + fn)
-
-
-def _jaccard(_: float, fp: float, fn: float, tp: float) -> float:
-    return tp / (tp + fp + fn)
 
 
 def _balanced_accuracy(tn: float, fp: float, fn: float, tp: float) -> float:
@@ -58,7 +56,6 @@ def _mcc(tn: float, fp: float, fn: float, tp: float) -> float:
 OTHERS: dict[str, Callable[[float, float, float, float], float]] = {
     "f1_score": _f1,
     "balanced_accuracy": _balanced_accuracy,
-    "jaccard_score": _jaccard,
     "matthews_corrcoef": _mcc,
 }
 JOINT = {"equalized_odds": ("true_positive_rate", "false_positive_rate")}
@@ -73,8 +70,9 @@ GIVEN_LABEL = {
 
 
 def rate(metric: str, counts: Counts) -> tuple[int, int]:
-    """Return what the rate counts, and among how many rows."""
-    k, m = (sum(counts[CELLS.index(cell)] for cell in cells.split()) for cells in RATES[metric])
+    """Return what the rate counts, or that which the metric is a function of; among how many."""
+    cells = RATES[OF_RATES.get(metric, metric)]
+    k, m = (sum(counts[CELLS.index(cell)] for cell in some.split()) for some in cells)
     return k, m
 
 
@@ -99,8 +97,6 @@ def delta_variance(metric: str, counts: Counts) -> float:
         return (tp * fn / (tp + fn) ** 3 + tn * fp / (tn + fp) ** 3) / 4
     if metric == "f1_score":  # d/dtp = 2(fp + fn)/D², d/dfp = d/dfn = −2tp/D², D = 2tp + fp + fn
         return (tp * (2 * (fp + fn)) ** 2 + (fp + fn) * (2 * tp) ** 2) / (2 * tp + fp + fn) ** 4
-    if metric == "jaccard_score":  # d/dtp = (fp + fn)/D², d/dfp = d/dfn = −tp/D²
-        return (tp * (fp + fn) ** 2 + (fp + fn) * tp**2) / (tp + fp + fn) ** 4
     # the correlation of a 2 by 2 table: Bishop, Fienberg and Holland, Discrete Multivariate
     # Analysis (1975), chapter 11; test_metrics.py differentiates to confirm it
     n, phi = sum(counts), value(metric, counts)

@@ -28,7 +28,6 @@ ALLOWED: dict[str, set[str]] = {
     "_inference": set(),
     "_kernel": set(),
     "_order": set(),
-    "_estimates": set(),
     "_options": {"errors"},
     "_files": {"errors"},
     "datasets": {"errors", "_files", "_options"},
@@ -43,6 +42,7 @@ ALLOWED: dict[str, set[str]] = {
     # metrics: nothing of resampling
     "_rank": {"_order"},
     "_metric": {"_rank"},
+    "_estimates": {"_metric"},
     "_class_metrics": {"_metric", "_order"},
     "_number_metrics": {"_metric", "_rank"},
     "_inequality": {"errors", "_options", "_metric"},
@@ -144,7 +144,7 @@ ALLOWED: dict[str, set[str]] = {
     },
     "_gap_test": {
         *("_progress", "_sample", "_comparison", "_plan", "_draws", "_callable", "_estimates"),
-        *("_engines", "_inference", "_small_groups", "_sharing", "results"),
+        *("_metric", "_engines", "_inference", "_small_groups", "_sharing", "results"),
     },
     "permutation": {
         *("errors", "_options", "_inputs", "_plan", "_draws", "_gap_test", "metrics", "results"),

@@ -73,20 +73,27 @@ UNFIT = [
         scheme="within_label",
         metric=metric,
     )
-    for metric in ("positive_predictive_value", "accuracy", "selection_rate")
+    for metric in ("positive_predictive_value", "accuracy", "selection_rate", "f1_score")
 ] + [
     value(
-        "within_label for f1_score",
-        "scheme must be 'pooled' for f1_score; got 'within_label'.",
+        "within_label for matthews_corrcoef",
+        "scheme must be 'pooled' for matthews_corrcoef; got 'within_label'.",
         scheme="within_label",
-        metric="f1",
+        metric="mcc",
     ),
     value(
-        "score variance for f1_score",
-        "variance must be 'auto' or one of 'delta', 'bootstrap', 'fast_bootstrap', None for "
-        "f1_score; got 'score'.",
-        variance="score",
+        "wald variance for f1_score",
+        "variance must be 'auto' or one of 'score', 'delta', 'bootstrap', 'fast_bootstrap', None "
+        "for f1_score; got 'wald'.",
+        variance="wald",
         metric="f1_score",
+    ),
+    value(
+        "score variance for balanced_accuracy",
+        "variance must be 'auto' or one of 'delta', 'bootstrap', 'fast_bootstrap', None for "
+        "balanced_accuracy; got 'score'.",
+        variance="score",
+        metric="balanced_accuracy",
     ),
     value(
         "direction of equalized_odds",
@@ -254,7 +261,7 @@ def test_a_misspelt_metric_is_answered_with_all_names_and_the_nearest(
         permutation_test(**{**GOOD, "metric": metric})
 
 
-@pytest.mark.parametrize("metric", ["f1_score", "equalized_odds"])
+@pytest.mark.parametrize("metric", ["balanced_accuracy", "equalized_odds"])
 def test_there_is_no_denominator_scheme_without_a_denominator(metric: str) -> None:
     says = f"^scheme must be .* for {metric}, which has no single denominator; got 'denominator'"
     with pytest.raises(InputError, match=says):

@@ -33,6 +33,7 @@ FNR = Setting("false_negative_rate", (200, 200), "the paper's", populations.PAPE
 SMALL: dict[str, Any] = {
     "true_positive_rate": populations.Rates((60, 90), (0.7, 0.4), (0.8, 0.7)),
     "f1_score": populations.Rates((60, 90), (0.7, 0.4), (0.8, 0.7)),
+    "balanced_accuracy": populations.Rates((60, 90), (0.7, 0.4), (0.8, 0.7)),
     "roc_auc": populations.Scores((60, 90), (0.5, 0.4), (0.85, 0.75)),
     "mean_squared_error": populations.Regression((60, 90), (1.0, 1.4)),
 }
@@ -104,8 +105,8 @@ def test_permutation_tests(metric: str) -> None:
     columns, found = sample(metric, n, 5)
     pooled = partial(asked, metric, columns, scheme="pooled", n_resamples=20_000)
     assert close(found[_rivals.PLAIN], pooled(variance=None), n, 20_000)
-    if metric in {"true_positive_rate", "roc_auc"}:
-        wald = "wald" if metric == "true_positive_rate" else "delong"
+    wald = {"true_positive_rate": "wald", "f1_score": "delta", "roc_auc": "delong"}.get(metric)
+    if wald:
         assert close(found[_rivals.WALD], pooled(variance=wald), n, 20_000)
     else:
         assert math.isnan(found[_rivals.WALD])

@@ -23,6 +23,7 @@ from helpers import (
     CELLS,
     GIVEN_LABEL,
     JOINT,
+    OF_RATES,
     OTHERS,
     RATES,
     Counts,
@@ -81,12 +82,14 @@ def _variance(metric: str, variance: str | None, a: Counts, b: Counts) -> float:
     if variance == "score":
         (k_a, m_a), (k_b, m_b) = rate(metric, a), rate(metric, b)
         p = (k_a + k_b) / (m_a + m_b)
-        return p * (1 - p) * (1 / m_a + 1 / m_b)
+        slope = 2 / (1 + p) ** 2 if metric == "f1_score" else 1.0  # F1 is 2p/(1 + p)
+        return slope**2 * p * (1 - p) * (1 / m_a + 1 / m_b)
     return delta_variance(metric, a) + delta_variance(metric, b)  # of a rate: wald
 
 
 def _mantel_haenszel(metric: str, a: Counts, b: Counts) -> float:
-    m_a, m_b = (rate(metric, one)[1] if metric in RATES else sum(one) for one in (a, b))
+    of_rate = metric in {*RATES, *OF_RATES}
+    m_a, m_b = (rate(metric, one)[1] if of_rate else sum(one) for one in (a, b))
     return m_a * m_b / (m_a + m_b) if m_a + m_b else 0.0
 
 
@@ -125,7 +128,7 @@ def _exchangeable(scheme: str, metric: str) -> list[set[int]]:
         return [{0, 1, 2, 3}]
     if scheme == "within_label":
         return [{0, 1}, {2, 3}]
-    return [{CELLS.index(cell) for cell in RATES[metric][1].split()}]
+    return [{CELLS.index(cell) for cell in RATES[OF_RATES.get(metric, metric)][1].split()}]
 
 
 def _splits(pair: Pair, blocks: Iterable[set[int]]) -> Counter[Pair]:
@@ -235,8 +238,9 @@ def _cases() -> Iterator[tuple[str, str, str | None]]:
     for metric in (*RATES, *OTHERS, *JOINT):
         schemes = ["pooled"]
         schemes += ["within_label"] if metric in GIVEN_LABEL else []
-        schemes += ["denominator"] if metric in RATES else []
+        schemes += ["denominator"] if metric in {*RATES, *OF_RATES} else []
         closed = ["delta"] if metric in OTHERS else ["score", "wald", "delta"]
+        closed += ["score"] if metric in OF_RATES else []
         yield from itertools.product([metric], schemes, [*closed, None])
 
 
@@ -292,7 +296,7 @@ def test_rounding_is_no_variance() -> None:
     one way to each is one of C(22, 11)·C(4, 2).
     """
     strata = [((0, 0, 0, 11), (0, 5, 6, 0)), ((0, 0, 0, 2), (0, 1, 1, 0))]
-    result = permutation_test(**rows(*strata), metric="f1")
+    result = permutation_test(**rows(*strata), metric="f1", scheme="pooled", variance="delta")
     assert result.exact
     assert result.statistic == math.inf
     assert result.pvalue == exactly(4 / (math.comb(22, 11) * math.comb(4, 2)))

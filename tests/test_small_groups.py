@@ -60,26 +60,37 @@ def test_no_variance_rests_on_no_rows() -> None:
     assert found[1] >= ENOUGH
 
 
-@pytest.mark.parametrize("metric", ["true_positive_rate", "accuracy", "equalized_odds"])
+@pytest.mark.parametrize(
+    "metric", ["true_positive_rate", "accuracy", "jaccard_score", "f1_score", "equalized_odds"]
+)
 def test_exact_tests_of_rates_need_no_warning(metric: str) -> None:
     result = fairperm.permutation_test(**rows(FEW), metric=metric, rng=1)
     assert result.notes == ()
 
 
+def test_a_test_of_f1_that_is_not_exact_needs_one() -> None:
+    with pytest.warns(fairperm.FairpermWarning, match="f1_score of group 'a' varies with about"):
+        fairperm.permutation_test(**rows(FEW), metric="f1_score", scheme="pooled", rng=1)
+
+
 def test_large_groups_need_no_warning() -> None:
     large = ((200, 50, 50, 200), (80, 20, 20, 80))
-    assert fairperm.permutation_test(**rows(large), metric="f1_score", rng=1).notes == ()
+    assert fairperm.permutation_test(**rows(large), metric="balanced_accuracy", rng=1).notes == ()
 
 
 def test_the_omnibus_test_warns_too() -> None:
-    with pytest.warns(fairperm.FairpermWarning, match="f1_score of group 'a' varies with about"):
-        fairperm.omnibus_test(**rows(FEW), metric="f1_score", rng=1, n_resamples=99)
+    with pytest.warns(
+        fairperm.FairpermWarning, match="matthews_corrcoef of group 'a' varies with about"
+    ):
+        fairperm.omnibus_test(**rows(FEW), metric="mcc", rng=1, n_resamples=99)
 
 
 def test_what_does_not_vary_at_all() -> None:
     perfect: Pair = ((30, 0, 0, 50), (80, 20, 20, 80))
     with pytest.warns(fairperm.FairpermWarning, match="of group 'a' varies with none of its rows"):
-        fairperm.permutation_test(**rows(perfect), metric="f1_score", rng=1, n_resamples=99)
+        fairperm.permutation_test(
+            **rows(perfect), metric="balanced_accuracy", rng=1, n_resamples=99
+        )
 
 
 def test_clusters_are_counted_as_clusters() -> None:

@@ -141,8 +141,9 @@ REFUSALS = [
     ),
     value(
         "no denominator",
-        "scheme must be 'pooled' or 'within_label' for f1_score, which has no single denominator",
-        metric="f1",
+        "scheme must be 'pooled' or 'within_label' for matthews_corrcoef, which has no single "
+        "denominator",
+        metric="mcc",
         scheme="denominator",
     ),
     value(
@@ -150,6 +151,12 @@ REFUSALS = [
         "scheme must be 'pooled' for positive_predictive_value, whose denominator changes with "
         "the threshold; got 'denominator'.",
         metric="ppv",
+        scheme="denominator",
+    ),
+    value(
+        "a denominator of either",
+        "scheme must be 'pooled' for f1_score, whose denominator changes with the threshold",
+        metric="f1",
         scheme="denominator",
     ),
     value(
@@ -162,7 +169,7 @@ REFUSALS = [
     value(
         "variance of a rate",
         "variance must be 'auto' or one of 'delta'",
-        metric=["tpr", "f1"],
+        metric=["tpr", "mcc"],
         variance="score",
     ),
     value("percent", "alpha must be a number strictly between 0 and 1; got 5.", alpha=5),

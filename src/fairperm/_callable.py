@@ -49,6 +49,7 @@ class CallableMetric:
     given: ClassVar[None] = None
     complement: ClassVar[None] = None
     is_rate: ClassVar[bool] = False
+    has_denominator: ClassVar[bool] = False
     span: ClassVar[float] = math.inf
     among: ClassVar[str] = "rows"
     smooth: ClassVar[bool] = False

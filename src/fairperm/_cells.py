@@ -122,17 +122,17 @@ class CellsEngine:
             components = by_score(counts, u)
             return components.value(), components.variance(), counts.sum(axis=-1)
         total = _totals(counts, u)
-        size = total[..., 1] if part.is_rate else counts.sum(axis=-1)
+        size = total[..., 1] if part.has_denominator else counts.sum(axis=-1)
         return part.estimate(total), self._variance(part, u, counts, total), size
 
     def _variance(self, part: Metric, u: Array, counts: Array, total: Array) -> Array:
         if self.variance not in {"score", "wald", "delta"}:
             return np.zeros(counts.shape[:-1])
-        if self.variance == "delta" or not part.is_rate:
+        if self.variance == "delta" or not part.has_denominator:
             return _delta_variance(part, u, counts, total)
         numerator, denominator = total[..., 0], total[..., 1]
         if self.variance == "score":
-            return score_variance(numerator, denominator)
+            return score_variance(part, numerator, denominator)
         p = numerator / denominator
         wald: Array = p * (1 - p) / denominator
         return wald
@@ -161,7 +161,7 @@ def _without_one(part: Metric | RankMetric, u: Array, counts: Array) -> tuple[Ar
     if not isinstance(part, Metric):
         return without_one(counts, u), size
     totals = counts @ u - u
-    return part.estimate(totals), totals[:, 1] if part.is_rate else size
+    return part.estimate(totals), totals[:, 1] if part.has_denominator else size
 
 
 def _totals(counts: Array, contributions: Array) -> Array:

@@ -121,6 +121,7 @@ class MacroF1:
     given: None = None
     complement: None = None
     is_rate: bool = False
+    has_denominator: bool = False
 
     def for_labels(self, labels: Sequence[Hashable]) -> Metric:
         """Define it for these classes."""

@@ -255,7 +255,7 @@ def _n_clusters(rows: Rows, cluster: NDArray[np.integer[Any]], side: int) -> int
 
 def _lack(part: Metric | RankMetric) -> str:
     """Say what a group lacks in which this part of the metric is undefined."""
-    if part.is_rate:
+    if part.has_denominator:
         return f"no {part.among}"
     return "too few rows of some kind that it needs, or rows too much alike"
 

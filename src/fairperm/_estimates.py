@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
+
+    from fairperm._metric import Metric
 
     Array = NDArray[np.float64]
 
@@ -49,7 +51,9 @@ class Estimates:
         difference = np.where(used.any(axis=-1), gap.sum(axis=-1), np.nan)
         return Gaps(difference.T, error.T)
 
-    def rate_reaches(self, weights: Array | None, quantile: float) -> tuple[Array, Array]:
+    def rate_reaches(
+        self, parts: Sequence[Metric], weights: Array | None, quantile: float
+    ) -> tuple[Array, Array]:
         """Return how far below and above the observed gap of rates an interval reaches.
 
         Newcombe's (1998) squares-and-adds of Wilson limits, with the permutation quantile in
@@ -57,14 +61,19 @@ class Estimates:
         are due, in groups of 40), and have no width at all for rates of 0 and 1.
         """
         share = self._shares(weights)[:, 0]
-        rate, size = self.value[:, 0], self.size[:, 0]
+        value, size = self.value[:, 0], self.size[:, 0]
+        rate = np.stack([part.rate_of(one) for part, one in zip(parts, value, strict=True)])
         with np.errstate(divide="ignore", invalid="ignore"):
             shrink = 1 + quantile**2 / size
             centre = (rate + quantile**2 / (2 * size)) / shrink
             half = (
                 quantile / shrink * np.sqrt(rate * (1 - rate) / size + quantile**2 / (4 * size**2))
             )
-            down, up = (rate - centre + half) ** 2, (centre + half - rate) ** 2
+            low, high = (
+                np.stack([part.of_rate(one) for part, one in zip(parts, limit, strict=True)])
+                for limit in (centre - half, centre + half)
+            )
+            down, up = (value - low) ** 2, (high - value) ** 2
             below = np.where(share > 0, share**2 * (down[..., 0] + up[..., 1]), 0.0)
             above = np.where(share > 0, share**2 * (up[..., 0] + down[..., 1]), 0.0)
         return np.sqrt(below.sum(axis=-1)), np.sqrt(above.sum(axis=-1))
@@ -75,14 +84,15 @@ class Estimates:
             return self
         return Estimates(self.value[..., ::-1], self.variance[..., ::-1], self.size[..., ::-1])
 
-    def pair(self, first: int, second: int, *, scored: tuple[bool, ...]) -> Estimates:
-        """Return two of many groups; where ``scored``, a part's variance is of their one rate."""
+    def pair(self, first: int, second: int, scored: Mapping[int, Metric]) -> Estimates:
+        """Return two of many groups; of parts that are ``scored`` with the variance of one rate."""
         both = [first, second]
         value, variance, size = (
             array[..., both] for array in (self.value, self.variance, self.size)
         )
-        for part in np.flatnonzero(scored):
-            variance[part] = score_variance(value[part] * size[part], size[part])
+        for place, part in scored.items():
+            numerator = part.rate_of(value[place]) * size[place]
+            variance[place] = score_variance(part, numerator, size[place])
         return Estimates(value, variance, size)
 
     def standardized(self, weights: Array | None) -> tuple[Array, Array]:
@@ -160,10 +170,10 @@ def over_groups(values: Array) -> Array:
     return total
 
 
-def score_variance(numerator: Array, denominator: Array) -> Array:
-    """Return the variance of each group's rate where all groups (the last axis) share one rate."""
+def score_variance(part: Metric, numerator: Array, denominator: Array) -> Array:
+    """Return the variance of each group's value where all groups (the last axis) share one rate."""
     p = over_groups(numerator) / over_groups(denominator)
-    variance: Array = (p * (1 - p))[..., None] / denominator
+    variance: Array = (part.slope(p) ** 2 * p * (1 - p))[..., None] / denominator
     return variance
 
 

@@ -26,6 +26,7 @@ from fairperm._inference import (
     pvalue,
     tie_tolerance,
 )
+from fairperm._metric import Metric
 from fairperm._progress import waiting
 from fairperm._sharing import Asked, permute
 from fairperm.results import PermutationTestResult
@@ -216,7 +217,8 @@ class GapTest:
             return np.full_like(self.error, quantile), np.full_like(self.error, quantile)
         if self.plan.variance in {"score", "wald"}:
             estimates = self.estimates.in_order(swapped=self.engine.swapped)
-            return estimates.rate_reaches(self.engine.weights, quantile)
+            rates = [part for part in self.plan.metric.parts if isinstance(part, Metric)]
+            return estimates.rate_reaches(rates, self.engine.weights, quantile)
         return quantile * self.error, quantile * self.error
 
 

@@ -329,12 +329,13 @@ def _null(result: PermutationTestResult) -> Null:
 
 def _share_of_a_labelling(result: PermutationTestResult) -> float:
     """Return the probability of one way to choose which rows, or clusters, are the first group."""
-    rates = _plain_rates(result)
-    if rates is None:
-        counts = [result.counts[group] for group in result.groups]
-        m, n = (one.get("clusters", one["rows"]) for one in counts)
-    else:
-        (_, m), (_, n) = rates
+    counts = [result.counts[group] for group in result.groups]
+    exchanged = "rows"
+    if result.scheme == "denominator" or _plain_rates(result) is not None:
+        exchanged = "denominator"
+    elif "clusters" in counts[0]:
+        exchanged = "clusters"
+    m, n = (one[exchanged] for one in counts)
     return math.exp(math.lgamma(m + 1) + math.lgamma(n + 1) - math.lgamma(m + n + 1))
 
 
@@ -343,6 +344,8 @@ def _plain_rates(result: PermutationTestResult) -> tuple[Share, Share] | None:
     if result.variance not in {"score", "wald"} or result.n_strata > 1:
         return None
     first, second = (result.counts[group] for group in result.groups)
+    if "numerator" not in first:
+        return None
     return (
         (first["numerator"], first["denominator"]),
         (second["numerator"], second["denominator"]),

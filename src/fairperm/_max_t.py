@@ -17,18 +17,17 @@ import numpy as np
 from fairperm import _draws as draws
 from fairperm._comparison import Comparison
 from fairperm._many_groups import many_groups
-from fairperm._metric import JointMetric
+from fairperm._metric import JointMetric, Metric
 from fairperm._multiplicity import step_down_max_t
 from fairperm._plan import Plan
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
+    from collections.abc import Hashable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from fairperm._estimates import Estimates, Gaps
     from fairperm._many_groups import ManyGroups
-    from fairperm._metric import Metric
     from fairperm._rank import RankMetric
     from fairperm._sample import Table
 
@@ -82,7 +81,7 @@ def _drawn(
     estimates = engine.observed(draws.stream(resampling.seed, draws.OBSERVED))
     statistics = _Statistics(
         starts=np.cumsum([0, *map(len, family.metrics)])[:-1],
-        scored=tuple(alone and part.is_rate for part in parts),
+        scored=_of_rates(parts) if alone else {},
         weights=engine.weights,
         scale=comparison.scale(estimates),
     )
@@ -91,6 +90,15 @@ def _drawn(
     )
     observed = statistics.of(estimates)[0]
     return observed, np.concatenate(blocks), statistics.rounding(estimates)
+
+
+def _of_rates(parts: Sequence[Metric | RankMetric]) -> dict[int, Metric]:
+    """Return the parts, by their places, whose variance is that of one rate."""
+    return {
+        place: part
+        for place, part in enumerate(parts)
+        if isinstance(part, Metric) and part.has_denominator
+    }
 
 
 def _permuted(
@@ -104,7 +112,7 @@ class _Statistics:
     """Absolute statistics of metrics, the parts of each of which start somewhere among all."""
 
     starts: NDArray[np.intp]
-    scored: tuple[bool, ...]
+    scored: Mapping[int, Metric]
     weights: Array | None
     scale: Array
 
@@ -123,4 +131,4 @@ class _Statistics:
         return largest
 
     def _gaps(self, estimates: Estimates) -> Gaps:
-        return estimates.pair(0, 1, scored=self.scored).gaps(self.weights)
+        return estimates.pair(0, 1, self.scored).gaps(self.weights)

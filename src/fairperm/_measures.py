@@ -58,8 +58,8 @@ class OfTotals:
         return float(self._of(chance @ self.contributions))
 
     def size(self, count: Array) -> float:
-        """Return how many rows it is made of: those of a rate's denominator, or all."""
-        return float(count @ self.contributions[:, 1] if self.part.is_rate else count.sum())
+        """Return how many rows it is made of: those of a denominator, or all."""
+        return float(count @ self.contributions[:, 1] if self.part.has_denominator else count.sum())
 
     def influence(self, chance: Array) -> Array:
         """Return by how much each row moves it."""

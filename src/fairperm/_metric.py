@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -39,6 +39,7 @@ _DENOMINATORS: dict[str, tuple[str | None, str]] = {
     "tn fp": ("label", "negatives"),
     "fp tp": ("prediction", "predicted positives"),
     "tn fn": ("prediction", "predicted negatives"),
+    "fp fn tp": ("either", "rows that are positive or predicted so"),
 }
 _NO_DERIVATIVE = 1e40
 _STEP = 1e-100  # of the complex-step derivative: nothing is subtracted, so it can be tiny
@@ -70,11 +71,15 @@ class Metric:
     complement
         The metric that is one minus this one: the same hypothesis.
     given
-        "label" or "prediction" if the metric depends only on the distribution given that.
+        "label" or "prediction" if the metric depends only on the distribution given that;
+        "either" if given that one of them is positive.
     span
         The largest value less the smallest; infinite where there is no bound.
     among
         Of a rate: what its denominator counts, in plain words.
+    rate
+        Of a one-to-one function of a rate: that rate, from the value. The totals are then what
+        the rate counts, and its denominator.
     smooth
         Whether the value has a derivative; if not, its variance is found by the bootstrap.
     own
@@ -91,6 +96,7 @@ class Metric:
     given: str | None = None
     span: float = 1.0
     among: str = "rows"
+    rate: Function | None = None
     smooth: bool = True
     own: bool = False
 
@@ -98,6 +104,11 @@ class Metric:
     def is_rate(self) -> bool:
         """Tell whether this is a simple rate: rows of one kind among rows of another."""
         return tuple(self.contributions) == ("numerator", "denominator")
+
+    @property
+    def has_denominator(self) -> bool:
+        """Tell whether equal values are equal rates: those of Bernoulli trials."""
+        return "denominator" in self.contributions
 
     @property
     def parts(self) -> tuple[Metric, ...]:
@@ -138,6 +149,18 @@ class Metric:
         # a step so small blows up where there is no derivative, as of a root at zero
         return np.where(np.abs(gradient) < _NO_DERIVATIVE, gradient, np.nan)
 
+    def rate_of(self, value: Array) -> Array:
+        """Return the rate that has this value."""
+        return value if self.rate is None else np.asarray(self.rate(value))
+
+    def of_rate(self, rate: Array) -> Array:
+        """Return the value that a rate has."""
+        return rate if self.rate is None else self.estimate(_as_totals(rate))
+
+    def slope(self, rate: Array) -> Array:
+        """Return the derivative of the value by the rate."""
+        return np.ones(()) if self.rate is None else self.gradient(_as_totals(rate))[..., 0]
+
     def has_derivative(self, totals: Array) -> bool:
         """Tell whether the complex step finds the derivative that small real steps find."""
         value, gradient = self.estimate(totals), self.gradient(totals)
@@ -170,6 +193,7 @@ class JointMetric:
     kind: str = "binary"
     complement: None = None
     is_rate: bool = False
+    has_denominator: bool = False
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -206,6 +230,29 @@ def rate(
         complement=complement,
         given=given,
         among=denominator,
+    )
+
+
+def function_of(
+    one: Metric,
+    name: str,
+    meaning: str,
+    value: Function,
+    rate: Function,
+    *,
+    counted: str,
+    aliases: tuple[str, ...] = (),
+) -> Metric:
+    """Define a one-to-one function of a rate, its inverse, and what the rate's numerator is."""
+    numerator, denominator = one.contributions.values()
+    return replace(
+        one,
+        name=name,
+        meaning=meaning,
+        contributions={counted: numerator, "denominator": denominator},
+        value=lambda numerator, denominator: value(numerator / denominator),
+        aliases=aliases,
+        rate=rate,
     )
 
 
@@ -252,6 +299,10 @@ def _in_cells(cells: str) -> Function:
     return lambda y_true, y_pred: np.where(
         y_true, np.where(y_pred, tp, fn), np.where(y_pred, fp, tn)
     )
+
+
+def _as_totals(rate: Array) -> Array:
+    return np.stack([rate, np.ones_like(rate)], axis=-1)
 
 
 def columns_of(contribution: Function) -> tuple[str, ...]:

@@ -91,13 +91,15 @@ class Moments:
                 mine = whole[..., place]
                 n_products = _n_products(part)
                 spread = np.zeros(mine.shape[:-1])
-                if variance == "score" and part.is_rate:
-                    spread = score_variance(mine[..., 0], mine[..., 1])
+                if variance == "score" and part.has_denominator:
+                    spread = score_variance(part, mine[..., 0], mine[..., 1])
                 elif variance in {"score", "delta"}:
                     products = totals[..., product : product + n_products]
                     centre = self.centre[place]
                     spread = _delta_variance(part.gradient(mine), products, sizes, centre)
-                size = mine[..., 1] if part.is_rate else np.broadcast_to(sizes, mine.shape[:-1])
+                size = np.broadcast_to(sizes, mine.shape[:-1])
+                if part.has_denominator:
+                    size = mine[..., 1]
                 results.append((part.estimate(mine), spread, size))
                 product += n_products
         return Estimates(*(np.stack(arrays) for arrays in zip(*results, strict=True)))

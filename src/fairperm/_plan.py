@@ -89,7 +89,7 @@ class Plan:
         """
         exchanged_given = {"within_label": "label", "pooled": None}
         return not (self.weighted or self.clustered) and all(
-            part.is_rate
+            part.has_denominator
             and (self.scheme == "denominator" or part.given == exchanged_given[self.scheme])
             for part in self.metric.parts
         )
@@ -128,7 +128,10 @@ class Plan:
         if self.variance == "fast_bootstrap":
             return f"Asymptotically valid for {weak}; not exact for any null."
         if self.fixes_denominators:
-            return f"Exact for {weak} at every sample size, given the rates' denominators."
+            given = "the rates' denominators"
+            if not all(part.is_rate for part in self.metric.parts):
+                given = f"the number of {self.metric.parts[0].among}"
+            return f"Exact for {weak} at every sample size, given {given}."
         if self.variance is None:
             return (
                 f"Exact for {strong}. Not valid for {weak}: "
@@ -164,7 +167,7 @@ def planned(
 
 
 def _best_scheme(metric: AnyMetric) -> str:
-    if metric.is_rate:
+    if metric.has_denominator:
         return "denominator"
     # given the label, rates tested together are Bernoulli trials as a single rate is; and for an
     # AUC, groups that keep their few positives hold the level where pooled ones do not
@@ -173,11 +176,11 @@ def _best_scheme(metric: AnyMetric) -> str:
 
 
 def _check_scheme(metric: AnyMetric, scheme: str, *, clustered: bool) -> None:
-    is_rate = all(part.is_rate for part in metric.parts)
+    is_rate = all(part.has_denominator for part in metric.parts)
     if clustered and scheme != "pooled":
         hint = "Whole clusters are exchanged, whatever the labels of their rows."
         raise InputError(problem("scheme", "'pooled' with cluster", scheme, hint))
-    if scheme == "denominator" and not metric.is_rate:
+    if scheme == "denominator" and not metric.has_denominator:
         hint = "Use scheme='within_label'." if is_rate else "Use scheme='pooled'."
         rule = f"'pooled' or 'within_label' for {metric.name}, which has no single denominator"
         raise InputError(problem("scheme", rule, scheme, hint))
@@ -194,5 +197,7 @@ def _fitting_variances(metric: AnyMetric, *, alone: bool) -> tuple[str | None, .
         return ("delong", *free)
     if all(part.is_rate for part in metric.parts) and alone:
         return ("score", "wald", "delta", *free)
+    if metric.has_denominator and alone:
+        return ("score", "delta", *free)
     smooth = all(part.smooth for part in metric.parts)
     return ("delta", *free) if smooth else ("fast_bootstrap", "bootstrap", None)

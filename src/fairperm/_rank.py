@@ -31,6 +31,7 @@ class RankMetric:
     given: ClassVar[str] = "label"
     complement: ClassVar[None] = None
     is_rate: ClassVar[bool] = False
+    has_denominator: ClassVar[bool] = False
     span: ClassVar[float] = 1.0
     among: ClassVar[str] = "rows"
     smooth: ClassVar[bool] = True

@@ -28,12 +28,12 @@ _ROUNDING = 1e-12  # of the metric's size: what less a row moves it by is roundi
 def notes(comparison: Comparison, plan: Plan, *, limit: bool = False) -> Iterator[str]:
     """Yield a note for every group that is too small for the metric's error to be judged well.
 
-    Rates of plain rows have none: their default test is exact. With weights or clusters, and in
-    the normal ``limit``, it is not.
+    Tests of rates that are exact have none. With weights or clusters, and in the normal ``limit``,
+    they are not.
     """
     if isinstance(plan.metric, RankMetric):
         yield from _few_of_a_label(comparison)
-    else:
+    elif limit or not plan.fixes_denominators:
         rates = limit or plan.weighted or plan.clustered
         yield from _few_rows_matter(comparison, rates=rates)
 

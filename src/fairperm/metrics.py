@@ -15,7 +15,7 @@ import numpy as np
 from fairperm._callable import CallableMetric
 from fairperm._class_metrics import MacroF1, label_rate, labels_of, precision_of, recall_of
 from fairperm._inequality import INEQUALITY_METRICS, atkinson_index, generalized_entropy_index
-from fairperm._metric import JointMetric, Metric, mean_function, rate, table_metric
+from fairperm._metric import JointMetric, Metric, function_of, mean_function, rate, table_metric
 from fairperm._number_metrics import REGRESSION_METRICS, SCORE_METRICS
 from fairperm._options import choice
 from fairperm._rank import RankMetric
@@ -43,6 +43,13 @@ _COLUMNS_OF_KIND = {
 
 AnyMetric = Metric | JointMetric | RankMetric | CallableMetric | MacroF1
 
+_JACCARD = rate(
+    "jaccard_score",
+    "share of hits among all rows that are positive or predicted so",
+    count="tp",
+    among="fp fn tp",
+    aliases=("threat_score", "critical_success_index", "jaccard"),
+)
 _RATES = (
     rate(
         "selection_rate",
@@ -134,13 +141,17 @@ _RATES = (
         aliases=("zero_one_loss", "misclassification_rate"),
         complement="accuracy",
     ),
+    _JACCARD,
 )
 
 _TABLE_METRICS = (
-    table_metric(
+    function_of(
+        _JACCARD,
         "f1_score",
         "harmonic mean of precision and recall",
-        lambda _, fp, fn, tp: 2 * tp / (2 * tp + fp + fn),
+        lambda jaccard: 2 * jaccard / (1 + jaccard),
+        lambda f1: f1 / (2 - f1),
+        counted="hits",
         aliases=("f1", "dice"),
     ),
     table_metric(
@@ -149,12 +160,6 @@ _TABLE_METRICS = (
         lambda tn, fp, fn, tp: (tp / (tp + fn) + tn / (tn + fp)) / 2,
         aliases=("balanced_accuracy_score",),
         given="label",
-    ),
-    table_metric(
-        "jaccard_score",
-        "share of hits among all rows that are or are predicted positive",
-        lambda _, fp, fn, tp: tp / (tp + fp + fn),
-        aliases=("threat_score", "critical_success_index", "jaccard"),
     ),
     table_metric(
         "matthews_corrcoef",

@@ -104,12 +104,13 @@ def permutation_test(
         in it; with `cluster`, whole clusters are drawn. Not used where rows can be counted.
     scheme : {"auto", "pooled", "within_label", "denominator"}
         Among which rows group labels are exchanged: all; those of equal label; those in the
-        rate's denominator. "auto" is "denominator" for rates and "within_label" for
-        equalized_odds (both are exact), "within_label" for roc_auc (it holds its level with few
-        positives), "pooled" for the rest and wherever there are weights or clusters.
+        rate's denominator. "auto" is "denominator" for rates and f1_score (a function of one),
+        "within_label" for equalized_odds (all of which are exact) and for roc_auc (it holds its
+        level with few positives), "pooled" for the rest and wherever there are weights or
+        clusters.
     variance : {"auto", "score", "wald", "delta", "bootstrap", "fast_bootstrap"} or None
-        What the gap is divided by in every permutation. "auto" is "score" for rates, "delong"
-        for the AUC, "delta" for other smooth metrics and "fast_bootstrap" for functions: the
+        What the gap is divided by in every permutation. "auto" is "score" for rates and
+        f1_score, "delong" for the AUC, "delta" for other smooth metrics and "fast_bootstrap" for functions: the
         observed gap over its bootstrap deviation, permuted gaps over the deviation of them all.
         "bootstrap" resamples the groups of every permutation, as in the paper's Algorithm 1.
         None does not studentize: such a test is not valid when base rates differ.

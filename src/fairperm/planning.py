@@ -67,8 +67,8 @@ def power(
     base_rates : float or pair of float
         The share of positives among the rows, in both groups or in each. For predictive values,
         false discovery and false omission rates: of predicted positives. For ``recall_of`` and
-        ``precision_of``: of rows of, or predicted to be of, the class. Not for rates of all rows,
-        nor with a `pilot`.
+        ``precision_of``: of rows of, or predicted to be of, the class. For jaccard_score: of rows
+        that are positive or predicted so. Not for rates of all rows, nor with a `pilot`.
     alpha : float
         The test rejects if its p-value is at most this.
     alternative : {"two-sided", "greater", "less"}
@@ -262,8 +262,9 @@ def detectable_gap(
     """
     level = _level(alpha, result.alternative)
     target = _target(power, level)
-    if result.variance == "score" and result.n_strata == 1 and not result.is_joint:
-        counts = [result.counts[group] for group in result.groups]
+    counts = [result.counts[group] for group in result.groups]
+    is_rate = result.variance == "score" and "numerator" in counts[0]
+    if is_rate and result.n_strata == 1:
         sizes = counts[0]["denominator"], counts[1]["denominator"]
         both = sum(one["numerator"] for one in counts) / sum(sizes)
         exact = result.scheme != "pooled" or sizes == (counts[0]["rows"], counts[1]["rows"])

@@ -80,8 +80,8 @@ def threshold_sweep(
         metric, and else "pooled". "denominator" is for rates whose denominator does not depend
         on the threshold.
     variance : {"auto", "score", "wald", "delta"} or None
-        What the gap is divided by in every permutation; "auto" is "score" for rates and "delta"
-        for other metrics. None does not studentize.
+        What the gap is divided by in every permutation; "auto" is "score" for rates and
+        f1_score, "delta" for other metrics. None does not studentize.
     alpha : float
         The level: how often the bands are left by chance where there is no gap.
     n_resamples : int
@@ -306,7 +306,7 @@ def _check_denominators(metrics: Sequence[Metric]) -> None:
     """Say so unless the same exchanges keep every denominator at every threshold."""
     hint = "Use scheme='pooled'."
     for metric in metrics:
-        if metric.given == "prediction":
+        if metric.given in {"prediction", "either"}:
             rule = f"'pooled' for {metric.name}, whose denominator changes with the threshold"
             raise InputError(problem("scheme", rule, "denominator", hint))
     if len({metric.given for metric in metrics}) > 1:

@@ -345,18 +345,20 @@ _ABOUT = (
     "where it is not. The grid is a product fixed beforehand, and nothing is left out of it. "
     "Beside the default test stand those that people use: permutation without studentizing and "
     "with the wald error (among all rows), LiFT's shortcut, bootstrap tests, and tests from the "
-    "textbook. For F1 and the mean squared error the wald error is the default's own."
+    "textbook. For the balanced accuracy and the mean squared error the wald error is the default's "
+    "own."
 )
 _NOTES = (
     f"A level is too high if the lower limit of its {SURE:.1%} Clopper–Pearson interval is above "
     f"{TOLERATED}: by chance alone, that happens in less than one of a thousand settings. What a "
-    "metric counts is the denominator of a rate, the rarer label of an AUC, and for other metrics "
+    "metric counts is the denominator of a rate (of F1, the rows that are positive or predicted "
+    "so), the rarer label of an AUC, and for other metrics "
     "the number of rows that the variance rests on, (Σψ²)²/Σψ⁴ of the rows' influences ψ; shown "
     "is the median over data sets, of the smaller group. An excess is matched by a warning if "
     "rejections without a warning are not too many by the same rule. Data sets in which the metric "
     "is undefined cannot be tested, and count as not rejected.",
-    "All groups have 30 rows or more: by rows alone, the excesses of F1 and of the mean squared "
-    "error would be among large groups. The count of rows that the variance rests on, and its "
+    "All groups have 30 rows or more: by rows alone, the excesses of other metrics than rates, F1 "
+    "and the AUC would be among large groups. The count of rows that the variance rests on, and its "
     "bound, were chosen for the warning after first trials had shown where these tests fail. The "
     "settings at the bound are there to try that choice: they were fixed after it and before "
     "their levels were measured, with kurtoses and base rates that the grid does not have.",

@@ -33,6 +33,7 @@ TRUTHS: dict[str, Pair] = {
     "positive_predictive_value": (0.7, 0.8),
     "accuracy": (0.8, 0.7),
     "f1_score": (0.6, 0.7),
+    "balanced_accuracy": (0.8, 0.7),
     "roc_auc": (0.85, 0.75),
     "mean_squared_error": (1.0, 1.5),
 }
@@ -54,16 +55,16 @@ _BOUND: dict[str, tuple[tuple[Sizes, Pair], ...]] = {
         ((780, 7800), (9.0, 6.0)),
         ((480, 4800), (6.0, 9.0)),
     ),
-    "f1_score": (
-        ((50, 50), (0.5, 0.5)),
-        ((230, 230), (0.1, 0.5)),
-        ((110, 110), (0.2, 0.8)),
-        ((80, 80), (0.3, 0.7)),
-        ((50, 500), (0.5, 0.5)),
-        ((230, 2300), (0.1, 0.5)),
-        ((120, 1200), (0.2, 0.8)),
-        ((80, 800), (0.3, 0.7)),
-        ((30, 300), (0.7, 0.3)),
+    "balanced_accuracy": (
+        ((90, 90), (0.5, 0.5)),
+        ((920, 920), (0.1, 0.5)),
+        ((370, 370), (0.2, 0.8)),
+        ((165, 165), (0.3, 0.7)),
+        ((80, 800), (0.5, 0.5)),
+        ((890, 8900), (0.1, 0.5)),
+        ((310, 3100), (0.2, 0.8)),
+        ((140, 1400), (0.3, 0.7)),
+        ((140, 1400), (0.7, 0.3)),
     ),
 }
 
@@ -156,6 +157,8 @@ def _error_rates(metric: str, base: float, value: float) -> Pair:
         return 0.9, value
     if metric == "accuracy":
         return value, 1 - value
+    if metric == "balanced_accuracy":  # the rarer label is predicted better
+        return value + 0.2 * (0.5 - base), 1 - value + 0.2 * (0.5 - base)
     if metric == "selection_rate":  # TPR and FPR 0.3 apart
         return value + 0.3 * (1 - base), value - 0.3 * base
     if metric == "positive_predictive_value":

@@ -48,10 +48,10 @@ _NUMBERS_AT_ONCE = 1 << 18  # of a bootstrap, so that they stay in the cache
 def tests_of(metric: str) -> tuple[str, ...]:
     """Return the tests of a metric; where wald is the default's own error, it is none of them."""
     common = (DEFAULT, PLAIN, LIFT, BASIC, PERCENTILE)
-    if get_metric(metric).is_rate:
-        own: tuple[str, ...] = (WALD, Z, FISHER)
-    else:
-        own = {"roc_auc": (WALD, DELONG), "mean_squared_error": (WELCH,)}.get(metric, ())
+    own: tuple[str, ...] = (WALD, Z, FISHER)
+    if not get_metric(metric).is_rate:
+        tests = {"f1_score": (WALD,), "roc_auc": (WALD, DELONG), "mean_squared_error": (WELCH,)}
+        own = tests.get(metric, ())
     return tuple(test for test in TESTS if test in {*common, *own})
 
 
@@ -63,14 +63,13 @@ def in_one(
     found = np.full(len(TESTS) + 2, np.nan)
     resampling = draws.Resampling(n_resamples, int(rng.integers(2**53)), None, False)
     metric = get_metric(setting.metric)
+    best = Plan.choose(metric, "auto", "auto")
     try:
-        default = _gap_test.compare(
-            table, Plan.choose(metric, "auto", "auto"), groups=GROUPS, resampling=resampling
-        )
+        default = _gap_test.compare(table, best, groups=GROUPS, resampling=resampling)
     except UndefinedMetricError:
         found[[COUNT, WARNED]] = 0, True  # nobody can test it, and an error says so
         return found
-    plan = Plan.choose(metric, "pooled", "wald" if metric.is_rate else "auto")
+    plan = Plan.choose(metric, "pooled", "wald" if metric.is_rate else best.own_variance)
     comparison = Comparison.of(table, plan, GROUPS, None)
     found[[COUNT, WARNED]] = counted(comparison, default), bool(default.notes)
     pvalues = {DEFAULT: default.pvalue}
@@ -99,11 +98,11 @@ def table_of_counts(counts: NDArray[np.int64]) -> Table:
 def counted(comparison: Comparison, result: PermutationTestResult) -> float:
     """Return how many the smaller group has of what the metric counts.
 
-    A rate has its denominator, the AUC the rarer label, other metrics the rows that their
-    variance rests on.
+    A rate has its denominator, as has a function of one, the AUC the rarer label, other metrics
+    the rows that their variance rests on.
     """
     metric = comparison.metric
-    if metric.is_rate:
+    if metric.has_denominator:
         return min(result.counts[group]["denominator"] for group in GROUPS)
     if metric.name == "roc_auc":
         return float(small_groups.labels(comparison).min())
