@@ -372,8 +372,8 @@ REFUSALS = [
     ),
     value(
         "a scheme that fits only some",
-        "scheme must be 'pooled' or 'within_label' for f1_score, which has no single denominator",
-        metrics=["tpr", "f1"],
+        "scheme must be 'pooled' or 'within_label' for balanced_accuracy, which has no single",
+        metrics=["tpr", "balanced_accuracy"],
         scheme="denominator",
     ),
     value(

@@ -178,9 +178,9 @@ ALLOWED: dict[str, set[str]] = {
         "_inputs",
     },
     # margins: functions of a result, and the tests made of them
-    "_restricted": set(),
+    "_restricted": {"metrics"},
     "_margin_options": {"errors", "_options"},
-    "_margins": {"errors", "_inference", "_restricted", "results"},
+    "_margins": {"errors", "_inference", "_restricted", "metrics", "results"},
     "equivalence": {
         *("errors", "_options", "_margin_options", "_margins", "permutation", "results"),
     },

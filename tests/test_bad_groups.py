@@ -101,11 +101,11 @@ GROUPS = [
         control_features=list("xxyyxxyy"),
     ),
     value(
-        "f1_score undefined in a stratum",
-        "control_features must give weight to strata in which f1_score is defined in every group, "
-        "and to no others; got 1 others among 2 strata with weight.",
-        metric="f1_score",
-        y_true=[1, 1, 0, 0, 1, 1, 0, 0],
+        "balanced_accuracy undefined in a stratum",
+        "control_features must give weight to strata in which balanced_accuracy is defined in "
+        "every group, and to no others; got 1 others among 2 strata with weight.",
+        metric="balanced_accuracy",
+        y_true=[1, 0, 0, 0, 1, 0, 0, 0],
         y_pred=[1, 0, 0, 0, 1, 1, 0, 0],
         control_features=list("xxyyxxyy"),
     ),
@@ -129,7 +129,7 @@ UNDEFINED = [
             "f1_score",
             [0] * 4 + [1] * 4,
             [0] * 8,
-            "too few rows of some kind that it needs, or rows too much alike",
+            "no rows that are positive or predicted so",
         ),
         (
             "matthews_corrcoef",

@@ -15,7 +15,7 @@ from fairperm._comparison import Comparison
 from fairperm._plan import Plan
 from fairperm.bootstrap import _acceleration
 from fairperm.metrics import get_metric
-from helpers import rows, table, value
+from helpers import rate, rows, table, value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,7 +45,7 @@ def gap_of(metric: str, strata: Sequence[Sequence[NDArray[np.int64]]]) -> float:
     total = weights = 0.0
     for pair in strata:
         a, b = (counts_of(cells) for cells in pair)
-        m_a, m_b = (c[2] + c[3] if metric == "fnr" else sum(c) for c in (a, b))
+        m_a, m_b = (rate(FULL_NAME[metric], counts)[1] for counts in (a, b))
         weight = m_a * m_b / (m_a + m_b)
         weights += weight
         total += weight * (value(FULL_NAME[metric], a) - value(FULL_NAME[metric], b))

@@ -366,7 +366,7 @@ def test_the_result_is_shown_on_a_few_lines() -> None:
 
 
 def test_a_normal_limit_is_said_to_be_one() -> None:
-    found = calibrate(**GAP, metric="f1_score", n_resamples=0, n_simulations=2, rng=1)
+    found = calibrate(**GAP, metric="mcc", n_resamples=0, n_simulations=2, rng=1)
     assert "\n  test   pooled, variance delta, two-sided, normal limit\n" in repr(found)
     assert found.n_resamples == 0
 

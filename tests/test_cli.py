@@ -320,7 +320,7 @@ def test_test_command(plain: Path) -> None:
     said = succeeded("test", plain, *COLUMNS, "--metric", "fnr", "--pair", "b", "a")
     assert said.startswith("PermutationTestResult: false_negative_rate, 'b' less 'a'")
     assert "Seed" not in said  # every permutation was counted
-    drawn = succeeded("test", plain, *COLUMNS, "--metric", "f1_score", "--seed", 4)
+    drawn = succeeded("test", plain, *COLUMNS, "--metric", "mcc", "--seed", 4)
     assert "Seed 4: the same --seed gives the same numbers again." in drawn
     assert "--metric must be given" in failed("test", plain, *COLUMNS)
     document = json.loads(succeeded("test", plain, *COLUMNS, "--metric", "fnr", "--json", "-"))

@@ -35,7 +35,7 @@ KILLS, MOST_STOPS = 4, 400
 
 
 def arguments(data: Path, folder: Path) -> list[object]:
-    asked = ("--label", "y", "--prediction", "p", "--group", "g", "--metric", "f1_score")
+    asked = ("--label", "y", "--prediction", "p", "--group", "g", "--metric", "mcc")
     outputs = [x for name, file in OUTPUTS.items() for x in (f"--{name}", folder / file)]
     return ["audit", data, *asked, "--resamples", 99, "-q", *outputs]
 

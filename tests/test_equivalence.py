@@ -339,11 +339,11 @@ def test_options_are_those_of_permutation_test_that_no_margin_decides() -> None:
 
 
 def test_rows_that_do_not_vary_prove_nothing() -> None:
-    """Perfect predictions of six rows: no error, and nothing known of how far chance goes."""
+    """Perfect predictions: no error, and nothing known of how far chance goes."""
     data: dict[str, Any] = {
-        "y_true": [1, 0, 1, 1, 0, 1],
-        "y_pred": [1, 0, 1, 1, 0, 1],
-        "sensitive_features": list("aaabbb"),
+        "y_true": [1, 0] * 20,
+        "y_pred": [1, 0] * 20,
+        "sensitive_features": list("ab" * 10 + "ba" * 10),
     }
     with pytest.warns(
         fairperm.FairpermWarning, match="standard error of matthews_corrcoef is zero"

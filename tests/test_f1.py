@@ -12,14 +12,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from scipy.stats import hypergeom, multinomial, norm
+from scipy.optimize import minimize_scalar
+from scipy.stats import binom, hypergeom, multinomial, norm
 
-from fairperm import omnibus_test, permutation_test
+from fairperm import equivalence_test, noninferiority, omnibus_test, permutation_test
+from fairperm._restricted import F1Scores
+from fairperm.planning import detectable_gap
 from helpers import rows
 from simulate import Group, Procedure, at_least, at_most, draw_counts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from helpers import Counts, Pair
 
@@ -41,7 +44,7 @@ def test_pvalue_is_a_sum_of_hypergeometric_probabilities(scheme: str) -> None:
     observed = abs(f1(hits, trials) - f1(others, other_trials))
     assert result.exact
     assert result.pvalue == pytest.approx(probability[gaps >= observed - 1e-12].sum(), rel=1e-12)
-    assert result.counts["a"] == {"rows": 45, "hits": 8, "denominator": 15}
+    assert result.counts["a"] == {"rows": 45, "hits": 8, "hits and misses": 15}
     assert result.validity == (
         "Exact for the weak null (equal f1_score; base rates may differ) at every sample size, "
         "given the number of rows that are positive or predicted so."
@@ -145,6 +148,104 @@ def test_omnibus_of_f1_weighs_squares_by_the_error_of_one_rate() -> None:
     mean = np.average(values, weights=1 / variance)
     assert result.statistic == pytest.approx(((values - mean) ** 2 / variance).sum(), rel=1e-12)
     assert result.notes == ()
+
+
+# -- Margins, ratios, gaps that could be found -----------------------------------------------------
+
+COUNTS = [((8, 15), (5, 21)), ((10, 10), (9, 10)), ((0, 12), (3, 40)), ((15, 15), (60, 60))]
+
+
+def likeliest(counts: F1Scores, first_of: Callable[[float], float], most: float) -> float:
+    """Return the likeliest second score, by looking for it."""
+
+    def unlikely(second: float) -> float:
+        scores = first_of(second), second
+        rates = [score / (2 - score) for score in scores]
+        return -sum(
+            float(binom.logpmf(k, n, min(max(p, 0), 1)))
+            for (k, n), p in zip((counts.first, counts.second), rates, strict=True)
+        )
+
+    least = 1e-9 if first_of(0.0) >= 0 else -first_of(0.0)
+    options = {"xatol": 1e-12}
+    return float(minimize_scalar(unlikely, bounds=(least, most), options=options).x)
+
+
+@pytest.mark.parametrize("counts", COUNTS, ids=str)
+@pytest.mark.parametrize("gap", [-0.2, -0.05, 0.1])
+def test_restricted_scores_by_difference_are_the_likeliest(counts: Any, gap: float) -> None:
+    scores = F1Scores(*counts)
+    first, second = scores.differing_by(gap)
+    assert first - second == pytest.approx(gap)
+    best = likeliest(scores, lambda one: one + gap, min(1.0, 1 - gap))
+    assert second == pytest.approx(best, abs=1e-5)
+
+
+@pytest.mark.parametrize("counts", COUNTS, ids=str)
+@pytest.mark.parametrize("ratio", [0.8, 1.25])
+def test_restricted_scores_by_ratio_are_the_likeliest(counts: Any, ratio: float) -> None:
+    scores = F1Scores(*counts)
+    first, second = scores.with_ratio(ratio)
+    assert first == pytest.approx(ratio * second)
+    best = likeliest(scores, lambda one: ratio * one, min(1.0, 1 / ratio))
+    assert second == pytest.approx(best, abs=1e-5)
+
+
+def test_error_is_that_of_a_function_of_a_rate() -> None:
+    (error, other), (p, q) = F1Scores((8, 15), (5, 21)).errors((0.6, 0.4)), (0.6 / 1.4, 0.4 / 1.6)
+    assert error == pytest.approx(2 / (1 + p) ** 2 * math.sqrt(p * (1 - p) / 15))
+    assert other == pytest.approx(2 / (1 + q) ** 2 * math.sqrt(q * (1 - q) / 21))
+
+
+def test_perfect_predictions_are_within_a_margin_if_there_are_enough() -> None:
+    """Scores of 1 have no error of their own, but have one if the margin were the truth."""
+    pvalues = []
+    for n in (8, 150):
+        data = rows(((9, 0, 0, n), (9, 0, 0, n)))
+        result = equivalence_test(**data, metric="f1_score", margin=0.1)
+        pvalues.append(result.pvalue)
+    assert 0.05 < pvalues[0] < 0.5
+    assert pvalues[1] < 0.001
+
+
+AT_THE_MARGIN = (Group(150, 0.5, 0.7, 0.8), Group(400, 0.3, 0.9, 0.9))
+
+
+def test_noninferiority_holds_its_level_at_the_margin() -> None:
+    truth = [f1(tp, fp + fn + tp) for _, fp, fn, tp in (one.cells() for one in AT_THE_MARGIN)]
+    margin = truth[1] - truth[0]
+    assert margin > 0.05
+    met = 0
+    for ((a, b),) in draw_counts([AT_THE_MARGIN], DATA_SETS, seed=26):
+        result = noninferiority(**rows((tuple(a), tuple(b))), metric="f1_score", margin=margin)
+        met += result.pvalue <= 0.05
+    assert met <= at_most(0.05, DATA_SETS)
+
+
+@pytest.mark.parametrize(
+    ("trials", "within"),
+    [((20, 20), 0.02), ((12, 30), 0.1), ((30, 12), 0.1)],  # of unlike sizes, that of J is near it
+)
+def test_detectable_gap_is_found_as_often_as_it_says(
+    trials: tuple[int, int], within: float
+) -> None:
+    m, n = trials
+    outcome = np.array(
+        [
+            [Procedure("f1_score")([[(9, m - k, 0, k), (9, 0, n - j, j)]]).pvalue <= 0.05]
+            for k in range(m + 1)
+            for j in range(n + 1)
+        ]
+    ).reshape(m + 1, n + 1)
+    data = rows(((9, m - m // 2, 0, m // 2), (9, 0, n - n // 2, n // 2)))
+    gap = detectable_gap(permutation_test(**data, metric="f1_score"), 0.05)
+    second = f1(m // 2 + n // 2, m + n)
+    powers = []
+    for first in (second - gap, second + gap):
+        rates = [score / (2 - score) for score in (min(max(first, 0.0), 1.0), second)]
+        chances = [binom.pmf(np.arange(k + 1), k, p) for k, p in zip(trials, rates, strict=True)]
+        powers.append(chances[0] @ outcome @ chances[1])
+    assert min(powers) == pytest.approx(0.8, abs=within)
 
 
 # -- Coverage --------------------------------------------------------------------------------------

@@ -47,7 +47,7 @@ CASES = [
     *[("fnr", s, v) for s in ("pooled", "within_label", "denominator") for v in ("score", "wald")],
     *[("fnr", s, v) for s in ("pooled", "within_label", "denominator") for v in ("delta", None)],
     *[("ppv", s, v) for s in ("pooled", "denominator") for v in ("score", "wald", None)],
-    *[("f1", "pooled", v) for v in ("delta", None)],
+    *[("f1", s, v) for s in ("pooled", "denominator") for v in ("score", "delta", None)],
     *[("balanced_accuracy", s, "delta") for s in ("pooled", "within_label")],
     *[("equalized_odds", s, v) for s in ("pooled", "within_label") for v in ("score", "wald")],
 ]
@@ -295,9 +295,9 @@ UNDEFINED = {
         [((3, 2, 2, 3), (4, 4, 1, 1)), ((3, 3, 0, 0), (3, 2, 2, 2))],
         {0: 1.0, 1: 1.0},
     ),
-    "a stratum has no positives, true or predicted": (
-        "f1_score",
-        [((3, 2, 2, 3), (4, 4, 1, 1)), ((3, 0, 0, 0), (3, 2, 2, 2))],
+    "a stratum has no positives, where none are left out": (
+        "balanced_accuracy",
+        [((3, 2, 2, 3), (4, 4, 1, 1)), ((3, 2, 0, 0), (3, 2, 2, 2))],
         None,
     ),
 }

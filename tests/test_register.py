@@ -67,14 +67,16 @@ REMADE: dict[str, dict[str, Any]] = {
         "value": lambda s, p: s / p,
         "kind": "score",
     },
-    "f1_score": {
+    "matthews_corrcoef": {
         "contributions": {
             "tn": lambda y_true, y_pred: (1 - y_true) * (1 - y_pred),
             "fp": lambda y_true, y_pred: (1 - y_true) * y_pred,
             "fn": lambda y_true, y_pred: y_true * (1 - y_pred),
             "tp": lambda y_true, y_pred: y_true * y_pred,
         },
-        "value": lambda _, fp, fn, tp: 2 * tp / (2 * tp + fp + fn),
+        "value": lambda tn, fp, fn, tp: (
+            (tp * tn - fp * fn) / np.sqrt((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn))
+        ),
         "kind": "binary",
     },
 }
@@ -113,6 +115,21 @@ def test_a_metric_made_again_is_the_same(builtin: str, extra: str) -> None:
     assert ours.standard_error == pytest.approx(theirs.standard_error, rel=1e-9)
     alias = permutation_test(**given, metric="also-mine")
     assert alias.to_dict() == ours.to_dict()
+
+
+def test_what_its_contributions_are_called_makes_no_rate_of_it() -> None:
+    found = []
+    for names in (("top", "bottom"), ("error", "denominator"), ("numerator", "denominator")):
+        metric = register_metric(
+            "_".join(names),
+            contributions=dict(zip(names, (squares, lambda y_true: y_true**2), strict=True)),
+            value=lambda a, b: a / b,
+        )
+        given: dict[str, Any] = {**columns_for("mean_squared_error"), "sensitive_features": GROUP}
+        found.append(permutation_test(**given, metric=metric, n_resamples=99, rng=1))
+    assert {one.scheme for one in found} == {"pooled"}
+    assert {one.variance for one in found} == {"delta"}
+    assert len({one.pvalue for one in found}) == 1
 
 
 def test_a_mean_made_again_is_the_same_bit_for_bit() -> None:

@@ -149,7 +149,7 @@ class _Layout:
 def _panels(rows: Sequence[Row], layout: _Layout) -> Iterator[_Panel]:
     """Yield the comparisons that share an axis: all rates, and each other metric."""
     with_value = [row for row in rows if finite(row["difference"]) is not None]
-    others = {row["metric"] for row in with_value if row.get("first_numerator") is None}
+    others = {row["metric"] for row in with_value if row.get("first_denominator") is None}
     by_axis: dict[tuple[Any] | None, list[Row]] = {}
     for row in rows:
         key = (row["metric"],) if row["metric"] in others else None

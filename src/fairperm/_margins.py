@@ -21,18 +21,16 @@ from fairperm._inference import (
     pvalue,
     tie_tolerance,
 )
-from fairperm._restricted import restricted_by_difference, restricted_by_ratio
+from fairperm._restricted import F1Scores, Rates, halved
 from fairperm.errors import InputError, problem
+from fairperm.metrics import F1_TOTALS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fairperm._restricted import Share
     from fairperm.results import PermutationTestResult
 
     Interval = tuple[float, float]
-
-_HALVINGS = 80  # of an interval's end: beyond a float's precision
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,14 +102,12 @@ def ratio_interval(result: PermutationTestResult) -> tuple[float, Interval] | No
 def _log_ratio(result: PermutationTestResult) -> tuple[float, float]:
     """Return the logarithm of the ratio, and its standard error by the delta method."""
     first, second = (float(result.values[group]) for group in result.groups)
+    errors = tuple(result.standard_errors[group] for group in result.groups)
     rates = _plain_rates(result)
-    if rates is None:
-        errors = [result.standard_errors[group] for group in result.groups]
-    else:
-        more = 0.5 if any(k in {0, n} for k, n in rates) else 0.0
-        (k, m), (j, n) = ((k + more, n + 2 * more) for k, n in rates)
-        first, second = k / m, j / n
-        errors = [_rate_error(first, m), _rate_error(second, n)]
+    if rates is not None:
+        rates = rates.with_half()
+        first, second = rates.values()
+        errors = rates.errors((first, second))
     return math.log(first / second), math.hypot(errors[0] / first, errors[1] / second)
 
 
@@ -174,8 +170,8 @@ class Scale(ABC):
         above = _Reference(self.result, "greater").critical()
         below = _Reference(self.result, "less").critical()
         return (
-            _halved(lambda at: self.statistic(bound_at(at)) > above, inside, limits[0]),
-            _halved(lambda at: -self.statistic(bound_at(at)) > below, inside, limits[1]),
+            halved(lambda at: not self.statistic(bound_at(at)) > above, inside, limits[0]),
+            halved(lambda at: not -self.statistic(bound_at(at)) > below, inside, limits[1]),
         )
 
 
@@ -207,8 +203,7 @@ class Difference(Scale):
         """Return Farrington and Manning's error for rates, and else the gap's own."""
         if self.rates is None:
             return self.result.standard_error
-        (first, second), (p, q) = self.rates, restricted_by_difference(*self.rates, bound)
-        return math.hypot(_rate_error(p, first[1]), _rate_error(q, second[1]))
+        return math.hypot(*self.rates.errors(self.rates.differing_by(bound)))
 
     def interval(self) -> Interval:
         """Return the gaps that neither of the one-sided tests rejects."""
@@ -252,8 +247,8 @@ class Ratio(Scale):
         if self.rates is None:
             first, second = (self.result.standard_errors[one] for one in self.result.groups)
             return math.hypot(first, bound * second)
-        (one, other), (p, q) = self.rates, restricted_by_ratio(*self.rates, bound)
-        return math.hypot(_rate_error(p, one[1]), bound * _rate_error(q, other[1]))
+        one, other = self.rates.errors(self.rates.with_ratio(bound))
+        return math.hypot(one, bound * other)
 
     def interval(self) -> Interval:
         """Return the ratios that neither of the one-sided tests rejects.
@@ -307,19 +302,6 @@ class _Reference:
         return max(quantile, normal_quantile(level, self.alternative))
 
 
-def _halved(rejected: Callable[[float], bool], inside: float, outside: float) -> float:
-    """Return where rejecting begins on the way from inside to outside; if nowhere, outside."""
-    for _ in range(_HALVINGS):
-        middle = (inside + outside) / 2
-        if middle in {inside, outside}:
-            break
-        if rejected(middle):
-            outside = middle
-        else:
-            inside = middle
-    return outside
-
-
 def _null(result: PermutationTestResult) -> Null:
     if result.null_probabilities is None:
         return Null(result.null_distribution)
@@ -329,31 +311,24 @@ def _null(result: PermutationTestResult) -> Null:
 
 def _share_of_a_labelling(result: PermutationTestResult) -> float:
     """Return the probability of one way to choose which rows, or clusters, are the first group."""
-    counts = [result.counts[group] for group in result.groups]
-    exchanged = "rows"
-    if result.scheme == "denominator" or _plain_rates(result) is not None:
-        exchanged = "denominator"
-    elif "clusters" in counts[0]:
-        exchanged = "clusters"
-    m, n = (one[exchanged] for one in counts)
+    rates = _plain_rates(result)
+    if rates is None:
+        counts = [result.counts[group] for group in result.groups]
+        m, n = (one.get("clusters", one["rows"]) for one in counts)
+    else:
+        (_, m), (_, n) = rates.first, rates.second
     return math.exp(math.lgamma(m + 1) + math.lgamma(n + 1) - math.lgamma(m + n + 1))
 
 
-def _plain_rates(result: PermutationTestResult) -> tuple[Share, Share] | None:
+def _plain_rates(result: PermutationTestResult) -> Rates | None:
     """Return both groups' counts if each is one binomial draw: no strata, weights or clusters."""
     if result.variance not in {"score", "wald"} or result.n_strata > 1:
         return None
     first, second = (result.counts[group] for group in result.groups)
-    if "numerator" not in first:
-        return None
-    return (
-        (first["numerator"], first["denominator"]),
-        (second["numerator"], second["denominator"]),
-    )
-
-
-def _rate_error(rate: float, n: float) -> float:
-    return math.sqrt(rate * (1 - rate) / n)
+    is_rate = "denominator" in first
+    counted, among = ("numerator", "denominator") if is_rate else F1_TOTALS
+    both = (first[counted], first[among]), (second[counted], second[among])
+    return Rates(*both) if is_rate else F1Scores(*both)
 
 
 def _check_single(result: PermutationTestResult) -> None:
@@ -377,7 +352,7 @@ def _lack_of_ratio(result: PermutationTestResult) -> tuple[str, object] | None:
     values = dict(result.values)
     rates = _plain_rates(result)
     if rates is not None:
-        nothing = rates[0][0] == rates[1][0] == 0
+        nothing = rates.first[0] == rates.second[0] == 0
         return ("one of rates that are not both 0", values) if nothing else None
     if any(not value > 0 for value in values.values()):
         return f"one of values above 0 ({result.metric})", values

@@ -108,7 +108,7 @@ class Metric:
     @property
     def has_denominator(self) -> bool:
         """Tell whether equal values are equal rates: those of Bernoulli trials."""
-        return "denominator" in self.contributions
+        return self.is_rate or self.rate is not None
 
     @property
     def parts(self) -> tuple[Metric, ...]:
@@ -240,16 +240,15 @@ def function_of(
     value: Function,
     rate: Function,
     *,
-    counted: str,
+    called: tuple[str, str],
     aliases: tuple[str, ...] = (),
 ) -> Metric:
-    """Define a one-to-one function of a rate, its inverse, and what the rate's numerator is."""
-    numerator, denominator = one.contributions.values()
+    """Define a one-to-one function of a rate, its inverse, and what the rate's totals are."""
     return replace(
         one,
         name=name,
         meaning=meaning,
-        contributions={counted: numerator, "denominator": denominator},
+        contributions=dict(zip(called, one.contributions.values(), strict=True)),
         value=lambda numerator, denominator: value(numerator / denominator),
         aliases=aliases,
         rate=rate,

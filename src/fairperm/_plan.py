@@ -176,16 +176,16 @@ def _best_scheme(metric: AnyMetric) -> str:
 
 
 def _check_scheme(metric: AnyMetric, scheme: str, *, clustered: bool) -> None:
-    is_rate = all(part.has_denominator for part in metric.parts)
+    of_rates = all(part.has_denominator for part in metric.parts)
     if clustered and scheme != "pooled":
         hint = "Whole clusters are exchanged, whatever the labels of their rows."
         raise InputError(problem("scheme", "'pooled' with cluster", scheme, hint))
     if scheme == "denominator" and not metric.has_denominator:
-        hint = "Use scheme='within_label'." if is_rate else "Use scheme='pooled'."
+        hint = "Use scheme='within_label'." if of_rates else "Use scheme='pooled'."
         rule = f"'pooled' or 'within_label' for {metric.name}, which has no single denominator"
         raise InputError(problem("scheme", rule, scheme, hint))
     if scheme == "within_label" and metric.given != "label":
-        other = "'denominator' or 'pooled'" if is_rate else "'pooled'"
+        other = "'denominator' or 'pooled'" if of_rates else "'pooled'"
         hint = "Groups with different base rates would differ in it by that alone."
         raise InputError(problem("scheme", f"{other} for {metric.name}", scheme, hint))
 

@@ -28,12 +28,12 @@ _ROUNDING = 1e-12  # of the metric's size: what less a row moves it by is roundi
 def notes(comparison: Comparison, plan: Plan, *, limit: bool = False) -> Iterator[str]:
     """Yield a note for every group that is too small for the metric's error to be judged well.
 
-    Tests of rates that are exact have none. With weights or clusters, and in the normal ``limit``,
-    they are not.
+    Rates of plain rows have none, and nor has F1: their default test is exact. With weights or
+    clusters, and in the normal ``limit``, it is not.
     """
     if isinstance(plan.metric, RankMetric):
         yield from _few_of_a_label(comparison)
-    elif limit or not plan.fixes_denominators:
+    else:
         rates = limit or plan.weighted or plan.clustered
         yield from _few_rows_matter(comparison, rates=rates)
 
@@ -97,7 +97,7 @@ def effective_rows(comparison: Comparison, *, rates: bool = False) -> dict[str, 
 
 
 def _by_delta(part: object, *, rates: bool) -> TypeGuard[Metric]:
-    return isinstance(part, Metric) and part.smooth and (rates or not part.is_rate)
+    return isinstance(part, Metric) and part.smooth and (rates or not part.has_denominator)
 
 
 def _effective(part: Metric, u: Array, count: Array) -> float:

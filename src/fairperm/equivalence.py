@@ -177,8 +177,8 @@ def equivalence_test(
     :func:`fairperm.permutation_test`, which spread as it does there. The p-value is the larger of
     the two. It is never below the normal one, nor below that of a single labelling of the rows.
 
-    For rates (without strata, weights or clusters) the error is that of the likeliest two rates
-    which differ by the bound (Farrington and Manning, 1990); for everything else, the gap's own
+    For rates and f1_score (without strata, weights or clusters) the error is that of the likeliest
+    two which differ by the bound (Farrington and Manning, 1990); for everything else, the gap's own
     error. A ratio r is tested by first − r · second, for rates with the error of the likeliest
     two of that ratio, else with √(V_A + r² V_B). Where the error is zero, nothing is known of how
     far chance goes, and the p-value is 1.

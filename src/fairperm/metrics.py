@@ -43,6 +43,18 @@ _COLUMNS_OF_KIND = {
 
 AnyMetric = Metric | JointMetric | RankMetric | CallableMetric | MacroF1
 
+
+def f1_of_jaccard(jaccard: Any) -> Any:
+    """Return the F1 score with which hits are such a share of hits and misses."""
+    return 2 * jaccard / (1 + jaccard)
+
+
+def jaccard_of_f1(f1: Any) -> Any:
+    """Return which share of hits and misses are hits, with such an F1 score."""
+    return f1 / (2 - f1)
+
+
+F1_TOTALS = ("hits", "hits and misses")
 _JACCARD = rate(
     "jaccard_score",
     "share of hits among all rows that are positive or predicted so",
@@ -149,9 +161,9 @@ _TABLE_METRICS = (
         _JACCARD,
         "f1_score",
         "harmonic mean of precision and recall",
-        lambda jaccard: 2 * jaccard / (1 + jaccard),
-        lambda f1: f1 / (2 - f1),
-        counted="hits",
+        f1_of_jaccard,
+        jaccard_of_f1,
+        called=F1_TOTALS,
         aliases=("f1", "dice"),
     ),
     table_metric(

@@ -83,8 +83,8 @@ def permutation_test(
         gaps. (The gap of all rows together is not centred at zero there: Simpson's paradox.)
     stratum_weights : mapping, optional
         A weight for every stratum, instead of Mantel–Haenszel's m_A·m_B/(m_A + m_B), where m is
-        the size of the rate's denominator (with `sample_weight`, its weight), or else the number
-        of the group's rows (with `cluster`, of its clusters; weights do not count).
+        the size of the denominator of a rate or f1_score (with `sample_weight`, its weight), or
+        else the number of the group's rows (with `cluster`, of its clusters; weights do not count).
     cluster : array-like or str, optional
         Which rows belong together (several rows of one person, say). Whole clusters change
         groups, and variances allow for whatever a cluster's rows have in common.
@@ -110,8 +110,9 @@ def permutation_test(
         clusters.
     variance : {"auto", "score", "wald", "delta", "bootstrap", "fast_bootstrap"} or None
         What the gap is divided by in every permutation. "auto" is "score" for rates and
-        f1_score, "delong" for the AUC, "delta" for other smooth metrics and "fast_bootstrap" for functions: the
-        observed gap over its bootstrap deviation, permuted gaps over the deviation of them all.
+        f1_score, "delong" for the AUC, "delta" for other smooth metrics and "fast_bootstrap" for
+        functions: the observed gap over its bootstrap deviation, permuted gaps over the deviation
+        of them all.
         "bootstrap" resamples the groups of every permutation, as in the paper's Algorithm 1.
         None does not studentize: such a test is not valid when base rates differ.
     alternative : {"two-sided", "greater", "less"}
@@ -144,8 +145,8 @@ def permutation_test(
     permutations. Ties are extreme, and so are permutations that leave the metric undefined.
     The result's ``validity`` says for which null the p-value holds.
 
-    The interval has the quantile q of |S| over the permutations: for rates it is Newcombe's, made
-    of Wilson limits at q; else difference ± q·SE with the delta-method or DeLong's error (for the
+    The interval has the quantile q of |S| over the permutations: for rates and f1_score it is
+    Newcombe's, made of Wilson limits at q; else difference ± q·SE with the delta-method or DeLong's error (for the
     bootstrap variances, the bootstrap error).
 
     References

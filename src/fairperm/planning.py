@@ -19,7 +19,7 @@ from fairperm._power import (
 )
 from fairperm._rank import RankMetric
 from fairperm.errors import InputError, InputTypeError, problem
-from fairperm.metrics import get_metric
+from fairperm.metrics import F1_TOTALS, f1_of_jaccard, get_metric, jaccard_of_f1
 from fairperm.results import PermutationTestResult
 
 if TYPE_CHECKING:
@@ -33,7 +33,6 @@ _WRONG_SIDE = {
     "less": "The first group must be below the second.",
 }
 _NEGATIVES = ("negatives", "predicted negatives")
-
 _MOST_CELLS = 50_000  # of exact tables where every row of an audit asks: about 200 rows a group
 
 
@@ -243,10 +242,10 @@ def detectable_gap(
 
     For a plain rate it is that of :func:`minimum_detectable_gap` (beyond about 200 rows in each
     denominator by its normal form, as audits ask for many), with the denominators that there are
-    and a second group that has the rate of both together. For everything else it is
-    the standard error times the sum of the normal quantiles of `alpha` and `power` (of alpha
-    shared by the parts of a joint metric). NaN if the standard error is zero or unknown; infinite
-    if no gap is large enough, of those up to `most` that the metric can have.
+    and a second group that has the rate of both together; for f1_score about the same, from the
+    rate that it is a function of. For everything else it is the standard error times the sum of the
+    normal quantiles of `alpha` and `power` (of alpha shared by the parts of a joint metric). NaN if
+    that error is zero or unknown; infinite if no gap is large enough, of those up to `most`.
 
     Examples
     --------
@@ -262,20 +261,32 @@ def detectable_gap(
     """
     level = _level(alpha, result.alternative)
     target = _target(power, level)
-    counts = [result.counts[group] for group in result.groups]
-    is_rate = result.variance == "score" and "numerator" in counts[0]
-    if is_rate and result.n_strata == 1:
-        sizes = counts[0]["denominator"], counts[1]["denominator"]
-        both = sum(one["numerator"] for one in counts) / sum(sizes)
-        exact = result.scheme != "pooled" or sizes == (counts[0]["rows"], counts[1]["rows"])
-        of_gap = rate_power(sizes, level, exact=exact, most_cells=_MOST_CELLS)
-        return smallest_gap(of_gap, both, level, target, (0.0, 1.0))
+    if result.variance == "score" and result.n_strata == 1 and not result.is_joint:
+        return _detectable_rate(result, level, target)
     if not 0 < result.standard_error < math.inf:
         return math.nan
     if result.is_joint:
         level = Level(alpha / len(result.values[result.groups[0]]))
     gap = normal_gap(result.standard_error, level, target)
     return gap if gap <= most else math.inf
+
+
+def _detectable_rate(result: PermutationTestResult, level: Level, target: float) -> float:
+    """Return the detectable gap of a rate, or of a one-to-one function of one."""
+    counts = [result.counts[group] for group in result.groups]
+    is_rate = "denominator" in counts[0]
+    top, bottom = ("numerator", "denominator") if is_rate else F1_TOTALS
+    sizes = counts[0][bottom], counts[1][bottom]
+    both = sum(one[top] for one in counts) / sum(sizes)
+    exact = result.scheme != "pooled" or sizes == (counts[0]["rows"], counts[1]["rows"])
+    of_rates = rate_power(sizes, level, exact=exact, most_cells=_MOST_CELLS)
+    if is_rate:
+        return smallest_gap(of_rates, both, level, target, (0.0, 1.0))
+
+    def of_scores(first: float, second: float) -> float:
+        return of_rates(jaccard_of_f1(first), jaccard_of_f1(second))
+
+    return smallest_gap(of_scores, f1_of_jaccard(both), level, target, (0.0, 1.0))
 
 
 def _design(

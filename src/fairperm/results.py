@@ -131,7 +131,7 @@ class GapResult(PlainResult):
         value, counts = self.values[group], self.counts[group]
         if self.is_joint:
             return ", ".join(f"{name} {one:z.4f}" for name, one in value.items())
-        if "numerator" in counts:
+        if "denominator" in counts:
             return f"{value:z.4f}  {counts['numerator']:,} of {counts['denominator']:,}"
         return f"{value:z.4f}  of {counts['rows']:,} rows"
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fairperm.results import PermutationTestResult
 
 _SCHEMES = {
-    "denominator": "Group labels were exchanged among the rows that the rate is taken of.",
+    "denominator": "Group labels were exchanged among the rows that the metric is taken of.",
     "within_label": "Group labels were exchanged among rows with the same true label.",
     "pooled": "Group labels were exchanged among all rows of both groups.",
 }

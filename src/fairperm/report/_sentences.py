@@ -154,7 +154,7 @@ def compared(line: Line) -> Markup:
     if gap < 0:
         groups.reverse()
         gap, limits = -gap, (-limits[1], -limits[0])
-    shares = all("numerator" in result.counts[group] for group in row.groups)
+    shares = all("denominator" in result.counts[group] for group in row.groups)
     told = [_value(line, label, place, shares=shares) for label, place in groups]
     within = "within strata, a gap of" if result.n_strata > 1 else "a gap of"
     return Markup("{}, {}: {} {} ({} interval {}).").format(

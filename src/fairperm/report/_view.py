@@ -183,7 +183,7 @@ def _counts(result: PermutationTestResult | None, group: Hashable) -> str:
     if result is None:
         return ""
     counts = result.counts[group]
-    if "numerator" in counts:
+    if "denominator" in counts:
         return f"{words.count(counts['numerator'])} of {words.count(counts['denominator'])}"
     return words.plural(int(counts["rows"]), "row")
 

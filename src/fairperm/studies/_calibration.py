@@ -345,8 +345,8 @@ _ABOUT = (
     "where it is not. The grid is a product fixed beforehand, and nothing is left out of it. "
     "Beside the default test stand those that people use: permutation without studentizing and "
     "with the wald error (among all rows), LiFT's shortcut, bootstrap tests, and tests from the "
-    "textbook. For the balanced accuracy and the mean squared error the wald error is the default's "
-    "own."
+    "textbook. For the balanced accuracy and the mean squared error the wald error is that of the "
+    "default."
 )
 _NOTES = (
     f"A level is too high if the lower limit of its {SURE:.1%} Clopper–Pearson interval is above "
@@ -358,9 +358,9 @@ _NOTES = (
     "rejections without a warning are not too many by the same rule. Data sets in which the metric "
     "is undefined cannot be tested, and count as not rejected.",
     "All groups have 30 rows or more: by rows alone, the excesses of other metrics than rates, F1 "
-    "and the AUC would be among large groups. The count of rows that the variance rests on, and its "
-    "bound, were chosen for the warning after first trials had shown where these tests fail. The "
-    "settings at the bound are there to try that choice: they were fixed after it and before "
+    "and the AUC would be among large groups. The count of rows that the variance rests on, and "
+    "its bound, were chosen for the warning after first trials had shown where these tests fail. "
+    "The settings at the bound are there to try that choice: they were fixed after it and before "
     "their levels were measured, with kurtoses and base rates that the grid does not have.",
     "The best valid other test is the one with the highest power among those whose level is not "
     "too high in the same setting without the gap; or in none of the metric's settings, as nobody "

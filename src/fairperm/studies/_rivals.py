@@ -103,7 +103,8 @@ def counted(comparison: Comparison, result: PermutationTestResult) -> float:
     """
     metric = comparison.metric
     if metric.has_denominator:
-        return min(result.counts[group]["denominator"] for group in GROUPS)
+        _, denominator = metric.parts[0].contributions
+        return min(result.counts[group][denominator] for group in GROUPS)
     if metric.name == "roc_auc":
         return float(small_groups.labels(comparison).min())
     return float(small_groups.effective_rows(comparison)[metric.name].min())
