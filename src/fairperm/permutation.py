@@ -146,8 +146,8 @@ def permutation_test(
     The result's ``validity`` says for which null the p-value holds.
 
     The interval has the quantile q of |S| over the permutations: for rates and f1_score it is
-    Newcombe's, made of Wilson limits at q; else difference ± q·SE with the delta-method or DeLong's error (for the
-    bootstrap variances, the bootstrap error).
+    Newcombe's, made of Wilson limits at q; else difference ± q·SE with the delta-method or
+    DeLong's error (for the bootstrap variances, the bootstrap error).
 
     References
     ----------
