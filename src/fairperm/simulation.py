@@ -148,7 +148,7 @@ def simulated_power(
     ...     n=400, n_simulations=100, n_resamples=199, rng=1,
     ... )
     SimulatedPower: f1_score, 241 rows of 'African-American' and 159 rows of 'Caucasian'
-      power  0.5000  0.95 interval [0.3983, 0.6017] from 100 simulations
+      power  0.5400  0.95 interval [0.4374, 0.6402] from 100 simulations
       for    1 of the observed difference, at level 0.05
     """
     n = options.integer("n", n, 2, _MOST_ROWS)
