@@ -27,6 +27,7 @@ Power = Callable[[float, float], float]
 
 MOST_CELLS = 10**6  # of the exact test's table: about 1,600 rows in each of two denominators
 _ROUNDING = 1e-9  # of a p-value: what is equal to alpha but for rounding is rejected
+_CLOSE, _STEPS = 1e-12, 200  # how near a gap is looked for, and in how many steps at most
 _FAR, _FARTHER = 9.0, 20  # deviations (and counts, where skewed) beyond which there is nothing
 
 
@@ -248,21 +249,22 @@ def _log_hypergeometric(first: Integers, total: Integers, sizes: tuple[int, int]
 
 def _binomial(size: int, rate: float) -> tuple[Integers, Array]:
     """Return the counts that are likely at all, and their probabilities."""
-    from scipy.special import xlog1py, xlogy
-
     reach = _FAR * math.sqrt(size * rate * (1 - rate)) + _FARTHER
     low = max(0, math.floor(size * rate - reach))
     high = min(size, math.ceil(size * rate + reach))
     count = np.arange(low, high + 1)
-    logs = _log_choose(size)[count] + xlogy(count, rate) + xlog1py(size - count, -rate)
-    return count, np.exp(logs)
+    if rate in {0.0, 1.0}:
+        return count, (count == round(size * rate)).astype(np.float64)
+    logs = _log_choose(size)[count]
+    return count, np.exp(logs + count * math.log(rate) + (size - count) * math.log1p(-rate))
 
 
 def _log_choose(n: int) -> Array:
-    """Return in how many ways 0, 1, … n out of n can be chosen."""
-    from scipy.special import gammaln
+    """Return in how many ways 0, 1, … n out of n can be chosen.
 
-    factorials = gammaln(np.arange(1, n + 2))
+    By sums of logarithms: importing SciPy for them would take a quarter of a small audit's time.
+    """
+    factorials = np.append(0.0, np.cumsum(np.log(np.arange(1, n + 1))))
     ways: Array = factorials[-1] - factorials - factorials[::-1]
     return ways
 
@@ -293,7 +295,6 @@ def smallest_gap(power: Power, value: float, level: Level, target: float, limits
     ``limits`` are the lowest and the highest value that the first group can have; the second has
     this ``value``.
     """
-    from scipy.optimize import brentq
 
     def excess(first: float) -> float:
         return power(first, value) - target
@@ -302,8 +303,31 @@ def smallest_gap(power: Power, value: float, level: Level, target: float, limits
     if not any(ends.values()):
         return math.inf
     # on a side where no gap has the power, only those that there is no room for are left out
-    firsts = [brentq(excess, value, end) if found else end for end, found in ends.items()]
-    return max(abs(float(first) - value) for first in firsts)
+    firsts = [_root(excess, value, end) if found else end for end, found in ends.items()]
+    return max(abs(first - value) for first in firsts)
+
+
+def _root(excess: Callable[[float], float], low: float, high: float) -> float:
+    """Return where an excess that is negative at ``low`` and not at ``high`` becomes zero.
+
+    By false position, in the Illinois form: what an end has that stays twice is halved.
+    """
+    below, above = excess(low), excess(high)
+    stayed = 0  # which end did: −1 the low one, 1 the high one
+    for _ in range(_STEPS):
+        if above == 0 or abs(high - low) < _CLOSE * max(1.0, abs(low)):
+            break
+        middle = (low * above - high * below) / (above - below)
+        found = excess(middle)
+        if found >= 0:
+            high, above = middle, found
+            below *= 0.5 if stayed == -1 else 1.0
+            stayed = -1
+        else:
+            low, below = middle, found
+            above *= 0.5 if stayed == 1 else 1.0
+            stayed = 1
+    return high
 
 
 def normal_gap(error: float, level: Level, target: float) -> float:
