@@ -3,6 +3,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 # what is never imported need not be compiled
 PIP := --quiet --no-compile
+# and what is, only once, also where the environment says not to keep it: tests start many processes
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: demo test coverage bench bench-scale bench-peers docs dist clean
 
