@@ -355,6 +355,19 @@ def test_rows_that_do_not_vary_prove_nothing() -> None:
     assert len(result.notes) == 1
 
 
+@pytest.mark.parametrize("metric", ["true_positive_rate", "f1_score"])
+def test_the_unit_of_weights_does_not_matter(metric: str) -> None:
+    data = rows(((30, 12, 9, 40), (22, 9, 15, 31)))
+    weight = np.arange(len(data["y_true"])) % 3 + 1.0
+    options: dict[str, Any] = {"metric": metric, "scheme": "denominator", "margin": 0.4, "rng": 1}
+    results = [
+        equivalence_test(**data, **options, sample_weight=unit * weight, n_resamples=199)
+        for unit in (1.0, 2.0**-10)
+    ]
+    assert results[0].pvalue == results[1].pvalue < 0.1
+    assert results[0].confidence_interval == pytest.approx(results[1].confidence_interval)
+
+
 def test_few_rows_prove_no_more_than_their_labellings_can() -> None:
     """Six rows can be labelled in 20 ways: no p-value is below 1/20, however far the margin."""
     data: dict[str, Any] = {
