@@ -15,6 +15,7 @@ demo: .venv/core
 test: .venv/dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
 	$(BIN)/python -W ignore tests/kernel_runs.py > /dev/null & $(BIN)/mypy && wait
 	@sh scripts/browser.sh
 	$(BIN)/pytest -n auto --dist loadgroup

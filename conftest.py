@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
-from fairperm import metrics
+from fairperm.metrics import registry
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,11 +25,11 @@ settings.load_profile("fairperm")
 @pytest.fixture(autouse=True)
 def _own_registry() -> Iterator[None]:
     """Forget the metrics that a test registers: others read the whole registry."""
-    names, aliases = dict(metrics._BY_NAME), dict(metrics._BY_ALIAS)
+    names, aliases = dict(registry._BY_NAME), dict(registry._BY_ALIAS)
     yield
-    for registry, before in ((metrics._BY_NAME, names), (metrics._BY_ALIAS, aliases)):
-        registry.clear()
-        registry.update(before)
+    for known, before in ((registry._BY_NAME, names), (registry._BY_ALIAS, aliases)):
+        known.clear()
+        known.update(before)
 
 
 def pytest_collection_finish() -> None:

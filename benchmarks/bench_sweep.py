@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from fairperm.sweep import threshold_sweep
+from fairperm.hypothesis_tests.sweep.threshold_sweep import threshold_sweep
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,9 +9,9 @@ import numpy as np
 from docs_formulas import FORMULAS, as_mathml
 
 import fairperm
-from fairperm._inequality import INEQUALITY_METRICS
-from fairperm.cli._main import app
+from fairperm.cli.main import app
 from fairperm.metrics import get_metric, metric_names
+from fairperm.metrics.inequality import INEQUALITY_METRICS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,7 +11,7 @@ from fairperm import FairpermWarning, audit
 
 if TYPE_CHECKING:
     from fairperm import Audit
-    from fairperm._audit_data import AuditRow
+    from fairperm.hypothesis_tests.results.audits import AuditRow
 
 N = 600
 

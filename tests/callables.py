@@ -10,10 +10,10 @@ import numpy as np
 from scipy import stats
 
 from fairperm import permutation_test
-from fairperm._comparison import Comparison
-from fairperm._inputs import Inputs
-from fairperm._intake import read_table
-from fairperm._plan import Plan
+from fairperm.data.arguments import Inputs
+from fairperm.data.reading import read_table
+from fairperm.hypothesis_tests.comparison import Comparison
+from fairperm.hypothesis_tests.plan import Plan
 from fairperm.metrics import get_metric
 
 # Metrics as people write them.

@@ -13,9 +13,9 @@ import fairperm
 from fairperm import plots
 
 if TYPE_CHECKING:
-    from fairperm.audit_result import Audit
-    from fairperm.results import PermutationTestResult
-    from fairperm.sweep import ThresholdSweepResult
+    from fairperm.auditing.result import Audit
+    from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
+    from fairperm.hypothesis_tests.results.sweeps import ThresholdSweepResult
 
 HOSTILE = [
     "<script>alert(1)</script>",

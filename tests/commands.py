@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairperm.cli import _main
+from fairperm.cli import main
 
 if TYPE_CHECKING:
     import pytest
@@ -56,7 +56,7 @@ class Here:
             patch.setattr(sys, "argv", ["fairperm", *map(str, arguments)])
             patch.setattr(sys, "stdout", out)
             patch.setattr(sys, "stderr", err)
-            code = _main._run()
+            code = main._run()
         return code, out.getvalue(), err.getvalue()
 
 

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import fairperm
-from fairperm._radix import radix_argsort
-from fairperm._subsets import STATE_WORDS, random_subsets
-from fairperm.studies._fairtest import fairtest_pvalue
-from fairperm.studies._resampled_auc import resampled_auc
+from fairperm.engines.kernels.radix_sort import radix_argsort
+from fairperm.engines.kernels.subsets import STATE_WORDS, random_subsets
+from fairperm.studies.calibration.resampled_auc import resampled_auc
+from fairperm.studies.paper.table1 import fairtest_pvalue
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,19 +7,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from fairperm import _draws as draws
-from fairperm import _many_groups
-from fairperm._comparison import Comparison
-from fairperm._inputs import Inputs
-from fairperm._intake import read_table
-from fairperm._many_groups import ManyCells, ManyUnits, many_groups
-from fairperm._plan import Plan
+from fairperm._utils import streams
+from fairperm.data.arguments import Inputs
+from fairperm.data.reading import read_table
+from fairperm.engines import many_groups as module
+from fairperm.engines.many_groups import ManyCells, ManyUnits
+from fairperm.engines.resampling import blocks
+from fairperm.hypothesis_tests.comparison import Comparison
+from fairperm.hypothesis_tests.plan import Plan
 from fairperm.metrics import get_metric
 from number_data import SCORES, arguments
 
 if TYPE_CHECKING:
-    from fairperm._estimates import Estimates
-    from fairperm._many_groups import ManyGroups
+    from fairperm.engines.estimates import Estimates
+    from fairperm.engines.many_groups import ManyGroups
 
 ENGINES = {  # thresholds at which every sample goes one way
     "counts": {"_FEW_CELLS": 10**9, "_MERGEABLE": 10**9},
@@ -30,7 +31,7 @@ KINDS = {"counts": ManyCells, "units": ManyUnits}
 
 def force(patch: pytest.MonkeyPatch, engine: str) -> None:
     for name, number in ENGINES[engine].items():
-        patch.setattr(_many_groups, name, number)
+        patch.setattr(module, name, number)
 
 
 def build(
@@ -45,22 +46,22 @@ def build(
     comparison = Comparison.of(table, Plan(chosen, scheme, variance), table.groups, None)
     with pytest.MonkeyPatch.context() as patch:
         force(patch, engine)
-        found = many_groups(comparison, variance)
+        found = comparison.engine_of_many(variance)
     assert isinstance(found, KINDS[engine])
     return found
 
 
 def observed(engine: ManyGroups) -> Estimates:
-    return engine.observed(draws.stream(0, draws.OBSERVED))
+    return engine.observed(streams.stream(0, streams.OBSERVED))
 
 
 def permuted(engine: ManyGroups, n: int, seed: int = 1) -> Estimates:
     """Return draws in the blocks that a test would make."""
-    resampling = draws.Resampling(n, seed, 1, False)
-    blocks = resampling.in_blocks(engine.permuted, draws.PERMUTATIONS, engine.block_size)
+    resampling = blocks.Resampling(n, seed, 1, False)
+    found = resampling.in_blocks(engine.permuted, streams.PERMUTATIONS, engine.block_size)
     names = ("value", "variance", "size")
-    return type(blocks[0])(
-        *(np.concatenate([getattr(one, name) for one in blocks], axis=1) for name in names)
+    return type(found[0])(
+        *(np.concatenate([getattr(one, name) for one in found], axis=1) for name in names)
     )
 
 

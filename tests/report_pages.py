@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 import numpy as np
 
 import fairperm
-from fairperm.sweep import threshold_sweep
+from fairperm.hypothesis_tests.sweep.threshold_sweep import threshold_sweep
 
 HOSTILE = (
     "<script>alert(1)</script>",

@@ -14,11 +14,12 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from fairperm import _enumeration, _gap_test, bootstrap
-from fairperm._draws import Resampling
-from fairperm._plan import Plan
-from fairperm._sample import Table
+from fairperm.data.table import Table
+from fairperm.engines.resampling import enumeration
+from fairperm.engines.resampling.blocks import Resampling
 from fairperm.errors import FairpermWarning
+from fairperm.hypothesis_tests import bootstrap, gap_test
+from fairperm.hypothesis_tests.plan import Plan
 from fairperm.metrics import get_metric
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from fairperm.results import PermutationTestResult
+    from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
 
     Counts = NDArray[np.int64]
 
@@ -96,7 +97,7 @@ class Procedure:
         """Test the groups "a" and "b" of counts by stratum, group and cell."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FairpermWarning)  # of undefined draws in small tables
-            return _gap_test.compare(
+            return gap_test.compare(
                 table_of(counts),
                 Plan.choose(get_metric(self.metric), self.scheme, self.variance),
                 groups=groups,
@@ -138,8 +139,8 @@ class BasicBootstrap:
 def only_monte_carlo() -> Iterator[None]:
     """Keep tests from enumerating the permutations, however few there are."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_enumeration, "POINTS_PER_DRAW", 0)
-        patch.setattr(_enumeration, "_STEPS_PER_DRAW", 0)
+        patch.setattr(enumeration, "POINTS_PER_DRAW", 0)
+        patch.setattr(enumeration, "_STEPS_PER_DRAW", 0)
         yield
 
 

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import helpers
-from fairperm.sweep import threshold_sweep
+from fairperm.hypothesis_tests.sweep.threshold_sweep import threshold_sweep
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
-    from fairperm.sweep import MetricSweep
+    from fairperm.hypothesis_tests.results.sweeps import MetricSweep
     from helpers import Counts
 
 METRICS = [

@@ -14,11 +14,12 @@ import numpy as np
 import pytest
 from scipy.stats import binom, chi2
 
-from fairperm import _assignments, permutation_test
-from fairperm._assignments import group_ranks, group_totals, random_groups
-from fairperm._auc import AucLayout
-from fairperm._many_groups import _auc
-from fairperm._rank import Components
+from fairperm import permutation_test
+from fairperm.engines.kernels import group_labels
+from fairperm.engines.kernels.auc import AucLayout
+from fairperm.engines.kernels.group_labels import group_ranks, group_totals, random_groups
+from fairperm.engines.many_groups import _auc
+from fairperm.metrics.ranks import Components
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -125,11 +126,11 @@ def test_a_correction_that_starts_at_the_front_is_seen() -> None:
     """What would be wrong: units to move are looked for in order, not at random."""
     wanted = np.array([2, 2, 3])
     state, table = np.array([5], np.uint64), np.empty(256, np.uint8)
-    _assignments._set_chances(wanted, table)
+    group_labels._set_chances(wanted, table)
     drawn = table[np.random.default_rng(5).integers(256, size=(DRAWS, 7))]
     right = drawn.copy()
     for block in right:
-        _assignments._correct(block, wanted, state)
+        group_labels._correct(block, wanted, state)
     assert_uniform(right, (2, 2, 3))
     for block in drawn:
         missing = wanted - np.bincount(block, minlength=3)
@@ -247,7 +248,7 @@ def test_the_generator_is_splitmix64() -> None:
         4593380528125082431,
         16408922859458223821,
     ]
-    assert [int(_assignments._next(state)) for _ in expected] == expected
+    assert [int(group_labels._next(state)) for _ in expected] == expected
 
 
 # -- What groups add up to ------------------------------------------------------------------------

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from fairperm._auc import AucLayout, auc_by_lane
-from fairperm._subsets import lane_bits, random_subsets, same_in_all_lanes
+from fairperm.engines.kernels.auc import AucLayout, auc_by_lane
+from fairperm.engines.kernels.subsets import lane_bits, random_subsets, same_in_all_lanes
 from kernel_runs import seeded
 
 Floats = NDArray[np.float64]

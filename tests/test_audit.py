@@ -14,7 +14,7 @@ from fairperm import FairpermWarning, omnibus_test, permutation_test
 
 if TYPE_CHECKING:
     from fairperm import Audit
-    from fairperm._audit_data import AuditRow
+    from fairperm.hypothesis_tests.results.audits import AuditRow
 
 METRICS: dict[str, tuple[Any, str]] = {  # a metric of each kind, and the column it reads
     "rate": ("false_positive_rate", "y_pred"),

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
     from fairperm import Audit
-    from fairperm._audit_data import AuditRow
+    from fairperm.hypothesis_tests.results.audits import AuditRow
 
 ALPHA = 0.05
 LEAST = 50

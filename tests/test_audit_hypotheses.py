@@ -11,7 +11,7 @@ from statsmodels.stats.multitest import multipletests
 
 from audits import DATA, DATA_OF_TWO, N, quietly, twice_accuracy
 from fairperm import FairpermWarning, audit
-from fairperm.planning import detectable_gap
+from fairperm.planning.power import detectable_gap
 
 if TYPE_CHECKING:
     from fairperm import Audit

@@ -23,7 +23,7 @@ from audit_tables import (
     run,
 )
 from fairperm import Audit, InputError, audit
-from fairperm._audit_table import as_table
+from fairperm.auditing.text import as_table
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from scipy import stats
 
 from audits import DATA_OF_TWO, one_row, selected
 from fairperm import FairpermWarning, audit
-from fairperm.planning import detectable_gap
+from fairperm.planning.power import detectable_gap
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager

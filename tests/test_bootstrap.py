@@ -11,9 +11,9 @@ import pytest
 from scipy import stats
 
 from fairperm import BootstrapTestResult, FairpermWarning, InputError, bootstrap_test
-from fairperm._comparison import Comparison
-from fairperm._plan import Plan
-from fairperm.bootstrap import _acceleration
+from fairperm.hypothesis_tests.bootstrap import _acceleration
+from fairperm.hypothesis_tests.comparison import Comparison
+from fairperm.hypothesis_tests.plan import Plan
 from fairperm.metrics import get_metric
 from helpers import rate, rows, table, value
 

@@ -15,11 +15,12 @@ import pytest
 from scipy.optimize import brentq, linprog, minimize
 from scipy.stats import fisher_exact
 
-from fairperm import _null_population, calibrate, metric_names, permutation_test
-from fairperm._draws import Resampling
-from fairperm._null_population import values, with_gap
-from fairperm._populations import Population, units
-from fairperm._simulated_tests import Trial
+from fairperm import calibrate, metric_names, permutation_test
+from fairperm.engines.resampling.blocks import Resampling
+from fairperm.planning import equal_groups
+from fairperm.planning.equal_groups import values, with_gap
+from fairperm.planning.populations import Population, units
+from fairperm.planning.trials import Trial
 from simulate import SURE, at_most
 from test_calibrate_null import SKLEARN, data
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from fairperm._sample import Table
+    from fairperm.data.table import Table
 
     Array = NDArray[np.float64]
 
@@ -87,7 +88,7 @@ def test_scikit_learn_finds_them_equal(metric: str) -> None:
 
 
 def test_no_other_weights_of_clusters_are_nearer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_null_population, "_STRONGEST", 1e12)
+    monkeypatch.setattr(equal_groups, "_STRONGEST", 1e12)
     made = trial(clustered("positive_predictive_value"))
     own = made.shares()[0]
     found = with_gap(made.table, made.plan.metric.parts, made.shares(), 0.0)[0]

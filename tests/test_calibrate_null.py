@@ -13,11 +13,12 @@ import pytest
 from scipy.optimize import minimize
 from sklearn import metrics as sklearn
 
-from fairperm import _null_population, metric_names
-from fairperm._draws import Resampling
-from fairperm._null_population import UnreachableError, values, with_gap
-from fairperm._simulated_tests import Trial
+from fairperm import metric_names
+from fairperm.engines.resampling.blocks import Resampling
 from fairperm.metrics import get_metric
+from fairperm.planning import equal_groups
+from fairperm.planning.equal_groups import UnreachableError, values, with_gap
+from fairperm.planning.trials import Trial
 from helpers import rows
 
 if TYPE_CHECKING:
@@ -129,7 +130,7 @@ def divergence(chance: Array, own: Array) -> float:
 @pytest.mark.parametrize("metric", ["roc_auc", "matthews_corrcoef", "macro_f1", "ppv", "r2_score"])
 def test_no_other_weights_are_nearer(metric: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """But for the bound on what one row bears, which has a test of its own."""
-    monkeypatch.setattr(_null_population, "_STRONGEST", 1e12)
+    monkeypatch.setattr(equal_groups, "_STRONGEST", 1e12)
     given = {**data(get_metric(metric).name)}
     few = {"roc_auc": np.r_[0:24, 100:124], "r2_score": np.r_[0:12, 100:112]}
     some = few.get(metric, np.arange(N))

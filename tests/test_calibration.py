@@ -16,12 +16,12 @@ import pytest
 from scipy.optimize import brentq
 from scipy.stats import binom
 
-from fairperm._enumeration import enumerate_permutations
-from fairperm._metric import Metric
-from fairperm._plan import Plan
-from fairperm._sample import Cells
+from fairperm.engines.resampling.enumeration import enumerate_permutations
+from fairperm.engines.sample import Cells
 from fairperm.errors import InputError
+from fairperm.hypothesis_tests.plan import Plan
 from fairperm.metrics import get_metric
+from fairperm.metrics.definition import Metric
 from helpers import CELL_COLUMNS
 from simulate import (
     PAPER,

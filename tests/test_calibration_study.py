@@ -17,18 +17,19 @@ from statsmodels.stats.proportion import proportions_ztest
 import fairperm
 from fairperm import simulate as populations
 from fairperm import studies
-from fairperm.studies import _calibration, _grid, _rivals, _run
-from fairperm.studies._calibration import NOTED, OK, UNNOTED, Tally
-from fairperm.studies._grid import Setting
-from fairperm.studies._resampled_auc import resampled_auc
-from fairperm.studies._simulating import over_data_sets
-from fairperm.studies._study import UnavailableError
+from fairperm.studies import runner
+from fairperm.studies.calibration import grid, rivals, study
+from fairperm.studies.calibration.grid import Setting
+from fairperm.studies.calibration.resampled_auc import resampled_auc
+from fairperm.studies.calibration.study import NOTED, OK, UNNOTED, Tally
+from fairperm.studies.simulating import over_data_sets
+from fairperm.studies.study import UnavailableError
 from simulate import at_most, between
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-NULLS, GAPS, BOUND = _grid.null_settings(), _grid.gap_settings(), _grid.bound_settings()
+NULLS, GAPS, BOUND = grid.null_settings(), grid.gap_settings(), grid.bound_settings()
 FNR = Setting("false_negative_rate", (200, 200), "the paper's", populations.PAPER_FNR)
 SMALL: dict[str, Any] = {
     "true_positive_rate": populations.Rates((60, 90), (0.7, 0.4), (0.8, 0.7)),
@@ -48,7 +49,7 @@ def test_grid_is_large_enough_and_has_what_it_says() -> None:
     assert not any(setting.is_null for setting in GAPS)
     assert {one.name for one in GAPS} <= {one.name for one in NULLS}
     assert len({one.name for one in NULLS}) == len(NULLS)
-    for metric in _grid.METRICS:
+    for metric in grid.METRICS:
         sizes = {one.n for one in NULLS if one.metric == metric}
         assert min(map(min, sizes)) == 30
         assert max(map(max, sizes)) == 5000
@@ -58,7 +59,7 @@ def test_grid_is_large_enough_and_has_what_it_says() -> None:
 @pytest.mark.parametrize("setting", NULLS + GAPS + BOUND, ids=lambda one: one.name)
 def test_truths_are_those_that_were_wanted(setting: Setting) -> None:
     first, second = setting.population.truth(setting.metric).values()
-    wanted = _grid.TRUTHS[setting.metric]
+    wanted = grid.TRUTHS[setting.metric]
     assert first == pytest.approx(wanted[0])
     assert second == pytest.approx(wanted[setting in GAPS])
 
@@ -67,7 +68,7 @@ def test_settings_at_the_bound_have_just_enough_rows_and_are_not_in_the_grid() -
     assert not {one.name for one in BOUND} & {one.name for one in NULLS}
     rng = np.random.default_rng(1)
     for setting in BOUND:
-        found = [_rivals.in_one(setting, 0, rng, rivals=False)[_rivals.COUNT] for _ in range(101)]
+        found = [rivals.in_one(setting, 0, rng, rivals=False)[rivals.COUNT] for _ in range(101)]
         assert 19 <= np.median(found) <= 28, setting.name
 
 
@@ -77,11 +78,11 @@ def test_settings_at_the_bound_have_just_enough_rows_and_are_not_in_the_grid() -
 def sample(metric: str, n_resamples: int, seed: int) -> tuple[dict[str, Any], dict[str, float]]:
     """Return the rows of a data set, and the p-values that the study has of it."""
     setting = Setting(metric, (60, 90), "", SMALL[metric])
-    table = _rivals.drawn(setting.population, np.random.default_rng(seed))
+    table = rivals.drawn(setting.population, np.random.default_rng(seed))
     columns = {name: np.repeat(one, table.count) for name, one in table.columns.items()}
     columns["group"] = np.repeat(np.array(table.groups)[table.group], table.count)
-    found = _rivals.in_one(setting, n_resamples, np.random.default_rng(seed))
-    return columns, dict(zip(_rivals.TESTS, found, strict=False))
+    found = rivals.in_one(setting, n_resamples, np.random.default_rng(seed))
+    return columns, dict(zip(rivals.TESTS, found, strict=False))
 
 
 def asked(metric: str, columns: dict[str, Any], **options: Any) -> float:
@@ -104,13 +105,13 @@ def test_permutation_tests(metric: str) -> None:
     n = 1999
     columns, found = sample(metric, n, 5)
     pooled = partial(asked, metric, columns, scheme="pooled", n_resamples=20_000)
-    assert close(found[_rivals.PLAIN], pooled(variance=None), n, 20_000)
+    assert close(found[rivals.PLAIN], pooled(variance=None), n, 20_000)
     wald = {"true_positive_rate": "wald", "f1_score": "delta", "roc_auc": "delong"}.get(metric)
     if wald:
-        assert close(found[_rivals.WALD], pooled(variance=wald), n, 20_000)
+        assert close(found[rivals.WALD], pooled(variance=wald), n, 20_000)
     else:
-        assert math.isnan(found[_rivals.WALD])
-    assert close(found[_rivals.DEFAULT], asked(metric, columns, n_resamples=20_000), n, 20_000)
+        assert math.isnan(found[rivals.WALD])
+    assert close(found[rivals.DEFAULT], asked(metric, columns, n_resamples=20_000), n, 20_000)
 
 
 @pytest.mark.parametrize("metric", ["true_positive_rate", "mean_squared_error"])
@@ -137,11 +138,11 @@ def test_bootstrap_tests_by_loops(metric: str) -> None:
     percentile = 2 * min((resampled <= 0).mean(), (resampled >= 0).mean())
     statistic = abs(observed) / resampled.std(ddof=1)
     lift = (np.abs(shuffled) / shuffled.std(ddof=1) >= statistic).mean()
-    assert close(found[_rivals.BASIC], basic, n, n)
-    assert abs(found[_rivals.PERCENTILE] - percentile) <= 2 * (4 * 0.5 / math.sqrt(n))
+    assert close(found[rivals.BASIC], basic, n, n)
+    assert abs(found[rivals.PERCENTILE] - percentile) <= 2 * (4 * 0.5 / math.sqrt(n))
     # both deviations are known up to one part in √(2n), which moves the p-value too
     room = 4 * 2 * stats.norm.pdf(statistic) * statistic * 2 / math.sqrt(2 * n)
-    assert abs(found[_rivals.LIFT] - lift) <= 4 * math.sqrt(0.5 / n * lift) + room + 1 / n
+    assert abs(found[rivals.LIFT] - lift) <= 4 * math.sqrt(0.5 / n * lift) + room + 1 / n
 
 
 def test_percentile_pvalue_is_that_of_the_interval() -> None:
@@ -149,9 +150,9 @@ def test_percentile_pvalue_is_that_of_the_interval() -> None:
     for shift in (0.5, 1.5, 1.9, 2.1, 3.0):
         resampled = rng.normal(shift, 1, 4001)
         low, high = np.quantile(resampled, [0.025, 0.975])
-        assert (_rivals.percentile(resampled) <= 0.05) == (not low <= 0 <= high)
-    assert _rivals.percentile(np.zeros(99)) == 1
-    assert _rivals.percentile(np.full(99, np.nan)) == 1
+        assert (rivals.percentile(resampled) <= 0.05) == (not low <= 0 <= high)
+    assert rivals.percentile(np.zeros(99)) == 1
+    assert rivals.percentile(np.full(99, np.nan)) == 1
 
 
 def test_tests_of_two_proportions() -> None:
@@ -159,11 +160,11 @@ def test_tests_of_two_proportions() -> None:
     positive, first = columns["y_true"], columns["group"] == "a"
     k = [int((columns["y_pred"] & positive & mine).sum()) for mine in (first, ~first)]
     m = [int((positive & mine).sum()) for mine in (first, ~first)]
-    assert found[_rivals.Z] == pytest.approx(proportions_ztest(k, m)[1])
+    assert found[rivals.Z] == pytest.approx(proportions_ztest(k, m)[1])
     chances = stats.hypergeom(sum(m), sum(k), m[0]).pmf(np.arange(m[0] + 1))
     as_unlikely = chances <= chances[k[0]] * (1 + 1e-7)
-    assert found[_rivals.FISHER] == pytest.approx(chances[as_unlikely].sum())
-    assert _rivals.two_proportions([0, 0], [5, 9]) == 1
+    assert found[rivals.FISHER] == pytest.approx(chances[as_unlikely].sum())
+    assert rivals.two_proportions([0, 0], [5, 9]) == 1
 
 
 def test_welchs_test_by_its_formula() -> None:
@@ -173,7 +174,7 @@ def test_welchs_test_by_its_formula() -> None:
     total = sum(v for v, _ in parts)
     freedom = total**2 / sum(v**2 / (n - 1) for v, n in parts)
     t = (square[first].mean() - square[~first].mean()) / math.sqrt(total)
-    assert found[_rivals.WELCH] == pytest.approx(2 * stats.t(freedom).sf(abs(t)))
+    assert found[rivals.WELCH] == pytest.approx(2 * stats.t(freedom).sf(abs(t)))
 
 
 def test_delongs_test_by_all_pairs() -> None:
@@ -188,7 +189,7 @@ def test_delongs_test_by_all_pairs() -> None:
             component = wins.mean(axis=axis)
             variance += component.var(ddof=1) / len(component)
     z = (values[0] - values[1]) / math.sqrt(variance)
-    assert found[_rivals.DELONG] == pytest.approx(2 * stats.norm.sf(abs(z)))
+    assert found[rivals.DELONG] == pytest.approx(2 * stats.norm.sf(abs(z)))
 
 
 def test_aucs_of_samples_by_all_pairs() -> None:
@@ -213,15 +214,15 @@ def test_aucs_of_samples_by_all_pairs() -> None:
 def test_the_default_holds_its_level_where_others_do_not() -> None:
     n = 600
     found = over_data_sets(
-        partial(_rivals.in_one, FNR, 199), n, seed=1, purpose=1, n_jobs=None, progress=False
+        partial(rivals.in_one, FNR, 199), n, seed=1, purpose=1, n_jobs=None, progress=False
     )
     tally = Tally(FNR, found)
-    assert tally.hits(_rivals.DEFAULT) <= at_most(0.05, n)
+    assert tally.hits(rivals.DEFAULT) <= at_most(0.05, n)
     assert tally.verdict == OK
     assert tally.warned == 0
-    assert tally.hits(_rivals.PLAIN) > at_most(0.05, n)
-    long_runs = {_rivals.WALD: (0.075, 0.075), _rivals.LIFT: (0.076, 0.076)}  # of the design
-    long_runs[_rivals.BASIC] = (0.076, 0.082)
+    assert tally.hits(rivals.PLAIN) > at_most(0.05, n)
+    long_runs = {rivals.WALD: (0.075, 0.075), rivals.LIFT: (0.076, 0.076)}  # of the design
+    long_runs[rivals.BASIC] = (0.076, 0.082)
     for test, rates in long_runs.items():
         fewest, most = between(*rates, n)
         assert fewest <= tally.hits(test) <= most, test
@@ -230,17 +231,17 @@ def test_the_default_holds_its_level_where_others_do_not() -> None:
 def test_a_group_without_positives_is_rejected_by_nobody() -> None:
     never = populations.Rates((5, 5), (0.0, 0.5))
     setting = Setting("true_positive_rate", (5, 5), "none", never)
-    found = _rivals.in_one(setting, 19, np.random.default_rng(1))
-    assert np.isnan(found[: len(_rivals.TESTS)]).all()
+    found = rivals.in_one(setting, 19, np.random.default_rng(1))
+    assert np.isnan(found[: len(rivals.TESTS)]).all()
     tally = Tally(setting, found[None])
-    assert (tally.hits(_rivals.DEFAULT), tally.fewest, tally.warned) == (0, 0, 1)
+    assert (tally.hits(rivals.DEFAULT), tally.fewest, tally.warned) == (0, 0, 1)
 
 
 def test_processes_change_no_number() -> None:
     setting = Setting("f1_score", (60, 90), "", SMALL["f1_score"])
     one, two = (
         over_data_sets(
-            partial(_rivals.in_one, setting, 19),
+            partial(rivals.in_one, setting, 19),
             20,
             seed=4,
             purpose=3,
@@ -257,12 +258,12 @@ def test_processes_change_no_number() -> None:
 
 
 def tally_of(rejected: int, unnoted: int, n: int = 2000) -> Tally:
-    found = np.full((n, len(_rivals.TESTS) + 2), np.nan)
+    found = np.full((n, len(rivals.TESTS) + 2), np.nan)
     found[:, 0] = 1.0
     found[:rejected, 0] = 0.01
-    found[:, _rivals.WARNED] = True
-    found[:unnoted, _rivals.WARNED] = False
-    found[:, _rivals.COUNT] = 7
+    found[:, rivals.WARNED] = True
+    found[:unnoted, rivals.WARNED] = False
+    found[:, rivals.COUNT] = 7
     return Tally(NULLS[0], found)
 
 
@@ -280,8 +281,8 @@ def test_verdicts() -> None:
 
 @pytest.fixture
 def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
-    study = partial(_calibration.calibration, n_data_sets=1)
-    monkeypatch.setattr(_run, "get_study", {"calibration": study}.__getitem__)
+    quick = partial(study.calibration, n_data_sets=1)
+    monkeypatch.setattr(runner, "get_study", {"calibration": quick}.__getitem__)
 
 
 @pytest.mark.usefixtures("tiny")
@@ -295,7 +296,7 @@ def test_page_and_tables_are_written(tmp_path: Path) -> None:
     assert f"fairperm {version('fairperm')}" in text
     assert "quick run" in text
     charts = re.findall(r"!\[.*\]\((.*)\)", text)
-    assert len(charts) == len(_grid.METRICS) + 1
+    assert len(charts) == len(grid.METRICS) + 1
     for chart in charts:
         assert (tmp_path / chart).stat().st_size < 300_000
     assert all(row.quantity in text for row in study.rows)
@@ -303,8 +304,8 @@ def test_page_and_tables_are_written(tmp_path: Path) -> None:
     assert "best other valid here" in index
     with (out / "calibration-levels.csv").open(encoding="utf-8", newline="") as file:
         lines = list(csv.DictReader(file))
-    assert {line["test"] for line in lines} == set(_rivals.TESTS)
-    defaults = [line for line in lines if line["test"] == _rivals.DEFAULT]
+    assert {line["test"] for line in lines} == set(rivals.TESTS)
+    defaults = [line for line in lines if line["test"] == rivals.DEFAULT]
     assert len(defaults) == len(study.rows)
     assert all(line["verdict"] in {OK, NOTED, UNNOTED} for line in defaults)
 
@@ -315,7 +316,7 @@ def test_all_leaves_out_what_cannot_be_had(
     def unavailable(**_: Any) -> Any:
         raise UnavailableError("adult.data is not here.")
 
-    monkeypatch.setattr(_run, "get_study", lambda _: unavailable)
+    monkeypatch.setattr(runner, "get_study", lambda _: unavailable)
     assert studies.run("all", tmp_path) == ()
     assert "Left out. table1: adult.data is not here." in capsys.readouterr().out
     with pytest.raises(fairperm.InputError, match=r"thresholds: adult.data is not here"):

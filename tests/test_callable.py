@@ -27,9 +27,9 @@ from callables import (
     selection_rate,
     share_right_of_half,
 )
-from fairperm._callable import CallableMetric
-from fairperm._trials import CallableEngine
+from fairperm.engines.callables import CallableEngine
 from fairperm.metrics import get_metric
+from fairperm.metrics.callables import CallableMetric
 
 # What a function wants.
 

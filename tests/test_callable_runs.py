@@ -100,8 +100,8 @@ def test_progress_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
         bars.append(total)
         yield from steps
 
-    monkeypatch.setattr("fairperm._progress._PATIENCE", 0.0)
-    monkeypatch.setattr("fairperm._progress._shown", shown)
+    monkeypatch.setattr("fairperm._utils.progress._PATIENCE", 0.0)
+    monkeypatch.setattr("fairperm._utils.progress._shown", shown)
     for n_jobs in (1, 2):
         run(labels(), plain_accuracy, progress=True, n_jobs=n_jobs)
     assert bars == [13] * 4  # blocks of 16 draws: of permutations and of bootstrap samples
@@ -223,11 +223,11 @@ def test_jackknife_leaves_every_row_out_once(function: Any) -> None:
 
 
 def test_jackknife_of_many_rows_leaves_some_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    from fairperm.bootstrap import _acceleration
+    from fairperm.hypothesis_tests.bootstrap import _acceleration
 
     engine = engine_of(numbers(400), mean_absolute_error)
     every = _acceleration(engine)
-    monkeypatch.setattr("fairperm._trials._MOST_LEFT_OUT", 60)
+    monkeypatch.setattr("fairperm.engines.callables._MOST_LEFT_OUT", 60)
     assert [times.sum() for _, times in engine.left_out()] == [
         len(group) for group in engine.strata[0].groups
     ]

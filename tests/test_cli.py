@@ -54,7 +54,7 @@ def test_help_names_every_command_and_is_fast() -> None:
 def test_help_imports_nothing_heavy() -> None:
     code = (
         "import sys; sys.argv = ['fairperm', '--help']\n"
-        "from fairperm.cli import main\n"
+        "from fairperm.cli.main import main\n"
         "try: main()\n"
         "except SystemExit: print('LOADED', *sys.modules)"
     )

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 # The command over and over, with one seed and another: most moments are close to a write.
 COMMANDS = """
 import sys
-from fairperm.cli import _main
+from fairperm.cli import main
 arguments = sys.argv[1:]
 while True:
     for seed in "12":
         sys.argv = ["fairperm", *arguments, "--seed", seed]
-        if _main._run() != 0:
+        if main._run() != 0:
             sys.exit("the command failed")
         print(seed, flush=True)
 """

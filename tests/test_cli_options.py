@@ -15,8 +15,8 @@ import typer
 
 import fairperm
 from commands import Here, as_text, cells, sample
-from fairperm import _lazy as lazy
-from fairperm.cli import _main
+from fairperm.cli import main
+from fairperm.data.lazy import counting as lazy
 from report_pages import Page
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Here:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_option_is_there_with_the_same_default(name: str) -> None:
-    command: Any = typer.main.get_command(_main.app)
+    command: Any = typer.main.get_command(main.app)
     options = {one.name: one for one in command.commands[name].params}
     for argument, parameter in inspect.signature(COMMANDS[name]).parameters.items():
         option = options.get(CALLED.get(argument, argument))

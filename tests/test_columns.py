@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from fairperm._columns import as_column, count_rows, is_missing
+from fairperm.data.columns import as_column, count_rows, is_missing
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence

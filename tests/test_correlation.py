@@ -19,8 +19,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from fairperm import InputError, InputTypeError, _shuffles
-from fairperm.correlation import _Pairs, _statistic, correlation_test
+from fairperm import InputError, InputTypeError
+from fairperm.engines.kernels import shuffles
+from fairperm.hypothesis_tests.correlation import _Pairs, _statistic, correlation_test
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -129,10 +130,10 @@ def test_sums_of_random_orders_are_those_of_the_definition(method: str) -> None:
     x, y = (side.round(1) for side in some_data(30))
     margins = _Pairs.read(x, y, None, "error").margins(ranked=method == "spearman")
     state = np.arange(1, 5, dtype=np.uint64)
-    found = _shuffles.random_sums(*margins, 20, state.copy())
+    found = shuffles.random_sums(*margins, 20, state.copy())
     order = np.arange(30, dtype=np.uint32)
     for r, square in found.T:
-        _shuffles.shuffle(order, state)
+        shuffles.shuffle(order, state)
         expected = definition(np.sort(x), np.sort(y)[order], method)
         np.testing.assert_allclose((r, math.sqrt(square)), expected, atol=1e-13)
 

@@ -18,8 +18,8 @@ import pytest
 from scipy import stats
 from scipy.stats import binom, rankdata
 
-from fairperm import _shuffles
-from fairperm.correlation import correlation_test
+from fairperm.engines.kernels import shuffles
+from fairperm.hypothesis_tests.correlation import correlation_test
 from fairperm.simulate import Correlation
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def test_random_words_are_those_of_the_reference_implementation() -> None:
     state = tuple(np.uint64(word) for word in (1, 2, 3, 4))
     words = []
     for _ in range(5):
-        word, *rest = _shuffles._next(*state)
+        word, *rest = shuffles._next(*state)
         state = tuple(np.uint64(one) for one in rest)
         words.append(int(word))
     expected = [41943041, 58720359, 3588806011781223, 3591011842654386, 9228616714210784205]
@@ -57,22 +57,22 @@ def test_every_order_is_equally_likely(n: int, fresh: bool) -> None:
     for _ in range(400 * math.factorial(n)):
         if fresh:
             order = np.arange(n, dtype=np.uint32)
-        _shuffles.shuffle(order, state)
+        shuffles.shuffle(order, state)
         seen[tuple(order.tolist())] += 1
     assert len(seen) == math.factorial(n)
     assert stats.chisquare(list(seen.values())).pvalue > 1e-4
 
 
 def test_every_place_is_equally_likely_among_many_rows() -> None:
-    n, shuffles = 1000, 4000
+    n, times = 1000, 4000
     state = np.random.default_rng(8).integers(2**64, size=4, dtype=np.uint64)
     order = np.arange(n, dtype=np.uint32)
     counts = np.zeros((10, 10))
-    for _ in range(shuffles):
-        _shuffles.shuffle(order, state)
+    for _ in range(times):
+        shuffles.shuffle(order, state)
         np.add.at(counts, (np.arange(n) // 100, order // 100), 1)
     # rows and columns have given totals, and drawing without replacement varies less
-    spread = ((counts - shuffles * 10) ** 2).sum() / (shuffles * 10) * (n - 1) / n
+    spread = ((counts - times * 10) ** 2).sum() / (times * 10) * (n - 1) / n
     assert 1e-4 < stats.chi2.sf(spread, 81) < 1 - 1e-4
 
 

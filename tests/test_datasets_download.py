@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fairperm.datasets import DataUnavailableError, _fetch, _store, fetch_adult, fetch_german
-from fairperm.datasets._store import Original, cache_folder
+from fairperm.datasets import DataUnavailableError, fetch, fetch_adult, fetch_german, store
+from fairperm.datasets.store import Original, cache_folder
 from fairperm.errors import FairpermError, FairpermWarning
 from original_files import ADULT_TEST, ADULT_TRAIN, GERMAN
 
@@ -85,7 +85,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv("FAIRPERM_DATA", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("no_proxy", "*")
-    monkeypatch.setattr(_store, "SILENCE", 5.0)
+    monkeypatch.setattr(store, "SILENCE", 5.0)
     return tmp_path / "cache" / "fairperm"
 
 
@@ -103,8 +103,8 @@ def server(cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
             )
             for name, text in FILES.items()
         }
-        monkeypatch.setattr(_fetch, "_GERMAN", originals["german.data"])
-        monkeypatch.setattr(_fetch, "_ADULT", (originals["adult.data"], originals["adult.test"]))
+        monkeypatch.setattr(fetch, "_GERMAN", originals["german.data"])
+        monkeypatch.setattr(fetch, "_ADULT", (originals["adult.data"], originals["adult.test"]))
         yield server
         server.over.set()
         server.shutdown()
@@ -165,9 +165,9 @@ def test_folder_without_the_data_leads_on_to_the_download(
 def test_failed_download_says_why_and_leaves_nothing(
     server: Server, cache: Path, monkeypatch: pytest.MonkeyPatch, behaviour: str, reason: str
 ) -> None:
-    monkeypatch.setattr(_store, "SILENCE", 0.3)
-    monkeypatch.setattr(_store, "PATIENCE", 0.4 if behaviour == "slow" else 20)
-    monkeypatch.setattr(_store, "_MOST_BYTES", 1 << 20)
+    monkeypatch.setattr(store, "SILENCE", 0.3)
+    monkeypatch.setattr(store, "PATIENCE", 0.4 if behaviour == "slow" else 20)
+    monkeypatch.setattr(store, "_MOST_BYTES", 1 << 20)
     server.behaviour = behaviour
     message = (
         r"german\.data is neither in the folder of FAIRPERM_DATA \(not set\) nor in the cache "
@@ -195,7 +195,7 @@ def test_no_network_is_said_so(
     with Server() as gone:
         address = gone.url
     originals = tuple(Original(name, f"{address}/{name}", "0" * 32) for name in ("a", "b"))
-    monkeypatch.setattr(_fetch, "_ADULT", originals)
+    monkeypatch.setattr(fetch, "_ADULT", originals)
     monkeypatch.setenv("FAIRPERM_DATA", str(tmp_path))
     message = (
         r"a is neither in the folder of FAIRPERM_DATA \('.*'\) nor in the cache .* could not be "
@@ -243,7 +243,7 @@ def test_cache_is_where_the_system_has_it(
         monkeypatch.setenv(name, str(tmp_path))
     if variable:
         monkeypatch.setenv(variable, str(tmp_path / "own"))
-    monkeypatch.setattr(_store, "sys", type("System", (), {"platform": platform}))
+    monkeypatch.setattr(store, "sys", type("System", (), {"platform": platform}))
     assert cache_folder() == tmp_path / place
 
 
@@ -255,7 +255,7 @@ def test_relative_cache_is_ignored(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
 
 
 def test_addresses_are_secure_and_the_sources_own() -> None:
-    for one in (_fetch._COMPAS, *_fetch._ADULT, _fetch._GERMAN):
+    for one in (fetch._COMPAS, *fetch._ADULT, fetch._GERMAN):
         assert one.url.startswith(
             (
                 "https://archive.ics.uci.edu/ml/machine-learning-databases/",

@@ -12,7 +12,7 @@ import narwhals as nw
 import numpy as np
 import pytest
 
-from fairperm.datasets import _fetch, fetch_adult, fetch_compas, fetch_german, load_compas
+from fairperm.datasets import fetch, fetch_adult, fetch_compas, fetch_german, load_compas
 from fairperm.errors import InputError
 from original_files import compas_file, compas_record, real_data, write_originals
 
@@ -73,7 +73,7 @@ def test_adult_has_both_halves_with_labels_as_numbers_and_none_for_question_mark
     assert adult["native-country"].tolist() == ["United-States", None, "United-States", "Cuba"]
     assert adult["sex"].tolist() == ["Male", "Male", "Female", "Female"]
     assert adult["capital-gain"].tolist() == [2174, 0, 0, 7688]
-    assert list(adult) == [*_fetch._ADULT_COLUMNS, "split"]
+    assert list(adult) == [*fetch._ADULT_COLUMNS, "split"]
 
 
 def test_german_has_labels_as_numbers_and_sexes(folder: Path) -> None:
@@ -281,15 +281,15 @@ def test_real_german_is_the_published_one(real: Path) -> None:
 def test_checksums_are_of_these_data_as_uci_writes_them(real: Path) -> None:
     adult, german = fetch_adult(), fetch_german()
     german["class"] = german["bad_risk"] + 1
-    rows = zip(*(german[name] for name in _fetch._GERMAN_COLUMNS), strict=True)
+    rows = zip(*(german[name] for name in fetch._GERMAN_COLUMNS), strict=True)
     text = "".join(" ".join(map(str, row)) + "\n" for row in rows)
-    assert md5(text) == _fetch._GERMAN.md5
+    assert md5(text) == fetch._GERMAN.md5
     adult["income"] = np.array(["<=50K", ">50K"])[adult["income"]]
     for original, split, before, end in zip(
-        _fetch._ADULT, ("train", "test"), ("", "|1x3 Cross validator\n"), ("", "."), strict=True
+        fetch._ADULT, ("train", "test"), ("", "|1x3 Cross validator\n"), ("", "."), strict=True
     ):
         here = adult["split"] == split
-        rows = zip(*(adult[name][here] for name in _fetch._ADULT_COLUMNS), strict=True)
+        rows = zip(*(adult[name][here] for name in fetch._ADULT_COLUMNS), strict=True)
         lines = (", ".join("?" if one is None else str(one) for one in row) for row in rows)
         text = before + "".join(f"{line}{end}\n" for line in lines) + "\n"
         assert md5(text) == original.md5

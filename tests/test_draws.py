@@ -10,20 +10,20 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fairperm import _cells, bootstrap_test, permutation_test
-from fairperm._draws import (
-    BLOCK,
-    Resampling,
+from fairperm import bootstrap_test, permutation_test
+from fairperm._utils.streams import stream
+from fairperm.engines import counts
+from fairperm.engines.resampling.blocks import BLOCK, Resampling
+from fairperm.engines.resampling.draws import (
     bootstrap,
     bootstrap_sample,
     permute,
     random_subset,
-    stream,
     thinned_subset,
 )
-from fairperm._gap_test import compare
-from fairperm._plan import Plan
-from fairperm._sample import Cells
+from fairperm.engines.sample import Cells
+from fairperm.hypothesis_tests.gap_test import compare
+from fairperm.hypothesis_tests.plan import Plan
 from fairperm.metrics import get_metric
 from helpers import rows, table
 
@@ -240,7 +240,7 @@ def test_more_draws_begin_with_the_same() -> None:
 @pytest.mark.parametrize("at_once", [1, 10_000])
 def test_memory_limit_changes_nothing(monkeypatch: pytest.MonkeyPatch, at_once: int) -> None:
     whole = drawn(n_resamples=200)
-    monkeypatch.setattr(_cells, "_NUMBERS_AT_ONCE", at_once)
+    monkeypatch.setattr(counts, "_NUMBERS_AT_ONCE", at_once)
     assert (draws_of(drawn(n_resamples=200)) == draws_of(whole)).all()
 
 

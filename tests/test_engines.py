@@ -12,12 +12,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fairperm import FairpermWarning, _engines, bootstrap_test, permutation_test
-from fairperm._comparison import Comparison
-from fairperm._inputs import Inputs
-from fairperm._intake import read_table
-from fairperm._plan import Plan
-from fairperm.bootstrap import _acceleration
+from fairperm import FairpermWarning, bootstrap_test, permutation_test
+from fairperm.data.arguments import Inputs
+from fairperm.data.reading import read_table
+from fairperm.engines import choice
+from fairperm.hypothesis_tests.bootstrap import _acceleration
+from fairperm.hypothesis_tests.comparison import Comparison
+from fairperm.hypothesis_tests.plan import Plan
 from fairperm.metrics import get_metric
 from helpers import rows
 from number_data import GIVEN_LABEL, NUMBER_METRICS, SCORES, arguments
@@ -43,7 +44,7 @@ ENGINES = {  # thresholds at which every sample goes one way
 
 def force(patch: pytest.MonkeyPatch, engine: str) -> None:
     for name, number in ENGINES[engine].items():
-        patch.setattr(_engines, name, number)
+        patch.setattr(choice, name, number)
 
 
 def run(engine: str, data: dict[str, Any], **options: Any) -> PermutationTestResult:

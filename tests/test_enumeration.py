@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fairperm import _enumeration, permutation_test
-from fairperm._draws import Resampling
-from fairperm._enumeration import enumerate_permutations
-from fairperm._gap_test import compare
-from fairperm._plan import Plan
-from fairperm._sample import Cells
+from fairperm import permutation_test
+from fairperm.engines.resampling import enumeration
+from fairperm.engines.resampling.blocks import Resampling
+from fairperm.engines.resampling.enumeration import enumerate_permutations
+from fairperm.engines.sample import Cells
+from fairperm.hypothesis_tests.gap_test import compare
+from fairperm.hypothesis_tests.plan import Plan
 from fairperm.metrics import get_metric
 from helpers import Counts, Pair, rate_rows, rows, table
 
@@ -201,9 +202,9 @@ def test_convolution_is_the_product_summed_up(
 ) -> None:
     strata = STRATA[1:4]
     product = compared(*strata, variance=variance, alternative=alternative, n_resamples=10**5)
-    monkeypatch.setattr(_enumeration, "POINTS_PER_DRAW", 0)
+    monkeypatch.setattr(enumeration, "POINTS_PER_DRAW", 0)
     convolution = compared(*strata, variance=variance, alternative=alternative)
-    monkeypatch.setattr(_enumeration, "_STEPS_PER_DRAW", 0)
+    monkeypatch.setattr(enumeration, "_STEPS_PER_DRAW", 0)
     drawn = compared(*strata, variance=variance, alternative=alternative)
 
     assert [product.exact, convolution.exact, drawn.exact] == [True, True, False]
@@ -238,7 +239,7 @@ def test_given_weights_are_never_summed_up(
     monkeypatch: pytest.MonkeyPatch, given: tuple[float, float]
 ) -> None:
     """With weights of one's own the gap depends on each stratum's count."""
-    monkeypatch.setattr(_enumeration, "POINTS_PER_DRAW", 0)
+    monkeypatch.setattr(enumeration, "POINTS_PER_DRAW", 0)
     weights = dict(enumerate(given))
     data = rate_rows((3, 9, 6, 11), (4, 8, 3, 9))
     result = permutation_test(**data, metric="selection_rate", stratum_weights=weights, rng=1)

@@ -15,14 +15,16 @@ from scipy.optimize import minimize_scalar
 from scipy.stats import binom, hypergeom, norm
 
 import fairperm
-from fairperm import equivalence
-from fairperm._margins import Difference, Ratio
-from fairperm._restricted import restricted_by_difference, restricted_by_ratio
-from fairperm.equivalence import (
+from fairperm.hypothesis_tests.margins import equivalence
+from fairperm.hypothesis_tests.margins.equivalence import (
     EquivalenceTestResult,
     equivalence_test,
-    margin_pvalues,
     noninferiority,
+)
+from fairperm.hypothesis_tests.margins.one_sided import Difference, Ratio, margin_pvalues
+from fairperm.hypothesis_tests.margins.restricted_rates import (
+    restricted_by_difference,
+    restricted_by_ratio,
 )
 from helpers import rate_rows, rows
 from number_data import numbers_for
@@ -31,7 +33,7 @@ from simulate import Procedure
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fairperm.results import PermutationTestResult
+    from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
 
 Rates = tuple[int, int, int, int]  # k of m against j of n
 

@@ -14,14 +14,13 @@ import pytest
 from scipy.stats import norm
 
 import fairperm
-from fairperm._margins import Ratio
-from fairperm.equivalence import margin_pvalues, ratio_interval
+from fairperm.hypothesis_tests.margins.one_sided import Ratio, margin_pvalues, ratio_interval
 from simulate import Procedure, at_least, at_most
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from fairperm.results import PermutationTestResult
+    from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
 
 LEVEL = 0.05
 DATA_SETS = 2000  # of rates, whose tables repeat

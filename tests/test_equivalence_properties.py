@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 import fairperm
-from fairperm._margins import Ratio
-from fairperm.equivalence import equivalence_test, margin_pvalues, ratio_interval
+from fairperm.hypothesis_tests.margins.equivalence import equivalence_test
+from fairperm.hypothesis_tests.margins.one_sided import Ratio, margin_pvalues, ratio_interval
 from helpers import rate_rows, rows
 from number_data import numbers_for
 from simulate import Procedure
 
 if TYPE_CHECKING:
-    from fairperm.results import PermutationTestResult
+    from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
 
 Rates = tuple[int, int, int, int]  # k of m against j of n
 

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 from fairperm import InputError, InputTypeError, permutation_test
-from fairperm._margins import Difference, Ratio
-from fairperm.equivalence import equivalence_test, noninferiority
+from fairperm.hypothesis_tests.margins.equivalence import equivalence_test, noninferiority
+from fairperm.hypothesis_tests.margins.one_sided import Difference, Ratio
 from refusals import GOOD, Refusal, check_wording, each
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fairperm._margins import Scale
+    from fairperm.hypothesis_tests.margins.one_sided import Scale
 
 MARGIN = "margin must be a number above 0, or a pair of one below and one above 0"
 RATIO = "ratio must be a number strictly between 0 and 1"

@@ -16,9 +16,9 @@ from scipy.optimize import minimize_scalar
 from scipy.stats import binom, hypergeom, multinomial, norm
 
 from fairperm import equivalence_test, omnibus_test, permutation_test
-from fairperm._margins import margin_pvalues
-from fairperm._restricted import F1Scores
-from fairperm.planning import detectable_gap
+from fairperm.hypothesis_tests.margins.one_sided import margin_pvalues
+from fairperm.hypothesis_tests.margins.restricted_rates import F1Scores
+from fairperm.planning.power import detectable_gap
 from helpers import rows
 from simulate import Group, Procedure, at_least, at_most, draw_counts
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import fairperm
-from fairperm._multiplicity import adjusted
+from fairperm.inference.multiplicity import adjusted
 from simulate import Group, at_least, at_most
 
 # all tests read the same audits: two workers of pytest would each make them

@@ -14,8 +14,9 @@ import vl_convert
 
 from fairperm.datasets import load_compas
 from fairperm.errors import FairpermError
-from fairperm.permutation import permutation_test
-from fairperm.studies import Study, _figures, _models, get_study
+from fairperm.hypothesis_tests.permutation import permutation_test
+from fairperm.studies import Study, get_study
+from fairperm.studies.paper import figures, models
 from original_files import real_data, write_learnable
 
 if TYPE_CHECKING:
@@ -38,11 +39,11 @@ def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let studies find a few made-up rows, and take small samples of them."""
     monkeypatch.setenv("FAIRPERM_DATA", str(write_learnable(tmp_path / "data", 900)))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(_figures, "SIZES", (300, 600))
-    monkeypatch.setattr(_figures, "PERMUTATIONS", 99)
-    monkeypatch.setattr(_figures, "QUICK_SIZES", (300, 600))
-    monkeypatch.setattr(_figures, "QUICK_SPLITS", 3)
-    monkeypatch.setattr(_figures, "QUICK_SAMPLES", 4)
+    monkeypatch.setattr(figures, "SIZES", (300, 600))
+    monkeypatch.setattr(figures, "PERMUTATIONS", 99)
+    monkeypatch.setattr(figures, "QUICK_SIZES", (300, 600))
+    monkeypatch.setattr(figures, "QUICK_SPLITS", 3)
+    monkeypatch.setattr(figures, "QUICK_SAMPLES", 4)
 
 
 def check_form(study: Study, name: str) -> None:
@@ -130,7 +131,7 @@ def test_charts_of_few_rows_can_be_drawn(name: str) -> None:
 @pytest.mark.usefixtures("small")
 def test_curve_is_that_of_single_tests() -> None:
     study = get_study("thresholds")(quick=True, seed=3, progress=False)
-    scored = _models.tasks()[0]["Adult"].held_out(np.random.default_rng([3, 2, 0]))
+    scored = models.tasks()[0]["Adult"].held_out(np.random.default_rng([3, 2, 0]))
     single = permutation_test(
         scored.label,
         y_score=scored.score,
@@ -146,26 +147,26 @@ def test_curve_is_that_of_single_tests() -> None:
 
 @pytest.mark.usefixtures("small")
 def test_model_is_not_shown_what_it_is_tested_on() -> None:
-    task = _models.tasks()[0]["COMPAS"]
+    task = models.tasks()[0]["COMPAS"]
     scored = task.held_out(np.random.default_rng(1))
     assert len(scored.label) == 900 - round(0.85 * 900)
-    assert 0.6 < _models.auc(scored) < 0.95
+    assert 0.6 < models.auc(scored) < 0.95
     # with labels that mean nothing, rows that were not in training cannot be told apart
     rng = np.random.default_rng(2)
-    noise = _models.Task(rng.integers(0, 2, 900), task.sex, task.numbers, task.words)
+    noise = models.Task(rng.integers(0, 2, 900), task.sex, task.numbers, task.words)
     everyone = noise.cross_fitted(rng)
-    assert _models.auc(everyone) == pytest.approx(0.5, abs=0.08)
+    assert models.auc(everyone) == pytest.approx(0.5, abs=0.08)
 
 
 def test_auc_is_the_known_one() -> None:
     label, score = np.array([0, 0, 1, 1]), np.array([0.1, 0.4, 0.35, 0.8])
-    assert _models.auc(_models.Scored(label, score, label)) == 0.75
-    assert _models.auc(_models.Scored(label, np.zeros(4), label)) == 0.5
+    assert models.auc(models.Scored(label, score, label)) == 0.75
+    assert models.auc(models.Scored(label, np.zeros(4), label)) == 0.5
 
 
 @pytest.mark.usefixtures("small")
 def test_too_few_rows_for_the_sizes_are_said_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_figures, "QUICK_SIZES", (300, 901))
+    monkeypatch.setattr(figures, "QUICK_SIZES", (300, 901))
     with pytest.raises(FairpermError, match=r"draws 901 rows of COMPAS; it has 900\."):
         get_study("sample-size")(quick=True, progress=False)
 
@@ -180,7 +181,7 @@ def offline(small: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
     def refuse(url: str) -> Any:
         raise OSError("no network")
 
-    monkeypatch.setattr("fairperm.datasets._store._received", refuse)
+    monkeypatch.setattr("fairperm.datasets.store._received", refuse)
     return tmp_path / "data"
 
 
@@ -196,24 +197,24 @@ COMPAS, ADULT = "compas-scores-two-years.csv", "adult.data"
 def test_studies_run_on_what_comes_with_fairperm(name: str, offline: Path) -> None:
     remove(offline, COMPAS, ADULT)
     study = get_study(name)(quick=True, progress=False)
-    assert all(row.quantity.startswith(_models.SHIPPED) for row in study.rows)
+    assert all(row.quantity.startswith(models.SHIPPED) for row in study.rows)
     for table in study.tables.values():
-        assert set(table["data"]) == {_models.SHIPPED}
+        assert set(table["data"]) == {models.SHIPPED}
     for said, file in zip(study.missing, (COMPAS, ADULT), strict=True):
         assert said.count(f"{file} is neither in ") == 1
         assert "no network" in said
     (chart,) = study.charts.values()
-    assert vl_convert.vegalite_to_svg(chart).count(_models.SHIPPED) >= 1
+    assert vl_convert.vegalite_to_svg(chart).count(models.SHIPPED) >= 1
 
 
 def test_other_features_are_not_compared_with_the_papers(offline: Path) -> None:
     remove(offline, COMPAS, ADULT)
     study = get_study("thresholds")(quick=True, progress=False)
-    row = study.row(f"{_models.SHIPPED}: AUC of the test rows")
+    row = study.row(f"{models.SHIPPED}: AUC of the test rows")
     assert (row.paper, row.agrees) == (None, None)
     assert "is that of other features" in row.remark
     assert not any("can be compared by number" in note for note in study.notes)
-    compas, (task,) = load_compas(), _models.tasks()[0].values()
+    compas, (task,) = load_compas(), models.tasks()[0].values()
     np.testing.assert_array_equal(task.numbers[:, 0], compas["decile_score"])
     assert task.numbers.shape == (6172, 1)
     bands = ["25 - 45", "Greater than 45", "Less than 25"]  # and neither sex nor race
@@ -223,7 +224,7 @@ def test_other_features_are_not_compared_with_the_papers(offline: Path) -> None:
 @pytest.mark.parametrize(
     ("file", "names", "said"),
     [
-        (COMPAS, [_models.SHIPPED, "Adult"], "COMPAS is not here with the paper's features."),
+        (COMPAS, [models.SHIPPED, "Adult"], "COMPAS is not here with the paper's features."),
         (ADULT, ["COMPAS"], "Adult is left out."),
     ],
 )

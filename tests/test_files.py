@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fairperm._files import write_whole
+from fairperm._utils.files import write_whole
 from fairperm.errors import InputError
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 WRITER = """
 import sys
-from fairperm._files import write_whole
+from fairperm._utils.files import write_whole
 print("ready", flush=True)
 n = 0
 while True:

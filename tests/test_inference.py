@@ -10,16 +10,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fairperm import InputError, _enumeration, bootstrap_test, permutation_test
-from fairperm._inference import (
-    Null,
-    clopper_pearson,
-    extreme,
-    gap_interval,
-    pvalue,
-    tie_tolerance,
-    wilson,
-)
+from fairperm import InputError, bootstrap_test, permutation_test
+from fairperm.engines.resampling import enumeration
+from fairperm.inference.intervals import clopper_pearson, gap_interval, wilson
+from fairperm.inference.null import Null, extreme, pvalue, tie_tolerance
 from helpers import rate_rows, rows
 
 if TYPE_CHECKING:
@@ -35,8 +29,8 @@ INF, NAN = math.inf, math.nan
 @pytest.fixture
 def drawing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Draw permutations at random even where enumerating them is faster."""
-    monkeypatch.setattr(_enumeration, "POINTS_PER_DRAW", 0)
-    monkeypatch.setattr(_enumeration, "_STEPS_PER_DRAW", 0)
+    monkeypatch.setattr(enumeration, "POINTS_PER_DRAW", 0)
+    monkeypatch.setattr(enumeration, "_STEPS_PER_DRAW", 0)
 
 
 # -- p-values ---------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fairperm._draws import Resampling
+from fairperm.engines.resampling.blocks import Resampling
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,9 +23,9 @@ import sys
 import time
 import numpy as np
 import fairperm
-from fairperm import _draws
+from fairperm.engines.resampling import blocks
 
-def said(*arguments, run=_draws._run_block):
+def said(*arguments, run=blocks._run_block):
     sys.stdout.write("working\\n")  # at once, whichever thread is first
     sys.stdout.flush()
     return run(*arguments)
@@ -33,7 +33,7 @@ def said(*arguments, run=_draws._run_block):
 def distance(y_true, y_pred):
     return np.abs(y_true - y_pred).mean()
 
-_draws._run_block = said
+blocks._run_block = said
 rng = np.random.default_rng(0)
 n = {rows}
 x, y, label = rng.random(n), rng.random(n), rng.integers(0, 2, n)

@@ -10,9 +10,9 @@ import pytest
 from scipy.stats import norm
 
 from fairperm import PermutationTestResult, permutation_test
-from fairperm._estimates import Estimates
-from fairperm._metric import Metric
+from fairperm.engines.estimates import Estimates
 from fairperm.metrics import get_metric
+from fairperm.metrics.definition import Metric
 from helpers import rate, rate_rows, rows
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ import pytest
 
 import fairperm
 from fairperm import InputError
-from fairperm import _lazy as lazy
-from fairperm.sweep import threshold_sweep
+from fairperm.data.lazy import counting as lazy
+from fairperm.hypothesis_tests.sweep.threshold_sweep import threshold_sweep
 from lazy_data import EAGER, LAZY, run, same, sample, with_gaps
 
 FORMS = {**{f"{name} eager": form for name, form in EAGER.items()}, **LAZY}

@@ -11,9 +11,9 @@ import pytest
 
 import fairperm
 from fairperm import InputError
-from fairperm import _counting as counting
-from fairperm import _lazy as lazy
-from fairperm import _lazy_clusters as clusters
+from fairperm.data.lazy import choice as counting
+from fairperm.data.lazy import clusters
+from fairperm.data.lazy import counting as lazy
 from lazy_data import LAZY, clustered, run, same
 
 WITH = {"cluster": "person"}

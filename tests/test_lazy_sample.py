@@ -13,8 +13,8 @@ from scipy import stats
 
 import fairperm
 from fairperm import InputError
-from fairperm import _lazy as lazy
-from fairperm._lazy_sample import with_draws
+from fairperm.data.lazy import counting as lazy
+from fairperm.data.lazy.sampling import with_draws
 from lazy_data import LAZY, clustered, run, same, sample
 
 N, TAKEN = 3_000, 600

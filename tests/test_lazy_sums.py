@@ -11,9 +11,10 @@ import pytest
 from scipy import stats
 
 import fairperm
-from fairperm import InputError, _expressions
-from fairperm import _lazy as lazy
-from fairperm._metric import mean_function
+from fairperm import InputError
+from fairperm.data.lazy import counting as lazy
+from fairperm.data.lazy import numpy_expressions
+from fairperm.metrics.definition import mean_function
 from lazy_data import LAZY, run, sample, with_gaps
 
 OF_PREDICTIONS = {"y_pred": "score", "y_score": None}
@@ -186,7 +187,7 @@ def test_rows_without_a_number_are_not_left_out(few: None, monkeypatch: pytest.M
     def of_positive(number: Any) -> Any:
         return nw.when(number > 0).then(number).log()
 
-    monkeypatch.setitem(_expressions._NUMBERS, np.log, of_positive)
+    monkeypatch.setitem(numpy_expressions._NUMBERS, np.log, of_positive)
     table = sample(1_000, decimals=None)
     for shift in (0.0, 0.3):
         own = mean_function(

@@ -13,19 +13,19 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fairperm import InputError, _many_groups
-from fairperm._comparison import Comparison
-from fairperm._inputs import Inputs
-from fairperm._intake import read_table
-from fairperm._many_groups import ManyTrials, many_groups
-from fairperm._metric import JointMetric
-from fairperm._plan import Plan
+from fairperm import InputError
+from fairperm.data.arguments import Inputs
+from fairperm.data.reading import read_table
+from fairperm.engines.many_groups import ManyTrials, check_number
+from fairperm.hypothesis_tests.comparison import Comparison
+from fairperm.hypothesis_tests.plan import Plan
 from fairperm.metrics import get_metric
+from fairperm.metrics.definition import JointMetric
 from many_groups import ENGINES, GROUPS, build, force, observed, permuted, repeating
 from number_data import value
 
 if TYPE_CHECKING:
-    from fairperm._estimates import Estimates
+    from fairperm.engines.estimates import Estimates
 
 CASES = [
     ("selection_rate", "pooled", "score"),
@@ -129,7 +129,7 @@ def test_trials_agree_with_counts(strata: bool) -> None:
     inputs = Inputs(**data)
     table = read_table(inputs, function.reading(inputs))
     plan = Plan(function.reading(inputs), "pooled", None)
-    trials = many_groups(Comparison.of(table, plan, table.groups, None), None)
+    trials = Comparison.of(table, plan, table.groups, None).engine_of_many(None)
     assert isinstance(trials, ManyTrials)
     counts = build("counts", data, "mean_squared_error", "pooled", None)
     ours, theirs = by_content(observed(trials)), by_content(observed(counts))
@@ -153,7 +153,7 @@ def test_a_joint_metric_of_ranks_and_totals() -> None:
     for engine in ENGINES:
         with pytest.MonkeyPatch.context() as patch:
             force(patch, engine)
-            found.append(many_groups(comparison, "score"))
+            found.append(comparison.engine_of_many("score"))
     counts, units = found
     np.testing.assert_allclose(observed(counts).value, observed(units).value, rtol=1e-12)
     np.testing.assert_allclose(observed(counts).variance, observed(units).variance, rtol=1e-9)
@@ -175,10 +175,10 @@ def test_labels_stay_in_their_blocks_and_strata() -> None:
 
 
 def test_more_groups_than_a_byte_can_tell_are_refused() -> None:
-    _many_groups.check_number(tuple(range(254)), "")
+    check_number(tuple(range(254)), "")
     rule = r"sensitive_features must be made of at most 254 groups to permute together; got 255"
     with pytest.raises(InputError, match=rule):
-        _many_groups.check_number(tuple(range(255)), "")
+        check_number(tuple(range(255)), "")
 
 
 def test_as_many_groups_as_there_can_be() -> None:

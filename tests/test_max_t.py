@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from fairperm._draws import Resampling
-from fairperm._inputs import Inputs
-from fairperm._intake import read_table
-from fairperm._max_t import Family, max_t
-from fairperm._metric import JointMetric
-from fairperm._multiplicity import step_down_max_t
+from fairperm.auditing.max_t import Family, max_t
+from fairperm.data.arguments import Inputs
+from fairperm.data.reading import read_table
+from fairperm.engines.resampling.blocks import Resampling
+from fairperm.inference.multiplicity import step_down_max_t
 from fairperm.metrics import get_metric
+from fairperm.metrics.definition import JointMetric
 from simulate import Group, Procedure, table_of
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         kept.update(observed=observed, permuted=permuted)
         return step_down_max_t(observed, permuted, rounding)
 
-    monkeypatch.setattr("fairperm._max_t.step_down_max_t", spy)
+    monkeypatch.setattr("fairperm.inference.multiplicity.step_down_max_t", spy)
     return kept
 
 

@@ -18,11 +18,11 @@ from fairperm import (
     metric_names,
     permutation_test,
 )
-from fairperm._cells import _delta_variance
-from fairperm._class_metrics import MacroF1
-from fairperm._metric import JointMetric, Metric
-from fairperm._rank import RankMetric
+from fairperm.engines.counts import _delta_variance
 from fairperm.metrics import get_metric
+from fairperm.metrics.classes import MacroF1
+from fairperm.metrics.definition import JointMetric, Metric
+from fairperm.metrics.ranks import RankMetric
 from helpers import CELL_COLUMNS, JOINT, OTHERS, RATES, delta_variance, value
 from number_data import GIVEN_LABEL, NUMBER_METRICS, REGRESSIONS, SCORES, arguments, numbers_for
 from number_data import value as number_value

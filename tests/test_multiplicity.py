@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from statsmodels.stats.multitest import multipletests
 
-from fairperm._multiplicity import adjusted, step_down_max_t
+from fairperm.inference.multiplicity import adjusted, step_down_max_t
 
 on_any_data = settings(derandomize=True, deadline=None, max_examples=60, database=None)
 

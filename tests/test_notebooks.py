@@ -12,7 +12,7 @@ import pytest
 from nbclient import NotebookClient
 
 import fairperm
-from fairperm import _progress
+from fairperm._utils import progress
 
 FOLDER = Path(__file__).parents[1] / "docs" / "notebooks"
 NOTEBOOKS = sorted(path.name for path in FOLDER.glob("*.ipynb"))
@@ -59,8 +59,8 @@ def test_an_audit_prints_whole_in_a_notebook(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_a_notebook_without_widgets_has_no_bar(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ipykernel", ModuleType("ipykernel"))
-    monkeypatch.setattr("fairperm._progress.find_spec", lambda _: None)
-    assert not _progress._is_wanted(None)
-    assert _progress._is_wanted(True)
-    monkeypatch.setattr("fairperm._progress.find_spec", lambda _: object())
-    assert _progress._is_wanted(None)
+    monkeypatch.setattr("fairperm._utils.progress.find_spec", lambda _: None)
+    assert not progress._is_wanted(None)
+    assert progress._is_wanted(True)
+    monkeypatch.setattr("fairperm._utils.progress.find_spec", lambda _: object())
+    assert progress._is_wanted(None)

@@ -15,9 +15,9 @@ from hypothesis import Phase, assume, given, settings
 from hypothesis import strategies as st
 
 import fairperm
-from fairperm import _engines
-from fairperm._plan import SCHEMES, VARIANCES, Plan
+from fairperm.engines import choice
 from fairperm.errors import FairpermWarning, InputError
+from fairperm.hypothesis_tests.plan import SCHEMES, VARIANCES, Plan
 from fairperm.metrics import get_metric
 from number_data import NUMBER_METRICS, arguments, columns_for
 
@@ -107,8 +107,8 @@ def test_these_are_tested_by_the_units_engine(metric: str, monkeypatch: pytest.M
         chosen.append(given)
         return units_engine(*given)
 
-    units_engine = _engines._units_engine
-    monkeypatch.setattr(_engines, "_units_engine", spy)
+    units_engine = choice._units_engine
+    monkeypatch.setattr(choice, "_units_engine", spy)
     y, x = columns_for(metric, 60, seed=1)
     groups = ["a", "b"] * 30
     run(metric, {**arguments(metric, y, x), "sensitive_features": groups}, n_resamples=9)

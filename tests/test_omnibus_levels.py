@@ -15,9 +15,9 @@ from scipy.stats import norm
 
 import fairperm
 from callables import plain_accuracy
-from fairperm._draws import Resampling
-from fairperm._omnibus_test import compare_all
-from fairperm._plan import Plan
+from fairperm.engines.resampling.blocks import Resampling
+from fairperm.hypothesis_tests.omnibus import compare_all
+from fairperm.hypothesis_tests.plan import Plan
 from fairperm.metrics import get_metric
 from simulate import Group, at_least, at_most, table_of
 from test_calibration import equal_metric

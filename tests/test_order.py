@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from fairperm._order import order_by, run_starts
-from fairperm._radix import radix_argsort
+from fairperm._utils.sorting import order_by, run_starts
+from fairperm.engines.kernels.radix_sort import radix_argsort
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 FEW = st.sampled_from([-2.5, -0.0, 0.0, 1.0, 3.0])

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fairperm import _draws as draws
-from fairperm._sample import Cells
+from fairperm._utils import streams
+from fairperm.engines.resampling import draws
+from fairperm.engines.sample import Cells
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -54,7 +55,7 @@ def test_permuted_tables_are_multivariate_hypergeometric(
     if thinned:
         monkeypatch.setattr(draws, "_NUMPY_LIMIT", 2)
     sample, n = np.array(counts), 20_000
-    drawn = draws.permute(cells_of(sample), n, draws.stream(1, draws.PERMUTATIONS))[:, 0]
+    drawn = draws.permute(cells_of(sample), n, streams.stream(1, streams.PERMUTATIONS))[:, 0]
     chance = tables_of(sample)
     place = {table: i for i, table in enumerate(chance)}
     times = np.bincount([place[one.tobytes()] for one in drawn], minlength=len(chance))
@@ -67,7 +68,7 @@ def test_counts_of_billions_are_permuted() -> None:
     """Beyond NumPy's limit: exact margins, hypergeometric means and covariances."""
     sample = np.array([[3, 1, 2], [5, 4, 1], [1, 2, 6]]) * 10**9
     n = 4000
-    drawn = draws.permute(cells_of(sample), n, draws.stream(2, draws.PERMUTATIONS))[:, 0]
+    drawn = draws.permute(cells_of(sample), n, streams.stream(2, streams.PERMUTATIONS))[:, 0]
     sizes, totals = sample.sum(axis=1), sample.sum(axis=0)
     assert (drawn.sum(axis=2) == sizes).all()
     assert (drawn.sum(axis=1) == totals).all()

@@ -24,13 +24,14 @@ from charts import (
     swept,
 )
 from fairperm import plots
-from fairperm._chart_parts import SHAPES, tidy
 from fairperm.errors import InputError
+from fairperm.plots.style import SHAPES
+from fairperm.plots.text import tidy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fairperm.audit_result import Audit
+    from fairperm.auditing.result import Audit
 
 
 @pytest.fixture(scope="module")

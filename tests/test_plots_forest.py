@@ -13,11 +13,12 @@ import pytest
 
 from charts import compas_audit, compas_specs, data_with, drawn, spec_of
 from fairperm import plots
-from fairperm._chart_parts import SHAPES, table, told, told_p
-from fairperm._forest_chart import _spaced
+from fairperm.plots.forest_chart import _spaced
+from fairperm.plots.style import SHAPES
+from fairperm.plots.text import table, told, told_p
 
 if TYPE_CHECKING:
-    from fairperm.audit_result import Audit
+    from fairperm.auditing.result import Audit
 
 
 @pytest.fixture(scope="module")

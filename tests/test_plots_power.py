@@ -10,8 +10,8 @@ import pytest
 import fairperm
 from charts import data_with, drawn, spec_of
 from fairperm import plots
-from fairperm._chart_parts import ticks
 from fairperm.errors import InputError
+from fairperm.plots.text import ticks
 
 
 def test_power_curve_of_a_function() -> None:

@@ -11,11 +11,11 @@ import pytest
 
 from charts import compas_specs, compas_sweep, data_with, drawn, spec_of, swept
 from fairperm import plots
-from fairperm._chart_parts import told, told_p
 from fairperm.errors import InputError
+from fairperm.plots.text import told, told_p
 
 if TYPE_CHECKING:
-    from fairperm.sweep import ThresholdSweepResult
+    from fairperm.hypothesis_tests.results.sweeps import ThresholdSweepResult
 
 
 @pytest.fixture(scope="module")

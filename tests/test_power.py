@@ -18,9 +18,16 @@ from statsmodels.stats.power import NormalIndPower
 from statsmodels.stats.proportion import power_proportions_2indep
 
 from fairperm import InputError, PermutationTestResult, permutation_test
-from fairperm._power import MOST_CELLS, ExactTest, Level, auc_variance, rate_power, table_size
 from fairperm.metrics import recall_of
-from fairperm.planning import detectable_gap, minimum_detectable_gap, power, sample_size
+from fairperm.planning.designs import (
+    MOST_CELLS,
+    ExactTest,
+    Level,
+    auc_variance,
+    rate_power,
+    table_size,
+)
+from fairperm.planning.power import detectable_gap, minimum_detectable_gap, power, sample_size
 from helpers import rate_rows, rows
 from simulate import Procedure
 

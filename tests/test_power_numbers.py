@@ -8,7 +8,7 @@ from scipy.optimize import brentq
 from scipy.special import gammaln
 from scipy.stats import binom
 
-from fairperm._power import Level, _binomial, _log_choose, rate_power, smallest_gap
+from fairperm.planning.designs import Level, _binomial, _log_choose, rate_power, smallest_gap
 
 
 @pytest.mark.parametrize("n", [0, 1, 7, 3200])

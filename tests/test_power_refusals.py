@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from fairperm import InputError, InputTypeError, permutation_test
-from fairperm.planning import detectable_gap, minimum_detectable_gap, power, sample_size
-from fairperm.simulation import simulated_power
+from fairperm.planning.power import detectable_gap, minimum_detectable_gap, power, sample_size
+from fairperm.planning.simulated_power import simulated_power
 from helpers import rate_rows, rows
 from refusals import GOOD, Refusal, check_wording, each
 

@@ -13,10 +13,10 @@ import pytest
 from scipy.stats import binomtest, norm
 
 from fairperm import permutation_test
-from fairperm._draws import Resampling
-from fairperm._simulated_tests import Trial
-from fairperm.planning import power
-from fairperm.simulation import _mixed, simulated_power
+from fairperm.engines.resampling.blocks import Resampling
+from fairperm.planning.power import power
+from fairperm.planning.simulated_power import _mixed, simulated_power
+from fairperm.planning.trials import Trial
 from helpers import rate_rows, rows
 from simulate import Group, Procedure, at_most, between, draw_counts
 

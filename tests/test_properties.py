@@ -18,11 +18,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import fairperm
-from fairperm import _cells, _gap_test, bootstrap
-from fairperm._draws import Resampling
-from fairperm._plan import SCHEMES, VARIANCES, Plan
-from fairperm._sample import Table
+from fairperm.data.table import Table
+from fairperm.engines import counts
+from fairperm.engines.resampling.blocks import Resampling
 from fairperm.errors import FairpermWarning, InputError
+from fairperm.hypothesis_tests import bootstrap, gap_test
+from fairperm.hypothesis_tests.plan import SCHEMES, VARIANCES, Plan
 from fairperm.metrics import get_metric
 from simulate import Procedure, only_monte_carlo, table_of
 
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from fairperm.results import PermutationTestResult
+    from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
 
     Ways = Callable[[], AbstractContextManager[None]]
 
@@ -254,7 +255,7 @@ def test_rows_counted_by_hand_give_the_same(
     from_rows = result_of_rows(procedure, rows)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FairpermWarning)
-        by_hand = _gap_test.compare(
+        by_hand = gap_test.compare(
             table,
             Plan.choose(get_metric(metric), procedure.scheme, procedure.variance),
             resampling=Resampling(procedure.n_resamples, 0, 1, False),
@@ -346,7 +347,7 @@ def test_threads_change_no_number(procedure: Procedure) -> None:
 def test_size_of_batches_changes_no_number(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
     procedure = Procedure("f1_score", "pooled", "bootstrap", 99, n_bootstrap=20)
     whole = procedure(BIG)
-    monkeypatch.setattr(_cells, "_NUMBERS_AT_ONCE", at_once)
+    monkeypatch.setattr(counts, "_NUMBERS_AT_ONCE", at_once)
     assert same(whole, procedure(BIG))
 
 

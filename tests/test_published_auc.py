@@ -18,7 +18,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fairperm import FairpermWarning, _engines, permutation_test
+from fairperm import FairpermWarning, permutation_test
+from fairperm.engines import choice
 
 if TYPE_CHECKING:
     from fairperm import PermutationTestResult
@@ -95,7 +96,7 @@ def compared(engine: str, first: str, second: str) -> PermutationTestResult:
     with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
         warnings.simplefilter("ignore", FairpermWarning)  # of a test with so few permutations
         for name, number in ENGINES[engine].items():
-            patch.setattr(_engines, name, number)
+            patch.setattr(choice, name, number)
         return permutation_test(
             columns["y_true"],
             y_score=columns["y_score"],

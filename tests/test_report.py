@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 import fairperm
-from fairperm._chart_parts import told_p
-from fairperm.report._page import MOST_COMPACT_ROWS
-from fairperm.report._words import interval, number, p_is, pvalue, visible
+from fairperm.plots.text import told_p
+from fairperm.report.names import interval, number, p_is, pvalue, visible
+from fairperm.report.page import MOST_COMPACT_ROWS
 from report_pages import (
     HOSTILE,
     Page,

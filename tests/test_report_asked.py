@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import fairperm
-from fairperm.cli._report import sweeps
+from fairperm.cli.commands.report_sweeps import sweeps
 from fairperm.report import as_html
 from report_pages import Page, compas_audit, compas_page
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from fairperm._audit_data import GroupSummary
-from fairperm.report._words import (
+from fairperm.hypothesis_tests.results.audits import GroupSummary
+from fairperm.report.names import (
     Names,
     count,
     interval,

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import fairperm
-from fairperm._plan import SCHEMES, VARIANCES, Plan
 from fairperm.errors import FairpermWarning, InputError
+from fairperm.hypothesis_tests.plan import SCHEMES, VARIANCES, Plan
 from fairperm.metrics import get_metric
 from number_data import NUMBER_METRICS, numbers_for
 from simulate import Procedure

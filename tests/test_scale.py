@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import fairperm
-from fairperm import _lazy as lazy
+from fairperm.data.lazy import counting as lazy
 from lazy_data import LAZY, run, same, sample
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import fairperm
-from fairperm import _audit
-from fairperm._assignments import random_groups
-from fairperm._subsets import random_subsets
+from fairperm.auditing import comparisons
+from fairperm.engines.kernels.group_labels import random_groups
+from fairperm.engines.kernels.subsets import random_subsets
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -66,7 +66,9 @@ def test_two_groups_are_drawn_once(
     metrics: list[str], data: dict[str, Any], n_drawings: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls: list[int] = []
-    monkeypatch.setattr("fairperm._units.random_subsets", counting(calls, random_subsets))
+    monkeypatch.setattr(
+        "fairperm.engines.kernels.subsets.random_subsets", counting(calls, random_subsets)
+    )
     fairperm.audit(**data, metrics=metrics)
     assert len(calls) == n_drawings * 3  # blocks
 
@@ -100,7 +102,9 @@ def test_many_groups_are_drawn_once(
     metrics: list[str], data: dict[str, Any], n_drawings: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls: list[int] = []
-    monkeypatch.setattr("fairperm._assignments.random_groups", counting(calls, random_groups))
+    monkeypatch.setattr(
+        "fairperm.engines.kernels.group_labels.random_groups", counting(calls, random_groups)
+    )
     audit = fairperm.audit(**data, metrics=metrics)
     assert len(calls) == n_drawings * -(-DRAWS // 8)  # blocks
     for row in audit.omnibus:
@@ -114,8 +118,10 @@ def test_how_many_fit_into_memory_changes_nothing(monkeypatch: pytest.MonkeyPatc
     data = {**sample(3), "metrics": SCORES, "compare": "rest"}
     whole = fairperm.audit(**data)
     calls: list[int] = []
-    monkeypatch.setattr("fairperm._units.random_subsets", counting(calls, random_subsets))
-    monkeypatch.setattr(_audit, "_ROWS_AT_ONCE", 1)
+    monkeypatch.setattr(
+        "fairperm.engines.kernels.subsets.random_subsets", counting(calls, random_subsets)
+    )
+    monkeypatch.setattr(comparisons, "_ROWS_AT_ONCE", 1)
     assert fairperm.audit(**data).to_dict() == whole.to_dict()
     assert len(calls) == 3 * len(SCORES) * 3  # pairs, metrics, blocks: nothing is shared
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import fairperm
-from fairperm._comparison import Comparison
-from fairperm._plan import Plan
-from fairperm._small_groups import ENOUGH, effective_rows
+from fairperm.hypothesis_tests.comparison import Comparison
+from fairperm.hypothesis_tests.plan import Plan
+from fairperm.hypothesis_tests.small_groups import ENOUGH, effective_rows
 from fairperm.metrics import get_metric
 from helpers import Pair, rows, table
 

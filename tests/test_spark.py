@@ -25,8 +25,8 @@ from pyspark import SparkContext
 from pyspark.errors import PySparkException
 
 import fairperm
-from fairperm import _lazy as lazy
-from fairperm.sweep import threshold_sweep
+from fairperm.data.lazy import counting as lazy
+from fairperm.hypothesis_tests.sweep.threshold_sweep import threshold_sweep
 from lazy_data import LAZY, clustered, run, same, sample, with_gaps
 
 if TYPE_CHECKING:

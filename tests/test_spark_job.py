@@ -10,7 +10,7 @@ import pytest
 
 import fairperm
 from fairperm import spark_job
-from fairperm._files import read_toml
+from fairperm._utils.files import read_toml
 from lazy_data import sample
 
 if TYPE_CHECKING:

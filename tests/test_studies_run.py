@@ -16,8 +16,9 @@ import pytest
 import fairperm
 from commands import COMMAND, QUIET
 from fairperm import studies
-from fairperm.studies import Row, Study, _charts, _models, _run, _writing
-from fairperm.studies._fnr import fnr
+from fairperm.studies import Row, Study, charts, runner, writing
+from fairperm.studies.paper import models
+from fairperm.studies.paper.fnr import fnr
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,7 +32,7 @@ def nasty(**options: Any) -> Study:
         Row(quantity=NASTY, paper=None, ours=1e-9),
         Row(quantity="off", paper=1.0, ours=2.0, interval=(1.9, 2.1), agrees=False),
     )
-    chart = _charts.agreement(rows, title=NASTY, axis="share", level=0.05)
+    chart = charts.agreement(rows, title=NASTY, axis="share", level=0.05)
     return Study(
         name="table1",
         title=NASTY,
@@ -56,7 +57,7 @@ def fakes(monkeypatch: pytest.MonkeyPatch) -> None:
         "fnr": partial(fnr, n_data_sets=20, n_resamples=39),
         "thresholds": refused,
     }
-    monkeypatch.setattr(_run, "get_study", known.__getitem__)
+    monkeypatch.setattr(runner, "get_study", known.__getitem__)
 
 
 def read(path: Path) -> list[dict[str, str]]:
@@ -152,7 +153,7 @@ def test_the_command_runs_all_of_them(tmp_path: Path) -> None:
     assert "could not be downloaded" in page
     for name in ("thresholds", "sample-size"):
         rows = read(out / f"{name}.csv")
-        assert all(row["quantity"].startswith(_models.SHIPPED) for row in rows)
+        assert all(row["quantity"].startswith(models.SHIPPED) for row in rows)
         assert {row["agrees"] for row in rows} <= {"", "True"}
     assert "4,500 rows" in rows[1]["quantity"]
 
@@ -239,7 +240,7 @@ def test_a_share_without_a_value_to_compare_with_agrees_with_nothing() -> None:
     ],
 )
 def test_numbers_are_told_shortly(value: float | None, text: str) -> None:
-    assert _writing.told(value) == text
+    assert writing.told(value) == text
 
 
 def test_studies_are_chosen_by_name() -> None:

@@ -12,8 +12,8 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
-from fairperm import _subsets
-from fairperm._subsets import (
+from fairperm.engines.kernels import subsets
+from fairperm.engines.kernels.subsets import (
     SMALL_BLOCK,
     lane_bits,
     random_subsets,
@@ -28,7 +28,7 @@ def equal_blocks(size: int, wanted: int, blocks: int, seed: int, method: int) ->
     """Return ``64 * blocks`` subsets of ``size`` units, a row each."""
     words = np.zeros(size * blocks, np.uint64)
     sizes = np.full(blocks, size)
-    _subsets._fill_blocks(sizes, np.full(blocks, wanted), seeded(seed).reshape(4, 8), method, words)
+    subsets._fill_blocks(sizes, np.full(blocks, wanted), seeded(seed).reshape(4, 8), method, words)
     return lane_bits(words).reshape(-1, size)
 
 
@@ -155,7 +155,7 @@ def test_the_generator_is_xoshiro256plusplus() -> None:
     # authors' C code.
     state = np.repeat(np.arange(1, 5, dtype=np.uint64)[:, None], 8, axis=1)
     pool = np.empty(80, np.uint64)
-    _subsets._refill(state, pool)
+    subsets._refill(state, pool)
     expected = [
         41943041,
         58720359,

@@ -9,8 +9,8 @@ import pytest
 from scipy.stats import ks_2samp
 
 import fairperm
-from fairperm import _draws
-from fairperm.sweep import threshold_sweep
+from fairperm._utils import streams
+from fairperm.hypothesis_tests.sweep.threshold_sweep import threshold_sweep
 from simulate import between
 from sweeps import METRICS, every_assignment, scored, statistics, sweep
 
@@ -176,7 +176,7 @@ def _same_draws(
     data: dict[str, Any], thresholds: NDArray[np.float64], n: int
 ) -> list[NDArray[np.bool_]]:
     """Return assignments of rows that have the counts which the sweep draws from its seed."""
-    rng = _draws.stream(1, _draws.PERMUTATIONS)
+    rng = streams.stream(1, streams.PERMUTATIONS)
     in_first = data["sensitive_features"] == "a"
     smaller = in_first if in_first.sum() < (~in_first).sum() else ~in_first
     chosen = np.zeros((n, len(in_first)), bool)

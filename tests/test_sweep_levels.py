@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fairperm.sweep import threshold_sweep
+from fairperm.hypothesis_tests.sweep.threshold_sweep import threshold_sweep
 from simulate import at_least, at_most
 
 # most tests read the same sweeps: two workers of pytest would each make them

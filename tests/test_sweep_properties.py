@@ -10,11 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairperm.sweep import ThresholdSweepResult, threshold_sweep
+from fairperm.hypothesis_tests.sweep.threshold_sweep import threshold_sweep
 from sweeps import METRICS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from fairperm.hypothesis_tests.results.sweeps import ThresholdSweepResult
 
 ARRAYS = ("difference", "standard_error", "statistic", "pvalue", "adjusted_pvalue", "status")
 metrics = st.sampled_from(METRICS)

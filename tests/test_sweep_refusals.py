@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fairperm import InputError, InputTypeError
-from fairperm.sweep import threshold_sweep
+from fairperm.hypothesis_tests.sweep.threshold_sweep import threshold_sweep
 from refusals import Refusal, check_wording, each
 
 GOOD: dict[str, Any] = {

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fairperm._subsets import lane_bits, same_in_all_lanes
-from fairperm._totals import subset_totals
+from fairperm.engines.kernels.subsets import lane_bits, same_in_all_lanes
+from fairperm.engines.kernels.totals import subset_totals
 
 
 @pytest.mark.parametrize(

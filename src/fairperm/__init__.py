@@ -5,13 +5,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from fairperm import datasets, plots
-    from fairperm._omnibus_result import OmnibusTestResult
-    from fairperm.audit_result import Audit
-    from fairperm.auditing import audit
-    from fairperm.bootstrap import bootstrap_test
-    from fairperm.calibration import Calibration, calibrate
-    from fairperm.correlation import CorrelationTestResult, correlation_test
-    from fairperm.equivalence import EquivalenceTestResult, equivalence_test, noninferiority
+    from fairperm.auditing.audit import audit
+    from fairperm.auditing.result import Audit
     from fairperm.errors import (
         FairpermError,
         FairpermWarning,
@@ -19,25 +14,39 @@ if TYPE_CHECKING:
         InputTypeError,
         UndefinedMetricError,
     )
+    from fairperm.hypothesis_tests.bootstrap import bootstrap_test
+    from fairperm.hypothesis_tests.correlation import CorrelationTestResult, correlation_test
+    from fairperm.hypothesis_tests.margins.equivalence import (
+        EquivalenceTestResult,
+        equivalence_test,
+        noninferiority,
+    )
+    from fairperm.hypothesis_tests.omnibus import omnibus_test
+    from fairperm.hypothesis_tests.permutation import permutation_test
+    from fairperm.hypothesis_tests.results.audits import AuditRow, GroupSummary, OmnibusRow
+    from fairperm.hypothesis_tests.results.gaps import BootstrapTestResult, PermutationTestResult
+    from fairperm.hypothesis_tests.results.omnibus import OmnibusTestResult
+    from fairperm.hypothesis_tests.results.sweeps import MetricSweep, ThresholdSweepResult
+    from fairperm.hypothesis_tests.sweep.threshold_sweep import threshold_sweep
     from fairperm.metrics import metric_names, register_metric
-    from fairperm.omnibus import omnibus_test
-    from fairperm.permutation import permutation_test
-    from fairperm.planning import minimum_detectable_gap, power, sample_size
-    from fairperm.results import BootstrapTestResult, PermutationTestResult
-    from fairperm.simulation import SimulatedPower, simulated_power
-    from fairperm.sweep import MetricSweep, ThresholdSweepResult, threshold_sweep
+    from fairperm.planning.calibration import Calibration, calibrate
+    from fairperm.planning.power import minimum_detectable_gap, power, sample_size
+    from fairperm.planning.simulated_power import SimulatedPower, simulated_power
 
 __all__ = [
     "Audit",
+    "AuditRow",
     "BootstrapTestResult",
     "Calibration",
     "CorrelationTestResult",
     "EquivalenceTestResult",
     "FairpermError",
     "FairpermWarning",
+    "GroupSummary",
     "InputError",
     "InputTypeError",
     "MetricSweep",
+    "OmnibusRow",
     "OmnibusTestResult",
     "PermutationTestResult",
     "SimulatedPower",
@@ -64,22 +73,25 @@ __all__ = [
 
 # A name is imported when it is first used, so that `fairperm --help` does not wait for NumPy.
 _HOMES = {
-    "audit_result": "Audit",
-    "auditing": "audit",
-    "bootstrap": "bootstrap_test",
-    "calibration": "Calibration calibrate",
-    "correlation": "CorrelationTestResult correlation_test",
-    "equivalence": "EquivalenceTestResult equivalence_test noninferiority",
+    "auditing.audit": "audit",
+    "auditing.result": "Audit",
     "errors": "FairpermError FairpermWarning InputError InputTypeError UndefinedMetricError",
+    "hypothesis_tests.bootstrap": "bootstrap_test",
+    "hypothesis_tests.correlation": "CorrelationTestResult correlation_test",
+    "hypothesis_tests.margins.equivalence": "EquivalenceTestResult equivalence_test noninferiority",
+    "hypothesis_tests.omnibus": "omnibus_test",
+    "hypothesis_tests.permutation": "permutation_test",
+    "hypothesis_tests.results.audits": "AuditRow GroupSummary OmnibusRow",
+    "hypothesis_tests.results.gaps": "BootstrapTestResult PermutationTestResult",
+    "hypothesis_tests.results.omnibus": "OmnibusTestResult",
+    "hypothesis_tests.results.sweeps": "MetricSweep ThresholdSweepResult",
+    "hypothesis_tests.sweep.threshold_sweep": "threshold_sweep",
     "metrics": "metric_names register_metric",
-    "_omnibus_result": "OmnibusTestResult",
-    "omnibus": "omnibus_test",
-    "permutation": "permutation_test",
-    "planning": "minimum_detectable_gap power sample_size",
-    "results": "BootstrapTestResult PermutationTestResult",
-    "simulation": "SimulatedPower simulated_power",
-    "sweep": "MetricSweep ThresholdSweepResult threshold_sweep",
+    "planning.calibration": "Calibration calibrate",
+    "planning.power": "minimum_detectable_gap power sample_size",
+    "planning.simulated_power": "SimulatedPower simulated_power",
 }
+_MODULES = {"datasets", "errors", "metrics", "plots", "report", "simulate", "studies", "testing"}
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 
 if not TYPE_CHECKING:
@@ -88,7 +100,7 @@ if not TYPE_CHECKING:
         """Return a public name, or a module of the package."""
         if name in _HOME_OF:
             value = getattr(import_module(f"fairperm.{_HOME_OF[name]}"), name)
-        elif name in {"datasets", "plots", "simulate", "studies", *_HOMES}:
+        elif name in _MODULES:
             value = import_module(f"fairperm.{name}")
         else:
             raise AttributeError(f"module 'fairperm' has no attribute {name!r}")
@@ -96,4 +108,4 @@ if not TYPE_CHECKING:
         return value
 
     def __dir__() -> list[str]:
-        return sorted({*globals(), *__all__, *_HOMES})
+        return sorted({*globals(), *__all__, *_MODULES})

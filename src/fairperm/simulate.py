@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairperm import _options as options
-from fairperm._metric import ONE_ROW_OF_EACH, Metric
+from fairperm._utils import checks
 from fairperm.errors import InputError, InputTypeError, problem
 from fairperm.metrics import get_metric
+from fairperm.metrics.definition import ONE_ROW_OF_EACH, Metric
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -266,8 +266,8 @@ class Clusters:
 
     def __post_init__(self) -> None:
         _check(self, n=_ROWS, selection_rate=_CHANCE)
-        options.integer("rows", self.rows, *_ROWS)
-        options.fraction("correlation", self.correlation)
+        checks.integer("rows", self.rows, *_ROWS)
+        checks.fraction("correlation", self.correlation)
 
     @property
     def design_effect(self) -> float:
@@ -328,11 +328,11 @@ class Correlation:
     low: float = 1e-5
 
     def __post_init__(self) -> None:
-        options.integer("n", self.n, *_ROWS)
-        options.choice("attribute", self.attribute, ("uniform", "exponential"))
-        options.integer("power", self.power, 0, 10)
-        options.number("slope", self.slope)
-        options.fraction("low", self.low)
+        checks.integer("n", self.n, *_ROWS)
+        checks.choice("attribute", self.attribute, ("uniform", "exponential"))
+        checks.integer("power", self.power, 0, 10)
+        checks.number("slope", self.slope)
+        checks.fraction("low", self.low)
 
     def draw(self, rng: Seed = None) -> Columns:
         """Draw a data set: columns ``x`` and ``error``."""
@@ -373,7 +373,7 @@ def _by_group(values: Any) -> dict[str, float]:
 
 def _of(metric: str, known: dict[str, Any]) -> dict[str, float]:
     """Return the values of one of the metrics whose truth is known."""
-    return _by_group(known[options.choice("metric", get_metric(metric).name, tuple(known))])
+    return _by_group(known[checks.choice("metric", get_metric(metric).name, tuple(known))])
 
 
 def _check(population: object, **ranges: Pair) -> None:
@@ -385,8 +385,8 @@ def _check(population: object, **ranges: Pair) -> None:
             raise InputTypeError(problem(name, rule, value))
         if name == "n":
             for one in value:
-                options.integer(name, one, *_ROWS)
-        elif not all(low <= options.number(name, one, rule) <= high for one in value):
+                checks.integer(name, one, *_ROWS)
+        elif not all(low <= checks.number(name, one, rule) <= high for one in value):
             raise InputError(problem(name, rule, value))
 
 

@@ -36,9 +36,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairperm._files import read_toml, write_whole
-from fairperm._remote import stage
-from fairperm.auditing import audit
+from fairperm._utils.files import read_toml, write_whole
+from fairperm.auditing.audit import audit
+from fairperm.data.lazy.backends import stage
 from fairperm.errors import (
     FairpermError,
     InputError,
@@ -52,7 +52,7 @@ from fairperm.errors import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fairperm.audit_result import Audit
+    from fairperm.auditing.result import Audit
 
 __all__ = ["main", "run"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairperm.audit_result import Audit
-from fairperm.auditing import audit
+from fairperm.auditing.audit import audit
+from fairperm.auditing.result import Audit
 from fairperm.errors import InputError, did_you_mean, listed, problem
 
 __all__ = ["assert_no_disparity"]

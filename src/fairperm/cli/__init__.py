@@ -3,7 +3,3 @@
 Only what ``--help`` needs is imported at the top of these modules; NumPy, DuckDB and the tests are
 imported by the commands that use them.
 """
-
-from fairperm.cli._main import main
-
-__all__ = ["main"]

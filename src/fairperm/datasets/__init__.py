@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from fairperm.datasets._fetch import fetch_adult, fetch_compas, fetch_german
-from fairperm.datasets._store import DataUnavailableError
-from fairperm.datasets._tables import Backend, checked_backend, framed
+from fairperm.datasets.fetch import fetch_adult, fetch_compas, fetch_german
+from fairperm.datasets.store import DataUnavailableError
+from fairperm.datasets.tables import Backend, checked_backend, framed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

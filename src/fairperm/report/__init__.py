@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fairperm._files import write_whole
-from fairperm._sweep_result import ThresholdSweepResult
-from fairperm.report._page import compact_page, full_page
+from fairperm._utils.files import write_whole
+from fairperm.hypothesis_tests.results.sweeps import ThresholdSweepResult
+from fairperm.report.page import compact_page, full_page
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Mapping, Sequence
 
-    from fairperm._audit_data import AuditData
+    from fairperm.hypothesis_tests.results.audits import AuditData
 
 __all__ = ["as_html", "as_notebook_html"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairperm.studies._run import NAMES, get_study, run
-from fairperm.studies._study import Row, Study
+from fairperm.studies.runner import NAMES, get_study, run
+from fairperm.studies.study import Row, Study
 
 __all__ = ["NAMES", "Row", "Study", "get_study", "run"]

@@ -1,0 +1,23 @@
+"""Random permutations and bootstrap samples of a table of counts, in seeded blocks.
+
+Each block of draws has a random stream of its own, named by the block's number. How many
+blocks run at once, on how many threads or processes, changes no number.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+PERMUTATIONS, BOOTSTRAP, OBSERVED, MAX_T, SAMPLE = range(5)  # what a random stream is for
+
+
+def stream(seed: int, purpose: int, block: int = 0) -> np.random.Generator:
+    """Return the random stream of one block."""
+    return np.random.Generator(
+        np.random.PCG64(np.random.SeedSequence(seed, spawn_key=(purpose, block)))
+    )
+
+
+def block_of(rng: np.random.Generator) -> int:
+    """Return the number of the block that a random stream is for."""
+    return int(rng.bit_generator.seed_seq.spawn_key[1])  # type: ignore[attr-defined]

@@ -1,0 +1,185 @@
+"""What an audit returns: its rows, with ways to read, filter, plot and write them."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from fairperm._utils.checks import choice
+from fairperm.auditing.text import as_text
+from fairperm.data.frames import frame_of
+from fairperm.errors import InputError, problem
+from fairperm.hypothesis_tests.results.audits import VERDICTS, AuditData, AuditRow, GroupSummary
+from fairperm.hypothesis_tests.results.gaps import json_ready
+from fairperm.metrics.registry import get_metric
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from os import PathLike
+
+    from altair import LayerChart, VConcatChart
+
+    from fairperm.hypothesis_tests.results.sweeps import ThresholdSweepResult
+
+__all__ = ["Audit"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
+class Audit(AuditData):
+    """The result of :func:`fairperm.audit`.
+
+    Attributes
+    ----------
+    rows : tuple of AuditRow
+        Every comparison, in the order asked for.
+    omnibus : tuple of OmnibusRow
+        For every attribute and metric, the test of all its groups at once.
+    groups : tuple of GroupSummary
+        Every group of every attribute, those too small to judge too.
+    alpha : float
+        The level of the verdicts.
+    adjust : str or None
+        How p-values were adjusted for the number of hypotheses, ``n_hypotheses``.
+    compare : str
+        Which groups were compared: "pairs", "reference" or "rest".
+    min_group_size : int
+        Groups with fewer rows are not judged.
+    n_dropped : int
+        Rows left out for missing values.
+    seed : int
+        Passing it as ``rng`` gives the same audit again.
+    settings : dict
+        The other arguments as they were given; a threshold only if predictions were made by it.
+    notes : tuple of str
+        What else must be known to read the audit rightly.
+    """
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[AuditRow]:
+        return iter(self.rows)
+
+    def where(
+        self,
+        *,
+        verdict: str | None = None,
+        attribute: str | None = None,
+        metric: str | None = None,
+    ) -> Audit:
+        """Return the audit with only the rows of this verdict, attribute or metric.
+
+        Verdicts and adjusted p-values stay as they are: they are those of the whole audit. A metric
+        may be called by an alias, such as "fpr".
+        """
+        metrics = tuple(self.settings["metrics"])
+        if isinstance(metric, str) and metric not in metrics:
+            with suppress(InputError):  # below, it is refused with the metrics that there are
+                metric = get_metric(metric).name
+        wanted = {
+            "verdict": (verdict, VERDICTS),
+            "attribute": (attribute, tuple(self.settings["attributes"])),
+            "metric": (metric, metrics),
+        }
+        rows = self.rows
+        for name, (value, known) in wanted.items():
+            if value is not None:
+                choice(name, value, known)
+                rows = tuple(row for row in rows if getattr(row, name) == value)
+        return replace(self, rows=rows)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the audit as JSON-ready values, without the null distributions' draws."""
+        plain = {
+            name: json_ready(getattr(self, name))
+            for name in AuditData.__slots__
+            if name not in {"rows", "omnibus", "groups", "library"}
+        }
+        plain["groups"] = [
+            {name: json_ready(getattr(one, name)) for name in GroupSummary.__slots__}
+            for one in self.groups
+        ]
+        plain["omnibus"] = [one.to_dict() for one in self.omnibus]
+        plain["rows"] = [row.to_dict() for row in self.rows]
+        return plain
+
+    def to_frame(self, library: str | None = None) -> Any:
+        """Return a data frame with a row for each comparison.
+
+        Parameters
+        ----------
+        library : {"pandas", "polars", "pyarrow"}, optional
+            What makes the frame: by default the library of the frame passed as `data`, or pandas.
+        """
+        names = list(self.rows[0].cells()) if self.rows else list(_NO_ROW.cells())
+        cells = [row.cells() for row in self.rows]
+        columns = {name: _of_one_type([row[name] for row in cells]) for name in names}
+        return frame_of(columns, library, self.library)
+
+    def plot(
+        self, *, title: str | None = None, width: int = 700, mode: str = "auto"
+    ) -> VConcatChart:
+        """Draw every gap with its interval and verdict: :func:`fairperm.plots.forest`."""
+        from fairperm import plots
+
+        rows = [
+            row.cells() | {"first_group": row.groups[0], "second_group": row.groups[1]}
+            for row in self.rows
+        ]
+        level = self.settings.get("confidence_level")
+        return plots.forest(rows, confidence_level=level, title=title, width=width, mode=mode)
+
+    def plot_null(self, row: int | AuditRow, **options: Any) -> LayerChart:
+        """Draw the null distribution of one row, given by its number or itself.
+
+        `options` are those of :meth:`fairperm.PermutationTestResult.plot`.
+        """
+        one = row if isinstance(row, AuditRow) else self.rows[row]
+        if one.result is None:
+            rule = "a row with a result"
+            raise InputError(problem("row", rule, one.groups, one.reason))
+        return one.result.plot(**options)
+
+    def to_html(
+        self,
+        path: str | PathLike[str] | None = None,
+        *,
+        sweep: ThresholdSweepResult | Sequence[ThresholdSweepResult] | None = None,
+        title: str | None = None,
+        provenance: Mapping[str, object] | None = None,
+    ) -> str:
+        """Return a report that needs no other file and no network; with a `path`, write it too.
+
+        Parameters
+        ----------
+        path : path-like, optional
+            The file to write; it is replaced whole or not at all.
+        sweep : ThresholdSweepResult or sequence of them, optional
+            What :func:`fairperm.threshold_sweep` found, to be shown with a slider.
+        title : str, optional
+            The report's heading.
+        provenance : mapping, optional
+            What else it takes to run the audit again, by name: the command, the file, its hash.
+        """
+        from fairperm.report import as_html
+
+        return as_html(self, path, sweep=sweep, title=title, provenance=provenance)
+
+    def _repr_html_(self) -> str:
+        from fairperm.report import as_notebook_html
+
+        return as_notebook_html(self)
+
+    def __repr__(self) -> str:
+        return as_text(self)
+
+
+def _of_one_type(values: list[Any]) -> list[Any]:
+    """Return a column whose integers are floats if some are: sums of weights may be either."""
+    if not any(isinstance(one, float) for one in values):
+        return values
+    return [float(one) if isinstance(one, int) else one for one in values]
+
+
+_NO_ROW = AuditRow(attribute="", metric="", groups=("", ""), sizes=(0, 0), result=None)

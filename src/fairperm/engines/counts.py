@@ -1,0 +1,181 @@
+"""The counts engine: estimates from tables of counts, permuted, resampled or enumerated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fairperm._utils import streams
+from fairperm.engines.estimates import Estimates, joined, score_variance, variance_of_defined
+from fairperm.engines.resampling import blocks, draws
+from fairperm.engines.resampling.enumeration import enumerate_permutations
+from fairperm.metrics.definition import Metric, by_part
+from fairperm.metrics.ranks import by_score, without_one
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from numpy.typing import NDArray
+
+    from fairperm.engines.sample import Cells
+    from fairperm.metrics.ranks import RankMetric
+
+    Array = NDArray[np.float64]
+    Counts = NDArray[np.int64]
+
+_NUMBERS_AT_ONCE = 1 << 22  # counts of draws held in memory
+_ROUNDING = 1e-28  # a variance this small against the largest possible is zero but for rounding
+
+
+@dataclass(frozen=True, slots=True)
+class CellsEngine:
+    """Estimates of a metric's parts in tables of counts, by draw, stratum, group and cell.
+
+    ``variance`` is "score", "wald", "delta" or "bootstrap" (with ``n_bootstrap`` resamples of
+    each group in every draw); anything else asks for none, and costs none but for ranks, which
+    always come with DeLong's.
+    """
+
+    parts: tuple[Metric | RankMetric, ...]
+    sample: Cells
+    variance: str | None
+    n_bootstrap: int = 0
+
+    block_size = blocks.BLOCK
+
+    @property
+    def weights(self) -> Array | None:
+        """Return the strata's weights."""
+        return self.sample.weights
+
+    @property
+    def swapped(self) -> bool:
+        """Tell whether the engine's first group is the user's second."""
+        return self.sample.swapped
+
+    def with_variance(self, variance: str | None) -> CellsEngine:
+        """Return the same engine with another variance."""
+        return replace(self, variance=variance)
+
+    def observed(self, rng: np.random.Generator) -> Estimates:
+        """Return the estimates of the sample itself: a block of one."""
+        return self.estimates(self.sample.counts[None], rng)
+
+    def permuted(self, n: int, rng: np.random.Generator) -> Estimates:
+        """Return the estimates of ``n`` random permutations."""
+        return self.in_pieces(n, lambda m: draws.permute(self.sample, m, rng), rng)
+
+    def bootstrapped(self, n: int, rng: np.random.Generator) -> Estimates:
+        """Return the estimates of ``n`` bootstrap samples."""
+        return self.in_pieces(n, lambda m: draws.bootstrap_sample(self.sample, m, rng), rng)
+
+    def in_pieces(
+        self, n: int, drawn: Callable[[int], Counts], rng: np.random.Generator
+    ) -> Estimates:
+        """Return the estimates of ``n`` draws, of which no more are held than fit into memory."""
+        step = max(1, _NUMBERS_AT_ONCE // self.sample.counts.size)
+        if n <= step or self.variance == "bootstrap":  # which draws from the same stream
+            return self.estimates(drawn(n), rng)
+        return joined([self.estimates(drawn(size), rng) for size in blocks.pieces(n, step)])
+
+    def enumerated(
+        self, n_resamples: int, *, by_sum: bool, rng: np.random.Generator
+    ) -> tuple[Estimates, Array] | None:
+        """Return the estimates of every permutation with its log-probability, if few enough."""
+        if self.variance not in {"score", "wald", "delta", "delong", None}:
+            return None
+        every = enumerate_permutations(self.sample, n_resamples, by_sum=by_sum)
+        return None if every is None else (self.estimates(every[0], rng), every[1])
+
+    def left_out(self) -> Iterator[tuple[Estimates, Counts]]:
+        """Yield for each stratum's group the estimates without one of its rows.
+
+        Leaving out any row of a cell gives the same, so each cell is left out once, and comes
+        with its number of rows.
+        """
+        counts = self.sample.counts
+        whole = replace(self, variance=None).observed(streams.stream(0, streams.OBSERVED))
+        for s, g in np.ndindex(counts.shape[:2]):
+            cells = np.flatnonzero(counts[s, g])
+            value, size = (np.repeat(one, len(cells), axis=1) for one in (whole.value, whole.size))
+            with np.errstate(divide="ignore", invalid="ignore"):
+                for i, (part, u) in enumerate(self._parts()):
+                    without = _without_one(part, u[cells], counts[s, g, cells].astype(float))
+                    value[i, :, s, g], size[i, :, s, g] = without
+            yield Estimates(value, np.zeros(value.shape), size), counts[s, g, cells]
+
+    def estimates(self, counts: Counts, rng: np.random.Generator) -> Estimates:
+        """Return the estimates of any tables of this sample's cells."""
+        if self.variance == "bootstrap":
+            return self._bootstrap_variance(counts, rng)
+        floats = counts.astype(float)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            parts = [self._part(part, u, floats) for part, u in self._parts()]
+        return Estimates(*(np.stack(arrays) for arrays in zip(*parts, strict=True)))
+
+    def _part(
+        self, part: Metric | RankMetric, u: Array, counts: Array
+    ) -> tuple[Array, Array, Array]:
+        """Return one part's value, its variance, and size."""
+        if not isinstance(part, Metric):
+            components = by_score(counts, u)
+            return components.value(), components.variance(), counts.sum(axis=-1)
+        total = _totals(counts, u)
+        size = total[..., 1] if part.has_denominator else counts.sum(axis=-1)
+        return part.estimate(total), self._variance(part, u, counts, total), size
+
+    def _variance(self, part: Metric, u: Array, counts: Array, total: Array) -> Array:
+        if self.variance not in {"score", "wald", "delta"}:
+            return np.zeros(counts.shape[:-1])
+        if self.variance == "delta" or not part.has_denominator:
+            return _delta_variance(part, u, counts, total)
+        numerator, denominator = total[..., 0], total[..., 1]
+        if self.variance == "score":
+            return score_variance(part, numerator, denominator)
+        p = numerator / denominator
+        wald: Array = p * (1 - p) / denominator
+        return wald
+
+    def _parts(self) -> Iterator[tuple[Metric | RankMetric, Array]]:
+        """Yield each part of the metric with its columns of the contributions."""
+        for part, place in by_part(self.parts):
+            yield part, self.sample.contributions[:, place]
+
+    def _bootstrap_variance(self, counts: Counts, rng: np.random.Generator) -> Estimates:
+        """Resample every group of every draw and take the variance of its values."""
+        plain = replace(self, variance=None)
+        estimates = plain.estimates(counts, rng)
+        step = max(1, _NUMBERS_AT_ONCE // (self.n_bootstrap * counts[0].size))
+        variance = np.empty_like(estimates.variance)
+        for start in range(0, len(counts), step):
+            resampled = draws.bootstrap(counts[start : start + step], self.n_bootstrap, rng)
+            values = plain.estimates(np.moveaxis(resampled, -2, 1), rng).value
+            variance[:, start : start + step] = variance_of_defined(np.moveaxis(values, 2, -1))
+        return replace(estimates, variance=variance)
+
+
+def _without_one(part: Metric | RankMetric, u: Array, counts: Array) -> tuple[Array, Array]:
+    """Return a part's value and size in these cells without one row of each."""
+    size = np.full(len(counts), counts.sum() - 1)
+    if not isinstance(part, Metric):
+        return without_one(counts, u), size
+    totals = counts @ u - u
+    return part.estimate(totals), totals[:, 1] if part.has_denominator else size
+
+
+def _totals(counts: Array, contributions: Array) -> Array:
+    """Return the totals of the contributions: one matrix product for any number of samples."""
+    flat = counts.reshape(-1, counts.shape[-1]) @ contributions
+    return flat.reshape(*counts.shape[:-1], contributions.shape[-1])
+
+
+def _delta_variance(part: Metric, u: Array, counts: Array, total: Array) -> Array:
+    """Return the delta-method variance: the sum of the rows' squared influences."""
+    gradient = part.gradient(total)
+    variance = (counts * _totals(gradient, u.T) ** 2).sum(axis=-1)
+    # without bounds, a value is as large as what it is made of: it may itself be zero
+    span = part.span if np.isfinite(part.span) else np.abs(gradient * total).sum(axis=-1)
+    largest = span**2 * ((counts > 0) / np.maximum(counts, 1)).sum(axis=-1)
+    return np.where(variance <= _ROUNDING * largest, 0.0, variance)

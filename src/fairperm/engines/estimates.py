@@ -1,0 +1,187 @@
+"""Values, variances and gaps of a block of draws: one shape for every engine.
+
+The observed sample is a block of one draw. That is what makes it impossible to forget to
+recompute the standard error in a permutation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from fairperm.metrics.definition import Metric
+
+    Array = NDArray[np.float64]
+
+ZERO_GAP = 1e-12  # of the metric's size: a smaller gap over no variance is rounding
+
+
+@dataclass(frozen=True, slots=True)
+class Estimates:
+    """What an engine finds in a block of draws.
+
+    Attributes
+    ----------
+    value
+        By part of the metric, draw, stratum and group; NaN where undefined.
+    variance
+        Of the value: as ``value``.
+    size
+        How much the value rests on (a rate's denominator, or rows): as ``value``.
+    """
+
+    value: Array
+    variance: Array
+    size: Array
+
+    def gaps(self, weights: Array | None) -> Gaps:
+        """Combine the strata, each by its share."""
+        share = self._shares(weights)
+        used = share > 0
+        with np.errstate(invalid="ignore"):
+            gap = np.where(used, share * (self.value[..., 0] - self.value[..., 1]), 0.0)
+            error = np.sqrt(np.where(used, share**2 * over_groups(self.variance), 0.0).sum(axis=-1))
+        difference = np.where(used.any(axis=-1), gap.sum(axis=-1), np.nan)
+        return Gaps(difference.T, error.T)
+
+    def rate_reaches(
+        self, parts: Sequence[Metric], weights: Array | None, quantile: float
+    ) -> tuple[Array, Array]:
+        """Return how far below and above the observed gap of rates an interval reaches.
+
+        Newcombe's (1998) squares-and-adds of Wilson limits, with the permutation quantile in
+        place of the normal one. Gap ± quantile·SE would miss the gap too often (6 to 8 % where 5
+        are due, in groups of 40), and have no width at all for rates of 0 and 1.
+        """
+        share = self._shares(weights)[:, 0]
+        value, size = self.value[:, 0], self.size[:, 0]
+        rate = np.stack([part.rate_of(one) for part, one in zip(parts, value, strict=True)])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            shrink = 1 + quantile**2 / size
+            centre = (rate + quantile**2 / (2 * size)) / shrink
+            half = (
+                quantile / shrink * np.sqrt(rate * (1 - rate) / size + quantile**2 / (4 * size**2))
+            )
+            low, high = (
+                np.stack([part.of_rate(one) for part, one in zip(parts, limit, strict=True)])
+                for limit in (centre - half, centre + half)
+            )
+            down, up = (value - low) ** 2, (high - value) ** 2
+            below = np.where(share > 0, share**2 * (down[..., 0] + up[..., 1]), 0.0)
+            above = np.where(share > 0, share**2 * (up[..., 0] + down[..., 1]), 0.0)
+        return np.sqrt(below.sum(axis=-1)), np.sqrt(above.sum(axis=-1))
+
+    def in_order(self, *, swapped: bool) -> Estimates:
+        """Return the groups in the user's order: the other way round if they are swapped."""
+        if not swapped:
+            return self
+        return Estimates(self.value[..., ::-1], self.variance[..., ::-1], self.size[..., ::-1])
+
+    def pair(self, first: int, second: int, scored: Mapping[int, Metric]) -> Estimates:
+        """Return two of many groups; of parts that are ``scored`` with the variance of one rate."""
+        both = [first, second]
+        value, variance, size = (
+            array[..., both] for array in (self.value, self.variance, self.size)
+        )
+        for place, part in scored.items():
+            numerator = part.rate_of(value[place]) * size[place]
+            variance[place] = score_variance(part, numerator, size[place])
+        return Estimates(value, variance, size)
+
+    def standardized(self, weights: Array | None) -> tuple[Array, Array]:
+        """Return values and variances of every group with the strata in the same shares."""
+        share = self._shares(weights)[..., None]
+        with np.errstate(invalid="ignore"):
+            value = np.where(share > 0, share * self.value, 0.0).sum(axis=-2)
+            variance = np.where(share > 0, share**2 * self.variance, 0.0).sum(axis=-2)
+        return np.where((share > 0).any(axis=-2), value, np.nan), variance
+
+    def _shares(self, weights: Array | None) -> Array:
+        """Return the strata's shares: by weight, or by Mantel–Haenszel's m·m′/(m + m′).
+
+        That is 1/(1/m + 1/m′), which there is for more groups too.
+        """
+        with np.errstate(divide="ignore", invalid="ignore"):
+            if weights is None:
+                weight = 1 / over_groups(1 / self.size)
+            else:
+                weight = np.broadcast_to(weights, self.variance.shape[:-1])
+            share: Array = weight / weight.sum(axis=-1, keepdims=True)
+        return share
+
+
+@dataclass(frozen=True, slots=True)
+class Gaps:
+    """The gaps of a block of draws (axis 0) in the parts of a metric (axis 1)."""
+
+    difference: Array
+    standard_error: Array
+
+    def studentized(self, scale: Array) -> Array:
+        """Return the statistic of each draw: the gap over its error, the largest of the parts."""
+        ratio = self.ratios(scale)
+        return ratio[:, 0] if ratio.shape[1] == 1 else np.abs(ratio).max(axis=1)
+
+    def ratios(self, scale: Array) -> Array:
+        """Return the gap of each draw and part over its error.
+
+        No error and no gap make 0, no error and a gap ±∞. NaN where a gap is undefined.
+        """
+        gap, error = self.difference, self.standard_error
+        with np.errstate(divide="ignore", invalid="ignore"):
+            nothing = (error == 0) & (np.abs(gap) <= ZERO_GAP * scale)
+            return np.where(nothing, 0.0, gap / error)
+
+    def over(self, error: Array) -> Gaps:
+        """Return the same gaps, all with this standard error."""
+        return Gaps(self.difference, np.broadcast_to(error, self.difference.shape))
+
+    def spread(self) -> Array:
+        """Return the standard deviation of each part's gap among the defined draws."""
+        return np.sqrt(variance_of_defined(self.difference.T))
+
+
+def joined(blocks: Sequence[Estimates]) -> Estimates:
+    """Return the estimates of all blocks' draws as one."""
+    arrays = [(block.value, block.variance, block.size) for block in blocks]
+    return Estimates(*(np.concatenate(one, axis=1) for one in zip(*arrays, strict=True)))
+
+
+def concatenate(blocks: Sequence[Gaps]) -> Gaps:
+    """Return the draws of all blocks as one."""
+    return Gaps(
+        np.concatenate([block.difference for block in blocks]),
+        np.concatenate([block.standard_error for block in blocks]),
+    )
+
+
+def over_groups(values: Array) -> Array:
+    """Return the sum over the last axis: much faster than NumPy's over so short an axis."""
+    total: Array = values[..., 0]
+    for group in range(1, values.shape[-1]):
+        total = total + values[..., group]
+    return total
+
+
+def score_variance(part: Metric, numerator: Array, denominator: Array) -> Array:
+    """Return the variance of each group's value where all groups (the last axis) share one rate."""
+    p = over_groups(numerator) / over_groups(denominator)
+    variance: Array = (part.slope(p) ** 2 * p * (1 - p))[..., None] / denominator
+    return variance
+
+
+def variance_of_defined(values: Array) -> Array:
+    """Return the variance over the last axis among defined values; NaN if fewer than two."""
+    defined = ~np.isnan(values)
+    n = defined.sum(axis=-1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean = np.where(defined, values, 0.0).sum(axis=-1) / n
+        squares = np.where(defined, (values - mean[..., None]) ** 2, 0.0).sum(axis=-1)
+        return np.where(n > 1, squares / (n - 1), np.nan)

@@ -1,0 +1,1 @@
+"""Compiled loops over rows (Numba); imported only when a comparison needs them."""

@@ -1,0 +1,288 @@
+"""Uniformly random subsets of rows, 64 permutations at a time.
+
+A permutation of group labels is a random choice of who is in group A. It is kept as one bit: bit
+``l`` of ``words[i]`` says whether unit ``i`` is in A in permutation (lane) ``l``. Units lie in
+consecutive blocks inside which labels are exchanged.
+
+A block is filled in two steps. *Thinning*: every unit joins A with the same probability, near
+wanted/size, independently. Whatever that probability, the subset is uniform given its size.
+*Correction*: while a lane has too few units in A, a unit is picked at random among all of the
+block and joins if it was outside (and the reverse where there are too many). The unit that moves
+is uniform among those that may, so the subset stays uniform given its size, and it ends with
+exactly the size wanted: every subset is equally likely, with no approximation. Small blocks,
+where correcting costs more than filling, are decided unit by unit instead.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fairperm.engines.kernels.kernel import LANES, kernel
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+STATE_WORDS = 32  # of a random stream: eight generators of four words
+_STREAMS = 8  # xoshiro256++ generators side by side, for the compiler to vectorize
+_POOL = 1024  # random words made at a time
+_STEP = 256  # of them, those for which the states of the generators are kept
+_ROW = _STREAMS + _STEP
+_PLANES = 8  # bit planes of a counter, which therefore counts to 255
+_ROWS = _STREAMS * 255  # rows that eight counters side by side can count
+_BITS = 8  # of the probability used in thinning
+SMALL_BLOCK = 64  # up to here, deciding unit by unit is faster
+_LARGEST_BLOCK = 2**32 - 1  # random positions are made from 32 bits
+
+
+def random_subsets(
+    sizes: NDArray[np.int64], wanted: NDArray[np.int64], state: NDArray[np.uint64]
+) -> NDArray[np.uint64]:
+    """Choose ``wanted[b]`` of the ``sizes[b]`` units of every block, in 64 independent lanes.
+
+    Parameters
+    ----------
+    sizes, wanted
+        Units in each consecutive block, and how many of them are in group A.
+    state
+        ``STATE_WORDS`` random words. It is not changed.
+
+    Returns
+    -------
+    NDArray[np.uint64]
+        A word for each unit; bit ``l`` says whether the unit is in A in permutation ``l``.
+    """
+    sizes = np.ascontiguousarray(sizes, np.int64)
+    wanted = np.ascontiguousarray(wanted, np.int64)
+    if sizes.shape != wanted.shape or np.any((wanted < 0) | (wanted > sizes)):
+        raise ValueError("wanted must hold, for every block, a number from 0 to its size.")
+    if np.any(sizes > _LARGEST_BLOCK):
+        raise ValueError(f"sizes must be at most {_LARGEST_BLOCK}. Got {sizes.max()} instead.")
+    if state.shape != (STATE_WORDS,) or not state.any():
+        raise ValueError(f"state must hold {STATE_WORDS} random 64-bit words.")
+    words = np.zeros(int(sizes.sum()), np.uint64)
+    _fill_blocks(sizes, wanted, state.astype(np.uint64).reshape(4, _STREAMS), SMALL_BLOCK, words)
+    return words
+
+
+def same_in_all_lanes(in_a: NDArray[np.bool_]) -> NDArray[np.uint64]:
+    """Return the words of one given choice of group A, such as the observed one."""
+    return np.where(in_a, np.uint64(2**64 - 1), np.uint64(0))
+
+
+def lane_bits(words: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """Return who is in group A by lane and unit, one byte each."""
+    octets = np.ascontiguousarray(words).astype("<u8", copy=False).view(np.uint8)
+    bits = np.unpackbits(octets.reshape(-1, 8), axis=1, bitorder="little")
+    return bits.T.astype(np.bool_)
+
+
+@kernel
+def _fill_blocks(
+    sizes: NDArray[np.int64],
+    wanted: NDArray[np.int64],
+    state: NDArray[np.uint64],
+    small: int,
+    words: NDArray[np.uint64],
+) -> None:
+    pool = np.empty(_POOL, np.uint64)
+    used = pool.size  # none are left
+    planes = np.zeros((_PLANES, _STREAMS), np.uint64)
+    totals = np.empty(LANES, np.int64)
+    start = 0
+    for b in range(sizes.size):
+        block = words[start : start + sizes[b]]
+        start += sizes[b]
+        if wanted[b] == 0:
+            continue
+        if wanted[b] == sizes[b]:
+            block[:] = ~np.uint64(0)
+            continue
+        if sizes[b] <= small:
+            used = _select(block, wanted[b], totals, state, pool, used)
+            continue
+        # Rounded away from 1/2, so that corrections look for a unit of the more frequent kind.
+        scaled = (wanted[b] << _BITS) // sizes[b]
+        if 2 * wanted[b] > sizes[b]:
+            scaled = (1 << _BITS) - ((sizes[b] - wanted[b]) << _BITS) // sizes[b]
+        totals[:] = 0
+        for first in range(0, block.size, _ROWS):
+            rows = block[first : first + _ROWS]
+            used = _thin(rows, scaled, state, pool, used)
+            _add_to_totals(rows, planes, totals)
+        used = _correct(block, wanted[b], totals, state, pool, used)
+
+
+@kernel
+def _refill(state: NDArray[np.uint64], pool: NDArray[np.uint64]) -> None:
+    """Fill the pool with random words: xoshiro256++ (Blackman and Vigna 2021), eight at a time.
+
+    Every new state is written behind the one before it, in a loop that the compiler vectorizes.
+    """
+    a, b, c = np.uint64(23), np.uint64(17), np.uint64(45)
+    a_, c_ = np.uint64(41), np.uint64(19)
+    states = np.empty(4 * _ROW, np.uint64)
+    for first in range(0, pool.size, _STEP):
+        part = pool[first : first + _STEP]
+        for row in range(4):
+            states[row * _ROW : row * _ROW + _STREAMS] = state[row]
+        for i in range(part.size):
+            x0, x1 = states[i], states[_ROW + i]
+            x2, x3 = states[2 * _ROW + i], states[3 * _ROW + i]
+            total = x0 + x3
+            part[i] = ((total << a) | (total >> a_)) + x0
+            shifted = x1 << b
+            x2 ^= x0
+            x3 ^= x1
+            states[_STREAMS + i] = x0 ^ x3
+            states[_ROW + _STREAMS + i] = x1 ^ x2
+            states[2 * _ROW + _STREAMS + i] = x2 ^ shifted
+            states[3 * _ROW + _STREAMS + i] = (x3 << c) | (x3 >> c_)
+        for row in range(4):
+            last = row * _ROW + part.size
+            state[row] = states[last : last + _STREAMS]
+
+
+@kernel
+def _thin(
+    rows: NDArray[np.uint64],
+    scaled: int,
+    state: NDArray[np.uint64],
+    pool: NDArray[np.uint64],
+    used: int,
+) -> int:
+    """Set every bit with probability ``scaled`` / 2**_BITS, from zero; return what is used.
+
+    One random word for each binary digit of the probability p, the least significant first:
+    "or" takes p to (1 + p) / 2, "and" takes it to p / 2. Trailing zeros need no words.
+    """
+    if scaled == 1 << _BITS:
+        rows[:] = ~np.uint64(0)
+        return used
+    started = False
+    for bit in range(_BITS):
+        digit = (scaled >> bit) & 1
+        started = started or digit == 1
+        if not started:
+            continue
+        either = ~np.uint64(0) if digit else np.uint64(0)
+        done = 0
+        while done < rows.size:
+            if used == pool.size:
+                _refill(state, pool)
+                used = 0
+            count = min(rows.size - done, pool.size - used)
+            here, random = rows[done : done + count], pool[used : used + count]
+            for i in range(count):
+                here[i] = (here[i] & random[i]) | (either & (here[i] | random[i]))
+            done += count
+            used += count
+    return used
+
+
+@kernel
+def _add_to_totals(
+    rows: NDArray[np.uint64], planes: NDArray[np.uint64], totals: NDArray[np.int64]
+) -> None:
+    """Add the number of set bits of every lane, for at most ``_ROWS`` rows.
+
+    Eight counters take turns. A counter is a binary number for each lane, its digits spread over
+    bit planes, so that one addition with carries counts in 64 lanes.
+    """
+    whole = rows.size // _STREAMS * _STREAMS
+    for i in range(0, whole, _STREAMS):
+        for j in range(_STREAMS):
+            carry = rows[i + j]
+            for p in range(_PLANES):
+                before = planes[p, j]
+                planes[p, j] = before ^ carry
+                carry &= before
+    for j in range(rows.size - whole):
+        carry = rows[whole + j]
+        for p in range(_PLANES):
+            before = planes[p, j]
+            planes[p, j] = before ^ carry
+            carry &= before
+    for p in range(_PLANES):
+        if rows.size >> p == 0:
+            break
+        for j in range(min(_STREAMS, rows.size)):
+            plane = planes[p, j]
+            planes[p, j] = 0
+            for lane in range(LANES):
+                totals[lane] += np.int64((plane >> np.uint64(lane)) & np.uint64(1)) << p
+
+
+@kernel
+def _correct(
+    block: NDArray[np.uint64],
+    wanted: int,
+    totals: NDArray[np.int64],
+    state: NDArray[np.uint64],
+    pool: NDArray[np.uint64],
+    used: int,
+) -> int:
+    """Move random units in or out of A until every lane has the wanted total.
+
+    A random position is the upper half of (32 random bits x size); the few products whose lower
+    half is below 2**32 mod size are drawn again, which makes it uniform (Lemire 2019).
+    """
+    size, half, low = np.uint64(block.size), np.uint64(32), np.uint64(2**32 - 1)
+    redraw = np.uint64(2**32) % size
+    for lane in range(LANES):
+        surplus = totals[lane] > wanted
+        kind = np.uint64(surplus)  # what a unit must be in order to move
+        left = abs(totals[lane] - wanted)
+        while left > 0:
+            if used == pool.size:
+                _refill(state, pool)
+                used = 0
+            product = (pool[used] >> half) * size
+            used += 1
+            if product & low < redraw:
+                continue
+            i = product >> half
+            moves = ((block[i] >> np.uint64(lane)) & np.uint64(1)) == kind
+            block[i] ^= np.uint64(moves) << np.uint64(lane)
+            left -= moves
+    return used
+
+
+@kernel
+def _select(
+    block: NDArray[np.uint64],
+    wanted: int,
+    missing: NDArray[np.int64],
+    state: NDArray[np.uint64],
+    pool: NDArray[np.uint64],
+    used: int,
+) -> int:
+    """Fill a small block unit by unit: the chance to join is (still missing) / (units left).
+
+    Each chance is a random position among the units left, made as in ``_correct`` from 16 bits;
+    where one lane must draw again, all do, which happens for less than 64 x 64 / 2**16 of units.
+    """
+    need = LANES // 4  # words for 16 bits in every lane
+    missing[:] = wanted
+    for i in range(block.size):
+        left = np.int64(block.size - i)
+        redraw = 2**16 % left
+        lowest = np.int64(-1)
+        draws = pool[:need].view(np.uint16)
+        while lowest < redraw:
+            if used + need > pool.size:
+                _refill(state, pool)
+                used = 0
+            draws = pool[used : used + need].view(np.uint16)
+            used += need
+            lowest = np.int64(0xFFFF)
+            for lane in range(LANES):
+                lowest = min(lowest, (np.int64(draws[lane]) * left) & 0xFFFF)
+        word = np.uint64(0)
+        for lane in range(LANES):
+            joins = (np.int64(draws[lane]) * left) >> 16 < missing[lane]
+            missing[lane] -= joins
+            word |= np.uint64(joins) << np.uint64(lane)
+        block[i] = word
+    return used

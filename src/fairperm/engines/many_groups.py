@@ -1,0 +1,387 @@
+"""Many groups at once: estimates of each in the sample, and with all labels permuted.
+
+Unlike the engines of two groups these give every group's own value and variance, in the user's
+order of the groups.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from fairperm._utils import streams
+from fairperm._utils.sorting import order_by, run_numbers, run_starts
+from fairperm.engines.callables import CallableEngine
+from fairperm.engines.counts import CellsEngine
+from fairperm.engines.estimates import Estimates
+from fairperm.engines.moments import Moments
+from fairperm.engines.resampling import blocks, draws
+from fairperm.engines.resampling.shared_labels import Permuting, SharedLabels
+from fairperm.engines.sample import Cells, by_content, merged
+from fairperm.errors import InputError, problem
+from fairperm.metrics.callables import CallableMetric
+from fairperm.metrics.definition import Metric, by_part
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterator
+
+    from numpy.typing import NDArray
+
+    from fairperm.engines.sample import Rows
+    from fairperm.metrics.ranks import RankMetric
+
+    Array = NDArray[np.float64]
+    Part = Metric | RankMetric
+
+MOST_GROUPS = 254
+_FEW_CELLS = 64  # so few are always drawn
+_CELL_COST = 50  # rows that are visited in the time of drawing one cell's count
+_MERGEABLE = 20_000  # rows among which looking for equal ones costs nothing
+
+
+class ManyGroups(Permuting, Protocol):
+    """What the tests of many groups need of an engine."""
+
+    @property
+    def weights(self) -> Array | None:
+        """Return the strata's weights."""
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """Return the user's groups in an order that their names have no part in."""
+
+    def observed(self, rng: np.random.Generator) -> Estimates:
+        """Return the estimates of the sample itself: a block of one."""
+
+    def together(self) -> Estimates:
+        """Return the estimates of all groups as one, which no permutation changes."""
+
+
+def check_number(groups: tuple[Hashable, ...], hint: str) -> None:
+    """Refuse more groups than a byte can tell apart."""
+    if len(groups) > MOST_GROUPS:
+        rule = f"made of at most {MOST_GROUPS} groups to permute together"
+        raise InputError(problem("sensitive_features", rule, len(groups), hint))
+
+
+def many_groups(
+    parts: tuple[Part, ...],
+    rows: Rows,
+    weights: Array | None,
+    variance: str | None,
+    names: tuple[str, ...],
+) -> ManyGroups:
+    """Return the engine of counts if rows repeat, else that of units; a function has its own."""
+    if isinstance(parts[0], CallableMetric):
+        return ManyTrials(CallableEngine.from_rows(parts[0], rows, weights, None, 0, names))
+    n, n_kinds = rows.count.sum(), len(rows.count)
+    if n_kinds <= _MERGEABLE or _CELL_COST * n_kinds <= n:
+        cells = ManyCells.from_rows(parts, rows, weights, variance)
+        n_cells = cells.engine.sample.counts.size
+        if n_cells <= _FEW_CELLS or _CELL_COST * n_cells <= n:
+            return cells
+    return ManyUnits.from_rows(parts, rows, weights, variance)
+
+
+@dataclass(frozen=True, slots=True)
+class ManyCells:
+    """Estimates from tables of counts by stratum, group and cell."""
+
+    engine: CellsEngine
+    place: NDArray[np.intp]
+
+    block_size = blocks.BLOCK
+
+    @classmethod
+    def from_rows(
+        cls,
+        parts: tuple[Part, ...],
+        rows: Rows,
+        weights: Array | None,
+        variance: str | None,
+    ) -> ManyCells:
+        """Order strata and groups by their counts: names must not change a draw."""
+        counts, contributions, block = merged(rows)
+        whoever = np.sort(counts, axis=1).reshape(len(counts), -1)
+        given = [] if weights is None else [weights]
+        strata = order_by([*given, (counts**2).sum(axis=(1, 2)), *whoever.T])
+        counts = counts[strata]
+        by_group = np.moveaxis(counts, 1, 0).reshape(counts.shape[1], -1)
+        groups = order_by([by_group.sum(axis=1), *by_group.T])
+        sample = Cells(
+            np.ascontiguousarray(counts[:, groups]),
+            contributions,
+            block,
+            None if weights is None else weights[strata],
+            swapped=False,
+        )
+        return cls(CellsEngine(parts, sample, variance), np.argsort(groups))
+
+    @property
+    def weights(self) -> Array | None:
+        """Return the strata's weights."""
+        return self.engine.sample.weights
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """Return the user's groups by their counts."""
+        return tuple(np.argsort(self.place).tolist())
+
+    def observed(self, rng: np.random.Generator) -> Estimates:
+        """Return the estimates of the sample itself: a block of one."""
+        return self.engine.estimates(self.engine.sample.counts[None, :, self.place], rng)
+
+    def permuted(self, n: int, rng: np.random.Generator) -> Estimates:
+        """Return the estimates of ``n`` random permutations."""
+        sample, place = self.engine.sample, self.place
+        return self.engine.in_pieces(
+            n, lambda size: draws.permute(sample, size, rng)[:, :, place], rng
+        )
+
+    def together(self) -> Estimates:
+        """Return the estimates of all groups as one, which no permutation changes."""
+        counts = self.engine.sample.counts.sum(axis=1, keepdims=True)
+        return self.engine.estimates(counts[None], streams.stream(0, streams.OBSERVED))
+
+
+@dataclass(frozen=True, slots=True)
+class ManyTrials:
+    """Values of a user's function, in the user's order of the groups."""
+
+    engine: CallableEngine
+
+    block_size = CallableEngine.block_size
+
+    @property
+    def weights(self) -> Array | None:
+        """Return the strata's weights."""
+        return self.engine.weights
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """Return the user's groups by their sizes and rows."""
+        return self.engine.order
+
+    def observed(self, rng: np.random.Generator) -> Estimates:
+        """Return the estimates of the sample itself: a block of one."""
+        return self._in_order(self.engine.observed(rng))
+
+    def permuted(self, n: int, rng: np.random.Generator) -> Estimates:
+        """Return the estimates of ``n`` random permutations."""
+        return self._in_order(self.engine.permuted(n, rng))
+
+    def together(self) -> Estimates:
+        """Return nothing: a function has no closed form of its variance to ask for."""
+        nothing = np.full((1, 1, len(self.engine.strata), 1), np.nan)
+        return Estimates(nothing, nothing, nothing)
+
+    def _in_order(self, estimates: Estimates) -> Estimates:
+        place = np.argsort(self.engine.order)
+        arrays = estimates.value, estimates.variance, estimates.size
+        return Estimates(*(array[..., place] for array in arrays))
+
+
+@dataclass(frozen=True, slots=True)
+class ManyUnits(SharedLabels):
+    """Estimates from rows that hardly repeat: a group for each in every permutation.
+
+    Units are sorted by stratum, block and, for an AUC, label and score; ``labels`` and ``tied``
+    are those of ``AucLayout.labels``.
+    """
+
+    parts: tuple[Part, ...]
+    weights: Array | None
+    variance: str | None
+    group: NDArray[np.uint8]
+    place: NDArray[np.intp]
+    sizes: Array
+    block_sizes: NDArray[np.int64]
+    wanted: NDArray[np.int64]
+    stratum_starts: NDArray[np.int64]
+    moments: Moments
+    columns: Array
+    labels: NDArray[np.uint8]
+    tied: NDArray[np.int64]
+
+    block_size = 8  # few: with many rows a block takes a while
+
+    @classmethod
+    def from_rows(
+        cls,
+        parts: tuple[Part, ...],
+        rows: Rows,
+        weights: Array | None,
+        variance: str | None,
+    ) -> ManyUnits:
+        """Sort the rows and order the groups by what is in them: names must not change a draw."""
+        variance = "delta" if variance == "wald" else variance  # of a rate, the same
+        rows, weights = by_content(rows.expanded(), weights)
+        totalled = tuple(part for part in parts if isinstance(part, Metric))
+        order, contributions, labels, tied = _sorted(parts, rows)
+        moments = Moments.of(totalled, contributions, order)
+        stratum, block = rows.stratum[order], _runs(rows.stratum[order], rows.block[order])
+        kind = _runs(block, *(column[order] for column in rows.contributions.T))
+        group, place = _by_content(rows.side[order], kind, rows.n_groups)
+        return cls(
+            parts=parts,
+            weights=weights,
+            variance=variance,
+            group=group,
+            place=place,
+            sizes=_counts(stratum, group, len(place)).astype(float),
+            block_sizes=np.bincount(block),
+            wanted=_counts(block, group, len(place)),
+            stratum_starts=np.searchsorted(stratum, np.arange(rows.n_strata + 1)),
+            moments=moments,
+            columns=np.ascontiguousarray(moments.columns[:, : moments.n_wanted(variance)]),
+            labels=labels,
+            tied=tied,
+        )
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """Return the user's groups by their sizes and rows."""
+        return tuple(np.argsort(self.place).tolist())
+
+    def observed(self, rng: np.random.Generator) -> Estimates:
+        """Return the estimates of the sample itself: a block of one."""
+        return self.of_labels(self.group[None], 1, rng)
+
+    @property
+    def exchanged(self) -> bytes:
+        """Return the sizes of the blocks, and how many of each are of which group."""
+        return np.column_stack([self.block_sizes, self.wanted]).tobytes() + bytes([len(self.place)])
+
+    def random_labels(self, n: int, rng: np.random.Generator) -> NDArray[np.uint8]:
+        """Return a group for each unit, ``n`` times."""
+        from fairperm.engines.kernels.group_labels import random_groups
+
+        seeds = rng.integers(2**64, size=n, dtype=np.uint64)
+        return random_groups(self.block_sizes, self.wanted, seeds)
+
+    def together(self) -> Estimates:
+        """Return the estimates of all groups as one, which no permutation changes."""
+        one = replace(
+            self,
+            group=np.zeros_like(self.group),
+            place=np.zeros(1, np.intp),
+            sizes=self.sizes.sum(axis=1, keepdims=True),
+        )
+        return one.observed(streams.stream(0, streams.OBSERVED))
+
+    def of_labels(self, labels: NDArray[np.uint8], n: int, rng: np.random.Generator) -> Estimates:
+        """Return value, variance and size of every part: of ranks, or of totals."""
+        del n, rng  # the labels are all there is to know
+        by_totals = self._by_totals(labels)
+        found = []
+        for part in self.parts:
+            if isinstance(part, Metric):
+                found.append(next(by_totals))
+            else:
+                value, variance = self._auc(labels)
+                size = self.sizes[..., self.place]
+                found.append((value, variance, np.broadcast_to(size, value.shape)))
+        return Estimates(*(np.stack(arrays) for arrays in zip(*found, strict=True)))
+
+    def _by_totals(self, groups: NDArray[np.uint8]) -> Iterator[tuple[Array, ...]]:
+        from fairperm.engines.kernels.group_labels import group_totals
+
+        if not self.moments.parts:
+            return
+        totals = np.zeros((len(groups), *self.sizes.shape, self.moments.n_columns))
+        moving = self.moments.moving[: self.columns.shape[1]]
+        n_groups = len(self.place)
+        totals[..., moving] = group_totals(groups, self.columns, self.stratum_starts, n_groups)
+        sizes, totals = self.sizes[..., self.place], totals[..., self.place, :]
+        estimates = self.moments.estimates(totals, sizes, self.variance)
+        yield from zip(estimates.value, estimates.variance, estimates.size, strict=True)
+
+    def _auc(self, groups: NDArray[np.uint8]) -> tuple[Array, Array]:
+        from fairperm.engines.kernels.group_labels import group_ranks
+
+        n_groups = len(self.place)
+        sums = group_ranks(groups, self.labels, self.tied, self.stratum_starts, n_groups)
+        return _auc(sums[:, :, self.place])
+
+
+def _sorted(
+    parts: tuple[Part, ...], rows: Rows
+) -> tuple[NDArray[np.intp], Array, NDArray[np.uint8], NDArray[np.int64]]:
+    """Return the order of the units, what the totals are of, and the labels of a ranked part."""
+    from fairperm.engines.kernels.auc import AucLayout
+    from fairperm.engines.kernels.radix_sort import radix_argsort
+
+    label, score, contributions = _split(parts, rows.contributions)
+    if label is None or score is None:
+        order = order_by([rows.stratum, rows.block, *contributions.T], radix_argsort)
+        return order, contributions, np.empty(0, np.uint8), np.empty((0, 3), np.int64)
+    layout = AucLayout.build(score, label > 0, rows.stratum, rows.n_strata)
+    order = layout.order
+    if contributions.size:  # of equal label and score, too, the order of rows must not matter
+        run = _runs(*(column[order] for column in (rows.stratum, label, score)))
+        order = order[np.lexsort([*contributions[order].T[::-1], run])]
+    return order, contributions, *layout.labels()
+
+
+def _split(
+    parts: tuple[Part, ...], contributions: Array
+) -> tuple[Array | None, Array | None, Array]:
+    """Return the labels and scores of a ranked part, if there is one, and the others' columns."""
+    label = score = None
+    columns: list[int] = []
+    for part, place in by_part(parts):
+        if isinstance(part, Metric):
+            columns.extend(range(place.start, place.stop))
+        else:
+            label, score = contributions[:, place].T
+    return label, score, contributions[:, np.array(columns, np.intp)]
+
+
+def _by_content(
+    side: NDArray[np.uint8], kind: NDArray[np.intp], n_groups: int
+) -> tuple[NDArray[np.uint8], NDArray[np.intp]]:
+    """Return the groups in the order of their sizes and rows, and where the user's stand.
+
+    ``kind`` numbers the rows that are unlike, in order: how equal rows came does not matter.
+    """
+    kinds = kind[np.argsort(side, kind="stable")].astype(">i8")  # whose bytes sort as they do
+    ends = np.cumsum(np.bincount(side, minlength=n_groups)).tolist()
+    rows = [kinds[start:end] for start, end in itertools.pairwise([0, *ends])]
+    order = sorted(range(n_groups), key=lambda g: (len(rows[g]), rows[g].tobytes()))
+    place = np.argsort(order)
+    return place.astype(np.uint8)[side], place
+
+
+def _runs(*columns: NDArray[Any]) -> NDArray[np.intp]:
+    """Return for each of the sorted rows the number of its run of equal ones."""
+    return run_numbers(run_starts(*columns), len(columns[0]))
+
+
+def _counts(
+    row: NDArray[np.integer[Any]], group: NDArray[np.uint8], n_groups: int
+) -> NDArray[np.int64]:
+    """Return how often each group occurs with each number."""
+    n_rows = int(row.max()) + 1
+    flat = np.bincount(row.astype(np.intp) * n_groups + group, minlength=n_rows * n_groups)
+    return flat.reshape(n_rows, n_groups)
+
+
+def _auc(sums: Array) -> tuple[Array, Array]:
+    """Return AUC and DeLong's variance from counts and sums (see ``group_ranks``)."""
+    positives, negatives, below, below_squared, above_squared = np.moveaxis(sums, -1, 0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        auc = below / (positives * negatives)
+        # a negative's component is the share of positives above it: 1 - y / positives, where all
+        # y add up to what the x leave of the pairs
+        above = positives * negatives - below
+        of_positives = below_squared / negatives**2 - positives * auc**2
+        of_negatives = (
+            negatives - 2 * above / positives + above_squared / positives**2 - negatives * auc**2
+        )
+        variance = of_positives / (positives - 1) / positives
+        variance += of_negatives / (negatives - 1) / negatives
+        known = (positives > 1) & (negatives > 1)
+        return auc, np.where(known, np.maximum(variance, 0.0), np.nan)

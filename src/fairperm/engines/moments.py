@@ -1,0 +1,167 @@
+"""Estimates from totals of contributions and of their products, for any number of groups.
+
+Contributions are centred, which changes no statistic but keeps second moments accurate where they
+are small against the mean. The centre is near the median: a mean that one row has moved far away
+would take the digits of all others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fairperm.engines.estimates import Estimates, score_variance
+from fairperm.metrics.definition import by_part
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from fairperm.metrics.definition import Metric
+
+    Array = NDArray[np.float64]
+
+_ROUNDING = 1e-13  # a variance this small against its own terms is zero but for rounding
+_SAMPLED = 1 << 14  # rows, in order, that tell about where the others lie
+_WIDE = 1e4  # times a lower quartile: a mean so far above it is that of few rows
+
+
+@dataclass(frozen=True, slots=True)
+class Moments:
+    """What each unit adds to the totals that the parts of a metric are made of.
+
+    ``columns`` are those that are not all zero once centred, and ``moving`` says where each stands
+    among all of them: contributions, counts of the units that contribute, products.
+    """
+
+    parts: tuple[Metric, ...]
+    centre: Array
+    moving: NDArray[np.intp]
+    columns: Array
+
+    @classmethod
+    def of(
+        cls, parts: tuple[Metric, ...], contributions: Array, order: NDArray[np.intp]
+    ) -> Moments:
+        """Return the moments of the units in this order."""
+        return cls(parts, *_centred(parts, contributions, order))
+
+    @property
+    def width(self) -> int:
+        """Return the number of contributions."""
+        return len(self.centre)
+
+    @property
+    def n_columns(self) -> int:
+        """Return the number of columns there would be if all were moving."""
+        return 2 * self.width + sum(_n_products(part) for part in self.parts)
+
+    def is_wide(self) -> bool:
+        """Tell whether few rows outweigh the others so far that a sum of all has lost their digits.
+
+        Then a total of one group must not be found as that of all rows less that of the others.
+        """
+        for column in self.columns.T:
+            size = np.abs(column)
+            some = _sampled(size)
+            lower = np.quantile(some[some > 0], 0.25) if some.any() else 0.0
+            if size.mean() > _WIDE * lower:
+                return True
+        return False
+
+    def n_wanted(self, variance: str | None) -> int:
+        """Return how many of the moving columns are needed: products for variances only."""
+        if variance in {"score", "delta"}:
+            return len(self.moving)
+        return int((self.moving < 2 * self.width).sum())
+
+    def estimates(self, totals: Array, sizes: Array, variance: str | None) -> Estimates:
+        """Return value, variance and size of every part, from totals on the last axis."""
+        width = self.width
+        whole = totals[..., :width] + sizes[..., None] * self.centre
+        # what a group has none of adds up to zero, not to what rounding leaves
+        counted = np.isin(np.arange(width, 2 * width), self.moving)
+        none = counted & (totals[..., width : 2 * width] == 0)
+        whole = np.where(none, 0.0, whole)
+        results = []
+        product = 2 * width
+        with np.errstate(divide="ignore", invalid="ignore"):
+            for part, place in by_part(self.parts):
+                mine = whole[..., place]
+                n_products = _n_products(part)
+                spread = np.zeros(mine.shape[:-1])
+                if variance == "score" and part.has_denominator:
+                    spread = score_variance(part, mine[..., 0], mine[..., 1])
+                elif variance in {"score", "delta"}:
+                    products = totals[..., product : product + n_products]
+                    centre = self.centre[place]
+                    spread = _delta_variance(part.gradient(mine), products, sizes, centre)
+                size = np.broadcast_to(sizes, mine.shape[:-1])
+                if part.has_denominator:
+                    size = mine[..., 1]
+                results.append((part.estimate(mine), spread, size))
+                product += n_products
+        return Estimates(*(np.stack(arrays) for arrays in zip(*results, strict=True)))
+
+
+def _sampled(ordered: Array) -> Array:
+    """Return rows at equal distances: some that do not depend on the order rows came in."""
+    return ordered[:: max(1, len(ordered) // _SAMPLED)]
+
+
+def _n_products(part: Metric) -> int:
+    n = len(part.contributions)
+    return n * (n + 1) // 2
+
+
+def _centred(
+    parts: tuple[Metric, ...], contributions: Array, order: NDArray[np.intp]
+) -> tuple[Array, NDArray[np.intp], Array]:
+    """Return the centres, which columns are not all zero once centred, and these in order.
+
+    After the contributions come counts of the rows that contribute anything, for contributions
+    that not all rows make; then products of every two of one part: the second moments.
+    """
+    width = contributions.shape[1]
+    centre, constant = np.empty(width), np.empty(width, bool)
+    columns, made = {}, {}
+    for j, column in enumerate(contributions.T):  # one by one: much faster than along an axis
+        constant[j] = column.min() == column.max()
+        centre[j] = column[0]
+        if not constant[j]:
+            ordered = column[order]
+            centre[j] = np.median(_sampled(ordered))
+            columns[j] = ordered - centre[j]
+            if not ordered.all():
+                made[width + j] = (ordered != 0).astype(np.float64)
+    columns |= made
+    at = 2 * width
+    for _, place in by_part(parts):
+        for j in range(place.start, place.stop):
+            for k in range(j, place.stop):
+                if not (constant[j] or constant[k]):
+                    columns[at] = columns[j] * columns[k]
+                at += 1
+    if not columns:
+        return centre, np.empty(0, np.intp), np.empty((len(contributions), 0))
+    return centre, np.array(list(columns)), np.stack(list(columns.values()), axis=1)
+
+
+def _delta_variance(gradient: Array, products: Array, n: Array, centre: Array) -> Array:
+    """Return the sum of the units' squared influences, from products of centred contributions.
+
+    An influence is gradient·(c + centre), c being centred; over a group the influences add up to
+    zero, so that the sum of their squares is Σ (gradient·c)² − n (gradient·centre)².
+    """
+    width = gradient.shape[-1]
+    pairs = [(j, k) for j in range(width) for k in range(j, width)]
+    terms = np.stack(
+        [
+            (1 if j == k else 2) * gradient[..., j] * gradient[..., k] * products[..., i]
+            for i, (j, k) in enumerate(pairs)
+        ]
+    )
+    shift = n * (gradient @ centre) ** 2
+    variance = terms.sum(axis=0) - shift
+    return np.where(variance <= _ROUNDING * (np.abs(terms).sum(axis=0) + shift), 0.0, variance)

@@ -1,0 +1,93 @@
+"""The area under the ROC curve of units, most of whose scores are unlike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fairperm._utils.streams import OBSERVED, stream
+from fairperm.engines.estimates import Estimates
+from fairperm.engines.kernels.auc import AucLayout, auc_by_lane
+from fairperm.engines.units import Layout, UnitsEngine
+from fairperm.metrics.ranks import by_score, without_one
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from fairperm.engines.sample import Rows
+
+    Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class RankEngine(UnitsEngine):
+    """AUC and DeLong's variance, from scores that are sorted once."""
+
+    auc_layout: AucLayout
+    centres: Array
+    label_and_score: Array
+
+    @classmethod
+    def from_rows(
+        cls, rows: Rows, weights: Array | None, variance: str | None, n_bootstrap: int
+    ) -> RankEngine:
+        """Sort by score, inside strata and blocks: the order of rows must not matter."""
+        positive, score = rows.contributions[:, 0] > 0, rows.contributions[:, 1]
+        auc_layout = AucLayout.build(
+            score, positive, rows.stratum, rows.n_strata, within_label=bool(rows.block.any())
+        )
+        order = auc_layout.order
+        layout = Layout.of(
+            rows.side[order],
+            rows.stratum[order],
+            rows.block[order],
+            rows.n_strata,
+            lambda: rows.contributions[order],
+        )
+        return cls(
+            layout=layout,
+            weights=weights,
+            variance=variance,
+            n_bootstrap=n_bootstrap,
+            auc_layout=auc_layout,
+            centres=auc_layout.centres(float(layout.in_first.mean())),
+            label_and_score=rows.contributions,
+        )
+
+    def left_out(self) -> Iterator[tuple[Estimates, NDArray[np.int64]]]:
+        """Yield for each stratum's group the estimates without one of its units."""
+        whole = self.observed(stream(0, OBSERVED))
+        for s, g, members in self.layout.members(self.layout.in_first):
+            value = np.repeat(whole.value, len(members), axis=1)
+            value[0, :, s, g] = without_one(np.ones(len(members)), self._cells(members))
+            size = np.tile(self.layout.sizes, (*value.shape[:2], 1, 1))
+            size[0, :, s, g] -= 1
+            estimates = Estimates(value, np.zeros(value.shape), size)
+            yield estimates, np.ones(len(members), np.int64)
+
+    def _of_words(self, words: NDArray[np.uint64], lanes: int) -> Estimates:
+        del lanes  # all are computed at once
+        value, variance = auc_by_lane(words, self.auc_layout, self.centres)
+        size = np.broadcast_to(self.layout.sizes, value.shape)
+        return Estimates(value[None], variance[None], size[None])
+
+    def _resampled(
+        self, in_first: NDArray[np.bool_], n: int, rng: np.random.Generator
+    ) -> Estimates:
+        value = np.full((1, n, self.layout.n_strata, 2), np.nan)
+        for s, g, members in self.layout.members(in_first):
+            cells = self._cells(members)
+            for i in range(n if members.size else 0):
+                drawn = rng.integers(len(members), size=len(members))
+                times = np.bincount(drawn, minlength=len(members)).astype(float)
+                value[0, i, s, g] = by_score(times, cells).value()
+        size = np.broadcast_to(self.layout.sizes, value.shape)
+        return Estimates(value, np.zeros(value.shape), size)
+
+    def _cells(self, members: NDArray[np.intp]) -> Array:
+        """Return the labels and scores of some units."""
+        return self.label_and_score[self.auc_layout.order[members]]

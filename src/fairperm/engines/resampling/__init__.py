@@ -1,0 +1,1 @@
+"""Permutations and bootstrap samples in seeded blocks; nothing of metrics here."""

@@ -1,0 +1,213 @@
+"""The sample: distinct rows with a count per group and stratum.
+
+A permutation of group labels changes only how many rows of each kind fall in each group, so
+for a rate this small table is all that a test ever needs of the data.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairperm._utils.sorting import order_by, run_numbers, run_starts
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rows:
+    """The rows of some groups, and what each contributes to the metric.
+
+    ``side`` is 0 for the user's first group, 1 for the second, and so on. Labels are exchanged
+    inside each stratum, among rows of equal ``block`` only, and whole clusters at a time. A cluster
+    may stand for several ``alike``.
+    """
+
+    columns: Mapping[str, NDArray[Any]]
+    contributions: Array
+    side: NDArray[np.uint8]
+    stratum: NDArray[np.integer[Any]]
+    block: NDArray[np.integer[Any]]
+    count: NDArray[np.int64]
+    n_strata: int
+    n_groups: int = 2
+    weight: Array | None = None
+    cluster: NDArray[np.integer[Any]] | None = None
+    alike: NDArray[np.int64] | None = None
+
+    def take(self, index: NDArray[np.intp]) -> Rows:
+        """Return some of the rows, or all in another order."""
+        return Rows(
+            columns={name: column[index] for name, column in self.columns.items()},
+            contributions=self.contributions[index],
+            side=self.side[index],
+            stratum=self.stratum[index],
+            block=self.block[index],
+            count=self.count[index],
+            n_strata=self.n_strata,
+            n_groups=self.n_groups,
+            weight=None if self.weight is None else self.weight[index],
+            cluster=None if self.cluster is None else self.cluster[index],
+            alike=None if self.alike is None else self.alike[index],
+        )
+
+    def expanded(self) -> Rows:
+        """Return every row as often as it counts."""
+        if (self.count == 1).all():
+            return self
+        rows = self.take(np.repeat(np.arange(len(self.count)), self.count))
+        return replace(rows, count=np.ones(len(rows.count), np.int64))
+
+    def summed(self) -> Rows:
+        """Return the rows with weights multiplied into the contributions, clusters added up.
+
+        A cluster then is one unit, and the sum of its contributions makes every variance robust
+        to whatever its rows have in common; likewise for a weighted row.
+        """
+        if self.weight is not None:
+            scaled = self.contributions * self.weight[:, None]
+            rows = replace(self, contributions=scaled, columns=_as_columns(scaled), weight=None)
+            return rows.summed()
+        if self.cluster is None:
+            return self
+        order = order_by([self.cluster, *self.contributions.T, self.count])
+        starts = run_starts(self.cluster[order])
+        first = self.take(order[starts])
+        alike = np.ones(len(starts), np.int64) if first.alike is None else first.alike
+        each = self.count if self.alike is None else self.count // self.alike
+        counted = self.contributions * each[:, None]
+        totals = np.add.reduceat(counted[order], starts)
+        clusters = replace(
+            first,
+            columns=_as_columns(totals),
+            contributions=totals,
+            count=alike,
+            cluster=None,
+            alike=None,
+        )
+        return clusters._merged()
+
+    def _merged(self) -> Rows:
+        """Return equal rows counted as one, in the order of their values."""
+        keys = [self.stratum, self.side, self.block, *self.contributions.T]
+        order = order_by(keys)
+        starts = run_starts(*(key[order] for key in keys))
+        return replace(self.take(order[starts]), count=np.add.reduceat(self.count[order], starts))
+
+    def apart(self) -> Rows:
+        """Return every cluster by itself, if some stand for several."""
+        if self.alike is None or self.cluster is None:
+            return self
+        which = np.repeat(np.arange(len(self.count)), self.alike)
+        first = np.append(0, np.cumsum(self.alike)[:-1])
+        copy = np.arange(len(which)) - first[which]
+        rows = replace(self, count=self.count // self.alike, alike=None).take(which)
+        number = self.cluster[which].astype(np.int64) * self.alike.max() + copy
+        return replace(rows, cluster=np.unique(number, return_inverse=True)[1].ravel())
+
+
+def by_content(rows: Rows, weights: Array | None) -> tuple[Rows, Array | None]:
+    """Return the strata in an order that depends on what is in them, never on their names."""
+    if rows.n_strata == 1:
+        return rows, weights
+    rows = rows.take(order_by([rows.stratum, rows.block, *rows.contributions.T, rows.count]))
+    starts = run_starts(rows.stratum)
+    sizes = np.zeros((rows.n_strata, rows.n_groups), np.int64)
+    np.add.at(sizes, (rows.stratum, rows.side), rows.count)
+    count = sizes.sum(axis=1)
+    unlike = count**2 - (sizes**2).sum(axis=1)  # ordered pairs of rows of different groups
+    moments = (rows.contributions.T, rows.contributions.T**2)
+    totals = [np.add.reduceat(one, starts) for moment in moments for one in moment]
+    given = [] if weights is None else [weights]
+    order = order_by([*given, count, unlike, *totals])
+    rank = np.argsort(order)
+    return replace(rows, stratum=rank[rows.stratum]), None if weights is None else weights[order]
+
+
+def _as_columns(contributions: Array) -> dict[str, Array]:
+    return {f"contribution {j}": column for j, column in enumerate(contributions.T)}
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """Counts of the kinds of row that a metric and its scheme tell apart.
+
+    Attributes
+    ----------
+    counts
+        Rows by stratum, group and cell. The group order and the stratum order depend on the
+        counts alone, never on names, so that swapping or renaming changes no random draw.
+    contributions
+        What one row of each cell contributes to the metric's totals.
+    block
+        Labels are exchanged among cells of equal block only.
+    weights
+        The user's weight of each stratum, or None for Mantel–Haenszel weights.
+    swapped
+        Whether the first group in ``counts`` is the user's second.
+    """
+
+    counts: NDArray[np.int64]
+    contributions: Array
+    block: NDArray[np.integer[Any]]
+    weights: Array | None
+    swapped: bool
+
+    @classmethod
+    def from_rows(cls, rows: Rows, weights: Array | None) -> Cells:
+        """Merge the rows that neither metric nor scheme tells apart; order by counts."""
+        counts, contributions, block = merged(rows)
+        ordered, weights, swapped = _ordered(counts, weights)
+        return cls(ordered, contributions, block, weights, swapped)
+
+    def blocks(self) -> Sequence[NDArray[np.intp]]:
+        """Return the cells of each exchangeable block."""
+        return [np.flatnonzero(self.block == b) for b in np.unique(self.block)]
+
+
+def merged(rows: Rows) -> tuple[NDArray[np.int64], Array, NDArray[np.integer[Any]]]:
+    """Return the counts by stratum, group and cell, and each cell's contributions and block."""
+    # by their values: the order that the rows came in must not matter
+    rows = rows.take(order_by(list(rows.columns.values())))
+    keys = [rows.block, *rows.contributions.T]
+    order = order_by(keys)
+    starts = run_starts(*(key[order] for key in keys))
+    first = np.minimum.reduceat(order, starts)
+    # cells in the order of their first rows: what merges alike is drawn alike
+    rank = np.argsort(np.argsort(first))
+    cell = np.empty_like(order)
+    cell[order] = rank[run_numbers(starts, len(order))]
+    counts = np.zeros((rows.n_strata, rows.n_groups, len(first)), np.int64)
+    np.add.at(counts, (rows.stratum, rows.side, cell), rows.count)
+    keep = np.sort(first)
+    return counts, rows.contributions[keep], rows.block[keep]
+
+
+def _ordered(
+    counts: NDArray[np.int64], weights: NDArray[np.float64] | None
+) -> tuple[NDArray[np.int64], NDArray[np.float64] | None, bool]:
+    """Return the counts with groups and strata in an order that their names have no part in.
+
+    The smaller group comes first: drawing its rows is the cheaper half of every permutation.
+    """
+    views = []
+    for swapped in (False, True):
+        view = counts[:, ::-1] if swapped else counts
+        keys = view.reshape(len(view), -1).T
+        order = np.zeros(1, np.intp)
+        if len(view) > 1:  # one stratum's counts may be thousands, each of them a key
+            order = np.lexsort(keys if weights is None else [*keys, weights])
+        views.append((view[order], None if weights is None else weights[order], swapped))
+    first, second = views
+    if first[0][:, 0].sum() != first[0][:, 1].sum():
+        chosen = min(views, key=lambda view: int(view[0][:, 0].sum()))
+    else:
+        chosen = min(first, second, key=lambda view: view[0].ravel().tolist())
+    return np.ascontiguousarray(chosen[0]), chosen[1], chosen[2]

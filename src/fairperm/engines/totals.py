@@ -1,0 +1,124 @@
+"""Metrics of contributions that differ from unit to unit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fairperm._utils.sorting import order_by
+from fairperm.engines.kernels.kernel import LANES
+from fairperm.engines.kernels.radix_sort import radix_argsort
+from fairperm.engines.kernels.subsets import same_in_all_lanes
+from fairperm.engines.kernels.totals import subset_totals
+from fairperm.engines.moments import Moments
+from fairperm.engines.units import Layout, UnitsEngine, ties_in_order
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from fairperm.engines.estimates import Estimates
+    from fairperm.engines.sample import Rows
+    from fairperm.metrics.definition import Metric
+
+    Array = NDArray[np.float64]
+
+
+_ROWS_AT_ONCE = 1 << 22  # of bootstrap samples held in memory
+
+
+@dataclass(frozen=True, slots=True)
+class TotalsEngine(UnitsEngine):
+    """Estimates from totals of contributions over the units of each group."""
+
+    moments: Moments
+    whole: Array
+    is_wide: bool
+    stratum_starts: NDArray[np.int64]
+
+    @classmethod
+    def from_rows(
+        cls,
+        parts: tuple[Metric, ...],
+        rows: Rows,
+        weights: Array | None,
+        variance: str | None,
+        n_bootstrap: int,
+    ) -> TotalsEngine:
+        """Sort by stratum, block and contributions: the order of rows must not matter."""
+        keys = [rows.stratum, rows.block, *rows.contributions.T]
+        order = ties_in_order(order_by(keys, radix_argsort), rows.side, keys)
+        moments = Moments.of(parts, rows.contributions, order)
+        stratum_sizes = np.bincount(rows.stratum, minlength=rows.n_strata)
+        starts = np.append(0, np.cumsum(stratum_sizes))
+        whole = np.zeros((rows.n_strata, moments.n_columns))
+        whole[:, moments.moving] = np.add.reduceat(moments.columns, starts[:-1])
+        return cls(
+            layout=Layout.of(
+                rows.side[order],
+                rows.stratum[order],
+                rows.block[order],
+                rows.n_strata,
+                lambda: rows.contributions[order],
+            ),
+            weights=weights,
+            variance=variance,
+            n_bootstrap=n_bootstrap,
+            moments=moments,
+            whole=whole,
+            is_wide=moments.is_wide(),
+            stratum_starts=starts,
+        )
+
+    def left_out(self) -> Iterator[tuple[Estimates, NDArray[np.int64]]]:
+        """Yield for each stratum's group the estimates without one of its units."""
+        in_first = self.layout.in_first
+        whole = self._totals(same_in_all_lanes(in_first))[:1]
+        for s, g, members in self.layout.members(in_first):
+            totals = np.repeat(whole, len(members), axis=0)
+            totals[:, s, g, self.moments.moving] -= self.moments.columns[members]
+            sizes = np.repeat(self.layout.sizes[None], len(members), axis=0)
+            sizes[:, s, g] -= 1
+            yield self._of(totals, sizes), np.ones(len(members), np.int64)
+
+    def _of_words(self, words: NDArray[np.uint64], lanes: int) -> Estimates:
+        del lanes  # all are computed at once
+        return self._of(self._totals(words), self.layout.sizes)
+
+    def _of(self, totals: Array, sizes: Array) -> Estimates:
+        return self.moments.estimates(totals, sizes, self.variance)
+
+    def _totals(self, words: NDArray[np.uint64]) -> Array:
+        """Return totals by draw, stratum, group and column."""
+        first = self._totals_of(words)
+        second = self._totals_of(~words) if self.is_wide else self.whole - first
+        return np.stack([first, second], axis=-2)
+
+    def _totals_of(self, words: NDArray[np.uint64]) -> Array:
+        """Return totals of the units that the words tell; columns of zeros cost nothing."""
+        wanted = self.moments.n_wanted(self.variance)
+        totals = np.zeros((LANES, *self.whole.shape))
+        totals[..., self.moments.moving[:wanted]] = subset_totals(
+            words, self.moments.columns[:, :wanted], self.stratum_starts
+        )
+        return totals
+
+    def _resampled(
+        self, in_first: NDArray[np.bool_], n: int, rng: np.random.Generator
+    ) -> Estimates:
+        totals = np.zeros((n, self.layout.n_strata, 2, 2 * self.moments.width))
+        wanted = self.moments.n_wanted(None)
+        contributions = self.moments.columns[:, :wanted]
+        for s, g, members in self.layout.members(in_first):
+            if not members.size:
+                continue
+            at_once = max(1, _ROWS_AT_ONCE // len(members))
+            for start in range(0, n, at_once):
+                size = (min(at_once, n - start), len(members))
+                drawn = members[rng.integers(len(members), size=size)]
+                total = contributions[drawn].sum(axis=1)
+                totals[start : start + at_once, s, g, self.moments.moving[:wanted]] = total
+        return self.moments.estimates(totals, self.layout.sizes, None)

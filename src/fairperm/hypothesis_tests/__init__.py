@@ -1,0 +1,1 @@
+"""The public tests: check the arguments, then the algorithm on one screen."""

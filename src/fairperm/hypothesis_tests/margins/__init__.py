@@ -1,0 +1,1 @@
+"""Equivalence and noninferiority: one-sided tests at a margin."""

@@ -1,0 +1,436 @@
+"""Evidence that the gap between two groups lies within a margin, or on one side of it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING, Any, Required, TypedDict
+
+from fairperm._utils import checks
+from fairperm._utils.checks import number
+from fairperm.errors import (
+    InputError,
+    InputTypeError,
+    did_you_mean,
+    listed,
+    problem,
+    shown,
+    warn_of,
+)
+from fairperm.hypothesis_tests.margins.one_sided import (
+    Difference,
+    MarginTest,
+    Ratio,
+    margin_pvalues,
+    ratio_interval,
+)
+from fairperm.hypothesis_tests.permutation import permutation_test
+from fairperm.hypothesis_tests.results.gaps import json_ready, left_out, noted
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    import numpy as np
+
+    from fairperm.hypothesis_tests.margins.one_sided import Scale
+    from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
+
+
+__all__ = [
+    "EquivalenceTestResult",
+    "MarginTest",
+    "PermutationOptions",
+    "equivalence_test",
+    "margin_pvalues",
+    "noninferiority",
+    "ratio_interval",
+]
+
+
+_WORDS = {"difference": ("less", "+z.4f"), "ratio": ("over", ".4f")}  # and how numbers look
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
+class EquivalenceTestResult:
+    """The result of :func:`fairperm.equivalence_test` and :func:`fairperm.noninferiority`.
+
+    Attributes
+    ----------
+    permutation : PermutationTestResult
+        The test of no gap that everything here is made from, with values, counts and draws.
+    scale : str
+        What has the margin: "difference" (first group less second) or "ratio" (first over second).
+    bounds : tuple of float
+        The margin's ends; infinite (or a ratio of 0) where there is none.
+    estimate : float
+        The difference or ratio in the sample.
+    confidence_interval : tuple of float
+        The differences or ratios that neither one-sided test rejects at 1 − `confidence_level`,
+        so that it lies between the bounds just when ``pvalue`` is below that. Each end is a bound
+        at `confidence_level`; both together are an interval at 2 · `confidence_level` − 1.
+    confidence_level : float
+        Of each end of ``confidence_interval``, and of the intervals of the p-values and the ratio.
+    lower, upper : MarginTest or None
+        The tests that the difference or ratio is above the lower, and below the upper bound, each
+        with its ``statistic`` and ``pvalue``; None where there is no bound.
+    pvalue, pvalue_interval, pvalue_interval_wilson
+        The larger p-value of the two: both must speak for the margin. With its intervals for the
+        p-value that infinitely many draws would give.
+    ratio, ratio_interval : float and tuple of float, or None
+        The ratio of the groups' values and its two-sided interval on the log scale, on whichever
+        scale the margin is; None where there is no ratio.
+    validity : str
+        For which null the p-value is valid, and in which sense.
+    notes : tuple of str
+        What else must be known to read the result rightly.
+    """
+
+    permutation: PermutationTestResult
+    scale: str
+    bounds: tuple[float, float]
+    estimate: float
+    confidence_interval: tuple[float, float]
+    confidence_level: float
+    lower: MarginTest | None
+    upper: MarginTest | None
+    pvalue: float
+    pvalue_interval: tuple[float, float]
+    pvalue_interval_wilson: tuple[float, float]
+    ratio: float | None
+    ratio_interval: tuple[float, float] | None
+    validity: str
+    notes: tuple[str, ...]
+
+    def holds_at(self, alpha: float = 0.05) -> bool:
+        """Tell whether, at this level, there is evidence that the margin holds."""
+        return self.pvalue <= checks.fraction("alpha", alpha)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as JSON-ready values, the permutation test as a dict of its own."""
+        plain = {}
+        for part in fields(self):
+            value = getattr(self, part.name)
+            if isinstance(value, MarginTest):
+                value = asdict(value)
+            plain[part.name] = json_ready(value) if part.name != "permutation" else value.to_dict()
+        return plain
+
+    def __repr__(self) -> str:
+        first, second = self.permutation.groups
+        width = max(len(shown(first)), len(shown(second)), 10)
+        word, form = _WORDS[self.scale]
+        low, high = (format(end, form) for end in self.confidence_interval)
+        level = f"{2 * self.confidence_level - 1:.4g} interval"
+        lines = [
+            *((shown(group), self.permutation._described(group)) for group in (first, second)),
+            (self.scale, f"{self.estimate:{form}}  {level} [{low}, {high}]"),
+            ("margin", self._margin()),
+            ("p-value", f"{self.pvalue:.4g}  {self._how()}"),
+            ("validity", self.validity),
+        ]
+        title = f"{self.permutation.metric}, {shown(first)} {word} {shown(second)}"
+        rows = [f"  {name:<{width}}  {text}" for name, text in lines]
+        rows += left_out(self.permutation.n_dropped, width)
+        rows += noted((*self.notes, *self.permutation.notes), width)
+        return "\n".join([f"{type(self).__name__}: {title}", *rows])
+
+    def _margin(self) -> str:
+        """Return each bound with its p-value."""
+        sides = (("above", self.lower), ("below", self.upper))
+        return ", ".join(
+            f"{side} {test.bound:{_WORDS[self.scale][1]}} (p {test.pvalue:.4g})"
+            for side, test in sides
+            if test is not None
+        )
+
+    def _how(self) -> str:
+        if self.permutation.exact:
+            return "by every permutation"
+        if self.permutation.n_resamples == 0:
+            return "normal limit"
+        low, high = self.pvalue_interval
+        level = f"{self.confidence_level:.4g} interval"
+        return f"{self.permutation.n_resamples:,} draws, {level} [{low:.4g}, {high:.4g}]"
+
+
+def equivalence_test(
+    y_true: object,
+    y_pred: object = None,
+    *,
+    margin: float | tuple[float, float] | None = None,
+    ratio: float | None = None,
+    **options: Unpack[PermutationOptions],
+) -> EquivalenceTestResult:
+    """Test whether the gap between two groups lies within a margin.
+
+    A gap that is not significant may still be large: the sample may be small. This test turns the
+    burden of proof round. Its null hypothesis is that the gap is as large as the margin or
+    larger, and a small p-value is evidence that it is not.
+
+    Parameters
+    ----------
+    y_true, y_pred : array-like or str
+        As in :func:`fairperm.permutation_test`.
+    margin : float or pair of float, optional
+        The largest difference that does not matter, above 0; or how far the first group's value
+        may lie below (a negative number) and above the second's.
+    ratio : float, optional
+        Instead of `margin`: the smallest ratio of either group's value to the other's, between 0
+        and 1. Of selection rates, 0.8 is the four-fifths rule: the ratio of the first group to
+        the second must lie between 0.8 and 1.25.
+    options : keyword arguments
+        All others of :func:`fairperm.permutation_test`, `sensitive_features` and `metric` first,
+        but for `alternative`, `variance` and `n_bootstrap`.
+
+    Returns
+    -------
+    EquivalenceTestResult
+
+    Notes
+    -----
+    Two one-sided tests (Schuirmann, 1987): that the gap is above the lower bound, and that it is
+    below the upper one. Each divides the distance of the sample from its bound by a standard
+    error that holds where the gap *is* the bound, and compares it with the permuted statistics of
+    :func:`fairperm.permutation_test`, which spread as it does there. The p-value is the larger of
+    the two. It is never below the normal one, nor below that of a single labelling of the rows.
+
+    For rates and f1_score (without strata, weights or clusters) the error is that of the likeliest
+    two which differ by the bound (Farrington and Manning, 1990); for everything else, the gap's own
+    error. A ratio r is tested by first − r · second, for rates with the error of the likeliest
+    two of that ratio, else with √(V_A + r² V_B). Where the error is zero, nothing is known of how
+    far chance goes, and the p-value is 1.
+
+    The level is held asymptotically. Among few rows with heavy tails it is not: of a group of 200
+    with squared Laplace errors against one of 800 with squared normal errors, 0.08 were called
+    within a margin they lay on, where 0.05 are due (of 400 and 1,600, 0.064; trials of 1,500 data
+    sets each).
+
+    References
+    ----------
+    Schuirmann. A comparison of the two one-sided tests procedure and the power approach for
+    assessing the equivalence of average bioavailability. Journal of Pharmacokinetics and
+    Biopharmaceutics 15, 1987.
+
+    Farrington, Manning. Test statistics and sample size formulae for comparative binomial trials
+    with null hypothesis of non-zero risk difference or non-unity relative risk. Statistics in
+    Medicine 9, 1990.
+
+    Examples
+    --------
+    Of 500 women 230 are selected, and of 500 men 240. Do the selection rates keep to the
+    four-fifths rule?
+
+    >>> from fairperm.equivalence import equivalence_test
+    >>> people = dict(
+    ...     y_true=[1] * 1000,
+    ...     y_pred=[1] * 230 + [0] * 270 + [1] * 240 + [0] * 260,
+    ...     sensitive_features=["f"] * 500 + ["m"] * 500,
+    ... )
+    >>> result = equivalence_test(**people, metric="selection_rate", ratio=0.8)
+    >>> result
+    EquivalenceTestResult: selection_rate, 'f' over 'm'
+      'f'         0.4600  230 of 500
+      'm'         0.4800  240 of 500
+      ratio       0.9583  0.9 interval [0.8578, 1.0705]
+      margin      above 0.8000 (p 0.003694), below 1.2500 (p 3.924e-05)
+      p-value     0.003694  by every permutation
+      validity    Asymptotically valid for the null that the groups' ratio in selection_rate
+                  lies on the margin's edge or beyond; base rates may differ.
+    >>> result.holds_at(0.05)
+    True
+    """
+    scale, bounds = read_bounds(margin, ratio)
+    result = _tested(permutation_test(y_true, y_pred, **read_options(options)), scale, bounds)
+    warn_of(result.notes)
+    return result
+
+
+def noninferiority(
+    y_true: object,
+    y_pred: object = None,
+    *,
+    margin: float | None = None,
+    ratio: float | None = None,
+    higher_is_better: bool = True,
+    **options: Unpack[PermutationOptions],
+) -> EquivalenceTestResult:
+    """Test whether the first group fares no worse than the second, but for a margin.
+
+    One half of :func:`equivalence_test`: evidence that the first group's value is not more than
+    `margin` below the second's, or not less than `ratio` times it. That it may be better does not
+    count against it.
+
+    Parameters
+    ----------
+    y_true, y_pred : array-like or str
+        As in :func:`fairperm.permutation_test`.
+    margin : float, optional
+        The largest difference to the first group's harm that does not matter, above 0.
+    ratio : float, optional
+        Instead of `margin`: the smallest ratio of the first group's value to the second's,
+        between 0 and 1; if lower is better, of the second's to the first's.
+    higher_is_better : bool
+        Whether high values are good; not so for error rates and losses, whose first value must
+        then not be more than `margin` above the second.
+    options : keyword arguments
+        All others of :func:`fairperm.permutation_test`, `sensitive_features` and `metric` first,
+        and `groups` if the first group is not the one that comes first in order; but for
+        `alternative`, `variance` and `n_bootstrap`.
+
+    Returns
+    -------
+    EquivalenceTestResult
+        With a test on one side only.
+
+    Examples
+    --------
+    >>> from fairperm.equivalence import noninferiority
+    >>> noninferiority(
+    ...     y_true=[1] * 600,
+    ...     y_pred=[0] * 30 + [1] * 270 + [0] * 33 + [1] * 267,
+    ...     sensitive_features=["a"] * 300 + ["b"] * 300,
+    ...     metric="false_negative_rate",
+    ...     margin=0.05,
+    ...     higher_is_better=False,
+    ... )
+    EquivalenceTestResult: false_negative_rate, 'a' less 'b'
+      'a'         0.1000  30 of 300
+      'b'         0.1100  33 of 300
+      difference  -0.0100  0.9 interval [-0.0540, +0.0338]
+      margin      below +0.0500 (p 0.009458)
+      p-value     0.009458  by every permutation
+      validity    Asymptotically valid for the null that the groups' difference in
+                  false_negative_rate lies on the margin's edge or beyond; base rates may differ.
+    """
+    if not isinstance(higher_is_better, bool):
+        raise InputTypeError(problem("higher_is_better", "True or False", higher_is_better))
+    if isinstance(margin, (tuple, list)):
+        hint = "The other side has no margin."
+        raise InputTypeError(problem("margin", "a number above 0", margin, hint))
+    scale, (low, high) = read_bounds(margin, ratio)
+    none_below = 0.0 if scale == "ratio" else -math.inf
+    bounds = (low, math.inf) if higher_is_better else (none_below, high)
+    result = _tested(permutation_test(y_true, y_pred, **read_options(options)), scale, bounds)
+    warn_of(result.notes)
+    return result
+
+
+def _tested(
+    result: PermutationTestResult, scale_name: str, bounds: tuple[float, float]
+) -> EquivalenceTestResult:
+    """Test on which side of each finite bound the gap or ratio lies."""
+    if result.confidence_level <= 0.5:
+        rule = "above 0.5: each end of the interval is a bound at this level"
+        raise InputError(problem("confidence_level", rule, result.confidence_level))
+    scale: Scale = Ratio(result) if scale_name == "ratio" else Difference(result)
+    low, high = bounds
+    lower = scale.test(low, "greater") if low not in {0, -math.inf} else None
+    upper = scale.test(high, "less") if high < math.inf else None
+    tests = [test for test in (lower, upper) if test is not None]
+    worse = max(tests, key=lambda test: test.pvalue)
+    by_ratio = ratio_interval(result)
+    return EquivalenceTestResult(
+        permutation=result,
+        scale=scale_name,
+        bounds=bounds,
+        estimate=scale.estimate,
+        confidence_interval=scale.interval(),
+        confidence_level=result.confidence_level,
+        lower=lower,
+        upper=upper,
+        pvalue=worse.pvalue,
+        pvalue_interval=worse.pvalue_interval,
+        pvalue_interval_wilson=worse.pvalue_interval_wilson,
+        ratio=by_ratio[0] if by_ratio else None,
+        ratio_interval=by_ratio[1] if by_ratio else None,
+        validity=(
+            f"Asymptotically valid for the null that the groups' {scale_name} in {result.metric} "
+            "lies on the margin's edge or beyond; base rates may differ."
+        ),
+        notes=_notes(result, tests),
+    )
+
+
+def _notes(result: PermutationTestResult, tests: list[MarginTest]) -> tuple[str, ...]:
+    """Say so if the rows do not vary, which makes every distance infinitely significant."""
+    if not any(math.isnan(test.statistic) for test in tests):
+        return ()
+    return (
+        f"The standard error of {result.metric} is zero in this sample, which then says nothing "
+        "of how far chance goes: the p-value is 1.",
+    )
+
+
+_DECIDED = ("alternative", "variance", "n_bootstrap")
+
+
+class PermutationOptions(TypedDict, total=False):
+    """What :func:`fairperm.permutation_test` takes, but for what a margin decides.
+
+    A margin has its direction, so that there is no ``alternative``; and an error that holds away
+    from equality is called for, so that there is no choice of ``variance``.
+    """
+
+    y_score: object
+    sensitive_features: Required[object]
+    metric: Required[object]
+    data: object
+    groups: object
+    threshold: float | None
+    pos_label: object
+    control_features: object
+    stratum_weights: object
+    cluster: object
+    sample_weight: object
+    missing: str
+    score_bins: int | None
+    sample_rows: int | None
+    scheme: str
+    n_resamples: int
+    confidence_level: float
+    rng: int | np.random.Generator | None
+    n_jobs: int | None
+    progress: bool | None
+
+
+def read_options(options: PermutationOptions) -> PermutationOptions:
+    """Return the options if permutation_test takes all of them, and none that a margin decides."""
+    known = PermutationOptions.__annotations__
+    for name in options:
+        if name not in known:
+            rule = f"keyword arguments out of {listed(known, most=len(known))}"
+            hint = "The margin decides that." if name in _DECIDED else did_you_mean(name, known)
+            raise InputTypeError(problem("options", rule, name, hint))
+    for name in ("sensitive_features", "metric"):
+        if name not in options:
+            rule = f"keyword arguments with {name!r} among them"
+            raise InputTypeError(problem("options", rule, [*options]))
+    return options
+
+
+def read_bounds(margin: object, ratio: object) -> tuple[str, tuple[float, float]]:
+    """Return what has the margin, a difference or a ratio, and its two ends."""
+    if (margin is None) == (ratio is None):
+        rule = "given, or else ratio: one of them, and not both"
+        raise InputError(problem("margin", rule, {"margin": margin, "ratio": ratio}))
+    if ratio is None:
+        return "difference", _ends(margin)
+    rule = "a number strictly between 0 and 1"
+    share = number("ratio", ratio, rule)
+    if 0 < share < 1:
+        return "ratio", (share, 1 / share)
+    hint = f"For {share:g} pass {1 / share:g}: it bounds the ratio both ways." if share > 1 else ""
+    raise InputError(problem("ratio", rule, ratio, hint))
+
+
+def _ends(margin: object) -> tuple[float, float]:
+    """Return how far below and how far above the second group's value the first's may lie."""
+    rule = "a number above 0, or a pair of one below and one above 0"
+    if isinstance(margin, (tuple, list)) and len(margin) == 2:
+        low, high = (number("margin", end, rule) for end in margin)
+    else:
+        high = number("margin", margin, rule)
+        low = -high
+    if not low < 0 < high:
+        raise InputError(problem("margin", rule, margin))
+    return low, high

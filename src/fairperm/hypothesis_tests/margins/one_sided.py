@@ -1,0 +1,354 @@
+"""One-sided tests at a margin, and intervals of the gap and the ratio, from a permutation test.
+
+Everything here is a function of a result: no data are read and nothing is drawn again.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fairperm.errors import InputError, problem
+from fairperm.hypothesis_tests.margins.restricted_rates import F1Scores, Rates, halved
+from fairperm.inference.intervals import gap_interval, normal_quantile
+from fairperm.inference.null import Null, PValue, extreme, pvalue, tie_tolerance
+from fairperm.metrics.confusion import F1_TOTALS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
+
+    Interval = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MarginTest:
+    """One one-sided test: evidence that the gap (or the ratio) lies on this side of a bound.
+
+    Attributes
+    ----------
+    bound : float
+        The difference or ratio that the null hypothesis says is reached or passed.
+    statistic : float
+        How many standard errors the sample lies from the bound; NaN if the error is zero.
+    pvalue : float
+        Never zero.
+    pvalue_interval, pvalue_interval_wilson : tuple of float
+        Clopper–Pearson and Wilson intervals for the p-value of infinitely many draws.
+    """
+
+    bound: float
+    statistic: float
+    pvalue: float
+    pvalue_interval: Interval
+    pvalue_interval_wilson: Interval
+
+
+def margin_pvalues(
+    result: PermutationTestResult, margin: float | Interval
+) -> tuple[MarginTest, MarginTest]:
+    """Test that the gap lies above −margin, and that it lies below +margin.
+
+    Of a pair ``(low, high)``: above low, and below high. The gap is within the margin if both
+    say so: the p-value of that is the larger of the two.
+    """
+    low, high = margin if isinstance(margin, tuple) else (-margin, margin)
+    gap = Difference(result)
+    return gap.test(low, "greater"), gap.test(high, "less")
+
+
+def ratio_interval(result: PermutationTestResult) -> tuple[float, Interval] | None:
+    """Return the ratio of first to second group with its interval; None if there is no ratio.
+
+    On the log scale, where errors of ratios are nearly symmetric (Katz et al., 1978), with the
+    quantile that the gap's interval has. If a rate is 0 or 1, ½ is added to the numbers of
+    either kind in both groups, and the interval then reaches to the observed ratio: from 0 if
+    the first rate is 0, up to infinity if the second is.
+    """
+    if result.is_joint or result.variance is None or _lack_of_ratio(result) is not None:
+        return None
+    ratio = Ratio(result).estimate
+    centre, error = _log_ratio(result)
+    if not error > 0:  # of rows that do not vary: nothing is known of how far chance goes
+        return ratio, (0.0, math.inf)
+    is_normal = result.variance in {"score", "wald"} or result.n_resamples == 0
+    normal = normal_quantile(result.confidence_level, result.alternative)
+    least = max(0.0, normal) if is_normal else 0.0
+    logs = gap_interval(
+        _null(result),
+        np.array([centre]),
+        lambda quantile: (np.array([max(quantile, least) * error]),) * 2,
+        result.alternative,
+        result.confidence_level,
+        most=math.inf,
+    )
+    with np.errstate(over="ignore"):
+        low, high = (float(end) for end in np.exp(logs))
+    return ratio, (min(low, ratio), max(high, ratio))
+
+
+def _log_ratio(result: PermutationTestResult) -> tuple[float, float]:
+    """Return the logarithm of the ratio, and its standard error by the delta method."""
+    first, second = (float(result.values[group]) for group in result.groups)
+    errors = tuple(result.standard_errors[group] for group in result.groups)
+    rates = _plain_rates(result)
+    if rates is not None:
+        rates = rates.with_half()
+        first, second = rates.values()
+        errors = rates.errors((first, second))
+    return math.log(first / second), math.hypot(errors[0] / first, errors[1] / second)
+
+
+class Scale(ABC):
+    """What is compared with a bound: the two groups' difference, or their ratio."""
+
+    def __init__(self, result: PermutationTestResult) -> None:
+        _check_single(result)
+        first, second = result.groups
+        self.result = result
+        self.values: tuple[float, float] = result.values[first], result.values[second]
+        self.rates = _plain_rates(result)
+
+    @property
+    @abstractmethod
+    def estimate(self) -> float:
+        """Return the difference or ratio in the sample."""
+
+    @abstractmethod
+    def excess(self, bound: float) -> float:
+        """Return by how much the first group's value exceeds what the bound makes of it."""
+
+    @abstractmethod
+    def size(self, bound: float) -> float:
+        """Return the size of what the excess is made of, which rounding errors are relative to."""
+
+    @abstractmethod
+    def error(self, bound: float) -> float:
+        """Return the standard error of the excess, were the bound the truth."""
+
+    @abstractmethod
+    def interval(self) -> Interval:
+        """Return the bounds that neither of the one-sided tests rejects."""
+
+    def statistic(self, bound: float) -> float:
+        """Return how many standard errors the excess is; NaN if it is not zero but they are."""
+        excess, error = self.excess(bound), self.error(bound)
+        if excess == 0:
+            return 0.0
+        return excess / error if error > 0 else math.nan
+
+    def test(self, bound: float, alternative: str) -> MarginTest:
+        """Test that the difference or ratio is greater, or less, than the bound."""
+        statistic, reference = self.statistic(bound), _Reference(self.result, alternative)
+        size, error = np.array([self.size(bound)]), np.array([self.error(bound)])
+        tolerance = tie_tolerance(statistic, size, error)
+        p = reference.pvalue(statistic, tolerance)
+        return MarginTest(
+            bound=bound,
+            statistic=statistic,
+            pvalue=p.value,
+            pvalue_interval=p.interval,
+            pvalue_interval_wilson=p.wilson_interval,
+        )
+
+    def _ends(
+        self, inside: float, limits: Interval, bound_at: Callable[[float], float]
+    ) -> Interval:
+        """Return where both tests begin to reject, in a coordinate that ``bound_at`` reads."""
+        above = _Reference(self.result, "greater").critical()
+        below = _Reference(self.result, "less").critical()
+        return (
+            halved(lambda at: not self.statistic(bound_at(at)) > above, inside, limits[0]),
+            halved(lambda at: not -self.statistic(bound_at(at)) > below, inside, limits[1]),
+        )
+
+
+class Difference(Scale):
+    """First group's value less second's."""
+
+    @property
+    def estimate(self) -> float:
+        """Return the gap."""
+        return self.result.difference
+
+    def test(self, bound: float, alternative: str) -> MarginTest:
+        """Test that the gap is greater, or less, than the bound."""
+        if self.rates is not None and abs(bound) >= 1:
+            hint = "Rates are numbers from 0 to 1, not percentages."
+            rule = f"below 1 for {self.result.metric}"
+            raise InputError(problem("margin", rule, abs(bound), hint))
+        return super().test(bound, alternative)
+
+    def excess(self, bound: float) -> float:
+        """Return the gap less the bound."""
+        return self.result.difference - bound
+
+    def size(self, bound: float) -> float:
+        """Return the sum of the values and the bound, all as if positive."""
+        return sum(map(abs, self.values)) + abs(bound)
+
+    def error(self, bound: float) -> float:
+        """Return Farrington and Manning's error for rates, and else the gap's own."""
+        if self.rates is None:
+            return self.result.standard_error
+        return math.hypot(*self.rates.errors(self.rates.differing_by(bound)))
+
+    def interval(self) -> Interval:
+        """Return the gaps that neither of the one-sided tests rejects."""
+        if self.rates is not None:
+            return self._ends(self.estimate, (-1.0, 1.0), lambda gap: gap)
+        error = self.result.standard_error
+        if not error > 0:
+            return -math.inf, math.inf
+        above = _Reference(self.result, "greater").critical()
+        below = _Reference(self.result, "less").critical()
+        return self.estimate - above * error, self.estimate + below * error
+
+
+class Ratio(Scale):
+    """First group's value over second's."""
+
+    def __init__(self, result: PermutationTestResult) -> None:
+        super().__init__(result)
+        lack = _lack_of_ratio(result)
+        if lack is not None:
+            raise InputError(problem("ratio", *lack, "Pass margin, a difference, instead."))
+
+    @property
+    def estimate(self) -> float:
+        """Return the ratio; infinite if the second rate is zero."""
+        first, second = self.values
+        return first / second if second > 0 else math.inf
+
+    def excess(self, bound: float) -> float:
+        """Return the first value less the bound times the second."""
+        first, second = self.values
+        return first - bound * second
+
+    def size(self, bound: float) -> float:
+        """Return the first value and the bound times the second."""
+        first, second = self.values
+        return first + bound * second
+
+    def error(self, bound: float) -> float:
+        """Return Farrington and Manning's error for rates, and else Fieller's."""
+        if self.rates is None:
+            first, second = (self.result.standard_errors[one] for one in self.result.groups)
+            return math.hypot(first, bound * second)
+        one, other = self.rates.errors(self.rates.with_ratio(bound))
+        return math.hypot(one, bound * other)
+
+    def interval(self) -> Interval:
+        """Return the ratios that neither of the one-sided tests rejects.
+
+        They are looked for by their share u = first / (first + second), from 0 to 1.
+        """
+        inside = self.values[0] / sum(self.values)
+        low, high = self._ends(inside, (0.0, 1.0), lambda u: u / (1 - u))
+        return low / (1 - low), high / (1 - high) if high < 1 else math.inf
+
+
+@dataclass(frozen=True, slots=True)
+class _Reference:
+    """What a distance from a bound is compared with: the permuted statistics, to one side.
+
+    Permutations show how the statistic spreads where there is no gap. They do not hold the
+    sample's distance from a bound as one of them, as they do in a test of no gap, so that none
+    may be as far. The p-value is therefore never below the normal one, nor below that of a single
+    labelling of the rows.
+    """
+
+    result: PermutationTestResult
+    alternative: str
+
+    def pvalue(self, statistic: float, tolerance: float) -> PValue:
+        """Return the share of permutations at least as far out; 1 where there is no error."""
+        if math.isnan(statistic):
+            return PValue(1.0, (1.0, 1.0), (1.0, 1.0))
+        null = _null(self.result)
+        is_extreme = extreme(null.statistic, statistic, self.alternative, tolerance)
+        found = pvalue(null, is_extreme, self.result.confidence_level)
+        outwards = statistic if self.alternative == "greater" else -statistic
+        normal = math.erfc(outwards / math.sqrt(2)) / 2
+        least = max(normal, _share_of_a_labelling(self.result))
+
+        def raised(interval: Interval) -> Interval:
+            return max(interval[0], least), max(interval[1], least)
+
+        return PValue(
+            max(found.value, least), raised(found.interval), raised(found.wilson_interval)
+        )
+
+    def critical(self) -> float:
+        """Return the distance that a p-value of at most 1 − confidence_level begins beyond."""
+        level = self.result.confidence_level
+        if _share_of_a_labelling(self.result) > 1 - level:
+            return math.inf
+        null = _null(self.result)
+        sign = 1 if self.alternative == "greater" else -1
+        quantile = null.quantile(sign * null.statistic, level)
+        return max(quantile, normal_quantile(level, self.alternative))
+
+
+def _null(result: PermutationTestResult) -> Null:
+    if result.null_probabilities is None:
+        return Null(result.null_distribution)
+    with np.errstate(divide="ignore"):  # of probabilities below the smallest float
+        return Null(result.null_distribution, np.log(result.null_probabilities))
+
+
+def _share_of_a_labelling(result: PermutationTestResult) -> float:
+    """Return the probability of one way to choose which rows, or clusters, are the first group."""
+    rates = _plain_rates(result)
+    if rates is None:
+        counts = [result.counts[group] for group in result.groups]
+        m, n = (one.get("clusters", one["rows"]) for one in counts)
+    else:
+        (_, m), (_, n) = rates.first, rates.second
+    return math.exp(math.lgamma(m + 1) + math.lgamma(n + 1) - math.lgamma(m + n + 1))
+
+
+def _plain_rates(result: PermutationTestResult) -> Rates | None:
+    """Return both groups' counts if each is one binomial draw: no strata, weights or clusters."""
+    if result.variance not in {"score", "wald"} or result.n_strata > 1:
+        return None
+    first, second = (result.counts[group] for group in result.groups)
+    is_rate = "denominator" in first
+    counted, among = ("numerator", "denominator") if is_rate else F1_TOTALS
+    both = (first[counted], first[among]), (second[counted], second[among])
+    return Rates(*both) if is_rate else F1Scores(*both)
+
+
+def _check_single(result: PermutationTestResult) -> None:
+    """Refuse what has no signed gap over its error."""
+    if result.is_joint:
+        rule = "a single metric"
+        hint = (
+            "Test its parts one by one: all their gaps are within the margin if each test says "
+            "so, with no p-value to adjust."
+        )
+        raise InputError(problem("metric", rule, result.metric, hint))
+    if result.variance is None:
+        rule = "that of a studentized test: others are not valid where the groups differ"
+        raise InputError(problem("variance", rule, None))
+
+
+def _lack_of_ratio(result: PermutationTestResult) -> tuple[str, object] | None:
+    """Return the rule by which a single metric has no ratio in this result, and what breaks it."""
+    if result.n_strata > 1:
+        return "left out with control_features, whose gap is a mean of differences", "strata"
+    values = dict(result.values)
+    rates = _plain_rates(result)
+    if rates is not None:
+        nothing = rates.first[0] == rates.second[0] == 0
+        return ("one of rates that are not both 0", values) if nothing else None
+    if any(not value > 0 for value in values.values()):
+        return f"one of values above 0 ({result.metric})", values
+    if not all(math.isfinite(error) for error in result.standard_errors.values()):
+        return f"one of values with standard errors ({result.metric})", result.standard_errors
+    return None

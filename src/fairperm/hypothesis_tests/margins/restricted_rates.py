@@ -1,0 +1,144 @@
+"""The likeliest two rates, or F1 scores, that differ by a given difference or ratio.
+
+For rates there are closed forms.
+
+Miettinen and Nurminen, Comparative analysis of two rates, Statistics in Medicine 4, 1985;
+Farrington and Manning, Test statistics and sample size formulae for comparative binomial trials
+with null hypothesis of non-zero risk difference or non-unity relative risk, ibidem 9, 1990.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from fairperm.metrics.confusion import f1_of_jaccard, jaccard_of_f1
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Self
+
+Share = tuple[float, float]  # how many, of how many
+Pair = tuple[float, float]
+
+_HALVINGS = 80  # of an interval: beyond a float's precision
+_LEAST, _MOST = 1e-300, 1 - 2**-53  # of F1 scores whose likelihood is finite
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """Two groups' counts of Bernoulli trials, and what they say of the groups' rates."""
+
+    first: Share
+    second: Share
+
+    def with_half(self) -> Self:
+        """Return them with ½ more of either outcome, if a group has none of one."""
+        if not any(k in {0, n} for k, n in (self.first, self.second)):
+            return self
+        (k, m), (j, n) = self.first, self.second
+        return replace(self, first=(k + 0.5, m + 1), second=(j + 0.5, n + 1))
+
+    def values(self) -> Pair:
+        """Return the values in the sample."""
+        (k, m), (j, n) = self.first, self.second
+        return k / m, j / n
+
+    def errors(self, values: Pair) -> Pair:
+        """Return the standard errors of the groups' values, were these the true ones."""
+        return self._error(values[0], self.first[1]), self._error(values[1], self.second[1])
+
+    def differing_by(self, gap: float) -> Pair:
+        """Return the likeliest two values that differ by so much."""
+        return restricted_by_difference(self.first, self.second, gap)
+
+    def with_ratio(self, ratio: float) -> Pair:
+        """Return the likeliest two values whose ratio it is."""
+        return restricted_by_ratio(self.first, self.second, ratio)
+
+    def _error(self, rate: float, n: float) -> float:
+        return math.sqrt(rate * (1 - rate) / n)
+
+
+class F1Scores(Rates):
+    """Two groups' counts of hits among hits and misses, and what they say of the F1 scores.
+
+    Of a score F = 2J/(1 + J), J being the rate of hits, the likelihood is concave.
+    """
+
+    __slots__ = ()
+
+    def values(self) -> Pair:
+        """Return the values in the sample."""
+        first, second = Rates.values(self)
+        return f1_of_jaccard(first), f1_of_jaccard(second)
+
+    def differing_by(self, gap: float) -> Pair:
+        """Return the likeliest two values that differ by so much."""
+        low, high = max(0.0, -gap), min(1.0, 1 - gap)
+        second = halved(lambda f: self._rises(f + gap, 1.0, f), low, high)
+        return second + gap, second
+
+    def with_ratio(self, ratio: float) -> Pair:
+        """Return the likeliest two values whose ratio it is."""
+        second = halved(lambda f: self._rises(ratio * f, ratio, f), 0.0, min(1.0, 1 / ratio))
+        return ratio * second, second
+
+    def _rises(self, first: float, speed: float, second: float) -> bool:
+        """Tell whether the likelihood rises with the second score, and the first at a speed."""
+        return speed * _derivative(self.first, first) + _derivative(self.second, second) > 0
+
+    def _error(self, score: float, n: float) -> float:
+        rate: float = jaccard_of_f1(min(max(score, 0.0), 1.0))
+        return 2 / (1 + rate) ** 2 * Rates._error(self, rate, n)
+
+
+def _derivative(share: Share, score: float) -> float:
+    """Return the derivative of the log-likelihood k log J + (n − k) log(1 − J) by F."""
+    k, n = share
+    f = min(max(score, _LEAST), _MOST)
+    return k / f - (n - k) / (1 - f) + n / (2 - f)
+
+
+def halved(inside: Callable[[float], bool], start: float, end: float) -> float:
+    """Return where the inside ends on the way from start to end; if nowhere, the end."""
+    for _ in range(_HALVINGS):
+        middle = (start + end) / 2
+        if middle in {start, end}:
+            break
+        if inside(middle):
+            start = middle
+        else:
+            end = middle
+    return end
+
+
+def restricted_by_difference(first: Share, second: Share, gap: float) -> tuple[float, float]:
+    """Return the likeliest two rates that differ by ``gap``, in closed form.
+
+    The likelihood's derivative is a cubic in the second rate (Miettinen and Nurminen, 1985;
+    Farrington and Manning, 1990), whose one root in range its trigonometric solution picks.
+    """
+    (k, m), (j, n) = first, second
+    total, hits = m + n, k + j
+    square = ((m + 2 * n) * gap - total - hits) / (3 * total)
+    linear = ((n * gap - total - 2 * j) * gap + hits) / (3 * total)
+    constant = j * gap * (1 - gap) / total
+    half = square**3 - 1.5 * linear * square + constant / 2
+    radius = math.copysign(math.sqrt(max(square**2 - linear, 0.0)), half)
+    cosine = min(max(half / radius**3, -1.0), 1.0) if radius else 0.0
+    q = 2 * radius * math.cos((math.pi + math.acos(cosine)) / 3) - square
+    q = min(max(q, -gap, 0.0), 1 - gap, 1.0)
+    return min(max(q + gap, 0.0), 1.0), q
+
+
+def restricted_by_ratio(first: Share, second: Share, ratio: float) -> tuple[float, float]:
+    """Return the likeliest two rates whose ratio is ``ratio``, in closed form (ibidem)."""
+    (k, m), (j, n) = first, second
+    square, hits = (m + n) * ratio, k + j
+    linear = m * ratio + k + n + j * ratio
+    # the smaller root, in the form that loses no digits
+    root = math.sqrt(max(linear**2 - 4 * square * hits, 0.0))
+    q = min(2 * hits / (linear + root), 1.0, 1 / ratio)
+    return min(ratio * q, 1.0), q

@@ -1,0 +1,448 @@
+"""The omnibus test of whether a metric is the same in all of several groups."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fairperm._utils import checks, streams
+from fairperm._utils.progress import waiting
+from fairperm.data.arguments import Inputs
+from fairperm.engines.estimates import ZERO_GAP, variance_of_defined
+from fairperm.engines.many_groups import check_number
+from fairperm.engines.resampling import blocks
+from fairperm.engines.resampling.shared_labels import Asked, permute
+from fairperm.errors import InputError, problem, warn_of
+from fairperm.hypothesis_tests import small_groups
+from fairperm.hypothesis_tests.comparison import Comparison
+from fairperm.hypothesis_tests.plan import CLOSED_FORMS, planned
+from fairperm.hypothesis_tests.results.omnibus import OmnibusTestResult
+from fairperm.inference.null import TIE, Null, extreme, many_undefined, pvalue
+from fairperm.metrics.callables import CallableMetric
+from fairperm.metrics.ranks import RankMetric
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from fairperm.data.table import Table
+    from fairperm.engines.choice import Engine
+    from fairperm.engines.estimates import Estimates
+    from fairperm.engines.many_groups import ManyGroups
+    from fairperm.hypothesis_tests.plan import Plan
+
+    Array = NDArray[np.float64]
+
+
+def omnibus_test(
+    y_true: object,
+    y_pred: object = None,
+    *,
+    y_score: object = None,
+    sensitive_features: object,
+    metric: object,
+    data: object = None,
+    groups: object = None,
+    threshold: float | None = None,
+    pos_label: object = None,
+    control_features: object = None,
+    stratum_weights: object = None,
+    cluster: object = None,
+    sample_weight: object = None,
+    missing: str = "error",
+    score_bins: int | None = None,
+    sample_rows: int | None = None,
+    scheme: str = "auto",
+    variance: str | None = "auto",
+    n_resamples: int = 9999,
+    confidence_level: float = 0.95,
+    rng: int | np.random.Generator | None = None,
+    n_jobs: int | None = None,
+    progress: bool | None = None,
+) -> OmnibusTestResult:
+    """Test whether a metric is the same in all of several groups.
+
+    Parameters
+    ----------
+    y_true, y_pred, y_score, sensitive_features, metric, data, threshold, pos_label
+        As in :func:`fairperm.permutation_test`.
+    groups : sequence, optional
+        Two groups or more; without it, all there are.
+    control_features, stratum_weights
+        As in :func:`fairperm.permutation_test`; a stratum's weight is 1/(1/m_A + 1/m_B + …), and a
+        group's value the mean of its strata's with these weights.
+    cluster, sample_weight, missing, score_bins, sample_rows, scheme, n_resamples
+        As in :func:`fairperm.permutation_test`.
+    confidence_level, rng, n_jobs, progress
+        As in :func:`fairperm.permutation_test`.
+    variance : {"auto", "score", "wald", "delta", "delong", "fast_bootstrap"} or None
+        As in :func:`fairperm.permutation_test`. None weighs the groups by their numbers of rows
+        (of clusters, if there are any) alone: such a test is not valid when base rates differ.
+
+    Returns
+    -------
+    OmnibusTestResult
+
+    Notes
+    -----
+    The statistic is Σ (θ_g − θ̄)²/V_g, with θ̄ the mean of the groups' values weighted by 1/V_g, in
+    the sample and in every permutation of the labels over all groups. For a rate with the score
+    variance this is Pearson's chi-square; of two groups it is the square of their studentized gap.
+    A group in which the metric shows no variance (no error among few rows, say) is given that of
+    all rows together, for its size.
+
+    Examples
+    --------
+    >>> import fairperm
+    >>> compas = fairperm.datasets.load_compas()
+    >>> result = fairperm.omnibus_test(
+    ...     "two_year_recid", y_score="decile_score", threshold=5, sensitive_features="race",
+    ...     groups=("African-American", "Caucasian", "Hispanic"), metric="selection_rate",
+    ...     data=compas, rng=1,
+    ... )
+    >>> round(result.statistic, 1), result.pvalue
+    (381.7, 0.0001)
+    """
+    resampling = blocks.Resampling.checked(n_resamples, rng, n_jobs, progress)
+    inputs = Inputs(
+        y_true=y_true,
+        y_pred=y_pred,
+        y_score=y_score,
+        sensitive_features=sensitive_features,
+        control_features=control_features,
+        cluster=cluster,
+        sample_weight=sample_weight,
+        data=data,
+        threshold=threshold,
+        pos_label=pos_label,
+        missing=missing,
+        score_bins=score_bins,
+        sample_rows=sample_rows,
+        seed=resampling.seed,
+    )
+    table, plan, chosen = planned(
+        inputs, metric, scheme, variance, lambda table: table.choose_several(groups)
+    )
+    result = compare_all(
+        table,
+        plan,
+        groups=chosen,
+        stratum_weights=stratum_weights,
+        resampling=resampling,
+        confidence_level=checks.fraction("confidence_level", confidence_level),
+    )
+    warn_of(note for note in result.notes if note not in table.notes)
+    return result
+
+
+def compare_all(
+    table: Table,
+    plan: Plan,
+    *,
+    groups: tuple[Hashable, ...],
+    stratum_weights: object,
+    resampling: blocks.Resampling,
+    confidence_level: float,
+) -> OmnibusTestResult:
+    """Test the groups of a table of distinct rows, wherever it came from."""
+    test = OmnibusTest.of(
+        table,
+        plan,
+        groups=groups,
+        stratum_weights=stratum_weights,
+        resampling=resampling,
+        confidence_level=confidence_level,
+    )
+    (result,) = against_permutations([test], resampling)
+    return result
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OmnibusTest:
+    """The omnibus statistic of the sample, before its permutations.
+
+    ``known`` holds all of the result that they have no part in, and makes it from the rest.
+    ``shared`` is lent to groups without variance; ``weighing`` are variances that stand for the
+    permutations' own.
+    """
+
+    plan: Plan
+    engine: ManyGroups
+    shared: Estimates | None
+    weighing: Array | None
+    scale: Array
+    statistic: float
+    tolerance: float
+    confidence_level: float
+    notes: tuple[str, ...]
+    known: Callable[..., OmnibusTestResult]
+
+    @classmethod
+    def of(
+        cls,
+        table: Table,
+        plan: Plan,
+        *,
+        groups: tuple[Hashable, ...],
+        stratum_weights: object,
+        resampling: blocks.Resampling,
+        confidence_level: float,
+    ) -> OmnibusTest:
+        """Compute the statistic; say so if there is none."""
+        check_number(groups, "Merge small groups, or compare some of them.")
+        comparison = Comparison.of(table, plan, groups, stratum_weights)
+        _check(plan, comparison.rows.n_strata)
+        with waiting("preparing (the first time on a machine, compiling)", resampling.progress):
+            engine = comparison.engine_of_many(plan.variance)
+            estimates = engine.observed(streams.stream(resampling.seed, streams.OBSERVED))
+        alone = _alone(comparison, plan, estimates)
+        values = comparison.values(alone)
+        totals = comparison.totals()
+        notes = comparison.check_strata(estimates, engine.weights)
+
+        shared = engine.together() if plan.variance in CLOSED_FORMS else None
+        variance = alone.variance[:, :, 0]
+        if plan.variance == "fast_bootstrap" or plan.own_variance is None:
+            ordered = tuple(groups[place] for place in engine.order)
+            variance = _bootstrap_variance(table, plan, groups, ordered, resampling)
+        observed, weighing = _Values.of(estimates, engine.weights, shared), None
+        if plan.variance == "fast_bootstrap":
+            observed = observed.with_variance(variance)
+        elif plan.variance is None:
+            weighing = 1 / _exchanged(totals)
+            observed = observed.with_variance(weighing)
+        scale = comparison.scale(estimates)
+        statistic = _defined(observed, scale, comparison, plan)
+        mean = observed.mean()
+        return cls(
+            plan=plan,
+            engine=engine,
+            shared=shared,
+            weighing=weighing,
+            scale=scale,
+            statistic=statistic,
+            tolerance=observed.rounding(statistic, scale),
+            confidence_level=confidence_level,
+            notes=(
+                *notes,
+                *small_groups.notes(comparison, plan),
+                *comparison.binned(comparison.binning_errors(), np.sqrt(variance[0, 0])),
+                *table.notes,
+            ),
+            known=partial(
+                OmnibusTestResult,
+                metric=plan.metric.name,
+                groups=groups,
+                values=values,
+                standard_errors=comparison.by_group(np.sqrt(variance[:, 0])),
+                counts=totals,
+                mean=float(mean[0, 0]) if len(mean) == 1 else math.nan,
+                statistic=statistic,
+                confidence_level=confidence_level,
+                scheme=plan.scheme,
+                variance=plan.variance,
+                n_strata=comparison.rows.n_strata,
+                n_dropped=table.n_dropped,
+                seed=resampling.seed,
+                validity=plan.validity(strata=comparison.rows.n_strata > 1),
+            ),
+        )
+
+    def result(self, permuted: _Values) -> OmnibusTestResult:
+        """Compare the statistic with that of the permutations."""
+        if self.plan.variance == "fast_bootstrap":
+            null = Null(permuted.distance())
+        else:
+            if self.weighing is not None:
+                permuted = permuted.with_variance(self.weighing)
+            null = Null(permuted.statistic(self.scale))
+        is_extreme = extreme(null.statistic, self.statistic, "greater", self.tolerance)
+        p = pvalue(null, is_extreme, self.confidence_level)
+        return self.known(
+            pvalue=p.value,
+            pvalue_interval=p.interval,
+            pvalue_interval_wilson=p.wilson_interval,
+            n_resamples=len(null.statistic),
+            n_undefined=int(null.undefined.sum()),
+            notes=(*self.notes, *many_undefined(null)),
+            null_distribution=null.statistic,
+        )
+
+    @property
+    def asked(self) -> Asked[_Values]:
+        """Return whose permutations are needed, and what of them."""
+        kept = partial(_Values.of, weights=self.engine.weights, shared=self.shared)
+        return Asked(self.engine, kept, isinstance(self.plan.metric, CallableMetric))
+
+
+def against_permutations(
+    tests: Sequence[OmnibusTest], resampling: blocks.Resampling
+) -> list[OmnibusTestResult]:
+    """Return the results of all tests; those that exchange the same labels draw them once."""
+    blocks = permute([test.asked for test in tests], resampling)
+    return [test.result(_Values.joined(one)) for test, one in zip(tests, blocks, strict=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Values:
+    """Values and variances by part, draw and group, the strata combined."""
+
+    value: Array
+    variance: Array
+
+    @classmethod
+    def of(cls, estimates: Estimates, weights: Array | None, shared: Estimates | None) -> _Values:
+        """Combine the strata; a group that shows no variance is given that of all rows as one.
+
+        As if it were certain, a small group without a single error would outweigh all others, and
+        the test would reject whenever there is one: far too often, where groups have fewer rows
+        that matter than their permutations do.
+        """
+        value, variance = estimates.standardized(weights)
+        if shared is not None and (variance == 0).any():
+            with np.errstate(divide="ignore", invalid="ignore"):
+                lent = replace(estimates, variance=shared.variance * shared.size / estimates.size)
+            variance = np.where(variance == 0, lent.standardized(weights)[1], variance)
+        return cls(value, variance)
+
+    @classmethod
+    def joined(cls, blocks: list[_Values]) -> _Values:
+        every = ([getattr(block, name) for block in blocks] for name in cls.__slots__)
+        return cls(*(np.concatenate(arrays, axis=1) for arrays in every))
+
+    def with_variance(self, variance: Array) -> _Values:
+        return _Values(self.value, np.broadcast_to(variance, self.value.shape))
+
+    def distance(self) -> Array:
+        """Return the statistic of every draw by the covariance of all draws; largest of the parts.
+
+        Permuted values vary less than independent ones do, and together, for the groups share out
+        the same rows: not their own variances make the gaps' (as the bootstrap's do), but the
+        covariance of the gaps. Of two groups it is the gap's square over its variance.
+        """
+        distances = []
+        for value in self.value:
+            gaps = value[:, 1:] - value[:, :1]
+            defined = gaps[~np.isnan(gaps).any(axis=1)]
+            if len(defined) < 2:
+                distances.append(np.full(len(gaps), np.nan))
+                continue
+            covariance = np.cov(defined, rowvar=False).reshape(gaps.shape[1], -1)
+            inverse = np.linalg.pinv(covariance, hermitian=True)
+            distances.append(((gaps @ inverse) * gaps).sum(axis=1))
+        largest: Array = np.max(distances, axis=0)
+        return largest
+
+    def mean(self) -> Array:
+        """Return the groups' mean by inverse variance; of those without variance, if there are."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            certain = self.variance == 0
+            weight = np.where(certain.any(axis=-1, keepdims=True), certain, 1 / self.variance)
+            mean: Array = (weight * self.value).sum(axis=-1) / weight.sum(axis=-1)
+        return mean
+
+    def statistic(self, scale: Array) -> Array:
+        """Return the statistic of every draw, the largest of the parts.
+
+        A group without variance adds nothing if it is at the mean, else it makes it infinite.
+        """
+        deviation = self.value - self.mean()[..., None]
+        nothing = np.abs(deviation) <= ZERO_GAP * scale[:, None, None]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            terms = np.where((self.variance == 0) & nothing, 0.0, deviation**2 / self.variance)
+        largest: Array = terms.sum(axis=-1).max(axis=0)
+        return largest
+
+    def rounding(self, statistic: float, scale: Array) -> float:
+        """Return how far below the observed statistic a draw still counts as tied with it.
+
+        Rounding errors of a value are relative to the metric's size, not to how far the value is
+        from the mean; the statistic is made of squares.
+        """
+        if math.isinf(statistic):
+            return 0.0
+        with np.errstate(divide="ignore", invalid="ignore"):
+            reach = np.where(self.variance > 0, scale[:, None, None] ** 2 / self.variance, 0.0)
+        longest = math.sqrt(reach.sum(axis=-1).max())
+        return TIE * (1 + statistic + 2 * math.sqrt(statistic) * longest) + (TIE * longest) ** 2
+
+
+def _exchanged(totals: Mapping[Hashable, Mapping[str, float]]) -> Array:
+    """Return how many rows, or clusters of them, each group has in every permutation."""
+    return np.array([counts.get("clusters", counts["rows"]) for counts in totals.values()])
+
+
+def _alone(comparison: Comparison, plan: Plan, estimates: Estimates) -> Estimates:
+    """Return the estimates of all strata as one, with variances that do not pool the groups."""
+    of_one = comparison.rows.n_strata == 1
+    if of_one and (plan.own_variance is None or plan.variance in {"wald", "delta", "delong"}):
+        return estimates
+    engine = comparison.unstratified().engine_of_many(plan.own_variance)
+    return engine.observed(streams.stream(0, streams.OBSERVED))
+
+
+def _defined(observed: _Values, scale: Array, comparison: Comparison, plan: Plan) -> float:
+    """Return the observed statistic, if there is one that permuted ones can be compared with.
+
+    A group in which no bootstrap sample varies would outweigh all others, which under permutation
+    none does.
+    """
+    statistic = float(observed.statistic(scale)[0])
+    lost = plan.variance == "fast_bootstrap" and statistic > 0 and (observed.variance == 0).any()
+    if math.isnan(statistic) or lost:
+        raise small_groups.without_error(comparison, plan)
+    return statistic
+
+
+def _bootstrap_variance(
+    table: Table,
+    plan: Plan,
+    groups: tuple[Hashable, ...],
+    ordered: tuple[Hashable, ...],
+    resampling: blocks.Resampling,
+) -> Array:
+    """Return every group's bootstrap variance: two groups at a time, as in a test of their gap.
+
+    They are paired as they are ordered: by what is in them, not by their names.
+    """
+    variances: dict[Hashable, Array] = {}
+    for i in range(0, len(ordered), 2):
+        pair = (ordered[i], ordered[i + 1 if i + 1 < len(ordered) else 0])
+        engine = Comparison.of(table, plan, pair, None).unstratified().engine(None)
+        blocks = resampling.in_blocks(
+            partial(_resampled, engine),
+            streams.BOOTSTRAP,
+            engine.block_size,
+            through_joblib=isinstance(plan.metric, CallableMetric),
+        )
+        both = variance_of_defined(np.concatenate(blocks, axis=-1))
+        variances |= dict(zip(pair, np.moveaxis(both, 1, 0), strict=True))
+    return np.stack([variances[group] for group in groups], axis=-1)[:, None]
+
+
+def _resampled(engine: Engine, n: int, rng: np.random.Generator) -> Array:
+    """Return values by part, group and draw."""
+    estimates = engine.bootstrapped(n, rng).in_order(swapped=engine.swapped)
+    return np.moveaxis(estimates.value[:, :, 0], 1, -1)
+
+
+def _check(plan: Plan, n_strata: int) -> None:
+    """Refuse what a test of many groups cannot do."""
+    if isinstance(plan.metric, RankMetric) and (plan.weighted or plan.clustered):
+        which = "sample_weight" if plan.weighted else "cluster"
+        raise InputError(
+            f"{which} must be left out for {plan.metric.name} of many groups. "
+            "Compare two groups at a time with permutation_test."
+        )
+    if plan.variance == "bootstrap":
+        hint = "Use 'auto'."
+        raise InputError(problem("variance", "another for many groups", "bootstrap", hint))
+    if plan.variance == "fast_bootstrap" and n_strata > 1:
+        hint = "Compare two groups at a time with permutation_test."
+        rule = f"left out for {plan.metric.name}, whose variance is found by bootstrap"
+        raise InputError(problem("control_features", rule, f"{n_strata} strata", hint))

@@ -1,0 +1,1 @@
+"""What tests and audits return: frozen dataclasses; no computing here."""

@@ -1,0 +1,182 @@
+"""The rows of an audit: every comparison with its verdict. No computing here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from fairperm.hypothesis_tests.results.gaps import json_ready
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Mapping
+
+    from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
+    from fairperm.hypothesis_tests.results.omnibus import OmnibusTestResult
+
+__all__ = ["AuditData", "AuditRow", "GroupSummary", "OmnibusRow"]
+
+VERDICTS = ("disparity", "equivalent", "inconclusive", "too small")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditRow:
+    """One comparison of two groups in one metric.
+
+    Attributes
+    ----------
+    attribute, metric : str
+        The protected attribute, and the metric by the name it was asked for.
+    groups : tuple
+        The two groups; every difference is the first less the second, every ratio the first over
+        the second.
+    sizes : tuple of int
+        Their numbers of rows.
+    result : PermutationTestResult or None
+        The test by itself; None if the metric has no value in one of the groups.
+    ratio, ratio_interval
+        The ratio of the values, with an interval on the log scale; None if there is none.
+    adjusted_pvalue : float or None
+        The p-value adjusted for all hypotheses of the audit; None if the groups are too small.
+    margin : float or None
+        The largest gap that does not matter in practice, if one was given.
+    equivalence_pvalue : float or None
+        How likely the sample is if the gap is at the margin or beyond it; adjusted likewise.
+    detectable_gap : float or None
+        The gap that a sample like this one detects with 80 % power, at the adjusted level;
+        infinite if no gap that is possible is large enough.
+    verdict : str
+        "disparity", "equivalent", "inconclusive" or "too small".
+    reason : str
+        Why, in plain words.
+    """
+
+    attribute: str
+    metric: str
+    groups: tuple[Hashable, Hashable]
+    sizes: tuple[int, int]
+    result: PermutationTestResult | None
+    ratio: float | None = None
+    ratio_interval: tuple[float, float] | None = None
+    adjusted_pvalue: float | None = None
+    margin: float | None = None
+    equivalence_pvalue: float | None = None
+    detectable_gap: float | None = None
+    verdict: str = ""
+    reason: str = ""
+
+    @property
+    def values(self) -> tuple[Any, Any]:
+        """Return the metric in the first and in the second group; None if it has no value."""
+        if self.result is None:
+            return None, None
+        first, second = self.groups
+        return self.result.values[first], self.result.values[second]
+
+    @property
+    def difference(self) -> float | None:
+        """Return the gap."""
+        return None if self.result is None else self.result.difference
+
+    @property
+    def confidence_interval(self) -> tuple[float, float] | None:
+        """Return the gap's interval."""
+        return None if self.result is None else self.result.confidence_interval
+
+    @property
+    def pvalue(self) -> float | None:
+        """Return the p-value of this comparison by itself."""
+        return None if self.result is None else self.result.pvalue
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the row as JSON-ready values."""
+        plain: dict[str, Any] = {
+            name: json_ready(getattr(self, name)) for name in self.__slots__ if name != "result"
+        }
+        plain["test"] = None if self.result is None else self.result.to_dict()
+        return plain
+
+    def cells(self) -> dict[str, Any]:
+        """Return the row as flat values, for a frame."""
+        low, high = self.confidence_interval or (None, None)
+        ratio_low, ratio_high = self.ratio_interval or (None, None)
+        flat: dict[str, Any] = {"attribute": self.attribute, "metric": self.metric}
+        for place, group, size, value in zip(
+            ("first", "second"), self.groups, self.sizes, self.values, strict=True
+        ):
+            counts: Mapping[str, float] = {} if self.result is None else self.result.counts[group]
+            flat |= {
+                f"{place}_group": str(group),
+                f"{place}_rows": size,
+                f"{place}_value": value if isinstance(value, (float, int)) else None,
+                f"{place}_numerator": counts.get("numerator"),
+                f"{place}_denominator": counts.get("denominator"),
+            }
+        return flat | {
+            "difference": self.difference,
+            "difference_low": low,
+            "difference_high": high,
+            "standard_error": None if self.result is None else self.result.standard_error,
+            "ratio": self.ratio,
+            "ratio_low": ratio_low,
+            "ratio_high": ratio_high,
+            "pvalue": self.pvalue,
+            "adjusted_pvalue": self.adjusted_pvalue,
+            "margin": self.margin,
+            "equivalence_pvalue": self.equivalence_pvalue,
+            "detectable_gap": self.detectable_gap,
+            "verdict": self.verdict,
+            "reason": self.reason,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OmnibusRow:
+    """Whether a metric is the same in all groups of an attribute that are large enough.
+
+    ``result`` is None where there is no such test, and ``reason`` says why.
+    """
+
+    attribute: str
+    metric: str
+    result: OmnibusTestResult | None
+    reason: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the row as JSON-ready values."""
+        test = None if self.result is None else self.result.to_dict()
+        return {
+            "attribute": self.attribute,
+            "metric": self.metric,
+            "reason": self.reason,
+            "test": test,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupSummary:
+    """How many rows a group has, and how many of them are positive if labels are binary."""
+
+    attribute: str
+    group: Hashable
+    rows: int
+    positives: int | None
+    is_small: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
+class AuditData:
+    """What an audit found; :class:`fairperm.Audit` says what is what, and shows it."""
+
+    rows: tuple[AuditRow, ...]
+    omnibus: tuple[OmnibusRow, ...]
+    groups: tuple[GroupSummary, ...]
+    alpha: float
+    adjust: str | None
+    compare: str
+    n_hypotheses: int
+    min_group_size: int
+    n_dropped: int
+    seed: int
+    settings: Mapping[str, Any]
+    notes: tuple[str, ...] = ()
+    library: str | None = None

@@ -1,0 +1,89 @@
+"""What the omnibus test returns. No computing here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from fairperm.errors import shown
+from fairperm.hypothesis_tests.results.gaps import PlainResult, left_out, noted
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Mapping
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
+class OmnibusTestResult(PlainResult):
+    """The result of :func:`fairperm.omnibus_test`.
+
+    Attributes
+    ----------
+    metric : str
+        The metric's full name.
+    groups : tuple
+        The groups compared.
+    values, standard_errors, counts : dict
+        Of each group, all strata together: the metric, its standard error (assuming no null), and
+        the totals it is made of.
+    mean : float
+        The groups' values averaged, each weighted by the inverse of its variance. NaN for a joint
+        metric.
+    statistic : float
+        The sum over the groups of (value − mean)² / variance; of the parts of a joint metric, the
+        largest. With the score variance, the groups' variances assume one rate.
+    pvalue : float
+        The share of permutations with a statistic at least as large; never zero.
+    pvalue_interval, pvalue_interval_wilson : tuple of float
+        For the p-value that infinitely many permutations would give.
+    validity : str
+        For which null the p-value is valid, and in which sense.
+    notes : tuple of str
+        What else must be known to read the result rightly.
+    null_distribution : numpy.ndarray
+        The statistic under each permutation.
+    """
+
+    metric: str
+    groups: tuple[Hashable, ...]
+    values: Mapping[Hashable, Any]
+    standard_errors: Mapping[Hashable, Any]
+    counts: Mapping[Hashable, Mapping[str, float]]
+    mean: float
+    statistic: float
+    pvalue: float
+    pvalue_interval: tuple[float, float]
+    pvalue_interval_wilson: tuple[float, float]
+    confidence_level: float
+    scheme: str
+    variance: str | None
+    n_resamples: int
+    n_undefined: int
+    n_strata: int
+    n_dropped: int
+    seed: int
+    validity: str
+    notes: tuple[str, ...]
+    null_distribution: NDArray[np.float64] = field(repr=False)
+
+    def __repr__(self) -> str:
+        low, high = self.pvalue_interval
+        width = max(len(shown(group)) for group in self.groups)
+        width = max(width, len("statistic"))
+        lines = [f"OmnibusTestResult: {self.metric} in {len(self.groups)} groups"]
+        for group in self.groups:
+            value, n_rows = self.values[group], self.counts[group]["rows"]
+            parts = value.items() if isinstance(value, dict) else [("", value)]
+            text = ", ".join(f"{name} {one:z.4f}".strip() for name, one in parts)
+            lines.append(f"  {shown(group):<{width}}  {text}  of {n_rows:,} rows")
+        lines += [
+            f"  {'statistic':<{width}}  {self.statistic:.4g}",
+            f"  {'p-value':<{width}}  {self.pvalue:.4g}  {self.n_resamples:,} draws, "
+            f"{self.confidence_level:.4g} interval [{low:.4g}, {high:.4g}]",
+            f"  {'validity':<{width}}  {self.validity}",
+            *left_out(self.n_dropped, width),
+            *noted(self.notes, width),
+        ]
+        return "\n".join(lines)

@@ -1,0 +1,1 @@
+"""The gap at every threshold of a score."""

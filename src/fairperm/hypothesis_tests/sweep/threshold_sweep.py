@@ -1,0 +1,359 @@
+"""The gap between two groups at every threshold, with pointwise and simultaneous bands."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairperm._utils import checks, streams
+from fairperm.data.arguments import Inputs
+from fairperm.data.frames import library_of
+from fairperm.data.lazy.thresholds import read_scores
+from fairperm.data.sources import as_floats
+from fairperm.engines.resampling import blocks
+from fairperm.errors import InputError, InputTypeError, did_you_mean, listed, problem
+from fairperm.hypothesis_tests.comparison import Comparison
+from fairperm.hypothesis_tests.plan import SCHEMES, Plan
+from fairperm.hypothesis_tests.results.sweeps import MetricSweep, ThresholdSweepResult
+from fairperm.hypothesis_tests.sweep.tables import Curve, CutGaps, Cuts, cut_rows
+from fairperm.inference.bands import bands
+from fairperm.metrics.definition import JointMetric, Metric
+from fairperm.metrics.registry import get_metric
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Sequence
+
+    from numpy.typing import NDArray
+
+    from fairperm.data.table import Table
+
+    Array = NDArray[np.float64]
+
+__all__ = ["MetricSweep", "ThresholdSweepResult", "threshold_sweep"]
+
+VARIANCES = ("auto", "score", "wald", "delta", None)
+_MOST_STATISTICS = 1 << 26  # 512 MiB, and as much again while they are compared
+_MOST_THRESHOLDS = 1_000_000
+
+
+def threshold_sweep(
+    y_true: object,
+    y_score: object,
+    *,
+    sensitive_features: object,
+    metric: object,
+    data: object = None,
+    groups: object = None,
+    thresholds: object = 101,
+    pos_label: object = None,
+    control_features: object = None,
+    stratum_weights: object = None,
+    missing: str = "error",
+    scheme: str = "auto",
+    variance: str | None = "auto",
+    alpha: float = 0.05,
+    n_resamples: int = 9999,
+    rng: int | np.random.Generator | None = None,
+    n_jobs: int | None = None,
+    progress: bool | None = None,
+) -> ThresholdSweepResult:
+    """Test the gap between two groups at every threshold of a score, singly and all at once.
+
+    Parameters
+    ----------
+    y_true, sensitive_features, data, groups, pos_label
+        As in :func:`fairperm.permutation_test`.
+    y_score : array-like or str
+        Scores: a row is predicted positive if its score is at least the threshold.
+    metric : str or list of str
+        One metric or several out of :func:`fairperm.metric_names`, made of labels and
+        predictions: rates, f1_score, balanced_accuracy and the like.
+    thresholds : int, array-like or "scores"
+        That many, equally spaced from 0 to 1 if all scores lie there and else from the lowest to
+        the highest score; or these; or each distinct score.
+    control_features, stratum_weights, missing
+        As in :func:`fairperm.permutation_test`.
+    scheme : {"auto", "pooled", "within_label", "denominator"}
+        Among which rows group labels are exchanged, as in :func:`fairperm.permutation_test` but
+        for all metrics and thresholds together. "auto" is "within_label" if that suits every
+        metric, and else "pooled". "denominator" is for rates whose denominator does not depend
+        on the threshold.
+    variance : {"auto", "score", "wald", "delta"} or None
+        What the gap is divided by in every permutation; "auto" is "score" for rates and
+        f1_score, "delta" for other metrics. None does not studentize.
+    alpha : float
+        The level: how often the bands are left by chance where there is no gap.
+    n_resamples : int
+        Random permutations. Thresholds times permutations times metrics may be at most
+        67,108,864, which takes about 1 GiB of memory.
+    rng, n_jobs, progress
+        As in :func:`fairperm.permutation_test`.
+
+    Returns
+    -------
+    ThresholdSweepResult
+
+    Notes
+    -----
+    At each threshold t, S(t) is the gap over its standard error, recomputed in every
+    permutation. The pointwise band is ± the (1 − alpha) quantile of |S(t)| over the permutations,
+    times the standard error in the sample (Figure 2 of DiCiccio et al., 2020). The simultaneous
+    band has the quantile of the largest |S(t)| of all thresholds instead (max-T; Westfall and
+    Young, 1993), which is what a gap must exceed that was looked for. It covers the thresholds of
+    one metric; with several metrics, each has a band of its own. Undefined statistics count as
+    extreme. One permutation serves all thresholds and metrics: rows are counted by label and by
+    interval between thresholds, and one random draw of these counts makes every confusion table.
+
+    References
+    ----------
+    DiCiccio, Vasudevan, Basu, Kenthapadi, Agarwal. Evaluating Fairness Using Permutation Tests.
+    KDD 2020.
+
+    Westfall, Young. Resampling-Based Multiple Testing. Wiley, 1993.
+
+    Examples
+    --------
+    >>> import fairperm
+    >>> from fairperm.sweep import threshold_sweep
+    >>> compas = fairperm.datasets.load_compas()
+    >>> result = threshold_sweep(
+    ...     "two_year_recid", "decile_score", sensitive_features="sex", thresholds="scores",
+    ...     metric="true_positive_rate", data=compas, rng=1,
+    ... )
+    >>> result
+    ThresholdSweepResult: 'Female' less 'Male' at 10 thresholds, 9,999 draws
+      true_positive_rate
+        largest gap  -0.0776 at 7
+        p-value      0.0161 for all thresholds together; 2 gaps outside the simultaneous 0.95 band
+        validity     Exact for the weak null (equal true_positive_rate; base rates may differ)
+                     at every sample size, given the rates' denominators. The same holds for the
+                     simultaneous band.
+    >>> curve = result.curves["true_positive_rate"]
+    >>> result.thresholds[curve.pvalue <= 0.05], result.thresholds[curve.adjusted_pvalue <= 0.05]
+    (array([7., 8.]), array([7., 8.]))
+    """
+    plans = _plans(metric, scheme, variance)
+    resampling = blocks.Resampling.checked(n_resamples, rng, n_jobs, progress)
+    alpha = checks.fraction("alpha", alpha)
+    for name, given in (("y_true", y_true), ("y_score", y_score)):
+        if given is None:
+            raise InputTypeError(problem(name, "given", None))
+    inputs = Inputs(
+        y_true=y_true,
+        y_score=y_score,
+        sensitive_features=sensitive_features,
+        control_features=control_features,
+        data=data,
+        pos_label=pos_label,
+        missing=missing,
+    )
+    table, chosen, precision = read_scores(
+        inputs,
+        get_metric("roc_auc"),  # which is made of labels and scores, too
+        lambda table: _thresholds(thresholds, table, groups),
+        need_all=isinstance(thresholds, str),
+    )
+    pair = table.choose_groups(groups)
+    _check_memory(len(chosen), len(plans), resampling.n_resamples, len(table.strata))
+    with np.errstate(over="ignore"):  # in the scores' own precision: 0.7 in 32 bits is 0.7
+        cuts = chosen.astype(precision).astype(np.float64)
+    rows, place = cut_rows(table, pair, cuts)
+    compared = [Comparison.of(rows, plan, pair, stratum_weights) for _, plan in plans]
+    between = Cuts.from_rows(compared[0].rows, compared[0].weights)
+    curves = [Curve.of(one, plan, between) for one, plan in plans]
+    return ThresholdSweepResult(
+        thresholds=chosen,
+        curves=_sweep(curves, place, pair, alpha, resampling),
+        groups=pair,
+        alpha=alpha,
+        scheme=curves[0].plan.scheme,
+        n_resamples=resampling.n_resamples,
+        n_strata=between.n_strata,
+        n_dropped=table.n_dropped,
+        seed=resampling.seed,
+        frame_library=library_of(data),
+    )
+
+
+def _sweep(
+    curves: Sequence[Curve],
+    place: NDArray[np.intp],
+    groups: tuple[Hashable, Hashable],
+    alpha: float,
+    resampling: blocks.Resampling,
+) -> dict[str, MetricSweep]:
+    """Compare the gaps at all cuts with those of one set of permutations: the algorithm."""
+    cuts = curves[0].cuts
+    sample = [(curve, _testable_gaps(curve)) for curve in curves]
+    sizes_of = [curve.permuted_sizes(observed) for curve, observed in sample]
+
+    def block(n: int, stream: np.random.Generator) -> list[Array]:
+        first = cuts.permuted(n, stream)
+        return [sizes(first, stream) for sizes in sizes_of]
+
+    counts = cuts.tables.size * len(curves)
+    blocks = resampling.in_blocks(block, streams.PERMUTATIONS, cuts.block_size, counts=counts)
+    found = {}
+    for i, (curve, observed) in enumerate(sample):
+        sizes = np.concatenate([one[i] for one in blocks])
+        found[curve.metric.name] = _found(curve, observed, sizes, place, groups, alpha)
+    return found
+
+
+def _found(
+    curve: Curve,
+    observed: CutGaps,
+    sizes: Array,
+    place: NDArray[np.intp],
+    groups: tuple[Hashable, Hashable],
+    alpha: float,
+) -> MetricSweep:
+    """Return a metric's results, from cuts to the thresholds that lie there."""
+    plan, inner = curve.plan, slice(1, -1)
+    found = bands(sizes, observed.statistic[inner], observed.error[inner], curve.scale(), alpha)
+    reach, joint_reach = (
+        np.minimum(_at(place, one), curve.metric.span) for one in (found.reach, found.joint_reach)
+    )
+    first, second = curve.values()[place].T
+    return MetricSweep(
+        metric=curve.metric.name,
+        values=dict(zip(groups, (first, second), strict=True)),
+        difference=observed.difference[place],
+        standard_error=curve.standard_error()[place],
+        statistic=observed.statistic[place],
+        pointwise_band=(-reach, reach),
+        simultaneous_band=(-joint_reach, joint_reach),
+        pvalue=_at(place, found.pvalue),
+        adjusted_pvalue=_at(place, found.adjusted_pvalue),
+        global_pvalue=found.global_pvalue,
+        status=np.select(
+            [
+                (place == 0) | (place == curve.cuts.n_intervals),
+                np.isnan(observed.statistic[place]),
+                _at(place, found.joint) != 1,
+                curve.is_trivial()[place],
+            ],
+            ["trivial", "undefined", "sparse", "trivial"],
+            "tested",
+        ),
+        variance=plan.variance,
+        validity=_validity(plan, strata=curve.cuts.n_strata > 1),
+    )
+
+
+def _at(place: NDArray[np.intp], between: NDArray[Any]) -> Array:
+    """Return what belongs to the thresholds' cuts; NaN where all rows are predicted alike."""
+    return np.concatenate([[np.nan], between, [np.nan]])[place]
+
+
+def _validity(plan: Plan, *, strata: bool) -> str:
+    jointly = "The simultaneous band is exact for the strong null and approximate for the weak one."
+    if plan.fixes_denominators or plan.variance is None:
+        jointly = "The same holds for the simultaneous band."
+    return f"{plan.validity(strata=strata)} {jointly}"
+
+
+def _testable_gaps(curve: Curve) -> CutGaps:
+    """Return the gaps of the sample; say so if there is none to be tested."""
+    gaps = curve.gaps()
+    if curve.cuts.n_intervals == 1:
+        raise InputError(
+            "thresholds must have one at which some rows are predicted positive and others "
+            "negative; got none such. Are all scores equal, or on another scale?"
+        )
+    if np.isnan(gaps.statistic[1:-1]).all():
+        raise InputError(
+            "metric must be defined in both groups at one threshold at least; got "
+            f"{curve.metric.name}, which is at none. Compare another metric, or groups (and "
+            "strata) with more rows."
+        )
+    return gaps
+
+
+def _plans(metric: object, scheme: object, variance: object) -> list[tuple[Metric, Plan]]:
+    """Return a plan for each metric, all with one scheme so that draws are joint."""
+    checks.choice("variance", variance, VARIANCES)
+    checks.choice("scheme", scheme, SCHEMES)
+    metrics = [_metric(one) for one in (metric if isinstance(metric, (list, tuple)) else [metric])]
+    names = [one.name for one in metrics]
+    if not names or len(set(names)) < len(names):
+        rule = "a metric, or a list of different ones"
+        raise InputError(problem("metric", rule, metric))
+    if scheme == "auto":
+        scheme = "within_label" if all(one.given == "label" for one in metrics) else "pooled"
+    plans = [(one, Plan.choose(one, scheme, variance)) for one in metrics]
+    if scheme == "denominator":
+        _check_denominators(metrics)
+    return plans
+
+
+def _metric(given: object) -> Metric:
+    metric = get_metric(given)
+    if isinstance(metric, Metric) and metric.kind in {"binary", "labels"}:
+        if "y_pred" in metric.columns:
+            return metric
+        hint = "It does not depend on the threshold."
+    elif isinstance(metric, JointMetric):
+        hint = f"Pass a list of its parts: [{listed(part.name for part in metric.parts)}]."
+    else:
+        hint = "Only metrics of a confusion table change with a threshold."
+    rule = "made of labels and of predictions that are positive or negative"
+    raise InputError(problem("metric", rule, metric.name, hint))
+
+
+def _check_denominators(metrics: Sequence[Metric]) -> None:
+    """Say so unless the same exchanges keep every denominator at every threshold."""
+    hint = "Use scheme='pooled'."
+    for metric in metrics:
+        if metric.given in {"prediction", "either"}:
+            rule = f"'pooled' for {metric.name}, whose denominator changes with the threshold"
+            raise InputError(problem("scheme", rule, "denominator", hint))
+    if len({metric.given for metric in metrics}) > 1:
+        rule = "'pooled' for rates among all rows together with others"
+        raise InputError(problem("scheme", rule, "denominator", hint))
+
+
+def _thresholds(given: object, table: Table, groups: object) -> Array:
+    """Return the thresholds asked for, in ascending order."""
+    pair = table.choose_groups(groups)
+    members = np.isin(table.group, [table.groups.index(group) for group in pair])
+    scores = table.columns["y_score"][members]
+    rule = "an integer above 1, an array of finite numbers or 'scores'"
+    if isinstance(given, str):
+        if given != "scores":
+            hint = did_you_mean(given, ["scores"])
+            raise InputError(problem("thresholds", rule, given, hint))
+        return np.unique(scores)
+    if isinstance(given, (int, np.integer, np.bool_)):
+        hint = "A single threshold is a list of one number."
+        n = checks.integer("thresholds", given, 2, _MOST_THRESHOLDS, hint)
+        return _equally_spaced(n, float(scores.min()), float(scores.max()))
+    values = np.unique(as_floats("thresholds", given).astype(np.float64))
+    if not values.size or not np.isfinite(values).all():
+        hint = "Leave out the infinite one that roc_curve begins with." if values.size else ""
+        raise InputError(problem("thresholds", rule, given, hint))
+    return values
+
+
+def _equally_spaced(n: int, low: float, high: float) -> Array:
+    if 0 <= low <= high <= 1:
+        low, high = 0.0, 1.0
+    # 57/100 is 0.57, as scores with two decimals are, and 57 times 0.01 is not; likewise for
+    # integers. A power of two rounds nothing, and then no sum overflows
+    exponent = np.frexp(max(abs(low), abs(high)))[1]
+    ends = np.ldexp([low, high], -exponent)
+    steps = np.arange(n)
+    grid = (ends[0] * (n - 1 - steps) + ends[1] * steps) / (n - 1)
+    return np.unique(np.clip(np.ldexp(grid, exponent), low, high))
+
+
+def _check_memory(n_thresholds: int, n_metrics: int, n_resamples: int, n_strata: int) -> None:
+    for_each = max(n_resamples * n_metrics, 16 * n_strata)  # strata have tables of their own
+    if n_thresholds * for_each > _MOST_STATISTICS:
+        rule = (
+            f"at most {_MOST_STATISTICS // for_each:,}, so that times {n_resamples:,} permutations "
+            f"times {n_metrics} of metric they fit into 1 GiB of memory"
+        )
+        hint = "101 show a curve well; or use fewer permutations, metrics or strata."
+        raise InputError(problem("thresholds", rule, n_thresholds, hint))

@@ -1,0 +1,1 @@
+"""From statistics and their null distribution to p-values, intervals and adjusted p-values."""

@@ -1,0 +1,102 @@
+"""Critical bands and p-values of many statistics from one set of draws, singly and jointly."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fairperm.inference.null import MANY_UNDEFINED, tie_tolerance
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+_ROUNDING = 1e-9  # of a number of draws
+
+
+@dataclass(frozen=True, slots=True)
+class Bands:
+    """What the draws say of each statistic, and of all that are tested jointly.
+
+    Attributes
+    ----------
+    pvalue, adjusted_pvalue
+        Of each statistic by itself, and by single-step max-T among the joint ones.
+    reach, joint_reach
+        How large a gap may be, singly and jointly, without being significant.
+    joint
+        Which statistics are tested jointly.
+    global_pvalue
+        Of the largest of these.
+    """
+
+    pvalue: Array
+    adjusted_pvalue: Array
+    reach: Array
+    joint_reach: Array
+    joint: NDArray[np.bool_]
+    global_pvalue: float
+
+
+def bands(sizes: Array, statistic: Array, error: Array, scale: Array, alpha: float) -> Bands:
+    """Compare observed statistics with their sizes |S| in every draw (axis 0).
+
+    ``error`` is what the observed gaps were divided by, ``scale`` the size of the metric's values.
+    A statistic that is undefined (NaN) in the sample is not tested. In a draw, undefined counts as
+    extreme; statistics for which that happens in more than 1 % of the draws are tested singly
+    only: which these are is the same for all permutations of the sample, so it may be looked at.
+    The draws are left in another order: no copy of them is made, as they can be many.
+    """
+    tested = ~np.isnan(statistic)
+    # where more draws are undefined, the maximum would be of these alone
+    joint = tested & (np.isnan(sizes).mean(axis=0) <= MANY_UNDEFINED)
+    tolerance = np.array(
+        [
+            tie_tolerance(float(one), scale, np.array([over]))
+            for one, over in zip(statistic, error, strict=True)
+        ]
+    )
+    largest = sizes.max(axis=1, initial=0.0, where=joint)[:, None]
+    slack = np.full_like(tolerance, tolerance[joint].max(initial=0.0))
+    adjusted = np.where(joint, _pvalues(largest, np.abs(statistic) - slack), np.nan)
+    single = np.where(tested, _pvalues(sizes, np.abs(statistic) - tolerance), np.nan)
+    return Bands(
+        pvalue=single,
+        adjusted_pvalue=adjusted,
+        reach=_reach(tested, _critical(sizes, alpha) + tolerance, error),
+        joint_reach=_reach(joint, _critical(largest, alpha) + slack, error),
+        joint=joint,
+        global_pvalue=float(adjusted[joint].min()) if joint.any() else math.nan,
+    )
+
+
+def _pvalues(sizes: Array, least: Array) -> Array:
+    """Return (b + 1)/(B + 1), b being the draws that are not below what is extreme."""
+    n = len(sizes)
+    if sizes.shape[1] == 1:  # one maximum for all
+        ascending = np.sort(sizes[:, 0])  # NaN last: undefined is extreme
+        extreme = n - np.searchsorted(ascending, least)
+    else:
+        extreme = n - np.count_nonzero(sizes < least, axis=0)
+    return (extreme + 1) / (n + 1)
+
+
+def _critical(sizes: Array, alpha: float) -> Array:
+    """Return the size that a statistic must exceed for its p-value to be at most ``alpha``."""
+    n = len(sizes)
+    most = math.floor(alpha * (n + 1) + _ROUNDING)  # draws as extreme, the sample being one
+    if most == 0:
+        return np.full(sizes.shape[1], math.inf)
+    sizes.partition(n - most, axis=0)  # NaN last: undefined is extreme
+    critical = sizes[n - most]
+    return np.where(np.isnan(critical), math.inf, critical)
+
+
+def _reach(shown: NDArray[np.bool_], critical: Array, error: Array) -> Array:
+    with np.errstate(invalid="ignore"):  # an infinite one has no finite reach even over no error
+        reach = np.where(np.isfinite(critical), critical * error, math.inf)
+    return np.where(shown, reach, np.nan)

@@ -1,0 +1,141 @@
+"""From the observed statistic and its null distribution to p-values and intervals.
+
+Exceedances are counted here and, of many thresholds or hypotheses at once, in ``_bands`` and
+``_multiplicity``; nowhere else.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fairperm.inference.intervals import clopper_pearson, wilson
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+
+TIE = 1e-13  # relative rounding error of a gap or a statistic, with room
+MANY_UNDEFINED = 0.01  # of the draws
+
+
+@dataclass(frozen=True, slots=True)
+class Null:
+    """The statistic of every draw; equally likely, or with their log-probabilities if exact."""
+
+    statistic: Array
+    log_probability: Array | None = None
+
+    @property
+    def undefined(self) -> NDArray[np.bool_]:
+        """Tell in which draws the statistic is undefined."""
+        return np.isnan(self.statistic)
+
+    def share(self, chosen: NDArray[np.bool_]) -> float:
+        """Return the probability of the chosen draws."""
+        if self.log_probability is None:
+            return float(chosen.mean())
+        return float(np.exp(self.log_probability[chosen]).sum())
+
+    def quantile(self, values: Array, level: float) -> float:
+        """Return the value that a further draw stays at or below with probability ``level``.
+
+        Undefined draws count as infinite, and among B random draws the (B+1)-th is not yet
+        known, so the quantile errs to the far side.
+        """
+        values = np.where(np.isnan(values), np.inf, values)
+        order = np.argsort(values)
+        if self.log_probability is None:
+            rank = math.ceil(level * (len(values) + 1) - TIE)
+            return float(values[order[rank - 1]]) if rank <= len(values) else math.inf
+        reached = np.cumsum(np.exp(self.log_probability[order]))
+        rank = int(np.searchsorted(reached, level - TIE))
+        return float(values[order[min(rank, len(values) - 1)]])
+
+
+@dataclass(frozen=True, slots=True)
+class PValue:
+    """A p-value with the Monte Carlo error that it was found with."""
+
+    value: float
+    interval: tuple[float, float]
+    wilson_interval: tuple[float, float]
+
+
+def tie_tolerance(statistic: float, span: Array, error: Array) -> float:
+    """Return how far below the observed statistic a draw still counts as tied with it.
+
+    Rounding errors of a gap are relative to the metric's span, not to the gap: near zero a
+    tolerance relative to the statistic alone would miss ties.
+    """
+    if not math.isfinite(statistic):
+        return 0.0
+    studentized_span = (span[error > 0] / error[error > 0]).max(initial=0.0)
+    return float(TIE * (abs(statistic) + studentized_span))
+
+
+def extreme(
+    statistic: Array, observed: float, alternative: str, tolerance: float
+) -> NDArray[np.bool_]:
+    """Tell which draws are at least as extreme as the observed statistic.
+
+    Undefined draws are: a p-value may err upwards only.
+    """
+    if alternative == "two-sided":
+        statistic, observed = np.abs(statistic), abs(observed)
+    elif alternative == "less":
+        statistic, observed = -statistic, -observed
+    return np.isnan(statistic) | (statistic >= observed - tolerance)
+
+
+def pvalue(null: Null, is_extreme: NDArray[np.bool_], confidence_level: float) -> PValue:
+    """Return the share of extreme draws; among random draws, the observed one counts too."""
+    if null.log_probability is not None:
+        # below the smallest float a p-value is still not zero
+        exact = min(1.0, max(null.share(is_extreme), sys.float_info.min))
+        return PValue(exact, (exact, exact), (exact, exact))
+    b, n = int(is_extreme.sum()), len(is_extreme)
+    return PValue(
+        (b + 1) / (n + 1),
+        clopper_pearson(b, n, confidence_level),
+        wilson(b, n, confidence_level),
+    )
+
+
+def normal_limit() -> Null:
+    """Return the limit of a studentized gap where there is none, as a distribution of points.
+
+    Each stands for the values from itself outwards to the next, so that nothing read off it goes
+    beyond the normal distribution: what must not fall short of it takes the larger of the two.
+    """
+    points = np.arange(401) / 100
+    tails = np.array([math.erfc(point / math.sqrt(2)) / 2 for point in points])
+    share = np.append(tails[:-1] - tails[1:], tails[-1])
+    statistic = np.concatenate([-points[:0:-1], points])
+    probability = np.concatenate([share[:0:-1], [2 * share[0]], share[1:]])
+    return Null(statistic, np.log(probability))
+
+
+def normal_pvalue(statistic: float, alternative: str) -> PValue:
+    """Return the probability that a normal deviate is as extreme; never zero."""
+    outwards = {"two-sided": abs(statistic), "less": -statistic}.get(alternative, statistic)
+    tail = math.erfc(outwards / math.sqrt(2)) / 2
+    p = max(2 * tail if alternative == "two-sided" else tail, sys.float_info.min)
+    return PValue(p, (p, p), (p, p))
+
+
+def many_undefined(null: Null, draws: str = "permutations", more: str = "") -> list[str]:
+    """Return a note if the metric is undefined in more than a few of the draws."""
+    share = null.share(null.undefined)
+    if share <= MANY_UNDEFINED:
+        return []
+    return [
+        f"The metric is undefined in {share:.1%} of the {draws}, each of which counts as "
+        f"extreme: the p-value errs upwards.{more} The groups are small for this metric."
+    ]

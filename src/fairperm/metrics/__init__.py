@@ -1,0 +1,16 @@
+"""Metrics: one short definition each, known by name, alias or function."""
+
+from fairperm.metrics.classes import precision_of, recall_of
+from fairperm.metrics.custom import register_metric
+from fairperm.metrics.inequality import atkinson_index, generalized_entropy_index
+from fairperm.metrics.registry import get_metric, metric_names
+
+__all__ = [
+    "atkinson_index",
+    "generalized_entropy_index",
+    "get_metric",
+    "metric_names",
+    "precision_of",
+    "recall_of",
+    "register_metric",
+]

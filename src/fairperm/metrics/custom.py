@@ -1,0 +1,140 @@
+"""The registry of metrics: one short definition each.
+
+Names and aliases are those of Fairlearn and scikit-learn. The command line, the documentation
+and the property tests all read this list, so a metric defined here is everywhere.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from fairperm._utils.checks import choice
+from fairperm.errors import InputError, InputTypeError, did_you_mean, listed, problem
+from fairperm.metrics.definition import (
+    Metric,
+    mean_function,
+)
+from fairperm.metrics.registry import _BY_ALIAS, _BY_NAME, _word
+
+_COLUMNS_OF_KIND = {
+    "regression": ("y_true", "y_pred"),
+    "score": ("y_true", "y_score"),
+    "probability": ("y_true", "y_score"),
+    "binary": ("y_true", "y_pred"),
+}
+
+
+def register_metric(
+    name: str,
+    *,
+    contributions: Mapping[str, Callable[..., Any]],
+    value: Callable[..., Any] = lambda mean: mean,
+    kind: str = "regression",
+    meaning: str = "",
+    aliases: tuple[str, ...] = (),
+) -> Metric:
+    """Make a metric of your own known by its name, with all that the built-in ones have.
+
+    Parameters
+    ----------
+    name : str
+        What to call it.
+    contributions : mapping of str to function
+        A few numbers for each row: functions of whole columns, whose parameters name the columns
+        they need: ``y_true`` and ``y_pred``, or ``y_true`` and ``y_score`` for kinds of scores.
+    value : function
+        The metric from the means of the contributions, in their order. It must be smooth and
+        work for complex numbers (no ``abs``, no comparisons): the delta method finds its
+        variance by a complex step.
+    kind : {"regression", "score", "probability", "binary"}
+        How columns are read: as numbers; as 0/1 labels with scores, or with scores from 0 to 1;
+        as 0/1 labels and predictions.
+    meaning : str
+        What it measures, in plain words.
+    aliases : tuple of str
+        Other names.
+
+    Examples
+    --------
+    >>> import fairperm
+    >>> metric = fairperm.register_metric(
+    ...     "quartic_error",
+    ...     contributions={"e4": lambda y_true, y_pred: (y_pred - y_true) ** 4},
+    ...     value=lambda e4: e4**0.25,
+    ... )
+    >>> result = fairperm.permutation_test(
+    ...     [1.0, 2.0, 3.0, 4.0, 5.0, 6.0], [1.5, 2.5, 2.0, 4.5, 5.5, 7.0],
+    ...     sensitive_features=list("aababb"), metric="quartic_error",
+    ... )
+    >>> round(result.difference, 3), round(result.pvalue, 3)
+    (-0.411, 0.4)
+    """
+    choice("kind", kind, tuple(_COLUMNS_OF_KIND))
+    names = [_word(one) for one in _checked_names(name, aliases)]
+    for word in names:
+        if word in _BY_NAME or word in _BY_ALIAS:
+            raise InputError(problem("name", "a name that no metric has yet", word))
+    _check_contributions(contributions, kind)
+    _check_value(value, len(contributions))
+    metric = mean_function(
+        names[0], contributions, value, kind=kind, meaning=meaning or name, aliases=tuple(names[1:])
+    )
+    _BY_NAME[metric.name] = metric
+    _BY_ALIAS.update(dict.fromkeys(metric.aliases, metric))
+    return metric
+
+
+def _checked_names(name: object, aliases: object) -> list[str]:
+    if not isinstance(name, str) or not name.strip():
+        raise InputTypeError(problem("name", "a word", name))
+    if isinstance(aliases, (list, tuple)) and all(isinstance(one, str) for one in aliases):
+        return [name, *aliases]
+    raise InputTypeError(problem("aliases", "a tuple of words", aliases))
+
+
+def _check_contributions(contributions: object, kind: str) -> None:
+    rule = "a mapping of names to functions of columns"
+    if not isinstance(contributions, Mapping) or not contributions:
+        raise InputTypeError(problem("contributions", rule, contributions))
+    known = _COLUMNS_OF_KIND[kind]
+    used: set[str] = set()
+    for name, function in contributions.items():
+        if not isinstance(name, str) or name == "rows":
+            hint = "'rows' is the number of rows." if name == "rows" else ""
+            raise InputError(problem("contributions", f"{rule}, named by other words", name, hint))
+        if not callable(function):
+            raise InputTypeError(problem("contributions", rule, function))
+        used |= _columns_of(function, known)
+    if not used:
+        raise InputError(problem("contributions", f"functions of {listed(known)}", "no columns"))
+    if kind == "probability" and "y_score" not in used:
+        raise InputError(
+            problem("contributions", "functions of y_score for this kind", sorted(used))
+        )
+
+
+def _columns_of(contribution: Callable[..., Any], known: Sequence[str]) -> set[str]:
+    """Return the columns that a user's function wants; say so if there are none such."""
+    rule = f"functions of {listed(known)}"
+    try:
+        parameters = inspect.signature(contribution).parameters
+    except (TypeError, ValueError) as error:
+        raise InputTypeError(problem("contributions", rule, contribution)) from error
+    for name, one in parameters.items():
+        if name not in known or one.kind is one.KEYWORD_ONLY:
+            raise InputError(problem("contributions", rule, name, did_you_mean(name, known)))
+    return set(parameters)
+
+
+def _check_value(value: object, n_contributions: int) -> None:
+    rule = f"a function of {n_contributions} means, one for each contribution"
+    if not callable(value):
+        raise InputTypeError(problem("value", rule, value))
+    try:
+        inspect.signature(value).bind(*range(n_contributions))
+    except TypeError as error:
+        raise InputTypeError(problem("value", rule, value)) from error
+    except ValueError:
+        return  # written in C: its parameters are not to be seen

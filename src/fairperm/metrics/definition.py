@@ -1,0 +1,319 @@
+"""What a metric is: a few contributions of each row, and a function of their totals.
+
+A metric knows its value and its derivative; it knows nothing of groups, of permutations, or of
+where the totals came from. Totals have the contributions on their last axis, and whatever the
+caller needs on the others.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from fairperm.metrics.ranks import RankMetric
+
+    Array = NDArray[np.float64]
+    Columns = Mapping[str, NDArray[Any]]
+
+Function = Callable[..., Any]
+Part = TypeVar("Part", bound="Metric | RankMetric")
+
+CELLS = ("tn", "fp", "fn", "tp")  # of a confusion table: a row's cell is 2·y_true + y_pred
+ONE_ROW_OF_EACH = {  # of the cells, in their order
+    "y_true": np.array([False, False, True, True]),
+    "y_pred": np.array([False, True, False, True]),
+}
+
+_DENOMINATORS: dict[str, tuple[str | None, str]] = {
+    "tn fp fn tp": (None, "rows"),
+    "fn tp": ("label", "positives"),
+    "tn fp": ("label", "negatives"),
+    "fp tp": ("prediction", "predicted positives"),
+    "tn fn": ("prediction", "predicted negatives"),
+    "fp fn tp": ("either", "rows that are positive or predicted so"),
+}
+_NO_DERIVATIVE = 1e40
+_STEP = 1e-100  # of the complex-step derivative: nothing is subtracted, so it can be tiny
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metric:
+    """A function ``value`` of the totals of a few contributions.
+
+    Attributes
+    ----------
+    name, aliases
+        What users may call it.
+    meaning
+        What it measures, in plain words, as the end of "the …".
+    contributions
+        Name of each contribution, and what a row adds to its total, as a function of the
+        columns that its parameters name (``y_true``, ``y_pred``, ``y_score``).
+    value
+        The metric from the totals of the contributions, in their order. Doubling all totals must
+        not change it: it describes a distribution, not a sample's size. It must also work for
+        complex numbers, by which its derivative is taken: no ``abs`` and no comparisons.
+    kind
+        How columns are read: "binary" (both 0 or 1; scores are cut at a threshold), "score"
+        (binary labels, scores as they are), "probability" (the same, scores from 0 to 1),
+        "regression" (numbers), "labels" (binary if they can be, else as they came), "classes"
+        (labels as they came), "any" (as they came), or of several at once "several" (binary
+        labels, with predictions, scores or both).
+    complement
+        The metric that is one minus this one: the same hypothesis.
+    given
+        "label" or "prediction" if the metric depends only on the distribution given that;
+        "either" if given that one of them is positive.
+    span
+        The largest value less the smallest; infinite where there is no bound.
+    among
+        Of a rate: what its denominator counts, in plain words.
+    rate
+        Of a one-to-one function of a rate: that rate, from the value. The totals are then what
+        the rate counts, and its denominator.
+    smooth
+        Whether the value has a derivative; if not, its variance is found by the bootstrap.
+    own
+        Whether a user defined it, who may have made mistakes.
+    """
+
+    name: str
+    meaning: str
+    contributions: Mapping[str, Function]
+    value: Function
+    kind: str = "binary"
+    aliases: tuple[str, ...] = ()
+    complement: str | None = None
+    given: str | None = None
+    span: float = 1.0
+    among: str = "rows"
+    rate: Function | None = None
+    smooth: bool = True
+    own: bool = False
+
+    @property
+    def is_rate(self) -> bool:
+        """Tell whether this is a simple rate: rows of one kind among rows of another."""
+        return tuple(self.contributions) == ("numerator", "denominator")
+
+    @property
+    def has_denominator(self) -> bool:
+        """Tell whether equal values are equal rates: those of Bernoulli trials."""
+        return self.is_rate or self.rate is not None
+
+    @property
+    def parts(self) -> tuple[Metric, ...]:
+        """Return the metrics whose gaps are tested: this one."""
+        return (self,)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Return the names of the columns that the contributions are made from."""
+        named = (columns_of(one) for one in self.contributions.values())
+        return tuple(dict.fromkeys(name for names in named for name in names))
+
+    def matrix(self, columns: Columns) -> Array:
+        """Return what each row (axis 0) contributes to each total (axis 1)."""
+        rows = []
+        for one in self.contributions.values():
+            wanted = {name: columns[name] for name in columns_of(one)}
+            if self.own:
+                wanted = {name: column.astype(np.float64) for name, column in wanted.items()}
+            rows.append(np.asarray(one(**wanted), np.float64))
+        return np.stack(np.broadcast_arrays(*rows), axis=-1)
+
+    def estimate(self, totals: Array) -> Array:
+        """Return the metric's value; NaN where it is undefined."""
+        return np.asarray(self._of(totals))
+
+    def gradient(self, totals: Array) -> Array:
+        """Return the derivative of the value by each total.
+
+        Along a row's contributions it is the row's influence on the value. As the value does not
+        change with the sample's size, influences add up to zero.
+        """
+        gradient = np.empty_like(totals)
+        for j in range(totals.shape[-1]):
+            shifted = totals.astype(complex)
+            shifted[..., j] += 1j * _STEP
+            gradient[..., j] = self._of(shifted).imag / _STEP
+        # a step so small blows up where there is no derivative, as of a root at zero
+        return np.where(np.abs(gradient) < _NO_DERIVATIVE, gradient, np.nan)
+
+    def rate_of(self, value: Array) -> Array:
+        """Return the rate that has this value."""
+        return value if self.rate is None else np.asarray(self.rate(value))
+
+    def of_rate(self, rate: Array) -> Array:
+        """Return the value that a rate has."""
+        return rate if self.rate is None else self.estimate(_as_totals(rate))
+
+    def slope(self, rate: Array) -> Array:
+        """Return the derivative of the value by the rate."""
+        return np.ones(()) if self.rate is None else self.gradient(_as_totals(rate))[..., 0]
+
+    def has_derivative(self, totals: Array) -> bool:
+        """Tell whether the complex step finds the derivative that small real steps find."""
+        value, gradient = self.estimate(totals), self.gradient(totals)
+        if value.shape != totals.shape[:-1]:
+            return False
+        for j in range(totals.shape[-1]):
+            step = 1e-6 * (np.abs(totals[..., j]) + 1e-6 * np.abs(totals).max())
+            up, down = totals.copy(), totals.copy()
+            up[..., j] += step
+            down[..., j] -= step
+            change = (self.estimate(up) - self.estimate(down)) / 2
+            error = np.abs(change - gradient[..., j] * step)
+            if (error > 1e-2 * np.abs(change) + 1e-9 * np.abs(value)).any():
+                return False
+        return True
+
+    def _of(self, totals: NDArray[Any]) -> Any:
+        return self.value(*(totals[..., j] for j in range(totals.shape[-1])))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JointMetric:
+    """Several metrics at once: rates that are one hypothesis, that none of them differs, or any."""
+
+    name: str
+    meaning: str
+    parts: tuple[Metric | RankMetric, ...]
+    aliases: tuple[str, ...] = ()
+    given: str | None = None
+    kind: str = "binary"
+    complement: None = None
+    is_rate: bool = False
+    has_denominator: bool = False
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Return the names of the columns that the parts are made from."""
+        return tuple(dict.fromkeys(name for part in self.parts for name in part.columns))
+
+
+def by_part(parts: tuple[Part, ...]) -> Iterator[tuple[Part, slice]]:
+    """Yield each part of a metric with the place of its contributions among those of all."""
+    start = 0
+    for part in parts:
+        stop = start + len(part.contributions)
+        yield part, slice(start, stop)
+        start = stop
+
+
+def rate(
+    name: str,
+    meaning: str,
+    *,
+    count: str,
+    among: str = "tn fp fn tp",
+    aliases: tuple[str, ...] = (),
+    complement: str | None = None,
+) -> Metric:
+    """Define a simple rate: the rows of the cells ``count`` as a share of those ``among``."""
+    given, denominator = _DENOMINATORS[among]
+    return Metric(
+        name=name,
+        meaning=meaning,
+        contributions={"numerator": _in_cells(count), "denominator": _in_cells(among)},
+        value=lambda numerator, denominator: numerator / denominator,
+        aliases=aliases,
+        complement=complement,
+        given=given,
+        among=denominator,
+    )
+
+
+def function_of(
+    one: Metric,
+    name: str,
+    meaning: str,
+    value: Function,
+    rate: Function,
+    *,
+    called: tuple[str, str],
+    aliases: tuple[str, ...] = (),
+) -> Metric:
+    """Define a one-to-one function of a rate, its inverse, and what the rate's totals are."""
+    return replace(
+        one,
+        name=name,
+        meaning=meaning,
+        contributions=dict(zip(called, one.contributions.values(), strict=True)),
+        value=lambda numerator, denominator: value(numerator / denominator),
+        aliases=aliases,
+        rate=rate,
+    )
+
+
+def table_metric(
+    name: str,
+    meaning: str,
+    value: Function,
+    *,
+    aliases: tuple[str, ...] = (),
+    given: str | None = None,
+    span: float = 1.0,
+) -> Metric:
+    """Define a metric as a function of a confusion table ``tn, fp, fn, tp``."""
+    return Metric(
+        name=name,
+        meaning=meaning,
+        contributions={cell: _in_cells(cell) for cell in CELLS},
+        value=value,
+        aliases=aliases,
+        given=given,
+        span=span,
+    )
+
+
+def mean_function(
+    name: str, contributions: Mapping[str, Function], value: Function, **options: Any
+) -> Metric:
+    """Define a metric as a function of the means of contributions."""
+    return Metric(
+        name=name,
+        contributions={**contributions, "rows": lambda: 1.0},
+        value=lambda *totals: value(*(total / totals[-1] for total in totals[:-1])),
+        span=float("inf"),
+        own=True,
+        **options,
+    )
+
+
+def _in_cells(cells: str) -> Function:
+    """Return the function that tells rows in these cells, from no more columns than it needs."""
+    tn, fp, fn, tp = (float(cell in cells.split()) for cell in CELLS)
+    if (tn, fn) == (fp, tp):
+        return lambda y_true: np.where(y_true, tp, tn)
+    return lambda y_true, y_pred: np.where(
+        y_true, np.where(y_pred, tp, fn), np.where(y_pred, fp, tn)
+    )
+
+
+def _as_totals(rate: Array) -> Array:
+    return np.stack([rate, np.ones_like(rate)], axis=-1)
+
+
+def columns_of(contribution: Function) -> tuple[str, ...]:
+    """Return the names of the columns that a contribution is made from."""
+    if isinstance(contribution, FunctionType):
+        return _remembered(contribution)
+    return _parameters(contribution)  # of an object that can be called, but may have no hash
+
+
+def _parameters(contribution: Function) -> tuple[str, ...]:
+    parameters = inspect.signature(contribution).parameters.values()
+    return tuple(one.name for one in parameters if one.kind is not one.KEYWORD_ONLY)
+
+
+_remembered = lru_cache(1024)(_parameters)  # simulations ask for the same, thousands of times

@@ -1,0 +1,191 @@
+"""Definitions of the metrics of scores and of regressions."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairperm.metrics.definition import Metric
+from fairperm.metrics.ranks import RankMetric
+
+if TYPE_CHECKING:
+    from fairperm.metrics.definition import Function
+
+_UNBOUNDED = float("inf")
+_BINS = 10  # of equal width, of the expected calibration error
+# scikit-learn's: log loss takes scores from here to 1 − here
+_CLIP = float(np.finfo(np.float64).eps)
+_ROUNDING = 1e-10  # of squares: a variance below it has hardly a digit that is right
+
+
+def mean_metric(name: str, meaning: str, of: Function, **options: Any) -> Metric:
+    """Define a metric as the mean of one number for each row."""
+    return Metric(
+        name=name,
+        meaning=meaning,
+        contributions={"total": of, "rows": lambda: 1.0},
+        value=lambda total, rows: total / rows,
+        **options,
+    )
+
+
+def _log_loss(y_true: Any, y_score: Any) -> Any:
+    score = np.clip(y_score, _CLIP, 1 - _CLIP)
+    return -np.where(y_true, np.log(score), np.log1p(-score))
+
+
+def _excess_in_bin(y_true: Any, y_score: Any, *, bin_: int) -> Any:
+    """Return score less label in the rows whose score is in this bin; 1 is in the last."""
+    inside = np.minimum(np.floor(y_score * _BINS), _BINS - 1) == bin_
+    return np.where(inside, y_score - y_true, 0.0)
+
+
+def _r_squared(errors: Any, sums: Any, squares: Any, rows: Any) -> Any:
+    """Return R²; NaN of outcomes that differ by no more than rounding, seen from the origin."""
+    variance = squares - sums**2 / rows
+    known = np.real(variance) > _ROUNDING * np.real(squares)
+    return np.where(known, 1 - errors / np.where(known, variance, 1.0), np.nan)
+
+
+_excess = {f"bin_{i}": partial(_excess_in_bin, bin_=i) for i in range(_BINS)}
+
+SCORE_METRICS: tuple[Metric | RankMetric, ...] = (
+    RankMetric(
+        name="roc_auc",
+        meaning="probability that a positive has a higher score than a negative",
+        aliases=("auc", "roc_auc_score", "auroc", "c_statistic"),
+    ),
+    mean_metric(
+        "brier_score",
+        "mean squared difference of score and label",
+        lambda y_true, y_score: (y_score - y_true) ** 2,
+        kind="probability",
+        aliases=("brier", "brier_score_loss"),
+    ),
+    mean_metric(
+        "log_loss",
+        "mean negative log-likelihood of the labels",
+        _log_loss,
+        kind="probability",
+        aliases=("cross_entropy",),
+        span=_UNBOUNDED,
+    ),
+    mean_metric("mean_score", "mean score", lambda y_score: y_score, kind="score", span=_UNBOUNDED),
+    Metric(
+        name="mean_score_positives",
+        meaning="mean score of the positives",
+        contributions={
+            "total": lambda y_true, y_score: y_true * y_score,
+            "positives": lambda y_true: y_true,
+        },
+        value=lambda total, positives: total / positives,
+        kind="score",
+        aliases=("balance_positive_class",),
+        given="label",
+        span=_UNBOUNDED,
+    ),
+    Metric(
+        name="mean_score_negatives",
+        meaning="mean score of the negatives",
+        contributions={
+            "total": lambda y_true, y_score: np.where(y_true, 0.0, y_score),
+            "negatives": lambda y_true: 1.0 - y_true,
+        },
+        value=lambda total, negatives: total / negatives,
+        kind="score",
+        aliases=("balance_negative_class",),
+        given="label",
+        span=_UNBOUNDED,
+    ),
+    mean_metric(
+        "calibration_in_the_large",
+        "mean score less the base rate",
+        lambda y_true, y_score: y_score - y_true,
+        kind="probability",
+        aliases=("calibration_error_mean",),
+        span=2.0,
+    ),
+    Metric(
+        name="expected_calibration_error",
+        meaning=f"mean absolute calibration error over {_BINS} bins of equal width",
+        contributions={**_excess, "rows": lambda: 1.0},
+        value=lambda *totals: sum(np.abs(one) for one in totals[:-1]) / totals[-1],
+        kind="probability",
+        aliases=("ece",),
+        smooth=False,
+    ),
+)
+
+REGRESSION_METRICS = (
+    mean_metric(
+        "mean_error",
+        "mean of prediction less outcome",
+        lambda y_true, y_pred: y_pred - y_true,
+        kind="regression",
+        aliases=("bias",),
+        span=_UNBOUNDED,
+    ),
+    mean_metric(
+        "mean_absolute_error",
+        "mean absolute difference of prediction and outcome",
+        lambda y_true, y_pred: np.abs(y_pred - y_true),
+        kind="regression",
+        aliases=("mae",),
+        span=_UNBOUNDED,
+    ),
+    mean_metric(
+        "mean_squared_error",
+        "mean squared difference of prediction and outcome",
+        lambda y_true, y_pred: (y_pred - y_true) ** 2,
+        kind="regression",
+        aliases=("mse",),
+        span=_UNBOUNDED,
+    ),
+    Metric(
+        name="root_mean_squared_error",
+        meaning="root of the mean squared difference of prediction and outcome",
+        contributions={
+            "squares": lambda y_true, y_pred: (y_pred - y_true) ** 2,
+            "rows": lambda: 1.0,
+        },
+        value=lambda squares, rows: np.sqrt(squares / rows),
+        kind="regression",
+        aliases=("rmse",),
+        span=_UNBOUNDED,
+    ),
+    Metric(
+        name="r2_score",
+        meaning="share of the outcome's variance that the prediction explains",
+        contributions={
+            "squared_errors": lambda y_true, y_pred: (y_pred - y_true) ** 2,
+            # from any fixed origin; near the middle no digits are lost
+            "outcomes": lambda y_true: y_true - np.median(y_true),
+            "squared_outcomes": lambda y_true: (y_true - np.median(y_true)) ** 2,
+            "rows": lambda: 1.0,
+        },
+        value=_r_squared,
+        kind="regression",
+        aliases=("r2", "coefficient_of_determination"),
+        span=_UNBOUNDED,
+    ),
+    mean_metric(
+        "mean_absolute_percentage_error",
+        "mean absolute difference of prediction and outcome, relative to the outcome",
+        lambda y_true, y_pred: np.abs(y_pred - y_true) / np.maximum(np.abs(y_true), _CLIP),
+        kind="regression",
+        aliases=("mape",),
+        span=_UNBOUNDED,
+    ),
+    mean_metric(
+        "mean_prediction",
+        "mean prediction",
+        lambda y_pred: y_pred,
+        kind="regression",
+        span=_UNBOUNDED,
+    ),
+    mean_metric(
+        "mean_outcome", "mean outcome", lambda y_true: y_true, kind="regression", span=_UNBOUNDED
+    ),
+)

@@ -1,0 +1,125 @@
+"""The area under the ROC curve: the one metric made of ranks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from fairperm._utils.sorting import run_starts
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankMetric:
+    """P(score of a positive > score of a negative) + ½ P(tie), with DeLong's variance."""
+
+    name: str
+    meaning: str
+    aliases: tuple[str, ...] = ()
+
+    kind: ClassVar[str] = "score"
+    columns: ClassVar[tuple[str, ...]] = ("y_true", "y_score")
+    contributions: ClassVar[tuple[str, ...]] = ("positives", "_score")
+    given: ClassVar[str] = "label"
+    complement: ClassVar[None] = None
+    is_rate: ClassVar[bool] = False
+    has_denominator: ClassVar[bool] = False
+    span: ClassVar[float] = 1.0
+    among: ClassVar[str] = "rows"
+    smooth: ClassVar[bool] = True
+
+    @property
+    def parts(self) -> tuple[RankMetric, ...]:
+        """Return the metrics whose gaps are tested: this one."""
+        return (self,)
+
+    def matrix(self, columns: Mapping[str, NDArray[Any]]) -> Array:
+        """Return what of each row the ranks are made from: its label and its score."""
+        return np.column_stack([columns["y_true"], columns["y_score"]]).astype(np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class Components:
+    """The structural components of DeLong, DeLong and Clarke-Pearson (1988).
+
+    Counts of positives and negatives lie on the last axis, by ascending distinct score. A
+    positive's component is the share of negatives below it, a negative's the share of positives
+    above it, ties counted half.
+    """
+
+    positives: Array
+    negatives: Array
+
+    @property
+    def of_positives(self) -> Array:
+        """Return the component of a positive with each score."""
+        return _share_before(self.negatives)
+
+    @property
+    def of_negatives(self) -> Array:
+        """Return the component of a negative with each score."""
+        return 1 - _share_before(self.positives)
+
+    def value(self) -> Array:
+        """Return the AUC; NaN without positives or without negatives."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            total = (self.positives * self.of_positives).sum(axis=-1)
+            value: Array = total / self.positives.sum(axis=-1)
+        return value
+
+    def variance(self) -> Array:
+        """Return DeLong's variance; NaN with fewer than two positives or negatives."""
+        centre = self.value()[..., None]
+        return _variance_of_mean(self.positives, self.of_positives - centre) + _variance_of_mean(
+            self.negatives, self.of_negatives - centre
+        )
+
+
+def by_score(counts: Array, cells: Array) -> Components:
+    """Return the components of counts (last axis) of cells (label, score)."""
+    order = np.argsort(cells[:, 1])
+    label, score = cells[order].T
+    starts = run_starts(score)
+    counts = counts[..., order]
+    return Components(
+        np.add.reduceat(counts * label, starts, axis=-1),
+        np.add.reduceat(counts * (1 - label), starts, axis=-1),
+    )
+
+
+def without_one(counts: Array, cells: Array) -> Array:
+    """Return the AUC of these counts without one row of each cell (label, score).
+
+    A row's own label has no part in the components of the others of that label, so that one of
+    their mean's terms is all that goes.
+    """
+    parts = by_score(counts, cells)
+    tie = np.unique(cells[:, 1], return_inverse=True)[1].ravel()
+    positive = cells[:, 0] > 0
+    component = np.where(positive, parts.of_positives[tie], parts.of_negatives[tie])
+    n = np.where(positive, parts.positives.sum(), parts.negatives.sum())
+    with np.errstate(divide="ignore", invalid="ignore"):
+        value: Array = (n * parts.value() - component) / (n - 1)
+    return value
+
+
+def _share_before(counts: Array) -> Array:
+    """Return for each score the share of counts at lower scores, and half of those at it."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        before = np.cumsum(counts, axis=-1) - counts / 2
+        share: Array = before / counts.sum(axis=-1, keepdims=True)
+        return share
+
+
+def _variance_of_mean(counts: Array, deviations: Array) -> Array:
+    n = counts.sum(axis=-1)
+    squares = (counts * deviations**2).sum(axis=-1)
+    return np.where(n > 1, squares / np.maximum(n - 1, 1) / np.maximum(n, 1), np.nan)

@@ -1,0 +1,84 @@
+"""The registry of metrics: one short definition each.
+
+Names and aliases are those of Fairlearn and scikit-learn. The command line, the documentation
+and the property tests all read this list, so a metric defined here is everywhere.
+"""
+
+from __future__ import annotations
+
+from fairperm.errors import InputError, InputTypeError, did_you_mean, listed, problem
+from fairperm.metrics.callables import CallableMetric
+from fairperm.metrics.classes import MacroF1
+from fairperm.metrics.confusion import _RATES, _TABLE_METRICS
+from fairperm.metrics.definition import (
+    JointMetric,
+    Metric,
+)
+from fairperm.metrics.inequality import (
+    INEQUALITY_METRICS,
+)
+from fairperm.metrics.numbers import REGRESSION_METRICS, SCORE_METRICS
+from fairperm.metrics.ranks import RankMetric
+
+AnyMetric = Metric | JointMetric | RankMetric | CallableMetric | MacroF1
+
+_BY_NAME: dict[str, AnyMetric] = {
+    metric.name: metric
+    for metric in (
+        *(*_RATES, *_TABLE_METRICS, MacroF1()),
+        *(*SCORE_METRICS, *REGRESSION_METRICS, *INEQUALITY_METRICS),
+    )
+}
+_BY_NAME["equalized_odds"] = JointMetric(
+    name="equalized_odds",
+    meaning="larger gap of the true positive rate and the false positive rate",
+    parts=tuple(
+        rate for rate in _RATES if rate.name in {"true_positive_rate", "false_positive_rate"}
+    ),
+    aliases=("equalised_odds", "equalized_odds_difference"),
+    given="label",
+)
+_BY_ALIAS = {alias: metric for metric in _BY_NAME.values() for alias in metric.aliases}
+
+
+def metric_names() -> tuple[str, ...]:
+    """Return the name of every metric.
+
+    Examples
+    --------
+    >>> import fairperm
+    >>> fairperm.metric_names()[:3]
+    ('selection_rate', 'base_rate', 'true_positive_rate')
+    """
+    return tuple(_BY_NAME)
+
+
+def get_metric(metric: object) -> AnyMetric:
+    """Return the metric that a user means by this name or alias, or by a function.
+
+    Examples
+    --------
+    >>> from fairperm.metrics import get_metric
+    >>> get_metric("recall").name
+    'true_positive_rate'
+    >>> get_metric(lambda y_true, y_pred: (y_true == y_pred).mean()).name
+    '<lambda>'
+    """
+    if isinstance(metric, (Metric, JointMetric, RankMetric, CallableMetric, MacroF1)):
+        return metric
+    if callable(metric) and not isinstance(metric, type):
+        return CallableMetric.of(metric)
+    if not isinstance(metric, str):
+        hint = "Pass an object of it." if isinstance(metric, type) and callable(metric) else ""
+        raise InputTypeError(problem("metric", "the name of a metric or a function", metric, hint))
+    word = _word(metric)
+    found = _BY_NAME.get(word) or _BY_ALIAS.get(word)
+    if found is None:
+        rule = f"one of {listed(_BY_NAME, most=len(_BY_NAME))}"
+        hint = did_you_mean(word, [*_BY_NAME, *_BY_ALIAS])
+        raise InputError(problem("metric", rule, metric, hint))
+    return found
+
+
+def _word(name: str) -> str:
+    return name.strip().lower().replace("-", "_").replace(" ", "_")

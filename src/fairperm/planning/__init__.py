@@ -1,0 +1,1 @@
+"""Power, sample sizes, detectable gaps and the real level of a test."""

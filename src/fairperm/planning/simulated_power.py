@@ -1,0 +1,198 @@
+"""Power by simulation: many samples out of the user's own rows, each of them tested."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairperm._utils import checks
+from fairperm.engines.resampling import blocks
+from fairperm.errors import InputError, problem, shown, warn_of
+from fairperm.hypothesis_tests.results.gaps import PlainResult
+from fairperm.inference.intervals import clopper_pearson
+from fairperm.planning.populations import Population
+from fairperm.planning.trials import MOST_SIMULATIONS, Trial
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+__all__ = ["SimulatedPower", "simulated_power"]
+
+_MOST_ROWS = 10**9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
+class SimulatedPower(PlainResult):
+    """The result of :func:`fairperm.simulated_power`.
+
+    Attributes
+    ----------
+    metric : str
+        The metric's full name.
+    groups : tuple
+        The first and the second group.
+    sizes : tuple of int
+        Their rows in every simulated sample.
+    effect : float
+        How much of the observed difference between the groups was left.
+    alpha : float
+        The level of the tests.
+    power : float
+        The share of simulated samples in which the test rejected.
+    confidence_interval : tuple of float
+        Clopper–Pearson interval for the share in infinitely many samples.
+    n_simulations : int
+        Simulated samples.
+    n_undefined : int
+        Those in which the metric was undefined in a group. They count as not rejected.
+    seed : int
+        Passing it as ``rng`` gives the same result again.
+    """
+
+    metric: str
+    groups: tuple[Hashable, Hashable]
+    sizes: tuple[int, int]
+    effect: float
+    alpha: float
+    power: float
+    confidence_interval: tuple[float, float]
+    confidence_level: float
+    n_simulations: int
+    n_undefined: int
+    seed: int
+
+    def __repr__(self) -> str:
+        rows = " and ".join(
+            f"{size:,} rows of {shown(group)}"
+            for size, group in zip(self.sizes, self.groups, strict=True)
+        )
+        low, high = self.confidence_interval
+        return (
+            f"{type(self).__name__}: {self.metric}, {rows}\n"
+            f"  power  {self.power:.4f}  {self.confidence_level:.4g} interval "
+            f"[{low:.4f}, {high:.4f}] from {self.n_simulations:,} simulations\n"
+            f"  for    {self.effect:.4g} of the observed difference, at level {self.alpha:.4g}"
+        )
+
+
+def simulated_power(
+    y_true: object,
+    y_pred: object = None,
+    *,
+    n: int,
+    share: float | None = None,
+    effect: float = 1.0,
+    alpha: float = 0.05,
+    n_simulations: int = 1000,
+    n_resamples: int = 999,
+    confidence_level: float = 0.95,
+    rng: int | np.random.Generator | None = None,
+    n_jobs: int | None = None,
+    progress: bool | None = None,
+    **test_options: Any,
+) -> SimulatedPower:
+    """Tell how likely a permutation test of n rows like these is to find a gap.
+
+    Parameters
+    ----------
+    y_true, y_pred, n_resamples
+        As in :func:`fairperm.permutation_test`.
+    n : int
+        Rows of both groups together in every simulated sample.
+    share : float, optional
+        The first group's share of them; if not given, as it is in the data.
+    effect : float
+        How much of the observed difference between the groups is left, from 0 to 1.
+    alpha : float
+        A test rejects if its p-value is at most this.
+    n_simulations : int
+        Samples.
+    confidence_level : float
+        Of the interval for the power.
+    rng : int or numpy.random.Generator, optional
+        One seed gives one power, for any `n_jobs` and row order.
+    n_jobs : int, optional
+        Processes, through joblib; -1 for all cores.
+    progress : bool, optional
+        Whether to show a bar when it takes over a second; None: on a terminal or in a notebook.
+    test_options
+        All else that :func:`fairperm.permutation_test` takes, of which `sensitive_features` and
+        `metric` must be given; but not `cluster`, because rows are drawn one by one.
+
+    Returns
+    -------
+    SimulatedPower
+
+    Notes
+    -----
+    In every sample n·share rows stand for the first group and the rest for the second. Each row
+    is drawn with replacement: with probability `effect` from the rows of its own group, and else
+    from the rows of both groups together. With an effect of 1 each group is as it was observed,
+    and the power is that of finding the observed gap. With 0 the groups do not differ in
+    anything (the strong null), and the power is the level of the test. In between, the gap of a
+    metric that is a mean over all rows is `effect` times the observed one; others come near.
+
+    The rows at hand stand for all that there could be, so that a gap which is there by chance is
+    taken for real: the power with an effect of 1 is as uncertain as the gap itself.
+
+    Examples
+    --------
+    >>> import fairperm
+    >>> from fairperm.simulation import simulated_power
+    >>> compas = fairperm.datasets.load_compas()
+    >>> simulated_power(
+    ...     "two_year_recid", y_score="decile_score", threshold=5, sensitive_features="race",
+    ...     groups=("African-American", "Caucasian"), metric="f1_score", data=compas,
+    ...     n=400, n_simulations=100, n_resamples=199, rng=1,
+    ... )
+    SimulatedPower: f1_score, 241 rows of 'African-American' and 159 rows of 'Caucasian'
+      power  0.5400  0.95 interval [0.4374, 0.6402] from 100 simulations
+      for    1 of the observed difference, at level 0.05
+    """
+    n = checks.integer("n", n, 2, _MOST_ROWS)
+    alpha = checks.fraction("alpha", alpha)
+    effect = _effect(effect)
+    n_simulations = checks.integer("n_simulations", n_simulations, 1, MOST_SIMULATIONS)
+    resampling = blocks.Resampling.checked(n_resamples, rng, n_jobs, progress)
+    if test_options.get("cluster") is not None:
+        hint = "Rows are drawn one by one, and clusters would fall apart."
+        raise InputError(problem("cluster", "left out", test_options["cluster"], hint))
+    given = {"y_true": y_true, "y_pred": y_pred, **test_options}
+    trial = Trial.of(given, resampling, confidence_level)
+    warn_of(note for note in trial.observed.notes if note not in trial.table.notes)
+    population = _mixed(trial, n, share, effect)
+    ((rejected, undefined),) = trial.rejections([population], alpha, n_simulations, resampling)
+    return SimulatedPower(
+        metric=trial.observed.metric,
+        groups=trial.observed.groups,
+        sizes=population.sizes,
+        effect=effect,
+        alpha=alpha,
+        power=rejected / n_simulations,
+        confidence_interval=clopper_pearson(rejected, n_simulations, confidence_level),
+        confidence_level=confidence_level,
+        n_simulations=n_simulations,
+        n_undefined=undefined,
+        seed=resampling.seed,
+    )
+
+
+def _mixed(trial: Trial, n: int, share: object, effect: float) -> Population:
+    """Return groups of which this effect is their own, and the rest of both together."""
+    own = trial.shares()
+    rows = np.bincount(trial.table.group, trial.table.count)
+    part = rows[0] / rows.sum() if share is None else checks.fraction("share", share)
+    size = min(max(1, round(n * part)), n - 1)
+    mixed_in = (1 - effect) * trial.table.count / rows.sum()
+    chances = effect * own[0] + mixed_in, effect * own[1] + mixed_in
+    return Population(trial.table, (size, n - size), chances)
+
+
+def _effect(effect: object) -> float:
+    rule = "a number from 0 to 1"
+    number = checks.number("effect", effect, rule)
+    if not 0 <= number <= 1:
+        raise InputError(problem("effect", rule, effect, "1 leaves the difference as it is."))
+    return number

@@ -1,0 +1,138 @@
+"""Samples drawn from the user's own rows, each of them tested as the user would."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from fairperm._utils import checks, streams
+from fairperm.data.arguments import Inputs
+from fairperm.engines.resampling import blocks
+from fairperm.errors import FairpermWarning, UndefinedMetricError
+from fairperm.hypothesis_tests.gap_test import compare
+from fairperm.hypothesis_tests.permutation import permutation_test
+from fairperm.hypothesis_tests.plan import planned
+from fairperm.planning.populations import in_order, units
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from fairperm.data.table import Table
+    from fairperm.hypothesis_tests.plan import Plan
+    from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
+    from fairperm.planning.populations import Population
+
+    Array = NDArray[np.float64]
+
+T = TypeVar("T")
+
+MOST_SIMULATIONS = 10**6
+_BLOCK = 10  # simulations that share a random stream; another number would give other draws
+_PASSED_ON = ("stratum_weights", "alternative", "n_bootstrap")
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A test that the user made, the two groups' rows in order, and how to make it of others."""
+
+    observed: PermutationTestResult
+    plan: Plan
+    table: Table
+    test: Callable[..., PermutationTestResult]
+
+    @classmethod
+    def of(
+        cls, given: Mapping[str, Any], resampling: blocks.Resampling, confidence_level: float
+    ) -> Trial:
+        """Test the rows at hand, which refuses all that cannot be tested, and read them.
+
+        What the test would warn of is in its notes.
+        """
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FairpermWarning)
+            observed = permutation_test(
+                n_resamples=resampling.n_resamples,
+                confidence_level=confidence_level,
+                rng=resampling.seed,
+                progress=False,
+                **given,
+            )
+        names = (one.name for one in fields(Inputs))
+        columns = {name: given[name] for name in names if name in given}
+        inputs = Inputs(**columns, seed=resampling.seed)
+        table, plan, groups = planned(
+            inputs, given["metric"], observed.scheme, observed.variance, lambda _: observed.groups
+        )
+        chosen = {name: given[name] for name in _PASSED_ON if name in given}
+        return cls(observed, plan, in_order(table, groups), partial(compare, plan=plan, **chosen))
+
+    @property
+    def unit(self) -> str:
+        """Say what is drawn as one."""
+        return "cluster" if self.plan.clustered else "row"
+
+    def shares(self) -> tuple[Array, Array]:
+        """Return how often each row, or cluster, is met in the first group and in the second."""
+        drawn = units(self.table)
+        counts = [np.where(drawn.group == side, drawn.count, 0) for side in (0, 1)]
+        return counts[0] / counts[0].sum(), counts[1] / counts[1].sum()
+
+    def rejections(
+        self,
+        populations: Sequence[Population],
+        alpha: float,
+        n_simulations: int,
+        resampling: blocks.Resampling,
+    ) -> list[list[int]]:
+        """Count, of each population's samples, those that the test rejects, and those without."""
+        task = partial(_count_rejections, populations, self.test, alpha, resampling.n_resamples)
+        simulations = replace(resampling, n_resamples=n_simulations)
+        blocks = simulations.in_blocks(task, streams.BOOTSTRAP, _BLOCK, through_joblib=True)
+        counts: list[list[int]] = np.sum(blocks, axis=0).tolist()
+        return counts
+
+
+@dataclass(frozen=True, slots=True)
+class _Here(blocks.Resampling):
+    """The draws of one test among many: a thread for each test would cost more than the test."""
+
+    def in_blocks(
+        self,
+        task: Callable[[int, np.random.Generator], T],
+        purpose: int,
+        size: int = blocks.BLOCK,
+        **_: float,  # nothing goes through joblib, however much it is
+    ) -> list[T]:
+        """Run ``task(draws, rng)`` for every block of draws, one after the other."""
+        return [
+            task(n, streams.stream(self.seed, purpose, block))
+            for block, n in enumerate(blocks.pieces(self.n_resamples, size))
+        ]
+
+
+def _count_rejections(
+    populations: Sequence[Population],
+    test: Callable[..., PermutationTestResult],
+    alpha: float,
+    n_resamples: int,
+    n: int,
+    rng: np.random.Generator,
+) -> NDArray[np.int64]:
+    """Count the samples, out of n of each, in which the test rejects and which have no test."""
+    counts = np.zeros((len(populations), 2), np.int64)
+    for _ in range(n):
+        for count, population in zip(counts, populations, strict=True):
+            sample = population.sample(rng)
+            resampling = _Here(n_resamples, checks.seed(rng), n_jobs=1, progress=False)
+            try:
+                result = test(sample, groups=sample.groups, resampling=resampling)
+                count[0] += result.pvalue <= alpha
+            except UndefinedMetricError:
+                count[1] += 1
+    return counts

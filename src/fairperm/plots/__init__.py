@@ -1,0 +1,9 @@
+"""Charts of what was found, by Altair, from plain numbers and names."""
+
+from fairperm.plots.forest_chart import forest
+from fairperm.plots.null_chart import null_distribution
+from fairperm.plots.power_chart import power_curve
+from fairperm.plots.style import theme
+from fairperm.plots.sweep_chart import threshold_sweep
+
+__all__ = ["forest", "null_distribution", "power_curve", "theme", "threshold_sweep"]

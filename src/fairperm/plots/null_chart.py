@@ -1,0 +1,258 @@
+"""The null distribution: the statistic after regrouping at random, and the observed one."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Any
+
+import altair as alt
+import numpy as np
+
+from fairperm._utils.checks import ALTERNATIVES, choice
+from fairperm.errors import InputError, problem
+from fairperm.inference.null import extreme
+from fairperm.plots.text import (
+    finite,
+    headed,
+    layered,
+    less,
+    room_of,
+    sentence,
+    table,
+    tidy,
+    told,
+    told_p,
+    words,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from fairperm.plots.text import Numbers
+
+    Array = NDArray[np.float64]
+
+_BINS = 60
+_NEAR = 1e-9  # for drawing, ties may be a bit apart
+
+
+def null_distribution(
+    statistics: Numbers,
+    observed: float,
+    *,
+    probabilities: Numbers | None = None,
+    alternative: str = "two-sided",
+    pvalue: float | None = None,
+    metric: str = "",
+    groups: tuple[object, object] | None = None,
+    studentized: bool = True,
+    title: str | None = None,
+    width: int = 700,
+    height: int = 220,
+    mode: str = "auto",
+) -> alt.LayerChart:
+    """Draw the statistic under all permutations, and the observed one among them.
+
+    Parameters
+    ----------
+    statistics : array-like
+        The statistic of each permutation. What is not finite cannot be drawn; the text says so.
+    observed : float
+        That of the sample.
+    probabilities : array-like, optional
+        Of the permutations, if they are not equally likely.
+    alternative : {"two-sided", "greater", "less"}
+        Which tails are coloured.
+    pvalue, metric, groups
+        To be told in the text, if given.
+    studentized : bool
+        Whether the statistic is the gap over its standard error, or the gap.
+    title : str, optional
+        Instead of the usual one.
+    width, height : int
+        Of the whole chart, and of the plot, in pixels.
+    mode : {"auto", "light", "dark"}
+        The page's colours; see :func:`theme`.
+
+    Returns
+    -------
+    altair.LayerChart
+
+    Examples
+    --------
+    >>> import fairperm
+    >>> chart = fairperm.plots.null_distribution([-1.2, -0.3, 0.4, 1.1], 1.1, pvalue=0.5)
+    """
+    choice("alternative", alternative, ALTERNATIVES)
+    values = np.asarray(statistics, dtype=np.float64).ravel()
+    weights = np.full(len(values), 1 / max(len(values), 1))
+    if probabilities is not None:
+        weights = np.asarray(probabilities, dtype=np.float64).ravel()
+        if len(weights) != len(values):
+            rule = f"as many as statistics ({len(values):,})"
+            raise InputError(problem("probabilities", rule, len(weights)))
+    drawn, place = np.isfinite(values), finite(observed)
+    is_tail = extreme(values, observed, alternative, _NEAR * (1 + abs(place or 0.0)))
+    limits = _limits(values[drawn], weights[drawn], place)
+    edges = _edges(limits, place, alternative)
+    bars = _bars(values[drawn], weights[drawn], is_tail[drawn], edges)
+    of = "the gap over its standard error" if studentized else "the gap"
+    x_axis = alt.Axis(title=f"Statistic ({of}) after regrouping at random", grid=False, tickCount=9)
+    x_scale = alt.Scale(domain=list(limits), nice=False, zero=False)
+    y_axis = alt.Axis(title="Share of regroupings", format="~%", tickCount=4)
+    total = sum(float(weights[one].sum()) for one in (is_tail & drawn, ~is_tail & drawn))
+    top = max((one["to_share"] for one in bars), default=total) or 1.0
+    y_scale = alt.Scale(domain=[0, 1.05 * top], nice=False)
+    y = alt.Y("from_share:Q", scale=y_scale, axis=y_axis)
+
+    def x(field: str) -> alt.X:
+        return alt.X(f"{field}:Q", scale=x_scale, axis=x_axis)
+
+    tips = [alt.Tooltip("span:N", title="statistic"), alt.Tooltip("share_told:N", title="share")]
+    layers = []
+    for kind in ("bar", "tail"):
+        data = alt.Chart(table(one for one in bars if one["kind"] == kind))
+        layers.append(
+            data.mark_rect(style=f"fp-{kind}").encode(
+                x=x("from"), x2="to:Q", y=y, y2="to_share:Q", tooltip=tips
+            )
+        )
+    layers += _observed(place, limits, alternative, x)
+    n = "all" if probabilities is not None else f"{len(values):,} random"
+    share = float(weights[is_tail].sum())
+    p = "" if finite(pvalue) is None else f" (p {_is(told_p(pvalue))})"
+    lost = float(weights[~drawn].sum())
+    heading = sentence(
+        title or "Could chance alone have made this gap?",
+        _subject(metric, groups),
+        f"Coloured: {_percent(share)} of {n} regroupings, at least as extreme as the observed "
+        f"statistic{p}.",
+        f"{_percent(lost)} of them have no finite statistic and are not drawn." if lost else "",
+        "" if place is not None else f"The observed statistic is {_undrawn(observed)}.",
+    )
+    return layered(layers, **headed(heading, mode), width=room_of(width), height=height)
+
+
+def _subject(metric: str, groups: tuple[object, object] | None) -> str:
+    of = [tidy(words(metric), 50)] if metric else []
+    return ", ".join([*of, *([less(groups)] if groups else [])])
+
+
+def _is(p: str) -> str:
+    return p if p.startswith("<") else f"= {p}"
+
+
+def _undrawn(observed: float) -> str:
+    return "undefined" if np.isnan(observed) else "infinite"
+
+
+def _percent(share: float) -> str:
+    if 0 < share < 1e-4:
+        return "less than 0.01 %"
+    return "none" if share <= 0 else f"{100 * share:.3g} %"
+
+
+def _limits(values: Array, weights: Array, observed: float | None) -> tuple[float, float]:
+    """Return the axis: most statistics and, unless it is far away, the observed one."""
+    if not len(values):
+        reach = max(abs(observed or 0.0), 1.0)
+        return -1.1 * reach, 1.1 * reach
+    order = np.argsort(values)
+    reached = np.cumsum(weights[order])
+    ends = np.searchsorted(reached, np.array([0.0005, 0.9995]) * reached[-1])
+    low, high = (float(one) for one in values[order[np.minimum(ends, len(values) - 1)]])
+    if observed is not None:
+        far = 2 * max(high - low, abs(low), abs(high))
+        low, high = min(low, max(observed, -far)), max(high, min(observed, far))
+    edge = 0.06 * (high - low) or 0.5
+    return low - edge, high + edge
+
+
+def _edges(limits: tuple[float, float], observed: float | None, alternative: str) -> Array:
+    """Return where bars begin and end: if possible also where the tails do."""
+    low, high = limits
+    step, start = (high - low) / _BINS, 0.0
+    if observed is None or not low <= observed <= high:
+        pass
+    elif alternative != "two-sided":
+        start = observed
+    elif 2 * abs(observed) >= step:
+        step = 2 * abs(observed) / round(2 * abs(observed) / step)
+        start = abs(observed)
+    first, last = np.floor((low - start) / step), np.ceil((high - start) / step)
+    edges: Array = np.clip(start + np.arange(first, last + 1) * step, low, high)
+    return edges
+
+
+def _bars(
+    values: Array, weights: Array, is_tail: NDArray[np.bool_], edges: Array
+) -> list[dict[str, Any]]:
+    """Return a histogram, each bar with its part in the tails below the other."""
+    rounded = values.round(9)
+    atoms = np.unique(rounded)
+    atoms = atoms[(atoms >= edges[0]) & (atoms <= edges[-1])]
+    if 0 < len(atoms) <= _BINS or _is_lattice(atoms):
+        spans, bar_of = _atom_bars(atoms, (edges[-1] - edges[0]) / _BINS)
+        place = bar_of[np.clip(np.searchsorted(atoms, rounded), 0, len(atoms) - 1)]
+    else:
+        spans = [(float(a), float(b)) for a, b in itertools.pairwise(edges)]
+        place = np.clip(np.searchsorted(edges, values, "right") - 1, 0, len(spans) - 1)
+    names = [f"{told(a, '+')} to {told(b, '+')}" for a, b in spans]
+    if len(spans) > 1:
+        names[0], names[-1] = f"below {told(spans[0][1], '+')}", f"above {told(spans[-1][0], '+')}"
+    tails = np.bincount(place, weights * is_tail, len(spans))
+    totals = np.bincount(place, weights, len(spans))
+    bars = []
+    for i, (a, b) in enumerate(spans):
+        parts = {"tail": (0.0, float(tails[i])), "bar": (float(tails[i]), float(totals[i]))}
+        told_of = {"span": names[i], "share_told": _percent(float(totals[i]))}
+        bars += [
+            {"from": a, "to": b, "kind": kind, "from_share": bottom, "to_share": top, **told_of}
+            for kind, (bottom, top) in parts.items()
+            if top - bottom > 1e-15
+        ]
+    return bars
+
+
+def _is_lattice(atoms: Array) -> bool:
+    """Tell whether values are equally spaced, so that bars of other widths would be uneven."""
+    steps = np.diff(atoms)
+    return 0 < len(steps) <= 10_000 and bool(steps.max() <= 1.2 * steps.min())
+
+
+def _atom_bars(atoms: Array, step: float) -> tuple[list[tuple[float, float]], NDArray[np.intp]]:
+    """Return the bars of single values, or of several neighbours, and to which each belongs."""
+    together = -(-len(atoms) // (2 * _BINS))
+    bar_of = np.arange(len(atoms)) // together
+    half = 0.45 * min(float(np.diff(atoms).min(initial=np.inf)), 3 * step)
+    half = max(half, 0.1 * step)
+    ends = [atoms[bar_of == i][[0, -1]] for i in range(int(bar_of[-1]) + 1)]
+    return [(float(a) - half, float(b) + half) for a, b in ends], bar_of
+
+
+def _observed(
+    place: float | None,
+    limits: tuple[float, float],
+    alternative: str,
+    x: Callable[[str], alt.X],
+) -> list[alt.Chart]:
+    """Return the line of the observed statistic, and its mirror image if both tails count."""
+    if place is None:
+        return []
+    low, high = limits
+    at = min(max(place, low), high)
+    arrow = " →" if place > high else " ←" if place < low else ""
+    share = (at - low) / (high - low)
+    align: Any = "right" if share > 0.8 else "left" if share < 0.2 else "center"
+    rows = [{"at": at, "observed": place, "label": f"observed {told(place, '+')}{arrow}"}]
+    mirrored = [{"at": -place}] if alternative == "two-sided" and low <= -place <= high else []
+    line, word = alt.Chart(table(rows)), alt.Chart(table(rows))
+    return [
+        alt.Chart(table(mirrored)).mark_rule(style="fp-mirror").encode(x=x("at")),
+        line.mark_rule(style="fp-observed").encode(x=x("at")),
+        word.mark_text(style="fp-head", align=align).encode(
+            x=x("at"), y=alt.value(-9), text="label:N"
+        ),
+    ]

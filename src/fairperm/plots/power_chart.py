@@ -1,0 +1,151 @@
+"""Power over the number of rows or over the gap."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import altair as alt
+import numpy as np
+
+from fairperm._utils.checks import choice
+from fairperm.errors import InputError, problem
+from fairperm.plots.text import finite, headed, layered, room_of, sentence, table, tidy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from fairperm.plots.text import Numbers
+
+
+def power_curve(
+    at: Numbers,
+    power: Numbers | Callable[[Any], float],
+    *,
+    over: str = "rows",
+    target: float = 0.8,
+    marked: float | None = None,
+    subject: str = "",
+    title: str | None = None,
+    width: int = 700,
+    height: int = 220,
+    mode: str = "auto",
+) -> alt.LayerChart:
+    """Draw power over numbers of rows, or over gaps.
+
+    Parameters
+    ----------
+    at : array-like
+        Numbers of rows, of both groups together, or gaps.
+    power : array-like or callable
+        The power at each, or a function of one of them that returns it.
+    over : {"rows", "gap"}
+        What `at` is.
+    target : float
+        The power that is wanted.
+    marked : float, optional
+        Where it is reached, as :func:`fairperm.sample_size` or
+        :func:`fairperm.minimum_detectable_gap` tell; by default read off the curve.
+    subject : str, optional
+        What it is the power of, in words.
+    title : str, optional
+        Instead of the usual one.
+    width, height : int
+        Of the whole chart, and of the plot, in pixels.
+    mode : {"auto", "light", "dark"}
+        The page's colours; see :func:`theme`.
+
+    Returns
+    -------
+    altair.LayerChart
+
+    Examples
+    --------
+    >>> import fairperm
+    >>> chart = fairperm.plots.power_curve(
+    ...     range(100, 2001, 100),
+    ...     lambda n: fairperm.power("fnr", values=(0.1, 0.2), n=n, base_rates=0.5),
+    ... )
+    """
+    choice("over", over, ("rows", "gap"))
+    rows = _curve(at, power, over)
+    reached = _reached(rows, target) if marked is None else finite(marked)
+    ends = [one["at"] for one in rows] or [0.0, 1.0]
+    low, high = min(ends), max([*ends, *([] if reached is None else [reached])])
+    is_wide = over == "rows" and low > 0 and high > 100 * low
+    kind: Any = "log" if is_wide else "linear"
+    x_scale = alt.Scale(domain=[low, high if high > low else low + 1.0], nice=False, type=kind)
+    digits = ("~s" if is_wide else ",d") if over == "rows" else ".4~g"
+    name = "Rows of both groups together" if over == "rows" else "True gap between the groups"
+    x_axis = alt.Axis(title=name, grid=False, tickCount=6, format=digits)
+    y_axis = alt.Axis(title="Power: how likely the gap is found", format="~%", tickCount=5)
+    x = alt.X("at:Q", scale=x_scale, axis=x_axis)
+    y = alt.Y("power:Q", scale=alt.Scale(domain=[0, 1], nice=False), axis=y_axis)
+
+    def xy(data: Sequence[dict[str, Any]]) -> alt.Chart:
+        return alt.Chart(table(data)).encode(x=x, y=y)
+
+    words_of = {"rows": "{:,.0f} rows", "gap": "a gap of {:.3g}"}[over]
+    nearly = "about " if marked is None and over == "rows" else ""
+    label = "" if reached is None else nearly + words_of.format(reached)
+    point = (
+        [] if reached is None else [{"at": reached, "power": target, "foot": 0.0, "label": label}]
+    )
+    align: Any = "right" if reached is not None and reached > (low + high) / 2 else "left"
+    tips = [alt.Tooltip("at:Q", title=name), alt.Tooltip("power:Q", format=".1%", title="power")]
+    goal = alt.Chart(table([{"power": target}]))
+    layers = [
+        goal.mark_rule(style="fp-target").encode(y=y),
+        xy(point).mark_rule(style="fp-target").encode(y2="foot:Q"),
+        xy(rows).mark_line(style="fp-curve"),
+        xy(rows).mark_point(style="fp-curve", opacity=0, size=160).encode(tooltip=tips),
+        xy(point).mark_point(style="fp-outside", shape="diamond", filled=True, size=110, opacity=1),
+        xy(point)
+        .mark_text(style="fp-head", align=align, dx=-12 if align == "right" else 12, dy=16)
+        .encode(text="label:N"),
+    ]
+    usual = {
+        "rows": "How many rows does it take to find this gap?",
+        "gap": "Which gaps could a sample like this have shown?",
+    }[over]
+    about = tidy(subject, 110) if subject else ""
+    heading = sentence(title or usual, about, _found(over, reached, label, target))
+    return layered(layers, **headed(heading, mode), width=room_of(width), height=height)
+
+
+def _curve(
+    at: Numbers, power: Numbers | Callable[[Any], float], over: str
+) -> list[dict[str, float]]:
+    """Return the power at each place, in order; what is not finite is left out."""
+    places = np.asarray(at, dtype=np.float64).ravel()
+    if callable(power):
+        places = np.unique(places)
+        found = [power(int(one) if over == "rows" else float(one)) for one in places]
+    else:
+        found = list(np.asarray(power, dtype=np.float64).ravel())
+    if len(found) != len(places):
+        raise InputError(problem("power", f"as many as at ({len(places):,})", len(found)))
+    rows = [{"at": float(a), "power": float(b)} for a, b in zip(places, found, strict=True)]
+    kept = [row for row in rows if None not in map(finite, row.values())]
+    return sorted(kept, key=lambda one: one["at"])
+
+
+def _found(over: str, reached: float | None, label: str, target: float) -> str:
+    """Say where the target is reached."""
+    wanted = f"{100 * target:.4g} %"
+    if reached is None:
+        return f"{wanted} power is not reached here."
+    if over == "rows":
+        return f"{wanted} power from {label} on."
+    return f"Gaps of at least {reached:.3g} are found with {wanted} power or more."
+
+
+def _reached(rows: Sequence[dict[str, float]], target: float) -> float | None:
+    """Return where the curve reaches the target for good; None if it does not."""
+    below = [i for i, row in enumerate(rows) if row["power"] < target]
+    if not rows or (below and below[-1] == len(rows) - 1):
+        return None
+    if not below:
+        return rows[0]["at"]
+    last, first = rows[below[-1]], rows[below[-1] + 1]
+    share = (target - last["power"]) / (first["power"] - last["power"])
+    return last["at"] + share * (first["at"] - last["at"])

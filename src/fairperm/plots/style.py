@@ -1,0 +1,174 @@
+"""What all charts share: colours for light and dark pages, names from data, finite numbers.
+
+Names are data values only: no field, expression or scale is ever made of one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fairperm._utils.checks import choice
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    Numbers = Sequence[float] | NDArray[Any]
+
+
+MODES = ("auto", "light", "dark")
+_FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
+
+# Okabe and Ito's colours, darkened or lightened where they would be faint on the page. "auto" is
+# for pages of unknown colour: every entry has a contrast of at least 3 on white and on #121212.
+_COLOURS: dict[str, dict[str, str]] = {
+    "auto": {
+        "ink": "#767676",
+        "muted": "#7b7b7b",
+        "faint": "#808080",
+        "grid": "#8080804d",
+        "disparity": "#d55e00",
+        "equivalent": "#00916a",
+        "inconclusive": "#2d84c0",
+        "too small": "#828282",
+        "bar": "#8c8c8c",
+    },
+    "light": {
+        "ink": "#1f2328",
+        "muted": "#59636e",
+        "faint": "#6e7781",
+        "grid": "#d1d9e0",
+        "disparity": "#c04a00",
+        "equivalent": "#007a58",
+        "inconclusive": "#0072b2",
+        "too small": "#69727c",
+        "bar": "#87909a",
+    },
+    "dark": {
+        "ink": "#e6edf3",
+        "muted": "#9ea7b3",
+        "faint": "#8b949e",
+        "grid": "#3d444d",
+        "disparity": "#f28c45",
+        "equivalent": "#2dbf94",
+        "inconclusive": "#56b4e9",
+        "too small": "#8b949e",
+        "bar": "#6b737d",
+    },
+}
+# A verdict has a shape of its own, and only the two that are findings are filled: they can be told
+# apart without colours.
+SHAPES = {
+    "disparity": "diamond",
+    "equivalent": "square",
+    "inconclusive": "circle",
+    "too small": "triangle-up",
+}
+FINDINGS = ("disparity", "equivalent")
+
+
+def theme(mode: str = "auto") -> dict[str, Any]:
+    """Return the Vega-Lite config of a page's colours.
+
+    Every chart is drawn with one, and all its colours are in it: to show a chart on a page of
+    another colour, replace ``config`` in its specification.
+
+    Parameters
+    ----------
+    mode : {"auto", "light", "dark"}
+        For light or dark pages; "auto" is legible on both, if less crisp.
+
+    Returns
+    -------
+    dict
+
+    Examples
+    --------
+    >>> from fairperm import plots
+    >>> chart = plots.power_curve([100, 200, 400], [0.3, 0.6, 0.9])
+    >>> specification = chart.to_dict() | {"config": plots.theme("dark")}
+    """
+    colour = _COLOURS[choice("mode", mode, MODES)]
+    ink, muted = colour["ink"], colour["muted"]
+    axis = {
+        "labelColor": muted,
+        "titleColor": muted,
+        "tickColor": colour["grid"],
+        "domainColor": colour["grid"],
+        "gridColor": colour["grid"],
+        "gridOpacity": 0.6,
+        "labelFontSize": 11,
+        "titleFontSize": 12,
+        "titleFontWeight": "normal",
+        "titlePadding": 8,
+        "labelPadding": 4,
+        "domain": False,
+        "tickSize": 4,
+    }
+    legend = {
+        "labelColor": ink,
+        "titleColor": muted,
+        "labelFontSize": 11.5,
+        "labelLimit": 640,
+        "symbolSize": 110,
+        "padding": 0,
+    }
+    title = {
+        "color": ink,
+        "subtitleColor": muted,
+        "fontSize": 15,
+        "subtitleFontSize": 12,
+        "fontWeight": 600,
+        "anchor": "start",
+        "offset": 12,
+        "subtitlePadding": 5,
+        "frame": "bounds",
+    }
+    return {
+        "background": "transparent",
+        "font": _FONT,
+        "view": {"stroke": None},
+        "mark": {"aria": False},  # a chart is read by its description, numbers in a table
+        "axis": axis,
+        "legend": legend,
+        "title": title,
+        "concat": {"spacing": 18},
+        "style": _styles(colour),
+    }
+
+
+def _styles(colour: Mapping[str, str]) -> dict[str, Any]:
+    ink, muted, blue = colour["ink"], colour["muted"], colour["inconclusive"]
+    text = {"fontSize": 11.5, "baseline": "middle"}
+    styles: dict[str, Any] = {
+        "fp-head": {**text, "color": ink, "fontWeight": 600, "fontSize": 12.5},
+        "fp-text": {**text, "color": ink},
+        "fp-note": {**text, "color": muted},
+        "fp-ruler": {"color": colour["grid"], "strokeWidth": 1},
+        "fp-zero": {"color": colour["faint"], "strokeWidth": 1.2},
+        "fp-target": {"color": colour["faint"], "strokeWidth": 1.2, "strokeDash": [5, 4]},
+        "fp-line": {"color": ink, "strokeWidth": 2},
+        "fp-point": {"color": ink},
+        "fp-margin": {"color": colour["equivalent"], "fillOpacity": 0.18},
+        "fp-bar": {"color": colour["bar"]},
+        "fp-tail": {"color": colour["disparity"]},
+        "fp-observed": {"color": ink, "strokeWidth": 2},
+        "fp-mirror": {"color": ink, "strokeWidth": 1.2, "strokeDash": [4, 4]},
+        "fp-curve": {"color": blue, "strokeWidth": 2.4},
+        "fp-wide": {"color": blue, "fillOpacity": 0.18},
+        "fp-narrow": {"color": blue, "fillOpacity": 0.28},
+        "fp-outside": {"color": colour["disparity"]},
+        "fp-missing": {"color": colour["too small"], "strokeWidth": 1.5},
+    }
+    for verdict in SHAPES:
+        name, own = style_of(verdict), colour[verdict]
+        styles[f"{name}-mark"] = {"color": own, "strokeWidth": 1.6}
+        styles[f"{name}-line"] = {"color": own, "strokeWidth": 1.8}
+        styles[f"{name}-word"] = {**text, "color": own, "fontWeight": 600}
+    return styles
+
+
+def style_of(verdict: str) -> str:
+    """Return how a verdict's styles begin."""
+    return f"fp-{verdict.replace(' ', '-')}"

@@ -1,0 +1,1 @@
+"""The calibration study: level and power of our tests and of their rivals."""

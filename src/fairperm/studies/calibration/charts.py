@@ -1,0 +1,110 @@
+"""The calibration study's charts: a heat map of levels for each metric, and the powers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import altair as alt
+
+from fairperm.studies.calibration.rivals import DEFAULT
+from fairperm.studies.charts import BLUE, GREEN, GREY, RED, specification
+from fairperm.studies.study import LEVEL
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+_LOW, _MIDDLE = "#9ec9e8", "#f7f7f7"
+_CELL_WIDTH, _CELL_HEIGHT = 74, 20
+_FULL_COLOUR = 0.15  # levels from here on are all of one colour
+
+
+def levels(
+    metric: str, shares: Mapping[str, Mapping[str, float]], tests: Sequence[str]
+) -> dict[str, Any]:
+    """Draw how often each test (across) rejects in each setting (down) without a gap."""
+    values = [
+        {"setting": setting, "test": test, "level": round(share, 4)}
+        for setting, of_tests in shares.items()
+        for test, share in of_tests.items()
+    ]
+    base = alt.Chart(alt.InlineData(values=values)).encode(
+        x=alt.X(
+            "test:N",
+            sort=list(tests),
+            title=None,
+            axis=alt.Axis(orient="top", labelAngle=-30, labelLimit=160, domain=False, ticks=False),
+        ),
+        y=alt.Y(
+            "setting:N",
+            sort=list(shares),
+            title=None,
+            axis=alt.Axis(labelLimit=360, domain=False, ticks=False),
+        ),
+        tooltip=["setting:N", "test:N", alt.Tooltip("level:Q", format=".3f")],
+    )
+    cells = base.mark_rect(stroke="#ffffff").encode(
+        color=alt.Color(
+            "level:Q",
+            legend=None,
+            scale=alt.Scale(
+                domain=[0, LEVEL, _FULL_COLOUR], range=[_LOW, _MIDDLE, RED], clamp=True
+            ),
+        )
+    )
+    # cells have colours of their own on any page, and black can be read on all of them
+    text = base.mark_text(color="#000000", fontSize=11).encode(
+        text=alt.Text("level:Q", format=".3f")
+    )
+    title = alt.TitleParams(
+        f"{metric}: rejections where there is no gap", subtitle=["0.05 is due (white)"]
+    )
+    chart = alt.layer(cells, text).properties(
+        title=title, width=alt.Step(_CELL_WIDTH), height=alt.Step(_CELL_HEIGHT)
+    )
+    return specification(chart)
+
+
+def powers(table: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
+    """Draw the default's power and that of the best valid other tests, in each setting."""
+    shown = {
+        DEFAULT: DEFAULT,
+        "power of that valid here": "best other, valid in this setting",
+        "power of that valid everywhere": "best other, valid in all settings",
+    }
+    values = [
+        {"setting": setting, "of": shown[name], "power": power}
+        for name in shown
+        for setting, power in zip(table["setting"], table[name], strict=True)
+        if power is not None
+    ]
+    order = list(shown.values())
+    chart = (
+        alt.Chart(alt.InlineData(values=values))
+        .mark_point(filled=True, size=55, opacity=0.9)
+        .encode(
+            x=alt.X("power:Q", title="share of data sets in which the gap is found"),
+            y=alt.Y(
+                "setting:N",
+                sort=list(table["setting"]),
+                title=None,
+                axis=alt.Axis(labelLimit=460, grid=True),
+            ),
+            color=alt.Color(
+                "of:N",
+                title=None,
+                sort=order,
+                scale=alt.Scale(domain=order, range=[BLUE, GREY, GREEN]),
+                legend=alt.Legend(orient="top"),
+            ),
+            shape=alt.Shape(
+                "of:N",
+                title=None,
+                sort=order,
+                scale=alt.Scale(domain=order, range=["circle", "diamond", "triangle-up"]),
+                legend=alt.Legend(orient="top"),
+            ),
+            tooltip=["setting:N", "of:N", alt.Tooltip("power:Q", format=".3f")],
+        )
+        .properties(title="Power where there is a gap", width=360, height=alt.Step(16))
+    )
+    return specification(chart)

@@ -1,0 +1,161 @@
+"""Run studies, print what they found and write it all into a folder."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from fairperm._utils import checks
+from fairperm.errors import FairpermError, InputError, InputTypeError, problem
+from fairperm.studies.study import UnavailableError
+from fairperm.studies.writing import as_table, write_markdown, write_page, write_study
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Sequence
+
+    from fairperm.studies.study import Study, StudyFunction
+
+# A study is imported when it is first run: together they load Numba, Altair and scikit-learn.
+_HOMES = {
+    "table1": "paper.table1:table1",
+    "fnr": "paper.fnr:fnr",
+    "thresholds": "paper.figures:thresholds",
+    "sample-size": "paper.figures:sample_size",
+    "theorems": "paper.theorems:theorems",
+    "calibration": "calibration.study:calibration",
+}
+NAMES = tuple(_HOMES)
+
+
+def get_study(name: str) -> StudyFunction:
+    """Return the function that runs a study.
+
+    Parameters
+    ----------
+    name : str
+        One of ``fairperm.studies.NAMES``.
+
+    Returns
+    -------
+    callable
+        ``study(*, quick, seed, n_jobs, progress)``, which returns a :class:`Study`.
+
+    Examples
+    --------
+    >>> from fairperm import studies
+    >>> study = studies.get_study("fnr")(quick=True, seed=1, n_jobs=2)  # doctest: +SKIP
+    >>> study.row("un-studentized").ours  # doctest: +SKIP
+    0.117
+    """
+    module, function = _HOMES[checks.choice("name", name, NAMES)].split(":")
+    return cast("StudyFunction", getattr(import_module(f"fairperm.studies.{module}"), function))
+
+
+def run(
+    names: str | Sequence[str] = "all",
+    out: str | os.PathLike[str] = "fairperm-studies",
+    *,
+    markdown: str | os.PathLike[str] | None = None,
+    quick: bool = False,
+    seed: int = 0,
+    n_jobs: int | None = None,
+    progress: bool | None = None,
+) -> tuple[Study, ...]:
+    """Run studies of the paper again, print the paper's values and ours, and write all files.
+
+    Parameters
+    ----------
+    names : str or list of str
+        "all", or which of ``fairperm.studies.NAMES``. Of all, those are left out that need
+        scikit-learn where it is not installed. Those of COMPAS and Adult are run without a
+        network too: on what is on this machine and the COMPAS columns that come with fairperm.
+        What is missing is printed, and is in the page.
+    out : path
+        A folder, made if there is none. It gets a CSV file for each study and for the numbers
+        behind its charts, every chart as SVG, PNG and HTML, and ``index.html`` about them all.
+        Files of the same names are replaced, each whole or not at all.
+    markdown : path, optional
+        A file that gets the page as Markdown too, with links to the charts in `out`.
+    quick : bool
+        Fewer data sets, in one or two minutes; the full size takes about three quarters of an
+        hour on two cores.
+    seed : int
+        One seed gives the same numbers, for any `n_jobs`.
+    n_jobs : int, optional
+        Threads; -1 for all cores.
+    progress : bool, optional
+        Whether to show bars; None: on a terminal or in a notebook.
+
+    Returns
+    -------
+    tuple of Study
+
+    Raises
+    ------
+    InputError
+        If a study that was named could not be run (scikit-learn is not installed, say), after
+        all others were run and written.
+
+    Examples
+    --------
+    >>> from fairperm import studies
+    >>> found = studies.run(["table1", "fnr"], "paper", quick=True)  # doctest: +SKIP
+    """
+    chosen = _chosen(names)
+    folder = _folder(out)
+    seed = checks.integer("seed", seed, 0, 2**64 - 1)
+    threads = checks.jobs(n_jobs)
+    checks.switch("progress", progress)
+    from rich.console import Console
+
+    console = Console()
+    started = datetime.now(UTC)
+    chapters, failed, must_run = [], {}, False
+    for name in chosen:
+        start = time.monotonic()
+        try:
+            study = get_study(name)(quick=quick, seed=seed, n_jobs=n_jobs, progress=progress)
+        except FairpermError as error:
+            failed[name] = str(error)
+            must_run |= names != "all" or not isinstance(error, UnavailableError)
+            continue
+        chapters.append(write_study(study, folder, time.monotonic() - start))
+        console.print(as_table(study))
+    when = f"{started:%Y-%m-%d %H:%M} UTC, with --jobs {threads}"
+    write_page(chapters, failed, folder, quick=quick, when=when)
+    if markdown is not None:
+        write_markdown(chapters, failed, Path(markdown), folder, quick=quick, when=when)
+    for said in dict.fromkeys(said for chapter in chapters for said in chapter.study.missing):
+        console.print(f"Missing data: {said}", markup=False, soft_wrap=True)
+    console.print(f"Written to {folder / 'index.html'}", markup=False, soft_wrap=True)
+    told = "; ".join(f"{name}: {message}" for name, message in failed.items())
+    if must_run:
+        raise InputError(f"Not all studies could be run. {told}")
+    if failed:
+        console.print(f"Left out. {told}", markup=False, soft_wrap=True)
+    return tuple(chapter.study for chapter in chapters)
+
+
+def _chosen(names: object) -> list[str]:
+    """Return the studies in their own order, each once."""
+    if isinstance(names, str):
+        names = NAMES if names == "all" else [names]
+    if not isinstance(names, (list, tuple)) or not names:
+        rule = "'all', the name of a study or a list of them"
+        raise InputTypeError(problem("names", rule, names))
+    asked = {checks.choice("names", name, NAMES) for name in names}
+    return [name for name in NAMES if name in asked]
+
+
+def _folder(out: str | os.PathLike[str]) -> Path:
+    folder = Path(out)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        hint = f"It cannot be made: {error.strerror}."
+        raise InputError(problem("out", "a folder", str(folder), hint)) from error
+    return folder
