@@ -16,11 +16,11 @@ test: .venv/dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
-	$(BIN)/python -W ignore tests/kernel_runs.py > /dev/null & $(BIN)/mypy && wait
+	$(BIN)/python -W ignore -m tests.support.kernel_runs > /dev/null & $(BIN)/mypy && wait
 	@sh scripts/browser.sh
 	$(BIN)/pytest -n auto --dist loadgroup
 
-# what the tests run of src/, by branches; of kernels, what tests/test_kernels.py interprets
+# what the tests run of src/, by branches; of kernels, what tests/engines/kernels/test_interpreted.py interprets
 coverage: .venv/dev
 	$(BIN)/pytest -n auto --dist loadgroup --cov
 
@@ -36,14 +36,14 @@ bench-scale: .venv/bench
 # puts its tables and picture into docs/; for a quick look, PEERS="--sizes 1e3 1e4 --budget 0.3"
 PEERS ?= --write
 bench-peers: .venv/peers
-	$(BIN)/python benchmarks/bench_peers.py $(PEERS)
+	$(BIN)/python -m benchmarks.bench_peers $(PEERS)
 
 # into site/, without a network; a warning or a dead link is an error
 docs: .venv/docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 	$(BIN)/python scripts/docs_links.py site
 
-# the wheel (made from the sdist) and the sdist; tests/test_release.py tries them
+# the wheel (made from the sdist) and the sdist; tests/project/test_release.py tries them
 dist: .venv/dev
 	rm -rf dist
 	$(BIN)/python -m build

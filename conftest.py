@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from _pytest.terminal import TerminalReporter
 
 
-pytest_plugins = ["spark_session"]
+pytest_plugins = ["tests.support.spark_session"]
 # the same examples every time: whether a change is sound must not depend on the day
 settings.register_profile("fairperm", derandomize=True, deadline=None, database=None)
 settings.load_profile("fairperm")

@@ -18,7 +18,7 @@ import fairperm
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from conftest import Report
+    from benchmarks.conftest import Report
 
 N = 10**6
 DRAWS = 999

@@ -21,7 +21,7 @@ import fairperm
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from conftest import Report
+    from benchmarks.conftest import Report
 
 N = 10**5
 DRAWS = 48

@@ -13,7 +13,7 @@ import duckdb
 import pytest
 
 if TYPE_CHECKING:
-    from conftest import Report
+    from benchmarks.conftest import Report
 
 N = 10**7
 COMMAND = str(Path(sys.executable).with_name("fairperm"))

@@ -13,9 +13,9 @@ import os
 import sys
 from pathlib import Path
 
-from peers.measuring import Found, measure, measure_sizes
-from peers.questions import METRICS
-from peers.tools import OURS, TOOLS
+from benchmarks.peers.measuring import Found, measure, measure_sizes
+from benchmarks.peers.questions import METRICS
+from benchmarks.peers.tools import OURS, TOOLS
 
 DOCS = Path(__file__).parent.parent / "docs"
 BEGIN, END = "<!-- begin: make bench-peers -->", "<!-- end: make bench-peers -->"
@@ -37,7 +37,7 @@ def checked(found: list[Found]) -> None:
 
 
 def write(found: list[Found], text: str) -> None:
-    from peers import page, picture  # late: not in the processes that are measured
+    from benchmarks.peers import page, picture  # late: not in the processes that are measured
 
     path = DOCS / "benchmarks.md"
     content = path.read_text(encoding="utf-8")
@@ -69,7 +69,7 @@ def main() -> None:
         for one in measure_sizes(name, metric, sizes, given.budget)
     ]
     checked(found)
-    from peers import page
+    from benchmarks.peers import page
 
     text = page.tables(found)
     print(text)

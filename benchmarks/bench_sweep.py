@@ -13,7 +13,7 @@ from fairperm.hypothesis_tests.sweep.threshold_sweep import threshold_sweep
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from conftest import Report
+    from benchmarks.conftest import Report
 
 SIZES = [10**4, 10**5, 10**6]
 DRAWS = 9_999

@@ -21,7 +21,7 @@ import fairperm
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from conftest import Report
+    from benchmarks.conftest import Report
 
 SIZES = [10**3, 10**4, 10**5, 10**6, 10**7]
 DRAWS = 999

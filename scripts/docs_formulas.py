@@ -1,7 +1,7 @@
 """The formula of every metric, once for readers and for tests: as Python, and as MathML.
 
-``tests/test_docs_site.py`` evaluates each formula on data and compares it with what fairperm
-returns, so that a page cannot show another formula than the one that is computed.
+``tests/project/test_docs_site.py`` evaluates each formula on data and compares it with what
+fairperm returns, so that a page cannot show another formula than the one that is computed.
 """
 
 from __future__ import annotations

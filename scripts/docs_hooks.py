@@ -10,9 +10,9 @@ from typing import Any
 from jupyter_client.manager import KernelManager
 from mkdocs.structure.files import File
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from docs_pages import commands_page, metrics_page
+from scripts.docs_pages import commands_page, metrics_page
 
 if hasattr(KernelManager, "transport_encryption"):  # newer kernels warn if they are without it
     KernelManager.transport_encryption.default_value = "auto"

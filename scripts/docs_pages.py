@@ -6,12 +6,12 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from docs_formulas import FORMULAS, as_mathml
 
 import fairperm
 from fairperm.cli.main import app
 from fairperm.metrics import get_metric, metric_names
 from fairperm.metrics.inequality import INEQUALITY_METRICS
+from scripts.docs_formulas import FORMULAS, as_mathml
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,7 +11,7 @@ import pytest
 import fairperm
 from fairperm import spark_job
 from fairperm._utils.files import read_toml
-from lazy_data import sample
+from tests.support.lazy_data import sample
 
 if TYPE_CHECKING:
     from pathlib import Path

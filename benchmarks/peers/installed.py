@@ -32,8 +32,9 @@ def start_seconds(statement: str) -> float:
 def first_test_seconds(tool: str) -> float:
     """Return the time of a new process that makes one small test of an AUC."""
     statement = (
-        f"import sys; sys.path.insert(0, {str(Path(__file__).parent.parent)!r}); "
-        "from peers.questions import question; from peers.tools import TOOLS; "
+        f"import sys; sys.path.insert(0, {str(Path(__file__).parents[2])!r}); "
+        "from benchmarks.peers.questions import question; "
+        "from benchmarks.peers.tools import TOOLS; "
         f"TOOLS[{tool!r}].run(question('AUC', 1_000), 2)"
     )
     return start_seconds(statement)

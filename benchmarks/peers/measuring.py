@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from peers.questions import question
-from peers.tools import OURS, TOOLS
+from benchmarks.peers.questions import question
+from benchmarks.peers.tools import OURS, TOOLS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -127,12 +127,16 @@ def in_new_process(
     name: str, metric: str, n: int, budget: float, each: float = 0.0
 ) -> Found | None:
     """Return what ``measure`` finds in a process of its own; None if it had to be stopped."""
-    script = Path(__file__).parent.parent / "bench_peers.py"
     asked = [name, metric, str(n), str(budget), str(each)]
-    command = [sys.executable, str(script), "--one", *asked]
+    command = [sys.executable, "-m", "benchmarks.bench_peers", "--one", *asked]
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, check=False, timeout=LIMIT + 10
+            command,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=LIMIT + 10,
+            cwd=Path(__file__).parents[2],
         )
     except subprocess.TimeoutExpired:
         return None

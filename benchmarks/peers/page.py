@@ -9,15 +9,15 @@ import sys
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
-from peers import installed
-from peers.measuring import DRAWS, GROWTH_ROWS, LIMIT
-from peers.questions import METRICS, SEED
-from peers.tools import OURS, TOOLS
+from benchmarks.peers import installed
+from benchmarks.peers.measuring import DRAWS, GROWTH_ROWS, LIMIT
+from benchmarks.peers.questions import METRICS, SEED
+from benchmarks.peers.tools import OURS, TOOLS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from peers.measuring import Found
+    from benchmarks.peers.measuring import Found
 
 SVG = "benchmarks.svg"
 _UNITS = ((86_400.0, "d"), (3_600.0, "h"), (60.0, "min"), (1.0, "s"), (1e-3, "ms"))

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from peers.lift import lift
-from peers.questions import METRICS, SEED, SORTED_VALUES, VALUES, Question, numbers
+from benchmarks.peers.lift import lift
+from benchmarks.peers.questions import METRICS, SEED, SORTED_VALUES, VALUES, Question, numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,0 +1,1 @@
+"""Tests mirror the source; what they share is in ``tests.support``."""

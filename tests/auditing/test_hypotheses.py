@@ -1,0 +1,207 @@
+"""Which hypotheses an audit adjusts together, and what it notes."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from statsmodels.stats.multitest import multipletests
+
+from fairperm import FairpermWarning, audit
+from fairperm.planning.power import detectable_gap
+from tests.support.audits import DATA, DATA_OF_TWO, N, quietly, twice_accuracy
+
+if TYPE_CHECKING:
+    from fairperm import Audit
+
+METHOD = {"holm": "holm", "bh": "fdr_bh", "by": "fdr_by"}
+
+
+# Hypotheses
+
+
+@pytest.mark.parametrize("adjust", ["holm", "bh", "by"])
+def test_adjusted_pvalues_are_those_of_statsmodels(adjust: str) -> None:
+    rows = quietly(
+        **DATA["few scores"],
+        metrics=["selection_rate", "fpr", "ppv", "f1_score", "roc_auc"],
+        adjust=adjust,
+        n_resamples=999,
+        rng=1,
+    )
+    assert rows.n_hypotheses == 15
+    _, expected, *_ = multipletests([row.pvalue for row in rows], method=METHOD[adjust])
+    assert [row.adjusted_pvalue for row in rows] == pytest.approx(expected.tolist())
+
+
+def test_unadjusted_pvalues() -> None:
+    rows = quietly(**DATA["few scores"], metrics=["fpr", "ppv"], adjust=None, rng=1)
+    assert [row.adjusted_pvalue for row in rows] == [row.pvalue for row in rows]
+    assert all(row.reason.startswith("p ") for row in rows)
+
+
+@pytest.mark.parametrize("adjust", ["holm", "bh", "by", "maxt"])
+def test_a_metric_and_its_complement_are_one_hypothesis(adjust: str) -> None:
+    options: dict[str, Any] = {**DATA["few scores"], "adjust": adjust, "n_resamples": 999, "rng": 1}
+    without = quietly(**options, metrics=["tpr", "fpr"])
+    both = quietly(**options, metrics=["tpr", "fnr", "fpr", "tnr"])
+    assert both.n_hypotheses == without.n_hypotheses == 6
+    found = {(row.metric, row.groups): row.adjusted_pvalue for row in both}
+    for row in without:
+        other = {"true_positive_rate": "false_negative_rate"}.get(row.metric, "true_negative_rate")
+        assert found[row.metric, row.groups] == row.adjusted_pvalue
+        assert found[other, row.groups] == row.adjusted_pvalue
+
+
+def test_a_direction_makes_two_hypotheses_of_complements() -> None:
+    rows = audit(**DATA_OF_TWO, metrics=["tpr", "fnr"], alternative="greater", rng=1)
+    assert rows.n_hypotheses == 2
+
+
+def test_one_metric_under_two_names_is_one_hypothesis() -> None:
+    metrics = {
+        "a": "selection_rate",
+        "b": "selection_rate",
+        "c": twice_accuracy,
+        "d": twice_accuracy,
+    }
+    a, b, c, d = rows = quietly(**DATA_OF_TWO, metrics=metrics, n_resamples=199, rng=1)
+    assert rows.n_hypotheses == 2
+    assert a.adjusted_pvalue == b.adjusted_pvalue
+    assert c.adjusted_pvalue == d.adjusted_pvalue
+
+
+def test_a_function_named_like_a_metric_is_a_hypothesis_of_its_own() -> None:
+    metrics = {"false_negative_rate": twice_accuracy, "recall": "tpr"}
+    rows = quietly(**DATA["few scores"], metrics=metrics, n_resamples=199, adjust="holm", rng=1)
+    assert rows.n_hypotheses == 6
+    _, expected, *_ = multipletests([row.pvalue for row in rows], method="holm")
+    assert [row.adjusted_pvalue for row in rows] == pytest.approx(expected.tolist())
+
+
+def test_attributes_are_adjusted_together() -> None:
+    given = DATA["few scores"]
+    features = {"one": given["sensitive_features"], "two": np.arange(N) % 2}
+    rows = quietly(**{**given, "sensitive_features": features}, metrics=["fpr", "ppv"], rng=1)
+    assert rows.n_hypotheses == 2 * (3 + 1)
+    _, expected, *_ = multipletests([row.pvalue for row in rows], method="holm")
+    assert [row.adjusted_pvalue for row in rows] == pytest.approx(expected.tolist())
+
+
+def test_joint_draws_are_at_least_each_tests_own_pvalue() -> None:
+    rows = quietly(
+        **DATA["few scores"],
+        metrics=["selection_rate", "fpr", "f1_score", "roc_auc"],
+        adjust="maxt",
+        n_resamples=999,
+        rng=1,
+    )
+    for row in rows:
+        assert row.pvalue is not None
+        assert row.adjusted_pvalue is not None
+        assert row.pvalue <= row.adjusted_pvalue <= 1
+
+
+# Notes
+
+
+def noted(**options: Any) -> Audit:
+    given = {name: DATA["few scores"][name] for name in ("y_true", "y_score", "sensitive_features")}
+    return audit(**{**given, "metrics": ["roc_auc", "brier_score"], "rng": 1, **options})
+
+
+HARMONIC = sum(1 / rank for rank in range(1, 7))
+
+
+@pytest.mark.parametrize(
+    ("adjust", "factor"), [("holm", 6), ("bh", 6), ("by", 6 * HARMONIC), ("maxt", 1), (None, 1)]
+)
+def test_too_few_resamples_for_any_disparity(adjust: str | None, factor: float) -> None:
+    """The smallest p-value is 1/(n + 1); adjusted it may be as many times larger as hypotheses."""
+    enough = next(n for n in itertools.count(1) if factor / (n + 1) <= 0.05)
+    message = (
+        rf"A p-value from {enough - 1} resamples is at least .* n_resamples={enough} or more\."
+    )
+    with pytest.warns(FairpermWarning, match=message):
+        rows = noted(adjust=adjust, n_resamples=enough - 1)
+    assert len(rows.notes) == 1
+    assert "6 of the comparisons may not be called a disparity" in rows.notes[0]
+    assert noted(adjust=adjust, n_resamples=enough).notes == ()
+
+
+def test_max_t_of_two_attributes_is_one_family() -> None:
+    """Its smallest p-value is that of one draw, however many attributes there are."""
+    group = DATA["few scores"]["sensitive_features"]
+    two = {"one": group, "other": group}
+    with pytest.warns(FairpermWarning, match=r"at least 0.0526, and the level .* n_resamples=19 "):
+        noted(sensitive_features=two, adjust="maxt", n_resamples=18)
+    assert noted(sensitive_features=two, adjust="maxt", n_resamples=19).notes == ()
+
+
+def test_no_pvalue_below_the_smallest_that_the_note_names() -> None:
+    """Scores that tell the groups apart as well as can be, and still no disparity."""
+    y_true, group = np.tile([0, 1], 200), np.repeat(["a", "b"], 200)
+    y_score = np.where(group == "a", y_true, 1 - y_true)
+    with (
+        pytest.warns(FairpermWarning, match="roc_auc'.: The standard error of roc_auc is zero"),
+        pytest.warns(FairpermWarning, match="A p-value from 18 resamples is at least 0.0526, and"),
+    ):
+        (row,) = audit(
+            y_true, y_score=y_score, sensitive_features=group, metrics="roc_auc", n_resamples=18
+        )
+    assert row.pvalue == pytest.approx(1 / 19)
+    assert row.verdict == "inconclusive"
+    with pytest.warns(FairpermWarning, match="The standard error of roc_auc is zero"):
+        (row,) = audit(
+            y_true, y_score=y_score, sensitive_features=group, metrics="roc_auc", n_resamples=19
+        )
+    assert row.verdict == "disparity"
+
+
+def test_enumerated_pvalues_need_no_resamples() -> None:
+    rows = audit(**DATA_OF_TWO, metrics="tpr", n_resamples=999, alpha=1e-5, rng=1)
+    assert all(row.result is not None and row.result.exact for row in rows)
+    assert rows.notes == ()
+
+
+def test_notes_of_single_tests_are_counted() -> None:
+    group = np.where(np.arange(N) < 60, "small", "large")
+    label = np.where((group == "small") & (np.arange(N) > 8), 0, np.arange(N) % 2)
+    with pytest.warns(FairpermWarning, match="1 comparison has notes of its own") as caught:
+        rows = audit(
+            label,
+            y_score=np.arange(N) % 7 / 7,
+            sensitive_features=group,
+            metrics=["roc_auc", "brier_score"],
+            n_resamples=199,
+            rng=1,
+        )
+    first = rows.rows[0].result
+    assert first is not None
+    assert rows.notes[0].endswith(first.notes[0])
+    assert caught[0].filename == __file__
+
+
+def test_notes_of_groups_too_small_to_judge_are_not_repeated() -> None:
+    group = np.where(np.arange(N) < 30, "small", np.where(np.arange(N) % 3, "b", "c"))
+    rows = audit(
+        np.arange(N) % 2,
+        y_score=np.arange(N) % 7 / 7,
+        sensitive_features=group,
+        metrics="roc_auc",
+        n_resamples=99,
+        rng=1,
+    )
+    assert [row.verdict for row in rows] == ["inconclusive", "too small", "too small"]
+    assert rows.rows[1].result is not None
+    assert rows.rows[1].result.notes
+    assert rows.notes == ()
+
+
+def test_complements_have_the_same_detectable_gap() -> None:
+    rows = audit(**DATA_OF_TWO, metrics=["tpr", "fnr"], rng=1)
+    for row in rows:
+        assert row.result is not None
+        assert row.detectable_gap == pytest.approx(detectable_gap(row.result, 0.05, 0.8), abs=1e-9)

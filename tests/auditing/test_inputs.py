@@ -1,0 +1,390 @@
+"""Audits of data in every form."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from fairperm import Audit, FairpermWarning, InputError, audit, permutation_test
+from tests.support.audit_tables import (
+    ARRAYS,
+    COLUMNS,
+    FEATURES,
+    FRAMES,
+    METRICS,
+    TABLE,
+    N,
+    audit_of_arrays,
+    numbers,
+    run,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+@pytest.fixture
+def expected() -> Audit:
+    return audit_of_arrays()
+
+
+# Sensitive features
+
+
+@pytest.fixture(params=FRAMES.values(), ids=list(FRAMES))
+def frame(request: pytest.FixtureRequest) -> Callable[[Any], Any]:
+    return request.param  # type: ignore[no-any-return]
+
+
+def test_frames_of_features(frame: Callable[[Any], Any], expected: Audit) -> None:
+    assert run(sensitive_features=frame(FEATURES)).to_dict() == expected.to_dict()
+
+
+@pytest.mark.parametrize("kind", [list, tuple])
+def test_names_in_frames(
+    frame: Callable[[Any], Any], kind: Callable[[Any], Any], expected: Audit
+) -> None:
+    result = run(**COLUMNS, data=frame(TABLE), sensitive_features=kind(["sex", "race"]))
+    assert {name: result.settings[name] for name in COLUMNS} == COLUMNS
+    unnamed = {**result.settings, **dict.fromkeys(COLUMNS)}
+    assert {**result.to_dict(), "settings": unnamed} == expected.to_dict()
+
+
+def test_names_of_columns_by_other_names(frame: Callable[[Any], Any]) -> None:
+    """A mapping to names of columns, some of which are called as the mapping's keys are."""
+    options = {**COLUMNS, "data": frame(TABLE), "intersections": True}
+    result = run(**options, sensitive_features={"race": "sex", "Race": "race"})
+    assert result.settings["attributes"] == ["race", "Race", "race × Race"]
+    straight = run(**options, sensitive_features=["sex", "race"])
+    assert numbers(result) == numbers(straight)
+
+
+def test_names_and_values_of_columns_side_by_side(expected: Audit) -> None:
+    features = {"sex": "sex", "race": TABLE["race"]}
+    result = run(**COLUMNS, data=TABLE, sensitive_features=features, intersections=True)
+    assert result.rows[0].to_dict() | {"adjusted_pvalue": 0, "detectable_gap": 0, "reason": 0} == (
+        expected.rows[0].to_dict() | {"adjusted_pvalue": 0, "detectable_gap": 0, "reason": 0}
+    )
+    assert len(result.where(attribute="sex × race")) == 15 * len(METRICS)
+
+
+def test_columns_of_an_array(expected: Audit) -> None:
+    result = run(sensitive_features=np.column_stack(list(FEATURES.values())))
+    assert result.settings["attributes"] == ["column 0", "column 1"]
+    assert numbers(result) == numbers(expected)
+
+
+@pytest.mark.parametrize(
+    ("series", "name"),
+    [
+        (pd.Series(TABLE["race"], name="race"), "race"),
+        (pl.Series("race", TABLE["race"]), "race"),
+        (pd.Series(TABLE["race"], name=7), "sensitive_features"),
+        (pd.Categorical(TABLE["race"]), "sensitive_features"),
+        (TABLE["race"].tolist(), "sensitive_features"),
+        (pa.array(TABLE["race"]), "sensitive_features"),
+    ],
+    ids=["pandas", "polars", "number", "categorical", "list", "pyarrow"],
+)
+def test_one_column_by_its_name(series: Any, name: str) -> None:
+    result = run(sensitive_features=series)
+    assert result.settings["attributes"] == [name]
+    assert {row.attribute for row in result} == {name}
+    assert numbers(result) == numbers(run(sensitive_features=TABLE["race"]))
+
+
+def test_intersections_are_groups_of_tuples() -> None:
+    result = run(intersections=True).where(attribute="sex × race", metric="roc_auc")
+    pairs = sorted(set(zip(TABLE["sex"].tolist(), TABLE["race"].tolist(), strict=True)))
+    assert {group for row in result for group in row.groups} == set(pairs)
+    assert len(result) == 15
+
+
+def test_intersections_of_numbers_and_words() -> None:
+    result = run(sensitive_features={"age": TABLE["age"], "sex": TABLE["sex"]}, intersections=True)
+    assert result.where(attribute="age × sex").rows[0].groups == ((25, "Female"), (25, "Male"))
+
+
+def test_a_reference_of_every_attribute() -> None:
+    reference = {"sex": "Male", "race": "b", "sex × race": ("Male", "a")}
+    result = run(compare="reference", reference=reference, intersections=True)
+    for row in result:
+        assert row.groups[1] == reference[row.attribute]
+    some = run(compare="reference", reference={"race": "c"})
+    assert {row.groups[1] for row in some.where(attribute="race")} == {"c"}
+
+
+# Order and kind of data change nothing
+
+
+def test_lazy_frames() -> None:
+    """Scores of few values: what is counted elsewhere is what would be read."""
+    result = run(**COLUMNS, data=pl.LazyFrame(TABLE), sensitive_features=["sex", "race"])
+    straight = run(**COLUMNS, data=pl.DataFrame(TABLE), sensitive_features=["sex", "race"])
+    assert [row.pvalue for row in result] == [row.pvalue for row in straight]
+    assert isinstance(result.to_frame(), pl.DataFrame)
+
+
+def test_row_order_changes_no_number(expected: Audit) -> None:
+    order = np.random.default_rng(1).permutation(N)
+    arrays = {name: column[order] for name, column in ARRAYS.items()}
+    features = {name: column[order] for name, column in FEATURES.items()}
+    assert run(**arrays, sensitive_features=features).to_dict() == expected.to_dict()
+
+
+def test_threads_change_no_number(expected: Audit) -> None:
+    assert run(n_jobs=2).to_dict() == expected.to_dict()
+
+
+@pytest.mark.parametrize(
+    "metrics",
+    [
+        tuple(METRICS),
+        np.array(METRICS),
+        pd.Series(METRICS),
+        dict(zip(METRICS, METRICS, strict=True)),
+        dict.fromkeys(METRICS).keys(),
+        (name for name in METRICS),
+        ["fpr", "f1", "AUC"],
+    ],
+    ids=["tuple", "array", "series", "mapping", "keys", "generator", "aliases"],
+)
+def test_metrics_in_every_form(metrics: Any, expected: Audit) -> None:
+    assert run(metrics=metrics).to_dict() == expected.to_dict()
+
+
+def test_a_set_of_metrics_comes_in_one_order() -> None:
+    result = run(metrics=set(METRICS))
+    assert result.settings["metrics"] == sorted(METRICS)
+
+
+def test_one_metric(expected: Audit) -> None:
+    assert len(run(metrics="f1")) == 4
+
+
+# Predictions and scores
+
+
+def test_rates_are_of_predictions_and_ranks_of_scores(expected: Audit) -> None:
+    for row in expected.where(metric="f1_score"):
+        for group, value in zip(row.groups, row.values, strict=True):
+            mine = FEATURES[row.attribute] == group
+            label, guess = TABLE["label"][mine], TABLE["prediction"][mine]
+            hits = (label & guess).sum()
+            assert value == pytest.approx(2 * hits / (label.sum() + guess.sum()))
+    for row in expected.where(metric="roc_auc"):
+        for group, value in zip(row.groups, row.values, strict=True):
+            mine = FEATURES[row.attribute] == group
+            label, score = TABLE["label"][mine], TABLE["score"][mine]
+            difference = score[label == 1][:, None] - score[label == 0]
+            assert value == pytest.approx((np.sign(difference) / 2 + 0.5).mean())
+
+
+@pytest.mark.parametrize("threshold", [4, 6.5, np.int64(8)])
+def test_a_threshold_makes_the_predictions(threshold: Any) -> None:
+    cut = run(y_pred=None, threshold=threshold)
+    made = run(y_pred=(TABLE["score"] >= threshold).astype(int))
+    assert [row.to_dict() for row in cut] == [row.to_dict() for row in made]
+    assert cut.settings["threshold"] == threshold
+    assert isinstance(cut.to_dict()["settings"]["threshold"], (int, float))
+    assert made.settings["threshold"] is None
+
+
+def test_a_missing_score_is_told_once() -> None:
+    """Of the ranks, and of the predictions that are made of it."""
+    data = {"points": [None, *TABLE["score"][1:]]}
+    with pytest.raises(InputError, match=r"in y_score \(column 'points'\): 1 \(rows 0\)\. Pass"):
+        run(y_pred=None, y_score="points", data=data, threshold=5, metrics=["fpr", "roc_auc"])
+
+
+def test_ranks_of_scores_need_no_threshold() -> None:
+    assert run(y_pred=None, metrics="roc_auc").settings["threshold"] is None
+
+
+def test_words_with_a_positive_label(expected: Audit) -> None:
+    words = {name: np.array(["no", "yes"])[ARRAYS[name]] for name in ("y_true", "y_pred")}
+    result = run(**words, pos_label="yes")
+    assert [row.to_dict() for row in result] == [row.to_dict() for row in expected]
+    assert result.settings["pos_label"] == "yes"
+    assert result.groups == expected.groups
+
+
+def test_the_other_positive_label() -> None:
+    straight = run(metrics=["tpr"], y_score=None)
+    other = run(metrics=["tnr"], y_score=None, pos_label=0)
+    assert [row.values for row in straight] == [row.values for row in other]
+
+
+# Strata, clusters, weights, missing values
+
+
+def test_conditional_gaps_are_means_over_strata() -> None:
+    weights = {25: 3.0, 45: 1.0}
+    for given in (None, weights):
+        result = run(
+            metrics="fpr",
+            y_score=None,
+            sensitive_features=TABLE["sex"],
+            control_features=TABLE["age"],
+            stratum_weights=given,
+        )
+        gaps, shares = [], []
+        for age in weights:
+            rates = []
+            for sex in ("Female", "Male"):
+                mine = (TABLE["sex"] == sex) & (TABLE["age"] == age) & (TABLE["label"] == 0)
+                rates.append((TABLE["prediction"][mine].mean(), mine.sum()))
+            (p, m), (q, n) = rates
+            gaps.append(p - q)
+            shares.append(m * n / (m + n) if given is None else weights[age])
+        (row,) = result
+        assert row.difference == pytest.approx(np.average(gaps, weights=shares))
+
+
+def test_simpsons_paradox() -> None:
+    """Men are admitted more often, but women more often in either department."""
+    rows = [  # department, sex, applied, admitted
+        ("easy", "women", 100, 85),
+        ("easy", "men", 800, 600),
+        ("hard", "women", 800, 240),
+        ("hard", "men", 100, 15),
+    ]
+    table: dict[str, list[Any]] = {"department": [], "sex": [], "admitted": []}
+    for department, sex, n, k in rows:
+        table["department"] += [department] * n
+        table["sex"] += [sex] * n
+        table["admitted"] += [1] * k + [0] * (n - k)
+    options: dict[str, Any] = {
+        "y_true": "admitted",
+        "y_pred": "admitted",
+        "data": table,
+        "sensitive_features": "sex",
+        "metrics": "selection_rate",
+        "compare": "reference",
+        "reference": "men",
+        "rng": 1,
+    }
+    (together,) = audit(**options)
+    (apart,) = audit(**options, control_features="department")
+    assert together.difference == pytest.approx(325 / 900 - 615 / 900)
+    share = 100 * 800 / 900  # Mantel–Haenszel: the same in both
+    assert apart.difference == pytest.approx(
+        (share * (85 / 100 - 600 / 800) + share * (240 / 800 - 15 / 100)) / (2 * share)
+    )
+    assert together.verdict == apart.verdict == "disparity"
+    assert apart.result is not None
+    assert apart.result.n_strata == 2
+    weighted = audit(
+        **options, control_features="department", stratum_weights={"easy": 1, "hard": 0}
+    )
+    assert weighted.rows[0].difference == pytest.approx(85 / 100 - 600 / 800)
+
+
+def test_clusters_change_groups_as_wholes() -> None:
+    once = {"y_true": TABLE["label"], "y_pred": TABLE["prediction"]}
+    thrice = {name: np.repeat(column, 3) for name, column in once.items()}
+    options: dict[str, Any] = {"metrics": ["fpr", "accuracy"], "y_score": None}
+    single = run(**once, **options, sensitive_features=TABLE["race"], cluster=np.arange(N))
+    copied = run(
+        **thrice,
+        **options,
+        sensitive_features=np.repeat(TABLE["race"], 3),
+        cluster=np.repeat(np.arange(N), 3),
+    )
+    naive = run(**thrice, **options, sensitive_features=np.repeat(TABLE["race"], 3))
+    for one, three, all_rows in zip(single, copied, naive, strict=True):
+        assert one.result is not None
+        assert three.result is not None
+        assert all_rows.result is not None
+        assert three.values == pytest.approx(one.values)
+        assert three.result.standard_error == pytest.approx(one.result.standard_error)
+        assert three.pvalue == one.pvalue
+        assert all_rows.result.standard_error < 0.7 * three.result.standard_error
+        assert three.sizes == tuple(3 * n for n in one.sizes)
+
+
+def test_missing_values_are_counted() -> None:
+    label, race = TABLE["label"].astype(float), TABLE["race"].astype(object)
+    label[:7] = np.nan
+    race[5:10] = None
+    with pytest.raises(InputError, match=r"y_true: 7 \(rows 0, 1, 2, 3, 4, …\); sensitive_feat"):
+        run(y_true=label, sensitive_features=race)
+    result = run(y_true=label, sensitive_features=race, missing="drop")
+    rest = run(
+        **{name: column[10:] for name, column in ARRAYS.items()},
+        sensitive_features=TABLE["race"][10:],
+    )
+    assert result.n_dropped == 10
+    assert [row.values for row in result] == [row.values for row in rest]
+    assert [row.pvalue for row in result] == [row.pvalue for row in rest]
+    assert result.groups == rest.groups
+    assert "10 rows with missing values were left out" in repr(result)
+
+
+def test_a_missing_feature_costs_no_row_of_another() -> None:
+    race = TABLE["race"].astype(object)
+    race[:20] = None
+    result = run(sensitive_features={"sex": TABLE["sex"], "race": race}, missing="drop")
+    rows = {one.attribute: 0 for one in result.groups}
+    for one in result.groups:
+        rows[one.attribute] += one.rows
+    assert rows == {"sex": N, "race": N - 20}
+    assert result.n_dropped == 20
+
+
+def test_weights(expected: Audit) -> None:
+    result = run(sample_weight=TABLE["weight"], metrics=["fpr", "roc_auc"])
+    for row in result:
+        name, column = (
+            ("false_positive_rate", "y_pred")
+            if row.metric == "false_positive_rate"
+            else ("roc_auc", "y_score")
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FairpermWarning)
+            alone = permutation_test(
+                **{name: ARRAYS[name] for name in ("y_true", column)},
+                sensitive_features=FEATURES[row.attribute],
+                groups=row.groups,
+                metric=name,
+                sample_weight=TABLE["weight"],
+                n_resamples=99,
+                rng=3,
+            )
+        assert row.pvalue == alone.pvalue
+        assert row.values == pytest.approx(list(alone.values.values()))
+        assert row.sizes == tuple((FEATURES[row.attribute] == one).sum() for one in row.groups)
+
+
+def test_one_reference_for_all_metrics_though_values_are_missing() -> None:
+    score = TABLE["score"].astype(float)
+    score[np.flatnonzero(TABLE["race"] == "a")[:150]] = np.nan
+    result = run(
+        sensitive_features=TABLE["race"],
+        y_score=score,
+        y_pred=TABLE["prediction"],
+        metrics=["mse", "roc_auc"],
+        compare="reference",
+        missing="drop",
+    )
+    assert result.where(metric="roc_auc").rows[0].sizes[1] < 100
+    assert {row.groups[1] for row in result} == {"a"}
+
+
+def test_positives_are_counted_if_any_metric_knows_them(expected: Audit) -> None:
+    assert run(metrics=["mse", "fpr"]).groups == expected.groups
+    assert {one.positives for one in run(metrics="mse").groups} == {None}
+
+
+def test_settings_are_kept_without_the_data() -> None:
+    result = run(control_features=TABLE["age"], stratum_weights={25: 1, 45: 2}, cluster=None)
+    assert result.settings["control_features"] == "400 values (ndarray)"
+    assert result.settings["stratum_weights"] == {"25": 1, "45": 2}
+    assert result.settings["cluster"] is None
+    assert result.settings["n_resamples"] == 99

@@ -1,0 +1,201 @@
+"""What can be done with the result of an audit."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from rich.console import Console
+
+from fairperm import Audit, InputError, audit
+from fairperm.auditing.text import as_table
+from tests.support.audit_tables import (
+    ARRAYS,
+    COLUMNS,
+    FEATURES,
+    FRAMES,
+    LIBRARY,
+    METRICS,
+    TABLE,
+    audit_of_arrays,
+    run,
+)
+
+
+@pytest.fixture
+def expected() -> Audit:
+    return audit_of_arrays()
+
+
+@pytest.mark.parametrize("library", LIBRARY)
+def test_frames_of_the_users_own_library(library: str, expected: Audit) -> None:
+    make = FRAMES[library]
+    by_data = run(**COLUMNS, data=make(TABLE), sensitive_features=["sex", "race"])
+    assert isinstance(by_data.to_frame(), LIBRARY[library])
+    assert isinstance(run(sensitive_features=make(FEATURES)).to_frame(), LIBRARY[library])
+    assert isinstance(expected.to_frame(library), LIBRARY[library])
+
+
+def test_columns_of_the_users_own_library() -> None:
+    assert isinstance(run(sensitive_features=pl.Series(TABLE["sex"])).to_frame(), pl.DataFrame)
+
+
+def test_frames_of_arrays_are_pandas(expected: Audit) -> None:
+    assert isinstance(expected.to_frame(), pd.DataFrame)
+
+
+@pytest.mark.parametrize("library", LIBRARY)
+def test_frames_have_a_row_for_each_comparison(library: str, expected: Audit) -> None:
+    frame = expected.to_frame(library)
+    table = {"pandas": lambda: frame.to_dict("list"), "polars": lambda: frame.to_dict(as_series=0)}
+    columns = table.get(library, lambda: frame.to_pydict())()
+    assert columns["metric"] == [row.metric for row in expected]
+    assert columns["first_group"] == [row.groups[0] for row in expected]
+    assert columns["pvalue"] == [row.pvalue for row in expected]
+    assert columns["verdict"] == [row.verdict for row in expected]
+    assert columns["second_rows"] == [row.sizes[1] for row in expected]
+
+
+@pytest.mark.parametrize("library", LIBRARY)
+def test_frames_of_sums_of_weights(library: str) -> None:
+    """Some are whole and some are not: one column all the same."""
+    result = run(sample_weight=TABLE["weight"], metrics=["fpr", "selection_rate"])
+    totals = [row.cells()["first_denominator"] for row in result]
+    assert {type(one) for one in totals} == {int, float}
+    column = result.to_frame(library)["first_denominator"]
+    assert (column.to_pylist() if library == "pyarrow" else column.to_list()) == totals
+
+
+@pytest.mark.parametrize("library", LIBRARY)
+def test_frames_without_rows(library: str, expected: Audit) -> None:
+    nothing = expected.where(verdict="equivalent")
+    assert len(nothing) == 0
+    assert list(nothing.to_frame("pandas").columns) == list(expected.to_frame("pandas").columns)
+    assert nothing.to_frame(library).shape[0] == 0
+
+
+def test_strict_json_of_every_verdict() -> None:
+    """With an undefined metric, an infinite ratio and groups that are tuples."""
+    y_true = np.tile([1, 0], 200)
+    group = np.repeat([1, 2, 3, 4], 100)
+    y_true[group == 2] = 0
+    y_pred = np.where(group == 3, 0, np.tile([1, 1, 0, 0], 100))
+    result = audit(
+        y_true,
+        y_pred,
+        sensitive_features={"one": group, "two": np.repeat([0, 1], 200)},
+        intersections=True,
+        metrics=["tpr", "selection_rate", "equalized_odds"],
+        margin=0.3,
+        control_features=None,
+        rng=1,
+    )
+    assert {row.verdict for row in result} >= {"disparity", "too small", "equivalent"}
+    assert any(row.ratio == np.inf for row in result)
+    assert any(row.result is None for row in result)
+    plain = result.to_dict()
+    assert json.loads(json.dumps(plain, allow_nan=False)) == plain
+    assert len(plain["rows"]) == len(result)
+    for row, one in zip(result, plain["rows"], strict=True):
+        assert one["verdict"] == row.verdict
+        assert (one["test"] is None) == (row.result is None)
+    assert {
+        *("alpha", "adjust", "compare", "n_hypotheses", "min_group_size", "n_dropped", "seed"),
+        *("settings", "notes", "groups", "omnibus", "rows"),
+    } <= set(plain)
+    repr(result)
+    for library in LIBRARY:
+        result.to_frame(library)
+
+
+def test_iteration_and_length(expected: Audit) -> None:
+    assert len(expected) == (1 + 3) * 3
+    assert list(expected) == list(expected.rows)
+
+
+def test_filters(expected: Audit) -> None:
+    for row in expected.where(attribute="race", metric="roc_auc"):
+        assert (row.attribute, row.metric) == ("race", "roc_auc")
+    parts = [expected.where(verdict=verdict) for verdict in ("disparity", "inconclusive")]
+    assert sum(map(len, parts)) == len(expected)
+    assert expected.where().rows == expected.rows
+    some = expected.where(attribute="sex")
+    assert some.n_hypotheses == expected.n_hypotheses
+    assert isinstance(some, Audit)
+
+
+def test_filters_one_after_another(expected: Audit) -> None:
+    """No row left is an answer, not a mistake."""
+    nothing = expected.where(verdict="equivalent")
+    assert len(nothing.where(metric="roc_auc").where(attribute="race")) == 0
+    assert "0 comparisons" in repr(nothing)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"verdict": "disparities"}, r"verdict must be one of 'disparity', .*mean 'disparity'\?$"),
+        ({"metric": "roc_au"}, r"metric must be one of 'false_.*mean 'roc_auc'\?$"),
+        ({"attribute": "Race"}, r"attribute must be one of 'sex', 'race'; .*mean 'race'\?$"),
+    ],
+)
+def test_filters_by_what_is_not_there(given: dict[str, str], message: str, expected: Audit) -> None:
+    with pytest.raises(InputError, match=message):
+        expected.where(**given)
+
+
+def test_frames_of_an_unknown_library(expected: Audit) -> None:
+    with pytest.raises(InputError, match=r"^library must be one of 'pandas', .*mean 'polars'\?$"):
+        expected.to_frame("polar")
+
+
+def test_the_table_in_a_terminal(expected: Audit) -> None:
+    text = repr(expected)
+    assert "12 comparisons" in text
+    for name in (*METRICS, "sex", "race", "Female", "Male"):
+        assert name in text
+    assert "fair" not in text.lower()
+
+
+def test_one_of_a_kind_is_counted_in_the_singular() -> None:
+    labels = [None, *ARRAYS["y_true"][1:]]
+    text = repr(run(y_true=labels, sensitive_features=TABLE["sex"], metrics="fpr", missing="drop"))
+    assert text.startswith("Audit: 1 comparison (")
+    assert "for 1 hypothesis. " in text
+    assert text.endswith(" 1 row with missing values was left out.")
+
+
+def test_names_that_are_wrapped_stay_indented() -> None:
+    names = np.where(np.array(TABLE["sex"]) == "Female", "a long name of a group", "b")
+    out = io.StringIO()
+    Console(file=out, width=50).print(as_table(run(sensitive_features=names, metrics="fpr"), 50))
+    _, first, second = out.getvalue().partition("   a long name")
+    assert first
+    assert second.splitlines()[1].startswith("   group – b")
+
+
+def test_names_are_shown_as_they_are_and_cut_with_a_sign() -> None:
+    names = np.where(np.array(TABLE["sex"]) == "Female", "it's a\\b", "x" * 100)
+    names[0] = ""
+    text = repr(run(sensitive_features=names, metrics="fpr"))
+    assert "it's a\\b – " in text
+    assert f"{'x' * 79}…" in text
+    assert "(empty)" in text
+
+
+def test_metrics_are_found_by_their_aliases(expected: Audit) -> None:
+    assert expected.where(metric="fpr").rows == expected.where(metric="false_positive_rate").rows
+
+
+def test_a_name_in_the_audit_goes_before_an_alias() -> None:
+    result = run(metrics={"fpr": "selection_rate", "false_positive_rate": "false_positive_rate"})
+    assert {row.metric for row in result.where(metric="fpr")} == {"fpr"}
+
+
+def test_results_are_frozen(expected: Audit) -> None:
+    with pytest.raises(AttributeError, match="cannot assign"):
+        expected.alpha = 0.1  # type: ignore[misc]

@@ -1,0 +1,273 @@
+"""Verdicts of audits follow from their definitions."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from fairperm import FairpermWarning, audit
+from fairperm.planning.power import detectable_gap
+from tests.support.audits import DATA_OF_TWO, one_row, selected
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+
+def warns_of_nothing_judged(expected: bool = True) -> AbstractContextManager[object]:
+    says = r"Nothing was judged: every comparison has a group .* no evidence of anything\."
+    return pytest.warns(FairpermWarning, match=says) if expected else contextlib.nullcontext()
+
+
+@pytest.mark.parametrize(
+    ("counts", "margin", "verdict", "reason"),
+    [
+        # no margin: significant or not
+        (((80, 100), (50, 100)), None, "disparity", "adjusted p < 0.0001 is at most"),
+        (((52, 100), (50, 100)), None, "inconclusive", "That is no evidence that there is none."),
+        (((500, 1000), (500, 1000)), None, "inconclusive", "chance alone could make such a gap"),
+        # margin
+        (((80, 100), (50, 100)), 0.1, "disparity", "and the gap is beyond the margin of 0.1."),
+        (((50, 100), (80, 100)), 0.1, "disparity", "and the gap is beyond the margin of 0.1."),
+        (((6300, 10000), (6000, 10000)), 0.1, "equivalent", "of a gap beyond the margin of 0.1"),
+        (((5000, 10000), (5000, 10000)), 0.1, "equivalent", "p < 0.0001 of a gap .* at most 0.05"),
+        (((690, 1000), (600, 1000)), 0.1, "inconclusive", "but the gap is not beyond the margin"),
+        (((50, 100), (50, 100)), 0.1, "inconclusive", "That is no evidence that there is none."),
+        (((62, 100), (50, 100)), 0.1, "inconclusive", "chance alone could make such a gap"),
+        (((60, 100), (50, 100)), 0.1, "inconclusive", "chance alone"),  # just at the margin
+        # size
+        (((49, 49), (0, 100)), None, "too small", "0 has 49 rows, fewer than the 50 asked for."),
+        (((0, 100), (49, 49)), 0.1, "too small", "1 has 49 rows, fewer than the 50 asked for."),
+        (((49, 49), (0, 9)), None, "too small", "0 has 49 rows and 1 has 9 rows, fewer than"),
+        (((50, 50), (0, 50)), None, "disparity", "is at most 0.05"),
+    ],
+)
+def test_verdicts(
+    counts: tuple[tuple[int, int], tuple[int, int]],
+    margin: float | None,
+    verdict: str,
+    reason: str,
+) -> None:
+    with warns_of_nothing_judged(verdict == "too small"):
+        row = one_row(*counts, margin=margin)
+    assert row.verdict == verdict
+    assert re.search(reason, row.reason)
+    assert row.margin == margin
+    if verdict == "too small":
+        assert row.adjusted_pvalue is None
+        assert row.equivalence_pvalue is None
+    else:
+        assert row.adjusted_pvalue == row.pvalue  # a single hypothesis
+        assert (row.equivalence_pvalue is None) == (margin is None)
+
+
+def test_verdicts_by_the_definition_on_many_tables() -> None:
+    """The definition written out, on p-values that scipy finds: Fisher's, and z at the margin."""
+    rng = np.random.default_rng(3)
+    seen = set()
+    for _ in range(40):
+        n = int(rng.choice([60, 400, 3000]))
+        rates = 0.5 + rng.choice([0, 0.04, 0.09, 0.3]) * np.array([0.5, -0.5])
+        first, second = rng.binomial(n, rates).tolist()
+        row = one_row((first, n), (second, n), margin=0.1)
+        gap = (first - second) / n
+        significant = stats.fisher_exact([[first, n - first], [second, n - second]])[1] <= 0.05
+        assert row.equivalence_pvalue is not None
+        if significant and abs(gap) > 0.1:
+            expected = "disparity"
+        elif row.equivalence_pvalue <= 0.05:
+            expected = "equivalent"
+            error = math.sqrt(sum(k / n * (1 - k / n) / n for k in (first, second)))
+            assert (0.1 - abs(gap)) / error > 1.6  # the normal quantile is 1.645
+        else:
+            expected = "inconclusive"
+        assert row.verdict == expected
+        seen.add(expected)
+    assert seen == {"disparity", "equivalent", "inconclusive"}
+
+
+def test_a_tiny_group_keeps_its_numbers() -> None:
+    with warns_of_nothing_judged():
+        row = one_row((9, 10), (100, 200))
+    assert row.verdict == "too small"
+    assert row.values == (0.9, 0.5)
+    assert row.difference == pytest.approx(0.4)
+    assert row.pvalue is not None
+    assert row.detectable_gap is not None
+    assert 0.2 < row.detectable_gap <= 0.5
+
+
+@pytest.mark.parametrize(
+    ("least", "verdict"), [(1, "disparity"), (40, "disparity"), (41, "too small")]
+)
+def test_min_group_size(least: int, verdict: str) -> None:
+    with warns_of_nothing_judged(verdict == "too small"):
+        assert one_row((39, 40), (50, 100), min_group_size=least).verdict == verdict
+
+
+def test_small_groups_are_not_counted_as_hypotheses() -> None:
+    rows = audit(**selected((30, 60), (50, 60), (3, 9)), metrics="selection_rate", rng=1)
+    assert [row.verdict for row in rows] == ["disparity", "too small", "too small"]
+    assert rows.n_hypotheses == 1
+    assert rows.rows[0].adjusted_pvalue == rows.rows[0].pvalue
+    assert [(one.group, one.rows, one.is_small) for one in rows.groups] == [
+        (0, 60, False),
+        (1, 60, False),
+        (2, 9, True),
+    ]
+
+
+@pytest.mark.parametrize("adjust", ["holm", "by", "maxt", None])
+def test_nothing_to_judge(adjust: str | None) -> None:
+    given = selected((3, 9), (2, 9), (1, 9))
+    with warns_of_nothing_judged():
+        rows = audit(**given, metrics=["selection_rate", "fpr"], adjust=adjust, rng=1)
+    assert {row.verdict for row in rows} == {"too small"}
+    (note,) = rows.notes
+    assert "bands" not in note
+    assert rows.n_hypotheses == 0
+    assert {one.reason for one in rows.omnibus} == {"0 groups are large enough; it takes three."}
+
+
+def test_numbers_for_groups_are_told_of_bands() -> None:
+    ages = np.arange(120) // 4
+    with pytest.warns(FairpermWarning, match=r"anything\. Numbers can be cut into bands, or see"):
+        rows = audit(ages % 2, ages % 3 > 0, sensitive_features=ages, metrics="accuracy")
+    assert rows.n_hypotheses == 0
+
+
+def test_a_metric_without_a_value_in_a_group() -> None:
+    y_true = np.tile([1, 0], 150)
+    group = np.repeat(["a", "b", "c"], 100)
+    y_true[group == "b"] = 0  # no positives
+    y_pred = np.tile([1, 1, 0], 100)
+    rows = audit(y_true, y_pred, sensitive_features=group, metrics=["tpr", "selection_rate"], rng=1)
+    by_pair = {row.groups: row for row in rows.where(metric="true_positive_rate")}
+    for pair in (("a", "b"), ("b", "c")):
+        row = by_pair[pair]
+        assert row.verdict == "too small"
+        assert row.result is None
+        assert row.values == (None, None)
+        for name in ("difference", "pvalue", "adjusted_pvalue", "confidence_interval"):
+            assert getattr(row, name) is None
+        assert row.sizes == (100, 100)
+        assert "true_positive_rate of group 'b', which has no positives" in row.reason
+    assert by_pair["a", "c"].verdict == "inconclusive"
+    assert rows.n_hypotheses == 1 + 3
+
+
+@pytest.mark.parametrize("adjust", ["holm", "bh", "by", None])
+def test_gaps_are_detectable_at_the_adjusted_level(adjust: str | None) -> None:
+    rows = audit(
+        **selected((30, 60), (35, 70), (3, 9), (200, 300)),
+        metrics="selection_rate",
+        adjust=adjust,
+        alpha=0.1,
+        rng=1,
+    )
+    assert rows.n_hypotheses == 3
+    for row in rows:
+        assert row.result is not None
+        level = 0.1 if adjust is None else 0.1 / 3
+        assert row.detectable_gap == detectable_gap(row.result, level, 0.8)
+
+
+def test_a_level_above_the_power_needs_no_gap() -> None:
+    assert one_row((30, 60), (31, 60), alpha=0.9).detectable_gap == 0
+
+
+# Margins
+
+
+def test_a_pvalue_is_told_on_its_side_of_the_level() -> None:
+    for alpha, told in (
+        (1e-4, "< 0.0001 is at"),
+        (1e-5, r"1\.\d+e-05 is above"),
+        (2e-5, "< 2e-05"),
+    ):
+        assert re.match(f"adjusted p {told}", one_row((80, 100), (50, 100), alpha=alpha).reason)
+
+
+def test_no_gap_is_detectable_that_there_cannot_be() -> None:
+    """Balanced accuracies are at most 1; gaps of so few rows would have to be larger."""
+    y_true, y_pred = np.tile([1, 1, 0, 0], 7), np.tile([1, 0, 1, 0], 7)
+    group = np.arange(28) % 14 > 6
+    with pytest.warns(FairpermWarning, match="balanced_accuracy"):
+        found = audit(
+            y_true,
+            y_pred,
+            sensitive_features=group,
+            metrics="balanced_accuracy",
+            min_group_size=2,
+            alpha=1e-9,
+            rng=1,
+        )
+    (row,) = found
+    assert row.result is not None
+    assert detectable_gap(row.result, 1e-9) > 1
+    assert row.detectable_gap == math.inf
+    assert found.to_dict()["rows"][0]["detectable_gap"] == "Infinity"
+    assert "inconclusive (may miss any)" in repr(found)
+    assert "(may miss any): no gap that is possible is large enough" in repr(found)
+
+
+def test_margins_of_single_metrics() -> None:
+    rows = audit(
+        **selected((6300, 10000), (6000, 10000)),
+        metrics=["selection_rate", "base_rate"],
+        margin={"selection_rate": 0.1},
+        rng=1,
+    )
+    first, second = rows
+    assert (first.margin, first.verdict) == (0.1, "equivalent")
+    assert (second.margin, second.verdict) == (None, "disparity")
+    assert second.equivalence_pvalue is None
+
+
+@pytest.mark.parametrize("name", ["tpr", "recall", "true_positive_rate"])
+def test_margins_by_any_name_of_a_metric(name: str) -> None:
+    (row,) = audit(**DATA_OF_TWO, metrics=["tpr"], margin={name: 0.3}, rng=1)
+    assert row.margin == 0.3
+
+
+def test_complements_may_have_margins_of_their_own() -> None:
+    """Each margin has its own p-value, though the hypothesis of no gap is one."""
+    rows = audit(
+        **DATA_OF_TWO,
+        metrics=["tpr", "fnr"],
+        margin={"tpr": 0.3, "fnr": 0.05},
+        adjust=None,
+        rng=1,
+    )
+    first, second = rows
+    for row in rows:
+        (single,) = audit(
+            **DATA_OF_TWO, metrics=[row.metric], margin=row.margin, adjust=None, rng=1
+        )
+        assert row.equivalence_pvalue == single.equivalence_pvalue
+    assert first.equivalence_pvalue is not None
+    assert second.equivalence_pvalue is not None
+    assert first.equivalence_pvalue < second.equivalence_pvalue
+    assert (first.verdict, second.verdict) == ("equivalent", "inconclusive")
+
+
+def test_only_one_complement_has_a_margin() -> None:
+    first, second = audit(**DATA_OF_TWO, metrics=["tpr", "fnr"], margin={"tpr": 0.3}, rng=1)
+    assert first.equivalence_pvalue is not None
+    assert (second.margin, second.equivalence_pvalue) == (None, None)
+
+
+def test_a_joint_metric_is_never_called_equivalent() -> None:
+    (row,) = audit(**DATA_OF_TWO, metrics="equalized_odds", margin=0.9, rng=1)
+    assert row.verdict == "inconclusive"
+    assert row.equivalence_pvalue is None
+
+
+def test_without_an_error_nothing_is_called_equivalent() -> None:
+    (row,) = audit(**DATA_OF_TWO, metrics="tpr", margin=0.9, variance=None, rng=1)
+    assert row.equivalence_pvalue is None

@@ -1,0 +1,234 @@
+"""One table in every format: the same numbers as the library's, to the last digit."""
+
+from __future__ import annotations
+
+import gzip
+import sqlite3
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import fairperm
+from tests.support.commands import cells, failed, succeeded
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.filterwarnings("ignore::fairperm.FairpermWarning")
+pa = pytest.importorskip("pyarrow")
+COLUMNS = ("--label", "two_year_recid", "--score", "decile_score", "--threshold", 5)
+ASKED = (
+    *(*COLUMNS, "--group", "sex", "--group", "race", "--control", "age_band"),
+    *("--metric", "fpr", "--metric", "selection_rate", "--seed", 1, "--resamples", 99),
+)
+
+
+@pytest.fixture(scope="module")
+def compas() -> Any:
+    return fairperm.datasets.load_compas("pandas")
+
+
+@pytest.fixture(scope="module")
+def expected(compas: Any) -> list[dict[str, str]]:
+    audit = fairperm.audit(
+        "two_year_recid",
+        y_score="decile_score",
+        threshold=5,
+        sensitive_features=["sex", "race"],
+        control_features="age_band",
+        metrics=["fpr", "selection_rate"],
+        data=compas,
+        rng=1,
+        n_resamples=99,
+    )
+    return [
+        {name: "" if one is None else str(one) for name, one in row.cells().items()}
+        for row in audit.rows
+    ]
+
+
+def write(compas: Any, folder: Path, form: str) -> tuple[list[object], bytes | None]:
+    """Write the data, and return the arguments and the standard input that read them."""
+    path = folder / f"compas.{form}"
+    if form in {"csv", "stdin"}:
+        compas.to_csv(path, index=False)
+        return (["-"], path.read_bytes()) if form == "stdin" else ([path], None)
+    if form == "csv.gz":
+        path.write_bytes(gzip.compress(compas.to_csv(index=False).encode()))
+    elif form == "tsv":
+        compas.to_csv(path, index=False, sep="\t")
+    elif form == "parquet":
+        compas.to_parquet(path)
+    elif form == "stdin.parquet":
+        compas.to_parquet(path)
+        return ["-"], path.read_bytes()
+    elif form == "jsonl":
+        compas.to_json(path, orient="records", lines=True)
+    elif form == "feather":
+        compas.to_feather(path)
+    elif form == "arrows":
+        table = pa.Table.from_pandas(compas)
+        with pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, table.schema) as stream:
+            stream.write_table(table)
+    elif form == "duckdb":
+        import duckdb
+
+        with duckdb.connect(str(path)) as database:
+            database.register("frame", compas)
+            database.execute('CREATE TABLE "the ""scores""" AS SELECT * FROM frame')
+            database.execute("CREATE TABLE other (x INTEGER)")
+        return [path, "--table", 'the "scores"'], None
+    elif form == "sqlite":
+        with sqlite3.connect(path) as database:
+            compas.to_sql("scores", database, index=False)
+    elif form == "sqlite sql":
+        with sqlite3.connect(path) as database:
+            compas.to_sql("scores", database, index=False)
+        return [path, "--format", "sqlite", "--sql", "SELECT * FROM scores"], None
+    elif form == "glob":
+        compas[::2].to_csv(folder / "part 1.csv", index=False)
+        compas[1::2][list(reversed(compas.columns))].to_csv(folder / "part 2.csv", index=False)
+        return [folder / "part*.csv"], None
+    elif form == "glob of parquet":
+        compas[::2].to_parquet(folder / "part 1.parquet")
+        compas[1::2].to_parquet(folder / "part 2.parquet")
+        return [folder / "part*.parquet"], None
+    elif form == "sql":
+        compas.rename(columns={"sex": "s"}).to_csv(folder / "x.csv", index=False)
+        return [folder / "x.csv", "--sql", "SELECT *, s AS sex FROM data;"], None
+    elif form == "where":
+        more = compas.assign(keep=1)
+        extra = more[:500].assign(keep=0)
+        __import__("pandas").concat([more, extra]).to_csv(folder / "x.csv", index=False)
+        return [folder / "x.csv", "--where", "keep = 1 -- the rest is a copy"], None
+    return [path], None
+
+
+FORMS = (
+    *("csv", "csv.gz", "tsv", "parquet", "jsonl", "feather", "arrows", "duckdb", "sqlite"),
+    *("sqlite sql", "stdin", "stdin.parquet", "glob", "glob of parquet", "sql", "where"),
+)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_same_numbers(
+    compas: Any, expected: list[dict[str, str]], tmp_path: Path, form: str
+) -> None:
+    files, stdin = write(compas, tmp_path, form)
+    found = cells(succeeded("audit", *files, *ASKED, "--csv", "-", stdin=stdin))
+    assert found == expected
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet", "sqlite"])
+def test_same_numbers_with_rows(compas: Any, tmp_path: Path, form: str) -> None:
+    """Metrics of scores, weights and clusters read rows one by one."""
+    compas = compas.assign(
+        s=(compas["decile_score"] + compas.index % 7 / 7) / 11,
+        w=1 + compas.index % 5 / 10,
+        person=[f"{one}{i // 2}" for i, one in enumerate(compas["sex"])],
+    )
+    options: dict[str, Any] = {"rng": 2, "n_resamples": 49}
+    audit = fairperm.audit(
+        "two_year_recid",
+        y_score="s",
+        sensitive_features="sex",
+        metrics=["roc_auc", "brier_score", "fpr"],
+        sample_weight="w",
+        cluster="person",
+        data=compas,
+        **options,
+    )
+    files, _ = write(compas, tmp_path, form)
+    found = cells(
+        succeeded(
+            *("audit", *files, "--label", "two_year_recid", "--score", "s", "--group", "sex"),
+            *("--metric", "roc_auc", "--metric", "brier_score", "--metric", "fpr"),
+            *("--weight", "w", "--cluster", "person", "--seed", 2, "--resamples", 49),
+            *("--csv", "-"),
+        )
+    )
+    wanted = [
+        {name: "" if one is None else str(one) for name, one in row.cells().items()}
+        for row in audit.rows
+    ]
+    assert found == wanted
+
+
+def test_regression_and_margins_and_references(compas: Any, tmp_path: Path) -> None:
+    audit = fairperm.audit(
+        "two_year_recid",
+        "decile_score",
+        sensitive_features=["sex", "race"],
+        metrics=["mean_error", "mean_prediction"],
+        compare="reference",
+        reference={"race": "Asian"},
+        margin={"mean_error": 0.5},
+        adjust=None,
+        intersections=True,
+        data=compas,
+        rng=1,
+        n_resamples=49,
+    )
+    files, _ = write(compas, tmp_path, "csv")
+    found = cells(
+        succeeded(
+            *("audit", *files, "--label", "two_year_recid", "--prediction", "decile_score"),
+            *("--group", "sex", "--group", "race", "--intersections", "--adjust", "none"),
+            *("--metric", "mean_error", "--metric", "mean_prediction", "--reference", "race=Asian"),
+            *("--margin", "mean_error=0.5", "--seed", 1, "--resamples", 49, "--csv", "-"),
+        )
+    )
+    assert [one["verdict"] for one in found] == [row.verdict for row in audit.rows]
+    assert [one["difference"] for one in found] == [str(row.difference) for row in audit.rows]
+
+
+def test_predictions_of_32_bits_are_cut_as_the_library_cuts_them(tmp_path: Path) -> None:
+    import pyarrow.parquet as pq
+
+    scores = pa.array([0.1, 0.7, 0.3, 0.7] * 50, pa.float32())
+    table = pa.table({"y": [0, 1] * 100, "s": scores, "g": ["a", "a", "b", "b"] * 50})
+    pq.write_table(table, tmp_path / "x.parquet")
+    found = cells(
+        succeeded(
+            *("audit", tmp_path / "x.parquet", "--label", "y", "--score", "s", "--group", "g"),
+            *("--threshold", 0.7, "--metric", "selection_rate", "--csv", "-"),
+        )
+    )
+    assert found[0]["first_numerator"] == "50"
+
+
+def test_tables_of_a_database(tmp_path: Path) -> None:
+    path = tmp_path / "x.db"
+    with sqlite3.connect(path) as database:
+        database.execute("CREATE TABLE one (y, p, g)")
+        database.execute("CREATE TABLE two (y, p, g)")
+        database.execute("INSERT INTO two VALUES (1, 'x', 2), (0, 3, 4)")
+    asked = ("--label", "y", "--prediction", "p", "--group", "g")
+    assert "--table must name one of the database's tables" in failed("audit", path, *asked)
+    assert "Did you mean 'one'?" in failed("audit", path, *asked, "--table", "onee")
+    assert "holds numbers and text" in failed("audit", path, *asked, "--table", "two")
+    assert "at least one row" in failed("audit", path, *asked, "--table", "one")
+
+
+def test_sql_reads_and_nothing_else(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("y,p,g\n1,1,a\n0,1,b\n")
+    secret = tmp_path / "secret.csv"
+    secret.write_text("y,p,g\n1,1,a\n0,1,b\n")
+    asked = ("--label", "y", "--prediction", "p", "--group", "g")
+    for sql in (
+        "DROP TABLE data",
+        f"COPY data TO '{tmp_path}/out.csv'",
+        "SELECT 1; SELECT 2",
+        "ATTACH 'x.db'",
+        "INSTALL httpfs",
+        "PRAGMA version",
+    ):
+        assert "--sql must be one SELECT" in failed("audit", path, *asked, "--sql", sql)
+    for where in ("1 = 1; DROP TABLE data", "1 = 1) OR (1 = 1", "SELECT 1 FROM"):
+        assert failed("audit", path, *asked, "--where", where).startswith("--where ")
+    said = failed("audit", path, *asked, "--sql", f"SELECT * FROM '{secret}'")
+    assert said.startswith("--sql cannot be run")
+    said = failed("audit", path, *asked, "--sql", f"SELECT * FROM read_csv('{secret}')")
+    assert said.startswith("--sql cannot be run")
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["secret.csv", "x.csv"]

@@ -1,0 +1,272 @@
+"""Files that are not what they should be: a clear error or the right answer, never a wrong one.
+
+Most run inside this process, which is what the installed command does, without its start.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.support import commands
+from tests.support.commands import as_text, cells, sample
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+pa = pytest.importorskip("pyarrow")
+ROWS = sample()
+ASKED = ("--label", "y", "--prediction", "p", "--group", "g", "--metric", "selection_rate")
+
+
+def expected(first: str = "a", second: str = "b") -> list[tuple[str, str, str]]:
+    """Return the groups' names, rows and positive predictions, counted here and now."""
+    found = []
+    for name, group in ((first, "a"), (second, "b")):
+        mine = [p for _, p, g in ROWS if g == group]
+        found.append((name, str(len(mine)), str(sum(mine))))
+    return found
+
+
+class Here(commands.Here):
+    """The command, run in this process, on what a file holds."""
+
+    def __call__(self, content: str | bytes, *options: object, name: str = "x.csv") -> Any:
+        path = self.folder / name
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return self.run("audit", path, *ASKED, *options, "--csv", "-")
+
+    def right(self, content: str | bytes, *options: object, name: str = "x.csv") -> Any:
+        code, out, err = self(content, *options, name=name)
+        assert code == 0, err
+        row = cells(out)[0]
+        places = ("first", "second")
+        return [
+            tuple(row[f"{one}_{of}"] for of in ("group", "rows", "numerator")) for one in places
+        ]
+
+    def wrong(self, content: str | bytes, *options: object, name: str = "x.csv") -> str:
+        code, out, err = self(content, *options, name=name)
+        assert (code, out) == (2, ""), (code, out)
+        assert "should not happen" not in err
+        assert err.count("\n") == 1
+        return str(err)
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Here:
+    return Here(tmp_path, monkeypatch)
+
+
+RIGHT: dict[str, str | bytes] = {
+    "plain": as_text(ROWS),
+    "no last line end": as_text(ROWS).rstrip("\n"),
+    "CRLF": as_text(ROWS, end="\r\n"),
+    "CR": as_text(ROWS, end="\r"),
+    "byte order mark": b"\xef\xbb\xbf" + as_text(ROWS).encode(),
+    "UTF-16": as_text(ROWS).encode("utf-16"),
+    "UTF-16, big end first": b"\xfe\xff" + as_text(ROWS).encode("utf-16-be"),
+    "UTF-32": as_text(ROWS).encode("utf-32"),
+    "semicolons": as_text(ROWS, "y;p;g", "{};{};{}"),
+    "tabs": as_text(ROWS, "y\tp\tg", "{}\t{}\t{}"),
+    "pipes": as_text(ROWS, "y|p|g", "{}|{}|{}"),
+    "quoted": as_text(ROWS, '"y","p","g"', '"{}","{}","{}"'),
+    "trailing comma": as_text(ROWS, line="{},{},{},"),
+    "blank lines": as_text(ROWS, end="\n\n"),
+    "numbers with spaces": as_text(ROWS, line=" {} ,{} ,{}"),
+    "numbers with decimals": as_text(ROWS, line="{}.0,{}.00,{}"),
+    "other columns twice": as_text(ROWS, "z,y,p,g,z", "1,{},{},{},2"),
+    "other columns called the same but for case": as_text(ROWS, "Y,G,y,p,g", "0,0,{},{},{}"),
+    "other columns without names": as_text(ROWS, ",y,p,g,", "1,{},{},{},2"),
+    "hostile column names": as_text(ROWS, '"\'); DROP TABLE data; --",y,p,g', "1,{},{},{}"),
+    "three thousand columns": as_text(
+        ROWS, "y,p,g," + ",".join(f"c{i}" for i in range(3000)), "{},{},{}" + ",1" * 3000
+    ),
+    "a line end in quotes": as_text(ROWS, 'y,p,g,"z\nz"', '{},{},{},"1\n2"'),
+}
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_right_answer(here: Here, name: str) -> None:
+    assert here.right(RIGHT[name]) == expected()
+
+
+WRONG: dict[str, tuple[str | bytes, str]] = {
+    "empty": ("", "is empty"),
+    "only a header": ("y,p,g\n", "at least one row"),
+    "no header": (as_text(ROWS).split("\n", 1)[1], "--label must be a column"),
+    "first line empty": ("\n" + as_text(ROWS), "first line is empty"),
+    "only spaces": ("   \n\n", "first line is empty"),
+    "a row too long": (
+        as_text(ROWS) + "1,1,a,4\n",
+        "line 302 has 4 columns where the header has 3",
+    ),
+    "a row too short": (as_text(ROWS) + "1,1\n", "line 302 has 2 columns"),
+    "label twice": (as_text(ROWS, "y,p,g,y", "{},{},{},1"), "2 are called 'y'"),
+    "name in other case": (as_text(ROWS, "Y,p,g"), "Did you mean 'Y'?"),
+    "name with a space": (as_text(ROWS, "y, p,g"), "Did you mean ' p'?"),
+    "Latin-1": (as_text(ROWS).replace("a\n", "é\n").encode("latin-1"), "--encoding"),
+    "Latin-1 header": (as_text(ROWS, "y,p,g,é", "{},{},{},1").encode("latin-1"), "--encoding"),
+    "Latin-1 at the end": (as_text(sample(40_000)).encode() + b"1,1,\xe9\n", "not in UTF-8"),
+    "open quote": (as_text(ROWS) + '1,1,"a\n', "quote"),
+    "open quote in the header": (as_text(ROWS, 'y,p,"g'), "--group must be a column"),
+    "mixed line ends": (as_text(ROWS).replace("\n", "\r\n", 40), "line ends may be mixed"),
+    "zero bytes": (b"y,p,g\0\n1,1,a\n", "zero bytes"),
+    "bytes": (random.Random(2).randbytes(3000), "not in UTF-8"),
+    "a million columns": (
+        as_text([], "y,p,g," + ",".join(f"c{i}" for i in range(10**6))),
+        "has 1,000,003 columns",
+    ),
+    "labels of three kinds": (as_text(ROWS) + "maybe,1,a\n", "got the values '0', '1', 'maybe'"),
+    "labels with leading zeros": (as_text(ROWS, line="0{},{},{}"), "'00', '01'"),
+    "missing values": (as_text(ROWS) + "NA,1,a\n,1,b\n", "'y' (2). Pass --missing drop"),
+    "missing groups": (as_text(ROWS) + "1,1,NA\n", "'g' (1)"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_clear_error(here: Here, name: str) -> None:
+    content, said = WRONG[name]
+    assert said in here.wrong(content)
+
+
+def test_header_of_another_row(here: Here) -> None:
+    """Without a header, the first row is one; that no column has the name is said."""
+    assert "got 'y'" in here.wrong("1,1,a\n0,1,b\n")
+
+
+def test_truth_values(here: Here) -> None:
+    def spelt(yes: str, no: str) -> str:
+        rows = [(yes if y else no, yes if p else no, g) for y, p, g in ROWS]
+        return "y,p,g\n" + "".join(f"{y},{p},{g}\n" for y, p, g in rows)
+
+    assert here.right(spelt("True", "False")) == expected()
+    assert here.right(spelt("TRUE", "false")) == expected()
+    assert "Pass --pos-label yes" in here.wrong(spelt("yes", "no"))
+    assert here.right(spelt("yes", "no"), "--pos-label", "yes") == expected()
+    assert here.right(spelt("1", "-1")) == expected()
+    assert here.right(spelt("2", "1"), "--pos-label", "2") == expected()
+    assert "must be one of the labels" in here.wrong(spelt("yes", "no"), "--pos-label", "y")
+    scores = as_text(ROWS, line="{},0.{}5,{}")
+    assert "--score" in here.wrong(scores)
+
+
+def test_missing_values(here: Here) -> None:
+    more = as_text(ROWS) + "NA,1,a\n,1,b\n1,1,N/A\n0,null,a\n"
+    assert here.right(more, "--missing", "drop") == expected()
+    text = as_text(ROWS).replace("a\n", "NA\n")
+    assert here.right(text, "--na", "") == expected("NA", "b")
+    assert here.right(text.replace("NA", "?") + "1,1,-\n", "--na", "-", "--missing", "drop") == (
+        expected("?", "b")
+    )
+
+
+def test_names_that_look_like_numbers(here: Here) -> None:
+    def called(first: str, second: str) -> str:
+        return as_text([(y, p, first if g == "a" else second) for y, p, g in ROWS])
+
+    assert here.right(called("01", "1")) == expected("01", "1")
+    assert here.right(called("9", "10")) == expected("9", "10")  # by value, as numbers are
+    long = "12345678901234567890", "12345678901234567891"
+    assert here.right(called(*long)) == expected(*long)
+    digits = "0.12345678901234567", "0.12345678901234568"
+    assert here.right(called(*digits)) == expected(*digits)
+    assert here.right(called("1_000", "2_000")) == expected("1_000", "2_000")
+    assert here.right(called("1e2", "x")) == expected("1e2", "x")
+
+
+def test_encodings_and_delimiters(here: Here) -> None:
+    text = as_text([(y, p, "é" if g == "b" else g) for y, p, g in ROWS])
+    assert here.right(text.encode("latin-1"), "--encoding", "latin-1") == expected("a", "é")
+    assert here.right(text.encode("cp1252"), "--encoding", "windows-1252") == expected("a", "é")
+    assert "--encoding must be an encoding" in here.wrong(text, "--encoding", "klingon")
+    assert "is not in the encoding utf-16" in here.wrong("abc", "--encoding", "utf-16")
+    hashes = as_text(ROWS, "y#p#g", "{}#{}#{}")
+    assert here.right(hashes, "--delimiter", "#") == expected()
+    assert "--delimiter must be one character" in here.wrong(hashes, "--delimiter", "##")
+
+
+def test_names_of_files(here: Here) -> None:
+    text = as_text(ROWS)
+    for name in ("x'; DROP TABLE data; --.csv", "x[1]*?.csv", 'x"y.csv', "é \n.csv", "-x.csv"):
+        assert here.right(text, name=name) == expected()
+    assert here.right(gzip.compress(text.encode()), name="x.csv.gz") == expected()
+    assert "cannot be read" in here.wrong(b"\x1f\x8babc", name="x.csv.gz")
+    assert "Say what it is with --format" in here.wrong(text, name="x.dat")
+    assert here.right(text, "--format", "csv", name="x.dat") == expected()
+
+
+def test_json(here: Here) -> None:
+    def lines(make: Callable[[int, int, str], Any]) -> str:
+        return "".join(json.dumps(make(*row)) + "\n" for row in ROWS)
+
+    def plain(y: int, p: int, g: str) -> dict[str, Any]:
+        return {"y": y, "p": bool(p), "g": g}
+
+    assert here.right(lines(plain), name="x.jsonl") == expected()
+    array = json.dumps([plain(*row) for row in ROWS])
+    assert here.right(array, name="x.json") == expected()
+    dates = {"a": "2020-01-01", "b": "2020-1-2"}
+    found = here.right(lines(lambda y, p, g: {"y": y, "p": p, "g": dates[g]}), name="x.jsonl")
+    assert found == expected(*dates.values())
+    mixed = lines(lambda y, p, g: {"y": y, "p": p, "g": g if g == "a" else 7})
+    assert "holds several" in here.wrong(mixed, name="x.jsonl")
+    nested = lines(lambda y, p, g: {"y": y, "p": p, "g": [g]})
+    assert "--group must be made of numbers" in here.wrong(nested, name="x.jsonl")
+    assert "cannot be read" in here.wrong(lines(plain) + '{"y": 1,', name="x.jsonl")
+    assert "--label must be a column" in here.wrong("1\n2\n", name="x.jsonl")
+    holes = lines(lambda y, p, g: {"y": y, "p": p, "g": g} if p else {"y": y, "g": g})
+    assert "without missing values" in here.wrong(holes, name="x.jsonl")
+
+
+def test_parquet_whose_names_differ_in_case(here: Here, tmp_path: Path) -> None:
+    import pyarrow.parquet as pq
+
+    y, p, g = (list(column) for column in zip(*ROWS, strict=True))
+    table = pa.table({"P": [0] * len(p), "y": y, "p": p, "g": pa.array(g).dictionary_encode()})
+    pq.write_table(table, tmp_path / "a.parquet")
+    content = (tmp_path / "a.parquet").read_bytes()
+    assert here.right(content, name="x.parquet") == expected()
+    assert "the data have 'P', 'p'" in here.wrong(content, "--where", "y = 1", name="x.parquet")
+    assert "cannot be read" in here.wrong(content[:-100], name="x.parquet")
+    assert "cannot be read" in here.wrong(b"hello", name="y.parquet")
+
+
+def test_broken_databases(here: Here) -> None:
+    assert "cannot be opened" in here.wrong(b"SQLite format 3\0xxxx", name="x.sqlite")
+    assert "cannot be opened" in here.wrong(bytes(8) + b"DUCK" + bytes(99), name="x.duckdb")
+    assert "cannot be read" in here.wrong(b"ARROW1\0\0abc", name="x.feather")
+
+
+def test_files_that_differ(here: Here, tmp_path: Path) -> None:
+    one, two = tmp_path / "1.csv", tmp_path / "2.csv"
+    one.write_text(as_text(ROWS))
+    two.write_text(as_text(ROWS, "y,p,h"))
+    said = here.run("audit", one, two, *ASKED)[2]
+    assert "differ in 'g'" in said
+    two.with_suffix(".jsonl").write_text('{"y": 1}\n')
+    assert "of one format" in here.run("audit", one, two.with_suffix(".jsonl"), *ASKED)[2]
+    assert "got the folder" in here.run("audit", tmp_path, *ASKED)[2]
+
+
+@pytest.mark.parametrize("option", ["--json", "--report", "--markdown"])
+def test_results_are_not_written_over_their_data(here: Here, option: str) -> None:
+    data = as_text(ROWS)
+    same = here.folder / "." / "x.csv"
+    assert f"{option} must be another file than the data" in here.wrong(data, option, same)
+    assert same.read_text(encoding="utf-8") == data
+
+
+@pytest.mark.parametrize("command", ["audit", "test", "sweep"])
+def test_scores_of_no_rows(here: Here, command: str) -> None:
+    path = here.folder / "x.csv"
+    path.write_text("y,s,g\n", encoding="utf-8")
+    columns = ("--label", "y", "--score", "s", "--group", "g", "--metric", "fpr")
+    code, out, err = here.run(command, path, *columns)
+    assert (code, out) == (2, "")
+    assert "the data must have at least one row" in err

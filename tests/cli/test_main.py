@@ -1,0 +1,373 @@
+"""The installed command: exit codes, what goes where, pipes, terminals and locales."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import pty
+import re
+import resource
+import signal
+import subprocess
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import fairperm
+from tests.support.commands import COMMAND, QUIET, as_text, cells, failed, run, sample, succeeded
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+COLUMNS = ("--label", "y", "--prediction", "p", "--group", "g")
+UNLIKE = [(1, 1, "a")] * 90 + [(1, 0, "a")] * 10 + [(1, 1, "b")] * 50 + [(1, 0, "b")] * 50
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("cli") / "plain.csv"
+    path.write_text(as_text(sample()))
+    return path
+
+
+@pytest.fixture(scope="module")
+def unlike(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("cli") / "unlike.csv"
+    path.write_text(as_text(UNLIKE))
+    return path
+
+
+def test_help_names_every_command_and_is_fast() -> None:
+    times = []
+    for _ in range(4):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        said = succeeded("--help")
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        times.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    for name in ("audit", "test", "sweep", "power", "metrics", "demo"):
+        assert re.search(rf"\b{name}\b", said)
+    assert min(times) < 1.0  # seconds of work; it takes about 0.2
+
+
+def test_help_imports_nothing_heavy() -> None:
+    code = (
+        "import sys; sys.argv = ['fairperm', '--help']\n"
+        "from fairperm.cli.main import main\n"
+        "try: main()\n"
+        "except SystemExit: print('LOADED', *sys.modules)"
+    )
+    python = COMMAND.with_name("python")
+    done = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split("LOADED")[1].split())
+    assert loaded.isdisjoint({"numpy", "scipy", "duckdb", "pyarrow", "narwhals", "altair"})
+
+
+def test_version() -> None:
+    assert re.fullmatch(r"fairperm \d+\.\d+\.\d+\S*\n", succeeded("--version"))
+
+
+def test_table_says_it_in_words(plain: Path) -> None:
+    said = succeeded("audit", plain, *COLUMNS, "--seed", 1)
+    assert "Audit: 3 comparisons" in said
+    assert "false_positive_rate" in said
+    assert "inconclusive" in said
+    assert "Seed 1" in said
+    assert "\x1b" not in said
+
+
+def test_quiet_prints_nothing(plain: Path) -> None:
+    done = run("audit", plain, *COLUMNS, "--quiet")
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+@pytest.mark.parametrize("columns", ["40", "72"])
+def test_narrow_and_wide_terminals(plain: Path, columns: str) -> None:
+    said = succeeded("audit", plain, *COLUMNS, "--metric", "fpr", COLUMNS=columns)
+    assert max(map(len, said.splitlines())) <= max(40, int(columns))
+    assert "inconclusive" in said.replace("\n", "")
+
+
+def test_long_names_on_narrow_terminals(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text(as_text(sample()).replace("a\n", "a name of many words and letters\n"))
+    said = succeeded("audit", path, *COLUMNS, "--metric", "fpr", COLUMNS="32")
+    assert max(map(len, said.splitlines())) <= 32
+    assert "name of many words and letters" in " ".join(said.split())
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [
+        {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+        {"PYTHONIOENCODING": "ascii"},
+        {"PYTHONIOENCODING": "latin-1"},
+    ],
+)
+def test_screens_that_know_no_unicode(tmp_path: Path, environment: dict[str, Any]) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text(as_text(sample()).replace("a\n", "日本\n"), encoding="utf-8")
+    done = run("audit", path, *COLUMNS, "--metric", "fpr", **environment)
+    assert done.returncode == 0, done.stderr
+    said = done.stdout.decode("ascii" if "ascii" in environment.values() else "latin-1")
+    assert "b - \\u65e5\\u672c" in said
+    if "ascii" in environment.values():
+        assert run("audit", "--help", **environment).returncode == 0
+        assert run("metrics", **environment).returncode == 0
+
+
+def in_terminal(*arguments: object, **environment: str) -> str:
+    """Return what the command shows on a terminal."""
+    leader, follower = pty.openpty()
+    with subprocess.Popen(
+        [COMMAND, *map(str, arguments)],
+        stdout=follower,
+        stderr=follower,
+        stdin=subprocess.DEVNULL,
+        env={**QUIET, "TERM": "xterm-256color", **environment},
+    ):
+        os.close(follower)
+        shown = b""
+        while True:
+            try:
+                block = os.read(leader, 65536)
+            except OSError:
+                break
+            if not block:
+                break
+            shown += block
+    os.close(leader)
+    return shown.decode()
+
+
+def test_colour_on_terminals_unless_unwanted(unlike: Path) -> None:
+    arguments = ("audit", unlike, *COLUMNS, "--metric", "selection_rate")
+    assert "\x1b[1;31mdisparity" in in_terminal(*arguments)
+    assert not re.search(r"\x1b\[[\d;]*3\dm", in_terminal(*arguments, NO_COLOR="1"))
+
+
+def test_broken_pipe_is_no_accident(plain: Path) -> None:
+    with subprocess.Popen(
+        [COMMAND, "metrics"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=QUIET
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 141
+
+
+def test_files_are_written_though_nobody_reads_the_table(unlike: Path, tmp_path: Path) -> None:
+    arguments = ["audit", unlike, *COLUMNS, "--csv", tmp_path / "x.csv"]
+    with subprocess.Popen(
+        [COMMAND, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=QUIET
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.close()
+    assert process.returncode == 141
+    assert len(cells((tmp_path / "x.csv").read_text())) > 0
+
+
+def test_places_of_files_are_checked_before_any_work(tmp_path: Path) -> None:
+    for command in ("audit", "test", "sweep"):
+        said = failed(command, tmp_path / "none.csv", "--json", tmp_path / "no" / "x.json")
+        assert "the folder" in said
+    assert "is a folder" in failed("power", "--json", tmp_path)
+
+
+def _hear() -> None:
+    """Listen to Ctrl-C: what a shell starts in the background is deaf to it, and its children."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def test_interrupt_ends_without_traceback(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text(as_text([(i % 2, i % 97, "ab"[i % 3 > 1]) for i in range(20_000)]))
+    arguments = ("--label", "y", "--score", "p", "--group", "g", "--metric", "roc_auc")
+    with subprocess.Popen(
+        [COMMAND, "audit", path, *arguments, "--resamples", "90000000"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=QUIET,
+        preexec_fn=_hear,
+    ) as process:
+        time.sleep(4)
+        assert process.poll() is None, "it was over before it could be interrupted"
+        process.send_signal(signal.SIGINT)
+        try:
+            _, said = process.communicate(timeout=60)
+        finally:
+            process.kill()
+    assert b"Traceback" not in said
+    assert process.returncode == 130, said
+
+
+def test_errors_are_one_sentence(plain: Path) -> None:
+    assert "Did you mean 'plain.csv'?" in failed("audit", plain.with_name("plan.csv"), *COLUMNS)
+    wrong = failed("audit", plain, "--label", "yy", "--prediction", "p", "--group", "g")
+    assert wrong.startswith("--label must be a column of the data ('y', 'p', 'g'); got 'yy'.")
+    assert "Did you mean 'roc_auc'?" in failed("audit", plain, *COLUMNS, "--metric", "rocauc")
+    assert "--label must be given" in failed("audit", plain, "--group", "g")
+    assert "--bogus" in failed("audit", plain, "--bogus")
+    assert "'bogus'" in failed("bogus")
+    assert "'audit'? `fairperm --help`" in failed("audt")
+    assert "FILE must be given" in failed("audit")
+    assert "'maxt', 'none'; got 'bonf'" in failed("audit", plain, *COLUMNS, "--adjust", "bonf")
+    assert "--alpha must be a number strictly" in failed("audit", plain, *COLUMNS, "--alpha", 5)
+    assert "--margin must be a number" in failed("audit", plain, *COLUMNS, "--margin", "x")
+    assert "does not exist" in failed("audit", plain, *COLUMNS, "-q", "--csv", "/nowhere/x.csv")
+    said = failed("audit", plain, *COLUMNS, "--seed", "abc")
+    assert said.startswith("--seed must be a whole number; got 'abc'. `fairperm audit --help`")
+    said = failed("audit", plain, *COLUMNS, "--fail-on", "disparities")
+    assert "'disparities' is not one of 'disparity', 'inconclusive', 'too-small'" in said
+    assert "Value error" not in said
+    assert "`fairperm test --help`" in failed("test", plain, "--pair", "a")
+    assert failed("metrics", "nope").startswith("NAME must be one that `fairperm metrics` lists")
+    said = failed("audit", plain, *COLUMNS, "--margin", "acc=0.1", "--metric", "fpr")
+    assert said.startswith("--margin must be NUMBER, or NAME=NUMBER with one of --metric (")
+    said = failed("audit", plain, "--prediction", "p", "--group", "g")
+    assert "give them as --label and take --metric base_rate" in said
+    said = failed("audit", plain, *COLUMNS, "--threshold", 5)
+    assert "--threshold must be left out when --prediction is given; got 5.0." in said
+
+
+def test_debug_shows_where(plain: Path) -> None:
+    done = run("audit", plain, "--label", "yy", "--prediction", "p", "--group", "g", "--debug")
+    assert done.returncode != 0
+    assert b"Traceback" in done.stderr
+
+
+def test_gate(unlike: Path, tmp_path: Path) -> None:
+    arguments = ("audit", unlike, *COLUMNS, "--metric", "selection_rate", "--metric", "base_rate")
+    assert run(*arguments).returncode == 0
+    assert run(*arguments, "--fail-on", "too-small").returncode == 0
+    done = run(*arguments, "--fail-on", "disparity", "--quiet", "--markdown", tmp_path / "x.md")
+    assert done.returncode == 1
+    said = done.stderr.decode()
+    assert said.startswith("fairperm: failed: 1 of 2 comparisons (--fail-on disparity)\n")
+    assert "disparity: g, selection_rate, a - b, gap +0.4000" in said
+    assert "**disparity**" in (tmp_path / "x.md").read_text()
+    many = ("--fail-on", "inconclusive", "--fail-on", "disparity", "-q")
+    assert run(*arguments, *many).stderr.count(b"\n") == 3
+    small = run(*arguments, "--min-group-size", 1000, "--fail-on", "too-small", "-q")
+    assert small.returncode == 1
+
+
+def test_json_is_enough_to_run_it_again(plain: Path, tmp_path: Path) -> None:
+    path = tmp_path / "out.json"
+    succeeded("audit", plain, *COLUMNS, "--margin", 0.1, "--json", path, "-q")
+    document = json.loads(path.read_text())
+    assert document["schema"] == "fairperm.audit"
+    assert document["schema_version"] == 1
+    assert document["versions"]["fairperm"]
+    assert document["versions"]["numpy"]
+    assert document["versions"]["python"]
+    assert document["rows_read"] == 300
+    (described,) = document["inputs"]
+    assert described["sha256"] == hashlib.sha256(plain.read_bytes()).hexdigest()
+    options = document["options"]
+    assert options["seed"] == document["result"]["seed"]
+    again = [
+        item
+        for name, value in options.items()
+        if value is not False
+        for one in (value if isinstance(value, list) else [value])
+        for item in (f"--{name.rstrip('_').replace('_', '-')}", one)
+    ]
+    second = json.loads(succeeded("audit", described["path"], *again, "--json", "-"))
+    assert second["result"] == document["result"]
+
+
+def test_csv_has_every_digit(plain: Path) -> None:
+    rows = sample()
+    labels, predictions, groups = ([row[i] for row in rows] for i in range(3))
+    audit = fairperm.audit(
+        labels, predictions, sensitive_features=groups, metrics=["fpr", "f1_score"], rng=3
+    )
+    found = cells(
+        succeeded(
+            *("audit", plain, *COLUMNS, "--metric", "fpr", "--metric", "f1_score"),
+            *("--seed", 3, "--csv", "-"),
+        )
+    )
+    for row, printed in zip(audit.rows, found, strict=True):
+        for name, value in row.cells().items():
+            if name not in {"attribute"}:
+                assert printed[name] == ("" if value is None else str(value))
+
+
+def test_only_one_output_can_be_printed(plain: Path) -> None:
+    said = failed("audit", plain, *COLUMNS, "--csv", "-", "--json", "-")
+    assert said == "only one of --json and --csv can be '-', standard output."
+
+
+def test_markdown_shows_names_as_they_are(tmp_path: Path) -> None:
+    hostile = {"a": "<script>|x|", "b": "@someone #1 `c` [l](http://x.y) *b* __u__"}
+    path = tmp_path / "x.jsonl"
+    path.write_text(
+        "".join(json.dumps({"y": y, "p": p, "g": hostile[g]}) + "\n" for y, p, g in sample())
+    )
+    said = succeeded("audit", path, *COLUMNS, "--metric", "fpr", "--markdown", "-")
+    row = next(line for line in said.splitlines() if "script" in line)
+    assert row.count("|") == 10
+    for mark in "<>@#`[]":
+        assert mark not in row.replace("&#", "")
+    assert "://" not in row
+
+
+def test_test_command(plain: Path) -> None:
+    said = succeeded("test", plain, *COLUMNS, "--metric", "fnr", "--pair", "b", "a")
+    assert said.startswith("PermutationTestResult: false_negative_rate, 'b' less 'a'")
+    assert "Seed" not in said  # every permutation was counted
+    drawn = succeeded("test", plain, *COLUMNS, "--metric", "mcc", "--seed", 4)
+    assert "Seed 4: the same --seed gives the same numbers again." in drawn
+    assert "--metric must be given" in failed("test", plain, *COLUMNS)
+    document = json.loads(succeeded("test", plain, *COLUMNS, "--metric", "fnr", "--json", "-"))
+    assert document["schema"] == "fairperm.test"
+
+
+def test_sweep_command(tmp_path: Path) -> None:
+    path = tmp_path / "compas.csv"
+    fairperm.datasets.load_compas("pandas").to_csv(path, index=False)
+    arguments = ("--label", "two_year_recid", "--score", "decile_score", "--group", "sex")
+    options = ("--metric", "tpr", "--thresholds", "scores", "--seed", 1)
+    said = succeeded("sweep", path, *arguments, *options)
+    assert "largest gap  -0.0776 at 7" in said
+    assert len(cells(succeeded("sweep", path, *arguments, *options, "--csv", "-"))) == 10
+    assert "--thresholds must be a number" in failed("sweep", path, *arguments, "--thresholds", "x")
+
+
+def test_power_command() -> None:
+    rates = ("--metric", "fnr", "--second", 0.2, "--base-rate", 0.8, "--base-rate", 0.2)
+    assert "36.1% power" in succeeded("power", *rates, "--first", 0.1, "--n", 400)
+    assert succeeded("power", *rates, "--first", 0.1).startswith("1,206 rows")
+    assert "a gap of" in succeeded("power", *rates, "--n", 400)
+    assert "--first or --n must be given" in failed("power", *rates)
+    few = ("power", "--metric", "fnr", "--second", 0.5, "--base-rate", 0.5, "--n", 8)
+    unseen = json.loads(succeeded(*few, "--json", "-"))
+    assert unseen["result"] == {"minimum_detectable_gap": "Infinity"}
+    found = json.loads(succeeded("power", *rates, "--first", 0.1, "--json", "-"))
+    assert found["result"] == {"sample_size": 1206}
+
+
+def test_metrics_command_lists_the_registry() -> None:
+    found = json.loads(succeeded("metrics", "--json", "-"))
+    assert [one["name"] for one in found] == list(fairperm.metric_names())
+    assert all(one["meaning"] for one in found)
+    assert "(also fpr, fall_out)" in succeeded("metrics", "fall_out")
+
+
+def test_demo(tmp_path: Path) -> None:
+    said = succeeded("demo", cwd=tmp_path)
+    assert "COMPAS is a score from 1 to 10" in said
+    assert re.search(r"African-American – Caucasian.*disparity", said)
+    assert "fairperm audit predictions.csv" in said
+    assert (tmp_path / "fairperm-demo.html").stat().st_size > 10_000
+
+
+def test_report(plain: Path, tmp_path: Path) -> None:
+    path = tmp_path / "x.html"
+    succeeded("audit", plain, *COLUMNS, "--metric", "fpr", "--report", path, "-q")
+    assert "<html" in path.read_text(encoding="utf-8")
+    assert "--report must be" in failed("audit", plain, *COLUMNS, "--report", "-")

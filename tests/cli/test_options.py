@@ -1,0 +1,353 @@
+"""Every option of the library is one of the command line, and means the same there."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
+import pytest
+import typer
+
+import fairperm
+from fairperm.cli import main
+from fairperm.data.lazy import counting as lazy
+from tests.support.commands import Here, as_text, cells, sample
+from tests.support.report_pages import Page
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+pytestmark = pytest.mark.filterwarnings("ignore::fairperm.FairpermWarning")
+
+# What is called otherwise on the command line: data arguments are columns of FILE there.
+CALLED = {
+    "y_true": "label",
+    "y_pred": "prediction",
+    "y_score": "score",
+    "sensitive_features": "group",
+    "data": "files",
+    "control_features": "control",
+    "sample_weight": "weight",
+    "metrics": "metric",
+    "groups": "pair",
+    "n_resamples": "resamples",
+    "n_bootstrap": "bootstraps",
+    "rng": "seed",
+    "n_jobs": "jobs",
+    "progress": "quiet",
+}
+COMMANDS: dict[str, Callable[..., Any]] = {
+    "audit": fairperm.audit,
+    "test": fairperm.permutation_test,
+    "sweep": fairperm.threshold_sweep,
+}
+# The command line's own defaults, which mean the same, and arguments that have none here.
+OWN_DEFAULTS = {"compare", "metric", "metrics", "thresholds", "progress"}
+COLUMNS = ("--label", "y", "--score", "p", "--group", "g")
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Here:
+    return Here(tmp_path, monkeypatch)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_option_is_there_with_the_same_default(name: str) -> None:
+    command: Any = typer.main.get_command(main.app)
+    options = {one.name: one for one in command.commands[name].params}
+    for argument, parameter in inspect.signature(COMMANDS[name]).parameters.items():
+        option = options.get(CALLED.get(argument, argument))
+        assert option is not None, f"fairperm {name} lacks {argument}"
+        if argument not in OWN_DEFAULTS and parameter.default is not parameter.empty:
+            assert option.default in (parameter.default, [] if not parameter.default else None)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_option_is_handed_on(
+    here: Here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    signature = inspect.signature(COMMANDS[name])
+    handed: dict[str, object] = {}
+
+    def record(*values: object, **options: object) -> None:
+        handed.update(signature.bind(*values, **options).arguments)
+        raise fairperm.errors.FairpermError("enough")
+
+    monkeypatch.setattr(fairperm, COMMANDS[name].__name__, record)
+    (tmp_path / "x.csv").write_text(as_text(sample()))
+    code, _, said = here.run(name, tmp_path / "x.csv", *COLUMNS, "--metric", "fpr")
+    assert (code, said) == (2, "fairperm: error: enough\n")
+    assert set(handed) == set(signature.parameters)
+
+
+@pytest.fixture(scope="module")
+def compas(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("options") / "compas.csv"
+    fairperm.datasets.load_compas("pandas").to_csv(path, index=False)
+    return path
+
+
+SCORES = ("--label", "two_year_recid", "--score", "decile_score", "--group", "sex", "--seed", 1)
+GIVEN: dict[str, Any] = {
+    "y_true": "two_year_recid",
+    "y_score": "decile_score",
+    "sensitive_features": "sex",
+    "rng": 1,
+}
+WEIGHTS = {"25 - 45": 2.0, "Greater than 45": 1.0, "Less than 25": 0.5}
+BY_AGE = tuple(
+    item for age, one in WEIGHTS.items() for item in ("--stratum-weights", f"{age}={one}")
+)
+
+
+def as_printed(audit: fairperm.Audit) -> list[dict[str, str]]:
+    return [
+        {name: "" if one is None else str(one) for name, one in row.cells().items()}
+        for row in audit.rows
+    ]
+
+
+def test_weights_of_strata(here: Here, compas: Path, tmp_path: Path) -> None:
+    asked = (*SCORES, "--threshold", 5, "--metric", "fpr", "--control", "age_band")
+    code, out, err = here.run("audit", compas, *asked, *BY_AGE, "--csv", "-")
+    assert code == 0, err
+    audit = fairperm.audit(
+        **GIVEN,
+        data=fairperm.datasets.load_compas(),
+        threshold=5,
+        metrics="fpr",
+        control_features="age_band",
+        stratum_weights=WEIGHTS,
+    )
+    assert cells(out) == as_printed(audit)
+    plain = here.run("audit", compas, *asked, "--csv", "-")[1]
+    assert cells(plain) != cells(out)
+    file, report = tmp_path / "x.json", tmp_path / "x.html"
+    settings = "".join(f'"{age}" = {one}\n' for age, one in WEIGHTS.items())
+    config = tmp_path / "fairperm.toml"
+    config.write_text(f"[audit.stratum-weights]\n{settings}")
+    outputs = ("--json", file, "--report", report, "-q")
+    assert here.run("audit", compas, *asked, "--config", config, *outputs)[0] == 0
+    document = json.loads(file.read_text())
+    assert document["options"]["stratum_weights"] == [f"{age}={w}" for age, w in WEIGHTS.items()]
+    assert document["result"]["settings"]["stratum_weights"] == WEIGHTS
+    assert document["result"]["rows"][0]["test"]["pvalue"] == audit.rows[0].pvalue
+    text = Page(report.read_text(encoding="utf-8")).text
+    assert "--stratum-weights 25 - 45=2.0, Greater than 45=1.0, Less than 25=0.5" in text
+
+
+def test_weights_of_strata_of_two_columns(here: Here, tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    rows = sample(600)
+    strata = [("ab"[i % 2], i // 2 % 2) for i in range(len(rows))]
+    lines = [f"{y},{p},{g},{a},{b}" for (y, p, g), (a, b) in zip(rows, strata, strict=True)]
+    path.write_text("\n".join(["y,p,g,a,b", *lines]))
+    weights = {("a", 0): 1.0, ("a", 1): 2.0, ("b", 0): 3.0, ("b", 1): 0.0}
+    given = [x for (a, b), w in weights.items() for x in ("--stratum-weights", f"{a},{b}={w}")]
+    asked = ("--label", "y", "--prediction", "p", "--group", "g", "--metric", "fnr")
+    controls = ("--control", "a", "--control", "b")
+    code, out, err = here.run("test", path, *asked, *controls, *given, "--json", "-", "--seed", 1)
+    assert code == 0, err
+    y, p, g = (list(column) for column in zip(*rows, strict=True))
+    expected = fairperm.permutation_test(
+        y,
+        p,
+        sensitive_features=g,
+        metric="fnr",
+        control_features={"a": [a for a, _ in strata], "b": [b for _, b in strata]},
+        stratum_weights=weights,
+        rng=1,
+    )
+    assert json.loads(out)["result"]["pvalue"] == expected.pvalue
+    assert json.loads(out)["result"]["difference"] == expected.difference
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--stratum-weights", "a=1"), "--stratum-weights must come with --control"),
+        (("--control", "age_band", "--stratum-weights", "x"), "must be VALUE=NUMBER; got 'x'"),
+        (("--control", "age_band", "--stratum-weights", "x=y"), "must be a number; got 'y'"),
+        (
+            ("--control", "age_band", "--stratum-weights", "25-45=1"),
+            "got '25-45'. Did you mean '25 - 45'?",
+        ),
+        (("--control", "age_band", *BY_AGE[:4]), "'Less than 25' has none"),
+        (("--score-bins", 1), "--score-bins must be an integer from 2"),
+        (("--score-bins", 9, "--metric", "brier_score"), "--score-bins must be left out"),
+    ],
+)
+def test_refusals(here: Here, compas: Path, options: tuple[object, ...], said: str) -> None:
+    code, out, err = here.run("audit", compas, *SCORES, "--metric", "roc_auc", *options)
+    assert (code, out) == (2, "")
+    assert said in err
+
+
+def test_scores_in_bins(here: Here, compas: Path, tmp_path: Path) -> None:
+    """With bins rows stay in the database; ten bins hold ten scores, one to each."""
+    asked = (
+        *(*SCORES, "--threshold", 5, "--metric", "fpr", "--metric", "roc_auc"),
+        *("--control", "age_band", "--resamples", 99),
+    )
+    report, file = tmp_path / "x.html", tmp_path / "x.json"
+    outputs = ("--csv", "-", "--json", file, "--report", report)
+    code, out, err = here.run("audit", compas, *asked, "--score-bins", 10, *outputs)
+    assert code == 0, err
+    audit = fairperm.audit(
+        **GIVEN,
+        data=fairperm.datasets.load_compas(),
+        threshold=5,
+        metrics=["fpr", "roc_auc"],
+        control_features="age_band",
+        n_resamples=99,
+    )
+    assert cells(out) == as_printed(audit)
+    document = json.loads(file.read_text())
+    assert (document["options"]["score_bins"], document["rows_read"]) == (10, 6172)
+    text = Page(report.read_text(encoding="utf-8")).text
+    assert "--score-bins 10" in text
+    assert "Move the slider" in text  # the sweep is of the scores themselves
+    said = here.run("audit", compas, *asked, "--score-bins", 2, "-q", "--csv", "-")
+    assert cells(said[1])[1]["difference"] != cells(out)[1]["difference"]
+
+
+def test_report_tells_which_sweep_failed(here: Here, tmp_path: Path) -> None:
+    """One attribute has only one group that is large enough; then rows have weights."""
+    rows = [(i % 2, (i // 4 % 10) / 10, "ab"[i % 3 > 0], "cd"[i < 45]) for i in range(240)]
+    path, report = tmp_path / "x.csv", tmp_path / "x.html"
+    path.write_text("y,p,g,h\n" + "".join(f"{y},{p},{g},{h}\n" for y, p, g, h in rows))
+    asked = ("--label", "y", "--score", "p", "--group", "g", "--group", "h", "--metric", "fpr")
+    options = ("--threshold", 0.5, "--report", report, "-q")
+    code, _, err = here.run("audit", path, *asked, *options)
+    assert (code, err) == (0, "")
+    text = Page(report.read_text(encoding="utf-8")).text
+    assert "h was not looked at over all thresholds: fewer than two of its groups" in text
+    assert "g was not looked at" not in text
+    assert "Move the slider" in text
+    weighted = (*asked[:6], "--metric", "fpr", "--weight", "p", "--where", "p > 0")
+    assert here.run("audit", path, *weighted, *options)[0] == 0
+    text = Page(report.read_text(encoding="utf-8")).text
+    assert "g was not looked at over all thresholds: sweeps know no --weight." in text
+
+
+def test_bins_need_names_that_sql_can_tell(here: Here, tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text(as_text(sample(), "P,p,g"))
+    asked = ("--label", "P", "--score", "p", "--group", "g", "--metric", "roc_auc")
+    assert here.run("audit", tmp_path / "x.csv", *asked)[0] == 0
+    code, _, said = here.run("audit", tmp_path / "x.csv", *asked, "--score-bins", 9)
+    assert (code, "are not told apart by case: 'P', 'p'" in said) == (2, True)
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet", "where"])
+def test_sample_of_rows(
+    here: Here, tmp_path: Path, form: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rows that are drawn are those that the library draws of the same file."""
+    import duckdb
+
+    monkeypatch.setattr(lazy, "MOST_KINDS", 1000)  # a million rows would take long
+    chance = np.random.default_rng(3)
+    names, n = ("first", "y", "p", "other"), 5000
+    frame = pa.table(
+        {name: chance.random(n) for name in names} | {"g": chance.choice(["a", "b"], n)}
+    )
+    pq.write_table(frame, tmp_path / "x.parquet")
+    pa_csv.write_csv(frame, tmp_path / "x.csv")
+    asked = ("--label", "y", "--prediction", "p", "--group", "g", "--metric", "mean_error")
+    options = ("--sample-rows", 500, "--resamples", 99, "--seed", 1, "--json", "-")
+    more = ("--where", "other >= 0") if form == "where" else ()
+    path = tmp_path / f"x.{'parquet' if form == 'where' else form}"
+    code, out, err = here.run("test", path, *asked, *options, *more)
+    assert code == 0, err
+    with duckdb.connect() as connection:
+        expected = fairperm.permutation_test(
+            "y",
+            "p",
+            sensitive_features="g",
+            metric="mean_error",
+            data=connection.sql(f"SELECT * FROM '{tmp_path / 'x.parquet'}'"),
+            sample_rows=500,
+            n_resamples=99,
+            rng=1,
+        )
+    result = json.loads(out)["result"]
+    assert (result["difference"], result["pvalue"]) == (expected.difference, expected.pvalue)
+    assert "sample of 500 of 5,000 rows" in " ".join(result["notes"])
+    for command in ("test", "audit") if form == "parquet" else ():
+        _, out, _ = here.run(command, path, *asked, *options[:-2])
+        assert out.count("Tested on a sample of 500 of 5,000 rows") == 1
+
+
+def test_what_was_said_as_a_warning_is_not_said_again(here: Here) -> None:
+    path = here.folder / "few.csv"
+    lines = [f"{i % 2},{i % 3 % 2},{'ab'[i % 5 > 2]}" for i in range(40)]
+    path.write_text("\n".join(["y,p,g", *lines]))
+    code, out, err = here.run("test", path, *COLUMNS, "--metric", "mcc", "--resamples", 99)
+    assert code == 0, err
+    assert "note: The matthews_corrcoef of group 'a' varies with about" in err
+    assert "note" not in out
+
+
+def test_decimal_commas_are_read_if_one_says_so(here: Here) -> None:
+    lines = [f"{y};{p / 4 + i / 1000};{g}" for i, (y, p, g) in enumerate(sample())]
+    text = "\n".join(["y;p;g", *lines])
+    dots, commas = here.folder / "dots.csv", here.folder / "commas.csv"
+    dots.write_text(text)
+    commas.write_text(text.replace(".", ","))
+    asked = (*COLUMNS, "--metric", "fpr", "--seed", 1, "--threshold", 0.2, "--csv", "-")
+    wanted = here.run("audit", dots, *asked)
+    assert wanted[0] == 0
+    assert here.run("audit", commas, *asked, "--decimal", ",") == wanted
+    kept = ("--where", "p < 0.4")
+    where = here.run("audit", commas, *asked, "--decimal", ",", *kept)
+    assert where == here.run("audit", dots, *asked, *kept) != wanted
+    code, _, said = here.run("audit", commas, *asked)
+    assert code == 2
+    assert said.endswith("Decimal commas take --decimal ','.\n")
+    code, _, said = here.run("audit", dots, *asked, "--decimal", ",")
+    assert code == 2
+    assert "--score (column 'p') must be made of real numbers" in said
+    assert "--decimal must be one of" in here.run("audit", dots, *asked, "--decimal", "x")[2]
+
+
+def test_hints_are_options_and_sql(here: Here) -> None:
+    path = here.folder / "three.csv"
+    names = {"a": "ä b", "b": "b"}
+    path.write_text(
+        as_text([(y, p, names[g]) for y, p, g in sample()] + [(1, 1, "c"), (0, 0, "c")])
+    )
+    said = here.run("test", path, *COLUMNS, "--metric", "fpr")[2]
+    assert "a comparison needs two: pass --pair 'b' 'c', or use `fairperm audit` for" in said
+    said = here.run("audit", path, *COLUMNS, "--where", "g = b2")[2]
+    assert said.endswith("Text stands in 'single quotes'.\n")
+
+
+def test_groups_that_may_be_one_are_noted(here: Here) -> None:
+    path = here.folder / "spelt.csv"
+    names = {"a": ["Male", "male "], "b": ["Female"]}
+    rows = [(y, p, names[g][i % len(names[g])]) for i, (y, p, g) in enumerate(sample())]
+    path.write_text(as_text(rows))
+    asked = ("audit", path, *COLUMNS, "--metric", "fpr", "--seed", 1)
+    code, _, said = here.run(*asked)
+    assert code == 0
+    assert "differ only in capitals or spaces" in said
+    one = ("--sql", "SELECT * REPLACE (lower(trim(g)) AS g) FROM data")
+    assert here.run(*asked, *one)[2] == ""
+    assert here.run(*asked, "--quiet")[2] == ""
+
+
+def test_report_sweeps_every_score_where_they_are_few(here: Here) -> None:
+    path, page = here.folder / "few.csv", here.folder / "x.html"
+    path.write_text(as_text([(y, 1 + (p + i) % 5, g) for i, (y, p, g) in enumerate(sample())]))
+    asked = (*COLUMNS, "--threshold", 3, "--metric", "fpr", "--seed", 1, "--quiet")
+    assert here.run("audit", path, *asked, "--report", page)[0] == 0
+    text = Page(page.read_text(encoding="utf-8")).text
+    assert "thresholds of 5" in text or "At no threshold" in text
+    assert "The numbers: false positive rate" in text
+    assert "1.04" not in text

@@ -1,0 +1,226 @@
+"""More distinct scores than are fetched: bins, and how much they can matter."""
+
+from __future__ import annotations
+
+import warnings
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import fairperm
+from fairperm.data.lazy import counting as lazy
+from tests.support.lazy_data import LAZY, run, same, sample
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+BINS = 50
+RNG = np.random.default_rng(11)
+N = 3_000
+
+
+def _label(score: Any) -> Any:
+    """Return labels that go with the scores' ranks."""
+    share = np.argsort(np.argsort(score)) / len(score)
+    return (RNG.random(len(score)) < 0.2 + 0.6 * share).astype(np.int64)
+
+
+def _random(i: int) -> tuple[Any, Any]:
+    """Return scores of one of several shapes, with labels."""
+    a, b = RNG.uniform(0.3, 4, 2)
+    shapes: list[Callable[[], Any]] = [
+        lambda: RNG.beta(a, b, N),
+        lambda: RNG.normal(0, a, N),
+        lambda: RNG.exponential(a, N) - b,
+        lambda: RNG.standard_t(2, N),
+        lambda: RNG.integers(0, int(40 * a) + 60, N) / 7,
+    ]
+    score = shapes[i % len(shapes)]()
+    return score, _label(score)
+
+
+def _one_bin() -> tuple[Any, Any]:
+    score = np.append(0.5 + RNG.random(N - 2) * 1e-6, [0.0, 1.0])
+    return score, _label(score)
+
+
+def _alternating() -> tuple[Any, Any]:
+    """Return in every bin the negatives just below the positives: the bins hide it all."""
+    label = np.tile([0, 1], N // 2)
+    place = np.repeat(np.arange(BINS), N // BINS)
+    return (place + 0.2 + 0.5 * label) / BINS, label
+
+
+def _ties() -> tuple[Any, Any]:
+    score = RNG.choice([0.1, 0.11, 0.5, 0.9], N) + (RNG.random(N) < 0.02) * RNG.random(N) / 100
+    return score, _label(score)
+
+
+def _tiny() -> tuple[Any, Any]:
+    score = 1 + RNG.integers(0, 400, N) * 2.0**-52
+    return score, _label(score)
+
+
+def _huge() -> tuple[Any, Any]:
+    score = RNG.normal(size=N) * 1e300
+    score[:2] = [-1.7e308, 1.7e308]
+    return score, _label(score)
+
+
+ADVERSARIAL = {"one bin": _one_bin, "alternating": _alternating, "ties": _ties, "tiny": _tiny,
+               "huge": _huge}  # fmt: skip
+DISTRIBUTIONS: dict[str, Callable[[], tuple[Any, Any]]] = {
+    **{f"random {i}": partial(_random, i) for i in range(20)},
+    **ADVERSARIAL,
+}
+
+
+def _quietly(*args: Any, **options: Any) -> fairperm.PermutationTestResult:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", fairperm.FairpermWarning)
+        return run(*args, **options)
+
+
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+def test_bins_move_no_auc_by_more_than_their_bound(name: str) -> None:
+    score, label = DISTRIBUTIONS[name]()
+    sex = RNG.choice(["a", "b"], N, p=[0.3, 0.7])
+    table = pa.table({"label": label, "score": score, "sex": sex})
+    exact = run(table, "roc_auc")
+    binned = _quietly(LAZY["duckdb"](table), "roc_auc", score_bins=BINS)
+    assert exact.binning_errors is None
+    assert binned.binning_errors is not None
+    for group in ("a", "b"):
+        moved = abs(binned.values[group] - exact.values[group])
+        bound = binned.binning_errors[group]
+        assert moved <= bound + 1e-12
+        if name == "alternating":
+            assert moved == pytest.approx(bound)  # no bound can be better
+        if name == "one bin":
+            assert bound > 0.4
+    total = sum(binned.binning_errors.values())
+    is_noted = any("put into bins" in note for note in binned.notes)
+    assert is_noted == (total > 0.1 * binned.standard_error)
+
+
+@pytest.mark.parametrize("form", LAZY)
+def test_draws_over_bins_are_those_of_the_binned_scores(form: str) -> None:
+    """Scores outside 0 and 1 have bins of equal width from the lowest to the highest."""
+    table = sample(2_000, decimals=None)
+    score = table["score"].to_numpy() * 7 - 3
+    low, high = float(score.min()), float(score.max())
+    place = np.floor((score / 2 - low / 2) / ((high / 2 - low / 2) / 32)).clip(0, 31)
+    by_hand = run(table.set_column(1, "score", pa.array(place)), "roc_auc", scheme="pooled")
+    elsewhere = table.set_column(1, "score", pa.array(score))
+    options: dict[str, Any] = {"score_bins": 32, "scheme": "pooled"}
+    result = _quietly(LAZY[form](elsewhere), "roc_auc", **options)
+    left_out = {"notes", "binning_errors"}
+    plain = [
+        {name: one for name, one in each.to_dict().items() if name not in left_out}
+        for each in (result, by_hand)
+    ]
+    assert plain[0] == plain[1]
+    assert np.array_equal(result.null_distribution, by_hand.null_distribution)
+
+
+@pytest.mark.parametrize("form", LAZY)
+def test_single_precision_and_missing_scores_are_binned_alike(form: str) -> None:
+    table = sample(2_000, decimals=None)
+    values = table["score"].to_pylist()
+    values[3], values[9] = None, float("nan")
+    table = table.set_column(1, "score", pa.array(values, pa.float32()))
+    kept = np.array(values, float)
+    keep = np.flatnonzero(~np.isnan(kept))
+    place = np.floor(kept[keep].astype(np.float32).astype(float) * 32).clip(0, 31)
+    by_hand = run(table.take(keep).set_column(1, "score", pa.array(place)), "roc_auc")
+    result = _quietly(LAZY[form](table), "roc_auc", score_bins=32, missing="drop")
+    assert result.n_dropped == 2
+    assert np.array_equal(result.null_distribution, by_hand.null_distribution)
+
+
+def test_bins_are_used_where_distinct_rows_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = sample(2_000, decimals=None)
+    data = LAZY["duckdb"](table)
+    assert run(data, "roc_auc").binning_errors is None
+    monkeypatch.setattr(lazy, "MOST_KINDS", 1_000)
+    monkeypatch.setattr(lazy, "DEFAULT_BINS", 100)
+    assert same(_quietly(data, "roc_auc"), _quietly(data, "roc_auc", score_bins=100))
+    monkeypatch.setattr(lazy, "DEFAULT_BINS", 1_000)
+    with pytest.raises(fairperm.InputError, match="at most 1,000 distinct rows for roc_auc"):
+        run(data, "roc_auc")
+
+
+@pytest.mark.parametrize("bad", [np.inf, -np.inf])
+def test_infinite_scores_have_no_bin(bad: float) -> None:
+    table = sample(400)
+    score = table["score"].to_numpy().copy()
+    score[7] = bad
+    table = table.set_column(1, "score", pa.array(score))
+    with pytest.raises(fairperm.InputError, match=r"y_score .* must be finite"):
+        run(LAZY["duckdb"](table), "roc_auc", score_bins=10)
+
+
+def test_equal_scores_are_one_bin() -> None:
+    table = sample(400).set_column(1, "score", pa.array(np.full(400, 3.5)))
+    result = _quietly(LAZY["duckdb"](table), "roc_auc", score_bins=10)
+    assert result.values == {"Female": 0.5, "Male": 0.5}
+
+
+def test_an_audit_has_predictions_beside_binned_scores(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The threshold is not where bins meet, and still no prediction is another."""
+    table = sample(2_000, decimals=None)
+    options: dict[str, Any] = {
+        "y_score": "score", "threshold": 0.4321, "sensitive_features": "sex", "rng": 1,
+        "metrics": ["false_positive_rate", "roc_auc"], "n_resamples": 399,
+        "adjust": None,
+    }  # fmt: skip
+    expected = fairperm.audit("label", data=table, **options)
+    monkeypatch.setattr(lazy, "MOST_KINDS", 1_000)
+    monkeypatch.setattr(lazy, "DEFAULT_BINS", 64)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", fairperm.FairpermWarning)
+        found = fairperm.audit("label", data=LAZY["duckdb"](table), **options)
+    assert found.rows[0].to_dict() == expected.rows[0].to_dict()
+    result = found.rows[1].result
+    assert result is not None
+    assert result.binning_errors is not None
+    with pytest.raises(fairperm.InputError, match="threshold must be above the lowest score"):
+        fairperm.audit("label", data=LAZY["duckdb"](table), **{**options, "threshold": 3})
+
+
+def test_bounds_count_weights_and_cover_all_strata_together() -> None:
+    """Positives of one stratum and negatives of another meet in a bin only when put together."""
+    n = 200
+    label = np.tile([0, 1], n)
+    region = np.repeat(["x", "y"], n)
+    place = np.where(region == "x", label, 1 - label)  # each stratum's bins have one label
+    score = (place + 0.2 + 0.5 * label) / 2
+    table = pa.table(
+        {"label": label, "score": score, "region": region, "sex": np.tile(list("aabb"), n // 2),
+         "weight": np.where(label == 1, 3.0, 1.0)}
+    )  # fmt: skip
+    exact = _quietly(table, "roc_auc", control_features="region")
+    binned = _quietly(LAZY["duckdb"](table), "roc_auc", control_features="region", score_bins=2)
+    assert binned.binning_errors is not None
+    for group in ("a", "b"):
+        moved = abs(binned.values[group] - exact.values[group])
+        assert 0.1 < moved <= binned.binning_errors[group]
+    weighted = _quietly(LAZY["duckdb"](table), "roc_auc", sample_weight="weight", score_bins=2)
+    plain = _quietly(LAZY["duckdb"](table), "roc_auc", score_bins=2)
+    assert weighted.binning_errors == pytest.approx(plain.binning_errors)
+
+
+def test_all_tests_say_what_bins_may_have_moved() -> None:
+    data = LAZY["duckdb"](sample(2_000, decimals=None))
+    options: dict[str, Any] = {"y_score": "score", "metric": "roc_auc", "data": data, "rng": 1}
+    options |= {"sensitive_features": "region", "n_resamples": 99}
+    said = r"Scores were put into bins, which can have moved the AUC of group '\w+' by up to"
+    with pytest.warns(fairperm.FairpermWarning, match=said):
+        fairperm.omnibus_test("label", score_bins=16, **options)
+    said = "Scores were put into bins, which can have moved the gap by up to"
+    with pytest.warns(fairperm.FairpermWarning, match=said):
+        fairperm.bootstrap_test("label", score_bins=16, groups=("north", "west"), **options)
+    assert fairperm.omnibus_test("label", score_bins=4_096, **options).notes == ()

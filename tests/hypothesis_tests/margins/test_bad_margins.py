@@ -1,0 +1,167 @@
+"""Margins and options that cannot be: each is refused by name, with the rule and the value."""
+
+from __future__ import annotations
+
+import functools
+import re
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from fairperm import InputError, InputTypeError, permutation_test
+from fairperm.hypothesis_tests.margins.equivalence import equivalence_test, noninferiority
+from fairperm.hypothesis_tests.margins.one_sided import Difference, Ratio
+from tests.support.refusals import GOOD, Refusal, check_wording, each
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fairperm.hypothesis_tests.margins.one_sided import Scale
+
+MARGIN = "margin must be a number above 0, or a pair of one below and one above 0"
+RATIO = "ratio must be a number strictly between 0 and 1"
+ONE = "margin must be given, or else ratio: one of them, and not both"
+OPTIONS = "options must be keyword arguments out of 'y_score', 'sensitive_features', 'metric'"
+NEGATIVE: dict[str, Any] = {  # mean errors of −0.5 and 1/3
+    "y_true": [1.0, 2.0, 3.0, 1.0, 2.0, 3.0],
+    "y_pred": [0.5, 1.0, 3.0, 1.5, 2.0, 3.5],
+}
+
+
+def refused(
+    name: str, says: str, error: type[InputError | InputTypeError] = InputError, **changes: Any
+) -> Refusal:
+    return Refusal(name, says, {**GOOD, **changes}, error, equivalence_test)
+
+
+kind = functools.partial(refused, error=InputTypeError)
+
+MARGINS = [
+    refused("margin 0", f"{MARGIN}; got 0.", margin=0),
+    refused("margin negative", f"{MARGIN}; got -0.1.", margin=-0.1),
+    refused("margin nan", f"{MARGIN}; got nan.", margin=np.nan),
+    refused("margin infinite", f"{MARGIN}; got inf.", margin=np.inf),
+    kind("margin True", f"{MARGIN}; got True.", margin=True),
+    kind("margin text", f"{MARGIN}; got '0.1'.", margin="0.1"),
+    kind("margin array", f"{MARGIN}; got array([0.1, 0.2]).", margin=np.array([0.1, 0.2])),
+    kind("margin of three", f"{MARGIN}; got (-1, 0, 1).", margin=(-1, 0, 1)),
+    refused("margin above zero", f"{MARGIN}; got (0.1, 0.2).", margin=(0.1, 0.2)),
+    refused("margin reversed", f"{MARGIN}; got [0.2, -0.1].", margin=[0.2, -0.1]),
+    refused(
+        "margin in per cent",
+        "margin must be below 1 for false_negative_rate; got 5.0. Rates are numbers from 0 to 1",
+        margin=5,
+    ),
+    refused("ratio 0", f"{RATIO}; got 0.", ratio=0),
+    refused("ratio 1", f"{RATIO}; got 1.", ratio=1),
+    refused(
+        "ratio above 1", f"{RATIO}; got 1.25. For 1.25 pass 0.8: it bounds the ratio", ratio=1.25
+    ),
+    refused("ratio negative", f"{RATIO}; got -0.8.", ratio=-0.8),
+    refused("ratio nan", f"{RATIO}; got nan.", ratio=np.nan),
+    kind("ratio True", f"{RATIO}; got True.", ratio=True),
+    kind("ratio pair", f"{RATIO}; got (0.8, 1.25).", ratio=(0.8, 1.25)),
+    refused("neither", f"{ONE}; got {{'margin': None, 'ratio': None}}."),
+    refused("both", f"{ONE}; got {{'margin': 0.1, 'ratio': 0.8}}.", margin=0.1, ratio=0.8),
+]
+
+OPTIONS_TOO = [
+    kind("unknown option", OPTIONS, margin=0.1, n_resample=99),
+    kind("alternative", OPTIONS, margin=0.1, alternative="less"),
+    kind("variance", OPTIONS, ratio=0.8, variance="wald"),
+    Refusal(
+        "no metric",
+        "options must be keyword arguments with 'metric' among them; got ['sensitive_features'].",
+        {"y_true": [1], "sensitive_features": ["a"], "margin": 0.1},
+        InputTypeError,
+        equivalence_test,
+    ),
+    refused(
+        "ratio with strata",
+        "ratio must be left out with control_features, whose gap is a mean of differences; "
+        "got 'strata'. Pass margin, a difference, instead.",
+        ratio=0.8,
+        control_features=list("xyxyxyxy"),
+    ),
+    refused(
+        "ratio of nothing",
+        "ratio must be one of rates that are not both 0; got {'a': 0.0, 'b': 0.0}. Pass margin",
+        ratio=0.8,
+        y_pred=[1] * 8,
+    ),
+    refused(
+        "ratio of a negative value",
+        "ratio must be one of values above 0 (mean_error); got {'a': -0.5, 'b': 0.333",
+        ratio=0.8,
+        **NEGATIVE,
+        sensitive_features=list("aaabbb"),
+        metric="mean_error",
+    ),
+    Refusal(
+        "pair for one side",
+        "margin must be a number above 0; got (-0.1, 0.1). The other side has no margin.",
+        {**GOOD, "margin": (-0.1, 0.1)},
+        InputTypeError,
+        noninferiority,
+    ),
+    Refusal(
+        "direction",
+        "higher_is_better must be True or False; got 1.",
+        {**GOOD, "margin": 0.1, "higher_is_better": 1},
+        InputTypeError,
+        noninferiority,
+    ),
+]
+
+
+@each([*MARGINS, *OPTIONS_TOO])
+def test_a_bad_argument_is_refused_in_a_full_sentence_that_names_it(refusal: Refusal) -> None:
+    check_wording(refusal)
+
+
+@pytest.mark.parametrize("test", [equivalence_test, noninferiority])
+@pytest.mark.parametrize(
+    ("option", "hint"),
+    [
+        ("n_resample", "Did you mean 'n_resamples'?"),
+        ("alternative", "The margin decides that."),
+        ("n_bootstrap", "The margin decides that."),
+    ],
+)
+def test_an_option_is_refused_with_what_was_meant(
+    test: Callable[..., Any], option: str, hint: str
+) -> None:
+    with pytest.raises(InputTypeError, match=re.escape(f"got '{option}'. {hint}") + "$"):
+        test(**GOOD, margin=0.1, **{option: "less"})
+
+
+@pytest.mark.parametrize("bounds", [{"margin": 0.1}, {"ratio": 0.8}], ids=str)
+def test_a_joint_metric_is_tested_by_its_parts(bounds: dict[str, Any]) -> None:
+    says = r"^metric must be a single metric; got 'equalized_odds'\. Test its parts one by one"
+    with pytest.raises(InputError, match=says):
+        equivalence_test(**{**GOOD, "metric": "equalized_odds"}, **bounds)
+
+
+@pytest.mark.parametrize("scale", [Difference, Ratio])
+def test_a_result_that_is_not_studentized_is_refused(scale: type[Scale]) -> None:
+    result = permutation_test(**GOOD, variance=None)
+    with pytest.raises(InputError, match=r"^variance must be that of a studentized test.*got None"):
+        scale(result)
+
+
+def test_one_sided_bounds_need_a_level_above_one_half() -> None:
+    says = r"^confidence_level must be above 0\.5: each end of the interval .*; got 0\.5\."
+    with pytest.raises(InputError, match=says):
+        equivalence_test(**GOOD, margin=0.1, confidence_level=0.5)
+
+
+@pytest.mark.parametrize("alpha", [0, 1, 5, -0.1, np.nan])
+def test_a_level_is_between_zero_and_one(alpha: float) -> None:
+    with pytest.raises(InputError, match=r"^alpha must be a number strictly between 0 and 1; got"):
+        equivalence_test(**GOOD, margin=0.1).holds_at(alpha)
+
+
+def test_errors_of_the_permutation_test_come_through() -> None:
+    with pytest.raises(InputError, match=r"^scheme must be one of .* got 'poled'"):
+        equivalence_test(**GOOD, margin=0.1, scheme="poled")

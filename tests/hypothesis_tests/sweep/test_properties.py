@@ -1,0 +1,139 @@
+"""What must not change a sweep: the order of rows, names, threads, the scale of scores."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fairperm.hypothesis_tests.sweep.threshold_sweep import threshold_sweep
+from tests.support.sweeps import METRICS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from fairperm.hypothesis_tests.results.sweeps import ThresholdSweepResult
+
+ARRAYS = ("difference", "standard_error", "statistic", "pvalue", "adjusted_pvalue", "status")
+metrics = st.sampled_from(METRICS)
+
+
+@st.composite
+def data_sets(draw: st.DrawFn) -> dict[str, Any]:
+    """Draw rows with few distinct scores, and with both labels in each group and stratum."""
+    n = draw(st.integers(0, 30))
+    row = st.tuples(st.booleans(), st.integers(0, 6), st.sampled_from("ab"), st.integers(0, 1))
+    rows = draw(st.lists(row, min_size=n, max_size=n))
+    rows += itertools.product((False, True), (2, 4), "ab", (0, 1))  # so that metrics are defined
+    y_true, y_score, group, stratum = zip(*rows, strict=True)
+    columns = {
+        "y_true": np.array(y_true, np.int64),
+        "y_score": np.array(y_score) / 8,
+        "sensitive_features": np.array(group),
+    }
+    stratified = draw(st.booleans())
+    return {**columns, "control_features": np.array(stratum)} if stratified else columns
+
+
+def sweep(data: dict[str, Any], metric: str, **options: Any) -> ThresholdSweepResult:
+    usual = {"thresholds": "scores", "n_resamples": 39, "rng": 5}
+    return threshold_sweep(**data, metric=metric, **{**usual, **options})
+
+
+def assert_same(
+    one: ThresholdSweepResult, other: ThresholdSweepResult, names: Iterable[str] = ARRAYS
+) -> None:
+    (first,), (second,) = one.curves.values(), other.curves.values()
+    for name in (*names, "global_pvalue"):
+        np.testing.assert_array_equal(getattr(first, name), getattr(second, name))
+    for band in ("pointwise_band", "simultaneous_band"):
+        np.testing.assert_array_equal(getattr(first, band), getattr(second, band))
+
+
+@settings(deadline=None, max_examples=40)
+@given(data_sets(), metrics, st.randoms(use_true_random=False))
+def test_row_order_changes_nothing(data: dict[str, Any], metric: str, random: Any) -> None:
+    order = list(range(len(data["y_true"])))
+    random.shuffle(order)
+    shuffled = {name: column[order] for name, column in data.items()}
+    assert_same(sweep(data, metric), sweep(shuffled, metric))
+
+
+@settings(deadline=None, max_examples=40)
+@given(data_sets(), metrics)
+def test_names_of_groups_and_strata_change_nothing(data: dict[str, Any], metric: str) -> None:
+    renamed = {**data, "sensitive_features": np.char.add("x", data["sensitive_features"])}
+    if "control_features" in data:
+        renamed["control_features"] = 7 - data["control_features"]
+    assert_same(sweep(data, metric), sweep(renamed, metric))
+
+
+@settings(deadline=None, max_examples=40)
+@given(data_sets(), metrics)
+def test_swapping_the_groups_flips_the_sign(data: dict[str, Any], metric: str) -> None:
+    one, other = (sweep(data, metric, groups=pair) for pair in (("a", "b"), ("b", "a")))
+    assert_same(one, other, ["standard_error", "pvalue", "adjusted_pvalue", "status"])
+    (first,), (second,) = one.curves.values(), other.curves.values()
+    np.testing.assert_array_equal(first.difference, -second.difference)
+    np.testing.assert_array_equal(first.statistic, -second.statistic)
+    np.testing.assert_array_equal(first.values["a"], second.values["a"])
+
+
+@settings(deadline=None, max_examples=40)
+@given(data_sets(), metrics)
+def test_scores_and_thresholds_may_be_on_any_scale(data: dict[str, Any], metric: str) -> None:
+    thresholds = np.arange(-1, 9) / 8
+    stretched = {**data, "y_score": np.exp(3 * data["y_score"]) - 9}
+    one = sweep(data, metric, thresholds=thresholds)
+    assert_same(one, sweep(stretched, metric, thresholds=np.exp(3 * thresholds) - 9))
+
+
+@settings(deadline=None, max_examples=20)
+@given(data_sets(), st.sampled_from(["tpr", "fpr", "balanced_accuracy", "ppv", "f1"]))
+def test_a_metric_and_its_data_in_lists_agree(data: dict[str, Any], metric: str) -> None:
+    listed = {name: column.tolist() for name, column in data.items()}
+    assert_same(sweep(data, metric), sweep(listed, metric))
+
+
+@pytest.mark.parametrize("metric", ["true_positive_rate", "f1_score"])
+def test_threads_change_nothing(metric: str) -> None:
+    rng = np.random.default_rng(0)
+    data = {
+        "y_true": rng.integers(0, 2, 500),
+        "y_score": rng.random(500).round(1),
+        "sensitive_features": rng.integers(0, 2, 500),
+    }
+    one, two = (sweep(data, metric, n_resamples=2999, n_jobs=jobs) for jobs in (1, 2))
+    assert_same(one, two)
+
+
+def test_a_seed_gives_the_same_again() -> None:
+    rng = np.random.default_rng(0)
+    data = {
+        "y_true": rng.integers(0, 2, 100),
+        "y_score": rng.random(100),
+        "sensitive_features": rng.integers(0, 2, 100),
+    }
+    one = sweep(data, "tpr", rng=None)
+    assert_same(one, sweep(data, "tpr", rng=one.seed))
+
+
+def test_complements_have_opposite_gaps_and_the_same_pvalues() -> None:
+    rng = np.random.default_rng(0)
+    data = {
+        "y_true": rng.integers(0, 2, 300),
+        "y_score": rng.random(300),
+        "sensitive_features": rng.integers(0, 2, 300),
+    }
+    pairs = (("tpr", "fnr"), ("accuracy", "error_rate"))
+    for one, other in pairs:
+        first, second = (
+            next(iter(sweep(data, name, scheme="pooled").curves.values())) for name in (one, other)
+        )
+        np.testing.assert_allclose(first.difference, -second.difference, atol=1e-14)
+        np.testing.assert_array_equal(first.pvalue, second.pvalue)
+        np.testing.assert_array_equal(first.adjusted_pvalue, second.adjusted_pvalue)

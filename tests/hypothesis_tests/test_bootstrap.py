@@ -1,0 +1,248 @@
+"""The basic bootstrap, against plain loops over rows and against scipy."""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from fairperm import BootstrapTestResult, FairpermWarning, InputError, bootstrap_test
+from fairperm.hypothesis_tests.bootstrap import _acceleration
+from fairperm.hypothesis_tests.comparison import Comparison
+from fairperm.hypothesis_tests.plan import Plan
+from fairperm.metrics import get_metric
+from tests.support.helpers import rate, rows, table, value
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from tests.support.helpers import Counts, Pair
+
+ALTERNATIVES = ("two-sided", "greater", "less")
+METHODS = ("percentile", "basic", "BCa")
+FULL_NAME = {"selection_rate": "selection_rate", "fnr": "false_negative_rate", "f1": "f1_score"}
+PAIR: Pair = ((30, 12, 9, 13), (24, 8, 16, 16))
+STRATA: list[Pair] = [PAIR, ((10, 9, 6, 25), (8, 12, 9, 11))]
+
+
+def cells_of(counts: Counts) -> NDArray[np.int64]:
+    return np.repeat(np.arange(4), counts)
+
+
+def counts_of(cells: NDArray[np.int64]) -> Counts:
+    tn, fp, fn, tp = np.bincount(cells, minlength=4).tolist()
+    return tn, fp, fn, tp
+
+
+def gap_of(metric: str, strata: Sequence[Sequence[NDArray[np.int64]]]) -> float:
+    """Return the Mantel–Haenszel gap of rows by stratum and group."""
+    total = weights = 0.0
+    for pair in strata:
+        a, b = (counts_of(cells) for cells in pair)
+        m_a, m_b = (rate(FULL_NAME[metric], counts)[1] for counts in (a, b))
+        weight = m_a * m_b / (m_a + m_b)
+        weights += weight
+        total += weight * (value(FULL_NAME[metric], a) - value(FULL_NAME[metric], b))
+    return total / weights
+
+
+def looped(metric: str, strata: Sequence[Pair], draws: int) -> NDArray[np.float64]:
+    """Return the gaps of bootstrap samples, drawn row by row."""
+    rng = np.random.default_rng(1)
+    sample = [[cells_of(counts) for counts in pair] for pair in strata]
+    return np.array(
+        [
+            gap_of(metric, [[rng.choice(rows, len(rows)) for rows in pair] for pair in sample])
+            for _ in range(draws)
+        ]
+    )
+
+
+@pytest.mark.parametrize("strata", [[PAIR], STRATA], ids=["all rows", "strata"])
+@pytest.mark.parametrize("metric", FULL_NAME)
+def test_pvalues_are_those_of_resampled_rows(metric: str, strata: list[Pair]) -> None:
+    """Both are Monte Carlo: their counts of extreme samples are two draws of one binomial."""
+    n, ours = 4000, 9999
+    gap = gap_of(metric, [[cells_of(counts) for counts in pair] for pair in strata])
+    away = looped(metric, strata, n) - gap
+    sizes = {"two-sided": (np.abs(away), abs(gap)), "greater": (away, gap), "less": (-away, -gap)}
+    for alternative in ALTERNATIVES:
+        draws, least = sizes[alternative]
+        theirs = int((draws >= least - 1e-9).sum())
+        result = bootstrap_test(**rows(*strata), metric=metric, alternative=alternative, rng=1)
+        assert result.difference == pytest.approx(gap)
+        extremes = round(result.pvalue * (ours + 1)) - 1
+        both = [[theirs, n - theirs], [extremes, ours - extremes]]
+        assert stats.fisher_exact(both).pvalue > 1e-4
+
+
+@pytest.mark.parametrize("metric", FULL_NAME)
+def test_standard_error_is_that_of_resampled_rows(metric: str) -> None:
+    """A standard deviation of n near-normal numbers has a relative error of 1/√(2n)."""
+    n = 4000
+    result = bootstrap_test(**rows(PAIR), metric=metric, rng=1)
+    theirs = looped(metric, [PAIR], n).std()
+    assert result.standard_error == pytest.approx(theirs, rel=5 / math.sqrt(2 * n))
+
+
+# -- Intervals against scipy.stats.bootstrap ----------------------------------------------------
+
+
+def scipys(metric: str, **options: Any) -> Any:
+    def share(x: NDArray[np.int64], axis: int) -> Any:
+        if metric == "selection_rate":
+            return (x % 2 == 1).mean(axis=axis)
+        return (x == 2).sum(axis=axis) / (x >= 2).sum(axis=axis)
+
+    return stats.bootstrap(
+        tuple(cells_of(counts) for counts in PAIR),
+        lambda x, y, axis: share(x, axis) - share(y, axis),
+        vectorized=True,
+        **options,
+    )
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("level", [0.9, 0.95, 0.99])
+@pytest.mark.parametrize("metric", ["selection_rate", "fnr"])
+def test_intervals_are_scipys_for_the_same_draws(metric: str, level: float, method: str) -> None:
+    """scipy's bootstrap takes draws made elsewhere, and makes none if n_resamples is 0."""
+    result = bootstrap_test(
+        **rows(PAIR), metric=metric, method=method, confidence_level=level, rng=1
+    )
+    draws = result.bootstrap_distribution
+    tied = np.isclose(draws, result.difference, rtol=0, atol=1e-9)  # scipy would miss some
+    given = SimpleNamespace(bootstrap_distribution=np.where(tied, result.difference, draws))
+    theirs = scipys(
+        metric, method=method, confidence_level=level, n_resamples=0, bootstrap_result=given
+    ).confidence_interval
+    assert result.confidence_interval == pytest.approx((theirs.low, theirs.high), abs=1e-12)
+
+
+@pytest.mark.parametrize("method", ["percentile", "basic"])
+@pytest.mark.parametrize("metric", ["selection_rate", "fnr"])
+def test_intervals_are_quantiles_of_scipys_draws(metric: str, method: str) -> None:
+    """The share of scipy's draws below an end is 0.025 or 0.975, but for both Monte Carlo errors.
+
+    Gaps are discrete, so an end may lie anywhere between the shares below and not above it.
+    """
+    result = bootstrap_test(**rows(PAIR), metric=metric, method=method, rng=1)
+    draws = scipys(
+        metric, n_resamples=9999, random_state=np.random.default_rng(2)
+    ).bootstrap_distribution
+    low, high = result.confidence_interval
+    if method == "basic":  # the percentiles, mirrored at the gap
+        low, high = 2 * result.difference - high, 2 * result.difference - low
+    within = 5 * math.sqrt(2 * 0.025 * 0.975 / 9999)
+    for end, share in [(low, 0.025), (high, 0.975)]:
+        assert (draws < end - 1e-9).mean() - within <= share <= (draws < end + 1e-9).mean() + within
+
+
+# -- The acceleration of BCa --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("strata", [[PAIR], STRATA], ids=["all rows", "strata"])
+@pytest.mark.parametrize("metric", FULL_NAME)
+def test_acceleration_is_that_of_a_jackknife_by_rows(metric: str, strata: list[Pair]) -> None:
+    """Σu³/n³ over 6(Σu²/n²)^1.5, summed over the samples, with u = (n − 1)(mean − gap left)."""
+    sample = [[cells_of(counts) for counts in pair] for pair in strata]
+    squares = cubes = 0.0
+    for s, g in np.ndindex(len(strata), 2):
+        cells = sample[s][g]
+        left = []
+        for row in range(len(cells)):
+            without = [list(pair) for pair in sample]
+            without[s][g] = np.delete(cells, row)
+            left.append(gap_of(metric, without))
+        u = (len(cells) - 1) * (np.mean(left) - np.array(left))
+        squares += (u**2).sum() / len(cells) ** 2
+        cubes += (u**3).sum() / len(cells) ** 3
+    expected = cubes / (6 * squares**1.5)
+
+    one = get_metric(metric).parts[0]
+    counted = table(*strata)
+    pair = counted.choose_groups(None)
+    comparison = Comparison.of(counted, Plan(one, "pooled", None), pair, None)
+    assert abs(expected) > 1e-5  # there is something to be seen
+    engine: Any = comparison.engine(None)
+    assert _acceleration(engine) == pytest.approx(expected, abs=1e-10)
+
+
+# -- Alternatives, strata, edges ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("unit", [2.0**-40, 2.0**-23, 2.0**30])
+def test_the_interval_is_in_the_unit_of_measurement(unit: float) -> None:
+    rng = np.random.default_rng(4)
+    y_true, y_pred = rng.normal(size=60), rng.standard_t(3, 60)
+    group = np.repeat(["a", "b"], 30)
+
+    def interval(unit: float) -> Any:
+        data: dict[str, Any] = {"y_true": y_true * unit, "y_pred": y_pred * unit}
+        data |= {"sensitive_features": group, "metric": "mean_squared_error"}
+        found = bootstrap_test(**data, n_resamples=999, rng=1)
+        return np.array(found.confidence_interval) / unit**2
+
+    assert interval(unit) == pytest.approx(interval(1.0), rel=1e-9)
+
+
+def test_one_sided_pvalues_share_the_draws() -> None:
+    tests: dict[str, BootstrapTestResult] = {
+        alternative: bootstrap_test(**rows(PAIR), metric="fnr", alternative=alternative, rng=3)
+        for alternative in ALTERNATIVES
+    }
+    gap = tests["less"].difference
+    away = tests["less"].bootstrap_distribution - gap
+    tie = 1e-9
+    expected = {
+        "two-sided": np.abs(away) >= -gap - tie,
+        "greater": away >= gap - tie,
+        "less": away <= gap + tie,
+    }
+    assert gap < 0
+    for alternative, test in tests.items():
+        assert test.pvalue == (expected[alternative].sum() + 1) / 10_000
+        assert test.confidence_interval == tests["less"].confidence_interval
+
+
+def test_undefined_samples_are_extreme_and_counted() -> None:
+    """Of 4 rows with one positive, (3/4)⁴ of the samples have none."""
+    with pytest.warns(FairpermWarning, match=r"undefined in 3\d\.\d% of the bootstrap samples"):
+        result = bootstrap_test(**rows(((2, 1, 0, 1), (3, 4, 5, 6))), metric="fnr", rng=1)
+    n = len(result.bootstrap_distribution)
+    assert result.n_undefined == np.isnan(result.bootstrap_distribution).sum()
+    assert stats.binomtest(result.n_undefined, n, (3 / 4) ** 4 + (7 / 18) ** 18).pvalue > 1e-4
+    assert result.pvalue >= (result.n_undefined + 1) / (n + 1)
+    assert not np.isnan(result.confidence_interval).any()
+
+
+def test_given_weights() -> None:
+    data = rows(*STRATA)
+    one = bootstrap_test(**data, metric="fnr", stratum_weights={0: 1, 1: 0}, rng=1)
+    assert one.difference == pytest.approx(9 / 22 - 16 / 32)
+    both = bootstrap_test(**data, metric="fnr", stratum_weights={0: 1, 1: 3}, rng=1)
+    assert both.difference == pytest.approx((9 / 22 - 16 / 32) / 4 + 3 * (6 / 31 - 9 / 20) / 4)
+
+
+def test_a_gap_that_never_changes() -> None:
+    """Every resample of 8 of 8 against 0 of 8 is the same: the p-value is 1/(B + 1)."""
+    data = rows(((0, 8, 0, 0), (8, 0, 0, 0)))
+    with pytest.warns(
+        FairpermWarning, match="The standard error of selection_rate is zero"
+    ) as said:
+        result = bootstrap_test(**data, metric="selection_rate", n_resamples=99, rng=1)
+    assert result.notes == (str(said[0].message),)
+    assert result.pvalue == 1 / 100
+    assert result.standard_error == 0
+    assert result.confidence_interval == (1.0, 1.0)
+
+
+def test_a_joint_metric_is_refused() -> None:
+    with pytest.raises(InputError, match="metric must be a single metric; got 'equalized_odds'"):
+        bootstrap_test(**rows(PAIR), metric="equalized_odds")

@@ -1,0 +1,307 @@
+"""From draws to p-values and intervals, against scipy and by hand."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from fairperm import InputError, bootstrap_test, permutation_test
+from fairperm.engines.resampling import enumeration
+from fairperm.inference.intervals import clopper_pearson, gap_interval, wilson
+from fairperm.inference.null import Null, extreme, pvalue, tie_tolerance
+from tests.support.helpers import rate_rows, rows
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from tests.support.helpers import Pair
+
+INF, NAN = math.inf, math.nan
+
+
+@pytest.fixture
+def drawing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draw permutations at random even where enumerating them is faster."""
+    monkeypatch.setattr(enumeration, "POINTS_PER_DRAW", 0)
+    monkeypatch.setattr(enumeration, "_STEPS_PER_DRAW", 0)
+
+
+# -- p-values ---------------------------------------------------------------------------------
+
+PAIR: Pair = ((6, 4, 3, 9), (9, 3, 5, 4))
+STRATA: list[Pair] = [((3, 2, 1, 4), (4, 1, 3, 3)), ((2, 2, 2, 3), (1, 3, 2, 2))]
+CASES = [
+    *[("fnr", s, v) for s in ("pooled", "within_label", "denominator") for v in ("score", "wald")],
+    *[("fnr", s, v) for s in ("pooled", "within_label", "denominator") for v in ("delta", None)],
+    *[("ppv", s, v) for s in ("pooled", "denominator") for v in ("score", "wald", None)],
+    *[("f1", s, v) for s in ("pooled", "denominator") for v in ("score", "delta", None)],
+    *[("balanced_accuracy", s, "delta") for s in ("pooled", "within_label")],
+    *[("equalized_odds", s, v) for s in ("pooled", "within_label") for v in ("score", "wald")],
+]
+
+
+@pytest.mark.parametrize("strata", [[PAIR], STRATA], ids=["all rows", "strata"])
+@pytest.mark.parametrize(("metric", "scheme", "variance"), CASES)
+def test_random_draws_agree_with_all_of_them(
+    metric: str,
+    scheme: str,
+    variance: str | None,
+    strata: list[Pair],
+    request: pytest.FixtureRequest,
+) -> None:
+    """Of B draws, Binomial(B, exact p-value) many are extreme."""
+    data = rows(*strata)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The metric is undefined")
+        exact = permutation_test(
+            **data, metric=metric, scheme=scheme, variance=variance, n_resamples=10**6
+        )
+        request.getfixturevalue("drawing")
+        drawn = permutation_test(
+            **data, metric=metric, scheme=scheme, variance=variance, n_resamples=4999, rng=1
+        )
+    assert exact.exact
+    assert not drawn.exact
+    assert exact.statistic == drawn.statistic
+    extremes = round(drawn.pvalue * 5000) - 1
+    assert stats.binomtest(extremes, 4999, exact.pvalue).pvalue > 1e-4
+    assert (drawn.n_undefined > 0) <= (exact.n_undefined > 0)
+
+
+def test_fast_bootstrap_divides_by_two_errors() -> None:
+    """|T*|/sd(T*) ≥ |T|/SE, with sd of the hypergeometric and SE of the binomial distribution."""
+    k_a, n_a, k_b, n_b = 3, 12, 40, 80
+    gap = k_a / n_a - k_b / n_b
+    error = math.sqrt(k_a * (n_a - k_a) / n_a**3 + k_b * (n_b - k_b) / n_b**3)
+    permuted = stats.hypergeom(n_a + n_b, k_a + k_b, n_a)
+    k = np.arange(n_a + 1)
+    gaps = np.abs(k / n_a - (k_a + k_b - k) / n_b)
+    least = abs(gap) / error * permuted.std() * (1 / n_a + 1 / n_b)
+    few, many = (permuted.pmf(k)[gaps >= c * least].sum() for c in (1.04, 0.96))
+    assert few == many  # no gap lies where Monte Carlo errors could matter
+
+    data = rate_rows((k_a, n_a, k_b, n_b))
+    result = permutation_test(**data, metric="selection_rate", variance="fast_bootstrap", rng=1)
+    assert result.statistic == pytest.approx(gap / error, rel=5 / math.sqrt(2 * 9999))
+    assert result.null_distribution.std(ddof=1) == pytest.approx(1)
+    assert stats.binomtest(round(result.pvalue * 10_000) - 1, 9999, few).pvalue > 1e-4
+
+
+def test_nested_bootstrap_recomputes_the_error_in_every_permutation() -> None:
+    """With many bootstrap samples it is wald's: p(1 − p)/m is the variance of a binomial share."""
+    data, n_bootstrap = rate_rows((11, 30, 21, 34)), 2000
+    result = permutation_test(
+        **data,
+        metric="selection_rate",
+        variance="bootstrap",
+        n_resamples=300,
+        n_bootstrap=n_bootstrap,
+        rng=1,
+    )
+    wald = permutation_test(**data, metric="selection_rate", variance="wald")
+    noise = 5 / math.sqrt(2 * n_bootstrap)
+    assert result.statistic == pytest.approx(wald.statistic, rel=noise)
+    away = np.abs(np.subtract.outer(result.null_distribution, wald.null_distribution))
+    assert (away.min(axis=1) <= noise * np.abs(result.null_distribution) + 1e-9).all()
+
+
+def test_the_observed_permutation_counts_as_a_draw() -> None:
+    null = Null(np.array([0.1, -3.0, 2.0, 0.5]))
+    p = pvalue(null, extreme(null.statistic, 2.0, "two-sided", 0.0), 0.95)
+    assert p.value == 3 / 5
+
+
+def test_undefined_draws_are_extreme() -> None:
+    is_extreme = extreme(np.array([NAN, 1.0, -5.0]), 3.0, "greater", 0.0)
+    assert is_extreme.tolist() == [True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("alternative", "observed", "expected"),
+    [
+        ("two-sided", 2.0, [True, True, False, False, True]),
+        ("two-sided", -2.0, [True, True, False, False, True]),
+        ("greater", 2.0, [False, False, False, False, True]),
+        ("less", -2.0, [True, True, False, False, False]),
+        ("greater", -INF, [True, True, True, True, True]),
+        ("two-sided", INF, [True, False, False, False, False]),
+    ],
+)
+def test_extreme(alternative: str, observed: float, expected: list[bool]) -> None:
+    statistic = np.array([-INF, -2.0, 0.0, 1.9, 2.0])
+    assert extreme(statistic, observed, alternative, 1e-13).tolist() == expected
+
+
+def test_ties_near_zero_have_an_absolute_floor() -> None:
+    """0.1 + 0.2 − 0.3 is 5.6e-17: rounding of numbers near 0.3, however small the gap."""
+    observed, tied = 0.0 + 5.6e-17, 0.0
+    tolerance = tie_tolerance(observed, np.ones(1), np.ones(1))
+    assert 1e-15 < tolerance < 1e-10
+    assert extreme(np.array([tied]), observed, "two-sided", tolerance).all()
+
+
+def test_the_floor_follows_the_standard_error() -> None:
+    """Over an error of 0.001 the same rounding of the gap is a thousand times larger."""
+    wide, narrow = (tie_tolerance(0.0, np.ones(1), np.array([e])) for e in (1.0, 0.001))
+    assert narrow == pytest.approx(1000 * wide)
+
+
+@pytest.mark.parametrize("statistic", [INF, -INF])
+def test_infinite_statistics_tie_with_infinite_ones_only(statistic: float) -> None:
+    assert tie_tolerance(statistic, np.ones(1), np.zeros(1)) == 0
+
+
+@pytest.mark.parametrize("n", [7, 11, 13, 49])
+def test_equal_gaps_in_other_floats_are_ties(n: int) -> None:
+    """1/n against 0 has the gap of 0 against 1/n, and any permutation of one row is as extreme."""
+    result = permutation_test(**rate_rows((1, n, 0, n)), metric="selection_rate")
+    assert result.pvalue == 1.0
+
+
+# -- Intervals for the p-value ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("level", [0.9, 0.95, 0.999])
+@pytest.mark.parametrize(("b", "n"), [(0, 1), (1, 1), (0, 99), (3, 99), (99, 99), (499, 9999)])
+def test_intervals_are_scipys(b: int, n: int, level: float) -> None:
+    test = stats.binomtest(b, n)
+    for ours, method in [(clopper_pearson, "exact"), (wilson, "wilson")]:
+        scipys = test.proportion_ci(level, method)
+        assert ours(b, n, level) == pytest.approx((scipys.low, scipys.high), rel=1e-9, abs=1e-15)
+
+
+def test_intervals_cover_the_exact_pvalue(drawing: None) -> None:
+    """Clopper–Pearson's at least, Wilson's as often as its formula says for this p-value."""
+    seeds, draws = 1000, 199
+    data = rate_rows((4, 12, 7, 11))
+    tests = [
+        permutation_test(**data, metric="selection_rate", n_resamples=draws, rng=seed)
+        for seed in range(seeds)
+    ]
+    k = np.arange(max(0, 11 - 11), 12)
+    pmf = stats.hypergeom(23, 11, 12).pmf(k)
+    gap = np.abs(k / 12 - (11 - k) / 11)
+    p = pmf[gap >= abs(4 / 12 - 7 / 11) - 1e-12].sum()
+    covered = sum(low <= p <= high for low, high in (test.pvalue_interval for test in tests))
+    assert covered >= stats.binom(seeds, 0.95).ppf(0.001)
+
+    intervals = [stats.binomtest(b, draws).proportion_ci(0.95, "wilson") for b in range(draws + 1)]
+    covers = [one.low <= p <= one.high for one in intervals]
+    coverage = stats.binom(draws, p).pmf(np.arange(draws + 1))[covers].sum()
+    assert 0.93 < coverage < 0.97
+    covered = sum(low <= p <= high for low, high in (test.pvalue_interval_wilson for test in tests))
+    low, high = stats.binom(seeds, coverage).interval(0.999)
+    assert low <= covered <= high
+
+
+def test_exact_pvalues_have_no_interval() -> None:
+    result = permutation_test(**rate_rows((4, 12, 7, 11)), metric="selection_rate")
+    assert result.pvalue_interval == (result.pvalue, result.pvalue)
+    assert result.pvalue_interval_wilson == (result.pvalue, result.pvalue)
+
+
+# -- Quantiles and intervals for the gap ----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("level", "expected"),
+    [(0.2, 1.0), (0.21, 2.0), (0.5, 3.0), (0.6, 3.0), (0.8, 4.0), (0.81, INF), (0.95, INF)],
+)
+def test_quantile_of_random_draws(level: float, expected: float) -> None:
+    """Of B draws, the ⌈level·(B + 1)⌉-th smallest; the (B + 1)-th is unknown."""
+    values = np.array([3.0, 1.0, 4.0, 2.0])
+    assert Null(values).quantile(values, level) == expected
+
+
+@pytest.mark.parametrize(
+    ("level", "expected"), [(0.1, 1.0), (0.11, 2.0), (0.4, 2.0), (0.75, 3.0), (0.76, INF)]
+)
+def test_quantile_of_all_permutations(level: float, expected: float) -> None:
+    """The smallest value with at least this probability at or below it; undefined is infinite."""
+    values = np.array([2.0, NAN, 1.0, 3.0])
+    null = Null(values, np.log([0.3, 0.25, 0.1, 0.35]))
+    assert null.quantile(values, level) == expected
+
+
+def times(*error: float) -> Callable[[float], tuple[NDArray[np.float64], NDArray[np.float64]]]:
+    """Return the reaches of gap ± quantile·error."""
+    return lambda quantile: (quantile * np.array(error), quantile * np.array(error))
+
+
+NULL = Null(np.array([-2.0, -1.0, 0.5, 1.5]), np.log([0.05, 0.25, 0.6, 0.1]))
+
+
+@pytest.mark.parametrize(
+    ("alternative", "level", "expected"),
+    [
+        # |S| is 0.5, 1, 1.5, 2 with probabilities 0.6, 0.25, 0.1, 0.05
+        ("two-sided", 0.95, (0.2 - 1.5 * 0.1, 0.2 + 1.5 * 0.1)),
+        ("two-sided", 0.96, (0.2 - 2.0 * 0.1, 0.2 + 2.0 * 0.1)),
+        # the quantile of S at 0.9 is 0.5
+        ("greater", 0.9, (0.2 - 0.5 * 0.1, 1.0)),
+        # −S is −1.5, −0.5, 1, 2 with probabilities 0.1, 0.6, 0.25, 0.05
+        ("less", 0.9, (-1.0, 0.2 + 1.0 * 0.1)),
+    ],
+)
+def test_gap_interval(alternative: str, level: float, expected: tuple[float, float]) -> None:
+    found = gap_interval(NULL, np.array([0.2]), times(0.1), alternative, level, 1.0)
+    assert found == pytest.approx(expected)
+
+
+def test_gap_interval_ends_where_gaps_do() -> None:
+    low, high = gap_interval(NULL, np.array([0.9]), times(0.1), "two-sided", 0.95, 1.0)
+    assert (low, high) == pytest.approx((0.75, 1.0))
+
+
+@pytest.mark.parametrize("error", [0.1, 0.0])
+def test_gap_interval_without_a_quantile_is_everything(error: float) -> None:
+    null = Null(np.array([1.0, 2.0]))
+    interval = gap_interval(null, np.array([0.2]), times(error), "two-sided", 0.95, 1.0)
+    assert interval == (-1.0, 1.0)
+
+
+def test_joint_gap_interval() -> None:
+    """Every part's |gap| ± 1.5·error at once; the largest |gap| lies between their maxima."""
+    gap, reaches = np.array([-0.3, 0.2]), times(0.05, 0.2)
+    joint = gap_interval(NULL, gap, reaches, "two-sided", 0.95, 1.0)
+    assert joint == pytest.approx((0.3 - 1.5 * 0.05, 0.2 + 1.5 * 0.2))
+    small = gap_interval(NULL, gap / 10, reaches, "two-sided", 0.95, 1.0)
+    assert small[0] == 0.0
+
+
+# -- What has no p-value ----------------------------------------------------------------------
+
+UNDEFINED = {
+    "no stratum has positives of both groups": (
+        "false_negative_rate",
+        [((3, 2, 2, 3), (4, 4, 0, 0)), ((3, 3, 0, 0), (3, 2, 2, 2))],
+        None,
+    ),
+    "a stratum of given weight has no positives": (
+        "false_negative_rate",
+        [((3, 2, 2, 3), (4, 4, 1, 1)), ((3, 3, 0, 0), (3, 2, 2, 2))],
+        {0: 1.0, 1: 1.0},
+    ),
+    "a stratum has no positives, where none are left out": (
+        "balanced_accuracy",
+        [((3, 2, 2, 3), (4, 4, 1, 1)), ((3, 2, 0, 0), (3, 2, 2, 2))],
+        None,
+    ),
+}
+
+
+@pytest.mark.parametrize("test", [permutation_test, bootstrap_test])
+@pytest.mark.parametrize("case", UNDEFINED.values(), ids=UNDEFINED)
+def test_an_undefined_gap_has_no_pvalue(
+    test: Callable[..., object], case: tuple[str, list[Pair], dict[int, float] | None]
+) -> None:
+    metric, strata, weights = case
+    with pytest.raises(InputError, match="defined"):
+        test(**rows(*strata), metric=metric, stratum_weights=weights)

@@ -1,0 +1,404 @@
+"""Power against oracles that share no code with it: brute force, scipy, statsmodels, pROC."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.integrate import quad
+from scipy.stats import binom, fisher_exact, norm
+from statsmodels.stats.power import NormalIndPower
+from statsmodels.stats.proportion import power_proportions_2indep
+
+from fairperm import InputError, PermutationTestResult, permutation_test
+from fairperm.metrics import recall_of
+from fairperm.planning.designs import (
+    MOST_CELLS,
+    ExactTest,
+    Level,
+    auc_variance,
+    rate_power,
+    table_size,
+)
+from fairperm.planning.power import detectable_gap, minimum_detectable_gap, power, sample_size
+from tests.support.helpers import rate_rows, rows
+from tests.support.simulations import Procedure
+
+ALTERNATIVES = ("two-sided", "greater", "less")
+SIDES = {"two-sided": "two-sided", "greater": "larger", "less": "smaller"}  # to statsmodels
+
+
+def pilot_of(**changes: Any) -> PermutationTestResult:
+    """Return a test of 30 rows in one group and 70 in the other, in a metric that is no rate."""
+    rng = np.random.default_rng(3)
+    result = permutation_test(
+        rng.normal(size=100),
+        rng.normal(size=100),
+        sensitive_features=["a"] * 30 + ["b"] * 70,
+        metric="mean_squared_error",
+        n_resamples=99,
+        rng=1,
+    )
+    return replace(result, **changes)
+
+
+# The exact form.
+
+
+def probability(
+    outcome: tuple[int, int], sizes: tuple[int, int], rates: tuple[float, float]
+) -> float:
+    return float(np.prod(binom.pmf(outcome, sizes, rates)))
+
+
+@pytest.mark.parametrize("alternative", ALTERNATIVES)
+@pytest.mark.parametrize("sizes", [(6, 6), (8, 5), (1, 9)])
+def test_exact_power_is_the_probability_of_what_the_test_rejects(
+    sizes: tuple[int, int], alternative: str
+) -> None:
+    test = Procedure("selection_rate", alternative=alternative)
+    outcomes = list(itertools.product(*(range(size + 1) for size in sizes)))
+    for alpha in (0.03, 0.2):
+        rejected = [
+            (a, b)
+            for a, b in outcomes
+            if test([[(sizes[0] - a, a, 0, 0), (sizes[1] - b, b, 0, 0)]]).pvalue <= alpha
+        ]
+        for rates in ((0.9, 0.2), (0.1, 0.6), (0.0, 1.0), (0.4, 0.4)):
+            expected = sum(probability(outcome, sizes, rates) for outcome in rejected)
+            found = power(
+                "selection_rate",
+                values=rates,
+                n=sum(sizes),
+                share=sizes[0] / sum(sizes),
+                alpha=alpha,
+                alternative=alternative,
+            )
+            assert found == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("n", [7, 9, 15])
+def test_half_a_row_is_one_of_either_group(n: int) -> None:
+    """Seven rows are four and three, not four and four."""
+    rates = (0.95, 0.1)
+    test, sizes = Procedure("selection_rate"), (round(n / 2), n - round(n / 2))
+    assert power("selection_rate", values=rates, n=n) == pytest.approx(
+        sum(
+            probability((a, b), sizes, rates)
+            for a, b in itertools.product(*(range(size + 1) for size in sizes))
+            if test([[(sizes[0] - a, a, 0, 0), (sizes[1] - b, b, 0, 0)]]).pvalue <= 0.05
+        ),
+        abs=1e-12,
+    )
+
+
+@pytest.mark.parametrize("alternative", ["greater", "less"])
+def test_exact_power_is_that_of_fishers_test(alternative: str) -> None:
+    sizes, rates = (25, 15), (0.6, 0.3)
+    expected = sum(
+        probability((a, b), sizes, rates)
+        for a, b in itertools.product(range(26), range(16))
+        if fisher_exact([[a, 25 - a], [b, 15 - b]], alternative)[1] <= 0.05
+    )
+    found = ExactTest.of(sizes, Level(0.05, alternative)).power(*rates)
+    assert found == pytest.approx(expected, abs=1e-10)
+
+
+@pytest.mark.parametrize("size", range(2, 9))
+def test_a_p_value_equal_to_alpha_is_rejected(size: int) -> None:
+    # all of one group against none of the other: one of C(2·size, size) equally likely tables
+    level = Level(1 / math.comb(2 * size, size), "greater")
+    assert ExactTest.of((size, size), level).power(1.0, 0.0) == 1.0
+
+
+@pytest.mark.parametrize("alternative", ALTERNATIVES)
+def test_exact_power_swaps_with_the_groups_and_with_the_outcomes(alternative: str) -> None:
+    other = {"greater": "less", "less": "greater"}.get(alternative, alternative)
+    found = ExactTest.of((300, 70), Level(0.01, alternative)).power(0.3, 0.15)
+    assert ExactTest.of((70, 300), Level(0.01, other)).power(0.15, 0.3) == pytest.approx(found)
+    assert ExactTest.of((300, 70), Level(0.01, other)).power(0.7, 0.85) == pytest.approx(found)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "rates"),
+    [((1700, 1700), (0.1, 0.13)), ((1700, 1700), (0.5, 0.54)), ((900, 4100), (0.5, 0.55))],
+)
+def test_the_normal_form_begins_near_where_the_exact_one_ends(
+    sizes: tuple[int, int], rates: tuple[float, float]
+) -> None:
+    assert MOST_CELLS < table_size(sizes) < 1.5 * MOST_CELLS
+    normal = rate_power(sizes, Level(0.05), exact=True)(*rates)
+    exact = ExactTest.of(sizes, Level(0.05)).power(*rates)
+    assert normal != exact
+    assert normal == pytest.approx(exact, abs=0.012)
+
+
+# Denominators.
+
+
+def test_denominators_follow_from_base_rates() -> None:
+    same = power("selection_rate", values=(0.2, 0.5), n=100, share=0.3)  # 30 and 70 rows
+    shares: dict[str, Any] = {"n": 200, "share": 0.3, "values": (0.2, 0.5)}
+    for metric in ("tpr", "fnr", "ppv", "fdr", recall_of("cat")):
+        assert power(metric, **shares, base_rates=0.5) == same
+    uneven = power("tpr", values=(0.2, 0.5), n=200, base_rates=(0.3, 0.7))
+    assert uneven == same
+    for metric in ("fpr", "tnr", "npv", "for"):
+        assert power(metric, values=(0.2, 0.5), n=200, base_rates=(0.7, 0.3)) == same
+
+
+def test_within_label_is_exact_and_pooled_is_not() -> None:
+    shared: dict[str, Any] = {"values": (0.2, 0.5), "n": 120, "base_rates": 0.4}
+    exact = power("tpr", **shared, scheme="denominator")
+    assert power("tpr", **shared) == power("tpr", **shared, scheme="within_label") == exact
+    assert power("tpr", **shared, scheme="pooled") > exact
+    # all rows are in the denominator: there is nothing else to pool
+    of_all: dict[str, Any] = {"values": (0.2, 0.5), "n": 120}
+    assert power("accuracy", **of_all, scheme="pooled") == power("accuracy", **of_all)
+
+
+# The normal form.
+
+
+@pytest.mark.parametrize("alternative", ALTERNATIVES)
+@pytest.mark.parametrize("share", [0.5, 0.2])
+def test_normal_power_of_a_rate_is_that_of_statsmodels(share: float, alternative: str) -> None:
+    for first, second, alpha in ((0.3, 0.2, 0.05), (0.05, 0.1, 0.01), (0.5, 0.5, 0.1)):
+        positives = 400 * 0.6
+        expected = power_proportions_2indep(
+            first - second,
+            second,
+            nobs1=positives * share,
+            ratio=(1 - share) / share,
+            alpha=alpha,
+            alternative=SIDES[alternative],
+            return_results=False,
+        )
+        found = power(
+            "tpr",
+            values=(first, second),
+            n=400,
+            share=share,
+            base_rates=0.6,
+            alpha=alpha,
+            alternative=alternative,
+            scheme="pooled",
+        )
+        assert found == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("alternative", ALTERNATIVES)
+def test_power_from_a_pilot_is_that_of_statsmodels(alternative: str) -> None:
+    # 30 and 70 rows with a deviation of 2 in both groups
+    pilot = pilot_of(standard_error=2 * math.sqrt(1 / 30 + 1 / 70))
+    for gap, n in ((0.3, 1000), (-0.5, 400), (0.0, 100)):
+        expected = NormalIndPower().power(
+            gap / 2, nobs1=n * 0.3, alpha=0.05, ratio=7 / 3, alternative=SIDES[alternative]
+        )
+        found = power(pilot=pilot, values=(1 + gap, 1), n=n, alternative=alternative)
+        assert found == pytest.approx(expected, rel=1e-9)
+
+
+def test_a_pilot_of_other_shares_is_scaled_group_by_group() -> None:
+    pilot = pilot_of(
+        standard_error=5.0, standard_errors={"a": 3.0, "b": 4.0}
+    )  # deviations of 3·√30 and 4·√70
+    error = math.sqrt(9 * 30 / 500 + 16 * 70 / 500)
+    expected = norm.cdf(2 / error - norm.ppf(0.975)) + norm.cdf(-2 / error - norm.ppf(0.975))
+    assert power(pilot=pilot, values=(2, 0), n=1000, share=0.5) == pytest.approx(expected)
+    own = power(pilot=pilot, values=(2, 0), n=1000)
+    assert power(pilot=pilot, values=(2, 0), n=1000, share=0.3) == pytest.approx(own)
+
+
+def test_a_pilot_is_taken_at_its_own_gap() -> None:
+    pilot = pilot_of(difference=-0.4)
+    assert power(pilot=pilot, n=300) == power(pilot=pilot, values=(0.6, 1.0), n=300)
+
+
+def test_auc_variance_is_that_of_normal_scores() -> None:
+    for auc in (0.5, 0.73, 0.9, 0.99):
+        shift = norm.ppf(auc) * math.sqrt(2)
+        twice, _ = quad(lambda x, d=shift: norm.cdf(x) ** 2 * norm.pdf(x - d), -10, 15)
+        expected = (auc * (1 - auc) + (41 + 72 - 2) * (twice - auc**2)) / (41 * 72)
+        assert auc_variance(auc, 41, 72) == pytest.approx(expected, rel=1e-6)
+    assert auc_variance(1.0, 41, 72) == auc_variance(0.0, 41, 72) == 0.0
+    # of scores that say nothing, Mann and Whitney's: (positives + negatives + 1)/12 of the pairs
+    assert auc_variance(0.5, 41, 72) == pytest.approx((41 + 72 + 1) / (12 * 41 * 72))
+
+
+def test_auc_variance_is_near_that_of_proc() -> None:
+    # power.roc.test(ncases = 41, ncontrols = 72, auc = 0.73): power 0.9897453. It tests against
+    # 0.5, with Obuchowski's variance of the area under a fitted binormal curve
+    reach = norm.ppf(0.975) * math.sqrt(auc_variance(0.5, 41, 72))
+    found = norm.cdf((0.23 - reach) / math.sqrt(auc_variance(0.73, 41, 72)))
+    assert found == pytest.approx(0.9897453, abs=0.003)
+
+
+# The level.
+
+
+@pytest.mark.parametrize("alternative", ALTERNATIVES)
+@pytest.mark.parametrize("alpha", [0.01, 0.2])
+def test_power_without_a_gap_is_the_level(alpha: float, alternative: str) -> None:
+    shared: dict[str, Any] = {"n": 150, "alpha": alpha, "alternative": alternative}
+    of_positives = {**shared, "base_rates": (0.7, 0.2), "values": (0.3, 0.3)}
+    assert power("tpr", scheme="pooled", **of_positives) == pytest.approx(alpha)
+    assert power("roc_auc", **{**of_positives, "values": (0.8, 0.8)}) == pytest.approx(alpha)
+    assert power(pilot=pilot_of(), values=(7, 7), **shared) == pytest.approx(alpha)
+    assert power("tpr", **of_positives) <= alpha
+    huge = {**of_positives, "n": 10**7}
+    assert alpha * 0.99 < power("tpr", **huge) < alpha
+
+
+def test_rates_that_do_not_vary() -> None:
+    shared: dict[str, Any] = {"n": 100, "base_rates": 0.5}
+    for scheme in ("pooled", "denominator"):
+        assert power("tpr", values=(1, 0), **shared, scheme=scheme) == pytest.approx(1.0)
+        assert power("tpr", values=(0, 0), **shared, scheme=scheme) == 0.0
+        greater = power("tpr", values=(0, 1), **shared, scheme=scheme, alternative="greater")
+        assert greater == pytest.approx(0.0)
+
+
+# Sample size and smallest gap.
+
+shares_of_one = st.floats(0.05, 0.95)
+questions = st.fixed_dictionaries(
+    {
+        "share": st.floats(0.2, 0.8),
+        "alpha": st.sampled_from([0.01, 0.05, 0.1]),
+        "alternative": st.sampled_from(ALTERNATIVES),
+    }
+)
+kinds = st.sampled_from(
+    [
+        ("selection_rate", {}),
+        ("fpr", {"base_rates": 0.3, "scheme": "pooled"}),
+        ("tpr", {"base_rates": (0.3, 0.6)}),
+        ("roc_auc", {"base_rates": (0.3, 0.6)}),
+    ]
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    kind=kinds,
+    question=questions,
+    first=shares_of_one,
+    second=shares_of_one,
+    target=st.floats(0.3, 0.95),
+)
+def test_sample_size_is_where_power_reaches_the_target(
+    kind: Any, question: dict[str, Any], first: float, second: float, target: float
+) -> None:
+    metric, details = kind
+    if abs(first - second) < 0.02:
+        first = second + 0.02
+    if question["alternative"] != "two-sided":
+        question = {**question, "alternative": "greater" if first > second else "less"}
+    shared = {**question, **details, "values": (first, second)}
+    n = sample_size(metric, power=target, **shared)
+    assert power(metric, n=n, **shared) >= target
+    with contextlib.suppress(InputError):  # fewer rows are no sample
+        assert power(metric, n=n - 1, **shared) < target
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    kind=kinds,
+    question=questions,
+    value=shares_of_one,
+    n=st.integers(60, 3000),
+    target=st.floats(0.3, 0.95),
+)
+def test_the_smallest_gap_is_where_power_reaches_the_target(
+    kind: Any, question: dict[str, Any], value: float, n: int, target: float
+) -> None:
+    metric, details = kind
+    shared = {**question, **details}
+    gap = minimum_detectable_gap(metric, value=value, n=n, power=target, **shared)
+    sides = {"greater": (1,), "less": (-1,)}.get(question["alternative"], (1, -1))
+    rooms = {side: 1 - value if side > 0 else value for side in sides}
+
+    def found(side: int, size: float) -> float:
+        first = min(1.0, max(0.0, value + side * size))
+        return power(metric, values=(first, value), n=n, **shared)
+
+    hopeless = [side for side in sides if found(side, rooms[side]) < target]
+    if len(hopeless) == len(sides):
+        assert gap == math.inf
+        return
+    # every larger gap that there is room for is found
+    for side in sides:
+        for larger in np.linspace(gap, rooms[side], 5)[1:] if gap < rooms[side] else []:
+            assert found(side, larger) >= target - 1e-6
+    # and a smaller one is not: on some side it falls short
+    least = [found(side, gap) for side in sides if side not in hopeless and gap <= rooms[side]]
+    room_of_hopeless = [rooms[side] for side in hopeless]
+    assert gap == pytest.approx(max([0.0, *room_of_hopeless])) or min(least) == pytest.approx(
+        target, abs=1e-6
+    )
+
+
+def test_a_side_without_a_detectable_gap_is_not_forgotten() -> None:
+    # with 9 and 18 positives, no gap above 0.72 has this power, and a smaller one below it has
+    shared: dict[str, Any] = {"n": 60, "base_rates": (0.3, 0.6), "alpha": 0.1}
+    assert power("tpr", values=(1.0, 0.72), **shared) < 0.31
+    assert power("tpr", values=(0.72 - 0.27, 0.72), **shared) > 0.31
+    gap = minimum_detectable_gap("tpr", value=0.72, power=0.31, **shared)
+    assert gap == pytest.approx(1 - 0.72)
+
+
+@settings(max_examples=20, deadline=None)
+@given(question=questions, gap=st.floats(0.05, 5), target=st.floats(0.15, 0.99))
+def test_a_pilot_is_inverted_too(question: dict[str, Any], gap: float, target: float) -> None:
+    pilot = pilot_of()
+    sign = -1 if question["alternative"] == "less" else 1
+    n = sample_size(pilot=pilot, values=(sign * gap, 0), power=target, **question)
+    assert power(pilot=pilot, values=(sign * gap, 0), n=n, **question) >= target
+    found = minimum_detectable_gap(pilot=pilot, n=n, power=target, **question)
+    assert found <= gap * (1 + 1e-9)
+    assert power(pilot=pilot, values=(sign * found, 0), n=n, **question) == pytest.approx(target)
+
+
+# The gap that a sample could have shown.
+
+
+def test_detectable_gap_of_a_rate_has_its_denominators() -> None:
+    result = permutation_test(
+        **rows(((30, 10, 20, 40), (50, 30, 25, 15))), metric="true_positive_rate"
+    )
+    expected = minimum_detectable_gap(
+        "tpr", value=55 / 100, n=200, base_rates=(0.6, 0.4), power=0.9, alpha=0.01
+    )
+    assert detectable_gap(result, alpha=0.01, power=0.9) == pytest.approx(expected)
+    pooled = replace(result, scheme="pooled")
+    assert detectable_gap(pooled, alpha=0.01, power=0.9) < expected
+
+
+def test_detectable_gap_knows_what_no_hits_at_all_can_tell() -> None:
+    result = permutation_test(**rate_rows((0, 50, 0, 50)), metric="selection_rate")
+    gap = detectable_gap(result, alpha=0.05)
+    assert power("selection_rate", values=(gap, 0), n=100) == pytest.approx(0.8)
+    few = permutation_test(**rate_rows((1, 2, 1, 2)), metric="selection_rate")
+    assert detectable_gap(few, alpha=0.05) == math.inf
+
+
+def test_detectable_gap_of_others_is_a_multiple_of_the_standard_error() -> None:
+    pilot = pilot_of(standard_error=0.5)
+    both = norm.ppf(0.975) + norm.ppf(0.8)
+    assert detectable_gap(pilot, alpha=0.05) == pytest.approx(0.5 * both)
+    one_sided = replace(pilot, alternative="less")
+    assert detectable_gap(one_sided, alpha=0.025) == pytest.approx(0.5 * both)
+    strata = permutation_test(**rate_rows((9, 30, 5, 20), (3, 20, 9, 30)), metric="selection_rate")
+    assert detectable_gap(strata, 0.05) == pytest.approx(strata.standard_error * both)
+    odds = permutation_test(**rows(((30, 10, 20, 40), (50, 30, 25, 15))), metric="equalized_odds")
+    shared = norm.ppf(1 - 0.05 / 4) + norm.ppf(0.8)  # half of alpha for each of two rates
+    assert detectable_gap(odds, 0.05) == pytest.approx(odds.standard_error * shared)
+    assert math.isnan(detectable_gap(pilot_of(standard_error=0.0), 0.05))

@@ -1,0 +1,181 @@
+"""What the site is made from: true formulas, all public names, links that lead somewhere."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scripts import docs_pictures
+from scripts.docs_formulas import FORMULAS, as_mathml, value_of
+from scripts.docs_links import problems
+from scripts.docs_pages import commands_page, metrics_page
+
+import fairperm
+from fairperm.metrics import get_metric, metric_names
+
+ROOT = Path(__file__).parents[2]
+SITE_PAGES = sorted((ROOT / "docs").rglob("*.md"))
+MODULES = ("datasets", "metrics", "plots", "simulate", "studies", "testing")
+
+
+def rows(kind: str, n: int = 2000) -> dict[str, Any]:
+    """Return columns that suit metrics of this kind, in two groups."""
+    rng = np.random.default_rng(3)
+    group = np.array(["A", "B"])[rng.integers(2, size=n)]
+    if kind == "regression":
+        both = rng.uniform(1, 2, (2, n))
+    else:
+        both = rng.integers(3 if kind == "classes" else 2, size=(2, n)).astype(float)
+    return {
+        "y": both[0],
+        "p": both[1],
+        "s": np.round(rng.uniform(0.05, 0.95, n), 2),
+        "group": group,
+    }
+
+
+def known(data: dict[str, Any]) -> dict[str, Any]:
+    """Return everything that a formula may speak of, for the rows of one group."""
+    y, p, s = data["y"], data["p"], data["s"]
+    labels = np.unique(y)[:, None]
+    place = np.minimum(np.floor(s * 10), 9)
+    cells = {"TP": (1, 1), "FP": (0, 1), "FN": (1, 0), "TN": (0, 0)}
+    return {
+        **{name: ((y == label) & (p == one)).sum() for name, (label, one) in cells.items()},
+        "TP_k": ((labels == y) & (labels == p)).sum(axis=1),
+        "FP_k": ((labels != y) & (labels == p)).sum(axis=1),
+        "FN_k": ((labels == y) & (labels != p)).sum(axis=1),
+        "y": y,
+        "p": p,
+        "s": s,
+        "b": p - y + 1.0,
+        "n": len(y),
+        "s_i": s[y == 1][:, None],
+        "s_j": s[y == 0][None, :],
+        "within": lambda x: np.array([x[place == one].sum() for one in range(10)]),
+    }
+
+
+def result_of(name: str, data: dict[str, Any]) -> fairperm.PermutationTestResult:
+    columns = {"y_true": data["y"], "y_pred": data["p"], "y_score": data["s"]}
+    needed = {one: columns[one] for one in columns if one in get_metric(name).columns}
+    needed.setdefault("y_true", data["y"])
+    return fairperm.permutation_test(
+        **needed, sensitive_features=data["group"], metric=name, n_resamples=9, rng=0
+    )
+
+
+@pytest.mark.parametrize("name", [name for name in FORMULAS if name != "equalized_odds"])
+def test_a_formula_is_what_is_computed(name: str) -> None:
+    data = rows(get_metric(name).kind)
+    result = result_of(name, data)
+    for group, value in result.values.items():
+        inside = {key: column[data["group"] == group] for key, column in data.items()}
+        assert value_of(FORMULAS[name], **known(inside)) == pytest.approx(value, rel=1e-9)
+
+
+def test_the_formula_of_equalized_odds() -> None:
+    data = rows("binary")
+    rates = {
+        f"{short}_{group}": value
+        for short, long in (("TPR", "true_positive_rate"), ("FPR", "false_positive_rate"))
+        for group, value in result_of(long, data).values.items()
+    }
+    gap = abs(result_of("equalized_odds", data).difference)
+    assert value_of(FORMULAS["equalized_odds"], **rates) == pytest.approx(gap, rel=1e-9)
+
+
+def test_every_metric_has_a_formula_and_a_place() -> None:
+    assert set(FORMULAS) == set(metric_names())
+    page = metrics_page()
+    assert all(page.count(f"{{ #{name} }}") == 1 for name in metric_names())
+    assert "<mfrac>" in as_mathml("TP / (TP + FN)")
+
+
+def test_every_command_and_option_is_on_its_page() -> None:
+    page = commands_page()
+    for name in ("audit", "test", "sweep", "power", "metrics", "reproduce", "demo"):
+        assert f"## fairperm {name}\n" in page
+    assert "`--fail-on`" in page
+
+
+def public_names() -> set[str]:
+    found = {f"fairperm.{name}" for name in fairperm.__all__}
+    for module in MODULES:
+        names = importlib.import_module(f"fairperm.{module}").__all__
+        found |= {f"fairperm.{module}.{name}" for name in names}
+    shown_at_the_top = {f"fairperm.metrics.{name}" for name in fairperm.__all__}
+    return found - {f"fairperm.{module}" for module in MODULES} - shown_at_the_top
+
+
+def test_every_public_name_is_in_the_reference() -> None:
+    text = "\n".join(page.read_text() for page in (ROOT / "docs/reference").glob("*.md"))
+    listed = set(re.findall(r"(?m)^::: (\S+)", text))
+    for module, members in re.findall(r"::: (\S+)\n(?: +.*\n)*? +members: \[(.*)\]", text):
+        listed |= {f"{module}.{name.strip()}" for name in members.split(",")}
+    assert public_names() <= listed
+
+
+def test_the_pictures_can_be_drawn() -> None:
+    found = docs_pictures.levels(1)
+    assert {row["test"] for row in found} == set(docs_pictures.TESTS)
+    for panel, rows_of in _by_panel(docs_pictures.spreads(500)).items():
+        shares = [row["share"] for row in rows_of]
+        assert sum(shares) == pytest.approx(2, abs=0.02), panel  # two distributions
+    chart = docs_pictures.level_chart(found, 1, "dark").to_dict()
+    assert "1 data sets" in chart["title"]["subtitle"]
+    assert docs_pictures.spread_chart(docs_pictures.spreads(50), "light").to_dict()["hconcat"]
+
+
+def _by_panel(rows: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    names = dict.fromkeys(row["panel"] for row in rows)
+    return {name: [row for row in rows if row["panel"] == name] for name in names}
+
+
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md"])
+def test_links_outside_of_the_site_lead_somewhere(page: str) -> None:
+    for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", (ROOT / page).read_text()):
+        assert (ROOT / link).exists(), link
+
+
+def test_every_page_is_in_the_navigation() -> None:
+    navigation = (ROOT / "mkdocs.yml").read_text()
+    for page in SITE_PAGES:
+        assert str(page.relative_to(ROOT / "docs")) in navigation, page
+
+
+class TestTheLinkCheck:
+    @staticmethod
+    def site(folder: Path, body: str) -> list[str]:
+        (folder / "index.html").write_text(f"<html><body>{body}</body></html>")
+        (folder / "other.html").write_text("<html><body><h1 id='here'></h1></body></html>")
+        return problems(folder)
+
+    def test_good_links_pass(self, tmp_path: Path) -> None:
+        good = "<a href='other.html#here'></a><a href='#'></a><a href='https://a.org'></a>"
+        assert self.site(tmp_path, good) == []
+
+    @pytest.mark.parametrize(
+        ("body", "said"),
+        [
+            ("<a href='nowhere.html'></a>", "no such file"),
+            ("<a href='other.html#there'></a>", "no such place"),
+            ("<img src='missing.svg'>", "no such file"),
+            ("<script src='https://a.org/x.js'></script>", "another host"),
+            ("<link rel='stylesheet' href='//a.org/x.css'>", "another host"),
+        ],
+    )
+    def test_bad_links_are_told(self, tmp_path: Path, body: str, said: str) -> None:
+        (one,) = self.site(tmp_path, body)
+        assert said in one
+
+    def test_styles_load_nothing_from_elsewhere(self, tmp_path: Path) -> None:
+        (tmp_path / "x.css").write_text("a { background: url(https://a.org/x.png) }")
+        assert "another host" in self.site(tmp_path, "")[0]
+
+    def test_no_site_is_no_success(self, tmp_path: Path) -> None:
+        assert problems(tmp_path) == [f"{tmp_path}: no pages"]

@@ -1,0 +1,253 @@
+"""Reports in a real browser: nothing is asked for, all is drawn, and names are only text.
+
+The browser is Debian's chromium, or the one that FAIRPERM_BROWSER names; ``scripts/browser.sh``
+installs it where it can. Without one these tests are skipped, and the summary says so.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.support.report_pages import HOSTILE, compas_audit, compas_page, hostile_page
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from playwright.sync_api import Browser, Page
+
+# One worker has the browser and the pages: `pytest -n auto --dist loadgroup`.
+pytestmark = pytest.mark.xdist_group("report")
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
+
+
+def executable() -> str | None:
+    given = os.environ.get("FAIRPERM_BROWSER")
+    return next(
+        (path for name in ([given] if given else NAMES) if (path := shutil.which(name))), None
+    )
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    path = executable()
+    if path is None:
+        pytest.skip("no browser: install chromium, or name one in FAIRPERM_BROWSER")
+    playwright = pytest.importorskip("playwright.sync_api", reason="no playwright: pip install it")
+    with playwright.sync_playwright() as driver:
+        started = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("reports")
+    pages = {"compas": compas_page(), "hostile": hostile_page()}
+    pages["notebook"] = f"<!doctype html><meta charset=utf-8>{compas_audit()._repr_html_()}"
+    for name, html in pages.items():
+        (path / f"{name}.html").write_text(html, encoding="utf-8")
+    return path
+
+
+class Trouble(list[str]):
+    """What a page should not have done."""
+
+
+@contextlib.contextmanager
+def opened(browser: Browser, path: Path, **options: Any) -> Iterator[tuple[Page, Trouble]]:
+    """Open a page that may load only itself; at the end there must have been no trouble."""
+    trouble = Trouble()
+    context = browser.new_context(**({"viewport": WIDE} | options))
+    page = context.new_page()
+    page.set_default_timeout(20_000)
+
+    def refuse(route: Any) -> None:
+        if route.request.url == path.as_uri():
+            route.continue_()
+        else:
+            trouble.append(f"asked for {route.request.url}")
+            route.abort()
+
+    def dismiss(dialog: Any) -> None:
+        trouble.append(f"dialog {dialog.message}")
+        dialog.dismiss()
+
+    page.route("**/*", refuse)
+    page.on("dialog", dismiss)
+    page.on("console", lambda message: trouble.append(f"{message.type}: {message.text}"))
+    page.on("pageerror", lambda error: trouble.append(f"error: {error}"))
+    page.goto(path.as_uri())
+    if path.stem != "notebook" and options.get("java_script_enabled", True):
+        page.wait_for_function("document.documentElement.dataset.drawn")
+        assert page.evaluate("document.documentElement.dataset.drawn") == "true", trouble
+    yield page, trouble
+    context.close()
+    assert trouble == []
+
+
+@pytest.mark.parametrize("name", ["compas", "hostile"])
+def test_all_charts_are_drawn_and_nothing_is_asked_for(
+    browser: Browser, folder: Path, name: str
+) -> None:
+    with opened(browser, folder / f"{name}.html") as (page, _):
+        page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
+        charts = page.locator(".chart")
+        assert charts.count() >= 3
+        for i in range(charts.count()):
+            box = charts.nth(i).locator("svg").bounding_box()
+            assert box is not None
+            assert box["width"] > 200
+            assert box["height"] > 100
+            assert charts.nth(i).locator("svg path").count() > 5
+
+
+def test_slider_moves_the_sweep(browser: Browser, folder: Path) -> None:
+    with opened(browser, folder / "compas.html") as (page, _):
+        slider = page.get_by_label("Threshold", exact=False).and_(page.locator("input[type=range]"))
+        chart = page.locator("#sweep-1 svg")
+        assert slider.input_value() == "5"
+        assert "At 5:" in (chart.text_content() or "")
+        slider.focus()
+        page.keyboard.press("ArrowRight")
+        page.wait_for_function("document.querySelector('#sweep-1').textContent.includes('At 6:')")
+        assert slider.input_value() == "6"
+        slider.fill("9")
+        page.wait_for_function("document.querySelector('#sweep-1').textContent.includes('At 9:')")
+
+
+def test_dark_pages_are_dark_and_follow_the_reader(browser: Browser, folder: Path) -> None:
+    ground = "getComputedStyle(document.body).backgroundColor"
+    ink = (
+        "getComputedStyle([...document.querySelectorAll('#forest svg text')]"
+        ".find((one) => one.textContent.includes('selection rate'))).fill"
+    )
+    with opened(browser, folder / "compas.html", color_scheme="dark") as (page, _):
+        assert brightness(page.evaluate(ground)) < 40
+        assert brightness(page.evaluate(ink)) > 200
+        for figure in page.locator("figure:has(svg:visible)").all():
+            assert figure.locator("svg:visible").count() == 1  # that for paper is not seen
+        page.emulate_media(color_scheme="light")
+        page.wait_for_function(f"{ground} === 'rgb(252, 252, 251)'")
+        page.wait_for_function(f"{ink} !== 'rgb(230, 237, 243)'")
+        assert brightness(page.evaluate(ink)) < 60
+
+
+def brightness(colour: str) -> float:
+    parts = [float(one) for one in colour[colour.index("(") + 1 : -1].split(",")[:3]]
+    return sum(parts) / 3
+
+
+@pytest.mark.parametrize("name", ["compas", "hostile"])
+@pytest.mark.parametrize("width", [390, 768])
+def test_narrow_pages_do_not_scroll_sideways(
+    browser: Browser, folder: Path, name: str, width: int
+) -> None:
+    with opened(browser, folder / f"{name}.html", viewport=NARROW | {"width": width}) as (page, _):
+        page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        table = page.locator(".rows .scroll")
+        assert table.evaluate("(one) => one.scrollWidth > one.clientWidth")
+        for svg in page.locator(".chart[data-elastic] svg").all():
+            box = svg.bounding_box()
+            assert box is not None
+            assert box["width"] <= width
+
+
+def test_nothing_is_cut_on_a_narrow_page(browser: Browser, folder: Path) -> None:
+    with opened(browser, folder / "compas.html", viewport=NARROW | {"width": 380}) as (page, _):
+        assert "…" not in (page.locator("#sweep-1 svg").text_content() or "")
+        box = page.locator(".rows .scroll")
+        explained = page.get_by_text("Each gap is the value of the first group less")
+        box.evaluate("(one) => { one.scrollLeft = one.scrollWidth; }")
+        for text in (explained, *page.locator(".comparisons .part .stay").all()):
+            place = text.bounding_box()
+            assert place is not None
+            assert place["x"] >= 0
+            assert place["x"] + place["width"] <= 380
+        slider = page.locator("#sweep-1-controls input")
+        value = page.locator("#sweep-1-controls input + *")
+        boxes = slider.bounding_box(), value.bounding_box()
+        assert boxes[0] is not None
+        assert boxes[1] is not None
+        assert boxes[1]["y"] < boxes[0]["y"] + boxes[0]["height"]  # on one line
+
+
+@pytest.mark.parametrize(("width", "least"), [(1200, 850), (768, 600)])
+def test_gap_chart_has_the_width_of_the_page_and_whole_names(
+    browser: Browser, folder: Path, width: int, least: int
+) -> None:
+    with opened(browser, folder / "compas.html", viewport=NARROW | {"width": width}) as (page, _):
+        svg = page.locator("#forest svg")
+        box = svg.bounding_box()
+        assert box is not None
+        assert box["width"] >= least
+        assert "…" not in (svg.text_content() or "")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_report_prints(browser: Browser, folder: Path, scheme: str) -> None:
+    with opened(browser, folder / "compas.html", color_scheme=scheme) as (page, _):
+        pdf = page.pdf(format="A4", prefer_css_page_size=True)
+        assert pdf.startswith(b"%PDF")
+        assert 5 <= pdf.count(b"/Type /Page\n") <= 40
+        assert b"/MediaBox [0 0 842" in pdf  # the table lies on its side
+        page.emulate_media(media="print")
+        assert brightness(page.evaluate("getComputedStyle(document.body).color")) < 60
+        assert page.evaluate("document.documentElement.scrollWidth") <= WIDE["width"]
+        drawn = [svg for svg in page.locator("#forest-figure svg").all() if svg.is_visible()]
+        assert len(drawn) == 1
+        fill = "(one) => getComputedStyle(one.querySelector('text')).fill"
+        assert brightness(drawn[0].evaluate(fill)) < 110
+
+
+def test_hostile_names_are_shown_as_text(browser: Browser, folder: Path) -> None:
+    with opened(browser, folder / "hostile.html") as (page, _):
+        text = page.locator("main").inner_text()
+        for name in (*HOSTILE[:3], HOSTILE[4], "🦊 👩‍👩‍👧 é", "النساء", "{{ 7 * 7 }} {% raw %}"):
+            assert name in text
+        assert page.title() == "<title></title><script>alert(6)</script>"
+        assert page.locator("main script, main img, main i, main s, main u").count() == 0
+        assert "<script>alert(1)" in (page.locator("#forest svg").text_content() or "")
+        page.locator("#forest svg path").nth(8).hover(force=True)  # tooltips are made of names too
+        page.wait_for_timeout(300)
+
+
+def test_all_can_be_done_by_keyboard(browser: Browser, folder: Path) -> None:
+    with opened(browser, folder / "compas.html") as (page, _):
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement.textContent") == "Skip to what was found"
+        rows = page.locator("table.comparisons tr.too-small")
+        assert rows.first.is_visible()
+        page.locator("#show-too-small").focus()
+        page.keyboard.press("Space")
+        assert not rows.first.is_visible()
+        closed = page.locator("#chance details:not([open])").first
+        closed.evaluate("(one) => { one.id = 'opened-by-key'; }")
+        page.locator("#opened-by-key summary").focus()
+        page.keyboard.press("Enter")
+        assert page.locator("#opened-by-key svg").is_visible()
+        unnamed = page.evaluate(
+            "[...document.querySelectorAll('input')].filter((one) => !one.labels.length).length"
+        )
+        assert unnamed == 0
+
+
+def test_tables_can_be_read_without_scripts(browser: Browser, folder: Path) -> None:
+    path = folder / "compas.html"
+    with opened(browser, path, java_script_enabled=False) as (page, _):
+        assert page.get_by_text("The charts need JavaScript.").is_visible()
+        assert page.locator("table.comparisons tr.disparity").first.is_visible()
+
+
+def test_notebook_form_needs_no_scripts(browser: Browser, folder: Path) -> None:
+    with opened(browser, folder / "notebook.html") as (page, _):
+        assert page.locator("table.comparisons tr.disparity .badge").first.is_visible()
+        assert page.evaluate("document.documentElement.scrollWidth") <= WIDE["width"]

@@ -1,0 +1,120 @@
+"""What a report says was asked: which rows are positive, and which groups are swept."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fairperm
+from fairperm.cli.commands.report_sweeps import sweeps
+from fairperm.report import as_html
+from tests.support.report_pages import Page, compas_audit, compas_page
+
+pytestmark = pytest.mark.xdist_group("report")
+
+
+def asked(html: str) -> str:
+    """Return what the page tells in "What was asked"."""
+    text = Page(html).text
+    return text[text.index("would make it?") : text.index("Groups of fewer than")]
+
+
+def test_what_is_positive_is_told_in_words() -> None:
+    compas = fairperm.datasets.load_compas()
+    options: dict[str, Any] = {"threshold": 5, "metrics": "fnr", "n_resamples": 99, "rng": 1}
+    options["sensitive_features"] = compas["sex"]
+    audit = fairperm.audit("two_year_recid", y_score="decile_score", data=compas, **options)
+    told = "Predicted positive: decile_score of at least 5; positive: two_year_recid = 1."
+    assert told in asked(audit.to_html())
+    audit = fairperm.audit(compas["two_year_recid"], y_score=compas["decile_score"], **options)
+    told = "Predicted positive: a score of at least 5; positive: a true label of 1."
+    assert told in asked(audit.to_html())
+
+
+def test_what_is_positive_is_told_of_predictions_and_other_labels() -> None:
+    y = ["<b>yes</b>", "no"] * 90
+    options: dict[str, Any] = {"metrics": "fpr", "pos_label": "<b>yes</b>", "rng": 1}
+    options["sensitive_features"] = np.array(["a", "a", "b"] * 60)
+    data = {"<i>truth</i>": y, "x" * 999: y[::-1]}
+    html = fairperm.audit("<i>truth</i>", "x" * 999, data=data, **options).to_html()
+    assert not Page(html).all("i")
+    told = asked(html)
+    assert told.count("x") < 100
+    assert re.search(r"Predicted positive: x+…x+ = <b>yes</b>; positive: <i>truth</i> = <b>y", told)
+    unnamed = "Predicted positive: a prediction of <b>yes</b>; positive: a true label of <b>yes</b>"
+    assert unnamed in asked(fairperm.audit(y, y[::-1], **options).to_html())
+
+
+def test_what_is_positive_is_left_out_where_nothing_is() -> None:
+    rng = np.random.default_rng(1)
+    groups = ["a", "b"] * 90
+    numbers = fairperm.audit(
+        rng.random(180), rng.random(180), sensitive_features=groups, metrics="r2_score", rng=1
+    )
+    assert "ositive:" not in asked(numbers.to_html())
+    scores = fairperm.audit(
+        rng.random(180) < 0.5,
+        y_score=np.arange(180),
+        sensitive_features=groups,
+        metrics="roc_auc",
+        n_resamples=99,
+        rng=1,
+    )
+    told = asked(scores.to_html())
+    assert "Positive: a true label of 1." in told
+    assert "Predicted" not in told
+
+
+# Thresholds.
+
+
+def test_what_was_not_swept_is_told_with_its_reason() -> None:
+    audit = compas_audit().where(attribute="sex")
+    reasons = {"<b>race</b>": "the groups <i>are</i> too small.", "x" * 99: "no reason."}
+    page = Page(as_html(audit, not_swept=reasons))
+    assert not page.all("i")
+    assert "race" not in [tag.text for tag in page.all("b")]
+    told = "was not looked at over all thresholds:"
+    assert f"<b>race</b> {told} the groups <i>are</i> too small." in page.text
+    assert f"xx {told} no reason." in page.text
+    assert "Move the slider" not in page.text
+    assert told not in Page(compas_page()).text
+
+
+@pytest.mark.parametrize(
+    ("options", "groups"),
+    [
+        ({}, ("Female", "Male")),
+        ({"compare": "reference", "reference": "Female"}, ("Male", "Female")),
+        ({"compare": "rest"}, ("Female", "Male")),
+    ],
+)
+def test_sweeps_have_the_groups_in_the_order_of_the_table(
+    options: dict[str, Any], groups: tuple[str, str]
+) -> None:
+    compas = fairperm.datasets.load_compas()
+    given: dict[str, Any] = {"metrics": "fnr", "n_resamples": 99, "rng": 1, **options}
+    audit = fairperm.audit(
+        "two_year_recid",
+        y_score="decile_score",
+        threshold=5,
+        data=compas,
+        sensitive_features="sex",
+        **given,
+    )
+    made = sweeps(
+        *(audit, compas),
+        label="two_year_recid",
+        score="decile_score",
+        attributes=["sex"],
+        thresholds=[5],
+    )
+    (sweep,) = made.found
+    assert sweep.groups == groups
+    if options.get("compare") != "rest":
+        assert audit.rows[0].groups == groups
+        gap = sweep.curves["false_negative_rate"].difference[0]
+        assert gap == pytest.approx(audit.rows[0].difference, abs=1e-12)

@@ -1,0 +1,1 @@
+"""Data, oracles and runners that several tests share."""
