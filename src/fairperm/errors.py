@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import difflib
 import warnings
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
 __all__ = [
     "FairpermError",
@@ -27,7 +27,41 @@ class FairpermError(Exception):
     """Base of every error that fairperm raises on purpose."""
 
 
-class InputError(FairpermError, ValueError):
+class ArgumentError(FairpermError):
+    """What is wrong with an argument, as data: the command line names it by its own option.
+
+    Attributes
+    ----------
+    argument : str
+        Name of the argument; without a rule, the whole message.
+    rule : str
+        What it must be.
+    got : object
+        What was passed instead.
+    hint : str
+        What to do about it.
+    """
+
+    def __init__(self, argument: str, rule: str = "", got: object = None, hint: str = "") -> None:
+        super().__init__(argument, rule, got, hint)
+        self.argument, self.rule, self.got, self.hint = argument, rule, got, hint
+
+    def marked_text(self) -> str:
+        """Return the message in which :func:`argument` marks the names of arguments."""
+        if not self.rule:
+            return self.argument
+        name = argument(self.argument)
+        return f"{name} must be {self.rule}; got {shown(self.got)}. {self.hint}".rstrip()
+
+    def __str__(self) -> str:
+        return in_python(self.marked_text())
+
+    def __reduce__(self) -> tuple[type[Self], tuple[str, str, object, str]]:
+        # joblib sends errors between processes: what was passed goes as its text
+        return type(self), (self.argument, self.rule, Shown(shown(self.got)), self.hint)
+
+
+class InputError(ArgumentError, ValueError):
     """An argument has a value that the question cannot be answered with."""
 
 
@@ -35,7 +69,7 @@ class UndefinedMetricError(InputError):
     """A group, or a stratum of it, is too small for the metric or its error to have a value."""
 
 
-class InputTypeError(FairpermError, TypeError):
+class InputTypeError(ArgumentError, TypeError):
     """An argument is of a kind that the question cannot be answered with."""
 
 
@@ -46,6 +80,8 @@ class FairpermWarning(UserWarning):
 def shown(value: object) -> str:
     """Return ``repr(value)`` on one line of readable length: names from data can be anything."""
     text = " ".join(repr(value).splitlines())
+    if isinstance(value, Shown):
+        return text
     return text if len(text) <= _LONGEST_SHOWN else f"{text[: _LONGEST_SHOWN - 1]}…"
 
 
@@ -56,9 +92,72 @@ def listed(values: Iterable[object], most: int = 8) -> str:
     return text if len(values) <= most else f"{text} and {len(values) - most} more"
 
 
-def problem(name: str, rule: str, got: object, hint: str = "") -> str:
-    """Return the one sentence (and hint) in which every bad argument is reported."""
-    return f"{name} must be {rule}; got {shown(got)}. {hint}".rstrip()
+class Shown(str):
+    """A text that :func:`shown` leaves alone: what was passed, as it was shown once."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+class Note(str):
+    """A remark on a result, in Python's words; ``marked`` still tells which of them are arguments.
+
+    Examples
+    --------
+    >>> Note(f"More {argument('score_bins')} make it smaller.")
+    'More score_bins make it smaller.'
+    """
+
+    __slots__ = ("marked",)
+    marked: str
+
+    def __new__(cls, marked: str) -> Self:
+        """Return the text without its marks, which are kept beside it."""
+        note = super().__new__(cls, in_python(marked))
+        note.marked = marked
+        return note
+
+    def __reduce__(self) -> tuple[type[Self], tuple[str]]:
+        return type(self), (self.marked,)
+
+
+# Around the name (and value) of an argument inside a message. repr() escapes such characters, so
+# that no name from data can contain them.
+_OPEN, _BETWEEN, _CLOSE = "\ue000", "\ue001", "\ue002"
+
+
+def argument(name: str, *values: object) -> str:
+    """Return the name of an argument, or ``name=value``, marked for :func:`in_words`.
+
+    Examples
+    --------
+    >>> in_python(f"Pass {argument('groups', 'a', 'b')}, not {argument('pos_label')}.")
+    "Pass groups=('a', 'b'), not pos_label."
+    """
+    return _OPEN + _BETWEEN.join([name, *map(shown, values)]) + _CLOSE
+
+
+def in_words(text: str, word_for: Callable[[str, Sequence[str]], str]) -> str:
+    """Return a message with ``word_for(name, values)`` in place of each marked argument."""
+    first, *others = text.split(_OPEN)
+    for other in others:
+        marked, _, rest = other.partition(_CLOSE)
+        name, *values = marked.split(_BETWEEN)
+        first += word_for(name, values) + rest
+    return first
+
+
+def in_python(text: str) -> str:
+    """Return a message in the words of the Python functions."""
+    return in_words(text, _keyword)
+
+
+def _keyword(name: str, values: Sequence[str]) -> str:
+    if not values:
+        return name
+    return f"{name}={values[0]}" if len(values) == 1 else f"{name}=({', '.join(values)})"
 
 
 def did_you_mean(value: object, known: Iterable[object]) -> str:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairperm._utils import checks
-from fairperm.errors import InputError, InputTypeError, problem
+from fairperm.errors import InputError, InputTypeError
 from fairperm.metrics import get_metric
 from fairperm.metrics.definition import ONE_ROW_OF_EACH, Metric
 
@@ -97,7 +97,7 @@ class Rates:
         """Return the value in each group of a metric of labels and predictions."""
         found = get_metric(metric)
         if not isinstance(found, Metric) or not set(found.columns) <= set(ONE_ROW_OF_EACH):
-            raise InputError(problem("metric", "one of labels and predictions", metric))
+            raise InputError("metric", "one of labels and predictions", metric)
         return _by_group(found.estimate(self.cells() @ found.matrix(ONE_ROW_OF_EACH)))
 
 
@@ -382,12 +382,12 @@ def _check(population: object, **ranges: Pair) -> None:
         value = getattr(population, name)
         rule = f"a tuple of two numbers from {low:g} to {high:g}, one for each group"
         if not isinstance(value, tuple) or len(value) != len(GROUPS):
-            raise InputTypeError(problem(name, rule, value))
+            raise InputTypeError(name, rule, value)
         if name == "n":
             for one in value:
                 checks.integer(name, one, *_ROWS)
         elif not all(low <= checks.number(name, one, rule) <= high for one in value):
-            raise InputError(problem(name, rule, value))
+            raise InputError(name, rule, value)
 
 
 # The paper's section 4.2: unequal base rates and equal false negative rates.

@@ -45,7 +45,6 @@ from fairperm.errors import (
     InputTypeError,
     did_you_mean,
     listed,
-    problem,
     shown,
 )
 
@@ -93,7 +92,7 @@ def run(config: Mapping[str, Any], session: Any) -> Audit:
             asked[name] = None
     for name in ("y_true", "sensitive_features", "metrics"):
         if name not in asked:
-            raise InputTypeError(problem(f"audit.{name}", "given", None))
+            raise InputTypeError(f"audit.{name}", "given", None)
     found = audit(asked.pop("y_true"), data=_rows(parts["input"], session), **asked)
     source = {key: shown(value) for key, value in parts["input"].items()}
     made = {name: _made(name, found, source) for name in outputs}
@@ -123,7 +122,7 @@ def _checked(config: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     for name, keys in known.items():
         part = config.get(name)
         if not isinstance(part, dict) or not part:
-            raise InputError(problem(name, f"a table of the config, [{name}]", part))
+            raise InputError(name, f"a table of the config, [{name}]", part)
         _check_known(name, part, keys)
     return {name: dict(config[name]) for name in known}
 
@@ -132,31 +131,31 @@ def _check_known(where: str, given: Mapping[str, Any], known: Sequence[str]) -> 
     for key in given:
         if key not in known:
             rule = f"made of {listed(known, most=30)}"
-            raise InputError(problem(where, rule, key, did_you_mean(key, known)))
+            raise InputError(where, rule, key, did_you_mean(key, known))
 
 
 def _outputs(given: Mapping[str, Any]) -> dict[str, Path]:
     """Return where to write what, each to a file of its own."""
     found = {name: _local(f"output.{name}", one) for name, one in given.items()}
     if len({path.resolve() for path in found.values()}) < len(found):
-        raise InputError(problem("output", "made of different files", list(given.values())))
+        raise InputError("output", "made of different files", list(given.values()))
     return found
 
 
 def _local(name: str, given: object) -> Path:
     """Return where to write, if that can be done: asked before the cluster starts to work."""
     if not isinstance(given, str) or not given:
-        raise InputTypeError(problem(name, "the name of a file", given))
+        raise InputTypeError(name, "the name of a file", given)
     if "://" in given:
         hint = "Write it to the driver's disk and copy it from there."
-        raise InputError(problem(name, "a file on the driver's own disk", given, hint))
+        raise InputError(name, "a file on the driver's own disk", given, hint)
     path = Path(given)
     if not path.parent.is_dir():
-        raise InputError(problem(name, "in a folder that exists", given))
+        raise InputError(name, "in a folder that exists", given)
     if path.is_dir():
-        raise InputError(problem(name, "the name of a file, not of a folder", given))
+        raise InputError(name, "the name of a file, not of a folder", given)
     if (path.is_file() or not path.exists()) and not os.access(path.parent, os.W_OK):
-        raise InputError(problem(name, "in a folder that can be written to", given))
+        raise InputError(name, "in a folder that can be written to", given)
     return path
 
 
@@ -164,11 +163,11 @@ def _rows(given: Mapping[str, Any], session: Any) -> Any:
     """Return the rows to be audited, none of which is read yet."""
     for name, value in given.items():
         if not isinstance(value, str):
-            raise InputTypeError(problem(f"input.{name}", "a string", value))
+            raise InputTypeError(f"input.{name}", "a string", value)
     if ("table" in given) == ("path" in given):
-        raise InputError(problem("input", "made of either a table or a path", sorted(given)))
+        raise InputError("input", "made of either a table or a path", sorted(given))
     if "table" in given and "format" in given:
-        raise InputError(problem("input.format", "left out for a table", given["format"]))
+        raise InputError("input.format", "left out for a table", given["format"])
     with stage(f"opening {shown(given.get('table') or given.get('path'))}", None):
         if "table" in given:
             rows = session.table(given["table"])

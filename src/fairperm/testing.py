@@ -6,7 +6,7 @@ from typing import Any
 
 from fairperm.auditing.audit import audit
 from fairperm.auditing.result import Audit
-from fairperm.errors import InputError, did_you_mean, listed, problem
+from fairperm.errors import InputError, did_you_mean, listed
 
 __all__ = ["assert_no_disparity"]
 
@@ -55,7 +55,7 @@ def assert_no_disparity(
     if isinstance(audit_or_labels, Audit):
         if arguments or options:
             got = arguments[0] if arguments else next(iter(options))
-            raise InputError(problem("arguments", "left out with an audit", got))
+            raise InputError("arguments", "left out with an audit", got)
         found = audit_or_labels
     else:
         found = audit(audit_or_labels, *arguments, **options)
@@ -73,4 +73,4 @@ def _verdict(given: object) -> str:
     if word in _VERDICTS:
         return str(word)
     rule = f"made of {listed(_VERDICTS)}"
-    raise InputError(problem("fail_on", rule, given, did_you_mean(given, _VERDICTS)))
+    raise InputError("fail_on", rule, given, did_you_mean(given, _VERDICTS))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, SupportsIndex, TypeVar, cast
 
 import numpy as np
 
-from fairperm.errors import InputError, InputTypeError, did_you_mean, listed, problem
+from fairperm.errors import InputError, InputTypeError, did_you_mean, listed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,7 +28,7 @@ def choice(name: str, value: object, allowed: Sequence[Word]) -> Word:
         if value is word or (isinstance(value, str) and value == word):
             return word
     rule = f"one of {listed(allowed, most=20)}"
-    raise InputError(problem(name, rule, value, did_you_mean(value, allowed)))
+    raise InputError(name, rule, value, did_you_mean(value, allowed))
 
 
 def integer(
@@ -37,23 +37,23 @@ def integer(
     """Return ``value`` as an int between ``low`` and ``high``; 99.0 and True are not integers."""
     rule = rule or f"an integer from {low:,} to {high:,}"
     if isinstance(value, (bool, np.bool_, np.ndarray)) or not hasattr(value, "__index__"):
-        raise InputTypeError(problem(name, rule, value, hint))
+        raise InputTypeError(name, rule, value, hint)
     number = operator.index(cast("SupportsIndex", value))
     if not low <= number <= high:
-        raise InputError(problem(name, rule, value, hint))
+        raise InputError(name, rule, value, hint)
     return number
 
 
 def number(name: str, value: object, rule: str = "a finite number") -> float:
     """Return ``value`` as a finite float."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
-        raise InputTypeError(problem(name, rule, value))
+        raise InputTypeError(name, rule, value)
     try:
         result = float(value)
     except OverflowError:  # an integer of more than 308 digits
         result = math.inf
     if not math.isfinite(result):
-        raise InputError(problem(name, rule, value))
+        raise InputError(name, rule, value)
     return result
 
 
@@ -64,7 +64,7 @@ def fraction(name: str, value: object) -> float:
     if 0 < share < 1:
         return share
     hint = f"Did you mean {share / 100:g}?" if 1 < share < 100 else ""
-    raise InputError(problem(name, rule, value, hint))
+    raise InputError(name, rule, value, hint)
 
 
 def resamples(value: object, least: int) -> int:
@@ -80,7 +80,7 @@ def jobs(value: object) -> int:
     hint = "None means one thread, -1 all cores."
     asked = integer("n_jobs", value, -1024, 1024, hint)
     if asked == 0:
-        raise InputError(problem("n_jobs", "a positive or negative integer, or None", value, hint))
+        raise InputError("n_jobs", "a positive or negative integer, or None", value, hint)
     return asked if asked > 0 else max(1, (os.cpu_count() or 1) + 1 + asked)
 
 
@@ -102,4 +102,4 @@ def switch(name: str, value: object) -> bool | None:
     """Return ``value`` if it is True, False or None."""
     if value is None or isinstance(value, bool):
         return value
-    raise InputTypeError(problem(name, "True, False or None", value))
+    raise InputTypeError(name, "True, False or None", value)

@@ -22,7 +22,7 @@ from fairperm.auditing.verdicts import check_max_t, notes_of, with_verdicts
 from fairperm.data.arguments import Inputs, threshold_of
 from fairperm.data.frames import library_of
 from fairperm.engines.resampling import blocks
-from fairperm.errors import InputError, InputTypeError, did_you_mean, listed, problem, warn_of
+from fairperm.errors import InputError, InputTypeError, did_you_mean, listed, warn_of
 from fairperm.hypothesis_tests.results.audits import GroupSummary
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ def audit(
     """
     named = named_metrics(metrics)
     if not isinstance(intersections, bool):
-        raise InputTypeError(problem("intersections", "True or False", intersections))
+        raise InputTypeError("intersections", "True or False", intersections)
     asked_of = attributes(data, sensitive_features, intersections=intersections)
     settings = Settings(
         compare=checks.choice("compare", compare, COMPARISONS),
@@ -254,12 +254,12 @@ def _margins(given: object, metrics: Mapping[str, Any]) -> dict[str, float]:
         meant = [name] if name in metrics else _known_as(name, metrics)
         if not meant:
             rule = f"a mapping with metrics of the audit ({listed(metrics)}) as keys"
-            raise InputError(problem("margin", rule, name, did_you_mean(name, metrics)))
+            raise InputError("margin", rule, name, did_you_mean(name, metrics))
         margin = checks.number("margin", value, "a number above 0")
         if margin <= 0:
-            raise InputError(problem("margin", "a number above 0", value))
+            raise InputError("margin", "a number above 0", value)
         if not margins.keys().isdisjoint(meant):
-            raise InputError(problem("margin", "given once for every metric", name))
+            raise InputError("margin", "given once for every metric", name)
         margins |= dict.fromkeys(meant, margin)
     return margins
 

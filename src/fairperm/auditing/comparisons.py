@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from fairperm._utils.progress import counted
 from fairperm.auditing.questions import compared, comparisons, named_in_audit, reference_of
-from fairperm.errors import InputError, UndefinedMetricError, problem, shown
+from fairperm.errors import InputError, UndefinedMetricError, shown
 from fairperm.hypothesis_tests.gap_test import GapTest, null_distributions
 from fairperm.hypothesis_tests.margins.one_sided import ratio_interval
 from fairperm.hypothesis_tests.omnibus import OmnibusTest, against_permutations
@@ -188,11 +188,11 @@ def _check(metric: AnyMetric, label: str, settings: Settings) -> None:
     if len(metric.parts) > 1 and settings.alternative != "two-sided":
         hint = "A joint test has no direction; audit its parts."
         rule = f"'two-sided' for {metric.name}"
-        raise InputError(problem("alternative", rule, settings.alternative, hint))
+        raise InputError("alternative", rule, settings.alternative, hint)
     margin, span = settings.margins.get(label, 0.0), max(part.span for part in metric.parts)
     if margin >= span:
         hint = "Rates are numbers from 0 to 1, not percentages." if span == 1 else ""
-        raise InputError(problem("margin", f"below {span:g} for {label}", margin, hint))
+        raise InputError("margin", f"below {span:g} for {label}", margin, hint)
 
 
 def _tested(tasks: Mapping[int, _Task], settings: Settings) -> Iterator[dict[int, Found]]:

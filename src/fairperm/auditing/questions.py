@@ -14,7 +14,7 @@ import numpy as np
 from fairperm.data.lazy.backends import is_lazy
 from fairperm.data.reading import read_table
 from fairperm.data.sources import Source, are_names, columns_of_frame
-from fairperm.errors import InputError, InputTypeError, did_you_mean, listed, problem, shown
+from fairperm.errors import InputError, InputTypeError, did_you_mean, listed, shown
 from fairperm.metrics.callables import CallableMetric
 from fairperm.metrics.definition import JointMetric, Metric
 from fairperm.metrics.registry import get_metric
@@ -64,18 +64,16 @@ def attributes(data: object, given: object, *, intersections: bool) -> list[Attr
         rule = "made of columns with different names"
         by_name = data is not None and isinstance(given, (list, tuple))
         hint = "A list of strings means columns of data; pass values as an array." * by_name
-        raise InputError(problem("sensitive_features", rule, names, hint))
+        raise InputError("sensitive_features", rule, names, hint)
     if not intersections:
         return found
     if len(found) == 1:
         hint = "Pass a frame, or a list of column names with data."
-        raise InputError(
-            problem("sensitive_features", "several columns for intersections", names[0], hint)
-        )
+        raise InputError("sensitive_features", "several columns for intersections", names[0], hint)
     together = " × ".join(names)
     if together in names:
         rule = f"without a column called {shown(together)}, as the intersections are"
-        raise InputError(problem("sensitive_features", rule, names))
+        raise InputError("sensitive_features", rule, names)
     columns: object = {one.name: one.given for one in found}
     if data is not None and all(isinstance(one.given, str) for one in found):
         columns = [one.given for one in found]
@@ -84,7 +82,7 @@ def attributes(data: object, given: object, *, intersections: bool) -> list[Attr
 
 def _separate(data: object, given: object) -> list[Attribute]:
     if given is None:
-        raise InputTypeError(problem("sensitive_features", "given", None))
+        raise InputTypeError("sensitive_features", "given", None)
     if data is not None and isinstance(given, str):
         return [Attribute(given, given)]
     if data is not None and are_names(given):
@@ -108,7 +106,7 @@ def named_metrics(given: object) -> dict[str, AnyMetric]:
     else:
         asked = [(None, metric) for metric in _one_or_several(given)]
     if not asked:
-        raise InputError(problem("metrics", "at least one metric", given, "Try 'selection_rate'."))
+        raise InputError("metrics", "at least one metric", given, "Try 'selection_rate'.")
     named = [(name, _metric(one)) for name, one in asked]
     if isinstance(given, (set, frozenset)):  # which has another order every time
         named.sort(key=lambda one: one[1].name)
@@ -117,7 +115,7 @@ def named_metrics(given: object) -> dict[str, AnyMetric]:
         label = metric.name if name is None else name
         if label in found:
             hint = "Use a mapping to give functions of the same name names of their own."
-            raise InputError(problem("metrics", "different metrics", label, hint))
+            raise InputError("metrics", "different metrics", label, hint)
         found[label] = metric
     return found
 
@@ -143,14 +141,14 @@ def named_in_audit() -> Iterator[None]:
     try:
         yield
     except (InputError, InputTypeError) as error:
-        if not str(error).startswith("metric "):
+        if error.argument != "metric":
             raise
-        raise type(error)(f"metrics {str(error).removeprefix('metric ')}") from error
+        raise type(error)("metrics", error.rule, error.got, error.hint) from error
 
 
 def _label(name: object) -> str:
     if not isinstance(name, str):
-        raise InputTypeError(problem("metrics", "a mapping of names to metrics", name))
+        raise InputTypeError("metrics", "a mapping of names to metrics", name)
     return name
 
 
@@ -233,7 +231,7 @@ def reference_of(table: Table, attribute: str, given: object, *, alone: bool) ->
         given = given.get(attribute)
     elif given is not None and not alone:
         rule = "a mapping of attributes to groups, as there are several attributes"
-        raise InputTypeError(problem("reference", rule, given))
+        raise InputTypeError("reference", rule, given)
     if given is None:
         sizes = table.sizes()
         return max(table.groups, key=lambda group: sizes[group])
@@ -243,7 +241,7 @@ def reference_of(table: Table, attribute: str, given: object, *, alone: bool) ->
     except (ValueError, TypeError):
         rule = f"a group of {attribute} ({listed(table.groups)})"
         hint = did_you_mean(given, table.groups)
-        raise InputError(problem("reference", rule, given, hint)) from None
+        raise InputError("reference", rule, given, hint) from None
 
 
 def comparisons(
@@ -288,12 +286,12 @@ def check_reference(reference: object, compare: str, names: Sequence[str]) -> No
         return
     if compare != "reference":
         hint = "Use compare='reference'."
-        raise InputError(problem("reference", f"left out for compare={compare!r}", reference, hint))
+        raise InputError("reference", f"left out for compare={compare!r}", reference, hint)
     if isinstance(reference, Mapping):
         for name in reference:
             if name not in names:
                 rule = f"a mapping with attributes ({listed(names)}) as keys"
-                raise InputError(problem("reference", rule, name, did_you_mean(name, names)))
+                raise InputError("reference", rule, name, did_you_mean(name, names))
 
 
 def described(value: object) -> Any:

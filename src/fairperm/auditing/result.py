@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from fairperm._utils.checks import choice
 from fairperm.auditing.text import as_text
 from fairperm.data.frames import frame_of
-from fairperm.errors import InputError, problem
+from fairperm.errors import InputError
 from fairperm.hypothesis_tests.results.audits import VERDICTS, AuditData, AuditRow, GroupSummary
 from fairperm.hypothesis_tests.results.gaps import json_ready
 from fairperm.metrics.registry import get_metric
@@ -138,7 +138,7 @@ class Audit(AuditData):
         one = row if isinstance(row, AuditRow) else self.rows[row]
         if one.result is None:
             rule = "a row with a result"
-            raise InputError(problem("row", rule, one.groups, one.reason))
+            raise InputError("row", rule, one.groups, one.reason)
         return one.result.plot(**options)
 
     def to_html(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairperm.auditing.max_t import Family, max_t
-from fairperm.errors import InputError, problem, shown
+from fairperm.errors import InputError, shown
 from fairperm.hypothesis_tests.margins.one_sided import margin_pvalues
 from fairperm.inference.multiplicity import adjusted
 from fairperm.metrics.callables import CallableMetric
@@ -226,22 +226,22 @@ def check_max_t(asked: Sequence[Question], settings: Settings) -> None:
     """Refuse joint draws where there are none."""
     hint = "Use adjust='holm'."
     if settings.resampling.n_resamples == 0:
-        raise InputError(problem("adjust", "another for n_resamples=0", "maxt", hint))
+        raise InputError("adjust", "another for n_resamples=0", "maxt", hint)
     if settings.alternative != "two-sided":
         rule = f"another for alternative={settings.alternative!r}"
-        raise InputError(problem("adjust", rule, "maxt", hint))
+        raise InputError("adjust", rule, "maxt", hint)
     if settings.variance is None:
-        raise InputError(problem("adjust", "another for variance=None", "maxt", hint))
+        raise InputError("adjust", "another for variance=None", "maxt", hint)
     for question in asked:
         metric = question.metric
         closed = not isinstance(metric, CallableMetric) and all(p.smooth for p in metric.parts)
         if not closed or not metric.parts:
             rule = f"another for {metric.name}, which has no closed form of its variance"
-            raise InputError(problem("adjust", rule, "maxt", hint))
+            raise InputError("adjust", rule, "maxt", hint)
         ranked = isinstance(metric, RankMetric)
         if ranked and (question.table.weight is not None or question.table.cluster is not None):
             rule = f"another for {metric.name} with weights or clusters"
-            raise InputError(problem("adjust", rule, "maxt", hint))
+            raise InputError("adjust", rule, "maxt", hint)
         if question.reading is not asked[0].reading and question.attribute == asked[0].attribute:
             rule = f"another for {asked[0].label} and {question.label}, which are read differently"
-            raise InputError(problem("adjust", rule, "maxt", hint))
+            raise InputError("adjust", rule, "maxt", hint)

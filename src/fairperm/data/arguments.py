@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairperm._utils.checks import number
-from fairperm.errors import InputError, InputTypeError, problem
+from fairperm.errors import InputError, InputTypeError
 
 if TYPE_CHECKING:
     from fairperm.metrics.registry import AnyMetric
@@ -60,7 +60,7 @@ def check_cut(name: str, low: float, high: float, cut: float, threshold: object)
     """
     if not np.isfinite([low, high]).all():
         hint = "Replace them by the largest finite score you mean."
-        raise InputError(problem(name, "finite", high if np.isinf(high) else low, hint))
+        raise InputError(name, "finite", high if np.isinf(high) else low, hint)
     if threshold is None and not -_ROUNDING <= low <= high <= 1 + _ROUNDING:
         raise InputError(
             f"threshold must be given where {name} is not from 0 to 1; got scores from {low:g} to "
@@ -70,7 +70,7 @@ def check_cut(name: str, low: float, high: float, cut: float, threshold: object)
         side = "positive" if cut <= low else "negative"
         rule = f"above the lowest score ({low:g}) and not above the highest ({high:g})"
         hint = f"As it stands, every row is predicted {side}."
-        raise InputError(problem("threshold", rule, threshold, hint))
+        raise InputError("threshold", rule, threshold, hint)
 
 
 OF_LABELS = frozenset({"binary", "labels", "several"})
@@ -82,14 +82,14 @@ def check_given(inputs: Inputs, metric: AnyMetric) -> None:
         _check_columns(inputs, metric)
     else:
         if inputs.y_true is None:
-            raise InputTypeError(problem("y_true", "given", None))
+            raise InputTypeError("y_true", "given", None)
         _check_prediction(inputs, metric)
         if metric.kind == "several" and "y_score" in metric.columns and inputs.y_score is None:
             (needing, *_) = [one.name for one in metric.parts if "y_score" in one.columns]
             hint = "Pass it as y_score." if inputs.y_pred is not None else ""
-            raise InputTypeError(problem("y_score", f"given for {needing}", None, hint))
+            raise InputTypeError("y_score", f"given for {needing}", None, hint)
     if inputs.sensitive_features is None:
-        raise InputTypeError(problem("sensitive_features", "given", None))
+        raise InputTypeError("sensitive_features", "given", None)
 
 
 def _check_columns(inputs: Inputs, metric: AnyMetric) -> None:
@@ -100,7 +100,7 @@ def _check_columns(inputs: Inputs, metric: AnyMetric) -> None:
             hint = f"Pass it as {name}, not as {other}." if given[other] is not None else ""
             if name == "y_true" and metric.name == "selection_rate":
                 hint = "Of predictions alone: pass them as y_true, and take base_rate."
-            raise InputTypeError(problem(name, f"given for {metric.name}", None, hint))
+            raise InputTypeError(name, f"given for {metric.name}", None, hint)
 
 
 def _check_prediction(inputs: Inputs, metric: AnyMetric) -> None:
@@ -108,10 +108,10 @@ def _check_prediction(inputs: Inputs, metric: AnyMetric) -> None:
     if inputs.y_pred is not None and inputs.threshold is not None:
         rule = "left out when y_pred is given"
         hint = "It makes predictions from y_score; those given are as they are."
-        raise InputError(problem("threshold", rule, inputs.threshold, hint))
+        raise InputError("threshold", rule, inputs.threshold, hint)
     if inputs.y_pred is not None and inputs.y_score is not None and metric.kind != "several":
         hint = "Predictions are made from y_score with threshold; drop one of the two."
-        raise InputError(problem("y_pred", "left out when y_score is given", "both", hint))
+        raise InputError("y_pred", "left out when y_score is given", "both", hint)
     if inputs.y_pred is None and inputs.y_score is None and "y_pred" in metric.columns:
         hint = "Or pass y_score with threshold."
-        raise InputTypeError(problem("y_pred", "given for this metric", None, hint))
+        raise InputTypeError("y_pred", "given for this metric", None, hint)

@@ -16,7 +16,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from fairperm.errors import InputError, InputTypeError, problem
+from fairperm.errors import InputError, InputTypeError
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence
@@ -86,23 +86,23 @@ def as_sequence(name: str, data: object) -> NDArray[Any] | list[Any]:
     data = as_narwhals(name, data)
     if isinstance(data, (nw.DataFrame, nw.LazyFrame)):
         hint = "Pass one of its columns, or data=frame and the column's name."
-        raise InputTypeError(problem(name, "one column of values", type(data.to_native()), hint))
+        raise InputTypeError(name, "one column of values", type(data.to_native()), hint)
     if isinstance(data, nw.Series):
         return data.to_numpy() if _is_numpy_safe(data) else data.to_list()
     if isinstance(data, np.ma.MaskedArray):
         hint = "Use .filled() with a missing value, or .compressed(), to say what the mask means."
-        raise InputTypeError(problem(name, "a column without a mask", type(data), hint))
+        raise InputTypeError(name, "a column without a mask", type(data), hint)
     if isinstance(data, (str, bytes, dict, set, frozenset)) or not hasattr(data, "__array__"):
         hint = "Column names need data=frame." if isinstance(data, str) else ""
         rule = "a list, a NumPy array or a data frame's column"
-        raise InputTypeError(problem(name, rule, data, hint))
+        raise InputTypeError(name, rule, data, hint)
     array = np.asarray(data)
     if array.ndim != 1:
         hint = ""
         if array.ndim == 2:
             two = "Take one column, such as [:, 1] for the probability of the second class."
             hint = two if array.shape[1] > 1 else "Use .ravel() if it is really one column."
-        raise InputError(problem(name, "one-dimensional", array.shape, hint))
+        raise InputError(name, "one-dimensional", array.shape, hint)
     return array
 
 
@@ -199,7 +199,7 @@ def _from_objects(name: str, objects: Sequence[Any] | NDArray[np.object_]) -> Co
         codes = np.fromiter(map(code_of.__getitem__, objects), np.int32, len(objects))
     except TypeError as error:
         hint = "Turn lists into tuples or strings first."
-        raise InputTypeError(problem(name, "made of hashable values", str(error), hint)) from error
+        raise InputTypeError(name, "made of hashable values", str(error), hint) from error
     values = [None if is_missing(value) else plain(value) for value in code_of]
     distinct = {value: i for i, value in enumerate(dict.fromkeys(values))}
     if len(distinct) < len(values):  # NaNs differ from each other, but are all one: missing

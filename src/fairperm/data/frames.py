@@ -9,7 +9,7 @@ import narwhals.stable.v2 as nw
 from fairperm._utils.checks import choice
 from fairperm.data.columns import as_narwhals
 from fairperm.data.sources import Counted
-from fairperm.errors import InputError, listed, problem
+from fairperm.errors import InputError, listed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,4 +36,4 @@ def frame_of(columns: Mapping[str, Any], library: str | None, default: str | Non
     except ModuleNotFoundError as error:
         hint = f"Install {chosen}, name one of {listed(LIBRARIES)}, or use to_dict()."
         rule = "a data-frame library that is installed"
-        raise InputError(problem("library", rule, chosen, hint)) from error
+        raise InputError("library", rule, chosen, hint) from error

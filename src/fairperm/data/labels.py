@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairperm.errors import InputError, did_you_mean, listed, problem, shown
+from fairperm.errors import InputError, did_you_mean, listed, shown
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
@@ -83,7 +83,7 @@ def check_spelling(labels: Mapping[str, tuple[Column, Index]]) -> None:
         alike = truths.get(str(one).strip().casefold(), one)
         if alike != one:
             rule = f"made of the labels of y_true ({listed(taken['y_true'])})"
-            raise InputError(problem("y_pred", rule, one, f"Did you mean {shown(alike)}?"))
+            raise InputError("y_pred", rule, one, f"Did you mean {shown(alike)}?")
 
 
 def _taken(column: Column, index: Index) -> list[Hashable]:
@@ -123,7 +123,7 @@ def _check_named(
         pos_label = every[every.index(pos_label)]
     except (ValueError, TypeError):  # not there; or an array or NA, which are equal to nothing
         rule, hint = f"one of the labels ({listed(every)})", did_you_mean(pos_label, every)
-        raise InputError(problem("pos_label", rule, pos_label, hint)) from None
+        raise InputError("pos_label", rule, pos_label, hint) from None
     if len(every) > 2:
         where = " and ".join(names)
         others = listed(value for value in every if value != pos_label)

@@ -25,7 +25,7 @@ from fairperm.data.labels import (
 from fairperm.data.lazy.choice import counted
 from fairperm.data.sources import NUMBERS, Made, Source, as_floats
 from fairperm.data.table import Table
-from fairperm.errors import InputError, problem
+from fairperm.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Mapping, Sequence
@@ -135,9 +135,7 @@ def _check_probability(column: Column) -> None:
     outside = values[(values < 0) | (values > 1)]
     if outside.size:
         hint = "Scale the scores to probabilities first."
-        raise InputError(
-            problem(column.name, "from 0 to 1 for this metric", outside[0].item(), hint)
-        )
+        raise InputError(column.name, "from 0 to 1 for this metric", outside[0].item(), hint)
 
 
 def _understood(
@@ -159,7 +157,7 @@ def _understood(
         return {name: as_they_came(column)[where] for name, (column, where) in named.items()}
     labels = {name: one for name, one in named.items() if name not in NUMBERS[kind]}
     if pos_label is not None and not labels:
-        raise InputError(problem("pos_label", "left out: this metric has no labels", pos_label))
+        raise InputError("pos_label", "left out: this metric has no labels", pos_label)
     result: dict[str, NDArray[Any]] = dict(binary_columns(labels, pos_label))
     for name, (column, where) in named.items():
         if name not in labels:
@@ -213,7 +211,7 @@ def _check_lengths(columns: Sequence[Column]) -> None:
     for column in columns[1:]:
         if len(column) != len(first):
             rule = f"as long as {first.name} ({len(first):,} rows)"
-            raise InputError(problem(column.name, rule, len(column), "Pass columns of one length."))
+            raise InputError(column.name, rule, len(column), "Pass columns of one length.")
 
 
 def _known_rows(columns: Sequence[Column], rows: Sequence[Index], n_rows: int) -> NDArray[np.bool_]:

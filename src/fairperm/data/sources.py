@@ -21,7 +21,7 @@ from fairperm.data.columns import (
     number_column,
     plain,
 )
-from fairperm.errors import InputError, InputTypeError, did_you_mean, listed, problem, shown
+from fairperm.errors import InputError, InputTypeError, did_you_mean, listed, shown
 
 if TYPE_CHECKING:
     from typing import TypeGuard
@@ -116,7 +116,7 @@ class Source:
     def column(self, name: str, given: object) -> Column:
         """Return the column that was given for this argument."""
         if given is None:
-            raise InputTypeError(problem(name, "given", None))
+            raise InputTypeError(name, "given", None)
         return self._once(name, given, lambda: as_column(*self.find(name, given)))
 
     def _once(self, name: str, given: object, read: Callable[[], Column]) -> Column:
@@ -144,7 +144,7 @@ class Source:
         bad = values[values <= 0]
         if bad.size:
             hint = "Leave out rows that should not count."
-            raise InputError(problem(column.name, "made of numbers above 0", bad[0].item(), hint))
+            raise InputError(column.name, "made of numbers above 0", bad[0].item(), hint)
         return [column]
 
     def numbers(self, name: str, given: object) -> Column:
@@ -154,9 +154,7 @@ class Source:
         values = as_floats(column, data, truths=name != "y_score").astype(np.float64, copy=False)
         if np.isinf(values).any():
             bad = values[np.isinf(values)][0]
-            raise InputError(
-                problem(column, "finite", float(bad), "Replace or drop infinite values.")
-            )
+            raise InputError(column, "finite", float(bad), "Replace or drop infinite values.")
         return self._numbers(column, values)
 
     def _numbers(self, name: str, values: NDArray[np.float64]) -> Column:
@@ -167,7 +165,7 @@ class Source:
         """Return the column, or the several columns, that an attribute is made of."""
         if given is None:
             if name == "sensitive_features":
-                raise InputTypeError(problem(name, "given", None))
+                raise InputTypeError(name, "given", None)
             return []
         if self._columns is not None and are_names(given):
             hint = "A list of strings means columns of data; pass values as an array."
@@ -193,7 +191,7 @@ class Source:
         if given not in self._columns:
             rule = f"a column of data ({listed(self._columns)})"
             hint = did_you_mean(given, self._columns) or hint
-            raise InputError(problem(name, rule, given, hint))
+            raise InputError(name, rule, given, hint)
         return called(name, given), self._columns[given]
 
 
@@ -222,7 +220,7 @@ def columns_of_frame(name: str, data: object) -> Mapping[Any, Any]:
     if hasattr(data, "execute"):
         hint = "Of a database, pass a table: connection.table('name')."
     rule = "a pandas, Polars or pyarrow frame, or a mapping of names to columns"
-    raise InputTypeError(problem(name, rule, type(data), hint))
+    raise InputTypeError(name, rule, type(data), hint)
 
 
 def as_floats(name: str, data: object, *, truths: bool = False) -> NDArray[np.floating[Any]]:
@@ -246,4 +244,4 @@ def _as_float(name: str, value: object, *, truths: bool) -> float:
             return math.inf
     is_label = isinstance(value, (bool, np.bool_, str, bytes))
     hint = "Labels are not scores." if is_label and name.startswith("y_score") else ""
-    raise InputTypeError(problem(name, "made of real numbers", plain(value), hint))
+    raise InputTypeError(name, "made of real numbers", plain(value), hint)

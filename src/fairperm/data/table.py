@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairperm._utils.sorting import order_by
-from fairperm.errors import InputError, did_you_mean, listed, problem
+from fairperm.errors import InputError, did_you_mean, listed
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Hashable, Mapping
@@ -122,7 +122,7 @@ class Table:
         pair = self._found(groups)
         if len(pair) != 2 or pair[0] == pair[1]:
             rule = "a pair (first, second) of two different groups"
-            raise InputError(problem("groups", rule, groups, "Use groups=(first, second)."))
+            raise InputError("groups", rule, groups, "Use groups=(first, second).")
         return pair[0], pair[1]
 
     def choose_several(self, groups: object) -> tuple[Hashable, ...]:
@@ -135,7 +135,7 @@ class Table:
         found = self._found(groups)
         if len(found) < 2 or len(set(found)) < len(found):
             hint = "Leave it out to compare all groups."
-            raise InputError(problem("groups", "two or more different groups", groups, hint))
+            raise InputError("groups", "two or more different groups", groups, hint)
         return tuple(found)
 
     def _found(self, groups: object) -> list[Hashable]:
@@ -147,7 +147,7 @@ class Table:
             except (ValueError, TypeError):  # not there; or an array or NA: equal to nothing
                 known = f"made of groups in sensitive_features ({listed(self.groups)})"
                 hint = did_you_mean(one, self.groups)
-                raise InputError(problem("groups", known, one, hint)) from None
+                raise InputError("groups", known, one, hint) from None
         return found
 
     def _only_two(self) -> tuple[Hashable, Hashable]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fairperm._utils.files import write_whole
-from fairperm.errors import FairpermError, FairpermWarning, InputError, problem
+from fairperm.errors import FairpermError, FairpermWarning, InputError
 
 __all__ = ["DataUnavailableError", "Original", "cache_folder", "contents"]
 
@@ -75,7 +75,7 @@ def _in_folder(names: tuple[str, ...], table: str) -> dict[str, bytes] | None:
     folder = Path(given).expanduser()
     if not folder.is_dir():
         hint = f"Unset {FOLDER_VARIABLE} to download the data."
-        raise InputError(problem(FOLDER_VARIABLE, "the path of a folder", given, hint))
+        raise InputError(FOLDER_VARIABLE, "the path of a folder", given, hint)
     for layout in (names, (table,)):
         if all((folder / name).is_file() for name in layout):
             try:

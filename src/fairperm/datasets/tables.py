@@ -10,7 +10,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from fairperm._utils.checks import choice
-from fairperm.errors import InputError, listed, problem, shown
+from fairperm.errors import InputError, listed, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -38,7 +38,7 @@ def framed(columns: Columns, backend: Backend | None) -> Any:
         ).to_native()
     except ImportError as error:
         hint = f"Install {backend}, or leave backend out to get NumPy arrays."
-        raise InputError(problem("backend", "an installed package", backend, hint)) from error
+        raise InputError("backend", "an installed package", backend, hint) from error
 
 
 def text_of(content: bytes, file: str) -> str:

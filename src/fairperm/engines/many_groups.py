@@ -21,7 +21,7 @@ from fairperm.engines.moments import Moments
 from fairperm.engines.resampling import blocks, draws
 from fairperm.engines.resampling.shared_labels import Permuting, SharedLabels
 from fairperm.engines.sample import Cells, by_content, merged
-from fairperm.errors import InputError, problem
+from fairperm.errors import InputError
 from fairperm.metrics.callables import CallableMetric
 from fairperm.metrics.definition import Metric, by_part
 
@@ -64,7 +64,7 @@ def check_number(groups: tuple[Hashable, ...], hint: str) -> None:
     """Refuse more groups than a byte can tell apart."""
     if len(groups) > MOST_GROUPS:
         rule = f"made of at most {MOST_GROUPS} groups to permute together"
-        raise InputError(problem("sensitive_features", rule, len(groups), hint))
+        raise InputError("sensitive_features", rule, len(groups), hint)
 
 
 def many_groups(

@@ -12,7 +12,7 @@ from fairperm._utils import checks, streams
 from fairperm.data.arguments import Inputs
 from fairperm.engines.estimates import concatenate
 from fairperm.engines.resampling import blocks
-from fairperm.errors import InputError, problem, warn_of
+from fairperm.errors import InputError, warn_of
 from fairperm.hypothesis_tests import small_groups
 from fairperm.hypothesis_tests.comparison import Comparison
 from fairperm.hypothesis_tests.plan import Plan, planned
@@ -124,7 +124,7 @@ def bootstrap_test(
     chosen = plan.metric
     if len(chosen.parts) > 1:
         hint = "Use permutation_test, or test its parts one by one."
-        raise InputError(problem("metric", "a single metric", chosen.name, hint))
+        raise InputError("metric", "a single metric", chosen.name, hint)
     result = compare(
         table,
         chosen.parts[0],

@@ -17,10 +17,10 @@ from fairperm.engines.sample import Rows
 from fairperm.errors import (
     InputError,
     InputTypeError,
+    Shown,
     UndefinedMetricError,
     did_you_mean,
     listed,
-    problem,
     shown,
 )
 from fairperm.metrics.definition import Metric
@@ -84,10 +84,9 @@ class Comparison:
             alike=None if table.alike is None else table.alike[chosen],
         )
         if not np.isfinite(rows.contributions).all():
-            raise InputError(
-                f"metric must be made of finite numbers; got {plan.metric.name} with others. "
-                "Are numbers too large for it, or undefined?"
-            )
+            got = Shown(f"{plan.metric.name} with others")
+            hint = "Are numbers too large for it, or undefined?"
+            raise InputError("metric", "made of finite numbers", got, hint)
         if rows.cluster is not None:
             _check_clusters(rows, rows.cluster, table, groups)
         weights = None if weights is None else weights[present]
@@ -135,11 +134,9 @@ class Comparison:
         for part, both in zip(self.parts, values, strict=True):
             for group, value in zip(self.groups, both, strict=True):
                 if np.isnan(value):
-                    raise UndefinedMetricError(
-                        f"metric must be defined in every group; got {part.name} of group "
-                        f"{shown(group)}, which has {_lack(part)}. "
-                        "Compare another metric, or groups with more rows."
-                    )
+                    got = Shown(f"{part.name} of group {shown(group)}, which has {_lack(part)}")
+                    hint = "Compare another metric, or groups with more rows."
+                    raise UndefinedMetricError("metric", "defined in every group", got, hint)
         return self.by_group(values)
 
     def by_group(self, values: Array) -> dict[Hashable, Any]:
@@ -293,8 +290,8 @@ def _own_contributions(metric: Metric, columns: Mapping[str, NDArray[Any]]) -> A
         totals = np.tile(matrix.sum(axis=0), (2, 1))  # as draws come: several at once
         is_smooth = is_whole and metric.has_derivative(totals)
     except Exception as error:
-        got = f"{shown(error)} from {metric.name}"
-        raise InputError(f"metric must be one that can be computed; got {got}.") from error
+        got = Shown(f"{shown(error)} from {metric.name}")
+        raise InputError("metric", "one that can be computed", got) from error
     if not is_whole:
         raise InputError(
             f"contributions must be one number for each of {n_rows:,} rows; got an array of "
@@ -368,22 +365,22 @@ def _weights(table: Table, given: object) -> NDArray[np.float64] | None:
         return None
     if not isinstance(given, Mapping):
         rule = "a mapping of strata to weights"
-        raise InputTypeError(problem("stratum_weights", rule, given))
+        raise InputTypeError("stratum_weights", rule, given)
     for stratum in given:
         if stratum not in table.strata:
             rule = f"a mapping with strata of control_features ({listed(table.strata)}) as keys"
             hint = did_you_mean(stratum, table.strata)
-            raise InputError(problem("stratum_weights", rule, stratum, hint))
+            raise InputError("stratum_weights", rule, stratum, hint)
     missing = [stratum for stratum in table.strata if stratum not in given]
     if missing:
         rule = f"a mapping with a weight for every stratum, and {listed(missing)} has none"
         hint = "Give strata that should not count a weight of 0."
-        raise InputError(problem("stratum_weights", rule, given, hint))
+        raise InputError("stratum_weights", rule, given, hint)
     number = "a mapping of strata to finite numbers"
     weights = [checks.number("stratum_weights", given[one], number) for one in table.strata]
     if min(weights) < 0 or max(weights) <= 0:
         rule = "made of weights that are not negative, and not all zero"
-        raise InputError(problem("stratum_weights", rule, given))
+        raise InputError("stratum_weights", rule, given)
     # a power of two rounds nothing, and then no sum of weights overflows or vanishes
     scaled: NDArray[np.float64] = np.ldexp(weights, -np.frexp(max(weights))[1])
     return scaled

@@ -11,7 +11,7 @@ import numpy as np
 from fairperm._utils import checks, streams
 from fairperm.data.sources import Source, as_floats
 from fairperm.engines.resampling import blocks
-from fairperm.errors import InputError, InputTypeError, problem
+from fairperm.errors import InputError, InputTypeError
 from fairperm.hypothesis_tests.results.gaps import PlainResult, left_out
 from fairperm.inference.intervals import gap_interval
 from fairperm.inference.null import Null, PValue, extreme, pvalue, tie_tolerance
@@ -197,7 +197,7 @@ def correlation_test(
     0.0145
     """
     if not isinstance(studentize, bool):
-        raise InputTypeError(problem("studentize", "True or False", studentize))
+        raise InputTypeError("studentize", "True or False", studentize)
     method = checks.choice("method", method, METHODS)
     alternative = checks.choice("alternative", alternative, checks.ALTERNATIVES)
     resampling = blocks.Resampling.checked(n_resamples, rng, n_jobs, progress)
@@ -292,7 +292,7 @@ class _Pairs:
             columns = [as_floats(*one, truths=True).astype(np.float64) for one in found]
         if len(columns[0]) != len(columns[1]):
             rule = f"as long as {x_name} ({len(columns[0]):,} rows)"
-            raise InputError(problem(y_name, rule, len(columns[1]), "Pass columns of one length."))
+            raise InputError(y_name, rule, len(columns[1]), "Pass columns of one length.")
         unknown = np.isnan(columns)
         known = ~unknown.any(axis=0)
         if policy == "error" and not known.all():
@@ -300,7 +300,7 @@ class _Pairs:
         for name, column in zip(names, columns, strict=True):
             if (infinite := np.flatnonzero(np.isinf(column))).size:
                 hint = f"Leave out row {infinite[0]}, or put in the number you mean."
-                raise InputError(problem(name, "finite", float(column[infinite[0]]), hint))
+                raise InputError(name, "finite", float(column[infinite[0]]), hint)
         if known.sum() < _FEWEST_ROWS:
             dropped = f", and {(~known).sum():,} with missing values" if not known.all() else ""
             raise InputError(
@@ -341,7 +341,7 @@ def _margin(name: str, ascending: Array, ranked: bool) -> Margin:
     if length == 0:
         rule = "made of numbers that differ (by more than rounding errors)"
         hint = "A constant is correlated with nothing."
-        raise InputError(problem(name, rule, float(ascending[0]), hint))
+        raise InputError(name, rule, float(ascending[0]), hint)
     per_rank = math.ldexp(0.5 / length, -exponent) if ranked else 0.0
     return Margin(values / length, per_rank, starts.astype(np.uint32), stops.astype(np.uint32))
 

@@ -16,7 +16,7 @@ from fairperm.engines.estimates import ZERO_GAP, variance_of_defined
 from fairperm.engines.many_groups import check_number
 from fairperm.engines.resampling import blocks
 from fairperm.engines.resampling.shared_labels import Asked, permute
-from fairperm.errors import InputError, problem, warn_of
+from fairperm.errors import InputError, warn_of
 from fairperm.hypothesis_tests import small_groups
 from fairperm.hypothesis_tests.comparison import Comparison
 from fairperm.hypothesis_tests.plan import CLOSED_FORMS, planned
@@ -441,8 +441,8 @@ def _check(plan: Plan, n_strata: int) -> None:
         )
     if plan.variance == "bootstrap":
         hint = "Use 'auto'."
-        raise InputError(problem("variance", "another for many groups", "bootstrap", hint))
+        raise InputError("variance", "another for many groups", "bootstrap", hint)
     if plan.variance == "fast_bootstrap" and n_strata > 1:
         hint = "Compare two groups at a time with permutation_test."
         rule = f"left out for {plan.metric.name}, whose variance is found by bootstrap"
-        raise InputError(problem("control_features", rule, f"{n_strata} strata", hint))
+        raise InputError("control_features", rule, f"{n_strata} strata", hint)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from fairperm._utils import checks
 from fairperm.data.arguments import Inputs
 from fairperm.engines.resampling import blocks
-from fairperm.errors import InputError, problem, warn_of
+from fairperm.errors import InputError, warn_of
 from fairperm.hypothesis_tests.gap_test import compare
 from fairperm.hypothesis_tests.plan import planned
 
@@ -212,5 +212,5 @@ def _alternative(value: object, metric: AnyMetric) -> str:
     if len(metric.parts) > 1 and alternative != "two-sided":
         hint = "A joint test has no direction; test its parts one by one."
         rule = f"'two-sided' for {metric.name}"
-        raise InputError(problem("alternative", rule, value, hint))
+        raise InputError("alternative", rule, value, hint)
     return alternative

@@ -11,7 +11,7 @@ import numpy as np
 from fairperm._utils.checks import choice
 from fairperm._utils.sorting import ranks
 from fairperm.data.reading import read_table
-from fairperm.errors import InputError, listed, problem
+from fairperm.errors import InputError, listed
 from fairperm.metrics.callables import CallableMetric
 from fairperm.metrics.classes import MacroF1, labels_of
 from fairperm.metrics.ranks import RankMetric
@@ -70,7 +70,7 @@ class Plan:
         elif variance not in fitting:
             which = "" if alone else " with weights or clusters"
             rule = f"'auto' or one of {listed(fitting)} for {metric.name}{which}"
-            raise InputError(problem("variance", rule, variance))
+            raise InputError("variance", rule, variance)
         return cls(metric, scheme, variance, weighted, clustered, is_asked)
 
     def block(self, columns: Mapping[str, NDArray[Any]]) -> NDArray[np.integer[Any]]:
@@ -109,7 +109,7 @@ class Plan:
         if len(self.metric.parts) > 1 or self.variance not in CLOSED_FORMS:
             rule = f"at least 1 for {self.metric.name} with variance {self.variance!r}"
             hint = "0 is the normal limit of one gap over its closed-form error."
-            raise InputError(problem("n_resamples", rule, 0, hint))
+            raise InputError("n_resamples", rule, 0, hint)
 
     @property
     def depends_on_sum(self) -> bool:
@@ -182,15 +182,15 @@ def _check_scheme(metric: AnyMetric, scheme: str, *, clustered: bool) -> None:
     of_rates = all(part.has_denominator for part in metric.parts)
     if clustered and scheme != "pooled":
         hint = "Whole clusters are exchanged, whatever the labels of their rows."
-        raise InputError(problem("scheme", "'pooled' with cluster", scheme, hint))
+        raise InputError("scheme", "'pooled' with cluster", scheme, hint)
     if scheme == "denominator" and not metric.has_denominator:
         hint = "Use scheme='within_label'." if of_rates else "Use scheme='pooled'."
         rule = f"'pooled' or 'within_label' for {metric.name}, which has no single denominator"
-        raise InputError(problem("scheme", rule, scheme, hint))
+        raise InputError("scheme", rule, scheme, hint)
     if scheme == "within_label" and metric.given != "label":
         other = "'denominator' or 'pooled'" if of_rates else "'pooled'"
         hint = "Groups with different base rates would differ in it by that alone."
-        raise InputError(problem("scheme", f"{other} for {metric.name}", scheme, hint))
+        raise InputError("scheme", f"{other} for {metric.name}", scheme, hint)
 
 
 def _fitting_variances(metric: AnyMetric, *, alone: bool) -> tuple[str | None, ...]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypeGuard
 
 import numpy as np
 
-from fairperm.errors import UndefinedMetricError, problem, shown
+from fairperm.errors import Shown, UndefinedMetricError, shown
 from fairperm.hypothesis_tests.plan import CLOSED_FORMS
 from fairperm.metrics.definition import Metric, by_part
 from fairperm.metrics.ranks import RankMetric
@@ -45,18 +45,17 @@ def without_error(comparison: Comparison, plan: Plan) -> UndefinedMetricError:
         rule = f"one whose standard error of {name} is defined, and not zero"
         closed = plan.variance in CLOSED_FORMS
         hint = "The groups are too small for it." if closed else "Use 'auto', or larger groups."
-        return UndefinedMetricError(problem("variance", rule, plan.variance, hint))
+        return UndefinedMetricError("variance", rule, plan.variance, hint)
     sizes = [counts["rows"] for counts in comparison.totals().values()]
     least, few = int(np.argmin(sizes)), ""
     if isinstance(plan.metric, RankMetric):
         of_label = labels(comparison)
         least = int(of_label.min(axis=1).argmin())
         few = f", {of_label[least, 1]:,} of them positive"
-    return UndefinedMetricError(
-        f"metric must be one whose standard error is defined, and not zero; got {name} with group "
-        f"{shown(comparison.groups[least])} of {sizes[least]:,} rows{few}. The groups are too "
-        "small for it, or do not vary in it."
-    )
+    group = f"group {shown(comparison.groups[least])} of {sizes[least]:,} rows{few}"
+    rule = "one whose standard error is defined, and not zero"
+    hint = "The groups are too small for it, or do not vary in it."
+    return UndefinedMetricError("metric", rule, Shown(f"{name} with {group}"), hint)
 
 
 def no_error(metric: str) -> str:

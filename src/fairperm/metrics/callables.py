@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from fairperm._utils.sorting import ranks
-from fairperm.errors import InputError, InputTypeError, problem, shown
+from fairperm.errors import InputError, InputTypeError, Shown, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -88,14 +88,14 @@ class CallableMetric:
         if inputs.pos_label is not None:
             hint = f"Fix it: functools.partial({self.name}, pos_label={shown(inputs.pos_label)})."
             rule = "left out for a function, which gets labels as they are"
-            raise InputError(problem("pos_label", rule, inputs.pos_label, hint))
+            raise InputError("pos_label", rule, inputs.pos_label, hint)
         if inputs.threshold is not None:
             rule = "left out for a function, which gets scores as they are"
             hint = "Pass y_pred=scores >= threshold."
-            raise InputError(problem("threshold", rule, inputs.threshold, hint))
+            raise InputError("threshold", rule, inputs.threshold, hint)
         if inputs.sample_weight is not None and not self.takes_weight:
             rule = "a function with a parameter sample_weight if weights are given"
-            raise InputTypeError(problem("metric", rule, self.function))
+            raise InputTypeError("metric", rule, self.function)
         if (inputs.y_pred is None) == (inputs.y_score is None):
             return self
         return replace(self, columns=("y_true", "y_pred" if inputs.y_score is None else "y_score"))
@@ -112,17 +112,17 @@ class CallableMetric:
         except Exception as error:
             hint = "Return NaN where the metric is undefined."
             rule = "a function that has a value in every sample"
-            raise InputError(f"{self._failed(rule, error, where)} {hint}") from error
+            raise InputError("metric", rule, self._result(error, where), hint) from error
         if getattr(result, "shape", None) == () and not isinstance(result, np.ma.MaskedArray):
             result = result.item()  # type: ignore[attr-defined]
         if isinstance(result, bool) or not isinstance(result, numbers.Real):
             rule = "a function that returns a real number"
-            raise InputTypeError(self._failed(rule, result, where))
+            raise InputTypeError("metric", rule, self._result(result, where))
         number = float(result)
         return number if math.isfinite(number) else math.nan
 
-    def _failed(self, rule: str, got: object, where: str) -> str:
-        return f"metric must be {rule}; got {shown(got)} from {self.name} in {where}."
+    def _result(self, got: object, where: str) -> Shown:
+        return Shown(f"{shown(got)} from {self.name} in {where}")
 
 
 def _check_call(function: Callable[..., object], signature: inspect.Signature) -> None:
@@ -131,8 +131,8 @@ def _check_call(function: Callable[..., object], signature: inspect.Signature) -
     except TypeError as error:
         rule = "a function that can be called as metric(y_true, y_pred)"
         hint = "Fix its other arguments with functools.partial."
-        got = f"{shown(function)} ({error})"
-        raise InputTypeError(f"metric must be {rule}; got {got}. {hint}") from error
+        got = Shown(f"{shown(function)} ({error})")
+        raise InputTypeError("metric", rule, got, hint) from error
 
 
 def _takes_weight(signature: inspect.Signature) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from fairperm._utils.checks import choice
-from fairperm.errors import InputError, InputTypeError, did_you_mean, listed, problem
+from fairperm.errors import InputError, InputTypeError, did_you_mean, listed
 from fairperm.metrics.definition import (
     Metric,
     mean_function,
@@ -75,7 +75,7 @@ def register_metric(
     names = [_word(one) for one in _checked_names(name, aliases)]
     for word in names:
         if word in _BY_NAME or word in _BY_ALIAS:
-            raise InputError(problem("name", "a name that no metric has yet", word))
+            raise InputError("name", "a name that no metric has yet", word)
     _check_contributions(contributions, kind)
     _check_value(value, len(contributions))
     metric = mean_function(
@@ -88,31 +88,29 @@ def register_metric(
 
 def _checked_names(name: object, aliases: object) -> list[str]:
     if not isinstance(name, str) or not name.strip():
-        raise InputTypeError(problem("name", "a word", name))
+        raise InputTypeError("name", "a word", name)
     if isinstance(aliases, (list, tuple)) and all(isinstance(one, str) for one in aliases):
         return [name, *aliases]
-    raise InputTypeError(problem("aliases", "a tuple of words", aliases))
+    raise InputTypeError("aliases", "a tuple of words", aliases)
 
 
 def _check_contributions(contributions: object, kind: str) -> None:
     rule = "a mapping of names to functions of columns"
     if not isinstance(contributions, Mapping) or not contributions:
-        raise InputTypeError(problem("contributions", rule, contributions))
+        raise InputTypeError("contributions", rule, contributions)
     known = _COLUMNS_OF_KIND[kind]
     used: set[str] = set()
     for name, function in contributions.items():
         if not isinstance(name, str) or name == "rows":
             hint = "'rows' is the number of rows." if name == "rows" else ""
-            raise InputError(problem("contributions", f"{rule}, named by other words", name, hint))
+            raise InputError("contributions", f"{rule}, named by other words", name, hint)
         if not callable(function):
-            raise InputTypeError(problem("contributions", rule, function))
+            raise InputTypeError("contributions", rule, function)
         used |= _columns_of(function, known)
     if not used:
-        raise InputError(problem("contributions", f"functions of {listed(known)}", "no columns"))
+        raise InputError("contributions", f"functions of {listed(known)}", "no columns")
     if kind == "probability" and "y_score" not in used:
-        raise InputError(
-            problem("contributions", "functions of y_score for this kind", sorted(used))
-        )
+        raise InputError("contributions", "functions of y_score for this kind", sorted(used))
 
 
 def _columns_of(contribution: Callable[..., Any], known: Sequence[str]) -> set[str]:
@@ -121,20 +119,20 @@ def _columns_of(contribution: Callable[..., Any], known: Sequence[str]) -> set[s
     try:
         parameters = inspect.signature(contribution).parameters
     except (TypeError, ValueError) as error:
-        raise InputTypeError(problem("contributions", rule, contribution)) from error
+        raise InputTypeError("contributions", rule, contribution) from error
     for name, one in parameters.items():
         if name not in known or one.kind is one.KEYWORD_ONLY:
-            raise InputError(problem("contributions", rule, name, did_you_mean(name, known)))
+            raise InputError("contributions", rule, name, did_you_mean(name, known))
     return set(parameters)
 
 
 def _check_value(value: object, n_contributions: int) -> None:
     rule = f"a function of {n_contributions} means, one for each contribution"
     if not callable(value):
-        raise InputTypeError(problem("value", rule, value))
+        raise InputTypeError("value", rule, value)
     try:
         inspect.signature(value).bind(*range(n_contributions))
     except TypeError as error:
-        raise InputTypeError(problem("value", rule, value)) from error
+        raise InputTypeError("value", rule, value) from error
     except ValueError:
         return  # written in C: its parameters are not to be seen

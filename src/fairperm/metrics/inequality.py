@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairperm._utils.checks import number
-from fairperm.errors import InputError, InputTypeError, problem
+from fairperm.errors import InputError, InputTypeError
 from fairperm.metrics.definition import Metric
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def atkinson_index(epsilon: float = 0.5, *, of: Function = benefit) -> Metric:
     """
     epsilon = number("epsilon", epsilon)
     if epsilon <= 0:
-        raise InputError(problem("epsilon", "a number above 0", epsilon))
+        raise InputError("epsilon", "a number above 0", epsilon)
     name = f"atkinson_index({epsilon:g})"
     if epsilon == 1:
         return _spread(name, _log, lambda logs, b, n: 1 - np.exp(logs / n) / (b / n), of)
@@ -95,7 +95,7 @@ def _spread(name: str, function: Function, value: Function, of: Function) -> Met
     """Define a metric of the totals of some function of the benefit, the benefit, and rows."""
     known = {"y_true", "y_pred", "y_score"}
     if not callable(of) or not set(inspect.signature(of).parameters) <= known:
-        raise InputTypeError(problem("of", "a function of y_true, y_pred or y_score", of))
+        raise InputTypeError("of", "a function of y_true, y_pred or y_score", of)
     return Metric(
         name=name,
         meaning="inequality of benefit",
@@ -146,7 +146,7 @@ def _power(exponent: float, b: NDArray[np.float64]) -> NDArray[np.float64]:
 def _check(b: NDArray[np.float64], rule: str, broken: bool | np.bool_) -> None:
     if broken:
         hint = "Choose another index, or another benefit."
-        raise InputError(problem("metric", f"of benefits that are {rule}", float(b.min()), hint))
+        raise InputError("metric", f"of benefits that are {rule}", float(b.min()), hint)
 
 
 def _variation(squares: Any, sums: Any, b: Any, n: Any) -> Any:

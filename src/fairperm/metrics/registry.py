@@ -6,7 +6,7 @@ and the property tests all read this list, so a metric defined here is everywher
 
 from __future__ import annotations
 
-from fairperm.errors import InputError, InputTypeError, did_you_mean, listed, problem
+from fairperm.errors import InputError, InputTypeError, did_you_mean, listed
 from fairperm.metrics.callables import CallableMetric
 from fairperm.metrics.classes import MacroF1
 from fairperm.metrics.confusion import _RATES, _TABLE_METRICS
@@ -70,13 +70,13 @@ def get_metric(metric: object) -> AnyMetric:
         return CallableMetric.of(metric)
     if not isinstance(metric, str):
         hint = "Pass an object of it." if isinstance(metric, type) and callable(metric) else ""
-        raise InputTypeError(problem("metric", "the name of a metric or a function", metric, hint))
+        raise InputTypeError("metric", "the name of a metric or a function", metric, hint)
     word = _word(metric)
     found = _BY_NAME.get(word) or _BY_ALIAS.get(word)
     if found is None:
         rule = f"one of {listed(_BY_NAME, most=len(_BY_NAME))}"
         hint = did_you_mean(word, [*_BY_NAME, *_BY_ALIAS])
-        raise InputError(problem("metric", rule, metric, hint))
+        raise InputError("metric", rule, metric, hint)
     return found
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from fairperm._utils import checks
 from fairperm.engines.resampling import blocks
-from fairperm.errors import InputError, UndefinedMetricError, problem, shown
+from fairperm.errors import InputError, UndefinedMetricError, shown
 from fairperm.hypothesis_tests.results.gaps import PlainResult, noted
 from fairperm.inference.intervals import clopper_pearson
 from fairperm.metrics.callables import CallableMetric
@@ -253,7 +253,7 @@ def calibrate(
     (rejected, without), (found, missing) = counts
     if without == n_simulations:
         rule = "one that is defined in samples of this size"
-        raise UndefinedMetricError(problem("metric", rule, observed.metric, "Use larger groups."))
+        raise UndefinedMetricError("metric", rule, observed.metric, "Use larger groups.")
     moved = [float(np.abs(one - of).sum() / 2) for one, of in zip(equal, own, strict=True)]
     return Calibration(
         metric=observed.metric,
@@ -286,7 +286,7 @@ def _check_resolution(n_resamples: int, alpha: float) -> None:
     if 0 < n_resamples < fewest:
         rule = f"at least {fewest:,} for alpha={alpha:g}"
         hint = "A p-value of fewer random permutations is never so small."
-        raise InputError(problem("n_resamples", rule, n_resamples, hint))
+        raise InputError("n_resamples", rule, n_resamples, hint)
 
 
 def _by_group(table: Table) -> tuple[int, int]:
@@ -304,31 +304,31 @@ def _equal(trial: Trial, own: tuple[Array, Array]) -> tuple[Array, Array]:
             "a metric by name, of which it is known by how much each row moves it, and not a "
             "function"
         )
-        raise InputError(problem("metric", rule, metric.name, hint))
+        raise InputError("metric", rule, metric.name, hint)
     try:
         return with_gap(trial.table, metric.parts, own, 0.0)
     except UnreachableError:
         rule = f"one that weights of {trial.unit}s can make equal in both groups"
         hint = f"The groups have too few kinds of {trial.unit}s."
-        raise InputError(problem("metric", rule, metric.name, hint)) from None
+        raise InputError("metric", rule, metric.name, hint) from None
 
 
 def _apart(trial: Trial, own: tuple[Array, Array], gap: object) -> tuple[Array, Array]:
     """Return the chances with which the groups have this gap."""
     distance = checks.number("gap", gap, "a number other than 0")
     if distance == 0:
-        raise InputError(problem("gap", "a number other than 0", gap, "Without one, see level."))
+        raise InputError("gap", "a number other than 0", gap, "Without one, see level.")
     parts = trial.plan.metric.parts
     if len(parts) > 1:
         rule = f"left out for {trial.plan.metric.name}, which has several"
-        raise InputError(problem("gap", rule, gap))
+        raise InputError("gap", rule, gap)
     try:
         return with_gap(trial.table, parts, own, distance)
     except UnreachableError:
         first, second = (values(trial.table, parts, share)[0] for share in own)
         hint = f"The groups have {first:.4g} and {second:.4g}; gaps around their mean have limits."
         rule = f"one that weights of {trial.unit}s can make in {trial.plan.metric.name}"
-        raise InputError(problem("gap", rule, gap, hint)) from None
+        raise InputError("gap", rule, gap, hint) from None
 
 
 def _how(trial: Trial, equal: tuple[Array, Array], moved: list[float]) -> Iterator[str]:

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from fairperm._utils import checks
-from fairperm.errors import InputError, InputTypeError, problem
+from fairperm.errors import InputError, InputTypeError
 from fairperm.hypothesis_tests.plan import Plan
 from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
 from fairperm.metrics.confusion import F1_TOTALS, f1_of_jaccard, jaccard_of_f1
@@ -176,7 +176,7 @@ def sample_size(
             ("pilot", "a test", assumed[0]) if values is None else ("values", "a pair", values)
         )
         rule = f"{one} whose gap can be found in {MOST_ROWS:,} rows"
-        raise InputError(problem(name, rule, gap, _WRONG_SIDE.get(alternative, "")))
+        raise InputError(name, rule, gap, _WRONG_SIDE.get(alternative, ""))
     return found
 
 
@@ -226,12 +226,12 @@ def minimum_detectable_gap(
     n = _n(n, design)
     if isinstance(design, PilotDesign):
         if value is not None:
-            raise InputError(problem("value", "left out with pilot", value))
+            raise InputError("value", "left out with pilot", value)
         enough = 2 * normal_gap(design.error(n), level, target)
         second, limits = 0.0, (-enough, enough)
     else:
         if value is None:
-            raise InputTypeError(problem("value", "given, or a pilot", None))
+            raise InputTypeError("value", "given, or a pilot", None)
         second, limits = _share_of_one("value", value), (0.0, 1.0)
     return smallest_gap(design.at(n, level), second, level, target, limits)
 
@@ -296,21 +296,21 @@ def _design(
     """Return how the gap's precision depends on n, from a metric's theory or from a pilot."""
     if (metric is None) == (pilot is None):
         got = "neither" if metric is None else "both"
-        raise InputTypeError(problem("metric", "given, or a pilot instead of it", got))
+        raise InputTypeError("metric", "given, or a pilot instead of it", got)
     if pilot is not None:
         return _from_pilot(pilot, share, base_rates, scheme)
     chosen = get_metric(metric)
     is_rank = isinstance(chosen, RankMetric)
     if not (chosen.is_rate or is_rank):
         hint = "Pass a pilot, which can be of any metric, or use simulated_power."
-        raise InputError(problem("metric", "a rate or roc_auc", chosen.name, hint))
+        raise InputError("metric", "a rate or roc_auc", chosen.name, hint)
     plan = Plan.choose(chosen, scheme, "auto")
     groups = _shares(0.5 if share is None else share)
     among = chosen.parts[0].among
     if not is_rank and among == "rows":
         if base_rates is not None:
             rule = f"left out for {chosen.name}, a rate of all rows"
-            raise InputError(problem("base_rates", rule, base_rates))
+            raise InputError("base_rates", rule, base_rates)
         return RateDesign(groups, plan.fixes_denominators)
     bases = _base_rates(base_rates, chosen.name)
     positives = groups[0] * bases[0], groups[1] * bases[1]
@@ -324,24 +324,24 @@ def _from_pilot(pilot: object, share: object, base_rates: object, scheme: object
     """Return the paper's logic: the variance of the gap is the pilot's, scaled by the rows."""
     rule = "a PermutationTestResult"
     if not isinstance(pilot, PermutationTestResult):
-        raise InputTypeError(problem("pilot", rule, type(pilot)))
+        raise InputTypeError("pilot", rule, type(pilot))
     for name, given in (("base_rates", base_rates), ("scheme", scheme)):
         if given not in (None, "auto"):
             hint = "They are the pilot's." if name == "base_rates" else "It is the pilot's."
-            raise InputError(problem(name, "left out with pilot", given, hint))
+            raise InputError(name, "left out with pilot", given, hint)
     if pilot.is_joint:
         hint = "Plan for its parts one by one."
-        raise InputError(problem("pilot", f"{rule} of a single metric", pilot.metric, hint))
+        raise InputError("pilot", f"{rule} of a single metric", pilot.metric, hint)
     if not 0 < pilot.standard_error < math.inf:
         rule = f"{rule} whose standard error is finite and above 0"
-        raise InputError(problem("pilot", rule, pilot.standard_error))
+        raise InputError("pilot", rule, pilot.standard_error)
     rows = [pilot.counts[group]["rows"] for group in pilot.groups]
     if share is None:
         shares = rows[0] / sum(rows), rows[1] / sum(rows)
         return PilotDesign(shares, pilot.standard_error**2 * sum(rows))
     if pilot.n_strata > 1:
         hint = "Its strata's weights depend on the shares."
-        raise InputError(problem("share", "left out with a pilot that has strata", share, hint))
+        raise InputError("share", "left out with a pilot that has strata", share, hint)
     shares = _shares(share)
     errors = [pilot.standard_errors[group] for group in pilot.groups]
     parts = (error**2 * m / one for error, m, one in zip(errors, rows, shares, strict=True))
@@ -357,7 +357,7 @@ def _target(power: object, level: Level) -> float:
     target = checks.fraction("power", power)
     if target <= level.alpha:
         rule = f"above alpha ({level.alpha:g})"
-        raise InputError(problem("power", rule, power, "So much power is there without a gap."))
+        raise InputError("power", rule, power, "So much power is there without a gap.")
     return target
 
 
@@ -389,14 +389,14 @@ def _base_rates(base_rates: object, metric: str) -> Pair:
 def _pair(name: str, given: object, rule: str, hint: str = "") -> tuple[object, object]:
     if isinstance(given, (list, tuple)) and len(given) == 2:
         return given[0], given[1]
-    raise InputTypeError(problem(name, rule, given, hint))
+    raise InputTypeError(name, rule, given, hint)
 
 
 def _share_of_one(name: str, given: object) -> float:
     rule = "from 0 to 1"
     value = checks.number(name, given, rule)
     if not 0 <= value <= 1:
-        raise InputError(problem(name, rule, given))
+        raise InputError(name, rule, given)
     return value
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from fairperm._utils import checks
 from fairperm.engines.resampling import blocks
-from fairperm.errors import InputError, problem, shown, warn_of
+from fairperm.errors import InputError, shown, warn_of
 from fairperm.hypothesis_tests.results.gaps import PlainResult
 from fairperm.inference.intervals import clopper_pearson
 from fairperm.planning.populations import Population
@@ -158,7 +158,7 @@ def simulated_power(
     resampling = blocks.Resampling.checked(n_resamples, rng, n_jobs, progress)
     if test_options.get("cluster") is not None:
         hint = "Rows are drawn one by one, and clusters would fall apart."
-        raise InputError(problem("cluster", "left out", test_options["cluster"], hint))
+        raise InputError("cluster", "left out", test_options["cluster"], hint)
     given = {"y_true": y_true, "y_pred": y_pred, **test_options}
     trial = Trial.of(given, resampling, confidence_level)
     warn_of(note for note in trial.observed.notes if note not in trial.table.notes)
@@ -194,5 +194,5 @@ def _effect(effect: object) -> float:
     rule = "a number from 0 to 1"
     number = checks.number("effect", effect, rule)
     if not 0 <= number <= 1:
-        raise InputError(problem("effect", rule, effect, "1 leaves the difference as it is."))
+        raise InputError("effect", rule, effect, "1 leaves the difference as it is.")
     return number

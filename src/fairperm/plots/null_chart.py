@@ -9,7 +9,7 @@ import altair as alt
 import numpy as np
 
 from fairperm._utils.checks import ALTERNATIVES, choice
-from fairperm.errors import InputError, problem
+from fairperm.errors import InputError
 from fairperm.inference.null import extreme
 from fairperm.plots.text import (
     finite,
@@ -92,7 +92,7 @@ def null_distribution(
         weights = np.asarray(probabilities, dtype=np.float64).ravel()
         if len(weights) != len(values):
             rule = f"as many as statistics ({len(values):,})"
-            raise InputError(problem("probabilities", rule, len(weights)))
+            raise InputError("probabilities", rule, len(weights))
     drawn, place = np.isfinite(values), finite(observed)
     is_tail = extreme(values, observed, alternative, _NEAR * (1 + abs(place or 0.0)))
     limits = _limits(values[drawn], weights[drawn], place)

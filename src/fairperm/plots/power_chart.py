@@ -8,7 +8,7 @@ import altair as alt
 import numpy as np
 
 from fairperm._utils.checks import choice
-from fairperm.errors import InputError, problem
+from fairperm.errors import InputError
 from fairperm.plots.text import finite, headed, layered, room_of, sentence, table, tidy
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ def _curve(
     else:
         found = list(np.asarray(power, dtype=np.float64).ravel())
     if len(found) != len(places):
-        raise InputError(problem("power", f"as many as at ({len(places):,})", len(found)))
+        raise InputError("power", f"as many as at ({len(places):,})", len(found))
     rows = [{"at": float(a), "power": float(b)} for a, b in zip(places, found, strict=True)]
     kept = [row for row in rows if None not in map(finite, row.values())]
     return sorted(kept, key=lambda one: one["at"])

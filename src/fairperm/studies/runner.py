@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from fairperm._utils import checks
-from fairperm.errors import FairpermError, InputError, InputTypeError, problem
+from fairperm.errors import FairpermError, InputError, InputTypeError
 from fairperm.studies.study import UnavailableError
 from fairperm.studies.writing import as_table, write_markdown, write_page, write_study
 
@@ -146,7 +146,7 @@ def _chosen(names: object) -> list[str]:
         names = NAMES if names == "all" else [names]
     if not isinstance(names, (list, tuple)) or not names:
         rule = "'all', the name of a study or a list of them"
-        raise InputTypeError(problem("names", rule, names))
+        raise InputTypeError("names", rule, names)
     asked = {checks.choice("names", name, NAMES) for name in names}
     return [name for name in NAMES if name in asked]
 
@@ -157,5 +157,5 @@ def _folder(out: str | os.PathLike[str]) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         hint = f"It cannot be made: {error.strerror}."
-        raise InputError(problem("out", "a folder", str(folder), hint)) from error
+        raise InputError("out", "a folder", str(folder), hint) from error
     return folder

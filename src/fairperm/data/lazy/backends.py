@@ -19,7 +19,6 @@ from fairperm.errors import (
     InputTypeError,
     did_you_mean,
     listed,
-    problem,
     shown,
 )
 
@@ -90,10 +89,10 @@ def column_of(name: str, value: object, frame: nw.LazyFrame[Any], schema: Mappin
     if not isinstance(value, str):
         hint = "Its rows stay where they are: nothing can be put beside them."
         rule = f"the name of a column of data, which is lazy ({frame.implementation.value})"
-        raise InputTypeError(problem(name, rule, type(value), hint))
+        raise InputTypeError(name, rule, type(value), hint)
     if value not in schema:
         rule = f"a column of data ({listed(schema)})"
-        raise InputError(problem(name, rule, value, did_you_mean(value, schema)))
+        raise InputError(name, rule, value, did_you_mean(value, schema))
     return value
 
 
@@ -103,7 +102,7 @@ def check_numbers(name: str, column: str, dtype: Any) -> None:
         return
     hint = "Labels are not scores." if dtype in {nw.Boolean, nw.String} else ""
     rule = "made of real numbers"
-    raise InputTypeError(problem(f"{name} (column {shown(column)})", rule, dtype, hint))
+    raise InputTypeError(f"{name} (column {shown(column)})", rule, dtype, hint)
 
 
 def expression(name: str, frame: nw.LazyFrame[Any]) -> nw.Expr:

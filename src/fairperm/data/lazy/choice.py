@@ -15,7 +15,7 @@ from fairperm.data.lazy.clusters import MOST_CELLS, counted_clusters
 from fairperm.data.lazy.counting import Reading
 from fairperm.data.lazy.moments import summed
 from fairperm.data.lazy.sampling import sampled
-from fairperm.errors import InputError, problem
+from fairperm.errors import InputError
 from fairperm.metrics.ranks import RankMetric
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def _check_eager(inputs: Inputs) -> None:
     for name, why in _LAZY_ONLY.items():
         value = getattr(inputs, name)
         if value is not None:
-            raise InputError(problem(name, f"left out: data is not lazy, so that {why}", value))
+            raise InputError(name, f"left out: data is not lazy, so that {why}", value)
 
 
 def _bins(inputs: Inputs, metric: AnyMetric) -> int | None:
@@ -87,7 +87,7 @@ def _bins(inputs: Inputs, metric: AnyMetric) -> int | None:
         return None
     if not _ranks(metric):
         rule = f"left out: {metric.name} is not made of ranks of scores"
-        raise InputError(problem("score_bins", rule, inputs.score_bins))
+        raise InputError("score_bins", rule, inputs.score_bins)
     return integer("score_bins", inputs.score_bins, 2, lazy.MOST_KINDS)
 
 

@@ -23,7 +23,7 @@ from fairperm.data.lazy.backends import (
     without_nan,
 )
 from fairperm.data.sources import Counted, Fetched, Made, called
-from fairperm.errors import InputError, problem
+from fairperm.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -156,7 +156,7 @@ class Reading:
         if not np.isfinite([low, high]).all():
             hint = "Replace or drop infinite values."
             bad = high if np.isinf(high) else low
-            raise InputError(problem(self.score_called, "finite", bad, hint))
+            raise InputError(self.score_called, "finite", bad, hint)
         if self.cut is not None:
             check_cut(self.score_called, low, high, self.cut, self.given.threshold)
         return low, high

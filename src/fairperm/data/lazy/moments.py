@@ -16,7 +16,7 @@ import numpy as np
 from fairperm.data.lazy.backends import check_numbers, fetched, floats_of, stage, without_nan
 from fairperm.data.lazy.numpy_expressions import Elsewhere
 from fairperm.data.sources import NUMBERS, Counted, Sums
-from fairperm.errors import InputError, problem
+from fairperm.errors import InputError
 from fairperm.metrics.definition import Metric, columns_of
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def summed(reading: Reading, metric: AnyMetric) -> Inputs:
     """Return the arguments with two kinds of row for all that are equal but for their numbers."""
     if reading.given.sample_weight is not None:
         rule, hint = f"left out for sums of {metric.name}", "Pass sample_rows=1_000_000."
-        raise InputError(problem("sample_weight", rule, reading.given.sample_weight, hint))
+        raise InputError("sample_weight", rule, reading.given.sample_weight, hint)
     numbers = [name for name in NUMBERS.get(metric.kind, ()) if name in reading.columns]
     if not isinstance(metric, Metric) or not numbers:
         raise _not_summed(metric)
@@ -113,7 +113,7 @@ def _contributions(metric: Metric, numbers: Sequence[str], label: float) -> _Con
 
 def _not_summed(metric: AnyMetric) -> InputError:
     rule = "one whose contributions an engine can add up (n_resamples=0, many distinct rows)"
-    return InputError(problem("metric", rule, metric.name, "Pass sample_rows=1_000_000 instead."))
+    return InputError("metric", rule, metric.name, "Pass sample_rows=1_000_000 instead.")
 
 
 def _inputs(

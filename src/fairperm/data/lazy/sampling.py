@@ -19,7 +19,7 @@ from fairperm._utils.streams import SAMPLE
 from fairperm.data.lazy.backends import expression, fetched, schema_of, stage, without_nan
 from fairperm.data.lazy.counting import Reading
 from fairperm.data.sources import Sampled
-from fairperm.errors import InputError, problem
+from fairperm.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -78,7 +78,7 @@ def _numbers(inputs: Inputs, schema: Mapping[str, Any]) -> list[str]:
     for name in names:
         if not schema[name].is_numeric():
             hint = "Whole clusters are drawn, by their numbers."
-            raise InputError(problem("cluster", "made of numbers with sample_rows", name, hint))
+            raise InputError("cluster", "made of numbers with sample_rows", name, hint)
     return names
 
 

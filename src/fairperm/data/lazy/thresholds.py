@@ -12,7 +12,7 @@ from fairperm.data.lazy import counting as lazy
 from fairperm.data.lazy.backends import fetched, floats_of, lazy_frame, schema_of, stage
 from fairperm.data.reading import read_table
 from fairperm.data.sources import Counted, Fetched, Source, as_floats
-from fairperm.errors import InputError, problem
+from fairperm.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -99,7 +99,7 @@ def _thresholds(
     thresholds = thresholds_of(table)
     if len(thresholds) > MOST_CUTS:
         rule = f"at most {MOST_CUTS:,} for a lazy frame with so many distinct scores"
-        raise InputError(problem("thresholds", rule, len(thresholds), "101 show a curve well."))
+        raise InputError("thresholds", rule, len(thresholds), "101 show a curve well.")
     return thresholds, float(table.columns["y_score"].min())
 
 

@@ -13,7 +13,6 @@ from fairperm.errors import (
     InputTypeError,
     did_you_mean,
     listed,
-    problem,
     shown,
     warn_of,
 )
@@ -303,10 +302,10 @@ def noninferiority(
                   false_negative_rate lies on the margin's edge or beyond; base rates may differ.
     """
     if not isinstance(higher_is_better, bool):
-        raise InputTypeError(problem("higher_is_better", "True or False", higher_is_better))
+        raise InputTypeError("higher_is_better", "True or False", higher_is_better)
     if isinstance(margin, (tuple, list)):
         hint = "The other side has no margin."
-        raise InputTypeError(problem("margin", "a number above 0", margin, hint))
+        raise InputTypeError("margin", "a number above 0", margin, hint)
     scale, (low, high) = read_bounds(margin, ratio)
     none_below = 0.0 if scale == "ratio" else -math.inf
     bounds = (low, math.inf) if higher_is_better else (none_below, high)
@@ -321,7 +320,7 @@ def _tested(
     """Test on which side of each finite bound the gap or ratio lies."""
     if result.confidence_level <= 0.5:
         rule = "above 0.5: each end of the interval is a bound at this level"
-        raise InputError(problem("confidence_level", rule, result.confidence_level))
+        raise InputError("confidence_level", rule, result.confidence_level)
     scale: Scale = Ratio(result) if scale_name == "ratio" else Difference(result)
     low, high = bounds
     lower = scale.test(low, "greater") if low not in {0, -math.inf} else None
@@ -400,11 +399,11 @@ def read_options(options: PermutationOptions) -> PermutationOptions:
         if name not in known:
             rule = f"keyword arguments out of {listed(known, most=len(known))}"
             hint = "The margin decides that." if name in _DECIDED else did_you_mean(name, known)
-            raise InputTypeError(problem("options", rule, name, hint))
+            raise InputTypeError("options", rule, name, hint)
     for name in ("sensitive_features", "metric"):
         if name not in options:
             rule = f"keyword arguments with {name!r} among them"
-            raise InputTypeError(problem("options", rule, [*options]))
+            raise InputTypeError("options", rule, [*options])
     return options
 
 
@@ -412,7 +411,7 @@ def read_bounds(margin: object, ratio: object) -> tuple[str, tuple[float, float]
     """Return what has the margin, a difference or a ratio, and its two ends."""
     if (margin is None) == (ratio is None):
         rule = "given, or else ratio: one of them, and not both"
-        raise InputError(problem("margin", rule, {"margin": margin, "ratio": ratio}))
+        raise InputError("margin", rule, {"margin": margin, "ratio": ratio})
     if ratio is None:
         return "difference", _ends(margin)
     rule = "a number strictly between 0 and 1"
@@ -420,7 +419,7 @@ def read_bounds(margin: object, ratio: object) -> tuple[str, tuple[float, float]
     if 0 < share < 1:
         return "ratio", (share, 1 / share)
     hint = f"For {share:g} pass {1 / share:g}: it bounds the ratio both ways." if share > 1 else ""
-    raise InputError(problem("ratio", rule, ratio, hint))
+    raise InputError("ratio", rule, ratio, hint)
 
 
 def _ends(margin: object) -> tuple[float, float]:
@@ -432,5 +431,5 @@ def _ends(margin: object) -> tuple[float, float]:
         high = number("margin", margin, rule)
         low = -high
     if not low < 0 < high:
-        raise InputError(problem("margin", rule, margin))
+        raise InputError("margin", rule, margin)
     return low, high

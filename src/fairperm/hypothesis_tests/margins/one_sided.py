@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairperm.errors import InputError, problem
+from fairperm.errors import InputError
 from fairperm.hypothesis_tests.margins.restricted_rates import F1Scores, Rates, halved
 from fairperm.inference.intervals import gap_interval, normal_quantile
 from fairperm.inference.null import Null, PValue, extreme, pvalue, tie_tolerance
@@ -181,7 +181,7 @@ class Difference(Scale):
         if self.rates is not None and abs(bound) >= 1:
             hint = "Rates are numbers from 0 to 1, not percentages."
             rule = f"below 1 for {self.result.metric}"
-            raise InputError(problem("margin", rule, abs(bound), hint))
+            raise InputError("margin", rule, abs(bound), hint)
         return super().test(bound, alternative)
 
     def excess(self, bound: float) -> float:
@@ -217,7 +217,7 @@ class Ratio(Scale):
         super().__init__(result)
         lack = _lack_of_ratio(result)
         if lack is not None:
-            raise InputError(problem("ratio", *lack, "Pass margin, a difference, instead."))
+            raise InputError("ratio", *lack, "Pass margin, a difference, instead.")
 
     @property
     def estimate(self) -> float:
@@ -332,10 +332,10 @@ def _check_single(result: PermutationTestResult) -> None:
             "Test its parts one by one: all their gaps are within the margin if each test says "
             "so, with no p-value to adjust."
         )
-        raise InputError(problem("metric", rule, result.metric, hint))
+        raise InputError("metric", rule, result.metric, hint)
     if result.variance is None:
         rule = "that of a studentized test: others are not valid where the groups differ"
-        raise InputError(problem("variance", rule, None))
+        raise InputError("variance", rule, None)
 
 
 def _lack_of_ratio(result: PermutationTestResult) -> tuple[str, object] | None:

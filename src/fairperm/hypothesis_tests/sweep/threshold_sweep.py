@@ -12,7 +12,7 @@ from fairperm.data.frames import library_of
 from fairperm.data.lazy.thresholds import read_scores
 from fairperm.data.sources import as_floats
 from fairperm.engines.resampling import blocks
-from fairperm.errors import InputError, InputTypeError, did_you_mean, listed, problem
+from fairperm.errors import InputError, InputTypeError, Shown, did_you_mean, listed
 from fairperm.hypothesis_tests.comparison import Comparison
 from fairperm.hypothesis_tests.plan import SCHEMES, Plan
 from fairperm.hypothesis_tests.results.sweeps import MetricSweep, ThresholdSweepResult
@@ -138,7 +138,7 @@ def threshold_sweep(
     alpha = checks.fraction("alpha", alpha)
     for name, given in (("y_true", y_true), ("y_score", y_score)):
         if given is None:
-            raise InputTypeError(problem(name, "given", None))
+            raise InputTypeError(name, "given", None)
     inputs = Inputs(
         y_true=y_true,
         y_score=y_score,
@@ -263,11 +263,9 @@ def _testable_gaps(curve: Curve) -> CutGaps:
             "negative; got none such. Are all scores equal, or on another scale?"
         )
     if np.isnan(gaps.statistic[1:-1]).all():
-        raise InputError(
-            "metric must be defined in both groups at one threshold at least; got "
-            f"{curve.metric.name}, which is at none. Compare another metric, or groups (and "
-            "strata) with more rows."
-        )
+        got = Shown(f"{curve.metric.name}, which is at none")
+        hint = "Compare another metric, or groups (and strata) with more rows."
+        raise InputError("metric", "defined in both groups at one threshold at least", got, hint)
     return gaps
 
 
@@ -279,7 +277,7 @@ def _plans(metric: object, scheme: object, variance: object) -> list[tuple[Metri
     names = [one.name for one in metrics]
     if not names or len(set(names)) < len(names):
         rule = "a metric, or a list of different ones"
-        raise InputError(problem("metric", rule, metric))
+        raise InputError("metric", rule, metric)
     if scheme == "auto":
         scheme = "within_label" if all(one.given == "label" for one in metrics) else "pooled"
     plans = [(one, Plan.choose(one, scheme, variance)) for one in metrics]
@@ -299,7 +297,7 @@ def _metric(given: object) -> Metric:
     else:
         hint = "Only metrics of a confusion table change with a threshold."
     rule = "made of labels and of predictions that are positive or negative"
-    raise InputError(problem("metric", rule, metric.name, hint))
+    raise InputError("metric", rule, metric.name, hint)
 
 
 def _check_denominators(metrics: Sequence[Metric]) -> None:
@@ -308,10 +306,10 @@ def _check_denominators(metrics: Sequence[Metric]) -> None:
     for metric in metrics:
         if metric.given in {"prediction", "either"}:
             rule = f"'pooled' for {metric.name}, whose denominator changes with the threshold"
-            raise InputError(problem("scheme", rule, "denominator", hint))
+            raise InputError("scheme", rule, "denominator", hint)
     if len({metric.given for metric in metrics}) > 1:
         rule = "'pooled' for rates among all rows together with others"
-        raise InputError(problem("scheme", rule, "denominator", hint))
+        raise InputError("scheme", rule, "denominator", hint)
 
 
 def _thresholds(given: object, table: Table, groups: object) -> Array:
@@ -323,7 +321,7 @@ def _thresholds(given: object, table: Table, groups: object) -> Array:
     if isinstance(given, str):
         if given != "scores":
             hint = did_you_mean(given, ["scores"])
-            raise InputError(problem("thresholds", rule, given, hint))
+            raise InputError("thresholds", rule, given, hint)
         return np.unique(scores)
     if isinstance(given, (int, np.integer, np.bool_)):
         hint = "A single threshold is a list of one number."
@@ -332,7 +330,7 @@ def _thresholds(given: object, table: Table, groups: object) -> Array:
     values = np.unique(as_floats("thresholds", given).astype(np.float64))
     if not values.size or not np.isfinite(values).all():
         hint = "Leave out the infinite one that roc_curve begins with." if values.size else ""
-        raise InputError(problem("thresholds", rule, given, hint))
+        raise InputError("thresholds", rule, given, hint)
     return values
 
 
@@ -356,4 +354,4 @@ def _check_memory(n_thresholds: int, n_metrics: int, n_resamples: int, n_strata:
             f"times {n_metrics} of metric they fit into 1 GiB of memory"
         )
         hint = "101 show a curve well; or use fewer permutations, metrics or strata."
-        raise InputError(problem("thresholds", rule, n_thresholds, hint))
+        raise InputError("thresholds", rule, n_thresholds, hint)
