@@ -69,7 +69,11 @@ ARGUMENTS = [
     kind("a number", f"{KINDS} 3.", metric=3),
     kind("none", f"{KINDS} None.", metric=None),
     kind("a list of functions", f"{KINDS} [<function mean", metric=[mean]),
-    kind("a class", f"{KINDS} <class 'refusals.Refusal'>. Pass an object of it.", metric=Refusal),
+    kind(
+        "a class",
+        f"{KINDS} <class 'tests.support.refusals.Refusal'>. Pass an object of it.",
+        metric=Refusal,
+    ),
     kind("one parameter", f"{CALL} <function of_one", metric=of_one),
     kind("no parameters", f"{CALL} <function <lambda>", metric=lambda: 0.0),
     kind("keywords only", f"{CALL} <function of_keywords", metric=of_keywords),
