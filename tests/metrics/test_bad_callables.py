@@ -79,7 +79,7 @@ ARGUMENTS = [
     kind("keywords only", f"{CALL} <function of_keywords", metric=of_keywords),
     kind("an option that must be fixed", f"{CALL} <function fbeta", metric=fbeta),
     kind("groups wanted", f"{CALL} <function of_groups", metric=of_groups),
-    kind("a scorer", f"{CALL} <test_bad_callables.Scorer object", metric=Scorer()),
+    kind("a scorer", f"{CALL} <tests.metrics.test_bad_callables.Scorer object", metric=Scorer()),
     kind(
         "a partial without room",
         f"{CALL} functools.partial(",
