@@ -1,0 +1,201 @@
+"""Numbers and names from data as text for people; files for machines keep the values themselves.
+
+A number has three decimals, or two significant digits where three decimals would show none.
+A p-value is ``0.0123`` or ``< 0.0001``, never zero. A missing number is a dash. Names from data
+show their invisible characters; callers escape them for HTML or Markdown.
+"""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from typing import TYPE_CHECKING, Any
+
+from fairperm.errors import shown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+NONE = "–"
+MINUS = "−"
+LONGEST_NAME = 60  # in columns of a terminal
+_LARGE, _HUGE, _SMALL = 1e4, 1e7, 5e-4
+_SMALLEST_P = 1e-4
+_SMALL_SHARE, _SMALLEST_SHARE = 1e-2, 1e-4
+_ACRONYMS = {"roc_auc": "ROC AUC", "f1_score": "F1 score", "r2_score": "R² score"}
+_JOINERS = "\u200c\u200d"  # part of how Persian words and emoji are written
+
+
+def format_number(value: Any, *, signed: bool = False) -> str:
+    """Return a number with three decimals, or with the digits that it needs.
+
+    Examples
+    --------
+    >>> format_number(0.12345, signed=True), format_number(-0.00012345), format_number(12345.6)
+    ('+0.123', '−0.00012', '12,346')
+    """
+    number = _as_float(value)
+    return _write_number(number, abs(number), signed=signed)
+
+
+def format_interval(limits: tuple[Any, Any] | None, *, signed: bool = False) -> str:
+    """Return the limits of an interval, with as many decimals as the larger one needs.
+
+    Examples
+    --------
+    >>> format_interval((-0.0123, 0.2), signed=True)
+    '−0.012 to +0.200'
+    """
+    numbers = [_as_float(limit) for limit in limits or ()]
+    sizes = [abs(number) for number in numbers if math.isfinite(number)]
+    if all(map(math.isnan, numbers)):
+        return NONE
+    texts = (_write_number(one, max(sizes, default=0.0), signed=signed) for one in numbers)
+    return " to ".join(texts)
+
+
+def _as_float(value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
+
+
+def _write_number(number: float, scale: float, *, signed: bool) -> str:
+    """Return a number beside others of which the largest has this size."""
+    if math.isnan(number):
+        return NONE
+    size, sign = abs(number), "+" if signed else ""
+    if math.isinf(number):
+        text = f"{number:{sign}}".replace("inf", "∞")
+    elif size >= _LARGE:
+        text = f"{number:{sign},.0f}" if size < _HUGE else f"{number:{sign}.3g}"
+    elif size > 0 and scale < _SMALL:
+        text = f"{number:{sign}.2g}"
+    else:
+        text = f"{number:{sign}z.3f}"
+    return text.replace("-", MINUS)
+
+
+def format_pvalue(value: Any) -> str:
+    """Return a p-value, which is never zero.
+
+    Examples
+    --------
+    >>> format_pvalue(0.01234), format_pvalue(1e-9)
+    ('0.0123', '< 0.0001')
+    """
+    number = _as_float(value)
+    if math.isnan(number):
+        return NONE
+    return f"< {_SMALLEST_P:.4f}" if number < _SMALLEST_P else f"{number:.4f}"
+
+
+def state_pvalue(value: Any, name: str = "p") -> str:
+    """Return a p-value as a phrase: "p = 0.0123" or "p < 0.0001"."""
+    text = format_pvalue(value)
+    return f"{name} {text}" if text.startswith("<") else f"{name} = {text}"
+
+
+def format_count(value: float, noun: str = "", plural: str = "") -> str:
+    """Return a count, with the noun that it counts; weighted counts have a decimal.
+
+    Examples
+    --------
+    >>> format_count(1, "row"), format_count(2000, "row"), format_count(2, "person", "people")
+    ('1 row', '2,000 rows', '2 people')
+    """
+    text = f"{value:,.0f}" if float(value).is_integer() else f"{value:,.1f}"
+    return f"{text} {noun if value == 1 else plural or noun + 's'}" if noun else text
+
+
+def format_percent(share: float) -> str:
+    """Return a share as a percentage.
+
+    Examples
+    --------
+    >>> format_percent(0.1234), format_percent(0.001234), format_percent(1e-9)
+    ('12.3 %', '0.12 %', '< 0.01 %')
+    """
+    if 0 < share < _SMALLEST_SHARE:
+        return f"< {100 * _SMALLEST_SHARE:g} %"
+    text = f"{100 * share:.2g}" if 0 < share < _SMALL_SHARE else format_points(share)
+    return f"{text} %"
+
+
+def format_points(gap: float) -> str:
+    """Return a gap between shares in percentage points, without the unit."""
+    if not math.isfinite(gap):
+        return format_number(gap)
+    return f"{100 * gap:z.1f}".replace("-", MINUS)
+
+
+def format_level(level: float) -> str:
+    """Return a level or a power as a percentage without needless decimals: "95 %"."""
+    return f"{100 * level:.4g} %"
+
+
+def format_metric(name: object) -> str:
+    """Return the name of a metric in words if it is written in snake_case."""
+    text = str(name)
+    is_snake_case = text.isascii() and text.replace("_", "").isalnum()
+    return _ACRONYMS.get(text) or (text.replace("_", " ").strip() if is_snake_case else text)
+
+
+def format_name(name: object, longest: int = LONGEST_NAME) -> str:
+    """Return a name from data on one line, with its invisible characters made visible.
+
+    Examples
+    --------
+    >>> format_name("two" + chr(10) + "lines"), format_name(" "), format_name(("Female", 3))
+    ('two␊lines', "' '", 'Female × 3')
+    """
+    if isinstance(name, tuple):
+        return shorten(" × ".join(format_name(one, longest) for one in name), longest)
+    text = str(name)
+    return shorten("".join(map(_make_visible, text)) if text.strip() else shown(name), longest)
+
+
+def _make_visible(character: str) -> str:
+    """Return a character, or its picture or code if it is invisible, breaks or reorders text."""
+    if ord(character) < 32:
+        return chr(0x2400 + ord(character))
+    is_seen = unicodedata.category(character) not in {"Cc", "Cf", "Cs", "Zl", "Zp"}
+    if is_seen or character in _JOINERS:
+        return character
+    return f"\\u{ord(character):04x}"
+
+
+def shorten(text: str, longest: int = LONGEST_NAME) -> str:
+    """Return the beginning and the end of a text that is wider than so many columns."""
+    if len(_cut(text, longest)) == len(text):
+        return text
+    tail = longest // 4
+    return f"{_cut(text, longest - tail - 1)}…{_cut(text[::-1], tail)[::-1]}"
+
+
+def _cut(text: str, width: int) -> str:
+    """Return the longest beginning of a text in this width; East Asian letters take two columns."""
+    for i, character in enumerate(text):
+        width -= 2 if unicodedata.east_asian_width(character) in "WF" else 1
+        if width < 0:
+            return text[:i]
+    return text
+
+
+def isolate_direction(text: str) -> str:
+    """Return a text whose right-to-left letters do not reorder the text around it."""
+    has_leftward = any(unicodedata.bidirectional(one) in {"R", "AL", "AN"} for one in text)
+    return f"\u2068{text}\u2069" if has_leftward else text
+
+
+def name_of_gap(first: object, second: object, longest: int = LONGEST_NAME) -> str:
+    """Return the gap between two groups, first minus second: "a − b"."""
+    names = (isolate_direction(format_name(group, longest)) for group in (first, second))
+    return f" {MINUS} ".join(names)
+
+
+def join_words(words: Iterable[str]) -> str:
+    """Return "a, b and c"."""
+    *rest, last = list(words) or [""]
+    return f"{', '.join(rest)} and {last}" if rest else last
