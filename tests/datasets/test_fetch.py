@@ -128,7 +128,7 @@ def test_originals_come_before_tables_and_half_of_them_is_none(folder: Path) -> 
     (folder / "adult.csv").write_text("nonsense")
     assert len(fetch_adult()["age"]) == 4
     (folder / "adult.test").unlink()
-    with pytest.raises(InputError, match=r"adult\.csv must have a header with 'age', .*it has not"):
+    with pytest.raises(InputError, match=r"adult\.csv must have a header with 'age', "):
         fetch_adult()
 
 
@@ -181,7 +181,7 @@ def test_home_is_understood_in_the_folder(monkeypatch: pytest.MonkeyPatch, folde
         ("german.data", "\n\n", fetch_german, r"german\.data must have rows; it has none\."),
         (
             *("german.data", b"\xff\xfe", fetch_german),
-            r"german\.data must be text in UTF-8; byte 1 is not\.",
+            r"german\.data must be a CSV file in UTF-8: .* byte 0xff in position 0: .*\.",
         ),
         (
             *("adult.data", "39, a, b\n", fetch_adult),
@@ -197,7 +197,7 @@ def test_home_is_understood_in_the_folder(monkeypatch: pytest.MonkeyPatch, folde
         ),
         (
             *("compas-scores-two-years.csv", "", fetch_compas),
-            r"compas-scores-two-years\.csv must have a header with 'sex', .*; it has not\.",
+            r"compas-scores-two-years\.csv must have a header with 'sex', .* more\.",
         ),
         (
             *("compas-scores-two-years.csv", compas_file([]) + "1,2\r\n", fetch_compas),
@@ -225,7 +225,7 @@ def test_home_is_understood_in_the_folder(monkeypatch: pytest.MonkeyPatch, folde
             "compas-scores-two-years.csv",
             compas_file([compas_record()]).replace("x y", "x" * 200_000),
             fetch_compas,
-            r"compas-.*\.csv must be a CSV file: field larger than field limit .*\.",
+            r"compas-.*\.csv must be a CSV file in UTF-8: field larger than field limit .*\.",
         ),
     ],
 )

@@ -181,7 +181,7 @@ def offline(small: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
     def refuse(url: str) -> Any:
         raise OSError("no network")
 
-    monkeypatch.setattr("fairperm.datasets.store._received", refuse)
+    monkeypatch.setattr("fairperm.datasets.store._receive", refuse)
     return tmp_path / "data"
 
 

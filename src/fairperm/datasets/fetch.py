@@ -6,28 +6,21 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from fairperm.datasets.store import Original, contents
+from fairperm.datasets.store import Original, read_files
 from fairperm.datasets.tables import (
     Backend,
-    checked_backend,
-    coded,
-    framed,
-    numbers,
-    objects,
-    texts,
-    with_header,
-    without_header,
+    check_backend,
+    decode,
+    make_columns,
+    make_frame,
+    parse_integers,
+    read_records,
 )
-from fairperm.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
 
     from fairperm.datasets.tables import Columns, Record
-
-__all__ = ["fetch_adult", "fetch_compas", "fetch_german"]
 
 _UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases"
 _COMPAS = Original(
@@ -42,29 +35,18 @@ _ADULT = (
 _GERMAN = Original(
     "german.data", f"{_UCI}/statlog/german/german.data", "6b94c2e35480e671545e52a808a8a549"
 )
-_COMPAS_NUMBERS = (
-    *("age", "juv_fel_count", "juv_misd_count", "juv_other_count", "priors_count"),
-    "decile_score",
-)
 _COMPAS_COLUMNS = (
     *("sex", "age", "age_cat", "race", "juv_fel_count", "juv_misd_count", "juv_other_count"),
     *("priors_count", "c_charge_degree", "c_charge_desc", "decile_score", "score_text"),
     "two_year_recid",
 )
 _COMPAS_FILTER = ("days_b_screening_arrest", "is_recid")
-_ADULT_NUMBERS = (
-    *("age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week"),
-)
 _ADULT_COLUMNS = (
     *("age", "workclass", "fnlwgt", "education", "education-num", "marital-status", "occupation"),
     *("relationship", "race", "sex", "capital-gain", "capital-loss", "hours-per-week"),
     *("native-country", "income"),
 )
 _INCOMES = {"<=50K": 0, ">50K": 1, "<=50K.": 0, ">50K.": 1}
-_GERMAN_NUMBERS = (
-    *("duration", "credit_amount", "installment_rate", "residence_since", "age"),
-    *("existing_credits", "num_liable"),
-)
 _GERMAN_COLUMNS = (
     *("status", "duration", "credit_history", "purpose", "credit_amount", "savings", "employment"),
     *("installment_rate", "personal_status_sex", "other_debtors", "residence_since", "property"),
@@ -72,6 +54,12 @@ _GERMAN_COLUMNS = (
     *("telephone", "foreign_worker", "class"),
 )
 _GERMAN_SEXES = {"A91": "male", "A92": "female", "A93": "male", "A94": "male", "A95": "female"}
+_INTEGERS = {  # of all three data sets
+    *("age", "juv_fel_count", "juv_misd_count", "juv_other_count", "priors_count"),
+    *("decile_score", "fnlwgt", "education-num", "capital-gain", "capital-loss"),
+    *("hours-per-week", "duration", "credit_amount", "installment_rate", "residence_since"),
+    *("existing_credits", "num_liable"),
+}
 
 
 @overload
@@ -79,30 +67,29 @@ def fetch_compas(backend: None = None) -> dict[str, NDArray[Any]]: ...
 @overload
 def fetch_compas(backend: Backend) -> Any: ...
 def fetch_compas(backend: Backend | None = None) -> Any:
-    """Fetch the COMPAS data with the features of a model of one's own: priors, charge, age.
+    """Fetch the COMPAS data with the features needed to train a model: priors, charge, age.
 
-    :func:`load_compas` has the scores, outcomes and groups and needs no network; this is for
-    training a model.
+    :func:`load_compas` has the scores, outcomes and groups, and needs no network.
 
     Parameters
     ----------
     backend : {"pandas", "polars", "pyarrow"}, optional
-        The kind of data frame to return. Without it, only NumPy is needed.
+        The kind of data frame to return; by default, a dict of NumPy arrays.
 
     Returns
     -------
     dict of str to numpy.ndarray, or a data frame of the backend
-        One row for each of 6,172 defendants, in the order of the file (those of a ``compas.csv``
-        of one's own may be fewer). The target is ``two_year_recid``; sensitive are ``sex``,
-        ``race``, ``age_cat`` (and ``age``).
+        One row for each of 6,172 defendants, in the order of the file (your own ``compas.csv``
+        may have fewer). The target is ``two_year_recid``; the sensitive columns are ``sex``,
+        ``race``, ``age_cat`` and ``age``.
 
         - ``sex``: "Female" or "Male".
         - ``age``: in years; ``age_cat``: "Less than 25", "25 - 45" or "Greater than 45".
         - ``race``: as the sheriff's office recorded it.
         - ``juv_fel_count``, ``juv_misd_count``, ``juv_other_count``: juvenile felonies,
           misdemeanors and other offences; ``priors_count``: earlier charges.
-        - ``c_charge_degree``: of the charge, "F" (felony) or "M" (misdemeanor);
-          ``c_charge_desc``: its description; None in five rows.
+        - ``c_charge_degree``: "F" (felony) or "M" (misdemeanor); ``c_charge_desc``: description of
+          the charge, None in five rows.
         - ``decile_score``: the COMPAS risk from 1 (lowest) to 10; ``score_text``: "Low",
           "Medium" or "High".
         - ``two_year_recid``: 1 if charged with a new crime within two years, else 0.
@@ -112,16 +99,16 @@ def fetch_compas(backend: Backend | None = None) -> Any:
     DataUnavailableError
         If the data are not on this machine and cannot be downloaded.
     InputError
-        If the backend or FAIRPERM_DATA is wrong, or a file in that folder is not what it should be.
+        If the backend or FAIRPERM_DATA is invalid, or a file in that folder has another format.
 
     Notes
     -----
-    The file is looked for in the folder that the environment variable FAIRPERM_DATA names, as
-    ``compas-scores-two-years.csv`` or, cut down to the columns above, ``compas.csv``; then in the
-    cache; then it is downloaded from ProPublica's repository, checked (md5) and kept in the cache.
-    That file has names and dates of birth of real people, which are not returned. ProPublica's
-    published filter is applied where the file still has the columns for it. What the data mean,
-    and what they do not, is said at :func:`load_compas`.
+    The file is read from the folder that the environment variable FAIRPERM_DATA names, as
+    ``compas-scores-two-years.csv`` or, reduced to the columns above, ``compas.csv``; else from the
+    cache; else it is downloaded from ProPublica's repository, checked (md5) and put into the cache.
+    It contains names and dates of birth of real people, which are not returned. ProPublica's
+    published filter is applied if the file has the columns for it. :func:`load_compas` explains
+    what the data mean and what they do not.
 
     Examples
     --------
@@ -130,16 +117,17 @@ def fetch_compas(backend: Backend | None = None) -> Any:
     >>> round(float(compas["priors_count"].mean()), 3)  # doctest: +SKIP
     3.246
     """
-    backend = checked_backend(backend)
-    ((file, content),) = contents((_COMPAS,), "compas.csv").items()
+    backend = check_backend(backend)
+    ((file, content),) = read_files((_COMPAS,), "compas.csv").items()
     needed = (*_COMPAS_COLUMNS, *_COMPAS_FILTER) if file == _COMPAS.name else _COMPAS_COLUMNS
-    records = with_header(content, file, needed)
-    if records and set(_COMPAS_FILTER) <= records[0].keys():
+    records = read_records(content, file, needed)
+    if records[0].keys() >= set(_COMPAS_FILTER):
         records = [one for one in records if _passes_propublica_filter(one, file)]
-    columns = _columns(records, file, _COMPAS_COLUMNS[:-1], _COMPAS_NUMBERS)
-    recid = coded(records, "two_year_recid", file, {"0": 0, "1": 1})
-    columns["two_year_recid"] = np.array(recid, dtype=np.int64)
-    return framed(columns, backend)
+    columns = make_columns(records, file, _COMPAS_COLUMNS[:-1], _INTEGERS)
+    columns["two_year_recid"] = np.array(
+        decode(records, "two_year_recid", file, {"0": 0, "1": 1}), np.int64
+    )
+    return make_frame(columns, backend)
 
 
 @overload
@@ -147,42 +135,42 @@ def fetch_adult(backend: None = None) -> dict[str, NDArray[Any]]: ...
 @overload
 def fetch_adult(backend: Backend) -> Any: ...
 def fetch_adult(backend: Backend | None = None) -> Any:
-    """Fetch UCI's Adult data: who of 48,842 people earned over 50,000 dollars a year in 1994.
+    """Fetch UCI's Adult data: which of 48,842 people earned over 50,000 dollars a year in 1994.
 
     Parameters
     ----------
     backend : {"pandas", "polars", "pyarrow"}, optional
-        The kind of data frame to return. Without it, only NumPy is needed.
+        The kind of data frame to return; by default, a dict of NumPy arrays.
 
     Returns
     -------
     dict of str to numpy.ndarray, or a data frame of the backend
-        One row for each person. The target is ``income``; sensitive are ``sex``, ``race`` (and
-        ``age``, ``native-country``). Missing values ("?" in the files) are None.
+        One row for each person. The target is ``income``; the sensitive columns are ``sex``,
+        ``race``, ``age`` and ``native-country``. Missing values ("?" in the files) are None.
 
         - ``age``, ``education-num`` (years of education, roughly), ``capital-gain``,
-          ``capital-loss``, ``hours-per-week``: integers; ``fnlwgt``: how many people the census
-          takes the row to stand for, which is no feature of the person.
+          ``capital-loss``, ``hours-per-week``: integers; ``fnlwgt``: how many people the row
+          represents in the census, which is not a feature of the person.
         - ``workclass``, ``occupation``, ``native-country``: text or None.
         - ``education``, ``marital-status``, ``relationship``: text.
         - ``race``: "Amer-Indian-Eskimo", "Asian-Pac-Islander", "Black", "Other" or "White".
         - ``sex``: "Female" or "Male".
         - ``income``: 1 if over 50,000 dollars a year, else 0.
-        - ``split``: "train" (32,561 rows) or "test" (16,281), as UCI has them.
+        - ``split``: "train" (32,561 rows) or "test" (16,281): UCI's own split.
 
     Raises
     ------
     DataUnavailableError
         If the data are not on this machine and cannot be downloaded.
     InputError
-        If the backend or FAIRPERM_DATA is wrong, or a file in that folder is not what it should be.
+        If the backend or FAIRPERM_DATA is invalid, or a file in that folder has another format.
 
     Notes
     -----
-    The files are looked for in the folder that the environment variable FAIRPERM_DATA names, as
+    The files are read from the folder that the environment variable FAIRPERM_DATA names, as
     ``adult.data`` and ``adult.test`` or, both in one with a header and a column ``split``,
-    ``adult.csv``; then in the cache; then they are downloaded from UCI, checked (md5) and kept in
-    the cache. The data are under the licence CC BY 4.0 (B. Becker and R. Kohavi, "Adult", UCI
+    ``adult.csv``; else from the cache; else they are downloaded from UCI, checked (md5) and put
+    into the cache. The licence is CC BY 4.0 (B. Becker and R. Kohavi, "Adult", UCI
     Machine Learning Repository, 1996, doi:10.24432/C5XW20).
 
     Examples
@@ -192,21 +180,21 @@ def fetch_adult(backend: Backend | None = None) -> Any:
     >>> round(float(adult["income"][adult["sex"] == "Female"].mean()), 3)  # doctest: +SKIP
     0.109
     """
-    backend = checked_backend(backend)
-    found = contents(_ADULT, "adult.csv")
-    columns: list[Columns] = []
-    for file, content in found.items():
+    backend = check_backend(backend)
+    parts: list[Columns] = []
+    for file, content in read_files(_ADULT, "adult.csv").items():
         if file == "adult.csv":
-            records = with_header(content, file, (*_ADULT_COLUMNS, "split"))
-            split = coded(records, "split", file, {"train": "train", "test": "test"})
+            records = read_records(content, file, (*_ADULT_COLUMNS, "split"))
+            split = decode(records, "split", file, {"train": "train", "test": "test"})
         else:
-            records = without_header(content, file, _ADULT_COLUMNS, _by_commas)
+            records = read_records(content, file, header=_ADULT_COLUMNS, skipinitialspace=True)
             split = [{"adult.data": "train", "adult.test": "test"}[file]] * len(records)
-        part = _columns(records, file, _ADULT_COLUMNS[:-1], _ADULT_NUMBERS, missing="?")
-        part["income"] = np.array(coded(records, "income", file, _INCOMES), dtype=np.int64)
-        columns.append(part | {"split": objects(split)})
-    joined = {name: np.concatenate([part[name] for part in columns]) for name in columns[0]}
-    return framed(joined, backend)
+        part = make_columns(records, file, _ADULT_COLUMNS[:-1], _INTEGERS, missing="?")
+        part["income"] = np.array(decode(records, "income", file, _INCOMES), np.int64)
+        part["split"] = np.array(split, object)
+        parts.append(part)
+    columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    return make_frame(columns, backend)
 
 
 @overload
@@ -219,13 +207,13 @@ def fetch_german(backend: Backend | None = None) -> Any:
     Parameters
     ----------
     backend : {"pandas", "polars", "pyarrow"}, optional
-        The kind of data frame to return. Without it, only NumPy is needed.
+        The kind of data frame to return; by default, a dict of NumPy arrays.
 
     Returns
     -------
     dict of str to numpy.ndarray, or a data frame of the backend
-        One row for each loan. The target is ``bad_risk``; sensitive are ``sex``, ``age`` and
-        ``foreign_worker``. Codes are those of UCI's ``german.doc``.
+        One row for each loan. The target is ``bad_risk``; the sensitive columns are ``sex``,
+        ``age`` and ``foreign_worker``. UCI's ``german.doc`` explains the codes.
 
         - ``duration`` (months), ``credit_amount`` (Deutsche Mark), ``installment_rate``,
           ``residence_since``, ``age``, ``existing_credits``, ``num_liable``: integers.
@@ -234,26 +222,25 @@ def fetch_german(backend: Backend | None = None) -> Any:
           ``other_installment_plans``, ``housing``, ``job``, ``telephone``, ``foreign_worker``:
           codes such as "A11".
         - ``bad_risk``: 1 if the file's class is 2 (bad), 0 if it is 1 (good).
-        - ``sex``: "female" or "male", out of ``personal_status_sex``; see the notes.
+        - ``sex``: "female" or "male", from ``personal_status_sex``; see the notes.
 
     Raises
     ------
     DataUnavailableError
         If the data are not on this machine and cannot be downloaded.
     InputError
-        If the backend or FAIRPERM_DATA is wrong, or a file in that folder is not what it should be.
+        If the backend or FAIRPERM_DATA is invalid, or a file in that folder has another format.
 
     Notes
     -----
-    ``sex`` is what ``german.doc`` says of the codes, and is widely used. According to Grömping
-    (2019), that code table is wrong: the code A92, "female", holds unmarried men as well, so that
-    the sex cannot be told from these data. Bad loans (300) are over-represented on purpose.
+    ``sex`` follows the code table in ``german.doc`` and is widely used. According to Grömping
+    (2019), that table is wrong: the code A92, "female", includes unmarried men, so the sex cannot
+    be known from these data. Bad loans (300) are over-represented on purpose.
 
-    The file is looked for in the folder that the environment variable FAIRPERM_DATA names, as
-    ``german.data`` or, with a header, ``german.csv``; then in the cache; then it is downloaded
-    from UCI, checked (md5) and kept in the cache. The data are under the licence CC BY 4.0
-    (H. Hofmann, "Statlog (German Credit Data)", UCI Machine Learning Repository, 1994,
-    doi:10.24432/C5NC77).
+    The file is read from the folder that the environment variable FAIRPERM_DATA names, as
+    ``german.data`` or, with a header, ``german.csv``; else from the cache; else it is downloaded
+    from UCI, checked (md5) and put into the cache. The licence is CC BY 4.0 (H. Hofmann, "Statlog
+    (German Credit Data)", UCI Machine Learning Repository, 1994, doi:10.24432/C5NC77).
 
     References
     ----------
@@ -267,43 +254,25 @@ def fetch_german(backend: Backend | None = None) -> Any:
     >>> int(german["bad_risk"].sum())  # doctest: +SKIP
     300
     """
-    backend = checked_backend(backend)
-    ((file, content),) = contents((_GERMAN,), "german.csv").items()
+    backend = check_backend(backend)
+    ((file, content),) = read_files((_GERMAN,), "german.csv").items()
     if file == _GERMAN.name:
-        records = without_header(content, file, _GERMAN_COLUMNS, str.split)
+        records = read_records(content, file, header=_GERMAN_COLUMNS, delimiter=" ")
     else:
-        records = with_header(content, file, _GERMAN_COLUMNS)
-    columns = _columns(records, file, _GERMAN_COLUMNS[:-1], _GERMAN_NUMBERS)
-    bad = coded(records, "class", file, {"1": 0, "2": 1})
-    columns["bad_risk"] = np.array(bad, dtype=np.int64)
-    columns["sex"] = objects(coded(records, "personal_status_sex", file, _GERMAN_SEXES))
-    return framed(columns, backend)
-
-
-def _columns(
-    records: Sequence[Record],
-    file: str,
-    names: Sequence[str],
-    integers: Sequence[str],
-    missing: str = "",
-) -> Columns:
-    if not records:
-        raise InputError(f"{file} must have rows; it has none.")
-    return {
-        name: numbers(records, name, file) if name in integers else texts(records, name, missing)
-        for name in names
-    }
-
-
-def _by_commas(line: str) -> list[str]:
-    return [value.strip() for value in line.split(",")]
+        records = read_records(content, file, _GERMAN_COLUMNS)
+    columns = make_columns(records, file, _GERMAN_COLUMNS[:-1], _INTEGERS)
+    columns["bad_risk"] = np.array(decode(records, "class", file, {"1": 0, "2": 1}), np.int64)
+    sexes = decode(records, "personal_status_sex", file, _GERMAN_SEXES)
+    columns["sex"] = np.array(sexes, object)
+    return make_frame(columns, backend)
 
 
 def _passes_propublica_filter(record: Record, file: str) -> bool:
-    """Tell whether ProPublica's published analysis keeps this row."""
+    """Whether ProPublica's published analysis keeps this row."""
+    name = "days_b_screening_arrest"
     return (
-        record["days_b_screening_arrest"] != ""  # R's filter drops missing values
-        and -30 <= numbers([record], "days_b_screening_arrest", file)[0] <= 30
+        record[name] != ""  # R's filter drops missing values
+        and -30 <= parse_integers([record[name]], name, file)[0] <= 30
         and record["is_recid"] != "-1"
         and record["c_charge_degree"] != "O"
         and record["score_text"] != "N/A"

@@ -1,9 +1,10 @@
-"""From the text of a file to columns, and from columns to the user's kind of frame."""
+"""Columns out of a file's text, and data frames out of columns."""
 
 from __future__ import annotations
 
 import csv
 import io
+import re
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import narwhals.stable.v2 as nw
@@ -13,7 +14,7 @@ from fairperm._utils.checks import choice
 from fairperm.errors import InputError, listed, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -21,104 +22,89 @@ if TYPE_CHECKING:
     Record = Mapping[str, str]
 
 Backend = Literal["pandas", "polars", "pyarrow"]
+_INTEGER = re.compile(r"-?\d{1,18}")
 
 
-def checked_backend(backend: object) -> Backend | None:
-    """Return the backend if it is one of those there are."""
+def check_backend(backend: object) -> Backend | None:
+    """Return the backend. Raises InputError if it is not one of the three."""
     return choice("backend", backend, (None, *get_args(Backend)))
 
 
-def framed(columns: Columns, backend: Backend | None) -> Any:
-    """Return columns as a frame of the backend; without one, as they are."""
+def make_frame(columns: Columns, backend: Backend | None) -> Any:
+    """Return the columns as a data frame of the backend, or unchanged without a backend."""
     if backend is None:
         return columns
+    lists = {name: column.tolist() for name, column in columns.items()}
     try:
-        return nw.from_dict(
-            {name: column.tolist() for name, column in columns.items()}, backend=backend
-        ).to_native()
+        return nw.from_dict(lists, backend=backend).to_native()
     except ImportError as error:
         hint = f"Install {backend}, or leave backend out to get NumPy arrays."
         raise InputError("backend", "an installed package", backend, hint) from error
 
 
-def text_of(content: bytes, file: str) -> str:
-    """Return the text of a file."""
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        rule = f"text in UTF-8; byte {error.start + 1:,} is not"
-        raise InputError(f"{file} must be {rule}.") from None
-
-
-def with_header(content: bytes, file: str, needed: Iterable[str]) -> list[Record]:
-    """Return the rows of a CSV file by column name; of a repeated name, the first counts."""
-    try:
-        rows = list(csv.reader(io.StringIO(text_of(content, file), newline="")))
-    except csv.Error as error:
-        raise InputError(f"{file} must be a CSV file: {error}.") from error
-    header = rows[0] if rows else []
-    places = {name: header.index(name) for name in header}
-    missing = [name for name in needed if name not in places]
-    if missing:
-        raise InputError(f"{file} must have a header with {listed(missing)}; it has not.")
-    for number, row in enumerate(rows[1:], start=2):
-        if row and len(row) != len(header):
-            raise InputError(_wrong(file, number, len(header), len(row)))
-    return [{name: row[at] for name, at in places.items()} for row in rows[1:] if row]
-
-
-def without_header(
-    content: bytes, file: str, names: Sequence[str], split: Callable[[str], list[str]]
+def read_records(
+    content: bytes,
+    file: str,
+    needed: Iterable[str] = (),
+    header: Sequence[str] = (),
+    **dialect: Any,
 ) -> list[Record]:
-    """Return the rows of a file that begins with them; blank lines and comments (|) are none."""
-    records: list[Record] = []
-    for number, line in enumerate(text_of(content, file).splitlines(), start=1):
-        if not line.strip() or line.startswith("|"):
-            continue
-        values = split(line)
-        if len(values) != len(names):
-            raise InputError(_wrong(file, number, len(names), len(values)))
-        records.append(dict(zip(names, values, strict=True)))
-    return records
+    """Return the rows of a text file by column name; without a header, line 1 is the header.
 
-
-def numbers(records: Sequence[Record], name: str, file: str) -> NDArray[Any]:
-    """Return a column of integers."""
+    Blank lines and comments (|) are skipped. If a name is repeated, its first column counts.
+    """
     try:
-        return np.array([int(one[name]) for one in records], dtype=np.int64)
-    except (ValueError, OverflowError):
-        wrong = next(one[name] for one in records if not _is_integer(one[name]))
-        raise InputError(f"{name} in {file} must be integers; got {shown(wrong)}.") from None
+        reader = csv.reader(io.StringIO(content.decode("utf-8-sig"), newline=""), **dialect)
+        rows = [(reader.line_num, row) for row in reader if any(row) and row[0][:1] != "|"]
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"{file} must be a CSV file in UTF-8: {error}.") from error
+    if not header and rows:
+        header = rows.pop(0)[1]
+    lacking = [name for name in needed if name not in header]
+    if lacking:
+        raise InputError(f"{file} must have a header with {listed(lacking)}.")
+    if not rows:
+        raise InputError(f"{file} must have rows; it has none.")
+    for line, row in rows:
+        if len(row) != len(header):
+            raise InputError(
+                f"{file} must have {len(header)} values in every line; line {line:,} has "
+                f"{len(row)}."
+            )
+    return [dict(zip(header[::-1], row[::-1], strict=True)) for _, row in rows]
 
 
-def texts(records: Sequence[Record], name: str, missing: str) -> NDArray[Any]:
-    """Return a column of strings, with None for what is missing."""
-    return objects(None if one[name] == missing else one[name] for one in records)
+def make_columns(
+    records: Sequence[Record],
+    file: str,
+    names: Iterable[str],
+    integers: Collection[str],
+    missing: str = "",
+) -> Columns:
+    """Return columns of integers, and of strings with None for missing values."""
+    columns: Columns = {}
+    for name in names:
+        texts = [record[name] for record in records]
+        if name in integers:
+            columns[name] = parse_integers(texts, name, file)
+        else:
+            columns[name] = np.array([None if t == missing else t for t in texts], object)
+    return columns
 
 
-def coded(records: Sequence[Record], name: str, file: str, codes: Mapping[str, Any]) -> list[Any]:
-    """Return what the codes in a column stand for."""
+def parse_integers(texts: Sequence[str], name: str, file: str) -> NDArray[np.int64]:
+    """Return a column of integers. Raises InputError if a value is not an integer."""
+    wrong = next((text for text in texts if not _INTEGER.fullmatch(text)), None)
+    if wrong is not None:
+        raise InputError(f"{name} in {file} must be integers; got {shown(wrong)}.")
+    return np.array([int(text) for text in texts], np.int64)
+
+
+def decode(records: Iterable[Record], name: str, file: str, codes: Mapping[str, Any]) -> list[Any]:
+    """Return the meanings of the codes in a column. Raises InputError for an unknown code."""
     try:
-        return [codes[one[name]] for one in records]
+        return [codes[record[name]] for record in records]
     except KeyError as error:
-        rule = f"one of {listed(codes)}"
-        raise InputError(f"{name} in {file} must be {rule}; got {shown(error.args[0])}.") from None
-
-
-def objects(values: Iterable[Any]) -> NDArray[Any]:
-    """Return values as they are, in an array."""
-    values = list(values)
-    column = np.empty(len(values), dtype=object)
-    column[:] = values
-    return column
-
-
-def _is_integer(text: str) -> bool:
-    try:
-        return -(2**63) <= int(text) < 2**63
-    except ValueError:
-        return False
-
-
-def _wrong(file: str, number: int, wanted: int, got: int) -> str:
-    return f"{file} must have {wanted} values in every line; line {number:,} has {got}."
+        raise InputError(
+            f"{name} in {file} must be one of {listed(codes)}; got {shown(error.args[0])}."
+        ) from None
