@@ -17,6 +17,7 @@ from fairperm import InputError
 from fairperm.data.arguments import Inputs
 from fairperm.data.reading import read_table
 from fairperm.engines.many_groups import ManyTrials, check_number
+from fairperm.engines.variances import Variance
 from fairperm.hypothesis_tests.comparison import Comparison
 from fairperm.hypothesis_tests.plan import Plan
 from fairperm.metrics import get_metric
@@ -148,12 +149,12 @@ def test_a_joint_metric_of_ranks_and_totals() -> None:
     parts = [get_metric(name).parts[0] for name in ("brier_score", "roc_auc", "mean_score")]
     joint: Any = JointMetric(name="all", meaning="", parts=tuple(parts), kind="probability")
     table = read_table(Inputs(**data), joint)
-    comparison = Comparison.of(table, Plan(joint, "pooled", "score"), table.groups, None)
+    comparison = Comparison.of(table, Plan(joint, "pooled", Variance.SCORE), table.groups, None)
     found = []
     for engine in ENGINES:
         with pytest.MonkeyPatch.context() as patch:
             force(patch, engine)
-            found.append(comparison.engine_of_many("score"))
+            found.append(comparison.engine_of_many(Variance.SCORE))
     counts, units = found
     np.testing.assert_allclose(observed(counts).value, observed(units).value, rtol=1e-12)
     np.testing.assert_allclose(observed(counts).variance, observed(units).variance, rtol=1e-9)

@@ -128,9 +128,9 @@ def shuffled(data: dict[str, Any]) -> dict[str, Any]:
     return {name: column[order] for name, column in data.items()}
 
 
-def engine_of(data: dict[str, Any], function: Any, variance: str | None = None) -> Any:
+def engine_of(data: dict[str, Any], function: Any) -> Any:
     metric: Any = get_metric(function)
     table = read_table(Inputs(**data), metric)
     return Comparison.of(
-        table, Plan(metric, "pooled", variance), table.choose_groups(None), None
-    ).engine(variance, 5)
+        table, Plan(metric, "pooled", None), table.choose_groups(None), None
+    ).engine(None)

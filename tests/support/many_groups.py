@@ -13,6 +13,7 @@ from fairperm.data.reading import read_table
 from fairperm.engines import many_groups as module
 from fairperm.engines.many_groups import ManyCells, ManyUnits
 from fairperm.engines.resampling import blocks
+from fairperm.engines.variances import Variance
 from fairperm.hypothesis_tests.comparison import Comparison
 from fairperm.hypothesis_tests.plan import Plan
 from fairperm.metrics import get_metric
@@ -39,9 +40,10 @@ def build(
     data: dict[str, Any],
     metric: str,
     scheme: str,
-    variance: str | None,
+    variance_name: str | None,
 ) -> ManyGroups:
     chosen = get_metric(metric)
+    variance = None if variance_name is None else Variance(variance_name)
     table = read_table(Inputs(**data), chosen)
     comparison = Comparison.of(table, Plan(chosen, scheme, variance), table.groups, None)
     with pytest.MonkeyPatch.context() as patch:

@@ -13,6 +13,7 @@ from fairperm._utils import streams
 from fairperm._utils.sorting import content_keys, order_by, run_numbers, run_starts
 from fairperm.engines.estimates import Estimates, variance_of_defined
 from fairperm.engines.resampling import draws
+from fairperm.engines.variances import Variance
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -162,7 +163,7 @@ class CallableEngine:
     strata: tuple[Stratum, ...]
     weights: Array | None
     order: tuple[int, ...]
-    variance: str | None
+    variance: Variance | None
     n_bootstrap: int
     names: tuple[str, ...]
 
@@ -174,7 +175,7 @@ class CallableEngine:
         metric: CallableMetric,
         rows: Rows,
         weights: Array | None,
-        variance: str | None,
+        variance: Variance | None,
         n_bootstrap: int,
         names: tuple[str, ...],
     ) -> CallableEngine:
@@ -209,7 +210,7 @@ class CallableEngine:
         """Tell whether the engine's first group is the user's second."""
         return self.order == (1, 0)
 
-    def with_variance(self, variance: str | None) -> CallableEngine:
+    def with_variance(self, variance: Variance | None) -> CallableEngine:
         """Return the same engine with another variance."""
         return replace(self, variance=variance)
 
@@ -278,7 +279,7 @@ class CallableEngine:
         return zip(groups, self.names, strict=True)
 
     def _variance(self, sample: Sample | Clusters, where: str, rng: np.random.Generator) -> float:
-        if self.variance != "bootstrap":
+        if self.variance != Variance.BOOTSTRAP:
             return 0.0
         where = f"a bootstrap sample of {where}"
         values = [self._value(sample.resampled(rng), where) for _ in range(self.n_bootstrap)]

@@ -9,6 +9,7 @@ from fairperm.engines.callables import CallableEngine
 from fairperm.engines.counts import CellsEngine
 from fairperm.engines.resampling.shared_labels import Permuting
 from fairperm.engines.sample import Cells, by_content
+from fairperm.engines.variances import Variance
 from fairperm.metrics.callables import CallableMetric
 from fairperm.metrics.definition import Metric
 
@@ -42,7 +43,7 @@ class Engine(Permuting, Protocol):
     def swapped(self) -> bool:
         """Tell whether the engine's first group is the user's second."""
 
-    def with_variance(self, variance: str | None) -> Engine:
+    def with_variance(self, variance: Variance | None) -> Engine:
         """Return the same engine with another variance."""
 
     def observed(self, rng: np.random.Generator) -> Estimates:
@@ -68,7 +69,7 @@ def choose_engine(
     parts: tuple[Part, ...],
     rows: Rows,
     weights: Array | None,
-    variance: str | None,
+    variance: Variance | None,
     n_bootstrap: int,
     names: tuple[str, ...],
 ) -> Engine:
@@ -87,7 +88,8 @@ def choose_engine(
     n = rows.count.sum()
     # rates have no more than a few kinds of row; and rows that were counted where they are may be
     # more than fit into memory
-    in_cells = variance in {"score", "wald"} or n > max(_MOST_ROWS, 2 * len(rows.count))
+    are_too_many = n > max(_MOST_ROWS, 2 * len(rows.count))
+    in_cells = are_too_many or (variance is not None and variance.is_binomial)
     if in_cells or len(rows.count) <= _MERGEABLE or _CELL_COST * len(rows.count) <= n:
         cells = Cells.from_rows(rows, weights)
         n_cells = cells.counts.shape[0] * cells.counts.shape[2]
@@ -101,7 +103,7 @@ def counts_in_a_draw(engine: Engine) -> float:
     """Return how many counts one permutation is made of; infinite if not of counts."""
     if not isinstance(engine, CellsEngine):
         return math.inf
-    resamples = engine.n_bootstrap if engine.variance == "bootstrap" else 0
+    resamples = engine.n_bootstrap if engine.variance == Variance.BOOTSTRAP else 0
     return engine.sample.counts.size * (1 + resamples)
 
 
@@ -109,7 +111,7 @@ def _units_engine(
     parts: tuple[Metric | RankMetric, ...],
     rows: Rows,
     weights: Array | None,
-    variance: str | None,
+    variance: Variance | None,
     n_bootstrap: int,
 ) -> Engine:
     """Return the engine of rows that hardly repeat; only it loads Numba."""

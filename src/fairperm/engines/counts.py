@@ -11,6 +11,7 @@ from fairperm._utils import streams
 from fairperm.engines.estimates import Estimates, joined, score_variance, variance_of_defined
 from fairperm.engines.resampling import blocks, draws
 from fairperm.engines.resampling.enumeration import enumerate_permutations
+from fairperm.engines.variances import Variance
 from fairperm.metrics.definition import Metric, by_part
 from fairperm.metrics.ranks import by_score, without_one
 
@@ -40,7 +41,7 @@ class CellsEngine:
 
     parts: tuple[Metric | RankMetric, ...]
     sample: Cells
-    variance: str | None
+    variance: Variance | None
     n_bootstrap: int = 0
 
     block_size = blocks.BLOCK
@@ -55,7 +56,7 @@ class CellsEngine:
         """Tell whether the engine's first group is the user's second."""
         return self.sample.swapped
 
-    def with_variance(self, variance: str | None) -> CellsEngine:
+    def with_variance(self, variance: Variance | None) -> CellsEngine:
         """Return the same engine with another variance."""
         return replace(self, variance=variance)
 
@@ -76,7 +77,7 @@ class CellsEngine:
     ) -> Estimates:
         """Return the estimates of ``n`` draws, of which no more are held than fit into memory."""
         step = max(1, _NUMBERS_AT_ONCE // self.sample.counts.size)
-        if n <= step or self.variance == "bootstrap":  # which draws from the same stream
+        if n <= step or self.variance == Variance.BOOTSTRAP:  # which draws from the same stream
             return self.estimates(drawn(n), rng)
         return joined([self.estimates(drawn(size), rng) for size in blocks.pieces(n, step)])
 
@@ -84,7 +85,7 @@ class CellsEngine:
         self, n_resamples: int, *, by_sum: bool, rng: np.random.Generator
     ) -> tuple[Estimates, Array] | None:
         """Return the estimates of every permutation with its log-probability, if few enough."""
-        if self.variance not in {"score", "wald", "delta", "delong", None}:
+        if self.variance is not None and not self.variance.is_closed_form:
             return None
         every = enumerate_permutations(self.sample, n_resamples, by_sum=by_sum)
         return None if every is None else (self.estimates(every[0], rng), every[1])
@@ -108,7 +109,7 @@ class CellsEngine:
 
     def estimates(self, counts: Counts, rng: np.random.Generator) -> Estimates:
         """Return the estimates of any tables of this sample's cells."""
-        if self.variance == "bootstrap":
+        if self.variance == Variance.BOOTSTRAP:
             return self._bootstrap_variance(counts, rng)
         floats = counts.astype(float)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -127,12 +128,12 @@ class CellsEngine:
         return part.estimate(total), self._variance(part, u, counts, total), size
 
     def _variance(self, part: Metric, u: Array, counts: Array, total: Array) -> Array:
-        if self.variance not in {"score", "wald", "delta"}:
+        if self.variance not in {Variance.SCORE, Variance.WALD, Variance.DELTA}:
             return np.zeros(counts.shape[:-1])
-        if self.variance == "delta" or not part.has_denominator:
+        if self.variance == Variance.DELTA or not part.has_denominator:
             return _delta_variance(part, u, counts, total)
         numerator, denominator = total[..., 0], total[..., 1]
-        if self.variance == "score":
+        if self.variance == Variance.SCORE:
             return score_variance(part, numerator, denominator)
         p = numerator / denominator
         wald: Array = p * (1 - p) / denominator

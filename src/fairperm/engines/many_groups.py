@@ -21,6 +21,7 @@ from fairperm.engines.moments import Moments
 from fairperm.engines.resampling import blocks, draws
 from fairperm.engines.resampling.shared_labels import Permuting, SharedLabels
 from fairperm.engines.sample import Cells, by_content, merged
+from fairperm.engines.variances import Variance
 from fairperm.errors import InputError
 from fairperm.metrics.callables import CallableMetric
 from fairperm.metrics.definition import Metric, by_part
@@ -71,7 +72,7 @@ def many_groups(
     parts: tuple[Part, ...],
     rows: Rows,
     weights: Array | None,
-    variance: str | None,
+    variance: Variance | None,
     names: tuple[str, ...],
 ) -> ManyGroups:
     """Return the engine of counts if rows repeat, else that of units; a function has its own."""
@@ -101,7 +102,7 @@ class ManyCells:
         parts: tuple[Part, ...],
         rows: Rows,
         weights: Array | None,
-        variance: str | None,
+        variance: Variance | None,
     ) -> ManyCells:
         """Order strata and groups by their counts: names must not change a draw."""
         counts, contributions, block = merged(rows)
@@ -194,7 +195,7 @@ class ManyUnits(SharedLabels):
 
     parts: tuple[Part, ...]
     weights: Array | None
-    variance: str | None
+    variance: Variance | None
     group: NDArray[np.uint8]
     place: NDArray[np.intp]
     sizes: Array
@@ -214,10 +215,10 @@ class ManyUnits(SharedLabels):
         parts: tuple[Part, ...],
         rows: Rows,
         weights: Array | None,
-        variance: str | None,
+        variance: Variance | None,
     ) -> ManyUnits:
         """Sort the rows and order the groups by what is in them: names must not change a draw."""
-        variance = "delta" if variance == "wald" else variance  # of a rate, the same
+        variance = Variance.DELTA if variance == Variance.WALD else variance  # of a rate, the same
         rows, weights = by_content(rows.expanded(), weights)
         totalled = tuple(part for part in parts if isinstance(part, Metric))
         order, contributions, labels, tied = _sorted(parts, rows)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairperm.engines.estimates import Estimates, score_variance
+from fairperm.engines.variances import Variance
 from fairperm.metrics.definition import by_part
 
 if TYPE_CHECKING:
@@ -70,13 +71,13 @@ class Moments:
                 return True
         return False
 
-    def n_wanted(self, variance: str | None) -> int:
+    def n_wanted(self, variance: Variance | None) -> int:
         """Return how many of the moving columns are needed: products for variances only."""
-        if variance in {"score", "delta"}:
+        if variance in {Variance.SCORE, Variance.DELTA}:
             return len(self.moving)
         return int((self.moving < 2 * self.width).sum())
 
-    def estimates(self, totals: Array, sizes: Array, variance: str | None) -> Estimates:
+    def estimates(self, totals: Array, sizes: Array, variance: Variance | None) -> Estimates:
         """Return value, variance and size of every part, from totals on the last axis."""
         width = self.width
         whole = totals[..., :width] + sizes[..., None] * self.centre
@@ -91,9 +92,9 @@ class Moments:
                 mine = whole[..., place]
                 n_products = _n_products(part)
                 spread = np.zeros(mine.shape[:-1])
-                if variance == "score" and part.has_denominator:
+                if variance == Variance.SCORE and part.has_denominator:
                     spread = score_variance(part, mine[..., 0], mine[..., 1])
-                elif variance in {"score", "delta"}:
+                elif variance in {Variance.SCORE, Variance.DELTA}:
                     products = totals[..., product : product + n_products]
                     centre = self.centre[place]
                     spread = _delta_variance(part.gradient(mine), products, sizes, centre)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fairperm.engines.sample import Rows
+    from fairperm.engines.variances import Variance
 
     Array = NDArray[np.float64]
 
@@ -33,7 +34,7 @@ class RankEngine(UnitsEngine):
 
     @classmethod
     def from_rows(
-        cls, rows: Rows, weights: Array | None, variance: str | None, n_bootstrap: int
+        cls, rows: Rows, weights: Array | None, variance: Variance | None, n_bootstrap: int
     ) -> RankEngine:
         """Sort by score, inside strata and blocks: the order of rows must not matter."""
         positive, score = rows.contributions[:, 0] > 0, rows.contributions[:, 1]

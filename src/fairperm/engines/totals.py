@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from fairperm.engines.estimates import Estimates
     from fairperm.engines.sample import Rows
+    from fairperm.engines.variances import Variance
     from fairperm.metrics.definition import Metric
 
     Array = NDArray[np.float64]
@@ -45,7 +46,7 @@ class TotalsEngine(UnitsEngine):
         parts: tuple[Metric, ...],
         rows: Rows,
         weights: Array | None,
-        variance: str | None,
+        variance: Variance | None,
         n_bootstrap: int,
     ) -> TotalsEngine:
         """Sort by stratum, block and contributions: the order of rows must not matter."""

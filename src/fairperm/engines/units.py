@@ -18,6 +18,7 @@ from fairperm.engines.kernels.subsets import (
     same_in_all_lanes,
 )
 from fairperm.engines.resampling.shared_labels import SharedLabels
+from fairperm.engines.variances import Variance
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -128,7 +129,7 @@ class UnitsEngine(SharedLabels):
 
     layout: Layout
     weights: Array | None
-    variance: str | None
+    variance: Variance | None
     n_bootstrap: int
 
     block_size = LANES
@@ -138,7 +139,7 @@ class UnitsEngine(SharedLabels):
         """Tell whether the engine's first group is the user's second."""
         return self.layout.swapped
 
-    def with_variance(self, variance: str | None) -> Self:
+    def with_variance(self, variance: Variance | None) -> Self:
         """Return the same engine with another variance."""
         return replace(self, variance=variance)
 
@@ -152,7 +153,7 @@ class UnitsEngine(SharedLabels):
 
         None with a bootstrap variance, which goes on with the same random numbers.
         """
-        if self.variance == "bootstrap":
+        if self.variance == Variance.BOOTSTRAP:
             return None
         return np.stack([self.layout.block_sizes, self.layout.wanted]).tobytes()
 
@@ -165,7 +166,7 @@ class UnitsEngine(SharedLabels):
         """Return the estimates of ``n`` choices of the first group."""
         every = self._of_words(labels, n)
         estimates = Estimates(every.value[:, :n], every.variance[:, :n], every.size[:, :n])
-        if self.variance != "bootstrap":
+        if self.variance != Variance.BOOTSTRAP:
             return estimates
         variances = []
         for in_first in lane_bits(labels)[:n]:

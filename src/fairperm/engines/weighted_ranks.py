@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fairperm.engines.sample import Rows
+    from fairperm.engines.variances import Variance
 
     Array = NDArray[np.float64]
 
@@ -29,7 +30,7 @@ class WeightedRankEngine(UnitsEngine):
 
     @classmethod
     def from_rows(
-        cls, rows: Rows, weights: Array | None, variance: str | None, n_bootstrap: int
+        cls, rows: Rows, weights: Array | None, variance: Variance | None, n_bootstrap: int
     ) -> WeightedRankEngine:
         """Sort by score inside strata; order units by their rows, not by their names."""
         rows = rows.expanded()

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from fairperm.engines.choice import Engine
     from fairperm.engines.estimates import Estimates
     from fairperm.engines.many_groups import ManyGroups
+    from fairperm.engines.variances import Variance
     from fairperm.hypothesis_tests.plan import Plan
     from fairperm.metrics.registry import AnyMetric
 
@@ -97,14 +98,14 @@ class Comparison:
         """Return the metrics whose gaps are compared: one, or those of a joint metric."""
         return self.metric.parts
 
-    def engine(self, variance: str | None, n_bootstrap: int = 0) -> Engine:
+    def engine(self, variance: Variance | None, n_bootstrap: int = 0) -> Engine:
         """Return what computes the comparison of two, in the sample and in draws from it."""
         units = self.units()
         return choose_engine(
             self.parts, units, self.weights, variance, n_bootstrap, self._group_names()
         )
 
-    def engine_of_many(self, variance: str | None) -> ManyGroups:
+    def engine_of_many(self, variance: Variance | None) -> ManyGroups:
         """Return what computes the comparison of many groups."""
         return many_groups(self.parts, self.units(), self.weights, variance, self._group_names())
 
@@ -121,7 +122,7 @@ class Comparison:
         has_totals = all(isinstance(part, Metric) for part in self.parts)
         return self.rows.summed() if has_totals else self.rows.apart()
 
-    def together(self, estimates: Estimates, variance: str | None) -> Estimates:
+    def together(self, estimates: Estimates, variance: Variance | None) -> Estimates:
         """Return the estimates of all strata as one, in the user's order of the groups."""
         if self.rows.n_strata == 1:
             return estimates

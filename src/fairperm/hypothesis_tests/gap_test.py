@@ -161,7 +161,7 @@ class GapTest:
                 validity=plan.validity(strata=comparison.rows.n_strata > 1, limit=not drawn),
                 binning_errors=None if bins is None else comparison.by_group(bins[None]),
                 scheme=plan.scheme,
-                variance=plan.variance,
+                variance=plan.variance_name,
             ),
         )
 

@@ -245,7 +245,7 @@ class OmnibusTest:
                 statistic=statistic,
                 confidence_level=confidence_level,
                 scheme=plan.scheme,
-                variance=plan.variance,
+                variance=plan.variance_name,
                 n_strata=comparison.rows.n_strata,
                 n_dropped=table.n_dropped,
                 seed=resampling.seed,

@@ -11,6 +11,7 @@ import numpy as np
 from fairperm._utils.checks import choice
 from fairperm._utils.sorting import ranks
 from fairperm.data.reading import read_table
+from fairperm.engines.variances import Variance
 from fairperm.errors import InputError, listed
 from fairperm.metrics.callables import CallableMetric
 from fairperm.metrics.classes import MacroF1, labels_of
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
 
 
 SCHEMES = ("auto", "pooled", "within_label", "denominator")
-CLOSED_FORMS = ("score", "wald", "delta", "delong")
-VARIANCES = ("auto", *CLOSED_FORMS, "bootstrap", "fast_bootstrap", None)
+CLOSED_FORMS = tuple(one for one in Variance if one.is_closed_form)
+VARIANCES = ("auto", *Variance, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ class Plan:
 
     metric: AnyMetric
     scheme: str
-    variance: str | None
+    variance: Variance | None
     weighted: bool = False
     clustered: bool = False
     is_asked: bool = False
@@ -58,20 +59,19 @@ class Plan:
     ) -> Plan:
         """Resolve "auto", and refuse what would not answer the question asked."""
         scheme = choice("scheme", scheme, SCHEMES)
-        variance = choice("variance", variance, VARIANCES)
+        asked = choice("variance", variance, VARIANCES)
         alone = not (weighted or clustered)
         if scheme == "auto":
             scheme = _best_scheme(metric) if alone else "pooled"
         _check_scheme(metric, scheme, clustered=clustered)
         fitting = _fitting_variances(metric, alone=alone)
-        is_asked = variance != "auto"
-        if not is_asked:
-            variance = fitting[0]
-        elif variance not in fitting:
+        is_asked = asked != "auto"
+        if is_asked and asked not in fitting:
             which = "" if alone else " with weights or clusters"
             rule = f"'auto' or one of {listed(fitting)} for {metric.name}{which}"
-            raise InputError("variance", rule, variance)
-        return cls(metric, scheme, variance, weighted, clustered, is_asked)
+            raise InputError("variance", rule, asked)
+        chosen = fitting[fitting.index(asked) if is_asked else 0]
+        return cls(metric, scheme, chosen, weighted, clustered, is_asked)
 
     def block(self, columns: Mapping[str, NDArray[Any]]) -> NDArray[np.integer[Any]]:
         """Return for each row the block within which its label may be exchanged."""
@@ -98,11 +98,16 @@ class Plan:
         )
 
     @property
-    def own_variance(self) -> str | None:
+    def variance_name(self) -> str | None:
+        """Return the variance as the plain text that results show."""
+        return None if self.variance is None else self.variance.value
+
+    @property
+    def own_variance(self) -> Variance | None:
         """Return the closed form that assumes no null and pools nothing, if there is one."""
         if isinstance(self.metric, RankMetric):
-            return "delong"
-        return "delta" if all(part.smooth for part in self.metric.parts) else None
+            return Variance.DELONG
+        return Variance.DELTA if all(part.smooth for part in self.metric.parts) else None
 
     def check_limit(self) -> None:
         """Refuse to take the normal limit where no closed form of the variance leads to it."""
@@ -193,17 +198,18 @@ def _check_scheme(metric: AnyMetric, scheme: str, *, clustered: bool) -> None:
         raise InputError("scheme", f"{other} for {metric.name}", scheme, hint)
 
 
-def _fitting_variances(metric: AnyMetric, *, alone: bool) -> tuple[str | None, ...]:
+def _fitting_variances(metric: AnyMetric, *, alone: bool) -> tuple[Variance | None, ...]:
     """Return the variances that fit the metric and its rows, the best one first."""
-    free = ("bootstrap", "fast_bootstrap", None)
+    free = (Variance.BOOTSTRAP, Variance.FAST_BOOTSTRAP, None)
     if isinstance(metric, RankMetric):
-        return ("delong", *free)
+        return (Variance.DELONG, *free)
     if all(part.is_rate for part in metric.parts) and alone:
-        return ("score", "wald", "delta", *free)
+        return (Variance.SCORE, Variance.WALD, Variance.DELTA, *free)
     if metric.has_denominator and alone:
-        return ("score", "delta", *free)
-    smooth = all(part.smooth for part in metric.parts)
-    return ("delta", *free) if smooth else ("fast_bootstrap", "bootstrap", None)
+        return (Variance.SCORE, Variance.DELTA, *free)
+    if all(part.smooth for part in metric.parts):
+        return (Variance.DELTA, *free)
+    return (Variance.FAST_BOOTSTRAP, Variance.BOOTSTRAP, None)
 
 
 def settled(metric: AnyMetric, table: Table, groups: Sequence[Hashable]) -> AnyMetric:

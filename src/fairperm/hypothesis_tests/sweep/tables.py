@@ -17,6 +17,7 @@ from fairperm._utils import streams
 from fairperm.engines.counts import CellsEngine
 from fairperm.engines.resampling import blocks, draws
 from fairperm.engines.sample import Cells
+from fairperm.engines.variances import Variance
 from fairperm.metrics.definition import ONE_ROW_OF_EACH
 
 if TYPE_CHECKING:
@@ -124,7 +125,7 @@ class Cuts:
         tn, fp, fn, tp = (cell[..., 1:-1] for cell in _confusion(first))
         return tn, fp, fn, tp
 
-    def engine(self, metric: Metric, variance: str | None) -> CellsEngine:
+    def engine(self, metric: Metric, variance: Variance | None) -> CellsEngine:
         """Return what finds the metric and its variance in confusion tables of these rows."""
         confusion = Cells(
             counts=self.tables[0],
@@ -231,7 +232,8 @@ class Curve:
 
     def standard_error(self) -> Array:
         """Return the error of the gap without the null: pooling both groups would assume it."""
-        free = "delta" if self.plan.variance in {"score", None} else self.plan.variance
+        variance = self.plan.variance
+        free = Variance.DELTA if variance in {Variance.SCORE, None} else variance
         engine = self.engine.with_variance(free)
         gaps = engine.estimates(self.cuts.tables, _no_rng()).gaps(engine.weights)
         return np.where(np.isnan(gaps.difference), np.nan, gaps.standard_error)[:, 0]

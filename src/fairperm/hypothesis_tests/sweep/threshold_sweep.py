@@ -237,7 +237,7 @@ def _found(
             ["trivial", "undefined", "sparse", "trivial"],
             "tested",
         ),
-        variance=plan.variance,
+        variance=plan.variance_name,
         validity=_validity(plan, strata=curve.cuts.n_strata > 1),
     )
 
