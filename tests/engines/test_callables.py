@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import joblib
 import numpy as np
@@ -27,6 +27,9 @@ from tests.support.callables import (
     selection_rate,
     shuffled,
 )
+
+if TYPE_CHECKING:
+    from fairperm.data.argument_types import BootstrapMethod
 
 # However it runs.
 
@@ -192,7 +195,9 @@ def test_warnings_of_the_function_are_seen() -> None:
         (mean_absolute_error, "mean_absolute_error", numbers()),
     ],
 )
-def test_bootstrap_test(function: Any, name: str, data: dict[str, Any], method: str) -> None:
+def test_bootstrap_test(
+    function: Any, name: str, data: dict[str, Any], method: BootstrapMethod
+) -> None:
     ours, built_in = (
         bootstrap_test(**data, metric=metric, method=method, n_resamples=1999, rng=1)
         for metric in (function, name)

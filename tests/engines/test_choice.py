@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fairperm import PermutationTestResult
+    from fairperm.data.argument_types import VarianceName
 
     Array = NDArray[np.float64]
     Bools = NDArray[np.bool_]
@@ -183,7 +184,7 @@ def test_rates_in_very_many_strata_are_studentized() -> None:
 
 @pytest.mark.parametrize("positives", [2, 3])
 @pytest.mark.parametrize("variance", ["bootstrap", "fast_bootstrap"])
-def test_resamples_without_a_class_are_left_out(positives: int, variance: str) -> None:
+def test_resamples_without_a_class_are_left_out(positives: int, variance: VarianceName) -> None:
     rng = np.random.default_rng(3)
     labels = np.repeat([1, 0, 1, 0], [positives, 30 - positives, 15, 15])
     data: dict[str, Any] = {

@@ -22,9 +22,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from fairperm.data.argument_types import Alternative, BootstrapMethod
     from tests.support.helpers import Counts, Pair
 
-ALTERNATIVES = ("two-sided", "greater", "less")
+ALTERNATIVES: tuple[Alternative, ...] = ("two-sided", "greater", "less")
 METHODS = ("percentile", "basic", "BCa")
 FULL_NAME = {"selection_rate": "selection_rate", "fnr": "false_negative_rate", "f1": "f1_score"}
 PAIR: Pair = ((30, 12, 9, 13), (24, 8, 16, 16))
@@ -111,7 +112,9 @@ def scipys(metric: str, **options: Any) -> Any:
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("level", [0.9, 0.95, 0.99])
 @pytest.mark.parametrize("metric", ["selection_rate", "fnr"])
-def test_intervals_are_scipys_for_the_same_draws(metric: str, level: float, method: str) -> None:
+def test_intervals_are_scipys_for_the_same_draws(
+    metric: str, level: float, method: BootstrapMethod
+) -> None:
     """scipy's bootstrap takes draws made elsewhere, and makes none if n_resamples is 0."""
     result = bootstrap_test(
         **rows(PAIR), metric=metric, method=method, confidence_level=level, rng=1
@@ -127,7 +130,7 @@ def test_intervals_are_scipys_for_the_same_draws(metric: str, level: float, meth
 
 @pytest.mark.parametrize("method", ["percentile", "basic"])
 @pytest.mark.parametrize("metric", ["selection_rate", "fnr"])
-def test_intervals_are_quantiles_of_scipys_draws(metric: str, method: str) -> None:
+def test_intervals_are_quantiles_of_scipys_draws(metric: str, method: BootstrapMethod) -> None:
     """The share of scipy's draws below an end is 0.025 or 0.975, but for both Monte Carlo errors.
 
     Gaps are discrete, so an end may lie anywhere between the shares below and not above it.

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from fairperm.data.argument_types import Alternative, CorrelationMethod
+
     Array = NDArray[np.float64]
 
 METHODS = ("pearson", "spearman")
@@ -84,13 +86,15 @@ def statistic(x: Array, y: Array, method: str, studentize: bool) -> float:
 @either
 @every_method
 @pytest.mark.parametrize("name", DATA)
-def test_pvalue_is_that_of_all_permutations(name: str, method: str, studentize: bool) -> None:
+def test_pvalue_is_that_of_all_permutations(
+    name: str, method: CorrelationMethod, studentize: bool
+) -> None:
     x, y = (np.array(side, float) for side in DATA[name])
     null = np.array(
         [statistic(x, np.array(p), method, studentize) for p in itertools.permutations(y)]
     )
     observed = statistic(x, y, method, studentize)
-    expected = {
+    expected: dict[Alternative, float] = {
         "two-sided": (np.abs(null) >= abs(observed) - 1e-9).mean(),
         "greater": (null >= observed - 1e-9).mean(),
         "less": (null <= observed + 1e-9).mean(),
@@ -117,7 +121,7 @@ def test_error_by_hand() -> None:
 
 @every_method
 @pytest.mark.parametrize("decimals", [8, 0], ids=["untied", "tied"])
-def test_correlation_is_that_of_scipy(method: str, decimals: int) -> None:
+def test_correlation_is_that_of_scipy(method: CorrelationMethod, decimals: int) -> None:
     x, y = (side.round(decimals) for side in some_data(300))
     expected = stats.pearsonr(x, y) if method == "pearson" else stats.spearmanr(x, y)
     result = correlation_test(x, y, method=method, n_resamples=99, rng=1)
@@ -240,7 +244,9 @@ def test_a_constant_added_to_integers_does_not_matter() -> None:
 
 
 @every_method
-def test_no_error_means_no_correlation_and_not_a_ratio_of_rounding_errors(method: str) -> None:
+def test_no_error_means_no_correlation_and_not_a_ratio_of_rounding_errors(
+    method: CorrelationMethod,
+) -> None:
     x = [-3, -2, -1, 0, 0, 0, 0, 0, 1, 2, 3]
     y = [0, 0, 0, -1, 1, 0, 0, 0, 0, 0, 0]  # beside the zeros of x: every product is zero
     one, other = (

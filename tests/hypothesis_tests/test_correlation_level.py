@@ -25,6 +25,8 @@ from fairperm.simulate import Correlation
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from fairperm.data.argument_types import Alternative, CorrelationMethod
+
     Array = NDArray[np.float64]
 
 LEVEL = 0.05
@@ -89,7 +91,7 @@ def some_data(n: int) -> tuple[Array, Array]:
 
 
 @pytest.mark.parametrize("alternative", ["two-sided", "greater", "less"])
-def test_un_studentized_pvalue_is_that_of_scipy(alternative: str) -> None:
+def test_un_studentized_pvalue_is_that_of_scipy(alternative: Alternative) -> None:
     x, y = some_data(40)
     permutations = stats.PermutationMethod(9999, random_state=np.random.default_rng(2))
     theirs = stats.pearsonr(x, y, alternative=alternative, method=permutations).pvalue
@@ -99,7 +101,9 @@ def test_un_studentized_pvalue_is_that_of_scipy(alternative: str) -> None:
 
 @either
 @every_method
-def test_random_permutations_agree_with_all_of_them(method: str, studentize: bool) -> None:
+def test_random_permutations_agree_with_all_of_them(
+    method: CorrelationMethod, studentize: bool
+) -> None:
     x, y = some_data(8)
     every = correlation_test(x, y, method=method, studentize=studentize, n_resamples=40320)
     some = correlation_test(
@@ -115,7 +119,7 @@ def test_random_permutations_agree_with_all_of_them(method: str, studentize: boo
 
 
 @every_method
-def test_threads_change_no_bit(method: str) -> None:
+def test_threads_change_no_bit(method: CorrelationMethod) -> None:
     x, y = some_data(50)
     one, two = (
         correlation_test(x, y, method=method, n_resamples=5000, rng=1, n_jobs=jobs, progress=False)
@@ -135,7 +139,7 @@ def test_more_draws_continue_the_same_stream() -> None:
 
 
 @cache
-def rejections(attribute: str, method: str, studentize: bool, n: int) -> int:
+def rejections(attribute: str, method: CorrelationMethod, studentize: bool, n: int) -> int:
     """Return how many of the data sets the test rejects."""
     population = Correlation(n, attribute)
     assert population.truth() == 0
@@ -180,7 +184,7 @@ def test_ranks_need_more_than_pearsons_error() -> None:
     # y = x² + noise: ranks are uncorrelated by symmetry, but each depends on all other rows
     rng = np.random.default_rng(17)
     n = 500
-    rejected = {"spearman": 0, "pearson": 0}
+    rejected: dict[CorrelationMethod, int] = {"spearman": 0, "pearson": 0}
     for seed in range(DATA_SETS):
         x = rng.normal(size=n)
         ranks = rankdata(x), rankdata(x**2 + 0.1 * rng.normal(size=n))

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from fairperm.data.argument_types import VarianceName
+
     Array = NDArray[np.float64]
 
 
@@ -156,7 +158,7 @@ def test_ties_are_seen_through_the_rounding_of_large_values(offset: float) -> No
 
 
 @pytest.mark.parametrize("variance", ["score", "wald", None])
-def test_undefined_permutations_are_extreme_and_noted(variance: str | None) -> None:
+def test_undefined_permutations_are_extreme_and_noted(variance: VarianceName) -> None:
     y = np.zeros(60, int)
     y[[0, 1, 20, 21, 40, 41, 42]] = 1
     rng = np.random.default_rng(0)

@@ -38,7 +38,9 @@ from tests.support.helpers import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-ALTERNATIVES = ("two-sided", "greater", "less")
+    from fairperm.data.argument_types import Alternative, SchemeName, VarianceName
+
+ALTERNATIVES: tuple[Alternative, ...] = ("two-sided", "greater", "less")
 TIE = 1e-9  # far above rounding, far below any true difference between so few rows
 
 
@@ -66,7 +68,7 @@ SECOND: Pair = ((40, 0, 5, 55), (250, 0, 12, 38))
     ],
 )
 def test_designs_exact_table(
-    pair: Pair, scheme: str, variance: str | None, expected: float
+    pair: Pair, scheme: SchemeName, variance: VarianceName, expected: float
 ) -> None:
     result = permutation_test(**rows(pair), metric="fnr", scheme=scheme, variance=variance)
     assert result.exact
@@ -318,7 +320,7 @@ by_table = pytest.mark.parametrize("counts", TABLES.values(), ids=TABLES)
 @pytest.mark.parametrize("alternative", ["greater", "less"])
 @pytest.mark.parametrize("variance", ["score", "wald", None])
 def test_one_sided_is_fishers(
-    counts: tuple[int, int, int, int], alternative: str, variance: str | None
+    counts: tuple[int, int, int, int], alternative: Alternative, variance: VarianceName | None
 ) -> None:
     """For fixed margins every statistic grows with k_a, as in scipy.stats.fisher_exact."""
     k_a, n_a, k_b, n_b = counts
@@ -346,7 +348,7 @@ def test_two_sided_sums_the_hypergeometric_by_gap(counts: tuple[int, int, int, i
 
 
 @pytest.mark.parametrize("alternative", ["greater", "less"])
-def test_unstudentized_is_scipys_permutation_test(alternative: str) -> None:
+def test_unstudentized_is_scipys_permutation_test(alternative: Alternative) -> None:
     a, b = np.array([1, 1, 0, 1]), np.array([0, 1, 0, 0, 0])
     scipys = stats.permutation_test(
         (a, b),
@@ -375,7 +377,7 @@ RABBITS = ((0, 6, 0, 5), (3, 6, 0, 6), (6, 6, 2, 6), (5, 6, 6, 6), (2, 2, 5, 5))
 
 
 @pytest.mark.parametrize("variance", ["score", None])
-def test_strata_are_the_exact_mantel_haenszel_test(variance: str | None) -> None:
+def test_strata_are_the_exact_mantel_haenszel_test(variance: VarianceName) -> None:
     pmf = [Fraction(1)]  # of the number cured at once, over all levels, by direct convolution
     for k_a, n_a, k_b, n_b in RABBITS:
         ways = [

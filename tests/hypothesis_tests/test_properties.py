@@ -170,15 +170,14 @@ def cell_indices(counts: NDArray[np.int64]) -> NDArray[np.intp]:
 
 
 def result_of_rows(procedure: Procedure, rows: Rows, **options: Any) -> PermutationTestResult:
-    options = {"groups": ("a", "b"), "rng": 0, **options}
+    scheme_and_variance = {"scheme": procedure.scheme, "variance": procedure.variance}
+    options = {"groups": ("a", "b"), "rng": 0, **scheme_and_variance, **options}
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FairpermWarning)
             return fairperm.permutation_test(
                 **rows,
                 metric=procedure.metric,
-                scheme=procedure.scheme,
-                variance=procedure.variance,
                 n_resamples=procedure.n_resamples,
                 n_bootstrap=procedure.n_bootstrap,
                 **options,

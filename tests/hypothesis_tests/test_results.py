@@ -22,6 +22,8 @@ from tests.support.simulations import Procedure
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
 
+    from fairperm.data.argument_types import VarianceName
+
 COUNTS = [[[30, 10, 6, 14], [20, 9, 12, 9]]]
 NO_VARIANCE = [[[10, 0, 0, 10], [0, 10, 10, 0]]]  # one group all right, the other all wrong
 
@@ -91,7 +93,7 @@ def test_dict_survives_json(
 
 @pytest.mark.parametrize("variance", ["auto", "bootstrap", "fast_bootstrap", None])
 @pytest.mark.parametrize("metric", NUMBER_METRICS)
-def test_dict_of_a_metric_of_numbers_survives_json(metric: str, variance: str | None) -> None:
+def test_dict_of_a_metric_of_numbers_survives_json(metric: str, variance: VarianceName) -> None:
     data = numbers_for(metric, 200, seed=1)
     result = fairperm.permutation_test(
         **data, metric=metric, variance=variance, n_resamples=99, n_bootstrap=20, rng=1

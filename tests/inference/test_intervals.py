@@ -18,6 +18,7 @@ from tests.support.helpers import rate, rate_rows, rows
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from fairperm.data.argument_types import Alternative, VarianceName
     from tests.support.helpers import Pair
 
 Rates = tuple[int, int, int, int]  # k of n against j of m
@@ -126,7 +127,7 @@ ONE: list[Rates] = [*PUBLISHED, (11, 30, 21, 34), (1, 40, 0, 25)]
 @pytest.mark.parametrize("groups", [("a", "b"), ("b", "a")], ids=str)
 @pytest.mark.parametrize("one", ONE, ids=str)
 def test_interval_has_the_permutation_quantile(
-    one: Rates, groups: tuple[str, str], variance: str
+    one: Rates, groups: tuple[str, str], variance: VarianceName
 ) -> None:
     result = permutation_test(
         **rate_rows(one), groups=groups, metric="selection_rate", variance=variance
@@ -190,7 +191,9 @@ def test_rates_of_zero_and_one_have_intervals_with_a_width(one: Rates) -> None:
 
 
 @pytest.mark.parametrize("alternative", ["greater", "less"])
-def test_one_sided_intervals_of_every_level_begin_at_the_gap_and_grow(alternative: str) -> None:
+def test_one_sided_intervals_of_every_level_begin_at_the_gap_and_grow(
+    alternative: Alternative,
+) -> None:
     y_pred = np.repeat([1, 0, 1, 0], [12, 8, 8, 12])
     group = np.repeat(["a", "b"], 20)
     ends = []

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from fairperm.data.argument_types import SchemeName, VarianceName
     from tests.support.helpers import Pair
 
 INF, NAN = math.inf, math.nan
@@ -51,8 +52,8 @@ CASES = [
 @pytest.mark.parametrize(("metric", "scheme", "variance"), CASES)
 def test_random_draws_agree_with_all_of_them(
     metric: str,
-    scheme: str,
-    variance: str | None,
+    scheme: SchemeName,
+    variance: VarianceName,
     strata: list[Pair],
     request: pytest.FixtureRequest,
 ) -> None:

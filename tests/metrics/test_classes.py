@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from fairperm.data.argument_types import MetricLike
+
 N = 120
 KINDS: dict[str, list[Any]] = {
     "words": ["cat", "dog", "emu"],
@@ -42,7 +44,7 @@ def named(codes: NDArray[np.int64], kind: str = "words") -> list[Any]:
 
 
 def run(
-    metric: object, y_true: object = None, y_pred: object = None, **options: Any
+    metric: Any, y_true: Any = None, y_pred: Any = None, **options: Any
 ) -> PermutationTestResult:
     return permutation_test(
         named(TRUE) if y_true is None else y_true,
@@ -258,7 +260,7 @@ def test_strata_clusters_weights_and_the_bootstrap_work(metric: str) -> None:
     ids=["true_positive_rate", "balanced_accuracy", "recall_of"],
 )
 def test_a_class_that_a_group_lacks_has_no_recall_with_weights_either(
-    metric: object, clustered: bool
+    metric: MetricLike, clustered: bool
 ) -> None:
     """Weighted totals are sums of centred numbers, of which zero must still come out as zero."""
     rng = np.random.default_rng(0)

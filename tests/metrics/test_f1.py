@@ -25,6 +25,7 @@ from tests.support.simulations import Group, Procedure, at_least, at_most, draw_
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from fairperm.data.argument_types import SchemeName
     from tests.support.helpers import Counts, Pair
 
 DATA_SETS = 1000
@@ -36,7 +37,7 @@ def f1(hits: Any, trials: Any) -> Any:
 
 
 @pytest.mark.parametrize("scheme", ["auto", "denominator"])
-def test_pvalue_is_a_sum_of_hypergeometric_probabilities(scheme: str) -> None:
+def test_pvalue_is_a_sum_of_hypergeometric_probabilities(scheme: SchemeName) -> None:
     result = permutation_test(**rows(FEW), metric="f1_score", scheme=scheme)
     (hits, trials), (others, other_trials) = (8, 15), (5, 21)
     a = np.arange(14)

@@ -77,7 +77,7 @@ NAMED: dict[str, Formula] = {
 }
 
 
-def run(metric: object, y_true: object = TRUE, y_pred: object = PRED, **options: Any) -> Any:
+def run(metric: Any, y_true: Any = TRUE, y_pred: Any = PRED, **options: Any) -> Any:
     return permutation_test(
         y_true,
         y_pred,

@@ -25,7 +25,7 @@ N = 400
 class Pair:
     """A metric of ours, scikit-learn's function, and which columns they take."""
 
-    metric: object
+    metric: Any
     theirs: Callable[..., float]
     columns: str
 

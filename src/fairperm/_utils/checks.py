@@ -7,7 +7,7 @@ import numbers
 import operator
 import os
 import secrets
-from typing import TYPE_CHECKING, SupportsIndex, TypeVar, cast
+from typing import TYPE_CHECKING, Literal, SupportsIndex, TypeVar, cast
 
 import numpy as np
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Word = TypeVar("Word", bound=str | None)
 
-ALTERNATIVES = ("two-sided", "greater", "less")
+ALTERNATIVES: Sequence[Literal["two-sided", "greater", "less"]] = ("two-sided", "greater", "less")
 MOST_RESAMPLES = 10**8
 
 

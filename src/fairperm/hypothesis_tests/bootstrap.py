@@ -23,6 +23,19 @@ from fairperm.metrics.callables import CallableMetric
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from fairperm.data.argument_types import (
+        Alternative,
+        BootstrapMethod,
+        Column,
+        Columns,
+        Frame,
+        Groups,
+        Label,
+        MetricLike,
+        Missing,
+        Seed,
+        StratumWeights,
+    )
     from fairperm.data.table import Table
     from fairperm.engines.choice import Engine, Jackknifing
     from fairperm.engines.estimates import Gaps
@@ -40,26 +53,26 @@ _VALIDITY = (
 
 
 def bootstrap_test(
-    y_true: object,
-    y_pred: object = None,
+    y_true: Column,
+    y_pred: Column | None = None,
     *,
-    y_score: object = None,
-    sensitive_features: object,
-    metric: object,
-    data: object = None,
-    groups: object = None,
+    y_score: Column | None = None,
+    sensitive_features: Columns,
+    metric: MetricLike,
+    data: Frame | None = None,
+    groups: Groups | None = None,
     threshold: float | None = None,
-    pos_label: object = None,
-    control_features: object = None,
-    stratum_weights: object = None,
-    missing: str = "error",
+    pos_label: Label = None,
+    control_features: Columns | None = None,
+    stratum_weights: StratumWeights | None = None,
+    missing: Missing = "error",
     score_bins: int | None = None,
     sample_rows: int | None = None,
-    alternative: str = "two-sided",
+    alternative: Alternative = "two-sided",
     n_resamples: int = 9999,
     confidence_level: float = 0.95,
-    method: str = "BCa",
-    rng: int | np.random.Generator | None = None,
+    method: BootstrapMethod = "BCa",
+    rng: Seed = None,
     n_jobs: int | None = None,
     progress: bool | None = None,
 ) -> BootstrapTestResult:

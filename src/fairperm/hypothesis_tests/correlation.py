@@ -19,13 +19,21 @@ from fairperm.inference.null import Null, PValue, extreme, pvalue, tie_tolerance
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from fairperm.data.argument_types import (
+        Alternative,
+        Column,
+        CorrelationMethod,
+        Frame,
+        Missing,
+        Seed,
+    )
     from fairperm.engines.kernels.shuffles import Margin
 
     Array = NDArray[np.float64]
 
 __all__ = ["CorrelationTestResult", "correlation_test"]
 
-METHODS = ("pearson", "spearman")
+METHODS: tuple[CorrelationMethod, ...] = ("pearson", "spearman")
 _VALIDITY = {  # by whether the statistic is studentized
     True: "Exact under independence; asymptotically valid for zero correlation under dependence.",
     False: "Exact under independence only: not valid for zero correlation under dependence.",
@@ -105,17 +113,17 @@ class CorrelationTestResult(PlainResult):
 
 
 def correlation_test(
-    x: object,
-    y: object,
+    x: Column,
+    y: Column,
     *,
-    data: object = None,
-    method: str = "pearson",
+    data: Frame | None = None,
+    method: CorrelationMethod = "pearson",
     studentize: bool = True,
-    alternative: str = "two-sided",
+    alternative: Alternative = "two-sided",
     n_resamples: int = 9999,
     confidence_level: float = 0.95,
-    missing: str = "error",
-    rng: int | np.random.Generator | None = None,
+    missing: Missing = "error",
+    rng: Seed = None,
     n_jobs: int | None = None,
     progress: bool | None = None,
 ) -> CorrelationTestResult:

@@ -30,6 +30,19 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from fairperm.data.argument_types import (
+        Column,
+        Columns,
+        Frame,
+        Groups,
+        Label,
+        MetricLike,
+        Missing,
+        SchemeName,
+        Seed,
+        StratumWeights,
+        VarianceName,
+    )
     from fairperm.data.table import Table
     from fairperm.engines.choice import Engine
     from fairperm.engines.estimates import Estimates
@@ -40,28 +53,28 @@ if TYPE_CHECKING:
 
 
 def omnibus_test(
-    y_true: object,
-    y_pred: object = None,
+    y_true: Column,
+    y_pred: Column | None = None,
     *,
-    y_score: object = None,
-    sensitive_features: object,
-    metric: object,
-    data: object = None,
-    groups: object = None,
+    y_score: Column | None = None,
+    sensitive_features: Columns,
+    metric: MetricLike,
+    data: Frame | None = None,
+    groups: Groups | None = None,
     threshold: float | None = None,
-    pos_label: object = None,
-    control_features: object = None,
-    stratum_weights: object = None,
-    cluster: object = None,
-    sample_weight: object = None,
-    missing: str = "error",
+    pos_label: Label = None,
+    control_features: Columns | None = None,
+    stratum_weights: StratumWeights | None = None,
+    cluster: Columns | None = None,
+    sample_weight: Column | None = None,
+    missing: Missing = "error",
     score_bins: int | None = None,
     sample_rows: int | None = None,
-    scheme: str = "auto",
-    variance: str | None = "auto",
+    scheme: SchemeName = "auto",
+    variance: VarianceName = "auto",
     n_resamples: int = 9999,
     confidence_level: float = 0.95,
-    rng: int | np.random.Generator | None = None,
+    rng: Seed = None,
     n_jobs: int | None = None,
     progress: bool | None = None,
 ) -> OmnibusTestResult:

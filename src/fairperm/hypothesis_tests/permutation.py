@@ -12,37 +12,49 @@ from fairperm.hypothesis_tests.gap_test import compare
 from fairperm.hypothesis_tests.plan import planned
 
 if TYPE_CHECKING:
-    import numpy as np
-
+    from fairperm.data.argument_types import (
+        Alternative,
+        Column,
+        Columns,
+        Frame,
+        Groups,
+        Label,
+        MetricLike,
+        Missing,
+        SchemeName,
+        Seed,
+        StratumWeights,
+        VarianceName,
+    )
     from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
     from fairperm.metrics.registry import AnyMetric
 
 
 def permutation_test(
-    y_true: object,
-    y_pred: object = None,
+    y_true: Column,
+    y_pred: Column | None = None,
     *,
-    y_score: object = None,
-    sensitive_features: object,
-    metric: object,
-    data: object = None,
-    groups: object = None,
+    y_score: Column | None = None,
+    sensitive_features: Columns,
+    metric: MetricLike,
+    data: Frame | None = None,
+    groups: Groups | None = None,
     threshold: float | None = None,
-    pos_label: object = None,
-    control_features: object = None,
-    stratum_weights: object = None,
-    cluster: object = None,
-    sample_weight: object = None,
-    missing: str = "error",
+    pos_label: Label = None,
+    control_features: Columns | None = None,
+    stratum_weights: StratumWeights | None = None,
+    cluster: Columns | None = None,
+    sample_weight: Column | None = None,
+    missing: Missing = "error",
     score_bins: int | None = None,
     sample_rows: int | None = None,
-    scheme: str = "auto",
-    variance: str | None = "auto",
-    alternative: str = "two-sided",
+    scheme: SchemeName = "auto",
+    variance: VarianceName = "auto",
+    alternative: Alternative = "two-sided",
     n_resamples: int = 9999,
     n_bootstrap: int = 500,
     confidence_level: float = 0.95,
-    rng: int | np.random.Generator | None = None,
+    rng: Seed = None,
     n_jobs: int | None = None,
     progress: bool | None = None,
 ) -> PermutationTestResult:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -16,6 +16,9 @@ from fairperm.data.lazy import counting as lazy
 from fairperm.data.lazy import numpy_expressions
 from fairperm.metrics.definition import mean_function
 from tests.support.lazy_data import LAZY, run, sample, with_gaps
+
+if TYPE_CHECKING:
+    from fairperm.data.argument_types import Alternative
 
 OF_PREDICTIONS = {"y_pred": "score", "y_score": None}
 CASES: dict[str, dict[str, Any]] = {
@@ -85,7 +88,7 @@ def test_dask(few: None) -> None:
 
 
 @pytest.mark.parametrize("alternative", ["two-sided", "greater", "less"])
-def test_against_scipy(alternative: str) -> None:
+def test_against_scipy(alternative: Alternative) -> None:
     rng = np.random.default_rng(4)
     first, second = rng.gamma(2, 1, 300), rng.normal(1.9, 0.5, 120)
     result = fairperm.permutation_test(
@@ -207,7 +210,7 @@ def test_rows_without_a_number_are_not_left_out(few: None, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("alternative", ["two-sided", "greater", "less"])
-def test_without_an_error_there_is_no_limit(alternative: str) -> None:
+def test_without_an_error_there_is_no_limit(alternative: Alternative) -> None:
     """Three rows each, without spread: all that permutations say is a p-value of 0.1."""
     with pytest.raises(fairperm.UndefinedMetricError, match="got mean_error with group"):
         fairperm.permutation_test(

@@ -164,4 +164,4 @@ def test_a_level_is_between_zero_and_one(alpha: float) -> None:
 
 def test_errors_of_the_permutation_test_come_through() -> None:
     with pytest.raises(InputError, match=r"^scheme must be one of .* got 'poled'"):
-        equivalence_test(**GOOD, margin=0.1, scheme="poled")
+        equivalence_test(**{**GOOD, "scheme": "poled"}, margin=0.1)

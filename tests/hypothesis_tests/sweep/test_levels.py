@@ -7,13 +7,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
 from fairperm.hypothesis_tests.sweep.threshold_sweep import threshold_sweep
 from tests.support.simulations import at_least, at_most
+
+if TYPE_CHECKING:
+    from fairperm.data.argument_types import SchemeName, VarianceName
 
 # most tests read the same sweeps: two workers of pytest would each make them
 pytestmark = pytest.mark.xdist_group("sweep levels")
@@ -52,8 +55,8 @@ def drawn(rng: np.random.Generator, shift: float) -> dict[str, Any]:
 @cache
 def rejected(
     metrics: tuple[str, ...],
-    scheme: str = "auto",
-    variance: str | None = "auto",
+    scheme: SchemeName = "auto",
+    variance: VarianceName = "auto",
     thresholds: tuple[int, ...] = ALL,
     shift: float = 0.0,
 ) -> dict[str, Rejected]:

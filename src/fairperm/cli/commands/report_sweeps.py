@@ -68,7 +68,7 @@ def provenance(
 
 
 def sweeps(
-    audit: Audit, data: object, *, label: str, score: str, attributes: Sequence[str], **options: Any
+    audit: Audit, data: Any, *, label: str, score: str, attributes: Sequence[str], **options: Any
 ) -> Sweeps:
     """Return for each attribute a sweep of its two largest groups, in the metrics that have one.
 

@@ -13,6 +13,8 @@ from fairperm.cli.terminal import say
 from fairperm.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from fairperm.hypothesis_tests.results.sweeps import ThresholdSweepResult
 
 
@@ -66,8 +68,10 @@ def sweep(
         raise InputError("--score must be given: the column of the model's score.")
     names = list(metric or arg.DEFAULT_METRICS)
     loaded = ctx.with_resource(reading(ctx.params, names, with_hashes=json is not None, rows=True))
+    # which checks every word that it is given
+    run_sweep: Callable[..., fairperm.ThresholdSweepResult] = fairperm.threshold_sweep
     with running.noted(quiet):
-        found = fairperm.threshold_sweep(
+        found = run_sweep(
             label,
             score,
             sensitive_features=group,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,6 +12,9 @@ from fairperm.cli import options as arg
 from fairperm.cli.files.wanted_columns import reading, values_of, weights_of
 from fairperm.cli.terminal import say
 from fairperm.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 def one_test(
@@ -69,8 +72,10 @@ def one_test(
     if metric is None:
         raise InputError("--metric must be given; `fairperm metrics` lists them.")
     loaded = ctx.with_resource(reading(ctx.params, [metric], with_hashes=json is not None))
+    # which checks every word that it is given
+    run_test: Callable[..., fairperm.PermutationTestResult] = fairperm.permutation_test
     with running.noted(quiet) as said:
-        found = fairperm.permutation_test(
+        found = run_test(
             label,
             prediction,
             y_score=loaded.if_read(score),

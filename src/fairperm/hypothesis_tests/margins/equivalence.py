@@ -29,8 +29,18 @@ from fairperm.hypothesis_tests.results.gaps import json_ready, left_out, noted
 if TYPE_CHECKING:
     from typing import Unpack
 
-    import numpy as np
-
+    from fairperm.data.argument_types import (
+        Column,
+        Columns,
+        Frame,
+        Groups,
+        Label,
+        MetricLike,
+        Missing,
+        SchemeName,
+        Seed,
+        StratumWeights,
+    )
     from fairperm.hypothesis_tests.margins.one_sided import Scale
     from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
 
@@ -153,8 +163,8 @@ class EquivalenceTestResult:
 
 
 def equivalence_test(
-    y_true: object,
-    y_pred: object = None,
+    y_true: Column,
+    y_pred: Column | None = None,
     *,
     margin: float | tuple[float, float] | None = None,
     ratio: float | None = None,
@@ -245,8 +255,8 @@ def equivalence_test(
 
 
 def noninferiority(
-    y_true: object,
-    y_pred: object = None,
+    y_true: Column,
+    y_pred: Column | None = None,
     *,
     margin: float | None = None,
     ratio: float | None = None,
@@ -370,24 +380,24 @@ class PermutationOptions(TypedDict, total=False):
     from equality is called for, so that there is no choice of ``variance``.
     """
 
-    y_score: object
-    sensitive_features: Required[object]
-    metric: Required[object]
-    data: object
-    groups: object
+    y_score: Column | None
+    sensitive_features: Required[Columns]
+    metric: Required[MetricLike]
+    data: Frame | None
+    groups: Groups | None
     threshold: float | None
-    pos_label: object
-    control_features: object
-    stratum_weights: object
-    cluster: object
-    sample_weight: object
-    missing: str
+    pos_label: Label
+    control_features: Columns | None
+    stratum_weights: StratumWeights | None
+    cluster: Columns | None
+    sample_weight: Column | None
+    missing: Missing
     score_bins: int | None
     sample_rows: int | None
-    scheme: str
+    scheme: SchemeName
     n_resamples: int
     confidence_level: float
-    rng: int | np.random.Generator | None
+    rng: Seed
     n_jobs: int | None
     progress: bool | None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -24,8 +24,21 @@ from fairperm.metrics.registry import get_metric
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
+    from fairperm.data.argument_types import (
+        Column,
+        Columns,
+        Frame,
+        Groups,
+        Label,
+        MetricLike,
+        Missing,
+        SchemeName,
+        Seed,
+        StratumWeights,
+        VarianceName,
+    )
     from fairperm.data.table import Table
 
     Array = NDArray[np.float64]
@@ -38,23 +51,23 @@ _MOST_THRESHOLDS = 1_000_000
 
 
 def threshold_sweep(
-    y_true: object,
-    y_score: object,
+    y_true: Column,
+    y_score: Column,
     *,
-    sensitive_features: object,
-    metric: object,
-    data: object = None,
-    groups: object = None,
-    thresholds: object = 101,
-    pos_label: object = None,
-    control_features: object = None,
-    stratum_weights: object = None,
-    missing: str = "error",
-    scheme: str = "auto",
-    variance: str | None = "auto",
+    sensitive_features: Columns,
+    metric: MetricLike | Sequence[MetricLike],
+    data: Frame | None = None,
+    groups: Groups | None = None,
+    thresholds: int | ArrayLike | Literal["scores"] = 101,
+    pos_label: Label = None,
+    control_features: Columns | None = None,
+    stratum_weights: StratumWeights | None = None,
+    missing: Missing = "error",
+    scheme: SchemeName = "auto",
+    variance: VarianceName = "auto",
     alpha: float = 0.05,
     n_resamples: int = 9999,
-    rng: int | np.random.Generator | None = None,
+    rng: Seed = None,
     n_jobs: int | None = None,
     progress: bool | None = None,
 ) -> ThresholdSweepResult:

@@ -17,8 +17,9 @@ from fairperm.studies.paper.models import SHIPPED, STRENGTH, auc, tasks
 from fairperm.studies.study import CONFIDENCE, LEVEL, Row, Study
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
+    from fairperm.data.argument_types import SchemeName
     from fairperm.hypothesis_tests.results.sweeps import MetricSweep, ThresholdSweepResult
     from fairperm.studies.paper.models import Scored
 
@@ -151,7 +152,7 @@ def sample_size(
 
 
 def _swept(
-    scored: Scored, cuts: object, scheme: str, seed: int, n_jobs: int | None
+    scored: Scored, cuts: ArrayLike, scheme: SchemeName, seed: int, n_jobs: int | None
 ) -> ThresholdSweepResult:
     return threshold_sweep(
         scored.label,
