@@ -6,23 +6,35 @@ PIP := --quiet --no-compile
 # and what is, only once, also where the environment says not to keep it: tests start many processes
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test coverage bench bench-scale bench-peers docs dist clean
+# one worker of pytest for each core; tests that share a fixture go to the same worker
+PYTEST := $(BIN)/pytest -n auto --dist loadgroup
+# compiles the kernels, which Numba keeps: each worker of pytest would compile those that are not
+KERNELS := $(BIN)/python -W ignore -m tests.support.kernel_runs > /dev/null
+
+.PHONY: demo test validate coverage bench bench-scale bench-peers docs dist clean
 
 demo: .venv/core
 	$(BIN)/fairperm demo
 
-# kernels are compiled beside mypy: each worker of pytest would compile those that are not
+# at most five minutes on two cores: lint, imports, types and every test but the long ones
 test: .venv/dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
-	$(BIN)/python -W ignore -m tests.support.kernel_runs > /dev/null & $(BIN)/mypy && wait
+	$(KERNELS) & $(BIN)/mypy && wait
 	@sh scripts/browser.sh
-	$(BIN)/pytest -n auto --dist loadgroup
+	$(PYTEST) -m "not validate"
 
-# what the tests run of src/, by branches; of kernels, what tests/engines/kernels/test_interpreted.py interprets
+# at most twenty minutes: simulated levels and coverage, fuzzers, studies, the released wheel
+validate: .venv/dev
+	$(KERNELS)
+	$(PYTEST) -m validate
+
+# the branches of src/ that both run; of kernels, those that tests/engines/kernels/test_interpreted.py interprets
 coverage: .venv/dev
-	$(BIN)/pytest -n auto --dist loadgroup --cov
+	$(KERNELS)
+	@sh scripts/browser.sh
+	$(PYTEST) --cov
 
 bench: .venv/bench
 	$(BIN)/pytest benchmarks -o python_files="bench_*.py" --benchmark-columns=min,median,rounds -q

@@ -17,7 +17,7 @@ from fairperm.inference.multiplicity import adjusted
 from tests.support.simulations import Group, at_least, at_most
 
 # all tests read the same audits: two workers of pytest would each make them
-pytestmark = pytest.mark.xdist_group("family errors")
+pytestmark = [pytest.mark.validate, pytest.mark.xdist_group("family errors")]
 
 ALPHA = 0.05
 DATA_SETS = 150

@@ -20,7 +20,7 @@ from tests.support.commands import Here, cells
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.filterwarnings("ignore::fairperm.FairpermWarning")
+pytestmark = [pytest.mark.validate, pytest.mark.filterwarnings("ignore::fairperm.FairpermWarning")]
 CASES = 100
 MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "<NA>", "#N/A")
 # how labels are spelt: yes, no, and which of them is positive if it must be said

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
+pytestmark = pytest.mark.validate
+
 LEVEL = 0.05
 DATA_SETS = 1000
 DRAWS = 199  # (b + 1)/200 reaches 0.05 exactly

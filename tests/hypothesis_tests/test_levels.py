@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+pytestmark = pytest.mark.validate
+
 LEVEL = 0.05
 DATA_SETS = 2000
 

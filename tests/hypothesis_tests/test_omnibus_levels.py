@@ -25,6 +25,8 @@ from tests.support.simulations import Group, at_least, at_most, table_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+pytestmark = pytest.mark.validate
+
 LEVEL = 0.05
 DATA_SETS = 1000
 FEWER = 200  # of rows one by one, which take longer

@@ -18,6 +18,8 @@ from fairperm import simulate
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+pytestmark = pytest.mark.validate
+
 LEVEL = 0.05
 SURE = 0.999
 DATA_SETS = 1000

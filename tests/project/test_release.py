@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 # all tests need the wheel, which two workers of pytest would each build
-pytestmark = pytest.mark.xdist_group("release")
+pytestmark = [pytest.mark.validate, pytest.mark.xdist_group("release")]
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
 
+pytestmark = pytest.mark.validate
+
 LEVEL = 0.05
 DATA_SETS = 2000  # of rates, whose tables repeat
 SAMPLES = 800  # of rows

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from fairperm.data.argument_types import SchemeName, VarianceName
 
 # most tests read the same sweeps: two workers of pytest would each make them
-pytestmark = pytest.mark.xdist_group("sweep levels")
+pytestmark = [pytest.mark.validate, pytest.mark.xdist_group("sweep levels")]
 
 LEVEL = 0.05
 DATA_SETS = 1000
