@@ -108,7 +108,7 @@ def power(
     --------
     >>> import fairperm
     >>> import numpy as np
-    >>> from fairperm.planning import power
+    >>> from fairperm import power
     >>> round(power("fnr", values=(0.1, 0.2), n=400, base_rates=(0.8, 0.2)), 3)
     0.361
     >>> round(power("roc_auc", values=(0.85, 0.8), n=2000, base_rates=0.3), 3)
@@ -160,7 +160,7 @@ def sample_size(
 
     Examples
     --------
-    >>> from fairperm.planning import sample_size
+    >>> from fairperm import sample_size
     >>> sample_size("fnr", values=(0.1, 0.2), base_rates=(0.8, 0.2))
     1206
     >>> sample_size("selection_rate", values=(0.5, 0.4), alternative="greater")
@@ -214,7 +214,7 @@ def minimum_detectable_gap(
 
     Examples
     --------
-    >>> from fairperm.planning import minimum_detectable_gap
+    >>> from fairperm import minimum_detectable_gap
     >>> round(minimum_detectable_gap("fnr", value=0.2, n=400, base_rates=0.5), 3)
     0.188
     >>> round(minimum_detectable_gap("roc_auc", value=0.8, n=2000, base_rates=0.3), 3)
@@ -251,7 +251,7 @@ def detectable_gap(
     Examples
     --------
     >>> import fairperm
-    >>> from fairperm.planning import detectable_gap
+    >>> from fairperm.planning.power import detectable_gap
     >>> compas = fairperm.datasets.load_compas()
     >>> result = fairperm.permutation_test(
     ...     "two_year_recid", y_score="decile_score", threshold=5, sensitive_features="sex",

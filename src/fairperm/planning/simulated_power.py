@@ -140,7 +140,7 @@ def simulated_power(
     Examples
     --------
     >>> import fairperm
-    >>> from fairperm.simulation import simulated_power
+    >>> from fairperm import simulated_power
     >>> compas = fairperm.datasets.load_compas()
     >>> simulated_power(
     ...     "two_year_recid", y_score="decile_score", threshold=5, sensitive_features="race",

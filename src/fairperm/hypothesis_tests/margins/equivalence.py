@@ -229,7 +229,7 @@ def equivalence_test(
     Of 500 women 230 are selected, and of 500 men 240. Do the selection rates keep to the
     four-fifths rule?
 
-    >>> from fairperm.equivalence import equivalence_test
+    >>> from fairperm import equivalence_test
     >>> people = dict(
     ...     y_true=[1] * 1000,
     ...     y_pred=[1] * 230 + [0] * 270 + [1] * 240 + [0] * 260,
@@ -293,7 +293,7 @@ def noninferiority(
 
     Examples
     --------
-    >>> from fairperm.equivalence import noninferiority
+    >>> from fairperm import noninferiority
     >>> noninferiority(
     ...     y_true=[1] * 600,
     ...     y_pred=[0] * 30 + [1] * 270 + [0] * 33 + [1] * 267,

@@ -128,7 +128,7 @@ def threshold_sweep(
     Examples
     --------
     >>> import fairperm
-    >>> from fairperm.sweep import threshold_sweep
+    >>> from fairperm import threshold_sweep
     >>> compas = fairperm.datasets.load_compas()
     >>> result = threshold_sweep(
     ...     "two_year_recid", "decile_score", sensitive_features="sex", thresholds="scores",
