@@ -227,13 +227,13 @@ def test_report_tells_which_sweep_failed(here: Here, tmp_path: Path) -> None:
     code, _, err = here.run("audit", path, *asked, *options)
     assert (code, err) == (0, "")
     text = Page(report.read_text(encoding="utf-8")).text
-    assert "h was not looked at over all thresholds: fewer than two of its groups" in text
-    assert "g was not looked at" not in text
+    assert "h was not tested over all thresholds: fewer than two of its groups" in text
+    assert "g was not tested" not in text
     assert "Move the slider" in text
     weighted = (*asked[:6], "--metric", "fpr", "--weight", "p", "--where", "p > 0")
     assert here.run("audit", path, *weighted, *options)[0] == 0
     text = Page(report.read_text(encoding="utf-8")).text
-    assert "g was not looked at over all thresholds: sweeps know no --weight." in text
+    assert "g was not tested over all thresholds: sweeps know no --weight." in text
 
 
 def test_bins_need_names_that_sql_can_tell(here: Here, tmp_path: Path) -> None:
@@ -336,7 +336,7 @@ def test_groups_that_may_be_one_are_noted(here: Here) -> None:
     asked = ("audit", path, *COLUMNS, "--metric", "fpr", "--seed", 1)
     code, _, said = here.run(*asked)
     assert code == 0
-    assert "differ only in capitals or spaces" in said
+    assert "differ only in case or spaces" in said
     one = ("--sql", "SELECT * REPLACE (lower(trim(g)) AS g) FROM data")
     assert here.run(*asked, *one)[2] == ""
     assert here.run(*asked, "--quiet")[2] == ""

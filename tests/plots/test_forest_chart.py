@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 
 from fairperm import plots
-from fairperm.plots.forest_chart import _spaced
+from fairperm._utils.formatting import format_interval, format_number, format_pvalue
+from fairperm.plots.forest_chart import _space_ticks
+from fairperm.plots.parts import embed_rows
 from fairperm.plots.style import SHAPES
-from fairperm.plots.text import table, told, told_p
 from tests.support.charts import compas_audit, compas_specs, data_with, drawn, spec_of
 
 if TYPE_CHECKING:
@@ -32,23 +33,23 @@ def specs() -> dict[str, Any]:
 
 
 def test_forest_shows_every_row_with_its_numbers(audit: Audit, specs: dict[str, Any]) -> None:
-    lines = data_with(specs["forest"], "gap_told", "reason")
+    lines = data_with(specs["forest"], "gap_interval", "reason")
     assert len(lines) == len(audit.rows)
     by_key = {(one["attribute"], one["metric"], one["first"], one["second"]): one for one in lines}
     for row in audit.rows:
         line = by_key[row.attribute, row.metric, str(row.groups[0]), str(row.groups[1])]
         assert row.result is not None
         assert row.confidence_interval is not None
-        limits = ", ".join(told(one, "+") for one in row.confidence_interval)
-        assert line["gap_told"] == f"{told(row.difference, '+')} [{limits}]"
-        assert line["p_told"] == told_p(row.pvalue)
-        assert line["adjusted_told"] == told_p(row.adjusted_pvalue)
+        interval = format_interval(row.confidence_interval, signed=True)
+        assert line["gap_interval"] == f"{format_number(row.difference, signed=True)} ({interval})"
+        assert line["p"] == format_pvalue(row.pvalue)
+        assert line["adjusted_p"] == format_pvalue(row.adjusted_pvalue)
         assert line["verdict"] == row.verdict
         assert line["reason"] == row.reason
         counts = row.result.counts[row.groups[0]]
         if "denominator" in counts:
-            assert f"{counts['numerator']:,} of {counts['denominator']:,}" in line["first_told"]
-        assert f"({row.sizes[0]:,} rows)" in line["first_told"]
+            assert f"{counts['numerator']:,} of {counts['denominator']:,}" in line["first_value"]
+        assert f"({row.sizes[0]:,} rows)" in line["first_value"]
 
 
 def test_forest_marks_are_at_their_gaps(audit: Audit, specs: dict[str, Any]) -> None:
@@ -96,7 +97,7 @@ def test_rates_share_an_axis_and_other_metrics_have_their_own(specs: dict[str, A
     assert "percentage points" not in titles[1]
 
 
-def test_forest_of_nothing_says_so() -> None:
+def test_forest_without_comparisons() -> None:
     spec = spec_of(plots.forest([]))
     assert spec["title"]["text"] == "No comparisons to show"
     assert drawn(spec)
@@ -105,7 +106,7 @@ def test_forest_of_nothing_says_so() -> None:
 def test_forest_of_one_row(audit: Audit) -> None:
     spec = spec_of(plots.forest([audit.rows[0].cells()]))
     assert "1 comparison: " in spec["title"]["subtitle"][0]
-    assert len(data_with(spec, "gap_told")) == 1
+    assert len(data_with(spec, "gap_interval")) == 1
 
 
 def test_rows_without_a_value_stay(audit: Audit) -> None:
@@ -124,7 +125,7 @@ def test_forest_survives_numbers_that_are_none(bad: float | None, audit: Audit) 
     rows = [audit.rows[0].cells() | {column: bad} for column in columns]
     spec = plots.forest(rows).to_dict(validate=False)
     json.dumps(spec, allow_nan=False)
-    assert len(data_with(spec, "gap_told")) == len(rows)
+    assert len(data_with(spec, "gap_interval")) == len(rows)
 
 
 def test_open_and_far_intervals_end_in_arrows(audit: Audit) -> None:
@@ -141,18 +142,18 @@ def test_open_and_far_intervals_end_in_arrows(audit: Audit) -> None:
         ("triangle-left", 1),
         ("triangle-right", 1),
     ]
-    told_of = {one["gap_told"].partition(" ")[2] for one in data_with(spec, "gap_told")}
-    assert "[−∞, ∞]" in told_of
+    intervals = {one["gap_interval"].partition(" ")[2] for one in data_with(spec, "gap_interval")}
+    assert "(−∞ to +∞)" in intervals
 
 
 def test_forest_of_many_rows(audit: Audit) -> None:
     rows = [audit.rows[i % len(audit.rows)].cells() for i in range(100)]
     spec = plots.forest(rows).to_dict(validate=False)
-    assert len(data_with(spec, "gap_told")) == 100
+    assert len(data_with(spec, "gap_interval")) == 100
 
 
 def test_charts_have_no_limit_of_rows() -> None:
-    chart = alt.Chart(table({"at": i} for i in range(6_000))).mark_point()
+    chart = alt.Chart(embed_rows({"at": i} for i in range(6_000))).mark_point()
     assert len(data_with(chart.to_dict(), "at")) == 6_000
 
 
@@ -189,8 +190,8 @@ def test_names_are_whole_where_there_is_room(audit: Audit, width: int, is_whole:
     row = audit.rows[0].cells() | {"first_group": names[0], "second_group": names[1]}
     spec = spec_of(plots.forest([row], width=width))
     labels = [one["label"] for one in data_with(spec, "label", "place")]
-    assert (names[0] in labels and f"less {names[1]}" in labels) == is_whole
-    assert any(label.endswith("…") for label in labels) != is_whole
+    assert (names[0] in labels and f"− {names[1]}" in labels) == is_whole
+    assert any("…" in label for label in labels) != is_whole
     size = re.match(r'<svg [^>]*?width="(\d+)"', drawn(spec))
     assert size is not None
     assert int(size[1]) <= width + 12
@@ -219,14 +220,14 @@ def test_names_are_not_cut_in_wide_fonts(audit: Audit) -> None:
 def test_short_names_are_on_one_line(audit: Audit) -> None:
     row = audit.rows[0].cells() | {"first_group": "young", "second_group": "old"}
     spec = spec_of(plots.forest([row]))
-    assert "young less old" in [one["label"] for one in data_with(spec, "label", "place")]
+    assert "young − old" in [one["label"] for one in data_with(spec, "label", "place")]
 
 
 @pytest.mark.parametrize("reach", [0.03, 0.2, 0.35, 7.0])
 @pytest.mark.parametrize("width", [110, 200, 500])
 def test_numbers_on_the_axis_do_not_touch(reach: float, width: int) -> None:
     low, high = -reach, 1.3 * reach
-    found = _spaced(low, high, width)
+    found = _space_ticks(low, high, width)
     assert 0.0 in found
     assert 3 <= len(found) <= 8
     assert low <= found[0] < 0 < found[-1] <= high
@@ -245,4 +246,4 @@ def test_numbers_on_the_axis_do_not_touch(reach: float, width: int) -> None:
 def test_narrow_axes_have_numbers_at_their_ends(
     low: float, high: float, expected: list[float]
 ) -> None:
-    assert _spaced(low, high, 96) == expected
+    assert _space_ticks(low, high, 96) == expected

@@ -46,12 +46,12 @@ def test_random_tails_are_the_share_of_extreme_draws(metric: str, alternative: s
     assert (999 * tail + 1) / 1000 == pytest.approx(result.pvalue)
 
 
-def test_null_tells_its_numbers() -> None:
+def test_null_shows_its_numbers() -> None:
     result = a_test("roc_auc", n_resamples=99)
     title = spec_of(result.plot())["title"]
-    assert title["text"] == "Could chance alone have made this gap?"
-    assert title["subtitle"][0] == "roc auc, a less b"
-    assert "of 99 random regroupings" in title["subtitle"][1]
+    assert title["text"] == "Could chance alone explain this gap?"
+    assert title["subtitle"][0] == "ROC AUC, a − b"
+    assert "of 99 random permutations" in title["subtitle"][1]
     assert f"(p = {result.pvalue:.4f})" in title["subtitle"][1]
 
 

@@ -10,7 +10,7 @@ import pytest
 import fairperm
 from fairperm import plots
 from fairperm.errors import InputError
-from fairperm.plots.text import ticks
+from fairperm.plots.parts import round_ticks
 from tests.support.charts import data_with, drawn, spec_of
 
 
@@ -44,7 +44,7 @@ def test_power_curve_of_gaps() -> None:
     assert [one["at"] for one in data_with(spec, "foot")] == [marked]
     assert spec["title"]["subtitle"] == [
         "selection rate",
-        f"Gaps of at least {marked:.3g} are found with 80 % power or more.",
+        f"Gaps of at least {marked:.3g} are detected with 80 % power or more.",
     ]
 
 
@@ -79,7 +79,7 @@ def test_power_curve_refuses() -> None:
 
 @pytest.mark.parametrize(("low", "high"), [(-1, 1), (0, 0.013), (-1e-9, 3e-9), (5, 12_345)])
 def test_ticks_are_round_and_inside(low: float, high: float) -> None:
-    found = ticks(low, high)
+    found = round_ticks(low, high)
     assert 2 <= len(found) <= 8
     assert all(low <= one <= high for one in found)
     assert np.allclose(np.diff(found), found[1] - found[0])

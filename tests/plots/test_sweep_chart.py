@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from fairperm import plots
+from fairperm._utils.formatting import format_number, format_pvalue
 from fairperm.errors import InputError
-from fairperm.plots.text import told, told_p
 from tests.support.charts import compas_specs, compas_sweep, data_with, drawn, spec_of, swept
 
 if TYPE_CHECKING:
@@ -29,17 +29,17 @@ def specs() -> dict[str, Any]:
 
 
 def test_sweep_shows_its_numbers(sweep: ThresholdSweepResult, specs: dict[str, Any]) -> None:
-    rows = data_with(specs["sweep"], "first_told", "wide_told")
+    rows = data_with(specs["sweep"], "first_value", "wide_band")
     assert len(rows) == 2 * len(sweep.thresholds)
     for name, curve in sweep.curves.items():
         some = [row for row in rows if row["metric"] == name]
         assert [row["threshold"] for row in some] == sweep.thresholds.tolist()
         for key, expected in {
-            "gap_told": [told(one, "+") for one in curve.difference],
-            "first_told": [f"{told(one)} (Female)" for one in curve.values["Female"]],
-            "second_told": [f"{told(one)} (Male)" for one in curve.values["Male"]],
-            "p_told": [told_p(one) for one in curve.pvalue],
-            "adjusted_told": [told_p(one) for one in curve.adjusted_pvalue],
+            "gap_label": [format_number(one, signed=True) for one in curve.difference],
+            "first_value": [f"{format_number(one)} (Female)" for one in curve.values["Female"]],
+            "second_value": [f"{format_number(one)} (Male)" for one in curve.values["Male"]],
+            "p": [format_pvalue(one) for one in curve.pvalue],
+            "adjusted_p": [format_pvalue(one) for one in curve.adjusted_pvalue],
         }.items():
             assert [row[key] for row in some] == expected, key
 
@@ -80,8 +80,8 @@ def test_nothing_of_a_sweep_is_cut(width: int) -> None:
     texts = [row["label"] for row in data_with(spec, "label")]
     for row in data_with(spec, "at_lines"):
         texts += [row["at_lines"], row["verdict_lines"]]
-        told_of = " ".join(row["at_lines"].split())
-        assert told_of.endswith(": African-American 0.500, Native Hawaiian 0.400, gap +0.100")
+        text = " ".join(row["at_lines"].split())
+        assert text.endswith(": African-American 0.500, Native Hawaiian 0.400, gap +0.100")
     assert "gap beyond the band of its threshold only" in [" ".join(one.split()) for one in texts]
     room = spec["vconcat"][0]["width"]
     assert all(len(line) * 6.2 <= room for text in texts for line in text.split("\n"))
@@ -103,7 +103,7 @@ def test_sweep_of_one_metric(sweep: ThresholdSweepResult) -> None:
         sweep.plot("true_positive_rat")
 
 
-def test_slider_tells_the_numbers_of_its_threshold(sweep: ThresholdSweepResult) -> None:
+def test_slider_shows_the_numbers_of_its_threshold(sweep: ThresholdSweepResult) -> None:
     spec = spec_of(sweep.plot("true_positive_rate", slider=True))
     (param,) = spec["params"]
     assert param["bind"] == {"input": "range", "max": 10, "min": 1, "name": "Threshold ", "step": 1}
@@ -116,7 +116,10 @@ def test_slider_tells_the_numbers_of_its_threshold(sweep: ThresholdSweepResult) 
             f"Female {curve.values['Female'][i]:.3f}",
             f"Male {curve.values['Male'][i]:.3f}",
         )
-        assert all(text in svg for text in (at, first, second, told(curve.difference[i], "+")))
+        assert all(
+            text in svg
+            for text in (at, first, second, format_number(curve.difference[i], signed=True))
+        )
         assert svg.count("At ") == 1
 
 
@@ -131,12 +134,12 @@ def test_sweep_of_few_thresholds(n: int) -> None:
     assert drawn(spec_of(plots.threshold_sweep(swept(n), groups=("a", "b"), slider=True)))
 
 
-def test_sweep_of_many_thresholds_shows_some_and_says_so() -> None:
+def test_sweep_of_many_thresholds_shows_some() -> None:
     spec = plots.threshold_sweep(swept(2500), groups=("a", "b")).to_dict(validate=False)
-    at = [row["threshold"] for row in data_with(spec, "first_told")]
+    at = [row["threshold"] for row in data_with(spec, "first_value")]
     assert len(at) == 1000
     assert (at[0], at[-1]) == (0, 1)
-    assert "Some of 2,500 thresholds" in spec["title"]["subtitle"][1]
+    assert "1,000 of 2,500 thresholds" in spec["title"]["subtitle"][1]
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf])
@@ -164,8 +167,8 @@ def test_sweep_survives_numbers_that_are_none(bad: float) -> None:
         ({"adjusted_pvalue": math.nan}, "too sparse for the joint band"),
         ({"pvalue": 0.2}, "Chance alone can explain it (±0.050 here, ±0.200 over all)"),
         ({"pvalue": 0.2, "adjusted_pvalue": math.nan}, "it (±0.050); too sparse for the joint"),
-        ({"pvalue": math.nan, "status": "trivial"}, "predicted alike"),
-        ({"pvalue": math.nan, "status": "undefined"}, "has no value"),
+        ({"pvalue": math.nan, "status": "trivial"}, "have the same prediction"),
+        ({"pvalue": math.nan, "status": "undefined"}, "is undefined in one"),
         ({"pointwise_lower": -0.01}, "−0.010 to +0.050"),
     ],
 )

@@ -17,12 +17,12 @@ pytestmark = pytest.mark.xdist_group("report")
 
 
 def asked(html: str) -> str:
-    """Return what the page tells in "What was asked"."""
+    """Return the definitions in "What was asked"."""
     text = Page(html).text
-    return text[text.index("would make it?") : text.index("Groups of fewer than")]
+    return text[text.index("alone explains?") : text.index("Groups of fewer than")]
 
 
-def test_what_is_positive_is_told_in_words() -> None:
+def test_what_is_positive_is_described() -> None:
     compas = fairperm.datasets.load_compas()
     options: dict[str, Any] = {"threshold": 5, "metrics": "fnr", "n_resamples": 99, "rng": 1}
     options["sensitive_features"] = compas["sex"]
@@ -34,7 +34,7 @@ def test_what_is_positive_is_told_in_words() -> None:
     assert told in asked(audit.to_html())
 
 
-def test_what_is_positive_is_told_of_predictions_and_other_labels() -> None:
+def test_what_is_positive_is_described_for_predictions_and_other_labels() -> None:
     y = ["<b>yes</b>", "no"] * 90
     options: dict[str, Any] = {"metrics": "fpr", "pos_label": "<b>yes</b>", "rng": 1}
     options["sensitive_features"] = np.array(["a", "a", "b"] * 60)
@@ -71,13 +71,13 @@ def test_what_is_positive_is_left_out_where_nothing_is() -> None:
 # Thresholds.
 
 
-def test_what_was_not_swept_is_told_with_its_reason() -> None:
+def test_attributes_without_a_sweep_have_a_reason() -> None:
     audit = compas_audit().where(attribute="sex")
     reasons = {"<b>race</b>": "the groups <i>are</i> too small.", "x" * 99: "no reason."}
     page = Page(as_html(audit, not_swept=reasons))
     assert not page.all("i")
     assert "race" not in [tag.text for tag in page.all("b")]
-    told = "was not looked at over all thresholds:"
+    told = "was not tested over all thresholds:"
     assert f"<b>race</b> {told} the groups <i>are</i> too small." in page.text
     assert f"xx {told} no reason." in page.text
     assert "Move the slider" not in page.text

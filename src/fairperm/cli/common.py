@@ -50,9 +50,9 @@ def unsaid(notes: Iterable[str], said: set[str]) -> tuple[str, ...]:
 
 def note_look_alikes(groups: Iterable[GroupSummary], *, quiet: bool) -> None:
     """Say on standard error which groups may be one, misspelt, and how to make them one."""
-    from fairperm.report.names import look_alikes
+    from fairperm.report.names import find_look_alikes
 
-    for text in () if quiet else look_alikes(groups):
+    for text in () if quiet else find_look_alikes(groups):
         complain(f"fairperm: note: {text} {_ONE_OF_MANY}")
 
 

@@ -1,4 +1,4 @@
-"""The null distribution: the statistic after regrouping at random, and the observed one."""
+"""The null distribution of a statistic, with the observed statistic."""
 
 from __future__ import annotations
 
@@ -9,28 +9,25 @@ import altair as alt
 import numpy as np
 
 from fairperm._utils.checks import ALTERNATIVES, choice
+from fairperm._utils.formatting import (
+    format_interval,
+    format_metric,
+    format_name,
+    format_number,
+    format_percent,
+    name_of_gap,
+    state_pvalue,
+)
 from fairperm.errors import InputError
 from fairperm.inference.null import extreme
-from fairperm.plots.text import (
-    finite,
-    headed,
-    layered,
-    less,
-    room_of,
-    sentence,
-    table,
-    tidy,
-    told,
-    told_p,
-    words,
-)
+from fairperm.plots.parts import as_finite, embed_rows, fit_plot, head_chart, stack_layers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
 
-    from fairperm.plots.text import Numbers
+    from fairperm.plots.parts import Numbers
 
     Array = NDArray[np.float64]
 
@@ -53,28 +50,29 @@ def null_distribution(
     height: int = 220,
     mode: str = "auto",
 ) -> alt.LayerChart:
-    """Draw the statistic under all permutations, and the observed one among them.
+    """Draw the null distribution of a statistic, with the observed statistic.
 
     Parameters
     ----------
     statistics : array-like
-        The statistic of each permutation. What is not finite cannot be drawn; the text says so.
+        The statistic of each permutation. Values that are not finite are not drawn; the text
+        counts them.
     observed : float
-        That of the sample.
+        The statistic of the sample.
     probabilities : array-like, optional
-        Of the permutations, if they are not equally likely.
+        Probabilities of the permutations, if they are not equally likely.
     alternative : {"two-sided", "greater", "less"}
         Which tails are coloured.
     pvalue, metric, groups
-        To be told in the text, if given.
+        For the text, if given.
     studentized : bool
-        Whether the statistic is the gap over its standard error, or the gap.
+        Whether the statistic is the gap divided by its standard error, or the gap itself.
     title : str, optional
-        Instead of the usual one.
+        Title in place of the default one.
     width, height : int
-        Of the whole chart, and of the plot, in pixels.
+        Width of the whole chart and height of the plot, in pixels.
     mode : {"auto", "light", "dark"}
-        The page's colours; see :func:`theme`.
+        Colours of the page; see :func:`theme`.
 
     Returns
     -------
@@ -93,15 +91,15 @@ def null_distribution(
         if len(weights) != len(values):
             rule = f"as many as statistics ({len(values):,})"
             raise InputError("probabilities", rule, len(weights))
-    drawn, place = np.isfinite(values), finite(observed)
+    drawn, place = np.isfinite(values), as_finite(observed)
     is_tail = extreme(values, observed, alternative, _NEAR * (1 + abs(place or 0.0)))
-    limits = _limits(values[drawn], weights[drawn], place)
-    edges = _edges(limits, place, alternative)
-    bars = _bars(values[drawn], weights[drawn], is_tail[drawn], edges)
-    of = "the gap over its standard error" if studentized else "the gap"
-    x_axis = alt.Axis(title=f"Statistic ({of}) after regrouping at random", grid=False, tickCount=9)
+    limits = _choose_limits(values[drawn], weights[drawn], place)
+    edges = _choose_edges(limits, place, alternative)
+    bars = _make_bars(values[drawn], weights[drawn], is_tail[drawn], edges)
+    statistic = "gap divided by its standard error" if studentized else "gap"
+    x_axis = alt.Axis(title=f"Statistic ({statistic}) if only chance acts", grid=False, tickCount=9)
     x_scale = alt.Scale(domain=list(limits), nice=False, zero=False)
-    y_axis = alt.Axis(title="Share of regroupings", format="~%", tickCount=4)
+    y_axis = alt.Axis(title="Share of permutations", format="~%", tickCount=4)
     total = sum(float(weights[one].sum()) for one in (is_tail & drawn, ~is_tail & drawn))
     top = max((one["to_share"] for one in bars), default=total) or 1.0
     y_scale = alt.Scale(domain=[0, 1.05 * top], nice=False)
@@ -110,52 +108,36 @@ def null_distribution(
     def x(field: str) -> alt.X:
         return alt.X(f"{field}:Q", scale=x_scale, axis=x_axis)
 
-    tips = [alt.Tooltip("span:N", title="statistic"), alt.Tooltip("share_told:N", title="share")]
+    tips = [alt.Tooltip("span:N", title="statistic"), alt.Tooltip("share:N", title="share")]
     layers = []
     for kind in ("bar", "tail"):
-        data = alt.Chart(table(one for one in bars if one["kind"] == kind))
+        data = alt.Chart(embed_rows(one for one in bars if one["kind"] == kind))
         layers.append(
             data.mark_rect(style=f"fp-{kind}").encode(
                 x=x("from"), x2="to:Q", y=y, y2="to_share:Q", tooltip=tips
             )
         )
-    layers += _observed(place, limits, alternative, x)
+    layers += _mark_observed(place, limits, alternative, x)
     n = "all" if probabilities is not None else f"{len(values):,} random"
-    share = float(weights[is_tail].sum())
-    p = "" if finite(pvalue) is None else f" (p {_is(told_p(pvalue))})"
-    lost = float(weights[~drawn].sum())
-    heading = sentence(
-        title or "Could chance alone have made this gap?",
-        _subject(metric, groups),
-        f"Coloured: {_percent(share)} of {n} regroupings, at least as extreme as the observed "
-        f"statistic{p}.",
-        f"{_percent(lost)} of them have no finite statistic and are not drawn." if lost else "",
-        "" if place is not None else f"The observed statistic is {_undrawn(observed)}.",
+    p = "" if as_finite(pvalue) is None else f" ({state_pvalue(pvalue)})"
+    subject = [format_name(format_metric(metric), 50)] if metric else []
+    subject += [name_of_gap(*groups, 24)] if groups else []
+    tails, lost = (float(weights[one].sum()) for one in (is_tail, ~drawn))
+    undrawn = "undefined" if np.isnan(observed) else "infinite"
+    head = head_chart(
+        mode,
+        title or "Could chance alone explain this gap?",
+        ", ".join(subject),
+        f"Coloured: {format_percent(tails)} of {n} permutations, at least as extreme as the "
+        f"observed statistic{p}.",
+        f"{format_percent(lost)} have no finite statistic and are not drawn." if lost else "",
+        f"The observed statistic is {undrawn}." if place is None else "",
     )
-    return layered(layers, **headed(heading, mode), width=room_of(width), height=height)
+    return stack_layers(layers, **head, width=fit_plot(width), height=height)
 
 
-def _subject(metric: str, groups: tuple[object, object] | None) -> str:
-    of = [tidy(words(metric), 50)] if metric else []
-    return ", ".join([*of, *([less(groups)] if groups else [])])
-
-
-def _is(p: str) -> str:
-    return p if p.startswith("<") else f"= {p}"
-
-
-def _undrawn(observed: float) -> str:
-    return "undefined" if np.isnan(observed) else "infinite"
-
-
-def _percent(share: float) -> str:
-    if 0 < share < 1e-4:
-        return "less than 0.01 %"
-    return "none" if share <= 0 else f"{100 * share:.3g} %"
-
-
-def _limits(values: Array, weights: Array, observed: float | None) -> tuple[float, float]:
-    """Return the axis: most statistics and, unless it is far away, the observed one."""
+def _choose_limits(values: Array, weights: Array, observed: float | None) -> tuple[float, float]:
+    """Return the ends of the axis: most statistics and the observed one, unless it is far away."""
     if not len(values):
         reach = max(abs(observed or 0.0), 1.0)
         return -1.1 * reach, 1.1 * reach
@@ -170,8 +152,8 @@ def _limits(values: Array, weights: Array, observed: float | None) -> tuple[floa
     return low - edge, high + edge
 
 
-def _edges(limits: tuple[float, float], observed: float | None, alternative: str) -> Array:
-    """Return where bars begin and end: if possible also where the tails do."""
+def _choose_edges(limits: tuple[float, float], observed: float | None, alternative: str) -> Array:
+    """Return the edges of the bars, which if possible are also those of the tails."""
     low, high = limits
     step, start = (high - low) / _BINS, 0.0
     if observed is None or not low <= observed <= high:
@@ -186,30 +168,31 @@ def _edges(limits: tuple[float, float], observed: float | None, alternative: str
     return edges
 
 
-def _bars(
+def _make_bars(
     values: Array, weights: Array, is_tail: NDArray[np.bool_], edges: Array
 ) -> list[dict[str, Any]]:
-    """Return a histogram, each bar with its part in the tails below the other."""
+    """Return a histogram whose bars have their part in the tails at the bottom."""
     rounded = values.round(9)
     atoms = np.unique(rounded)
     atoms = atoms[(atoms >= edges[0]) & (atoms <= edges[-1])]
     if 0 < len(atoms) <= _BINS or _is_lattice(atoms):
-        spans, bar_of = _atom_bars(atoms, (edges[-1] - edges[0]) / _BINS)
+        spans, bar_of = _group_atoms(atoms, (edges[-1] - edges[0]) / _BINS)
         place = bar_of[np.clip(np.searchsorted(atoms, rounded), 0, len(atoms) - 1)]
     else:
         spans = [(float(a), float(b)) for a, b in itertools.pairwise(edges)]
         place = np.clip(np.searchsorted(edges, values, "right") - 1, 0, len(spans) - 1)
-    names = [f"{told(a, '+')} to {told(b, '+')}" for a, b in spans]
+    names = [format_interval(span, signed=True) for span in spans]
     if len(spans) > 1:
-        names[0], names[-1] = f"below {told(spans[0][1], '+')}", f"above {told(spans[-1][0], '+')}"
+        names[0] = f"below {format_number(spans[0][1], signed=True)}"
+        names[-1] = f"above {format_number(spans[-1][0], signed=True)}"
     tails = np.bincount(place, weights * is_tail, len(spans))
     totals = np.bincount(place, weights, len(spans))
     bars = []
     for i, (a, b) in enumerate(spans):
         parts = {"tail": (0.0, float(tails[i])), "bar": (float(tails[i]), float(totals[i]))}
-        told_of = {"span": names[i], "share_told": _percent(float(totals[i]))}
+        texts = {"span": names[i], "share": format_percent(float(totals[i]))}
         bars += [
-            {"from": a, "to": b, "kind": kind, "from_share": bottom, "to_share": top, **told_of}
+            {"from": a, "to": b, "kind": kind, "from_share": bottom, "to_share": top, **texts}
             for kind, (bottom, top) in parts.items()
             if top - bottom > 1e-15
         ]
@@ -217,13 +200,13 @@ def _bars(
 
 
 def _is_lattice(atoms: Array) -> bool:
-    """Tell whether values are equally spaced, so that bars of other widths would be uneven."""
+    """Whether values are equally spaced: then bars of another width would be uneven."""
     steps = np.diff(atoms)
     return 0 < len(steps) <= 10_000 and bool(steps.max() <= 1.2 * steps.min())
 
 
-def _atom_bars(atoms: Array, step: float) -> tuple[list[tuple[float, float]], NDArray[np.intp]]:
-    """Return the bars of single values, or of several neighbours, and to which each belongs."""
+def _group_atoms(atoms: Array, step: float) -> tuple[list[tuple[float, float]], NDArray[np.intp]]:
+    """Return bars of one value each, or of several neighbours, and the bar of each value."""
     together = -(-len(atoms) // (2 * _BINS))
     bar_of = np.arange(len(atoms)) // together
     half = 0.45 * min(float(np.diff(atoms).min(initial=np.inf)), 3 * step)
@@ -232,7 +215,7 @@ def _atom_bars(atoms: Array, step: float) -> tuple[list[tuple[float, float]], ND
     return [(float(a) - half, float(b) + half) for a, b in ends], bar_of
 
 
-def _observed(
+def _mark_observed(
     place: float | None,
     limits: tuple[float, float],
     alternative: str,
@@ -246,11 +229,12 @@ def _observed(
     arrow = " →" if place > high else " ←" if place < low else ""
     share = (at - low) / (high - low)
     align: Any = "right" if share > 0.8 else "left" if share < 0.2 else "center"
-    rows = [{"at": at, "observed": place, "label": f"observed {told(place, '+')}{arrow}"}]
+    label = f"observed {format_number(place, signed=True)}{arrow}"
+    rows = [{"at": at, "observed": place, "label": label}]
     mirrored = [{"at": -place}] if alternative == "two-sided" and low <= -place <= high else []
-    line, word = alt.Chart(table(rows)), alt.Chart(table(rows))
+    line, word = alt.Chart(embed_rows(rows)), alt.Chart(embed_rows(rows))
     return [
-        alt.Chart(table(mirrored)).mark_rule(style="fp-mirror").encode(x=x("at")),
+        alt.Chart(embed_rows(mirrored)).mark_rule(style="fp-mirror").encode(x=x("at")),
         line.mark_rule(style="fp-observed").encode(x=x("at")),
         word.mark_text(style="fp-head", align=align).encode(
             x=x("at"), y=alt.value(-9), text="label:N"

@@ -8,13 +8,14 @@ import altair as alt
 import numpy as np
 
 from fairperm._utils.checks import choice
+from fairperm._utils.formatting import format_level, format_name
 from fairperm.errors import InputError
-from fairperm.plots.text import finite, headed, layered, room_of, sentence, table, tidy
+from fairperm.plots.parts import as_finite, embed_rows, fit_plot, head_chart, stack_layers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from fairperm.plots.text import Numbers
+    from fairperm.plots.parts import Numbers
 
 
 def power_curve(
@@ -35,24 +36,24 @@ def power_curve(
     Parameters
     ----------
     at : array-like
-        Numbers of rows, of both groups together, or gaps.
+        Total numbers of rows in both groups, or gaps.
     power : array-like or callable
-        The power at each, or a function of one of them that returns it.
+        The power at each of them, or a function that returns it.
     over : {"rows", "gap"}
-        What `at` is.
+        Whether `at` holds numbers of rows or gaps.
     target : float
-        The power that is wanted.
+        The power to reach.
     marked : float, optional
-        Where it is reached, as :func:`fairperm.sample_size` or
-        :func:`fairperm.minimum_detectable_gap` tell; by default read off the curve.
+        Where the target is reached, as :func:`fairperm.sample_size` or
+        :func:`fairperm.minimum_detectable_gap` return it; by default read off the curve.
     subject : str, optional
-        What it is the power of, in words.
+        The test whose power is drawn, in words.
     title : str, optional
-        Instead of the usual one.
+        Title in place of the default one.
     width, height : int
-        Of the whole chart, and of the plot, in pixels.
+        Width of the whole chart and height of the plot, in pixels.
     mode : {"auto", "light", "dark"}
-        The page's colours; see :func:`theme`.
+        Colours of the page; see :func:`theme`.
 
     Returns
     -------
@@ -67,32 +68,32 @@ def power_curve(
     ... )
     """
     choice("over", over, ("rows", "gap"))
-    rows = _curve(at, power, over)
-    reached = _reached(rows, target) if marked is None else finite(marked)
+    rows = _compute_curve(at, power, over)
+    reached = _find_target(rows, target) if marked is None else as_finite(marked)
     ends = [one["at"] for one in rows] or [0.0, 1.0]
     low, high = min(ends), max([*ends, *([] if reached is None else [reached])])
     is_wide = over == "rows" and low > 0 and high > 100 * low
     kind: Any = "log" if is_wide else "linear"
     x_scale = alt.Scale(domain=[low, high if high > low else low + 1.0], nice=False, type=kind)
     digits = ("~s" if is_wide else ",d") if over == "rows" else ".4~g"
-    name = "Rows of both groups together" if over == "rows" else "True gap between the groups"
+    name = "Rows in both groups together" if over == "rows" else "True gap between the groups"
     x_axis = alt.Axis(title=name, grid=False, tickCount=6, format=digits)
-    y_axis = alt.Axis(title="Power: how likely the gap is found", format="~%", tickCount=5)
+    y_axis = alt.Axis(title="Power: probability of detecting the gap", format="~%", tickCount=5)
     x = alt.X("at:Q", scale=x_scale, axis=x_axis)
     y = alt.Y("power:Q", scale=alt.Scale(domain=[0, 1], nice=False), axis=y_axis)
 
     def xy(data: Sequence[dict[str, Any]]) -> alt.Chart:
-        return alt.Chart(table(data)).encode(x=x, y=y)
+        return alt.Chart(embed_rows(data)).encode(x=x, y=y)
 
-    words_of = {"rows": "{:,.0f} rows", "gap": "a gap of {:.3g}"}[over]
-    nearly = "about " if marked is None and over == "rows" else ""
-    label = "" if reached is None else nearly + words_of.format(reached)
-    point = (
-        [] if reached is None else [{"at": reached, "power": target, "foot": 0.0, "label": label}]
-    )
+    label, point = "", []
+    if reached is not None:
+        about = "about " if marked is None else ""
+        is_rows = over == "rows"
+        label = f"{about}{reached:,.0f} rows" if is_rows else f"a gap of {reached:.3g}"
+        point = [{"at": reached, "power": target, "foot": 0.0, "label": label}]
     align: Any = "right" if reached is not None and reached > (low + high) / 2 else "left"
     tips = [alt.Tooltip("at:Q", title=name), alt.Tooltip("power:Q", format=".1%", title="power")]
-    goal = alt.Chart(table([{"power": target}]))
+    goal = alt.Chart(embed_rows([{"power": target}]))
     layers = [
         goal.mark_rule(style="fp-target").encode(y=y),
         xy(point).mark_rule(style="fp-target").encode(y2="foot:Q"),
@@ -103,19 +104,19 @@ def power_curve(
         .mark_text(style="fp-head", align=align, dx=-12 if align == "right" else 12, dy=16)
         .encode(text="label:N"),
     ]
-    usual = {
-        "rows": "How many rows does it take to find this gap?",
-        "gap": "Which gaps could a sample like this have shown?",
+    default = {
+        "rows": "How many rows does it take to detect this gap?",
+        "gap": "Which gaps would a sample like this detect?",
     }[over]
-    about = tidy(subject, 110) if subject else ""
-    heading = sentence(title or usual, about, _found(over, reached, label, target))
-    return layered(layers, **headed(heading, mode), width=room_of(width), height=height)
+    about = format_name(subject, 110) if subject else ""
+    head = head_chart(mode, title or default, about, _describe_target(over, reached, label, target))
+    return stack_layers(layers, **head, width=fit_plot(width), height=height)
 
 
-def _curve(
+def _compute_curve(
     at: Numbers, power: Numbers | Callable[[Any], float], over: str
 ) -> list[dict[str, float]]:
-    """Return the power at each place, in order; what is not finite is left out."""
+    """Return the power at each place, in order, without values that are not finite."""
     places = np.asarray(at, dtype=np.float64).ravel()
     if callable(power):
         places = np.unique(places)
@@ -125,21 +126,20 @@ def _curve(
     if len(found) != len(places):
         raise InputError("power", f"as many as at ({len(places):,})", len(found))
     rows = [{"at": float(a), "power": float(b)} for a, b in zip(places, found, strict=True)]
-    kept = [row for row in rows if None not in map(finite, row.values())]
+    kept = [row for row in rows if None not in map(as_finite, row.values())]
     return sorted(kept, key=lambda one: one["at"])
 
 
-def _found(over: str, reached: float | None, label: str, target: float) -> str:
-    """Say where the target is reached."""
-    wanted = f"{100 * target:.4g} %"
+def _describe_target(over: str, reached: float | None, label: str, target: float) -> str:
+    level = format_level(target)
     if reached is None:
-        return f"{wanted} power is not reached here."
+        return f"{level} power is not reached here."
     if over == "rows":
-        return f"{wanted} power from {label} on."
-    return f"Gaps of at least {reached:.3g} are found with {wanted} power or more."
+        return f"{level} power from {label} on."
+    return f"Gaps of at least {reached:.3g} are detected with {level} power or more."
 
 
-def _reached(rows: Sequence[dict[str, float]], target: float) -> float | None:
+def _find_target(rows: Sequence[dict[str, float]], target: float) -> float | None:
     """Return where the curve reaches the target for good; None if it does not."""
     below = [i for i, row in enumerate(rows) if row["power"] < target]
     if not rows or (below and below[-1] == len(rows) - 1):

@@ -1,7 +1,4 @@
-"""What all charts share: colours for light and dark pages, names from data, finite numbers.
-
-Names are data values only: no field, expression or scale is ever made of one.
-"""
+"""Colours, shapes and fonts of charts, for light and dark pages."""
 
 from __future__ import annotations
 
@@ -10,12 +7,7 @@ from typing import TYPE_CHECKING, Any
 from fairperm._utils.checks import choice
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    Numbers = Sequence[float] | NDArray[Any]
-
+    from collections.abc import Mapping
 
 MODES = ("auto", "light", "dark")
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
@@ -57,8 +49,7 @@ _COLOURS: dict[str, dict[str, str]] = {
         "bar": "#6b737d",
     },
 }
-# A verdict has a shape of its own, and only the two that are findings are filled: they can be told
-# apart without colours.
+# Verdicts differ without colours too: each has a shape, and only the two findings are filled.
 SHAPES = {
     "disparity": "diamond",
     "equivalent": "square",
@@ -69,15 +60,15 @@ FINDINGS = ("disparity", "equivalent")
 
 
 def theme(mode: str = "auto") -> dict[str, Any]:
-    """Return the Vega-Lite config of a page's colours.
+    """Return the Vega-Lite config with the colours for a page.
 
-    Every chart is drawn with one, and all its colours are in it: to show a chart on a page of
-    another colour, replace ``config`` in its specification.
+    It holds all colours of a chart: to show the chart on a page of another colour, replace
+    ``config`` in its specification.
 
     Parameters
     ----------
     mode : {"auto", "light", "dark"}
-        For light or dark pages; "auto" is legible on both, if less crisp.
+        Colours for light or dark pages; "auto" is legible on both, with less contrast.
 
     Returns
     -------
@@ -162,13 +153,13 @@ def _styles(colour: Mapping[str, str]) -> dict[str, Any]:
         "fp-missing": {"color": colour["too small"], "strokeWidth": 1.5},
     }
     for verdict in SHAPES:
-        name, own = style_of(verdict), colour[verdict]
+        name, own = name_style(verdict), colour[verdict]
         styles[f"{name}-mark"] = {"color": own, "strokeWidth": 1.6}
         styles[f"{name}-line"] = {"color": own, "strokeWidth": 1.8}
         styles[f"{name}-word"] = {**text, "color": own, "fontWeight": 600}
     return styles
 
 
-def style_of(verdict: str) -> str:
-    """Return how a verdict's styles begin."""
+def name_style(verdict: str) -> str:
+    """Return the beginning of the names of a verdict's styles."""
     return f"fp-{verdict.replace(' ', '-')}"

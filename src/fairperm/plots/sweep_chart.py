@@ -1,4 +1,4 @@
-"""Gaps over thresholds, with the bands that chance alone stays in."""
+"""Gaps over thresholds, with the bands within which chance alone explains them."""
 
 from __future__ import annotations
 
@@ -8,22 +8,26 @@ from typing import TYPE_CHECKING, Any
 import altair as alt
 import numpy as np
 
-from fairperm.plots.text import (
+from fairperm._utils.formatting import (
+    NONE,
+    format_interval,
+    format_level,
+    format_metric,
+    format_name,
+    format_number,
+    format_pvalue,
+    isolate_direction,
+    name_of_gap,
+)
+from fairperm.plots.parts import (
     GAP_LABEL,
     PER_LETTER,
-    finite,
-    headed,
-    isolated,
-    layered,
-    less,
-    packed,
-    room_of,
-    sentence,
-    table,
-    tidy,
-    told,
-    told_p,
-    words,
+    as_finite,
+    embed_rows,
+    fit_plot,
+    head_chart,
+    stack_layers,
+    wrap_parts,
 )
 
 if TYPE_CHECKING:
@@ -31,13 +35,28 @@ if TYPE_CHECKING:
 
     Item = dict[str, Any]
 
-
 _MOST = 1000  # thresholds drawn
 _FEW = 41  # thresholds up to which each has a dot
 _PICKED = "fairperm_threshold"
 _LINE = 15  # pixels from a line of text to the next
 _TEXT_AT = 24  # in pixels, of a legend
 _CROSS = "M-0.7,-0.7L0.7,0.7M0.7,-0.7L-0.7,0.7"
+_NO_TEST = {
+    "trivial": "All rows of both groups have the same prediction: there is nothing to test.",
+    "undefined": "The metric is undefined in one of the groups: there is no test.",
+}
+_TOOLTIP = {
+    "threshold": "threshold",
+    "metric": "metric",
+    "first_value": "first group",
+    "second_value": "second group",
+    "gap_label": "gap",
+    "narrow_band": "band of this threshold",
+    "wide_band": "band of all thresholds",
+    "p": "p",
+    "adjusted_p": "p, adjusted for all thresholds",
+    "verdict": "in words",
+}
 
 
 def threshold_sweep(
@@ -63,20 +82,21 @@ def threshold_sweep(
     alpha : float
         The level of the bands.
     slider : bool
-        Whether to pick a threshold with a slider (on a page, not in print) and tell its numbers.
+        Whether to add a slider (on a page, not in print) that picks a threshold and shows its
+        numbers.
     start : float, optional
         The threshold picked at first; by default the middle one.
     title : str, optional
-        Instead of the usual one.
+        Title in place of the default one.
     width, height : int
-        Of the whole chart, and of the plot of each metric, in pixels.
+        Width of the whole chart and height of each metric's plot, in pixels.
     mode : {"auto", "light", "dark"}
-        The page's colours; see :func:`theme`.
+        Colours of the page; see :func:`theme`.
 
     Returns
     -------
     altair.VConcatChart
-        A plot for each metric. Of more than 1,000 thresholds it shows some, equally spaced.
+        A plot for each metric. Of more than 1,000 thresholds, 1,000 are drawn, equally spaced.
 
     Examples
     --------
@@ -92,22 +112,24 @@ def threshold_sweep(
     ... )
     """
     metrics = list(dict.fromkeys(map(str, columns["metric"])))
-    room = room_of(width)
+    room = fit_plot(width)
     letters = int(room / PER_LETTER)
-    names = [isolated(tidy(group, min(60, letters - len(" 0.000,")))) for group in groups]
+    longest = min(60, letters - len(" 0.000,"))
+    names = [isolate_direction(format_name(group, longest)) for group in groups]
     curves = [_Curve.of(columns, metric, names, alpha, letters) for metric in metrics]
-    level = f"{100 * (1 - alpha):.4g} %"
+    bands = f"Chance can explain gaps within a band ({format_level(1 - alpha)} bands)."
     n = max((curve.n for curve in curves), default=0)
     is_thinned = any(curve.n > len(curve.items) for curve in curves)
-    heading = sentence(
+    head = head_chart(
+        mode,
         title or "How the gap changes with the threshold",
-        f"{less(groups, 40)}. Gaps within a band can be chance ({level} bands).",
-        f"Some of {n:,} thresholds are drawn, equally spaced." if is_thinned else "",
+        f"{name_of_gap(*groups, 40)}. {bands}",
+        f"{_MOST:,} of {n:,} thresholds are drawn, equally spaced." if is_thinned else "",
     )
     picks = _slider(curves[0], start) if slider and curves else None
     items = [item for curve in curves for item in curve.items]
     charts = [_legend(items, room), *(curve.chart(room, height, picks) for curve in curves)]
-    chart = alt.vconcat(*charts, **headed(heading, mode), spacing=16)
+    chart = alt.vconcat(*charts, **head, spacing=16)
     if picks is not None:
         chart = chart.add_params(picks)
     return chart
@@ -125,7 +147,7 @@ def _slider(curve: _Curve, start: float | None) -> alt.Parameter:
 
 @dataclass(frozen=True)
 class _Curve:
-    """One metric: what is drawn and told at each threshold, and how many thresholds there are."""
+    """One metric: the marks and texts of the thresholds drawn, and the number of thresholds."""
 
     metric: str
     items: list[Item]
@@ -151,13 +173,13 @@ class _Curve:
         ends = [*middles.tolist(), float(at[-1]) + 1.0]
         items = [
             {"from": a, "to": b}
-            | line_at({key: columns[key][i] for key in columns}, names, alpha, letters)
+            | _describe_row({key: columns[key][i] for key in columns}, names, alpha, letters)
             for i, a, b in zip(rows, begins, ends, strict=True)
         ]
         return cls(metric, items, n)
 
     def reach(self) -> float:
-        """Return how far the axis goes: to all gaps, and to the bands but where they are widest."""
+        """Return the end of the axis: beyond all gaps, and all but the widest bands."""
         sizes = {
             key: [abs(item[key]) for item in self.items if item[key] is not None]
             for key in ("gap", "narrow_high", "wide_high")
@@ -183,16 +205,15 @@ class _Curve:
             return alt.Y(f"{field}:Q", scale=y_scale, axis=y_axis)
 
         def write(rows: list[Item], field: str, style: str, above: int) -> alt.Chart:
-            mark: alt.Chart = alt.Chart(table(rows)).mark_text(
+            mark: alt.Chart = alt.Chart(embed_rows(rows)).mark_text(
                 style=style, align="left", limit=width, lineBreak="\n", lineHeight=_LINE
             )
             return mark.encode(x=alt.value(0), y=alt.value(-above), text=f"{field}:N")
 
         layers: list[alt.Chart] = [*self._bands(x, y)]
-        zero = alt.Chart(table([{"at": 0.0}])).mark_rule(style="fp-zero")
-        line = alt.Chart(table(_only(one, "gap", "run") for one in _runs(items, "gap"))).mark_line(
-            style="fp-line", clip=True
-        )
+        zero = alt.Chart(embed_rows([{"at": 0.0}])).mark_rule(style="fp-zero")
+        runs = embed_rows(_only(one, "gap", "run") for one in _runs(items, "gap"))
+        line = alt.Chart(runs).mark_line(style="fp-line", clip=True)
         layers += [
             zero.encode(y=y("at")),
             line.encode(x=x("threshold"), y=y("gap"), detail="run:N"),
@@ -203,31 +224,31 @@ class _Curve:
             where = y("gap") if has_gap else alt.value(height - 5)
             if kind.shape is None and len(items) > _FEW:
                 continue
-            layers.append(kind.mark(table(some)).encode(x=x("threshold"), y=where))
-        head = [{"label": tidy(words(self.metric), 60)}]
+            layers.append(kind.mark(embed_rows(some)).encode(x=x("threshold"), y=where))
+        head = [{"label": format_name(format_metric(self.metric))}]
         layers.append(write(head, "label", "fp-head", self._above()[0] if picks else 12))
         if picks is not None:
             layers += self._picked(picks, x, y, write)
-        tips = [alt.Tooltip(f"{field}:N", title=name) for field, name in TOLD.items()]
+        tips = [alt.Tooltip(f"{field}:N", title=name) for field, name in _TOOLTIP.items()]
         spans = (
-            {**_only(item, *TOLD), "from": max(item["from"], low), "to": min(item["to"], high)}
+            {**_only(item, *_TOOLTIP), "from": max(item["from"], low), "to": min(item["to"], high)}
             for item in items
         )
-        over = alt.Chart(table(spans)).mark_rect(opacity=0)
+        over = alt.Chart(embed_rows(spans)).mark_rect(opacity=0)
         over = over.encode(
             x=x("from"), x2="to:Q", y=alt.value(0), y2=alt.value(height), tooltip=tips
         )
-        return layered([*layers, over], width=width, height=height)
+        return stack_layers([*layers, over], width=width, height=height)
 
     def _bands(self, x: Callable[[str], alt.X], y: Callable[[str], alt.Y]) -> Iterator[alt.Chart]:
         """Yield the bands, with a bar where a threshold has no neighbours to make one with."""
         for name in ("wide", "narrow"):
             keys = (f"{name}_low", f"{name}_high")
             runs = _runs(self.items, *keys)
-            data = alt.Chart(table(_only(one, *keys, "run") for one in runs))
+            data = alt.Chart(embed_rows(_only(one, *keys, "run") for one in runs))
             limits = {"x": x("threshold"), "y": y(keys[0]), "y2": f"{keys[1]}:Q"}
             yield data.mark_area(style=f"fp-{name}", clip=True).encode(**limits, detail="run:N")
-            alone = alt.Chart(table(_only(one, *keys) for one in runs if one["is_alone"]))
+            alone = alt.Chart(embed_rows(_only(one, *keys) for one in runs if one["is_alone"]))
             yield alone.mark_bar(style=f"fp-{name}", clip=True, width=5).encode(**limits)
 
     def _picked(
@@ -237,15 +258,15 @@ class _Curve:
         y: Callable[[str], alt.Y],
         write: Callable[[list[Item], str, str, int], alt.Chart],
     ) -> Iterator[alt.Chart]:
-        """Yield what is shown of the threshold that the slider is at."""
+        """Yield the line, dot and numbers of the threshold that the slider is at."""
         is_picked = f"datum.from <= {picks.name} && {picks.name} < datum.to"
         read_out = [_only(item, "from", "to", "at_lines", "verdict_lines") for item in self.items]
-        at = alt.Chart(table(read_out)).transform_filter(is_picked)
+        at = alt.Chart(embed_rows(read_out)).transform_filter(is_picked)
         yield at.mark_rule(style="fp-target").encode(x=x("threshold"))
         with_gap = (
             _only(item, "from", "to", "gap") for item in self.items if item["gap"] is not None
         )
-        dot = alt.Chart(table(with_gap)).transform_filter(is_picked)
+        dot = alt.Chart(embed_rows(with_gap)).transform_filter(is_picked)
         yield dot.mark_point(style="fp-point", filled=True, size=90, opacity=1).encode(
             x=x("threshold"), y=y("gap")
         )
@@ -254,7 +275,7 @@ class _Curve:
         yield write(read_out, "verdict_lines", "fp-note", verdict).transform_filter(is_picked)
 
     def _above(self) -> tuple[int, int, int]:
-        """Return how far above the plot its name, numbers and verdict begin, in pixels."""
+        """Return the heights of name, numbers and verdict above the plot, in pixels."""
         of_numbers, of_verdict = (
             max(item[key].count("\n") for item in self.items)
             for key in ("at_lines", "verdict_lines")
@@ -265,7 +286,7 @@ class _Curve:
 
 
 def _only(item: Item, *keys: str) -> Item:
-    """Return what one layer needs, and no more."""
+    """Return the threshold and these fields of an item."""
     return {key: item[key] for key in ("threshold", *keys)}
 
 
@@ -284,7 +305,7 @@ def _runs(items: Sequence[Item], *keys: str) -> list[Item]:
 
 @dataclass(frozen=True)
 class _Kind:
-    """What marks a kind of threshold, and how the legend calls it."""
+    """A kind of threshold: its mark, and its label in the legend."""
 
     name: str
     label: str
@@ -316,7 +337,7 @@ def _kinds(items: Sequence[Item]) -> list[_Kind]:
 
 
 def _legend(items: Sequence[Item], width: int) -> alt.LayerChart:
-    """Return what the marks mean: in two columns, or in one where these have no room."""
+    """Return the legend, in two columns where there is room."""
     keys: list[tuple[str, _Kind | str]] = [
         ("gap", "fp-line"),
         ("band of one threshold, chosen beforehand", "fp-narrow"),
@@ -329,16 +350,16 @@ def _legend(items: Sequence[Item], width: int) -> alt.LayerChart:
     layers: list[alt.Chart] = []
     top = bottom = 0
     for i, (label, kind) in enumerate(keys):
-        lines = packed(label.split(), letters)
+        lines = wrap_parts(label.split(), letters)
         if i % n_columns == 0:
             top, bottom = bottom, bottom + 18 + _LINE * (len(lines) - 1)
         layers += _key("\n".join(lines), kind, i % n_columns * column, top + 8)
-    return layered(layers, width=width, height=bottom)
+    return stack_layers(layers, width=width, height=bottom)
 
 
 def _key(label: str, kind: _Kind | str, left: int, at: int) -> Iterator[alt.Chart]:
-    """Yield a line of the legend: the mark, and what it means."""
-    data = table([{"label": label}])
+    """Yield a line of the legend: the mark and its meaning."""
+    data = embed_rows([{"label": label}])
     base = alt.Chart(data)
     x, y = alt.value(left + 8), alt.value(at)
     if isinstance(kind, _Kind):
@@ -353,62 +374,44 @@ def _key(label: str, kind: _Kind | str, left: int, at: int) -> Iterator[alt.Char
     yield text.encode(x=alt.value(left + _TEXT_AT), y=y, text="label:N")
 
 
-_NO_TEST = {
-    "trivial": "Every row of both groups is predicted alike: there is nothing to test.",
-    "undefined": "The metric has no value in one of the groups: there is no test.",
-}
-TOLD = {
-    "threshold": "threshold",
-    "metric": "metric",
-    "first_told": "first group",
-    "second_told": "second group",
-    "gap_told": "gap",
-    "narrow_told": "band of this threshold",
-    "wide_told": "band of all thresholds",
-    "p_told": "p",
-    "adjusted_told": "p, adjusted for all thresholds",
-    "verdict": "in words",
-}
-
-
-def line_at(
-    row: Mapping[str, Any], names: Sequence[str], alpha: float, letters: int
-) -> dict[str, Any]:
-    """Return what is drawn and told at one threshold, in lines of so many letters."""
-    gap, p, adjusted = (finite(row[key]) for key in ("difference", "pvalue", "adjusted_pvalue"))
+def _describe_row(row: Mapping[str, Any], names: Sequence[str], alpha: float, letters: int) -> Item:
+    """Return the marks and texts of one threshold, in lines of so many letters."""
+    gap, p, adjusted = (as_finite(row[key]) for key in ("difference", "pvalue", "adjusted_pvalue"))
     bands = {
-        name: (finite(row[f"{column}_lower"]), finite(row[f"{column}_upper"]))
+        name: (as_finite(row[f"{column}_lower"]), as_finite(row[f"{column}_upper"]))
         for name, column in (("narrow", "pointwise"), ("wide", "simultaneous"))
     }
-    narrow, wide = (_band(*limits) for limits in bands.values())
-    kind = _kind(gap, p, adjusted, alpha)
-    first, second = names
-    values = told(row["value_first"]), told(row["value_second"])
-    threshold = float(row["threshold"])
-    verdict = _verdict(kind, str(row["status"]), narrow, wide, is_joint=adjusted is not None)
-    numbers = [f"{first} {values[0]},", f"{second} {values[1]},", f"gap {told(gap, '+')}"]
+    narrow, wide = (_describe_band(*limits) for limits in bands.values())
+    kind = _classify_gap(gap, p, adjusted, alpha)
+    first, second = (
+        (name, format_number(row[f"value_{place}"]))
+        for name, place in zip(names, ("first", "second"), strict=True)
+    )
+    threshold, gap_label = float(row["threshold"]), format_number(gap, signed=True)
+    verdict = _describe_verdict(kind, str(row["status"]), narrow, wide, adjusted is not None)
+    numbers = [f"{' '.join(first)},", f"{' '.join(second)},", f"gap {gap_label}"]
     return {
         "threshold": threshold,
-        "metric": tidy(row["metric"]),
+        "metric": format_name(row["metric"], 200),
         "kind": kind,
         "gap": gap,
         **{f"{name}_low": low for name, (low, _) in bands.items()},
         **{f"{name}_high": high for name, (_, high) in bands.items()},
-        "first_told": f"{values[0]} ({first})",
-        "second_told": f"{values[1]} ({second})",
-        "gap_told": told(gap, "+"),
-        "narrow_told": narrow,
-        "wide_told": wide,
-        "p_told": told_p(p),
-        "adjusted_told": told_p(adjusted),
+        "first_value": f"{first[1]} ({first[0]})",
+        "second_value": f"{second[1]} ({second[0]})",
+        "gap_label": gap_label,
+        "narrow_band": narrow,
+        "wide_band": wide,
+        "p": format_pvalue(p),
+        "adjusted_p": format_pvalue(adjusted),
         "verdict": verdict,
-        "at_lines": "\n".join(packed([f"At {threshold:.6g}:", *numbers], letters)),
-        "verdict_lines": "\n".join(packed(verdict.split(), letters)),
+        "at_lines": "\n".join(wrap_parts([f"At {threshold:.6g}:", *numbers], letters)),
+        "verdict_lines": "\n".join(wrap_parts(verdict.split(), letters)),
     }
 
 
-def _kind(gap: float | None, p: float | None, adjusted: float | None, alpha: float) -> str:
-    """Return how far out the gap is: within its bands, beyond one of them or both; or no test."""
+def _classify_gap(gap: float | None, p: float | None, adjusted: float | None, alpha: float) -> str:
+    """Return whether a gap is within its bands, beyond one, beyond both, or not tested."""
     if gap is None or p is None:
         return "none"
     if adjusted is not None and adjusted <= alpha:
@@ -416,8 +419,8 @@ def _kind(gap: float | None, p: float | None, adjusted: float | None, alpha: flo
     return "maybe" if p <= alpha else "inside"
 
 
-def _verdict(kind: str, status: str, narrow: str, wide: str, *, is_joint: bool) -> str:
-    """Say so in words; a threshold that is not joint has no part in the band of all."""
+def _describe_verdict(kind: str, status: str, narrow: str, wide: str, is_joint: bool) -> str:
+    """Return the verdict in words; a threshold that is not joint is not in the band of all."""
     if kind == "none":
         return _NO_TEST.get(status, "There is no test at this threshold.")
     if kind == "outside":
@@ -432,8 +435,8 @@ def _verdict(kind: str, status: str, narrow: str, wide: str, *, is_joint: bool) 
     return f"Chance alone can explain it ({narrow} here, {wide} over all)."
 
 
-def _band(low: float | None, high: float | None) -> str:
+def _describe_band(low: float | None, high: float | None) -> str:
     if low is None or high is None:
-        return "–"
+        return NONE
     is_even = abs(low + high) <= 1e-9 * abs(high - low)
-    return f"±{told(high)}" if is_even else f"{told(low, '+')} to {told(high, '+')}"
+    return f"±{format_number(high)}" if is_even else format_interval((low, high), signed=True)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from fairperm._utils.files import write_whole
 from fairperm.hypothesis_tests.results.sweeps import ThresholdSweepResult
-from fairperm.report.page import compact_page, full_page
+from fairperm.report.page import render_notebook, render_report
 
 if TYPE_CHECKING:
     import os
@@ -26,24 +26,24 @@ def as_html(
     title: str | None = None,
     provenance: Mapping[str, object] | None = None,
 ) -> str:
-    """Return the report; write it to `path` too if there is one.
+    """Return the report, and write it to `path` if there is one.
 
     Parameters
     ----------
     audit
-        What the report is about. Nothing is computed here: all numbers are the audit's own.
+        The audit to report. Nothing is computed here: all numbers are the audit's own.
     path
         A file, written whole or not at all.
     sweep
-        One sweep over thresholds, or several, to be shown with a slider.
+        One sweep over thresholds, or several, each shown with a slider.
     not_swept
         Attributes for which there is no sweep, with the reason.
     title
         The report's heading.
     provenance
-        What else it takes to run the audit again (the command, the file, its hash), by name.
+        Other settings needed to run the audit again (the command, the file, its hash), by name.
     """
-    page = full_page(audit, _sweeps(sweep), not_swept or {}, title, provenance or {})
+    page = render_report(audit, _list_sweeps(sweep), not_swept or {}, title, provenance or {})
     if path is not None:
         write_whole(path, page)
     return page
@@ -51,12 +51,12 @@ def as_html(
 
 def as_notebook_html(audit: AuditData) -> str:
     """Return the verdicts and the table, without scripts."""
-    return compact_page(audit)
+    return render_notebook(audit)
 
 
-def _sweeps(
-    given: ThresholdSweepResult | Sequence[ThresholdSweepResult] | None,
+def _list_sweeps(
+    sweep: ThresholdSweepResult | Sequence[ThresholdSweepResult] | None,
 ) -> list[ThresholdSweepResult]:
-    if given is None:
+    if sweep is None:
         return []
-    return [given] if isinstance(given, ThresholdSweepResult) else list(given)
+    return [sweep] if isinstance(sweep, ThresholdSweepResult) else list(sweep)

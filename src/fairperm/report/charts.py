@@ -1,4 +1,4 @@
-"""The charts of a report: which rows they show, and what they show in words."""
+"""The charts of a report, each with a summary in words."""
 
 from __future__ import annotations
 
@@ -11,7 +11,15 @@ import numpy as np
 from altair.utils.schemapi import debug_mode
 
 from fairperm import plots
-from fairperm.report import names as words
+from fairperm._utils.formatting import (
+    format_count,
+    format_metric,
+    format_name,
+    format_number,
+    format_pvalue,
+    name_of_gap,
+    state_pvalue,
+)
 from fairperm.report.view import WEIGHTIEST_FIRST
 
 if TYPE_CHECKING:
@@ -20,19 +28,19 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fairperm.hypothesis_tests.results.sweeps import MetricSweep, ThresholdSweepResult
-    from fairperm.report.view import Line, Section, View
+    from fairperm.report.view import AuditView, ComparisonView, Section
 
 MOST_IN_FOREST = 60
 MOST_NULLS = 8
 MOST_THRESHOLDS = 400
 _WIDTHS = (900, 340)  # in pixels; the page stretches charts that are elastic
-_FOREST_WIDTHS = (900, 640, 340)  # it is not
-_NULL_WIDTHS = (900,)  # nothing in it depends on its width
+_FOREST_WIDTHS = (900, 640, 340)  # it is not elastic
+_NULL_WIDTHS = (900,)  # it differs in nothing but its width
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chart:
-    """One chart: its place on the page, its title, what it shows in words, and how it is drawn."""
+    """One chart: its place on the page, title, summary, and a specification for each width."""
 
     key: str
     title: str
@@ -43,36 +51,35 @@ class Chart:
     has_slider: bool = False
 
 
-def configs() -> dict[str, Any]:
-    """Return how charts look on light and on dark pages."""
+def make_themes() -> dict[str, Any]:
+    """Return the colours of charts on light and on dark pages."""
     return {mode: plots.theme(mode) for mode in ("light", "dark")}
 
 
-def forest(view: View) -> Chart | None:
-    """Return all gaps with their intervals; of very many, disparities first."""
-    first = sorted(view.lines, key=lambda line: WEIGHTIEST_FIRST.index(line.verdict))
-    kept = {id(line) for line in first[:MOST_IN_FOREST]}
-    shown = [line for line in view.lines if id(line) in kept]
-    judged = [line for line in shown if line.verdict != "too small" and _is_drawn(line)]
+def draw_forest(view: AuditView) -> Chart | None:
+    """Return all gaps with their intervals; if there are too many, disparities come first."""
+    ranked = sorted(view.comparisons, key=lambda one: WEIGHTIEST_FIRST.index(one.verdict))
+    kept = {id(one) for one in ranked[:MOST_IN_FOREST]}
+    shown = [one for one in view.comparisons if id(one) in kept]
+    judged = [one for one in shown if one.verdict != "too small" and _has_gap(one)]
     if not judged:
         return None
-    found = sum(line.verdict == "disparity" for line in shown)
-    widest = max(judged, key=lambda line: abs(line.row.difference or 0.0))
-    left_out = len(view.lines) - len(shown)
+    found = sum(one.verdict == "disparity" for one in shown)
+    widest = max(judged, key=lambda one: abs(one.row.difference or 0.0))
+    place = f"{format_metric(widest.row.metric)}, {name_of_gap(widest.first, widest.second)}"
     summary = (
-        f"{words.plural(len(shown), 'gap')} with {'its' if len(shown) == 1 else 'their'} "
-        f"confidence intervals; {found:,} of them a disparity. The largest judged is {widest.gap} "
-        f"({words.words(widest.row.metric)}, {widest.first} less {widest.second})."
+        f"{format_count(len(shown), 'gap')} with confidence intervals; {found:,} of them a "
+        f"disparity. The largest judged gap is {widest.gap} ({place})."
     )
-    if left_out:
-        summary += f" {words.plural(left_out, 'more comparison')} only in the table."
-    rows = [_cells(line, view) for line in shown]
+    if more := len(view.comparisons) - len(shown):
+        summary += f" {format_count(more, 'more comparison')} only in the table."
+    rows = [_describe_row(one, view) for one in shown]
     level = view.audit.settings.get("confidence_level")
     draw = partial(plots.forest, rows, confidence_level=level)
-    return _chart("forest", summary, draw, _FOREST_WIDTHS, is_elastic=False)
+    return _draw_chart("forest", summary, draw, _FOREST_WIDTHS, is_elastic=False)
 
 
-def _chart(
+def _draw_chart(
     key: str,
     summary: str,
     draw: Callable[..., Any],
@@ -81,12 +88,12 @@ def _chart(
     is_elastic: bool = True,
     has_slider: bool = False,
 ) -> Chart:
-    """Return a chart in some widths; its title becomes text of the page, which wraps."""
-    with debug_mode(False):  # checking takes most of the time, and tests have done it
+    """Return a chart in several widths; its title becomes text of the page, which wraps."""
+    with debug_mode(False):  # validation takes most of the time; tests do it
         specs = {width: draw(width=width).to_dict(validate=False) for width in widths}
     for spec in specs.values():
-        spec.pop("$schema", None)  # an address that nobody needs: the page says what it is
-        spec.pop("config", None)  # the page has its own, for light and for dark
+        spec.pop("$schema", None)  # an address that nobody needs
+        spec.pop("config", None)  # the page has its own themes, light and dark
     titles = [spec.pop("title") for spec in specs.values()]
     return Chart(
         key=key,
@@ -99,56 +106,57 @@ def _chart(
     )
 
 
-def _is_drawn(line: Line) -> bool:
-    return line.row.difference is not None and math.isfinite(line.row.difference)
+def _has_gap(comparison: ComparisonView) -> bool:
+    gap = comparison.row.difference
+    return gap is not None and math.isfinite(gap)
 
 
-def _cells(line: Line, view: View) -> dict[str, Any]:
-    first, second = map(view.names.of, line.row.groups)
-    return line.row.cells() | {
-        "attribute": words.shortened(words.visible(line.row.attribute), 32),
-        "metric": words.shortened(words.visible(words.words(line.row.metric)), 40),
-        "first_group": first,
-        "second_group": second,
+def _describe_row(comparison: ComparisonView, view: AuditView) -> dict[str, Any]:
+    """Return the columns of a comparison, with the names that the page uses."""
+    row = comparison.row
+    return row.cells() | {
+        "attribute": format_name(row.attribute, 32),
+        "metric": format_name(format_metric(row.metric), 40),
+        "first_group": view.names[row.groups[0]],
+        "second_group": view.names[row.groups[1]],
     }
 
 
-def nulls(view: View) -> list[Chart]:
-    """Return the null distribution of one row for each attribute and metric, disparities first."""
-    rows = [(section, line) for section in view.sections if (line := _clearest(section))]
-    rows.sort(key=lambda one: WEIGHTIEST_FIRST.index(one[1].verdict))
-    return [
-        _null(f"null-{i}", section, line) for i, (section, line) in enumerate(rows[:MOST_NULLS], 1)
-    ]
+def draw_nulls(view: AuditView) -> list[Chart]:
+    """Return a null distribution for each attribute and metric, disparities first."""
+    chosen = [(section, one) for section in view.sections if (one := _choose_comparison(section))]
+    chosen.sort(key=lambda pair: WEIGHTIEST_FIRST.index(pair[1].verdict))
+    return [_draw_null(f"null-{i}", *pair) for i, pair in enumerate(chosen[:MOST_NULLS], 1)]
 
 
-def _clearest(section: Section) -> Line | None:
-    """Return the comparison that chance explains least: of disparities, if there are any."""
+def _choose_comparison(section: Section) -> ComparisonView | None:
+    """Return the comparison with the smallest p-value, a disparity if there is one."""
     tested = [
-        line
-        for line in section.lines
-        if line.row.result is not None
-        and math.isfinite(line.row.result.statistic)
-        and line.verdict != "too small"
+        one
+        for one in section.comparisons
+        if one.row.result is not None
+        and math.isfinite(one.row.result.statistic)
+        and one.verdict != "too small"
     ]
     return min(
         tested,
-        key=lambda line: (WEIGHTIEST_FIRST.index(line.verdict), line.row.pvalue or 0.0),
+        key=lambda one: (WEIGHTIEST_FIRST.index(one.verdict), one.row.pvalue or 0.0),
         default=None,
     )
 
 
-def _null(key: str, section: Section, line: Line) -> Chart:
-    result: Any = line.row.result
-    how = "under all possible exchanges of group labels"
+def _draw_null(key: str, section: Section, comparison: ComparisonView) -> Chart:
+    result: Any = comparison.row.result
+    draws = "over all permutations of group labels"
     if result.n_resamples == 0:
-        how = "in the normal limit"
+        draws = "in the normal limit"
     elif not result.exact:
-        how = f"under {result.n_resamples:,} random exchanges of group labels"
+        draws = f"over {result.n_resamples:,} random permutations of group labels"
+    gap = name_of_gap(comparison.first, comparison.second)
     summary = (
-        f"What chance alone makes of {section.metric}, {line.first} less {line.second}: the gap "
-        f"over its standard error {how}. Observed: {words.number(result.statistic, '+')}. "
-        f"p {words.p_is(line.pvalue)}."
+        f"Null distribution of {section.metric}, {gap}: the gap divided by its standard error "
+        f"{draws}. Observed: {format_number(result.statistic, signed=True)}. "
+        f"{state_pvalue(result.pvalue)}."
     )
     draw = partial(
         plots.null_distribution,
@@ -158,16 +166,16 @@ def _null(key: str, section: Section, line: Line) -> Chart:
         alternative=result.alternative,
         pvalue=result.pvalue,
         metric=section.metric,
-        groups=(line.first, line.second),
+        groups=(comparison.first, comparison.second),
         studentized=result.variance is not None,
-        title=f"{section.attribute} · {section.metric}: {line.first} less {line.second}",
+        title=f"{section.attribute} · {section.metric}: {gap}",
     )
-    return _chart(key, summary, draw, _NULL_WIDTHS)
+    return _draw_chart(key, summary, draw, _NULL_WIDTHS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SweepPart:
-    """One sweep on the page: its chart, what was found, and its numbers."""
+    """One sweep on the page: its chart, findings and numbers."""
 
     chart: Chart
     first: str
@@ -182,21 +190,21 @@ class SweepTable:
     """The numbers of one metric of a sweep."""
 
     metric: str
-    lines: tuple[tuple[str, ...], ...]
+    rows: tuple[tuple[str, ...], ...]
 
 
-def sweeps(view: View, given: Sequence[ThresholdSweepResult]) -> list[SweepPart]:
+def draw_sweeps(view: AuditView, sweeps: Sequence[ThresholdSweepResult]) -> list[SweepPart]:
     """Return the sweeps over thresholds, each with a slider."""
-    return [_sweep(f"sweep-{i}", one, view) for i, one in enumerate(given, 1)]
+    return [_draw_sweep(f"sweep-{i}", one, view) for i, one in enumerate(sweeps, 1)]
 
 
-def _sweep(key: str, sweep: ThresholdSweepResult, view: View) -> SweepPart:
+def _draw_sweep(key: str, sweep: ThresholdSweepResult, view: AuditView) -> SweepPart:
     n = len(sweep.thresholds)
     kept = np.unique(np.linspace(0, n - 1, min(n, MOST_THRESHOLDS)).round().astype(int))
-    first, second = map(view.names.of, sweep.groups)
+    first, second = (view.names[group] for group in sweep.groups)
     curves = list(sweep.curves.values())
-    each = [_columns(sweep, curve, kept) for curve in curves]
-    columns = {name: np.concatenate([one[name] for one in each]) for name in each[0]}
+    parts = [_select_columns(sweep, curve, kept) for curve in curves]
+    columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     start = view.audit.settings.get("threshold")
     draw = partial(
         plots.threshold_sweep,
@@ -206,52 +214,53 @@ def _sweep(key: str, sweep: ThresholdSweepResult, view: View) -> SweepPart:
         slider=True,
         start=start if isinstance(start, (int, float)) else None,
     )
-    findings = tuple(_largest(sweep, curve) for curve in curves)
+    findings = tuple(_describe_largest(sweep, curve) for curve in curves)
     return SweepPart(
-        chart=_chart(key, " ".join(findings), draw, has_slider=True),
+        chart=_draw_chart(key, " ".join(findings), draw, has_slider=True),
         first=first,
         second=second,
         findings=findings,
-        validity=tuple(f"{words.words(one.metric)}: {one.validity}" for one in curves),
-        tables=tuple(_numbers(sweep, curve, kept) for curve in curves),
+        validity=tuple(f"{format_metric(one.metric)}: {one.validity}" for one in curves),
+        tables=tuple(_tabulate_curve(sweep, curve, kept) for curve in curves),
     )
 
 
-def _columns(
+def _select_columns(
     sweep: ThresholdSweepResult, curve: MetricSweep, kept: NDArray[Any]
 ) -> dict[str, NDArray[Any]]:
-    found = {name: np.asarray(one)[kept] for name, one in sweep.columns(curve).items()}
-    return found | {"metric": np.full(len(kept), words.words(curve.metric))}
+    columns = {name: np.asarray(one)[kept] for name, one in sweep.columns(curve).items()}
+    return columns | {"metric": np.full(len(kept), format_metric(curve.metric))}
 
 
-def _largest(sweep: ThresholdSweepResult, curve: MetricSweep) -> str:
-    at = curve.largest()
-    outside = int((curve.adjusted_pvalue <= sweep.alpha).sum())
-    beyond = (
-        "At no threshold is the gap beyond what chance explains, all thresholds considered."
-        if not outside
-        else f"At {words.plural(outside, 'threshold')} of {len(sweep.thresholds):,} the gap is "
-        "beyond what chance explains, all thresholds considered."
-    )
-    metric = words.words(curve.metric)
-    gap = words.number(float(curve.difference[at]), "+")
+def _describe_largest(sweep: ThresholdSweepResult, curve: MetricSweep) -> str:
+    """Return the largest gap over thresholds, and the number of gaps that chance cannot explain."""
+    largest = curve.largest()
+    n_beyond = int((curve.adjusted_pvalue <= sweep.alpha).sum())
+    where = "no threshold"
+    if n_beyond:
+        where = f"{n_beyond:,} of {format_count(len(sweep.thresholds), 'threshold')}"
+    metric = format_metric(curve.metric)
+    gap = format_number(curve.difference[largest], signed=True)
     return (
         f"{metric[:1].upper()}{metric[1:]}: the largest gap is {gap} at the threshold "
-        f"{sweep.thresholds[at]:.4g}. {beyond}"
+        f"{sweep.thresholds[largest]:.4g}. At {where} the gap is larger than chance explains, "
+        "adjusted for all thresholds."
     )
 
 
-def _numbers(sweep: ThresholdSweepResult, curve: MetricSweep, kept: NDArray[Any]) -> SweepTable:
+def _tabulate_curve(
+    sweep: ThresholdSweepResult, curve: MetricSweep, kept: NDArray[Any]
+) -> SweepTable:
     first, second = (curve.values[group] for group in sweep.groups)
-    lines = [
+    rows = [
         (
             f"{sweep.thresholds[i]:.4g}",
-            words.number(float(first[i])),
-            words.number(float(second[i])),
-            words.number(float(curve.difference[i]), "+"),
-            words.pvalue(float(curve.pvalue[i])),
-            words.pvalue(float(curve.adjusted_pvalue[i])),
+            format_number(first[i]),
+            format_number(second[i]),
+            format_number(curve.difference[i], signed=True),
+            format_pvalue(curve.pvalue[i]),
+            format_pvalue(curve.adjusted_pvalue[i]),
         )
         for i in kept.tolist()
     ]
-    return SweepTable(metric=words.words(curve.metric), lines=tuple(lines))
+    return SweepTable(metric=format_metric(curve.metric), rows=tuple(rows))

@@ -1,41 +1,43 @@
-"""How the audit was made: tests and their validity, power, settings."""
+"""How the audit was done: its tests and their validity, power, settings."""
 
 from __future__ import annotations
 
 import platform
+import sys
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
-from fairperm.report import names as words
-from fairperm.report.view import detectable
+from fairperm._utils.formatting import format_metric, format_name, join_words
+from fairperm.report.names import find_look_alikes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
-    from fairperm.report.view import Line, Section, View
+    from fairperm.report.view import AuditView, ComparisonView, Section
 
 _SCHEMES = {
-    "denominator": "Group labels were exchanged among the rows that the metric is taken of.",
+    "denominator": "Group labels were exchanged among the rows in the metric's denominator.",
     "within_label": "Group labels were exchanged among rows with the same true label.",
     "pooled": "Group labels were exchanged among all rows of both groups.",
 }
+_STUDENTIZED = "Each gap was divided by its standard error, computed from "
 _VARIANCES = {
-    "score": "Each gap was divided by its standard error, from the rate of both groups together.",
-    "wald": "Each gap was divided by its standard error, from each group's own rate.",
-    "delta": "Each gap was divided by its standard error, found by the delta method.",
-    "delong": "Each gap was divided by its standard error, found by DeLong's method.",
-    "bootstrap": "Each gap was divided by its standard error, found by resampling rows.",
-    "fast_bootstrap": "Each gap was divided by its standard error, found by resampling rows.",
+    "score": f"{_STUDENTIZED}the pooled rate of both groups.",
+    "wald": f"{_STUDENTIZED}each group's own rate.",
+    "delta": f"{_STUDENTIZED}the delta method.",
+    "delong": f"{_STUDENTIZED}DeLong's method.",
+    "bootstrap": f"{_STUDENTIZED}bootstrap samples.",
+    "fast_bootstrap": f"{_STUDENTIZED}bootstrap samples.",
     None: "The gaps were not divided by a standard error.",
 }
 _PACKAGES = ("fairperm", "numpy", "scipy", "numba")
 
 
 @dataclass(frozen=True, slots=True)
-class Method:
-    """A test, and the metrics it was used for."""
+class TestDescription:
+    """A test in sentences, and the metrics it was used for."""
 
     metrics: str
     scheme: str
@@ -45,148 +47,140 @@ class Method:
     code: str
 
 
-def methods(view: View) -> list[Method]:
+def describe_tests(view: AuditView) -> list[TestDescription]:
     """Return every test that was used, once."""
     used: dict[tuple[str, ...], list[tuple[str, PermutationTestResult]]] = {}
     for section in view.sections:
-        for line in section.lines:
-            if line.row.result is not None:
-                of_key = used.setdefault(_key(line.row.result), [])
-                of_key.append((section.metric, line.row.result))
-    return [_method(results) for results in used.values()]
+        for comparison in section.comparisons:
+            if (result := comparison.row.result) is not None:
+                validity = _generalize(result.validity, result.metric)
+                key = str(result.scheme), str(result.variance), validity
+                used.setdefault(key, []).append((section.metric, result))
+    return [_describe_test(results) for results in used.values()]
 
 
-def _key(result: PermutationTestResult) -> tuple[str, ...]:
-    return str(result.scheme), str(result.variance), _validity(result.validity, result.metric)
+def _generalize(validity: str, metric: str) -> str:
+    """Return a sentence about one metric as a sentence about any metric."""
+    return validity.replace(f"equal {metric};", "equal metric;")
 
 
-def _validity(text: str, metric: str) -> str:
-    """Return a sentence about one metric as one about any."""
-    return text.replace(f"equal {metric};", "equal metric;")
-
-
-def _method(results: list[tuple[str, PermutationTestResult]]) -> Method:
+def _describe_test(results: list[tuple[str, PermutationTestResult]]) -> TestDescription:
     metrics = list(dict.fromkeys(metric for metric, _ in results))
     one = results[0][1]
-    exact = sum(result.exact for _, result in results)
-    drawn = f"{one.n_resamples:,} random exchanges were drawn"
-    if exact == len(results):
-        draws = "Every possible exchange was counted, so the p-value has no random error."
-    elif exact:
-        draws = f"Every possible exchange was counted, or, if there were too many, {drawn}."
+    n_exact = sum(result.exact for _, result in results)
+    if n_exact == len(results):
+        draws = "All permutations were counted: the p-value has no Monte Carlo error."
+    elif n_exact:
+        draws = f"All permutations were counted, or {one.n_resamples:,} random ones if too many."
     elif one.n_resamples:
-        draws = f"{drawn}."
+        draws = f"{one.n_resamples:,} random permutations were drawn."
     else:
-        draws = "Nothing was exchanged: the p-value is that of the normal limit."
-    return Method(
-        metrics=words.joined(metrics),
+        draws = "No permutations were drawn: the p-value is that of the normal limit."
+    return TestDescription(
+        metrics=join_words(metrics),
         scheme=_SCHEMES.get(one.scheme, one.scheme),
         variance=_VARIANCES.get(one.variance, str(one.variance)),
         draws=draws,
-        validity=one.validity if len(metrics) == 1 else _validity(one.validity, one.metric),
+        validity=one.validity if len(metrics) == 1 else _generalize(one.validity, one.metric),
         code=f"scheme={one.scheme!r}, variance={one.variance!r}",
     )
 
 
-def omnibus_validity(view: View) -> dict[str, str]:
-    """Return for which metrics the tests of all groups at once are valid, and how."""
-    by_text: dict[str, list[str]] = {}
+def _describe_omnibus_validity(view: AuditView) -> dict[str, str]:
+    """Return the validity of the tests of all groups at once, by metrics."""
+    metrics: dict[str, dict[str, None]] = {}
     for row in view.audit.omnibus:
         if row.result is not None:
-            text = _validity(row.result.validity, row.result.metric)
-            of_text = by_text.setdefault(text, [])
-            if (metric := words.words(row.metric)) not in of_text:
-                of_text.append(metric)
-    return {words.joined(metrics): text for text, metrics in by_text.items()}
+            validity = _generalize(row.result.validity, row.result.metric)
+            metrics.setdefault(validity, {})[format_metric(row.metric)] = None
+    return {join_words(names): validity for validity, names in metrics.items()}
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
-    """Something to know of one comparison or more."""
+class ResultNote:
+    """A note of one comparison or more."""
 
     text: str
     n: int
-    example: Line
+    example: ComparisonView
     section: Section
 
 
-def notes(view: View) -> list[Note]:
-    """Return every note of the results once, with how many comparisons it concerns."""
-    found: dict[str, list[tuple[Section, Line]]] = {}
+def collect_notes(view: AuditView) -> list[ResultNote]:
+    """Return every note of the results once, with the number of comparisons that have it."""
+    found: dict[str, list[tuple[Section, ComparisonView]]] = {}
     for section in view.sections:
-        for line in section.lines:
-            for note in () if line.row.result is None else line.row.result.notes:
-                found.setdefault(note, []).append((section, line))
-    return [Note(text, len(of), of[0][1], of[0][0]) for text, of in found.items()]
+        for comparison in section.comparisons:
+            for note in () if comparison.row.result is None else comparison.row.result.notes:
+                found.setdefault(note, []).append((section, comparison))
+    return [
+        ResultNote(text, len(places), example=places[0][1], section=places[0][0])
+        for text, places in found.items()
+    ]
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """What the comparisons of one attribute and metric could have shown."""
+class DetectableGaps:
+    """The detectable gaps of the inconclusive comparisons of one attribute and metric."""
 
     section: Section
-    n: int
-    least: str
-    least_line: Line
-    most: str
-    most_line: Line
-    blind: int
+    comparisons: list[ComparisonView]
+
+    @property
+    def smallest(self) -> ComparisonView:
+        """The comparison with the smallest detectable gap."""
+        return min(self.comparisons, key=_detectable_gap)
+
+    @property
+    def largest(self) -> ComparisonView:
+        """The comparison with the largest detectable gap."""
+        return max(self.comparisons, key=_detectable_gap)
+
+    @property
+    def n_above_margin(self) -> int:
+        """Number of comparisons whose detectable gap is above the margin."""
+        margin = self.smallest.row.margin
+        return sum(margin is not None and _detectable_gap(one) > margin for one in self.comparisons)
 
 
-def power(view: View) -> list[Seen]:
-    """Return, where no disparity was found, which gaps would have been."""
+def _detectable_gap(comparison: ComparisonView) -> float:
+    return comparison.row.detectable_gap or 0.0
+
+
+def summarize_power(view: AuditView) -> list[DetectableGaps]:
+    """Return the detectable gaps of all inconclusive comparisons."""
     found = []
     for section in view.sections:
-        lines = [line for line in section.of("inconclusive") if line.row.detectable_gap is not None]
-        if lines:
-            found.append(_seen(section, lines))
+        inconclusive = section.with_verdict("inconclusive")
+        if some := [one for one in inconclusive if one.row.detectable_gap is not None]:
+            found.append(DetectableGaps(section, some))
     return found
 
 
-def _seen(section: Section, lines: list[Line]) -> Seen:
-    least, most = min(lines, key=_gap), max(lines, key=_gap)
-    margin = least.row.margin
-    return Seen(
-        section=section,
-        n=len(lines),
-        least=detectable(least.row.detectable_gap),
-        least_line=least,
-        most=detectable(most.row.detectable_gap),
-        most_line=most,
-        blind=sum(margin is not None and _gap(line) > margin for line in lines),
-    )
-
-
-def _gap(line: Line) -> float:
-    return line.row.detectable_gap or 0.0
-
-
-def facts(view: View) -> dict[str, object]:
-    """Return what else the page tells of metrics, groups and tests."""
-    audit, groups = view.audit, [one for of in view.groups.values() for one in of]
+def collect_facts(view: AuditView) -> dict[str, object]:
+    """Return the other facts on metrics, groups and tests that the template shows."""
+    audit = view.audit
+    groups = [group for groups in view.groups.values() for group in groups]
+    results = [row.result for row in audit.rows if row.result is not None]
     return {
         "metrics": {section.metric: section.meaning for section in view.sections},
         "has_base_rates": any(one.positives is not None for one in audit.groups),
         "has_margins": any(row.margin is not None for row in audit.rows),
         "whole_names": [(one.name, one.whole_name) for one in groups if one.whole_name],
-        "together_reasons": sorted(
-            {one.together_reason for one in view.sections if one.together_reason}
-        ),
-        "omnibus_validity": omnibus_validity(view),
-        "is_studentized": all(
-            row.result.variance is not None for row in audit.rows if row.result is not None
-        ),
-        "audit_notes": [*words.look_alikes(audit.groups), *audit.notes],
+        "omnibus_reasons": sorted({one.omnibus_reason for one in view.sections} - {""}),
+        "omnibus_validity": _describe_omnibus_validity(view),
+        "is_studentized": all(result.variance is not None for result in results),
+        "audit_notes": [*find_look_alikes(audit.groups), *audit.notes],
         "n_rows": sum(
             one.rows for one in audit.groups if one.attribute == audit.groups[0].attribute
         ),
     }
 
 
-def settings(view: View, provenance: Mapping[str, object]) -> dict[str, str]:
-    """Return all that it takes to run the audit again."""
+def list_settings(view: AuditView, provenance: Mapping[str, object]) -> dict[str, str]:
+    """Return all settings that are needed to run the audit again."""
     audit = view.audit
-    given = {
+    settings = {
         **provenance,
         "seed (rng)": audit.seed,
         "compare": audit.compare,
@@ -195,25 +189,26 @@ def settings(view: View, provenance: Mapping[str, object]) -> dict[str, str]:
         "min_group_size": audit.min_group_size,
         **audit.settings,
     }
-    return {str(name): _plain(value) for name, value in given.items()}
+    return {str(name): _format_setting(value) for name, value in settings.items()}
 
 
-def versions() -> str:
-    """Return the versions that the numbers may depend on."""
-    found = [f"Python {platform.python_version()}"]
-    for package in _PACKAGES:
-        try:
-            found.append(f"{package} {version(package)}")
-        except PackageNotFoundError:  # not installed, only on the path
-            continue
-    return ", ".join(found)
-
-
-def _plain(value: object) -> str:
+def _format_setting(value: object) -> str:
     if value is None:
         return "none"
     if isinstance(value, (list, tuple)):
-        return ", ".join(map(words.visible, value))
+        return ", ".join(map(_format_setting, value))
     if isinstance(value, dict):
-        return ", ".join(f"{words.visible(key)}: {_plain(one)}" for key, one in value.items())
-    return words.visible(value)
+        parts = (f"{_format_setting(key)}: {_format_setting(one)}" for key, one in value.items())
+        return ", ".join(parts)
+    return format_name(value, sys.maxsize)
+
+
+def list_versions() -> str:
+    """Return the versions that the numbers may depend on."""
+    versions = [f"Python {platform.python_version()}"]
+    for package in _PACKAGES:
+        try:
+            versions.append(f"{package} {version(package)}")
+        except PackageNotFoundError:  # not installed, only on the path
+            continue
+    return ", ".join(versions)

@@ -1,4 +1,4 @@
-"""Templates, styles and scripts put together into one page that needs nothing else."""
+"""Render templates, styles and scripts into one page that needs nothing else."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from fairperm.report import names as words
+from fairperm._utils.formatting import format_count, format_name
 from fairperm.report import sentences
 from fairperm.report.vega import inline_json, vega_script
-from fairperm.report.view import View
+from fairperm.report.view import AuditView
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ MOST_COMPACT_ROWS = 100
 _TITLE = "Fairness audit"
 
 
-def full_page(
+def render_report(
     audit: AuditData,
     sweeps: Sequence[ThresholdSweepResult],
     not_swept: Mapping[str, str],
@@ -38,10 +38,11 @@ def full_page(
     """Return the report."""
     from fairperm.report import charts, method
 
-    view = View.of(audit)
-    forest, nulls, swept = charts.forest(view), charts.nulls(view), charts.sweeps(view, sweeps)
-    drawn = [*([forest] if forest else []), *(one.chart for one in swept), *nulls]
-    scripts = [vega_script(), _text("charts.js")] if drawn else []
+    view = AuditView.of(audit)
+    forest, nulls = charts.draw_forest(view), charts.draw_nulls(view)
+    sweep_parts = charts.draw_sweeps(view, sweeps)
+    drawn = [*([forest] if forest else []), *(one.chart for one in sweep_parts), *nulls]
+    scripts = [vega_script(), _read_text("charts.js")] if drawn else []
     return _render(
         "report.html.jinja",
         view=view,
@@ -49,27 +50,27 @@ def full_page(
         written=datetime.now(UTC).date().isoformat(),
         forest=forest,
         nulls=nulls,
-        sweeps=swept,
-        not_swept={words.shortened(words.visible(one)): why for one, why in not_swept.items()},
-        findings=sentences.findings(view),
-        question=sentences.question(view),
-        **method.facts(view),
-        methods=method.methods(view),
-        notes=method.notes(view),
-        power=method.power(view),
-        settings=method.settings(view, provenance),
-        versions=method.versions(),
-        policy=_policy(scripts),
+        sweeps=sweep_parts,
+        not_swept={format_name(name): reason for name, reason in not_swept.items()},
+        findings=sentences.describe_findings(view),
+        question=sentences.describe_question(view),
+        **method.collect_facts(view),
+        tests=method.describe_tests(view),
+        notes=method.collect_notes(view),
+        power=method.summarize_power(view),
+        settings=method.list_settings(view, provenance),
+        versions=method.list_versions(),
+        policy=_write_policy(scripts),
         scripts=[Markup(script) for script in scripts],  # noqa: S704
         charts=inline_json(
-            {"configs": charts.configs(), "charts": {one.key: one.specs for one in drawn}}
+            {"configs": charts.make_themes(), "charts": {one.key: one.specs for one in drawn}}
         ),
     )
 
 
-def compact_page(audit: AuditData) -> str:
+def render_notebook(audit: AuditData) -> str:
     """Return the verdicts and the table, without scripts, for a notebook."""
-    return _render("compact.html.jinja", view=View.of(audit), most_rows=MOST_COMPACT_ROWS)
+    return _render("compact.html.jinja", view=AuditView.of(audit), most_rows=MOST_COMPACT_ROWS)
 
 
 def _render(template: str, **values: Any) -> str:
@@ -88,22 +89,21 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.globals |= {
-        "lede": sentences.lede,
-        "verdict_meanings": sentences.verdict_meanings,
-        "error_rates": sentences.error_rates,
-        "name": sentences.name,
-        "plural": words.plural,
-        "p_is": words.p_is,
-        "style": lambda name: Markup(_text(name)),  # noqa: S704
+        "summary": sentences.summarize_audit,
+        "verdict_meanings": sentences.explain_verdicts,
+        "error_rates": sentences.describe_error_rates,
+        "name": sentences.mark_name,
+        "count": format_count,
+        "style": lambda name: Markup(_read_text(name)),  # noqa: S704
     }
     return environment
 
 
-def _text(name: str) -> str:
+def _read_text(name: str) -> str:
     return files("fairperm.report").joinpath("templates", name).read_text(encoding="utf-8").strip()
 
 
-def _policy(scripts: Sequence[str]) -> str:
+def _write_policy(scripts: Sequence[str]) -> str:
     """Return a content security policy: these scripts run and no others, and nothing is loaded."""
     hashes = [
         base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts

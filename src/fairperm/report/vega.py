@@ -1,4 +1,4 @@
-"""What draws charts in a page: Vega, Vega-Lite and Vega-Embed as one script, and JSON for it."""
+"""The script that draws charts in a page (Vega, Vega-Lite and Vega-Embed), and JSON for it."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _GLOBALS = "window.vegaEmbed = vegaEmbed;"
 
 @cache
 def vega_script() -> str:
-    """Return the script. It takes more than a second to make, so it is kept for the next time."""
+    """Return the script; it takes more than a second to make, and is cached on disk."""
     path = cache_folder() / f"vega-{version('vl-convert-python')}-{vega_lite()}.js"
-    return _kept(path) or _made(path)
+    return _read_cached(path) or _make_script(path)
 
 
 def vega_lite() -> str:
@@ -37,15 +37,15 @@ def vega_lite() -> str:
 
 
 def inline_json(value: object) -> Markup:
-    """Return JSON that nothing in it can end: neither a tag nor a comment nor a line."""
+    """Return JSON that is safe inside a script element: no tag, comment or line can end it."""
     text = json.dumps(json_ready(value), ensure_ascii=True, separators=(",", ":"))
     for character in "<>&":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return Markup(text)  # noqa: S704
 
 
-def _kept(path: Path) -> str | None:
-    """Return what the file has, if it is whole: its first line is the hash of the others."""
+def _read_cached(path: Path) -> str | None:
+    """Return the script in a file if it is whole: the first line is the hash of the others."""
     try:
         digest, _, script = path.read_text(encoding="utf-8").partition("\n")
     except (OSError, UnicodeDecodeError):
@@ -53,7 +53,7 @@ def _kept(path: Path) -> str | None:
     return script if digest == _digest(script) else None
 
 
-def _made(path: Path) -> str:
+def _make_script(path: Path) -> str:
     import vl_convert
 
     bundle = vl_convert.javascript_bundle(_GLOBALS, vega_lite())
@@ -61,7 +61,7 @@ def _made(path: Path) -> str:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, f"{_digest(script)}\n{script}")
-    except (OSError, InputError):  # a home that cannot be written to is no reason to stop
+    except (OSError, InputError):  # the cache is optional
         pass
     return script
 

@@ -1,14 +1,28 @@
-"""What the pages show of an audit, as plain texts in the order of the page."""
+"""The contents of a page as plain texts, in the order of the page."""
 
 from __future__ import annotations
 
+import math
+import sys
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from fairperm._utils.formatting import (
+    NONE,
+    format_count,
+    format_interval,
+    format_metric,
+    format_name,
+    format_number,
+    format_percent,
+    format_pvalue,
+    state_pvalue,
+)
 from fairperm.hypothesis_tests.results.audits import VERDICTS
-from fairperm.report import names as words
-from fairperm.report.names import Names
+from fairperm.metrics.registry import get_metric, metric_names
+from fairperm.report.names import ShortNames
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
@@ -25,7 +39,7 @@ WEIGHTIEST_FIRST = ("disparity", "inconclusive", "equivalent", "too small")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class ComparisonView:
     """One comparison in the table."""
 
     row: AuditRow
@@ -43,12 +57,12 @@ class Line:
 
     @property
     def verdict(self) -> str:
-        """Return the verdict, as in the audit."""
+        """The audit's verdict."""
         return self.row.verdict
 
     @property
     def reason(self) -> str:
-        """Return why, in the audit's own words."""
+        """The reason of the verdict, in the audit's words."""
         return self.row.reason
 
 
@@ -60,17 +74,17 @@ class Section:
     metric: str
     meaning: str
     needs_predictions: bool
-    together: str
-    together_reason: str
-    lines: tuple[Line, ...]
+    omnibus: str
+    omnibus_reason: str
+    comparisons: tuple[ComparisonView, ...]
 
-    def of(self, verdict: str) -> list[Line]:
+    def with_verdict(self, verdict: str) -> list[ComparisonView]:
         """Return the comparisons with this verdict."""
-        return [line for line in self.lines if line.verdict == verdict]
+        return [one for one in self.comparisons if one.verdict == verdict]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GroupLine:
+class GroupView:
     """One group in the table of the data."""
 
     name: str
@@ -83,139 +97,141 @@ class GroupLine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class View:
-    """All that the templates need of an audit."""
+class AuditView:
+    """An audit as the templates show it."""
 
     audit: AuditData
-    names: Names
+    names: ShortNames
     sections: tuple[Section, ...]
-    groups: dict[str, list[GroupLine]]
+    groups: dict[str, list[GroupView]]
     tally: dict[str, int]
 
     @classmethod
-    def of(cls, audit: AuditData) -> View:
+    def of(cls, audit: AuditData) -> AuditView:
         """Return the view of an audit."""
-        names = Names(_groups(audit))
-        attributes = Names(
-            [*(one.attribute for one in audit.groups), *(row.attribute for row in audit.rows)]
-        )
+        parts: Sequence[GroupSummary | AuditRow] = [*audit.groups, *audit.rows]
+        attributes = ShortNames(one.attribute for one in parts)
+        row_groups = [group for row in audit.rows for group in row.groups]
+        names = ShortNames([*(one.group for one in audit.groups), *row_groups])
         tally = Counter(row.verdict for row in audit.rows)
         return cls(
             audit=audit,
             names=names,
-            sections=tuple(_sections(audit, names, attributes)),
-            groups=_group_lines(audit.groups, names, attributes),
+            sections=tuple(_view_sections(audit, names, attributes)),
+            groups=_view_groups(audit.groups, names, attributes),
             tally={verdict: tally[verdict] for verdict in VERDICTS},
         )
 
     @property
-    def lines(self) -> list[Line]:
-        """Return all comparisons, in the order asked for."""
-        return [line for section in self.sections for line in section.lines]
+    def comparisons(self) -> list[ComparisonView]:
+        """All comparisons, in the order of the audit."""
+        return [one for section in self.sections for one in section.comparisons]
 
     @property
     def n_judged(self) -> int:
-        """Return how many comparisons have a verdict on the gap."""
+        """Number of comparisons with a verdict on the gap."""
         return len(self.audit.rows) - self.tally["too small"]
 
 
-def _groups(audit: AuditData) -> list[Hashable]:
-    of_rows = [group for row in audit.rows for group in row.groups]
-    return [*(one.group for one in audit.groups), *of_rows]
-
-
-def _sections(audit: AuditData, names: Names, attributes: Names) -> list[Section]:
-    together = {(one.attribute, one.metric): one for one in audit.omnibus}
-    rows: dict[tuple[str, str], list[AuditRow]] = {}
+def _view_sections(audit: AuditData, names: ShortNames, attributes: ShortNames) -> list[Section]:
+    omnibus = {(one.attribute, one.metric): one for one in audit.omnibus}
+    sections: dict[tuple[str, str], list[AuditRow]] = {}
     for row in audit.rows:
-        rows.setdefault((row.attribute, row.metric), []).append(row)
+        sections.setdefault((row.attribute, row.metric), []).append(row)
     return [
-        _section(
-            attributes.of(attribute), metric, of_both, together.get((attribute, metric)), names
-        )
-        for (attribute, metric), of_both in rows.items()
+        _view_section(attributes[key[0]], key[1], rows, omnibus.get(key), names)
+        for key, rows in sections.items()
     ]
 
 
-def _section(
+def _view_section(
     attribute: str,
     metric: str,
     rows: Sequence[AuditRow],
-    together: OmnibusRow | None,
-    names: Names,
+    omnibus: OmnibusRow | None,
+    names: ShortNames,
 ) -> Section:
     full = next((row.result.metric for row in rows if row.result is not None), metric)
-    test = None if together is None else together.result
+    registered = next((one for one in (full, metric) if one in metric_names()), None)
+    definition = None if registered is None else get_metric(registered)
+    test = None if omnibus is None else omnibus.result
     return Section(
         attribute=attribute,
-        metric=words.shortened(words.visible(words.words(metric))),
-        meaning=words.meaning(full) or words.meaning(metric),
-        needs_predictions=words.needs_predictions(full),
-        together="" if test is None else words.pvalue(test.pvalue),
-        together_reason="" if together is None else together.reason,
-        lines=tuple(_line(row, names) for row in rows),
+        metric=format_name(format_metric(metric)),
+        meaning="" if definition is None else str(definition.meaning),
+        needs_predictions=(
+            definition is not None
+            and definition.kind in {"binary", "labels"}
+            and "y_pred" in definition.columns
+        ),
+        omnibus="" if test is None else state_pvalue(test.pvalue),
+        omnibus_reason="" if omnibus is None else omnibus.reason,
+        comparisons=tuple(_view_comparison(row, names) for row in rows),
     )
 
 
-def _line(row: AuditRow, names: Names) -> Line:
+def _view_comparison(row: AuditRow, names: ShortNames) -> ComparisonView:
     first, second = row.groups
-    values = row.values
-    return Line(
+    return ComparisonView(
         row=row,
-        first=names.of(first),
-        second=names.of(second),
-        values=(words.number(values[0]), words.number(values[1])),
-        counts=(_counts(row.result, first), _counts(row.result, second)),
-        gap=words.number(row.difference, "+"),
-        interval=words.interval(row.confidence_interval, "+"),
-        ratio=words.number(row.ratio),
-        ratio_interval=words.interval(row.ratio_interval),
-        pvalue=words.pvalue(row.pvalue),
-        adjusted_pvalue=words.pvalue(row.adjusted_pvalue),
-        detectable=detectable(row.detectable_gap),
+        first=names[first],
+        second=names[second],
+        values=(_format_value(row.values[0]), _format_value(row.values[1])),
+        counts=(_describe_counts(row.result, first), _describe_counts(row.result, second)),
+        gap=format_number(row.difference, signed=True),
+        interval=format_interval(row.confidence_interval, signed=True),
+        ratio=format_number(row.ratio),
+        ratio_interval=format_interval(row.ratio_interval),
+        pvalue=format_pvalue(row.pvalue),
+        adjusted_pvalue=format_pvalue(row.adjusted_pvalue),
+        detectable=_format_detectable(row.detectable_gap),
     )
 
 
-def detectable(gap: float | None) -> str:
-    """Return the smallest gap that would have been found."""
-    if gap is None:
-        return words.NONE
-    text = words.number(gap)
-    return "none" if text == "no limit" else text
+def _format_value(value: Any) -> str:
+    """Return a group's value, or the values of the parts of a joint metric."""
+    if isinstance(value, Mapping):
+        parts = (f"{format_metric(name)} {format_number(one)}" for name, one in value.items())
+        return ", ".join(parts)
+    return format_number(value)
 
 
-def _counts(result: PermutationTestResult | None, group: Hashable) -> str:
+def _format_detectable(gap: float | None) -> str:
+    """Return the smallest detectable gap; "none" if the sample would detect no gap."""
+    return "none" if gap is not None and math.isinf(gap) else format_number(gap)
+
+
+def _describe_counts(result: PermutationTestResult | None, group: Hashable) -> str:
     if result is None:
         return ""
     counts = result.counts[group]
     if "denominator" in counts:
-        return f"{words.count(counts['numerator'])} of {words.count(counts['denominator'])}"
-    return words.plural(int(counts["rows"]), "row")
+        return f"{format_count(counts['numerator'])} of {format_count(counts['denominator'])}"
+    return format_count(counts["rows"], "row")
 
 
-def _group_lines(
-    groups: Sequence[GroupSummary], names: Names, attributes: Names
-) -> dict[str, list[GroupLine]]:
+def _view_groups(
+    groups: Sequence[GroupSummary], names: ShortNames, attributes: ShortNames
+) -> dict[str, list[GroupView]]:
     totals: Counter[str] = Counter()
     for one in groups:
         totals[one.attribute] += one.rows
-    found: dict[str, list[GroupLine]] = {}
+    views: dict[str, list[GroupView]] = {}
     for one in groups:
-        total, positives = totals[one.attribute], one.positives
-        whole, short = words.visible(one.group), names.of(one.group)
-        found.setdefault(attributes.of(one.attribute), []).append(
-            GroupLine(
+        whole, short = format_name(one.group, sys.maxsize), names[one.group]
+        views.setdefault(attributes[one.attribute], []).append(
+            GroupView(
                 name=short,
                 whole_name="" if whole == short else whole,
-                rows=words.count(one.rows),
-                share=words.percent(one.rows / total) if total else words.NONE,
-                positives=words.NONE if positives is None else words.count(positives),
-                base_rate=(
-                    words.NONE
-                    if positives is None or not one.rows
-                    else words.percent(positives / one.rows)
-                ),
+                rows=format_count(one.rows),
+                share=_format_share(one.rows, totals[one.attribute]),
+                positives=format_count(one.positives) if one.positives is not None else NONE,
+                base_rate=_format_share(one.positives, one.rows),
                 is_small=one.is_small,
             )
         )
-    return found
+    return views
+
+
+def _format_share(part: float | None, whole: float) -> str:
+    return format_percent(part / whole) if part is not None and whole else NONE

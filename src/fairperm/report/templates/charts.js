@@ -20,12 +20,12 @@
     return window.vegaEmbed(place, spec, options);
   }
 
-  // Of each chart there are several widths. The widest that fits is drawn; elastic ones are
-  // stretched from the one that is nearer.
-  function fitting(place) {
+  // Each chart comes in several widths. The widest that fits is drawn; elastic charts are then
+  // stretched.
+  function fitSpec(place) {
     const widths = Object.keys(charts[place.id]).map(Number).sort((a, b) => b - a);
     const elastic = "elastic" in place.dataset;
-    const free = Math.floor(room()) - 10; // less the padding
+    const free = Math.floor(room()) - 10; // minus the padding
     const fits = (one) => one <= (elastic ? 1.25 * free : free);
     const width = widths.find(fits) || widths[widths.length - 1];
     const spec = JSON.parse(JSON.stringify(charts[place.id][width]));
@@ -38,17 +38,17 @@
     for (const part of [].concat(spec.vconcat || [], spec.layer || [])) stretch(part, by);
   }
 
-  async function drawn(place) {
+  async function redraw(place) {
     const mode = dark.matches ? "dark" : "light";
     const controls = document.getElementById(place.id + "-controls");
     if (place.drawn) place.drawn.finalize();
     if (controls) controls.replaceChildren();
-    place.drawn = await draw(place, fitting(place), mode, controls);
-    await copied(place, mode);
+    place.drawn = await draw(place, fitSpec(place), mode, controls);
+    await copyForPaper(place, mode);
   }
 
-  // Paper is white: on a dark page each chart has a light copy that is only printed.
-  async function copied(place, mode) {
+  // Paper is white: on a dark page each chart has a light copy for printing only.
+  async function copyForPaper(place, mode) {
     const old = place.parentNode.querySelector(".on-paper");
     if (old) old.remove();
     if (mode === "light") return;
@@ -56,26 +56,26 @@
     copy.className = "on-paper";
     copy.setAttribute("aria-hidden", "true");
     place.after(copy);
-    const spec = fitting(place);
+    const spec = fitSpec(place);
     for (const param of spec.params || []) delete param.bind;
     await draw(copy, spec, "light");
   }
 
   let width = 0;
-  async function all() {
+  async function redrawAll() {
     width = room();
-    for (const place of places) await drawn(place);
+    for (const place of places) await redraw(place);
     document.documentElement.dataset.drawn = "true";
   }
 
   let later = 0;
   window.addEventListener("resize", () => {
     window.clearTimeout(later);
-    later = window.setTimeout(() => { if (Math.abs(room() - width) > 4) all(); }, 200);
+    later = window.setTimeout(() => { if (Math.abs(room() - width) > 4) redrawAll(); }, 200);
   });
-  dark.addEventListener("change", all);
+  dark.addEventListener("change", redrawAll);
 
-  // On paper all parts are open.
+  // Open all parts for printing.
   let closed = [];
   window.addEventListener("beforeprint", () => {
     closed = Array.from(document.querySelectorAll("details:not([open]):not(.numbers)"));
@@ -83,7 +83,7 @@
   });
   window.addEventListener("afterprint", () => { for (const one of closed) one.open = false; });
 
-  all().catch((error) => {
+  redrawAll().catch((error) => {
     document.documentElement.dataset.drawn = "failed";
     throw error;
   });
