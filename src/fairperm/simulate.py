@@ -18,7 +18,7 @@ import numpy as np
 from fairperm._utils import checks
 from fairperm.errors import InputError, InputTypeError
 from fairperm.metrics import get_metric
-from fairperm.metrics.definition import ONE_ROW_OF_EACH, Metric
+from fairperm.metrics.definition import ONE_ROW_OF_EACH, metrics_of_totals
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -95,9 +95,10 @@ class Rates:
 
     def truth(self, metric: str) -> dict[str, float]:
         """Return the value in each group of a metric of labels and predictions."""
-        found = get_metric(metric)
-        if not isinstance(found, Metric) or not set(found.columns) <= set(ONE_ROW_OF_EACH):
+        totals = metrics_of_totals([get_metric(metric)])
+        if not totals or not set(totals[0].columns) <= set(ONE_ROW_OF_EACH):
             raise InputError("metric", "one of labels and predictions", metric)
+        (found,) = totals
         return _by_group(found.estimate(self.cells() @ found.matrix(ONE_ROW_OF_EACH)))
 
 

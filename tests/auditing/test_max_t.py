@@ -16,6 +16,7 @@ from fairperm.engines.resampling.blocks import Resampling
 from fairperm.inference.multiplicity import step_down_max_t
 from fairperm.metrics import get_metric
 from fairperm.metrics.definition import JointMetric
+from fairperm.metrics.kinds import Kind
 from tests.support.simulations import Group, Procedure, table_of
 
 if TYPE_CHECKING:
@@ -126,7 +127,7 @@ def test_ranks_and_totals_together_in_strata() -> None:
     n = 300
     label = rng.integers(0, 2, n)
     parts: Any = tuple(get_metric(name).parts[0] for name in ("roc_auc", "brier_score"))
-    joint: Any = JointMetric(name="both", meaning="", parts=parts, kind="probability")
+    joint: Any = JointMetric(name="both", meaning="", parts=parts, kind=Kind.PROBABILITY)
     data: dict[str, Any] = {
         "y_true": label,
         "y_score": 1 / (1 + np.exp(-rng.normal(label))),

@@ -18,7 +18,7 @@ from fairperm.data.reading import read_table
 from fairperm.engines import choice
 from fairperm.hypothesis_tests.bootstrap import _acceleration
 from fairperm.hypothesis_tests.comparison import Comparison
-from fairperm.hypothesis_tests.plan import Plan
+from fairperm.hypothesis_tests.plan import Plan, Scheme
 from fairperm.metrics import get_metric
 from tests.support.helpers import rows
 from tests.support.number_data import GIVEN_LABEL, NUMBER_METRICS, SCORES, arguments
@@ -154,7 +154,7 @@ def test_jackknives_agree(metric: str, strata: bool) -> None:
         with pytest.MonkeyPatch.context() as patch:
             force(patch, engine)
             comparison = Comparison.of(
-                table, Plan(chosen, "pooled", None), table.choose_groups(None), None
+                table, Plan(chosen, Scheme.POOLED, None), table.choose_groups(None), None
             )
             jackknifing: Any = comparison.engine(None)
             found.append(_acceleration(jackknifing))

@@ -17,11 +17,12 @@ from fairperm import InputError
 from fairperm.data.arguments import Inputs
 from fairperm.data.reading import read_table
 from fairperm.engines.many_groups import ManyTrials, check_number
-from fairperm.engines.variances import Variance
 from fairperm.hypothesis_tests.comparison import Comparison
-from fairperm.hypothesis_tests.plan import Plan
+from fairperm.hypothesis_tests.plan import Plan, Scheme
 from fairperm.metrics import get_metric
 from fairperm.metrics.definition import JointMetric
+from fairperm.metrics.kinds import Kind
+from fairperm.metrics.variances import Variance
 from tests.support.many_groups import ENGINES, GROUPS, build, force, observed, permuted, repeating
 from tests.support.number_data import value
 
@@ -33,7 +34,7 @@ CASES = [
     ("true_positive_rate", "denominator", "score"),
     ("true_positive_rate", "pooled", "wald"),
     ("positive_predictive_value", "pooled", "delta"),
-    ("accuracy", "pooled", None),
+    ("accuracy", Scheme.POOLED, None),
     ("f1_score", "pooled", "delta"),
     ("balanced_accuracy", "within_label", "delta"),
     ("equalized_odds", "within_label", "score"),
@@ -41,7 +42,7 @@ CASES = [
     ("roc_auc", "within_label", "delong"),
     ("brier_score", "pooled", "delta"),
     ("mean_score_positives", "within_label", "delta"),
-    ("expected_calibration_error", "pooled", None),
+    ("expected_calibration_error", Scheme.POOLED, None),
     ("mean_squared_error", "pooled", "delta"),
     ("r2_score", "pooled", "delta"),
 ]
@@ -128,11 +129,11 @@ def test_trials_agree_with_counts(strata: bool) -> None:
     data = repeating("mean_squared_error", strata=strata)
     function: Any = get_metric(mean_difference)
     inputs = Inputs(**data)
-    table = read_table(inputs, function.reading(inputs))
-    plan = Plan(function.reading(inputs), "pooled", None)
+    table = read_table(inputs, function.for_arguments(inputs))
+    plan = Plan(function.for_arguments(inputs), Scheme.POOLED, None)
     trials = Comparison.of(table, plan, table.groups, None).engine_of_many(None)
     assert isinstance(trials, ManyTrials)
-    counts = build("counts", data, "mean_squared_error", "pooled", None)
+    counts = build("counts", data, "mean_squared_error", Scheme.POOLED, None)
     ours, theirs = by_content(observed(trials)), by_content(observed(counts))
     np.testing.assert_allclose(ours.value, theirs.value, rtol=1e-12)
     np.testing.assert_allclose(ours.size, theirs.size)
@@ -147,9 +148,11 @@ def test_a_joint_metric_of_ranks_and_totals() -> None:
     """As max-T makes it: every part is what it is alone, in the same permutations."""
     data = repeating("roc_auc", 300)
     parts = [get_metric(name).parts[0] for name in ("brier_score", "roc_auc", "mean_score")]
-    joint: Any = JointMetric(name="all", meaning="", parts=tuple(parts), kind="probability")
+    joint: Any = JointMetric(name="all", meaning="", parts=tuple(parts), kind=Kind.PROBABILITY)
     table = read_table(Inputs(**data), joint)
-    comparison = Comparison.of(table, Plan(joint, "pooled", Variance.SCORE), table.groups, None)
+    comparison = Comparison.of(
+        table, Plan(joint, Scheme.POOLED, Variance.SCORE), table.groups, None
+    )
     found = []
     for engine in ENGINES:
         with pytest.MonkeyPatch.context() as patch:

@@ -69,7 +69,7 @@ UNFIT = [
     value(
         f"within_label for {metric}",
         f"scheme must be 'denominator' or 'pooled' for {metric}; got 'within_label'. "
-        "Groups with different base rates would differ in it by that alone.",
+        "Different base rates alone would make the groups differ in it.",
         scheme="within_label",
         metric=metric,
     )

@@ -13,7 +13,7 @@ from scipy import stats
 from fairperm import BootstrapTestResult, FairpermWarning, InputError, bootstrap_test
 from fairperm.hypothesis_tests.bootstrap import _acceleration
 from fairperm.hypothesis_tests.comparison import Comparison
-from fairperm.hypothesis_tests.plan import Plan
+from fairperm.hypothesis_tests.plan import Plan, Scheme
 from fairperm.metrics import get_metric
 from tests.support.helpers import rate, rows, table, value
 
@@ -171,7 +171,7 @@ def test_acceleration_is_that_of_a_jackknife_by_rows(metric: str, strata: list[P
     one = get_metric(metric).parts[0]
     counted = table(*strata)
     pair = counted.choose_groups(None)
-    comparison = Comparison.of(counted, Plan(one, "pooled", None), pair, None)
+    comparison = Comparison.of(counted, Plan(one, Scheme.POOLED, None), pair, None)
     assert abs(expected) > 1e-5  # there is something to be seen
     engine: Any = comparison.engine(None)
     assert _acceleration(engine) == pytest.approx(expected, abs=1e-10)

@@ -192,7 +192,7 @@ def test_a_name_is_given_once(taken: str) -> None:
     ],
     ids=["binary", "score", "probability", "regression"],
 )
-def test_columns_are_checked_by_its_kind(kind: str, bad: dict[str, Any]) -> None:
+def test_columns_are_checked_by_its_kind(kind: Any, bad: dict[str, Any]) -> None:
     second = "y_score" if "y_score" in bad else "y_pred"
     both = {
         "y_pred": lambda y_true, y_pred: y_true * y_pred,

@@ -50,13 +50,13 @@ REFUSALS = [
     value("less than none", "n_resamples must be an integer from 0 to", n_resamples=-1),
     value(
         "a normal limit of several gaps",
-        "n_resamples must be at least 1 for equalized_odds with variance 'score'; got 0.",
+        "n_resamples must be at least 1 for equalized_odds with variance='score'; got 0.",
         metric="equalized_odds",
         n_resamples=0,
     ),
     value(
         "a normal limit without an error",
-        "n_resamples must be at least 1 for false_negative_rate with variance None; got 0.",
+        "n_resamples must be at least 1 for false_negative_rate with variance=None; got 0.",
         variance=None,
         n_resamples=0,
     ),

@@ -13,7 +13,7 @@ from fairperm import permutation_test
 from fairperm.data.arguments import Inputs
 from fairperm.data.reading import read_table
 from fairperm.hypothesis_tests.comparison import Comparison
-from fairperm.hypothesis_tests.plan import Plan
+from fairperm.hypothesis_tests.plan import Plan, Scheme
 from fairperm.metrics import get_metric
 
 # Metrics as people write them.
@@ -132,5 +132,5 @@ def engine_of(data: dict[str, Any], function: Any) -> Any:
     metric: Any = get_metric(function)
     table = read_table(Inputs(**data), metric)
     return Comparison.of(
-        table, Plan(metric, "pooled", None), table.choose_groups(None), None
+        table, Plan(metric, Scheme.POOLED, None), table.choose_groups(None), None
     ).engine(None)

@@ -13,10 +13,10 @@ from fairperm.data.reading import read_table
 from fairperm.engines import many_groups as module
 from fairperm.engines.many_groups import ManyCells, ManyUnits
 from fairperm.engines.resampling import blocks
-from fairperm.engines.variances import Variance
 from fairperm.hypothesis_tests.comparison import Comparison
-from fairperm.hypothesis_tests.plan import Plan
+from fairperm.hypothesis_tests.plan import Plan, Scheme
 from fairperm.metrics import get_metric
+from fairperm.metrics.variances import Variance
 from tests.support.number_data import SCORES, arguments
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def build(
     chosen = get_metric(metric)
     variance = None if variance_name is None else Variance(variance_name)
     table = read_table(Inputs(**data), chosen)
-    comparison = Comparison.of(table, Plan(chosen, scheme, variance), table.groups, None)
+    comparison = Comparison.of(table, Plan(chosen, Scheme(scheme), variance), table.groups, None)
     with pytest.MonkeyPatch.context() as patch:
         force(patch, engine)
         found = comparison.engine_of_many(variance)

@@ -11,7 +11,7 @@ from fairperm.errors import InputError, UndefinedMetricError, shown
 from fairperm.hypothesis_tests.gap_test import GapTest, null_distributions
 from fairperm.hypothesis_tests.margins.one_sided import ratio_interval
 from fairperm.hypothesis_tests.omnibus import OmnibusTest, against_permutations
-from fairperm.hypothesis_tests.plan import Plan, settled
+from fairperm.hypothesis_tests.plan import Plan
 from fairperm.hypothesis_tests.results.audits import AuditRow, OmnibusRow
 from fairperm.metrics.callables import CallableMetric
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from fairperm.data.table import Table
     from fairperm.engines.resampling.blocks import Resampling
     from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
-    from fairperm.metrics.registry import AnyMetric
+    from fairperm.metrics.definition import AnyMetric
 
 T = TypeVar("T")
 
@@ -119,7 +119,7 @@ def plan_of(
 ) -> Plan:
     """Return the best test of the metric, unless the user asked for another."""
     return Plan.choose(
-        settled(question.metric, table, groups),
+        question.metric.for_table(table, groups),
         settings.scheme,
         settings.variance,
         weighted=table.weight is not None,

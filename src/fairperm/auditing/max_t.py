@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairperm._utils import streams
-from fairperm.engines.variances import Variance
 from fairperm.hypothesis_tests.comparison import Comparison
-from fairperm.hypothesis_tests.plan import Plan
+from fairperm.hypothesis_tests.plan import Plan, Scheme
 from fairperm.inference.multiplicity import step_down_max_t
 from fairperm.metrics.definition import JointMetric, Metric
+from fairperm.metrics.variances import Variance
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
@@ -76,7 +76,7 @@ def _drawn(
     alone = table.weight is None and table.cluster is None
     parts = tuple(part for metric in family.metrics for part in metric)
     together = JointMetric(name="all metrics", meaning="", parts=parts)
-    plan = Plan(together, "pooled", Variance.SCORE if alone else Variance.DELTA)
+    plan = Plan(together, Scheme.POOLED, Variance.SCORE if alone else Variance.DELTA)
     comparison = Comparison.of(table, plan, family.groups, stratum_weights)
     engine = comparison.engine_of_many(plan.variance)
     estimates = engine.observed(streams.stream(resampling.seed, streams.OBSERVED))

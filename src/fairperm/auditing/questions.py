@@ -17,6 +17,7 @@ from fairperm.data.sources import Source, are_names, columns_of_frame
 from fairperm.errors import InputError, InputTypeError, did_you_mean, listed, shown
 from fairperm.metrics.callables import CallableMetric
 from fairperm.metrics.definition import JointMetric, Metric
+from fairperm.metrics.kinds import Kind
 from fairperm.metrics.registry import get_metric
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
     from fairperm.data.arguments import Inputs
     from fairperm.data.table import Table
-    from fairperm.metrics.registry import AnyMetric
+    from fairperm.metrics.definition import AnyMetric
 
 COMPARISONS = ("pairs", "reference", "rest")
 MOST_COMPARISONS = 10_000  # in one metric of one attribute: more are a mistake, and take hours
@@ -201,7 +202,7 @@ def _readings(
             together = (
                 "labels" if only_labels else str(kind[0] if isinstance(kind, tuple) else kind)
             )
-            yield JointMetric(name=first.name, meaning="", parts=parts, kind=together), labels
+            yield JointMetric(name=first.name, meaning="", parts=parts, kind=Kind(together)), labels
 
 
 def _of_numbers(metric: AnyMetric) -> bool:
@@ -211,7 +212,7 @@ def _of_numbers(metric: AnyMetric) -> bool:
 
 def _with_columns(metric: CallableMetric, inputs: Inputs) -> CallableMetric:
     with named_in_audit():
-        return metric.reading(_inputs_for(inputs, metric))
+        return metric.for_arguments(_inputs_for(inputs, metric))
 
 
 def _inputs_for(inputs: Inputs, metric: AnyMetric) -> Inputs:

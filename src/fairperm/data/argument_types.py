@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from narwhals.typing import IntoFrame, IntoSeries
     from numpy.typing import ArrayLike
 
-    from fairperm.metrics.registry import AnyMetric
+    from fairperm.metrics.definition import AnyMetric
 
 Column: TypeAlias = "ArrayLike | IntoSeries | Sequence[Any] | str"
 """Values of a column, or its name in ``data``."""

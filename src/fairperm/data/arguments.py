@@ -9,9 +9,10 @@ import numpy as np
 
 from fairperm._utils.checks import number
 from fairperm.errors import InputError, InputTypeError
+from fairperm.metrics.kinds import Kind
 
 if TYPE_CHECKING:
-    from fairperm.metrics.registry import AnyMetric
+    from fairperm.metrics.definition import AnyMetric
 
 
 _ROUNDING = 1e-6  # of probabilities in 32 bits: they may be a little above 1
@@ -73,18 +74,15 @@ def check_cut(name: str, low: float, high: float, cut: float, threshold: object)
         raise InputError("threshold", rule, threshold, hint)
 
 
-OF_LABELS = frozenset({"binary", "labels", "several"})
-
-
 def check_given(inputs: Inputs, metric: AnyMetric) -> None:
     """Refuse a metric whose columns are not there, or there in two ways."""
-    if metric.kind not in OF_LABELS:
+    if not metric.kind.needs_labels:
         _check_columns(inputs, metric)
     else:
         if inputs.y_true is None:
             raise InputTypeError("y_true", "given", None)
         _check_prediction(inputs, metric)
-        if metric.kind == "several" and "y_score" in metric.columns and inputs.y_score is None:
+        if metric.kind == Kind.SEVERAL and "y_score" in metric.columns and inputs.y_score is None:
             (needing, *_) = [one.name for one in metric.parts if "y_score" in one.columns]
             hint = "Pass it as y_score." if inputs.y_pred is not None else ""
             raise InputTypeError("y_score", f"given for {needing}", None, hint)
@@ -109,7 +107,7 @@ def _check_prediction(inputs: Inputs, metric: AnyMetric) -> None:
         rule = "left out when y_pred is given"
         hint = "It makes predictions from y_score; those given are as they are."
         raise InputError("threshold", rule, inputs.threshold, hint)
-    if inputs.y_pred is not None and inputs.y_score is not None and metric.kind != "several":
+    if inputs.y_pred is not None and inputs.y_score is not None and metric.kind != Kind.SEVERAL:
         hint = "Predictions are made from y_score with threshold; drop one of the two."
         raise InputError("y_pred", "left out when y_score is given", "both", hint)
     if inputs.y_pred is None and inputs.y_score is None and "y_pred" in metric.columns:

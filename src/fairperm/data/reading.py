@@ -23,16 +23,17 @@ from fairperm.data.labels import (
     sort_key,
 )
 from fairperm.data.lazy.choice import counted
-from fairperm.data.sources import NUMBERS, Made, Source, as_floats
+from fairperm.data.sources import Made, Source, as_floats
 from fairperm.data.table import Table
 from fairperm.errors import InputError
+from fairperm.metrics.kinds import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from fairperm.metrics.registry import AnyMetric
+    from fairperm.metrics.definition import AnyMetric
 
 _ROWS_NAMED = 5
 _MOST_REPEATED = 1 << 24  # counted rows that are made rows again
@@ -102,14 +103,14 @@ def read_table(inputs: Inputs, metric: AnyMetric, source: Source | None = None) 
 
 def _measured(source: Source, inputs: Inputs, metric: AnyMetric) -> dict[str, Column]:
     """Return the columns that the metric is made from, as they came."""
-    if metric.kind in {"binary", "labels"}:
+    if metric.kind.makes_predictions:
         label = source.column("y_true", inputs.y_true)
         return {"y_true": label, **_prediction(source, inputs)}
-    if metric.kind == "several":
+    if metric.kind == Kind.SEVERAL:
         return _for_several(source, inputs, metric)
     given = {"y_true": inputs.y_true, "y_pred": inputs.y_pred, "y_score": inputs.y_score}
     columns = {name: source.read(metric.kind, name, given[name]) for name in metric.columns}
-    if metric.kind == "probability":
+    if metric.kind == Kind.PROBABILITY:
         _check_probability(columns["y_score"])
     return columns
 
@@ -125,7 +126,7 @@ def _for_several(source: Source, inputs: Inputs, metrics: AnyMetric) -> dict[str
         columns |= _prediction(source, one)
     if "y_score" in metrics.columns:
         columns["y_score"] = source.numbers("y_score", inputs.y_score)
-        if any(one.kind == "probability" for one in metrics.parts):
+        if any(one.kind == Kind.PROBABILITY for one in metrics.parts):
             _check_probability(columns["y_score"])
     return columns
 
@@ -141,7 +142,7 @@ def _check_probability(column: Column) -> None:
 def _understood(
     measured: Mapping[str, Column],
     index: Iterator[Index],
-    kind: str,
+    kind: Kind,
     pos_label: object,
 ) -> dict[str, NDArray[Any]]:
     """Return the rows' labels as truth values and their numbers as floats.
@@ -149,13 +150,11 @@ def _understood(
     A metric of any kind gets its values as they came.
     """
     named = {name: (column, next(index)) for name, column in measured.items()}
-    if kind == "classes":
+    if kind == Kind.CLASSES:
         check_spelling(named)
-    if kind in {"any", "classes"} or (
-        kind == "labels" and pos_label is None and many_classes(named)
-    ):
+    if kind.keeps_values or (kind == Kind.LABELS and pos_label is None and many_classes(named)):
         return {name: as_they_came(column)[where] for name, (column, where) in named.items()}
-    labels = {name: one for name, one in named.items() if name not in NUMBERS[kind]}
+    labels = {name: one for name, one in named.items() if name not in kind.number_columns}
     if pos_label is not None and not labels:
         raise InputError("pos_label", "left out: this metric has no labels", pos_label)
     result: dict[str, NDArray[Any]] = dict(binary_columns(labels, pos_label))

@@ -28,14 +28,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-NUMBERS: dict[str, tuple[str, ...]] = {
-    "binary": (),
-    "labels": (),
-    "score": ("y_score",),
-    "probability": ("y_score",),
-    "regression": ("y_true", "y_pred", "y_score"),
-    "several": ("y_score",),
-}
+    from fairperm.metrics.kinds import Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,14 +119,16 @@ class Source:
             self._read[key] = given, read()  # what was given is kept, so that no other has its id
         return self._read[key][1]
 
-    def read(self, kind: str, name: str, given: object) -> Column:
+    def read(self, kind: Kind, name: str, given: object) -> Column:
         """Return a column as the metric's kind wants it: numbers, labels, or either."""
-        if kind in {"any", "classes"}:
+        if kind.keeps_values:
             values = as_sequence(*self.find(name, given))
             if isinstance(values, np.ndarray) and values.dtype.kind == "f":
                 return self._numbers(self.find(name, given)[0], values.astype(np.float64))
             return self.column(name, given)
-        return self.numbers(name, given) if name in NUMBERS[kind] else self.column(name, given)
+        return (
+            self.numbers(name, given) if name in kind.number_columns else self.column(name, given)
+        )
 
     def weights(self, given: object) -> list[Column]:
         """Return the column of weights, if there is one."""

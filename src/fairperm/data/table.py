@@ -16,7 +16,7 @@ from fairperm._utils.sorting import order_by
 from fairperm.errors import InputError, did_you_mean, listed
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Hashable, Mapping
+    from collections.abc import Collection, Hashable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -60,6 +60,11 @@ class Table:
     score_bins: int | None = None
     contributions: Array | None = None
     notes: tuple[str, ...] = ()
+
+    def columns_of(self, groups: Sequence[Hashable]) -> dict[str, NDArray[Any]]:
+        """Return the columns, with the rows of these groups only."""
+        rows = np.isin(self.group, [self.groups.index(group) for group in groups])
+        return {name: column[rows] for name, column in self.columns.items()}
 
     def only(self, names: Collection[str]) -> Table:
         """Return the table of these columns alone, equal rows counted together if they are few."""

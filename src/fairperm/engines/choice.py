@@ -9,9 +9,9 @@ from fairperm.engines.callables import CallableEngine
 from fairperm.engines.counts import CellsEngine
 from fairperm.engines.resampling.shared_labels import Permuting
 from fairperm.engines.sample import Cells, by_content
-from fairperm.engines.variances import Variance
 from fairperm.metrics.callables import CallableMetric
 from fairperm.metrics.definition import Metric
+from fairperm.metrics.variances import Variance
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

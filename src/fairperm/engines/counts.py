@@ -11,9 +11,9 @@ from fairperm._utils import streams
 from fairperm.engines.estimates import Estimates, joined, score_variance, variance_of_defined
 from fairperm.engines.resampling import blocks, draws
 from fairperm.engines.resampling.enumeration import enumerate_permutations
-from fairperm.engines.variances import Variance
 from fairperm.metrics.definition import Metric, by_part
 from fairperm.metrics.ranks import by_score, without_one
+from fairperm.metrics.variances import Variance
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -21,10 +21,10 @@ from fairperm.engines.moments import Moments
 from fairperm.engines.resampling import blocks, draws
 from fairperm.engines.resampling.shared_labels import Permuting, SharedLabels
 from fairperm.engines.sample import Cells, by_content, merged
-from fairperm.engines.variances import Variance
 from fairperm.errors import InputError
 from fairperm.metrics.callables import CallableMetric
 from fairperm.metrics.definition import Metric, by_part
+from fairperm.metrics.variances import Variance
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairperm.engines.estimates import Estimates, score_variance
-from fairperm.engines.variances import Variance
 from fairperm.metrics.definition import by_part
+from fairperm.metrics.variances import Variance
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

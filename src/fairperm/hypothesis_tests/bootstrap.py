@@ -15,10 +15,9 @@ from fairperm.engines.resampling import blocks
 from fairperm.errors import InputError, warn_of
 from fairperm.hypothesis_tests import small_groups
 from fairperm.hypothesis_tests.comparison import Comparison
-from fairperm.hypothesis_tests.plan import Plan, planned
+from fairperm.hypothesis_tests.plan import Plan, Scheme, plan_test
 from fairperm.hypothesis_tests.results.gaps import BootstrapTestResult
 from fairperm.inference.null import Null, extreme, many_undefined, pvalue, tie_tolerance
-from fairperm.metrics.callables import CallableMetric
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -39,6 +38,7 @@ if TYPE_CHECKING:
     from fairperm.data.table import Table
     from fairperm.engines.choice import Engine, Jackknifing
     from fairperm.engines.estimates import Gaps
+    from fairperm.metrics.callables import CallableMetric
     from fairperm.metrics.definition import Metric
     from fairperm.metrics.ranks import RankMetric
 
@@ -131,11 +131,11 @@ def bootstrap_test(
         sample_rows=sample_rows,
         seed=resampling.seed,
     )
-    table, plan, pair = planned(
-        inputs, metric, "pooled", None, lambda table: table.choose_groups(groups)
+    table, plan, pair = plan_test(
+        inputs, metric, Scheme.POOLED, None, lambda table: table.choose_groups(groups)
     )
     chosen = plan.metric
-    if len(chosen.parts) > 1:
+    if chosen.is_joint:
         hint = "Use permutation_test, or test its parts one by one."
         raise InputError("metric", "a single metric", chosen.name, hint)
     result = compare(
@@ -164,7 +164,7 @@ def compare(
     method: str = "BCa",
 ) -> BootstrapTestResult:
     """Test the gap in a table of distinct rows: resample, recentre, count."""
-    plan = Plan(metric, "pooled", None)
+    plan = Plan(metric, Scheme.POOLED, None)
     pair = table.choose_groups(groups)
     comparison = Comparison.of(table, plan, pair, stratum_weights)
     # a bootstrap test takes neither weights nor clusters
@@ -179,7 +179,7 @@ def compare(
         partial(_gaps, engine),
         streams.BOOTSTRAP,
         engine.block_size,
-        through_joblib=isinstance(metric, CallableMetric),
+        through_joblib=metric.is_function,
     )
     resampled = concatenate(blocks)
     distribution, error = resampled.difference[:, 0], resampled.spread()

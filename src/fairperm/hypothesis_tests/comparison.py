@@ -23,8 +23,6 @@ from fairperm.errors import (
     listed,
     shown,
 )
-from fairperm.metrics.definition import Metric
-from fairperm.metrics.ranks import RankMetric
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -33,9 +31,10 @@ if TYPE_CHECKING:
     from fairperm.engines.choice import Engine
     from fairperm.engines.estimates import Estimates
     from fairperm.engines.many_groups import ManyGroups
-    from fairperm.engines.variances import Variance
     from fairperm.hypothesis_tests.plan import Plan
-    from fairperm.metrics.registry import AnyMetric
+    from fairperm.metrics.definition import AnyMetric, Metric
+    from fairperm.metrics.ranks import RankMetric
+    from fairperm.metrics.variances import Variance
 
     Array = NDArray[np.float64]
 
@@ -119,7 +118,7 @@ class Comparison:
 
     def units(self) -> Rows:
         """Return the rows, weights and clusters summed up unless the metric has no totals."""
-        has_totals = all(isinstance(part, Metric) for part in self.parts)
+        has_totals = all(part.has_totals for part in self.parts)
         return self.rows.summed() if has_totals else self.rows.apart()
 
     def together(self, estimates: Estimates, variance: Variance | None) -> Estimates:
@@ -187,7 +186,7 @@ class Comparison:
         Of two rows of unlike label in one bin the AUC counts one half where the scores would have
         counted 0 or 1. With strata, the largest of theirs and of all together.
         """
-        if self.score_bins is None or not isinstance(self.parts[0], RankMetric):
+        if self.score_bins is None or not self.parts[0].is_rank:
             return None
         rows = self.rows
         label, place = rows.contributions.T
@@ -271,39 +270,10 @@ def _lack(part: Metric | RankMetric) -> str:
 def _contributions(
     parts: Sequence[Metric | RankMetric], columns: Mapping[str, NDArray[Any]]
 ) -> Array:
-    """Return what each row contributes."""
-    matrices = []
+    """Return what each row contributes to the parts."""
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        for part in parts:
-            if isinstance(part, Metric) and part.own:
-                matrices.append(_own_contributions(part, columns))
-            else:
-                matrices.append(part.matrix(columns))
+        matrices = [part.checked_matrix(columns) for part in parts]
     return matrices[0] if len(matrices) == 1 else np.hstack(matrices)
-
-
-def _own_contributions(metric: Metric, columns: Mapping[str, NDArray[Any]]) -> Array:
-    """Return the contributions to a user's own metric; say what is wrong with it."""
-    n_rows = len(next(iter(columns.values())))
-    try:
-        matrix = metric.matrix(columns)
-        is_whole = matrix.shape == (n_rows, len(metric.contributions))
-        totals = np.tile(matrix.sum(axis=0), (2, 1))  # as draws come: several at once
-        is_smooth = is_whole and metric.has_derivative(totals)
-    except Exception as error:
-        got = Shown(f"{shown(error)} from {metric.name}")
-        raise InputError("metric", "one that can be computed", got) from error
-    if not is_whole:
-        raise InputError(
-            f"contributions must be one number for each of {n_rows:,} rows; got an array of "
-            f"shape {matrix.shape[:-1]} from {metric.name}."
-        )
-    if not is_smooth:
-        raise InputError(
-            f"value must be smooth and work for complex numbers; got {metric.name}, whose "
-            "derivative the complex step does not find. Leave out abs(), comparisons, rounding."
-        )
-    return matrix
 
 
 def _present(

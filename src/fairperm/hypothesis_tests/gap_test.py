@@ -27,8 +27,8 @@ from fairperm.inference.null import (
     pvalue,
     tie_tolerance,
 )
-from fairperm.metrics.callables import CallableMetric
-from fairperm.metrics.definition import Metric
+from fairperm.metrics.definition import metrics_of_totals
+from fairperm.metrics.variances import Variance
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -113,12 +113,14 @@ class GapTest:
             engine = comparison.engine(plan.variance, n_bootstrap)
             estimates = engine.observed(streams.stream(resampling.seed, streams.OBSERVED))
         free = _free_of_null(engine, plan, estimates)
-        alone = comparison.together(free.in_order(swapped=engine.swapped), plan.own_variance)
+        alone = comparison.together(
+            free.in_order(swapped=engine.swapped), plan.metric.closed_variance
+        )
         values = comparison.values(alone)
         notes = comparison.check_strata(estimates, engine.weights)
         observed = _gaps(engine, plan, estimates)
         error, errors = _errors(engine, plan, free, alone, resampling)
-        if plan.variance == "fast_bootstrap":
+        if plan.is_bootstrapped_once:
             observed = observed.over(error)
         scale = comparison.scale(estimates)
         statistic = _defined(observed.studentized(scale)[0], comparison, plan, drawn=drawn)
@@ -160,7 +162,7 @@ class GapTest:
                 seed=resampling.seed,
                 validity=plan.validity(strata=comparison.rows.n_strata > 1, limit=not drawn),
                 binning_errors=None if bins is None else comparison.by_group(bins[None]),
-                scheme=plan.scheme,
+                scheme=plan.scheme.value,
                 variance=plan.variance_name,
             ),
         )
@@ -174,7 +176,7 @@ class GapTest:
         if not limit:
             p = pvalue(null, is_extreme, self.confidence_level)
         # of rates, permutations may hardly vary: what is not known then is left to the normal one
-        is_normal = self.plan.variance in {"score", "wald"} or limit
+        is_normal = self.plan.is_binomial or limit
         normal = normal_quantile(self.confidence_level, self.alternative)
         least = max(0.0, normal) if is_normal else 0.0
         probability = null.log_probability
@@ -200,7 +202,7 @@ class GapTest:
 
     def null(self, permuted: Gaps, log_probability: Array | None = None) -> Null:
         """Return the studentized gaps of permutations."""
-        if self.plan.variance == "fast_bootstrap":
+        if self.plan.is_bootstrapped_once:
             permuted = permuted.over(permuted.spread())
         return Null(permuted.studentized(self.scale), log_probability)
 
@@ -215,9 +217,9 @@ class GapTest:
         """Return how far below and above the gap the interval goes for this quantile."""
         if self.plan.variance is None:
             return np.full_like(self.error, quantile), np.full_like(self.error, quantile)
-        if self.plan.variance in {"score", "wald"}:
+        if self.plan.is_binomial:
             estimates = self.estimates.in_order(swapped=self.engine.swapped)
-            rates = [part for part in self.plan.metric.parts if isinstance(part, Metric)]
+            rates = metrics_of_totals(self.plan.metric.parts)
             return estimates.rate_reaches(rates, self.engine.weights, quantile)
         return quantile * self.error, quantile * self.error
 
@@ -237,21 +239,23 @@ def null_distributions(
 
 
 def _asked(test: GapTest) -> Asked[Gaps]:
-    is_function = isinstance(test.plan.metric, CallableMetric)
     kept = partial(_gaps, test.engine, test.plan)
-    return Asked(test.engine, kept, is_function, counts_in_a_draw(test.engine))
+    return Asked(test.engine, kept, test.plan.metric.is_function, counts_in_a_draw(test.engine))
 
 
 def _gaps(engine: Engine, plan: Plan, estimates: Estimates) -> Gaps:
     """Return the gaps in the user's order of the groups, over an error of one if asked for none."""
     gaps = estimates.in_order(swapped=engine.swapped).gaps(engine.weights)
-    return gaps.over(np.ones(1)) if plan.variance in {None, "fast_bootstrap"} else gaps
+    has_errors = plan.variance is not None and not plan.is_bootstrapped_once
+    return gaps if has_errors else gaps.over(np.ones(1))
 
 
 def _free_of_null(engine: Engine, plan: Plan, estimates: Estimates) -> Estimates:
     """Return the sample's estimates with variances that do not pool the groups."""
-    if plan.variance in {"score", None} and plan.own_variance is not None:
-        return engine.with_variance(plan.own_variance).observed(streams.stream(0, streams.OBSERVED))
+    if plan.variance in {Variance.SCORE, None} and plan.metric.closed_variance is not None:
+        return engine.with_variance(plan.metric.closed_variance).observed(
+            streams.stream(0, streams.OBSERVED)
+        )
     return estimates
 
 
@@ -260,12 +264,12 @@ def _errors(
 ) -> tuple[Array, Array]:
     """Return the error of each part's gap, and of its value in each group."""
     gap, by_group = free.gaps(engine.weights).standard_error[0], np.sqrt(alone.variance[:, 0, 0])
-    if plan.variance == "fast_bootstrap" or plan.variance is plan.own_variance is None:
+    if plan.is_bootstrapped_once or plan.variance is plan.metric.closed_variance is None:
         blocks = resampling.in_blocks(
             partial(_resampled, engine),
             streams.BOOTSTRAP,
             engine.block_size,
-            through_joblib=isinstance(plan.metric, CallableMetric),
+            through_joblib=plan.metric.is_function,
             counts=counts_in_a_draw(engine),
         )
         gaps, values = zip(*blocks, strict=True)
@@ -288,7 +292,7 @@ def _resampled(engine: Engine, n: int, rng: np.random.Generator) -> tuple[Gaps, 
 
 def _without_width(plan: Plan, error: float) -> list[str]:
     """Return a note if the interval is made of an error of zero; those of rates have others."""
-    by_error = plan.variance not in {"score", "wald", None}
+    by_error = plan.variance is not None and not plan.is_binomial
     return [small_groups.no_error(plan.metric.name)] if by_error and error == 0 else []
 
 
@@ -298,7 +302,7 @@ def _defined(statistic: float, comparison: Comparison, plan: Plan, *, drawn: boo
     It is NaN if no bootstrap sample of a group is defined. Over an error of zero it is infinite;
     permuted gaps over the deviation of all of them never are, and nor is a normal deviate.
     """
-    lost = math.isinf(statistic) and (plan.variance == "fast_bootstrap" or not drawn)
+    lost = math.isinf(statistic) and (plan.is_bootstrapped_once or not drawn)
     if math.isnan(statistic) or lost:
         raise small_groups.without_error(comparison, plan)
     return float(statistic)

@@ -19,11 +19,10 @@ from fairperm.engines.resampling.shared_labels import Asked, permute
 from fairperm.errors import InputError, warn_of
 from fairperm.hypothesis_tests import small_groups
 from fairperm.hypothesis_tests.comparison import Comparison
-from fairperm.hypothesis_tests.plan import CLOSED_FORMS, planned
+from fairperm.hypothesis_tests.plan import plan_test
 from fairperm.hypothesis_tests.results.omnibus import OmnibusTestResult
 from fairperm.inference.null import TIE, Null, extreme, many_undefined, pvalue
-from fairperm.metrics.callables import CallableMetric
-from fairperm.metrics.ranks import RankMetric
+from fairperm.metrics.variances import Variance
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -50,6 +49,8 @@ if TYPE_CHECKING:
     from fairperm.hypothesis_tests.plan import Plan
 
     Array = NDArray[np.float64]
+
+_FREE_OF_NULL = {Variance.WALD, Variance.DELTA, Variance.DELONG}  # variances that pool no groups
 
 
 def omnibus_test(
@@ -138,7 +139,7 @@ def omnibus_test(
         sample_rows=sample_rows,
         seed=resampling.seed,
     )
-    table, plan, chosen = planned(
+    table, plan, chosen = plan_test(
         inputs, metric, scheme, variance, lambda table: table.choose_several(groups)
     )
     result = compare_all(
@@ -218,13 +219,13 @@ class OmnibusTest:
         totals = comparison.totals()
         notes = comparison.check_strata(estimates, engine.weights)
 
-        shared = engine.together() if plan.variance in CLOSED_FORMS else None
+        shared = engine.together() if plan.has_closed_form else None
         variance = alone.variance[:, :, 0]
-        if plan.variance == "fast_bootstrap" or plan.own_variance is None:
+        if plan.is_bootstrapped_once or plan.metric.closed_variance is None:
             ordered = tuple(groups[place] for place in engine.order)
             variance = _bootstrap_variance(table, plan, groups, ordered, resampling)
         observed, weighing = _Values.of(estimates, engine.weights, shared), None
-        if plan.variance == "fast_bootstrap":
+        if plan.is_bootstrapped_once:
             observed = observed.with_variance(variance)
         elif plan.variance is None:
             weighing = 1 / _exchanged(totals)
@@ -257,7 +258,7 @@ class OmnibusTest:
                 mean=float(mean[0, 0]) if len(mean) == 1 else math.nan,
                 statistic=statistic,
                 confidence_level=confidence_level,
-                scheme=plan.scheme,
+                scheme=plan.scheme.value,
                 variance=plan.variance_name,
                 n_strata=comparison.rows.n_strata,
                 n_dropped=table.n_dropped,
@@ -268,7 +269,7 @@ class OmnibusTest:
 
     def result(self, permuted: _Values) -> OmnibusTestResult:
         """Compare the statistic with that of the permutations."""
-        if self.plan.variance == "fast_bootstrap":
+        if self.plan.is_bootstrapped_once:
             null = Null(permuted.distance())
         else:
             if self.weighing is not None:
@@ -290,7 +291,7 @@ class OmnibusTest:
     def asked(self) -> Asked[_Values]:
         """Return whose permutations are needed, and what of them."""
         kept = partial(_Values.of, weights=self.engine.weights, shared=self.shared)
-        return Asked(self.engine, kept, isinstance(self.plan.metric, CallableMetric))
+        return Asked(self.engine, kept, self.plan.metric.is_function)
 
 
 def against_permutations(
@@ -393,9 +394,9 @@ def _exchanged(totals: Mapping[Hashable, Mapping[str, float]]) -> Array:
 def _alone(comparison: Comparison, plan: Plan, estimates: Estimates) -> Estimates:
     """Return the estimates of all strata as one, with variances that do not pool the groups."""
     of_one = comparison.rows.n_strata == 1
-    if of_one and (plan.own_variance is None or plan.variance in {"wald", "delta", "delong"}):
+    if of_one and (plan.metric.closed_variance is None or plan.variance in _FREE_OF_NULL):
         return estimates
-    engine = comparison.unstratified().engine_of_many(plan.own_variance)
+    engine = comparison.unstratified().engine_of_many(plan.metric.closed_variance)
     return engine.observed(streams.stream(0, streams.OBSERVED))
 
 
@@ -406,7 +407,7 @@ def _defined(observed: _Values, scale: Array, comparison: Comparison, plan: Plan
     none does.
     """
     statistic = float(observed.statistic(scale)[0])
-    lost = plan.variance == "fast_bootstrap" and statistic > 0 and (observed.variance == 0).any()
+    lost = plan.is_bootstrapped_once and statistic > 0 and (observed.variance == 0).any()
     if math.isnan(statistic) or lost:
         raise small_groups.without_error(comparison, plan)
     return statistic
@@ -431,7 +432,7 @@ def _bootstrap_variance(
             partial(_resampled, engine),
             streams.BOOTSTRAP,
             engine.block_size,
-            through_joblib=isinstance(plan.metric, CallableMetric),
+            through_joblib=plan.metric.is_function,
         )
         both = variance_of_defined(np.concatenate(blocks, axis=-1))
         variances |= dict(zip(pair, np.moveaxis(both, 1, 0), strict=True))
@@ -446,16 +447,16 @@ def _resampled(engine: Engine, n: int, rng: np.random.Generator) -> Array:
 
 def _check(plan: Plan, n_strata: int) -> None:
     """Refuse what a test of many groups cannot do."""
-    if isinstance(plan.metric, RankMetric) and (plan.weighted or plan.clustered):
+    if plan.metric.is_rank and (plan.weighted or plan.clustered):
         which = "sample_weight" if plan.weighted else "cluster"
         raise InputError(
             f"{which} must be left out for {plan.metric.name} of many groups. "
             "Compare two groups at a time with permutation_test."
         )
-    if plan.variance == "bootstrap":
+    if plan.variance == Variance.BOOTSTRAP:
         hint = "Use 'auto'."
         raise InputError("variance", "another for many groups", "bootstrap", hint)
-    if plan.variance == "fast_bootstrap" and n_strata > 1:
+    if plan.is_bootstrapped_once and n_strata > 1:
         hint = "Compare two groups at a time with permutation_test."
         rule = f"left out for {plan.metric.name}, whose variance is found by bootstrap"
         raise InputError("control_features", rule, f"{n_strata} strata", hint)

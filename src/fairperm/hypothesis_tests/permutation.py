@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from fairperm._utils import checks
 from fairperm.data.arguments import Inputs
 from fairperm.engines.resampling import blocks
-from fairperm.errors import InputError, warn_of
+from fairperm.errors import warn_of
 from fairperm.hypothesis_tests.gap_test import compare
-from fairperm.hypothesis_tests.plan import planned
+from fairperm.hypothesis_tests.plan import plan_test
 
 if TYPE_CHECKING:
     from fairperm.data.argument_types import (
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
         VarianceName,
     )
     from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
-    from fairperm.metrics.registry import AnyMetric
 
 
 def permutation_test(
@@ -202,27 +201,20 @@ def permutation_test(
         seed=resampling.seed,
         sums_suffice=resampling.n_resamples == 0,
     )
-    table, plan, pair = planned(
+    table, plan, pair = plan_test(
         inputs, metric, scheme, variance, lambda table: table.choose_groups(groups)
     )
+    direction = checks.choice("alternative", alternative, checks.ALTERNATIVES)
+    plan.check_direction(direction)
     result = compare(
         table,
         plan,
         groups=pair,
         stratum_weights=stratum_weights,
-        alternative=_alternative(alternative, plan.metric),
+        alternative=direction,
         resampling=resampling,
         n_bootstrap=checks.integer("n_bootstrap", n_bootstrap, 2, 100_000),
         confidence_level=checks.fraction("confidence_level", confidence_level),
     )
     warn_of(note for note in result.notes if note not in table.notes)
     return result
-
-
-def _alternative(value: object, metric: AnyMetric) -> str:
-    alternative = checks.choice("alternative", value, checks.ALTERNATIVES)
-    if len(metric.parts) > 1 and alternative != "two-sided":
-        hint = "A joint test has no direction; test its parts one by one."
-        rule = f"'two-sided' for {metric.name}"
-        raise InputError("alternative", rule, value, hint)
-    return alternative

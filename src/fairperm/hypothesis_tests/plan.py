@@ -1,9 +1,10 @@
-"""Which labels may be exchanged, which error studentizes, and what the p-value then means."""
+"""The plan of a test: which labels are exchanged, which variance studentizes, and its validity."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -11,41 +12,95 @@ import numpy as np
 from fairperm._utils.checks import choice
 from fairperm._utils.sorting import ranks
 from fairperm.data.reading import read_table
-from fairperm.engines.variances import Variance
-from fairperm.errors import InputError, listed
-from fairperm.metrics.callables import CallableMetric
-from fairperm.metrics.classes import MacroF1, labels_of
-from fairperm.metrics.ranks import RankMetric
-from fairperm.metrics.registry import AnyMetric, get_metric
+from fairperm.errors import InputError, argument, listed
+from fairperm.metrics.registry import get_metric
+from fairperm.metrics.variances import Variance
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Mapping, Sequence
-
     from numpy.typing import NDArray
 
     from fairperm.data.arguments import Inputs
     from fairperm.data.table import Table
-    from fairperm.metrics.registry import AnyMetric
+    from fairperm.metrics.definition import AnyMetric
+
+Groups = TypeVar("Groups", bound=tuple[Hashable, ...])
 
 
-SCHEMES = ("auto", "pooled", "within_label", "denominator")
-CLOSED_FORMS = tuple(one for one in Variance if one.is_closed_form)
+class Scheme(StrEnum):
+    """Among which rows group labels are exchanged."""
+
+    POOLED = "pooled"
+    """All rows."""
+    WITHIN_LABEL = "within_label"
+    """Rows of equal label."""
+    DENOMINATOR = "denominator"
+    """Rows in the denominator of a rate."""
+
+    @classmethod
+    def best_for(cls, metric: AnyMetric) -> Scheme:
+        """Return the scheme that holds the level of the metric's test best.
+
+        Given the label, the rates of a joint metric are Bernoulli trials as a single rate is. And
+        groups that keep their few positives hold the level of an AUC where pooled ones do not.
+        """
+        if metric.has_denominator:
+            return cls.DENOMINATOR
+        return cls.WITHIN_LABEL if metric.is_joint or metric.is_rank else cls.POOLED
+
+    def check(self, metric: AnyMetric, *, clustered: bool) -> None:
+        """Raise InputError if the scheme does not test the metric."""
+        has_rates = all(part.has_denominator for part in metric.parts)
+        if clustered and self != Scheme.POOLED:
+            hint = "Whole clusters are exchanged, whatever the labels of their rows."
+            raise InputError("scheme", f"'pooled' with {argument('cluster')}", self, hint)
+        if self == Scheme.DENOMINATOR and not metric.has_denominator:
+            better = Scheme.WITHIN_LABEL if has_rates else Scheme.POOLED
+            hint = f"Use {argument('scheme', better)}."
+            rule = f"'pooled' or 'within_label' for {metric.name}, which has no single denominator"
+            raise InputError("scheme", rule, self, hint)
+        if self == Scheme.WITHIN_LABEL and metric.given != "label":
+            others = "'denominator' or 'pooled'" if has_rates else "'pooled'"
+            hint = "Different base rates alone would make the groups differ in it."
+            raise InputError("scheme", f"{others} for {metric.name}", self, hint)
+
+    def fixes_denominator(self, part: AnyMetric) -> bool:
+        """Whether labels are exchanged only among the rows of a rate's denominator."""
+        given = {Scheme.DENOMINATOR: part.given, Scheme.WITHIN_LABEL: "label"}.get(self)
+        return part.has_denominator and part.given == given
+
+    def block(
+        self, metric: AnyMetric, columns: Mapping[str, NDArray[Any]]
+    ) -> NDArray[np.integer[Any]]:
+        """Return the block of each row, within which its label may be exchanged."""
+        if self == Scheme.WITHIN_LABEL:
+            label = columns["y_true"]
+            is_binary = label.dtype == np.bool_
+            return label.view(np.uint8) if is_binary else ranks(label)
+        if self == Scheme.DENOMINATOR:
+            return metric.parts[0].matrix(columns)[:, 1].astype(np.uint8)
+        return np.zeros(len(next(iter(columns.values()))), np.uint8)
+
+    def __repr__(self) -> str:
+        return repr(self.value)  # as users pass it, and as messages show it
+
+
+SCHEMES = ("auto", *Scheme)
 VARIANCES = ("auto", *Variance, None)
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A scheme and a variance that fit the metric, and the rows: alone, weighted or clustered.
+    """A scheme and a variance that fit the metric and the rows: plain, weighted or clustered.
 
-    ``is_asked`` tells that the user asked for this variance.
+    ``is_chosen`` says that the user chose this variance.
     """
 
     metric: AnyMetric
-    scheme: str
+    scheme: Scheme
     variance: Variance | None
     weighted: bool = False
     clustered: bool = False
-    is_asked: bool = False
+    is_chosen: bool = False
 
     @classmethod
     def choose(
@@ -57,83 +112,93 @@ class Plan:
         weighted: bool = False,
         clustered: bool = False,
     ) -> Plan:
-        """Resolve "auto", and refuse what would not answer the question asked."""
-        scheme = choice("scheme", scheme, SCHEMES)
-        asked = choice("variance", variance, VARIANCES)
-        alone = not (weighted or clustered)
-        if scheme == "auto":
-            scheme = _best_scheme(metric) if alone else "pooled"
-        _check_scheme(metric, scheme, clustered=clustered)
-        fitting = _fitting_variances(metric, alone=alone)
-        is_asked = asked != "auto"
-        if is_asked and asked not in fitting:
-            which = "" if alone else " with weights or clusters"
-            rule = f"'auto' or one of {listed(fitting)} for {metric.name}{which}"
-            raise InputError("variance", rule, asked)
-        chosen = fitting[fitting.index(asked) if is_asked else 0]
-        return cls(metric, scheme, chosen, weighted, clustered, is_asked)
-
-    def block(self, columns: Mapping[str, NDArray[Any]]) -> NDArray[np.integer[Any]]:
-        """Return for each row the block within which its label may be exchanged."""
-        if self.scheme == "within_label":
-            label = columns["y_true"]
-            is_binary = label.dtype == np.bool_
-            return label.view(np.uint8) if is_binary else ranks(label)
-        if self.scheme == "denominator":
-            denominator = self.metric.parts[0].matrix(columns)[:, 1]
-            return denominator.astype(np.uint8)
-        return np.zeros(len(next(iter(columns.values()))), np.uint8)
-
-    @property
-    def fixes_denominators(self) -> bool:
-        """Tell whether labels are exchanged just among the rows of each rate's denominator.
-
-        Each of those rows is a Bernoulli trial, so that equal rates are equal distributions.
-        """
-        exchanged_given = {"within_label": "label", "pooled": None}
-        return not (self.weighted or self.clustered) and all(
-            part.has_denominator
-            and (self.scheme == "denominator" or part.given == exchanged_given[self.scheme])
-            for part in self.metric.parts
-        )
+        """Resolve "auto". Raises InputError for a scheme or variance that does not fit."""
+        asked = choice("scheme", scheme, SCHEMES)
+        chosen = choice("variance", variance, VARIANCES)
+        plain_rows = not (weighted or clustered)
+        if asked == "auto":
+            used = Scheme.best_for(metric) if plain_rows else Scheme.POOLED
+        else:
+            used = Scheme(asked)
+        used.check(metric, clustered=clustered)
+        best, *others = metric.fitting_variances(plain_rows=plain_rows)
+        if chosen == "auto":
+            return cls(metric, used, best, weighted, clustered)
+        if chosen not in (best, *others):
+            which = "" if plain_rows else " with weights or clusters"
+            rule = f"'auto' or one of {listed([best, *others])} for {metric.name}{which}"
+            raise InputError("variance", rule, chosen)
+        studentizing = None if chosen is None else Variance(chosen)
+        return cls(metric, used, studentizing, weighted, clustered, is_chosen=True)
 
     @property
     def variance_name(self) -> str | None:
-        """Return the variance as the plain text that results show."""
+        """The variance as the plain text that results show."""
         return None if self.variance is None else self.variance.value
 
     @property
-    def own_variance(self) -> Variance | None:
-        """Return the closed form that assumes no null and pools nothing, if there is one."""
-        if isinstance(self.metric, RankMetric):
-            return Variance.DELONG
-        return Variance.DELTA if all(part.smooth for part in self.metric.parts) else None
+    def is_binomial(self) -> bool:
+        """Whether the variance is that of rates."""
+        return self.variance is not None and self.variance.is_binomial
 
-    def check_limit(self) -> None:
-        """Refuse to take the normal limit where no closed form of the variance leads to it."""
-        if len(self.metric.parts) > 1 or self.variance not in CLOSED_FORMS:
-            rule = f"at least 1 for {self.metric.name} with variance {self.variance!r}"
-            hint = "0 is the normal limit of one gap over its closed-form error."
-            raise InputError("n_resamples", rule, 0, hint)
+    @property
+    def is_bootstrapped_once(self) -> bool:
+        """Whether the observed gap has a bootstrap error, and permuted gaps share their own."""
+        return self.variance == Variance.FAST_BOOTSTRAP
+
+    @property
+    def has_closed_form(self) -> bool:
+        """Whether the variance has a formula."""
+        return self.variance is not None and self.variance.is_closed_form
+
+    @property
+    def fixes_denominators(self) -> bool:
+        """Whether labels are exchanged only among the rows of each rate's denominator.
+
+        Each of those rows is a Bernoulli trial: equal rates are equal distributions.
+        """
+        return not (self.weighted or self.clustered) and all(
+            self.scheme.fixes_denominator(part) for part in self.metric.parts
+        )
 
     @property
     def depends_on_sum(self) -> bool:
-        """Tell whether a Mantel–Haenszel gap depends on the sum of the strata's counts alone."""
-        return self.metric.is_rate and self.fixes_denominators and self.variance in {"score", None}
+        """Whether a Mantel–Haenszel gap depends only on the sum of the strata's counts."""
+        sums = {Variance.SCORE, None}
+        return self.metric.is_rate and self.fixes_denominators and self.variance in sums
+
+    def block(self, columns: Mapping[str, NDArray[Any]]) -> NDArray[np.integer[Any]]:
+        """Return the block of each row, within which its label may be exchanged."""
+        return self.scheme.block(self.metric, columns)
+
+    def check_limit(self) -> None:
+        """Raise InputError if the normal limit is not that of one gap over a closed-form error."""
+        if self.metric.is_joint or not self.has_closed_form:
+            rule = f"at least 1 for {self.metric.name} with {argument('variance', self.variance)}"
+            hint = "0 is the normal limit of one gap over its closed-form standard error."
+            raise InputError("n_resamples", rule, 0, hint)
+
+    def check_direction(self, alternative: str) -> None:
+        """Raise InputError if a joint metric is to be tested in one direction."""
+        if self.metric.is_joint and alternative != "two-sided":
+            hint = "A joint test has no direction; test its parts one by one."
+            rule = f"'two-sided' for {self.metric.name}"
+            raise InputError("alternative", rule, alternative, hint)
 
     def validity(self, *, strata: bool, limit: bool = False) -> str:
-        """Say for which null the p-value holds, and whether exactly or asymptotically.
+        """Return for which null the p-value is valid, and whether exactly or asymptotically.
 
-        With ``limit`` it is not that of permutations but of the normal limit.
+        With ``limit`` it is the p-value of the normal limit, without permutations.
         """
         name = self.metric.name
         where = " within every stratum" if strata else ""
         weak = f"the weak null (equal {name}{where}; base rates may differ)"
-        same = "predictions given the label" if self.scheme == "within_label" else "all columns"
+        is_given_label = self.scheme == Scheme.WITHIN_LABEL
+        same = "predictions given the label" if is_given_label else "all columns"
         strong = f"the strong null (the groups have equal distributions of {same}{where})"
         if limit:
             return f"Asymptotically valid for {weak}: the normal limit, without permutations."
-        if self.variance == "fast_bootstrap":
+        if self.is_bootstrapped_once:
             return f"Asymptotically valid for {weak}; not exact for any null."
         if self.fixes_denominators:
             given = "the rates' denominators"
@@ -148,75 +213,22 @@ class Plan:
         return f"Asymptotically valid for {weak}, and exact for {strong}."
 
 
-Groups = TypeVar("Groups", bound="tuple[Hashable, ...]")
-
-
-def planned(
+def plan_test(
     inputs: Inputs,
     metric: object,
     scheme: object,
     variance: object,
-    choose: Callable[[Table], Groups],
+    choose_groups: Callable[[Table], Groups],
 ) -> tuple[Table, Plan, Groups]:
     """Read the columns that the metric needs, choose the groups, and plan the test."""
-    chosen = get_metric(metric)
-    if isinstance(chosen, CallableMetric):
-        chosen = chosen.reading(inputs)
+    chosen = get_metric(metric).for_arguments(inputs)
     table = read_table(inputs, chosen)
-    groups = choose(table)
+    groups = choose_groups(table)
     plan = Plan.choose(
-        settled(chosen, table, groups),
+        chosen.for_table(table, groups),
         scheme,
         variance,
         weighted=inputs.sample_weight is not None,
         clustered=inputs.cluster is not None,
     )
     return table, plan, groups
-
-
-def _best_scheme(metric: AnyMetric) -> str:
-    if metric.has_denominator:
-        return "denominator"
-    # given the label, rates tested together are Bernoulli trials as a single rate is; and for an
-    # AUC, groups that keep their few positives hold the level where pooled ones do not
-    joint = len(metric.parts) > 1
-    return "within_label" if joint or isinstance(metric, RankMetric) else "pooled"
-
-
-def _check_scheme(metric: AnyMetric, scheme: str, *, clustered: bool) -> None:
-    of_rates = all(part.has_denominator for part in metric.parts)
-    if clustered and scheme != "pooled":
-        hint = "Whole clusters are exchanged, whatever the labels of their rows."
-        raise InputError("scheme", "'pooled' with cluster", scheme, hint)
-    if scheme == "denominator" and not metric.has_denominator:
-        hint = "Use scheme='within_label'." if of_rates else "Use scheme='pooled'."
-        rule = f"'pooled' or 'within_label' for {metric.name}, which has no single denominator"
-        raise InputError("scheme", rule, scheme, hint)
-    if scheme == "within_label" and metric.given != "label":
-        other = "'denominator' or 'pooled'" if of_rates else "'pooled'"
-        hint = "Groups with different base rates would differ in it by that alone."
-        raise InputError("scheme", f"{other} for {metric.name}", scheme, hint)
-
-
-def _fitting_variances(metric: AnyMetric, *, alone: bool) -> tuple[Variance | None, ...]:
-    """Return the variances that fit the metric and its rows, the best one first."""
-    free = (Variance.BOOTSTRAP, Variance.FAST_BOOTSTRAP, None)
-    if isinstance(metric, RankMetric):
-        return (Variance.DELONG, *free)
-    if all(part.is_rate for part in metric.parts) and alone:
-        return (Variance.SCORE, Variance.WALD, Variance.DELTA, *free)
-    if metric.has_denominator and alone:
-        return (Variance.SCORE, Variance.DELTA, *free)
-    if all(part.smooth for part in metric.parts):
-        return (Variance.DELTA, *free)
-    return (Variance.FAST_BOOTSTRAP, Variance.BOOTSTRAP, None)
-
-
-def settled(metric: AnyMetric, table: Table, groups: Sequence[Hashable]) -> AnyMetric:
-    """Return the metric as the groups' data make it: some need to know which labels there are."""
-    if not isinstance(metric, MacroF1):
-        return metric
-    rows = np.isin(table.group, [table.groups.index(group) for group in groups])
-    return metric.for_labels(
-        labels_of({name: column[rows] for name, column in table.columns.items()})
-    )

@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING, TypeGuard
 import numpy as np
 
 from fairperm.errors import Shown, UndefinedMetricError, shown
-from fairperm.hypothesis_tests.plan import CLOSED_FORMS
 from fairperm.metrics.definition import Metric, by_part
-from fairperm.metrics.ranks import RankMetric
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,7 +29,7 @@ def notes(comparison: Comparison, plan: Plan, *, limit: bool = False) -> Iterato
     Rates of plain rows have none, and nor has F1: their default test is exact. With weights or
     clusters, and in the normal ``limit``, it is not.
     """
-    if isinstance(plan.metric, RankMetric):
+    if plan.metric.is_rank:
         yield from _few_of_a_label(comparison)
     else:
         rates = limit or plan.weighted or plan.clustered
@@ -41,14 +39,14 @@ def notes(comparison: Comparison, plan: Plan, *, limit: bool = False) -> Iterato
 def without_error(comparison: Comparison, plan: Plan) -> UndefinedMetricError:
     """Return the error of groups with which no studentized gap can be made."""
     name = plan.metric.name
-    if plan.is_asked:
+    if plan.is_chosen:
         rule = f"one whose standard error of {name} is defined, and not zero"
-        closed = plan.variance in CLOSED_FORMS
+        closed = plan.has_closed_form
         hint = "The groups are too small for it." if closed else "Use 'auto', or larger groups."
         return UndefinedMetricError("variance", rule, plan.variance, hint)
     sizes = [counts["rows"] for counts in comparison.totals().values()]
     least, few = int(np.argmin(sizes)), ""
-    if isinstance(plan.metric, RankMetric):
+    if plan.metric.is_rank:
         of_label = labels(comparison)
         least = int(of_label.min(axis=1).argmin())
         few = f", {of_label[least, 1]:,} of them positive"

@@ -13,6 +13,8 @@ import numpy as np
 
 from fairperm._utils.sorting import ranks
 from fairperm.errors import InputError, InputTypeError, Shown, shown
+from fairperm.metrics.definition import AnyMetric
+from fairperm.metrics.kinds import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -25,7 +27,7 @@ _SCORES = {"y_score", "y_scores", "y_prob", "y_proba", "probas_pred", "score", "
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CallableMetric:
+class CallableMetric(AnyMetric):
     """A user's function of two columns, evaluated anew in every sample.
 
     Attributes
@@ -42,14 +44,13 @@ class CallableMetric:
     columns: tuple[str, str]
     takes_weight: bool
 
-    kind: ClassVar[str] = "any"
+    is_function: ClassVar[bool] = True
+    kind: ClassVar[Kind] = Kind.ANY
     meaning: ClassVar[str] = "metric of the user's own making"
     aliases: ClassVar[tuple[str, ...]] = ()
     contributions: ClassVar[tuple[str, ...]] = ()
     given: ClassVar[None] = None
     complement: ClassVar[None] = None
-    is_rate: ClassVar[bool] = False
-    has_denominator: ClassVar[bool] = False
     span: ClassVar[float] = math.inf
     among: ClassVar[str] = "rows"
     smooth: ClassVar[bool] = False
@@ -74,16 +75,20 @@ class CallableMetric:
 
     @property
     def parts(self) -> tuple[Any, ...]:
-        """Return the metrics whose gaps are tested: this one."""
+        """The metrics whose gaps are tested: this one."""
         return (self,)
 
-    def reading(self, inputs: Any) -> CallableMetric:
-        """Return the metric of whichever column was given; refuse what cannot reach it.
+    def hypothesis(self, *, directed: bool) -> object:
+        """Return a key that is equal for equal null hypotheses."""
+        del directed
+        return id(self.function), self.columns
 
-        ``inputs`` are the arguments of the public test, as intake has them.
-        Only the user knows whether a parameter ``y_pred`` wants predictions or probabilities, as
-        in scikit-learn's ``log_loss``. So what was given is passed on as it is, and the name of
-        the parameter decides only if both were.
+    def for_arguments(self, inputs: Any) -> CallableMetric:
+        """Return the metric of the column that was given: predictions or scores.
+
+        Only the user knows whether a parameter ``y_pred`` expects predictions or probabilities, as
+        in scikit-learn's ``log_loss``. The column that was given is therefore passed on, and the
+        name of the parameter decides only if both were given.
         """
         if inputs.pos_label is not None:
             hint = f"Fix it: functools.partial({self.name}, pos_label={shown(inputs.pos_label)})."
@@ -99,6 +104,10 @@ class CallableMetric:
         if (inputs.y_pred is None) == (inputs.y_score is None):
             return self
         return replace(self, columns=("y_true", "y_pred" if inputs.y_score is None else "y_score"))
+
+    def checked_matrix(self, columns: Mapping[str, NDArray[Any]]) -> Array:
+        """Return the matrix of what each row contributes."""
+        return self.matrix(columns)
 
     def matrix(self, columns: Mapping[str, NDArray[Any]]) -> Array:
         """Return what tells rows apart: the ranks of their values."""

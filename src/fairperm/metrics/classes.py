@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairperm._utils.sorting import order_by
-from fairperm.metrics.definition import Metric
+from fairperm.metrics.definition import AnyMetric, Metric
+from fairperm.metrics.kinds import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from fairperm.metrics.definition import Function
+    from fairperm.metrics.definition import Function, GroupedColumns
 
 
 def label_rate(
@@ -25,7 +26,7 @@ def label_rate(
     counts: Function,
     denominator: Function = lambda: 1.0,
     *,
-    kind: str = "labels",
+    kind: Kind = Kind.LABELS,
     **options: Any,
 ) -> Metric:
     """Define a rate by what of the labels it counts, and among which rows."""
@@ -58,7 +59,7 @@ def recall_of(label: Hashable) -> Metric:
         f"share of rows of class {label!r} predicted as such",
         partial(_hits, label=label),
         lambda y_true: _is(y_true, label),
-        kind="classes",
+        kind=Kind.CLASSES,
         given="label",
         among=f"rows of class {label!r}",
     )
@@ -83,7 +84,7 @@ def precision_of(label: Hashable) -> Metric:
         f"share of rows predicted as class {label!r} that are",
         partial(_hits, label=label),
         lambda y_pred: _is(y_pred, label),
-        kind="classes",
+        kind=Kind.CLASSES,
         given="prediction",
         among=f"rows predicted as class {label!r}",
     )
@@ -109,24 +110,22 @@ def _macro_f1(*totals: Any) -> Any:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MacroF1:
+class MacroF1(AnyMetric):
     """The mean F1 score over the classes, which are known only when the data are."""
 
     name: str = "macro_f1"
     meaning: str = "mean over the classes of the harmonic mean of precision and recall"
     aliases: tuple[str, ...] = ("f1_macro",)
-    kind: str = "classes"
+    kind: Kind = Kind.CLASSES
     columns: tuple[str, ...] = ("y_true", "y_pred")
     parts: tuple[Metric, ...] = ()  # none before the classes are known
     given: None = None
     complement: None = None
-    is_rate: bool = False
-    has_denominator: bool = False
 
-    def for_labels(self, labels: Sequence[Hashable]) -> Metric:
-        """Define it for these classes."""
+    def for_table(self, table: GroupedColumns, groups: Sequence[Hashable]) -> Metric:
+        """Return the metric for the classes that occur in these groups of a table."""
         contributions = {}
-        for label in labels:
+        for label in labels_of(table.columns_of(groups)):
             contributions[f"hits of {label!r}"] = partial(_hits, label=label)
             contributions[f"misses of {label!r}"] = partial(_misses, label=label)
         return Metric(

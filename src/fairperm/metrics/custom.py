@@ -1,28 +1,22 @@
-"""The registry of metrics: one short definition each.
-
-Names and aliases are those of Fairlearn and scikit-learn. The command line, the documentation
-and the property tests all read this list, so a metric defined here is everywhere.
-"""
+"""Metrics that users define: a few contributions of each row, and a function of their means."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from fairperm._utils.checks import choice
 from fairperm.errors import InputError, InputTypeError, did_you_mean, listed
-from fairperm.metrics.definition import (
-    Metric,
-    mean_function,
-)
+from fairperm.metrics.definition import Metric, mean_function
+from fairperm.metrics.kinds import Kind
 from fairperm.metrics.registry import _BY_ALIAS, _BY_NAME, _word
 
 _COLUMNS_OF_KIND = {
-    "regression": ("y_true", "y_pred"),
-    "score": ("y_true", "y_score"),
-    "probability": ("y_true", "y_score"),
-    "binary": ("y_true", "y_pred"),
+    Kind.REGRESSION: ("y_true", "y_pred"),
+    Kind.SCORE: ("y_true", "y_score"),
+    Kind.PROBABILITY: ("y_true", "y_score"),
+    Kind.BINARY: ("y_true", "y_pred"),
 }
 
 
@@ -31,7 +25,7 @@ def register_metric(
     *,
     contributions: Mapping[str, Callable[..., Any]],
     value: Callable[..., Any] = lambda mean: mean,
-    kind: str = "regression",
+    kind: Literal["regression", "score", "probability", "binary"] = "regression",
     meaning: str = "",
     aliases: tuple[str, ...] = (),
 ) -> Metric:
@@ -71,15 +65,20 @@ def register_metric(
     >>> round(result.difference, 3), round(result.pvalue, 3)
     (-0.411, 0.4)
     """
-    choice("kind", kind, tuple(_COLUMNS_OF_KIND))
+    read_as = choice("kind", kind, tuple(_COLUMNS_OF_KIND))
     names = [_word(one) for one in _checked_names(name, aliases)]
     for word in names:
         if word in _BY_NAME or word in _BY_ALIAS:
             raise InputError("name", "a name that no metric has yet", word)
-    _check_contributions(contributions, kind)
+    _check_contributions(contributions, read_as)
     _check_value(value, len(contributions))
     metric = mean_function(
-        names[0], contributions, value, kind=kind, meaning=meaning or name, aliases=tuple(names[1:])
+        names[0],
+        contributions,
+        value,
+        kind=read_as,
+        meaning=meaning or name,
+        aliases=tuple(names[1:]),
     )
     _BY_NAME[metric.name] = metric
     _BY_ALIAS.update(dict.fromkeys(metric.aliases, metric))
@@ -94,7 +93,7 @@ def _checked_names(name: object, aliases: object) -> list[str]:
     raise InputTypeError("aliases", "a tuple of words", aliases)
 
 
-def _check_contributions(contributions: object, kind: str) -> None:
+def _check_contributions(contributions: object, kind: Kind) -> None:
     rule = "a mapping of names to functions of columns"
     if not isinstance(contributions, Mapping) or not contributions:
         raise InputTypeError("contributions", rule, contributions)
@@ -109,12 +108,12 @@ def _check_contributions(contributions: object, kind: str) -> None:
         used |= _columns_of(function, known)
     if not used:
         raise InputError("contributions", f"functions of {listed(known)}", "no columns")
-    if kind == "probability" and "y_score" not in used:
+    if kind == Kind.PROBABILITY and "y_score" not in used:
         raise InputError("contributions", "functions of y_score for this kind", sorted(used))
 
 
 def _columns_of(contribution: Callable[..., Any], known: Sequence[str]) -> set[str]:
-    """Return the columns that a user's function wants; say so if there are none such."""
+    """Return the columns that a user's function reads. Raise InputError for unknown ones."""
     rule = f"functions of {listed(known)}"
     try:
         parameters = inspect.signature(contribution).parameters

@@ -1,20 +1,24 @@
-"""What a metric is: a few contributions of each row, and a function of their totals.
+"""Metrics: a few contributions of each row, and a function of their totals.
 
-A metric knows its value and its derivative; it knows nothing of groups, of permutations, or of
-where the totals came from. Totals have the contributions on their last axis, and whatever the
-caller needs on the others.
+A metric knows its value, its derivative and which variances fit it. It knows nothing of
+permutations, or of where the totals came from. Totals have the contributions on their last axis,
+and whatever the caller needs on the others.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
+
+from fairperm.errors import InputError, Shown, shown
+from fairperm.metrics.kinds import Kind
+from fairperm.metrics.variances import Variance
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -45,8 +49,124 @@ _NO_DERIVATIVE = 1e40
 _STEP = 1e-100  # of the complex-step derivative: nothing is subtracted, so it can be tiny
 
 
+class GroupedColumns(Protocol):
+    """Columns whose rows belong to groups."""
+
+    def columns_of(self, groups: Sequence[Hashable]) -> Mapping[str, NDArray[Any]]:
+        """Return the columns, with the rows of these groups only."""
+
+
+class AnyMetric:
+    """What every metric knows: how its columns are read, and how its gap can be studentized.
+
+    Its parts are itself (of a function, too), or the metrics of a joint one.
+    """
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:  # fields or constants of each class
+
+        @property
+        def name(self) -> str:
+            """Full name."""
+
+        @property
+        def meaning(self) -> str:
+            """What it measures, as the end of "the …"."""
+
+        @property
+        def aliases(self) -> tuple[str, ...]:
+            """Other names."""
+
+        @property
+        def kind(self) -> Kind:
+            """How its columns are read."""
+
+        @property
+        def columns(self) -> tuple[str, ...]:
+            """Names of the columns that it is made from."""
+
+        @property
+        def parts(self) -> tuple[Metric | RankMetric, ...]:
+            """The metrics whose gaps are tested."""
+
+        @property
+        def given(self) -> str | None:
+            """What its distribution is conditional on: "label", "prediction" or "either"."""
+
+        @property
+        def complement(self) -> str | None:
+            """Name of the metric that is one minus this one."""
+
+    is_function: ClassVar[bool] = False
+    """Whether it is a user's function, which is called for every sample."""
+    is_rank: ClassVar[bool] = False
+    """Whether it is made of ranks of scores."""
+    has_totals: ClassVar[bool] = False
+    """Whether it is a function of totals of contributions."""
+
+    @property
+    def is_rate(self) -> bool:
+        """Whether it is a simple rate: rows of one kind among rows of another."""
+        return False
+
+    @property
+    def has_denominator(self) -> bool:
+        """Whether equal values are equal rates of Bernoulli trials."""
+        return False
+
+    @property
+    def is_joint(self) -> bool:
+        """Whether it consists of several metrics."""
+        return len(self.parts) > 1
+
+    @property
+    def uses_threshold(self) -> bool:
+        """Whether it is made of predictions, which a threshold can make of scores."""
+        return self.kind.makes_predictions and "y_pred" in self.columns
+
+    @property
+    def closed_variance(self) -> Variance | None:
+        """The closed form that assumes no null hypothesis and pools no groups, if there is one."""
+        return Variance.DELTA if all(part.smooth for part in self.parts) else None
+
+    def fitting_variances(self, *, plain_rows: bool) -> tuple[Variance | None, ...]:
+        """Return the variances that fit, the best one first.
+
+        Binomial variances need ``plain_rows``, without weights and clusters.
+        """
+        closed = self.closed_variance
+        if closed is None:
+            return Variance.FAST_BOOTSTRAP, Variance.BOOTSTRAP, None
+        rates: tuple[Variance, ...] = ()
+        if plain_rows and all(part.is_rate for part in self.parts):
+            rates = Variance.SCORE, Variance.WALD
+        elif plain_rows and self.has_denominator:
+            rates = (Variance.SCORE,)
+        return *rates, closed, Variance.BOOTSTRAP, Variance.FAST_BOOTSTRAP, None
+
+    def hypothesis(self, *, directed: bool) -> object:
+        """Return a key that is equal for equal null hypotheses.
+
+        Without a direction, a metric and its complement have the same one.
+        """
+        if directed or self.complement is None:
+            return self.name
+        return min(self.name, self.complement)
+
+    def for_arguments(self, inputs: Any) -> AnyMetric:
+        """Return the metric that reads the columns given among the arguments of a test."""
+        del inputs
+        return self
+
+    def for_table(self, table: GroupedColumns, groups: Sequence[Hashable]) -> AnyMetric:
+        """Return the metric for the labels that occur in these groups of a table."""
+        del table, groups
+        return self
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Metric:
+class Metric(AnyMetric):
     """A function ``value`` of the totals of a few contributions.
 
     Attributes
@@ -63,23 +183,19 @@ class Metric:
         not change it: it describes a distribution, not a sample's size. It must also work for
         complex numbers, by which its derivative is taken: no ``abs`` and no comparisons.
     kind
-        How columns are read: "binary" (both 0 or 1; scores are cut at a threshold), "score"
-        (binary labels, scores as they are), "probability" (the same, scores from 0 to 1),
-        "regression" (numbers), "labels" (binary if they can be, else as they came), "classes"
-        (labels as they came), "any" (as they came), or of several at once "several" (binary
-        labels, with predictions, scores or both).
+        How columns are read.
     complement
         The metric that is one minus this one: the same hypothesis.
     given
         "label" or "prediction" if the metric depends only on the distribution given that;
         "either" if given that one of them is positive.
     span
-        The largest value less the smallest; infinite where there is no bound.
+        The largest value minus the smallest; infinite without bounds.
     among
-        Of a rate: what its denominator counts, in plain words.
+        What the denominator of a rate counts, in plain words.
     rate
-        Of a one-to-one function of a rate: that rate, from the value. The totals are then what
-        the rate counts, and its denominator.
+        For a one-to-one function of a rate: the rate, from the value. The totals are then the
+        rate's numerator and denominator.
     smooth
         Whether the value has a derivative; if not, its variance is found by the bootstrap.
     own
@@ -90,7 +206,7 @@ class Metric:
     meaning: str
     contributions: Mapping[str, Function]
     value: Function
-    kind: str = "binary"
+    kind: Kind = Kind.BINARY
     aliases: tuple[str, ...] = ()
     complement: str | None = None
     given: str | None = None
@@ -100,24 +216,26 @@ class Metric:
     smooth: bool = True
     own: bool = False
 
+    has_totals: ClassVar[bool] = True
+
     @property
     def is_rate(self) -> bool:
-        """Tell whether this is a simple rate: rows of one kind among rows of another."""
+        """Whether it is a simple rate: rows of one kind among rows of another."""
         return tuple(self.contributions) == ("numerator", "denominator")
 
     @property
     def has_denominator(self) -> bool:
-        """Tell whether equal values are equal rates: those of Bernoulli trials."""
+        """Whether equal values are equal rates of Bernoulli trials."""
         return self.is_rate or self.rate is not None
 
     @property
     def parts(self) -> tuple[Metric, ...]:
-        """Return the metrics whose gaps are tested: this one."""
+        """The metrics whose gaps are tested: this one."""
         return (self,)
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Return the names of the columns that the contributions are made from."""
+        """Names of the columns that the contributions are made from."""
         named = (columns_of(one) for one in self.contributions.values())
         return tuple(dict.fromkeys(name for names in named for name in names))
 
@@ -130,6 +248,31 @@ class Metric:
                 wanted = {name: column.astype(np.float64) for name, column in wanted.items()}
             rows.append(np.asarray(one(**wanted), np.float64))
         return np.stack(np.broadcast_arrays(*rows), axis=-1)
+
+    def checked_matrix(self, columns: Columns) -> Array:
+        """Return what each row contributes. Raise InputError for mistakes of a user's metric."""
+        if not self.own:
+            return self.matrix(columns)
+        n_rows = len(next(iter(columns.values())))
+        try:
+            matrix = self.matrix(columns)
+            is_whole = matrix.shape == (n_rows, len(self.contributions))
+            totals = np.tile(matrix.sum(axis=0), (2, 1))  # as draws come: several at once
+            is_smooth = is_whole and self.has_derivative(totals)
+        except Exception as error:
+            got = Shown(f"{shown(error)} from {self.name}")
+            raise InputError("metric", "one that can be computed", got) from error
+        if not is_whole:
+            raise InputError(
+                f"contributions must be one number for each of {n_rows:,} rows; got an array of "
+                f"shape {matrix.shape[:-1]} from {self.name}."
+            )
+        if not is_smooth:
+            raise InputError(
+                f"value must be smooth and work for complex numbers; got {self.name}, whose "
+                "derivative the complex step does not find. Leave out abs(), comparisons, rounding."
+            )
+        return matrix
 
     def estimate(self, totals: Array) -> Array:
         """Return the metric's value; NaN where it is undefined."""
@@ -162,7 +305,7 @@ class Metric:
         return np.ones(()) if self.rate is None else self.gradient(_as_totals(rate))[..., 0]
 
     def has_derivative(self, totals: Array) -> bool:
-        """Tell whether the complex step finds the derivative that small real steps find."""
+        """Whether the complex step finds the derivative that small real steps find."""
         value, gradient = self.estimate(totals), self.gradient(totals)
         if value.shape != totals.shape[:-1]:
             return False
@@ -182,23 +325,27 @@ class Metric:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JointMetric:
-    """Several metrics at once: rates that are one hypothesis, that none of them differs, or any."""
+class JointMetric(AnyMetric):
+    """Several metrics: rates with one null hypothesis, or any that are read together."""
 
     name: str
     meaning: str
     parts: tuple[Metric | RankMetric, ...]
     aliases: tuple[str, ...] = ()
     given: str | None = None
-    kind: str = "binary"
-    complement: None = None
-    is_rate: bool = False
-    has_denominator: bool = False
+    kind: Kind = Kind.BINARY
+
+    complement: ClassVar[None] = None
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Return the names of the columns that the parts are made from."""
+        """Names of the columns that the parts are made from."""
         return tuple(dict.fromkeys(name for part in self.parts for name in part.columns))
+
+
+def metrics_of_totals(parts: Iterable[AnyMetric]) -> tuple[Metric, ...]:
+    """Return the parts that are functions of totals."""
+    return tuple(part for part in parts if isinstance(part, Metric))
 
 
 def by_part(parts: tuple[Part, ...]) -> Iterator[tuple[Part, slice]]:

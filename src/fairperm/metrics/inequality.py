@@ -12,6 +12,7 @@ import numpy as np
 from fairperm._utils.checks import number
 from fairperm.errors import InputError, InputTypeError
 from fairperm.metrics.definition import Metric
+from fairperm.metrics.kinds import Kind
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -105,7 +106,7 @@ def _spread(name: str, function: Function, value: Function, of: Function) -> Met
             "rows": lambda: 1.0,
         },
         value=partial(_index, value),
-        kind="regression",
+        kind=Kind.REGRESSION,
         span=float("inf"),
     )
 
@@ -190,7 +191,7 @@ INEQUALITY_METRICS = (
             "rows": lambda: 1.0,
         },
         value=_variation,
-        kind="regression",
+        kind=Kind.REGRESSION,
         span=float("inf"),
     ),
 )

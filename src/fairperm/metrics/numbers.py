@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairperm.metrics.definition import Metric
+from fairperm.metrics.kinds import Kind
 from fairperm.metrics.ranks import RankMetric
 
 if TYPE_CHECKING:
@@ -61,18 +62,20 @@ SCORE_METRICS: tuple[Metric | RankMetric, ...] = (
         "brier_score",
         "mean squared difference of score and label",
         lambda y_true, y_score: (y_score - y_true) ** 2,
-        kind="probability",
+        kind=Kind.PROBABILITY,
         aliases=("brier", "brier_score_loss"),
     ),
     mean_metric(
         "log_loss",
         "mean negative log-likelihood of the labels",
         _log_loss,
-        kind="probability",
+        kind=Kind.PROBABILITY,
         aliases=("cross_entropy",),
         span=_UNBOUNDED,
     ),
-    mean_metric("mean_score", "mean score", lambda y_score: y_score, kind="score", span=_UNBOUNDED),
+    mean_metric(
+        "mean_score", "mean score", lambda y_score: y_score, kind=Kind.SCORE, span=_UNBOUNDED
+    ),
     Metric(
         name="mean_score_positives",
         meaning="mean score of the positives",
@@ -81,7 +84,7 @@ SCORE_METRICS: tuple[Metric | RankMetric, ...] = (
             "positives": lambda y_true: y_true,
         },
         value=lambda total, positives: total / positives,
-        kind="score",
+        kind=Kind.SCORE,
         aliases=("balance_positive_class",),
         given="label",
         span=_UNBOUNDED,
@@ -94,7 +97,7 @@ SCORE_METRICS: tuple[Metric | RankMetric, ...] = (
             "negatives": lambda y_true: 1.0 - y_true,
         },
         value=lambda total, negatives: total / negatives,
-        kind="score",
+        kind=Kind.SCORE,
         aliases=("balance_negative_class",),
         given="label",
         span=_UNBOUNDED,
@@ -103,7 +106,7 @@ SCORE_METRICS: tuple[Metric | RankMetric, ...] = (
         "calibration_in_the_large",
         "mean score less the base rate",
         lambda y_true, y_score: y_score - y_true,
-        kind="probability",
+        kind=Kind.PROBABILITY,
         aliases=("calibration_error_mean",),
         span=2.0,
     ),
@@ -112,7 +115,7 @@ SCORE_METRICS: tuple[Metric | RankMetric, ...] = (
         meaning=f"mean absolute calibration error over {_BINS} bins of equal width",
         contributions={**_excess, "rows": lambda: 1.0},
         value=lambda *totals: sum(np.abs(one) for one in totals[:-1]) / totals[-1],
-        kind="probability",
+        kind=Kind.PROBABILITY,
         aliases=("ece",),
         smooth=False,
     ),
@@ -123,7 +126,7 @@ REGRESSION_METRICS = (
         "mean_error",
         "mean of prediction less outcome",
         lambda y_true, y_pred: y_pred - y_true,
-        kind="regression",
+        kind=Kind.REGRESSION,
         aliases=("bias",),
         span=_UNBOUNDED,
     ),
@@ -131,7 +134,7 @@ REGRESSION_METRICS = (
         "mean_absolute_error",
         "mean absolute difference of prediction and outcome",
         lambda y_true, y_pred: np.abs(y_pred - y_true),
-        kind="regression",
+        kind=Kind.REGRESSION,
         aliases=("mae",),
         span=_UNBOUNDED,
     ),
@@ -139,7 +142,7 @@ REGRESSION_METRICS = (
         "mean_squared_error",
         "mean squared difference of prediction and outcome",
         lambda y_true, y_pred: (y_pred - y_true) ** 2,
-        kind="regression",
+        kind=Kind.REGRESSION,
         aliases=("mse",),
         span=_UNBOUNDED,
     ),
@@ -151,7 +154,7 @@ REGRESSION_METRICS = (
             "rows": lambda: 1.0,
         },
         value=lambda squares, rows: np.sqrt(squares / rows),
-        kind="regression",
+        kind=Kind.REGRESSION,
         aliases=("rmse",),
         span=_UNBOUNDED,
     ),
@@ -166,7 +169,7 @@ REGRESSION_METRICS = (
             "rows": lambda: 1.0,
         },
         value=_r_squared,
-        kind="regression",
+        kind=Kind.REGRESSION,
         aliases=("r2", "coefficient_of_determination"),
         span=_UNBOUNDED,
     ),
@@ -174,7 +177,7 @@ REGRESSION_METRICS = (
         "mean_absolute_percentage_error",
         "mean absolute difference of prediction and outcome, relative to the outcome",
         lambda y_true, y_pred: np.abs(y_pred - y_true) / np.maximum(np.abs(y_true), _CLIP),
-        kind="regression",
+        kind=Kind.REGRESSION,
         aliases=("mape",),
         span=_UNBOUNDED,
     ),
@@ -182,10 +185,10 @@ REGRESSION_METRICS = (
         "mean_prediction",
         "mean prediction",
         lambda y_pred: y_pred,
-        kind="regression",
+        kind=Kind.REGRESSION,
         span=_UNBOUNDED,
     ),
     mean_metric(
-        "mean_outcome", "mean outcome", lambda y_true: y_true, kind="regression", span=_UNBOUNDED
+        "mean_outcome", "mean outcome", lambda y_true: y_true, kind=Kind.REGRESSION, span=_UNBOUNDED
     ),
 )

@@ -1,4 +1,4 @@
-"""The area under the ROC curve: the one metric made of ranks."""
+"""The area under the ROC curve, the only metric that is made of ranks."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from fairperm._utils.sorting import run_starts
+from fairperm.metrics.definition import AnyMetric
+from fairperm.metrics.kinds import Kind
+from fairperm.metrics.variances import Variance
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,31 +21,39 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RankMetric:
+class RankMetric(AnyMetric):
     """P(score of a positive > score of a negative) + ½ P(tie), with DeLong's variance."""
 
     name: str
     meaning: str
     aliases: tuple[str, ...] = ()
 
-    kind: ClassVar[str] = "score"
+    is_rank: ClassVar[bool] = True
+    kind: ClassVar[Kind] = Kind.SCORE
     columns: ClassVar[tuple[str, ...]] = ("y_true", "y_score")
     contributions: ClassVar[tuple[str, ...]] = ("positives", "_score")
     given: ClassVar[str] = "label"
     complement: ClassVar[None] = None
-    is_rate: ClassVar[bool] = False
-    has_denominator: ClassVar[bool] = False
     span: ClassVar[float] = 1.0
     among: ClassVar[str] = "rows"
     smooth: ClassVar[bool] = True
 
     @property
     def parts(self) -> tuple[RankMetric, ...]:
-        """Return the metrics whose gaps are tested: this one."""
+        """The metrics whose gaps are tested: this one."""
         return (self,)
 
+    @property
+    def closed_variance(self) -> Variance:
+        """DeLong's variance."""
+        return Variance.DELONG
+
+    def checked_matrix(self, columns: Mapping[str, NDArray[Any]]) -> Array:
+        """Return the matrix of what each row contributes."""
+        return self.matrix(columns)
+
     def matrix(self, columns: Mapping[str, NDArray[Any]]) -> Array:
-        """Return what of each row the ranks are made from: its label and its score."""
+        """Return the label and the score of each row."""
         return np.column_stack([columns["y_true"], columns["y_score"]]).astype(np.float64)
 
 

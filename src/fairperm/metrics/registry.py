@@ -10,17 +10,9 @@ from fairperm.errors import InputError, InputTypeError, did_you_mean, listed
 from fairperm.metrics.callables import CallableMetric
 from fairperm.metrics.classes import MacroF1
 from fairperm.metrics.confusion import _RATES, _TABLE_METRICS
-from fairperm.metrics.definition import (
-    JointMetric,
-    Metric,
-)
-from fairperm.metrics.inequality import (
-    INEQUALITY_METRICS,
-)
+from fairperm.metrics.definition import AnyMetric, JointMetric
+from fairperm.metrics.inequality import INEQUALITY_METRICS
 from fairperm.metrics.numbers import REGRESSION_METRICS, SCORE_METRICS
-from fairperm.metrics.ranks import RankMetric
-
-AnyMetric = Metric | JointMetric | RankMetric | CallableMetric | MacroF1
 
 _BY_NAME: dict[str, AnyMetric] = {
     metric.name: metric
@@ -64,7 +56,7 @@ def get_metric(metric: object) -> AnyMetric:
     >>> get_metric(lambda y_true, y_pred: (y_true == y_pred).mean()).name
     '<lambda>'
     """
-    if isinstance(metric, (Metric, JointMetric, RankMetric, CallableMetric, MacroF1)):
+    if isinstance(metric, AnyMetric):
         return metric
     if callable(metric) and not isinstance(metric, type):
         return CallableMetric.of(metric)

@@ -13,7 +13,6 @@ from fairperm.engines.resampling import blocks
 from fairperm.errors import InputError, UndefinedMetricError, shown
 from fairperm.hypothesis_tests.results.gaps import PlainResult, noted
 from fairperm.inference.intervals import clopper_pearson
-from fairperm.metrics.callables import CallableMetric
 from fairperm.planning.equal_groups import UnreachableError, holds_labels, values, with_gap
 from fairperm.planning.populations import Population, units
 from fairperm.planning.trials import MOST_SIMULATIONS, Trial
@@ -298,7 +297,7 @@ def _by_group(table: Table) -> tuple[int, int]:
 def _equal(trial: Trial, own: tuple[Array, Array]) -> tuple[Array, Array]:
     """Return the chances with which the metric is the same in both groups."""
     metric = trial.plan.metric
-    if isinstance(metric, CallableMetric):
+    if metric.is_function:
         hint = "If it is a function of means, register_metric makes it such."
         rule = (
             "a metric by name, of which it is known by how much each row moves it, and not a "

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairperm._utils.sorting import ranks
+from fairperm.metrics.kinds import Kind
 from fairperm.planning.influence import measures, shares_of_labels
 from fairperm.planning.populations import units
 
@@ -56,7 +57,7 @@ def holds_labels(table: Table, parts: Parts) -> bool:
     """Tell whether labels keep their shares: if there are labels, and more to it than they."""
     if any(set(part.columns) == {"y_true"} for part in parts) or "y_true" not in table.columns:
         return False
-    regression = any(part.kind == "regression" for part in parts)
+    regression = any(part.kind == Kind.REGRESSION for part in parts)
     return not regression or len(np.unique(table.columns["y_true"])) == 2
 
 

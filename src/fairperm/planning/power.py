@@ -10,7 +10,6 @@ from fairperm.errors import InputError, InputTypeError
 from fairperm.hypothesis_tests.plan import Plan
 from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
 from fairperm.metrics.confusion import F1_TOTALS, f1_of_jaccard, jaccard_of_f1
-from fairperm.metrics.ranks import RankMetric
 from fairperm.metrics.registry import get_metric
 from fairperm.planning.designs import (
     AUCDesign,
@@ -300,7 +299,7 @@ def _design(
     if pilot is not None:
         return _from_pilot(pilot, share, base_rates, scheme)
     chosen = get_metric(metric)
-    is_rank = isinstance(chosen, RankMetric)
+    is_rank = chosen.is_rank
     if not (chosen.is_rate or is_rank):
         hint = "Pass a pilot, which can be of any metric, or use simulated_power."
         raise InputError("metric", "a rate or roc_auc", chosen.name, hint)

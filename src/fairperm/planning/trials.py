@@ -15,7 +15,7 @@ from fairperm.engines.resampling import blocks
 from fairperm.errors import FairpermWarning, UndefinedMetricError
 from fairperm.hypothesis_tests.gap_test import compare
 from fairperm.hypothesis_tests.permutation import permutation_test
-from fairperm.hypothesis_tests.plan import planned
+from fairperm.hypothesis_tests.plan import plan_test
 from fairperm.planning.populations import in_order, units
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class Trial:
         names = (one.name for one in fields(Inputs))
         columns = {name: given[name] for name in names if name in given}
         inputs = Inputs(**columns, seed=resampling.seed)
-        table, plan, groups = planned(
+        table, plan, groups = plan_test(
             inputs, given["metric"], observed.scheme, observed.variance, lambda _: observed.groups
         )
         chosen = {name: given[name] for name in _PASSED_ON if name in given}

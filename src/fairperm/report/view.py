@@ -159,11 +159,7 @@ def _view_section(
         attribute=attribute,
         metric=format_name(format_metric(metric)),
         meaning="" if definition is None else str(definition.meaning),
-        needs_predictions=(
-            definition is not None
-            and definition.kind in {"binary", "labels"}
-            and "y_pred" in definition.columns
-        ),
+        needs_predictions=definition is not None and definition.uses_threshold,
         omnibus="" if test is None else state_pvalue(test.pvalue),
         omnibus_reason="" if omnibus is None else omnibus.reason,
         comparisons=tuple(_view_comparison(row, names) for row in rows),

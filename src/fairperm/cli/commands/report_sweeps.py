@@ -76,13 +76,12 @@ def sweeps(
     audit.
     """
     import fairperm
-    from fairperm.metrics.definition import Metric
     from fairperm.metrics.registry import get_metric
 
     names = [
         one.name
         for one in map(get_metric, audit.settings["metrics"])
-        if isinstance(one, Metric) and one.kind in {"binary", "labels"} and "y_pred" in one.columns
+        if one.uses_threshold and not one.is_joint
     ]
     made = Sweeps()
     for attribute in attributes if names else ():

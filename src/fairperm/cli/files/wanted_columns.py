@@ -50,7 +50,7 @@ def reading(
         raise InputError(
             "--prediction or --score must be given: the column of what the model says."
         )
-    of_table = all(one.kind in {"binary", "labels", "classes"} for one in kinds)
+    of_table = all(one.kind.is_categorical for one in kinds)
     uses_score = score is not None and (not of_table or prediction is None)
     wanted = Wanted(
         label=label,

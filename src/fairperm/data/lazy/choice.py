@@ -16,11 +16,10 @@ from fairperm.data.lazy.counting import Reading
 from fairperm.data.lazy.moments import summed
 from fairperm.data.lazy.sampling import sampled
 from fairperm.errors import InputError
-from fairperm.metrics.ranks import RankMetric
 
 if TYPE_CHECKING:
     from fairperm.data.arguments import Inputs
-    from fairperm.metrics.registry import AnyMetric
+    from fairperm.metrics.definition import AnyMetric
 
 _MOST_SAMPLED = 1 << 27
 _LAZY_ONLY = {"score_bins": "scores are kept as they are", "sample_rows": "all rows are there"}
@@ -94,7 +93,7 @@ def _bins(inputs: Inputs, metric: AnyMetric) -> int | None:
 def _ranks(metric: AnyMetric) -> bool:
     """Tell whether all that the metric makes of scores are ranks."""
     scored = [part for part in metric.parts if "y_score" in part.columns]
-    return bool(scored) and all(isinstance(part, RankMetric) for part in scored)
+    return bool(scored) and all(part.is_rank for part in scored)
 
 
 def _too_many_clusters() -> InputError:

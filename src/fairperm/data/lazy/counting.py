@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from fairperm.data.arguments import OF_LABELS, check_cut, cut_of
+from fairperm.data.arguments import check_cut, cut_of
 from fairperm.data.lazy.backends import (
     check_numbers,
     column_of,
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from fairperm.data.arguments import Inputs
-    from fairperm.metrics.registry import AnyMetric
+    from fairperm.metrics.definition import AnyMetric
 
 MOST_KINDS = 1 << 20  # distinct rows that are fetched; beyond that, scores are put into bins
 DEFAULT_BINS = 1 << 14
@@ -75,7 +75,7 @@ class Reading:
         ``others`` are kept in the rows beside them.
         """
         schema = schema_of(frame)
-        has_labels = metric.kind in OF_LABELS
+        has_labels = metric.kind.needs_labels
         wanted = {"y_true", *metric.columns} if has_labels else {*metric.columns}
         makes = has_labels and inputs.y_pred is None and inputs.y_score is not None
         makes = makes and "y_pred" in wanted

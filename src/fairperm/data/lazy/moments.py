@@ -15,9 +15,9 @@ import numpy as np
 
 from fairperm.data.lazy.backends import check_numbers, fetched, floats_of, stage, without_nan
 from fairperm.data.lazy.numpy_expressions import Elsewhere
-from fairperm.data.sources import NUMBERS, Counted, Sums
+from fairperm.data.sources import Counted, Sums
 from fairperm.errors import InputError
-from fairperm.metrics.definition import Metric, columns_of
+from fairperm.metrics.definition import columns_of, metrics_of_totals
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from fairperm.data.arguments import Inputs
     from fairperm.data.lazy.counting import Reading
-    from fairperm.metrics.registry import AnyMetric
+    from fairperm.metrics.definition import AnyMetric, Metric
 
     Array = NDArray[np.float64]
 
@@ -40,11 +40,12 @@ def summed(reading: Reading, metric: AnyMetric) -> Inputs:
     if reading.given.sample_weight is not None:
         rule, hint = f"left out for sums of {metric.name}", "Pass sample_rows=1_000_000."
         raise InputError("sample_weight", rule, reading.given.sample_weight, hint)
-    numbers = [name for name in NUMBERS.get(metric.kind, ()) if name in reading.columns]
-    if not isinstance(metric, Metric) or not numbers:
+    numbers = [name for name in metric.kind.number_columns if name in reading.columns]
+    totals = metrics_of_totals([metric])
+    if not totals or not numbers:
         raise _not_summed(metric)
     # of what a label makes of the numbers, both are added up: which label is which is seen later
-    contributions = [_contributions(metric, numbers, label) for label in (1.0, 0.0)]
+    contributions = [_contributions(totals[0], numbers, label) for label in (1.0, 0.0)]
     with stage("adding up what rows contribute", reading.rows):
         found = fetched(_sums(reading, numbers, [one.varying for one in contributions]))
     return _inputs(reading, found, numbers, contributions)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fairperm.data.arguments import Inputs
-    from fairperm.metrics.registry import AnyMetric
+    from fairperm.metrics.definition import AnyMetric
 
 _SCALES = ([1e3, 1e-8, 1e-2, 1e11], [1e4, 1e-7, 1e-1, 1e12])  # factors are between these
 _LARGEST = 1e290

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from fairperm.data.arguments import Inputs
     from fairperm.data.lazy.counting import Reading
     from fairperm.data.table import Table
-    from fairperm.metrics.registry import AnyMetric
+    from fairperm.metrics.definition import AnyMetric
 
     Array = NDArray[np.float64]
     Float = type[np.floating[Any]]

@@ -14,12 +14,13 @@ from fairperm.data.sources import as_floats
 from fairperm.engines.resampling import blocks
 from fairperm.errors import InputError, InputTypeError, Shown, did_you_mean, listed
 from fairperm.hypothesis_tests.comparison import Comparison
-from fairperm.hypothesis_tests.plan import SCHEMES, Plan
+from fairperm.hypothesis_tests.plan import SCHEMES, Plan, Scheme
 from fairperm.hypothesis_tests.results.sweeps import MetricSweep, ThresholdSweepResult
 from fairperm.hypothesis_tests.sweep.tables import Curve, CutGaps, Cuts, cut_rows
 from fairperm.inference.bands import bands
-from fairperm.metrics.definition import JointMetric, Metric
+from fairperm.metrics.definition import metrics_of_totals
 from fairperm.metrics.registry import get_metric
+from fairperm.metrics.variances import Variance
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
@@ -40,12 +41,13 @@ if TYPE_CHECKING:
         VarianceName,
     )
     from fairperm.data.table import Table
+    from fairperm.metrics.definition import Metric
 
     Array = NDArray[np.float64]
 
 __all__ = ["MetricSweep", "ThresholdSweepResult", "threshold_sweep"]
 
-VARIANCES = ("auto", "score", "wald", "delta", None)
+VARIANCES = ("auto", Variance.SCORE, Variance.WALD, Variance.DELTA, None)
 _MOST_STATISTICS = 1 << 26  # 512 MiB, and as much again while they are compared
 _MOST_THRESHOLDS = 1_000_000
 
@@ -292,20 +294,22 @@ def _plans(metric: object, scheme: object, variance: object) -> list[tuple[Metri
         rule = "a metric, or a list of different ones"
         raise InputError("metric", rule, metric)
     if scheme == "auto":
-        scheme = "within_label" if all(one.given == "label" for one in metrics) else "pooled"
+        fixed = all(one.given == "label" for one in metrics)
+        scheme = Scheme.WITHIN_LABEL if fixed else Scheme.POOLED
     plans = [(one, Plan.choose(one, scheme, variance)) for one in metrics]
-    if scheme == "denominator":
+    if scheme == Scheme.DENOMINATOR:
         _check_denominators(metrics)
     return plans
 
 
 def _metric(given: object) -> Metric:
     metric = get_metric(given)
-    if isinstance(metric, Metric) and metric.kind in {"binary", "labels"}:
-        if "y_pred" in metric.columns:
-            return metric
+    if metric.uses_threshold and not metric.is_joint:
+        (part,) = metrics_of_totals(metric.parts)
+        return part
+    if metric.kind.makes_predictions and not metric.is_joint:
         hint = "It does not depend on the threshold."
-    elif isinstance(metric, JointMetric):
+    elif metric.is_joint:
         hint = f"Pass a list of its parts: [{listed(part.name for part in metric.parts)}]."
     else:
         hint = "Only metrics of a confusion table change with a threshold."
@@ -327,9 +331,7 @@ def _check_denominators(metrics: Sequence[Metric]) -> None:
 
 def _thresholds(given: object, table: Table, groups: object) -> Array:
     """Return the thresholds asked for, in ascending order."""
-    pair = table.choose_groups(groups)
-    members = np.isin(table.group, [table.groups.index(group) for group in pair])
-    scores = table.columns["y_score"][members]
+    scores = table.columns_of(table.choose_groups(groups))["y_score"]
     rule = "an integer above 1, an array of finite numbers or 'scores'"
     if isinstance(given, str):
         if given != "scores":

@@ -70,7 +70,7 @@ def in_one(
     except UndefinedMetricError:
         found[[COUNT, WARNED]] = 0, True  # nobody can test it, and an error says so
         return found
-    plan = Plan.choose(metric, "pooled", "wald" if metric.is_rate else best.own_variance)
+    plan = Plan.choose(metric, "pooled", "wald" if metric.is_rate else best.metric.closed_variance)
     comparison = Comparison.of(table, plan, GROUPS, None)
     found[[COUNT, WARNED]] = counted(comparison, default), bool(default.notes)
     pvalues = {DEFAULT: default.pvalue}
