@@ -216,9 +216,9 @@ def test_bootstrap_test(
 def test_jackknife_leaves_every_row_out_once(function: Any) -> None:
     data = labels(60)
     ours, built_in = engine_of(data, function), engine_of(data, "accuracy")
-    assert ours.swapped == built_in.swapped
+    assert ours.order == built_in.order
     for (estimates, multiplicity), (others, times) in zip(
-        ours.left_out(), built_in.left_out(), strict=True
+        ours.jackknife(), built_in.jackknife(), strict=True
     ):
         pairs = []
         for one, many in ((estimates, multiplicity), (others, times)):
@@ -232,11 +232,11 @@ def test_jackknife_of_many_rows_leaves_some_out(monkeypatch: pytest.MonkeyPatch)
 
     engine = engine_of(numbers(400), mean_absolute_error)
     every = _acceleration(engine)
-    monkeypatch.setattr("fairperm.engines.callables._MOST_LEFT_OUT", 60)
-    assert [times.sum() for _, times in engine.left_out()] == [
+    monkeypatch.setattr("fairperm.engines.callables._MOST_JACKKNIFED", 60)
+    assert [times.sum() for _, times in engine.jackknife()] == [
         len(group) for group in engine.strata[0].groups
     ]
-    assert all(len(times) == 60 for _, times in engine.left_out())
+    assert all(len(times) == 60 for _, times in engine.jackknife())
     assert _acceleration(engine) == pytest.approx(every, abs=0.02)
 
 

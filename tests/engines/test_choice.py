@@ -39,7 +39,7 @@ TIE = 1e-9  # far above rounding, far below any true difference between so few r
 ALTERNATIVES = ("two-sided", "greater", "less")
 ENGINES = {  # thresholds at which every sample goes one way
     "counts": {"_FEW_CELLS": 10**9, "_MERGEABLE": 10**9},
-    "units": {"_FEW_CELLS": -1, "_MERGEABLE": -1, "_CELL_COST": 10**12},
+    "units": {"_FEW_CELLS": -1, "_MERGEABLE": -1, "_COUNT_COST": 10**12},
 }
 
 

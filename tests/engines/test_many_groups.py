@@ -16,7 +16,8 @@ from scipy import stats
 from fairperm import InputError
 from fairperm.data.arguments import Inputs
 from fairperm.data.reading import read_table
-from fairperm.engines.many_groups import ManyTrials, check_number
+from fairperm.engines.callables import CallableEngine
+from fairperm.engines.many_groups import check_number
 from fairperm.hypothesis_tests.comparison import Comparison
 from fairperm.hypothesis_tests.plan import Plan, Scheme
 from fairperm.metrics import get_metric
@@ -131,8 +132,8 @@ def test_trials_agree_with_counts(strata: bool) -> None:
     inputs = Inputs(**data)
     table = read_table(inputs, function.for_arguments(inputs))
     plan = Plan(function.for_arguments(inputs), Scheme.POOLED, None)
-    trials = Comparison.of(table, plan, table.groups, None).engine_of_many(None)
-    assert isinstance(trials, ManyTrials)
+    trials = Comparison.of(table, plan, table.groups, None).engine(None, many=True)
+    assert isinstance(trials, CallableEngine)
     counts = build("counts", data, "mean_squared_error", Scheme.POOLED, None)
     ours, theirs = by_content(observed(trials)), by_content(observed(counts))
     np.testing.assert_allclose(ours.value, theirs.value, rtol=1e-12)
@@ -157,7 +158,7 @@ def test_a_joint_metric_of_ranks_and_totals() -> None:
     for engine in ENGINES:
         with pytest.MonkeyPatch.context() as patch:
             force(patch, engine)
-            found.append(comparison.engine_of_many(Variance.SCORE))
+            found.append(comparison.engine(Variance.SCORE, many=True))
     counts, units = found
     np.testing.assert_allclose(observed(counts).value, observed(units).value, rtol=1e-12)
     np.testing.assert_allclose(observed(counts).variance, observed(units).variance, rtol=1e-9)

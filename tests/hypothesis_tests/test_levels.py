@@ -140,7 +140,7 @@ def every_permutation(
     """Yield every table that exchanging labels can give, with its probability."""
     plan = Plan.choose(get_metric(procedure.metric), procedure.scheme, procedure.variance)
     block = plan.block(CELL_COLUMNS)
-    cells = Cells(np.array(counts), np.eye(4), block, None, swapped=False)
+    cells = Cells(np.array(counts), np.eye(4), block, None, order=(0, 1))
     every = enumerate_permutations(cells, 10**6, by_sum=False)
     assert every is not None
     yield from zip(every[0], np.exp(every[1]), strict=True)

@@ -240,7 +240,7 @@ def test_the_draw_of_a_nested_bootstrap_is_named() -> None:
 
 def test_the_row_left_out_is_named() -> None:
     metric = failing_after(2 + 2 * 99 + 2)
-    with pytest.raises(InputError, match=r"in .* less one row\."):
+    with pytest.raises(InputError, match=r"in .* minus one row\."):
         bootstrap_test(**{**GOOD, "metric": metric})
 
 

@@ -173,16 +173,16 @@ def test_draws_keep_the_rows_and_the_sizes(function: Any) -> None:
     def kinds(*samples: Any) -> list[int]:
         total = np.zeros(len(engine.columns[0]), int)
         for sample in samples:
-            np.add.at(total, sample.rows, 1 if sample.count is None else sample.count)
+            np.add.at(total, sample.places, 1 if sample.count is None else sample.count)
         return total.tolist()
 
     seen = []
     for _ in range(20):
-        first, second = stratum.permuted(rng)
+        first, second = stratum.permute(rng)
         assert [len(first), len(second)] == sizes
         assert kinds(first, second) == kinds(stratum.pool)
         seen.append(kinds(first))
-        assert [len(group) for group in stratum.resampled(rng)] == sizes
+        assert [len(group) for group in stratum.resample(rng)] == sizes
     expected = np.array(kinds(stratum.pool)) * sizes[0] / sum(sizes)
     assert np.mean(seen, axis=0) == pytest.approx(expected, abs=4)
     assert len(set(map(tuple, seen))) > 10

@@ -15,7 +15,7 @@ from hypothesis import Phase, assume, given, settings
 from hypothesis import strategies as st
 
 import fairperm
-from fairperm.engines import choice
+from fairperm.engines.totals import TotalsEngine
 from fairperm.errors import FairpermWarning, InputError
 from fairperm.hypothesis_tests.plan import SCHEMES, VARIANCES, Plan
 from fairperm.metrics import get_metric
@@ -105,10 +105,10 @@ def test_these_are_tested_by_the_units_engine(metric: str, monkeypatch: pytest.M
 
     def spy(*given: Any) -> Any:
         chosen.append(given)
-        return units_engine(*given)
+        return from_rows(*given)
 
-    units_engine = choice._units_engine
-    monkeypatch.setattr(choice, "_units_engine", spy)
+    from_rows = TotalsEngine.from_rows
+    monkeypatch.setattr(TotalsEngine, "from_rows", spy)
     y, x = columns_for(metric, 60, seed=1)
     groups = ["a", "b"] * 30
     run(metric, {**arguments(metric, y, x), "sensitive_features": groups}, n_resamples=9)

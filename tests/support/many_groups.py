@@ -10,8 +10,9 @@ import pytest
 from fairperm._utils import streams
 from fairperm.data.arguments import Inputs
 from fairperm.data.reading import read_table
-from fairperm.engines import many_groups as module
-from fairperm.engines.many_groups import ManyCells, ManyUnits
+from fairperm.engines import choice
+from fairperm.engines.counts import CellsEngine
+from fairperm.engines.many_groups import ManyGroupsEngine
 from fairperm.engines.resampling import blocks
 from fairperm.hypothesis_tests.comparison import Comparison
 from fairperm.hypothesis_tests.plan import Plan, Scheme
@@ -20,19 +21,19 @@ from fairperm.metrics.variances import Variance
 from tests.support.number_data import SCORES, arguments
 
 if TYPE_CHECKING:
+    from fairperm.engines.choice import GroupsEngine
     from fairperm.engines.estimates import Estimates
-    from fairperm.engines.many_groups import ManyGroups
 
 ENGINES = {  # thresholds at which every sample goes one way
-    "counts": {"_FEW_CELLS": 10**9, "_MERGEABLE": 10**9},
-    "units": {"_FEW_CELLS": -1, "_MERGEABLE": -1, "_CELL_COST": 10**12},
+    "counts": {"_FEW_COUNTS": 10**9, "_MERGEABLE": 10**9},
+    "units": {"_FEW_COUNTS": -1, "_MERGEABLE": -1, "_COUNT_COST": 10**12},
 }
-KINDS = {"counts": ManyCells, "units": ManyUnits}
+KINDS = {"counts": CellsEngine, "units": ManyGroupsEngine}
 
 
 def force(patch: pytest.MonkeyPatch, engine: str) -> None:
     for name, number in ENGINES[engine].items():
-        patch.setattr(module, name, number)
+        patch.setattr(choice, name, number)
 
 
 def build(
@@ -41,23 +42,23 @@ def build(
     metric: str,
     scheme: str,
     variance_name: str | None,
-) -> ManyGroups:
+) -> GroupsEngine:
     chosen = get_metric(metric)
     variance = None if variance_name is None else Variance(variance_name)
     table = read_table(Inputs(**data), chosen)
     comparison = Comparison.of(table, Plan(chosen, Scheme(scheme), variance), table.groups, None)
     with pytest.MonkeyPatch.context() as patch:
         force(patch, engine)
-        found = comparison.engine_of_many(variance)
+        found = comparison.engine(variance, many=True)
     assert isinstance(found, KINDS[engine])
     return found
 
 
-def observed(engine: ManyGroups) -> Estimates:
+def observed(engine: GroupsEngine) -> Estimates:
     return engine.observed(streams.stream(0, streams.OBSERVED))
 
 
-def permuted(engine: ManyGroups, n: int, seed: int = 1) -> Estimates:
+def permuted(engine: GroupsEngine, n: int, seed: int = 1) -> Estimates:
     """Return draws in the blocks that a test would make."""
     resampling = blocks.Resampling(n, seed, 1, False)
     found = resampling.in_blocks(engine.permuted, streams.PERMUTATIONS, engine.block_size)

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fairperm.data.table import Table
+    from fairperm.engines.choice import GroupsEngine
     from fairperm.engines.estimates import Estimates, Gaps
-    from fairperm.engines.many_groups import ManyGroups
     from fairperm.engines.resampling import blocks
     from fairperm.metrics.ranks import RankMetric
 
@@ -78,7 +78,7 @@ def _drawn(
     together = JointMetric(name="all metrics", meaning="", parts=parts)
     plan = Plan(together, Scheme.POOLED, Variance.SCORE if alone else Variance.DELTA)
     comparison = Comparison.of(table, plan, family.groups, stratum_weights)
-    engine = comparison.engine_of_many(plan.variance)
+    engine = comparison.engine(plan.variance, many=True)
     estimates = engine.observed(streams.stream(resampling.seed, streams.OBSERVED))
     statistics = _Statistics(
         starts=np.cumsum([0, *map(len, family.metrics)])[:-1],
@@ -103,7 +103,7 @@ def _of_rates(parts: Sequence[Metric | RankMetric]) -> dict[int, Metric]:
 
 
 def _permuted(
-    engine: ManyGroups, statistics: _Statistics, n: int, rng: np.random.Generator
+    engine: GroupsEngine, statistics: _Statistics, n: int, rng: np.random.Generator
 ) -> Array:
     return statistics.of(engine.permuted(n, rng))
 

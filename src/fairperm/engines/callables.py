@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,125 +25,84 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
     Counts = NDArray[np.int64]
-    Pair = tuple["Sample | Clusters", "Sample | Clusters"]
-    Samples = tuple["Sample | Clusters", ...]
 
 _KIND_COST = 10  # rows that are drawn in the time of drawing the count of one kind of row
 _ROWS_TRIED = 100_000  # on which counts as weights are compared with as many rows
-_MOST_LEFT_OUT = 1000  # rows of a group that the jackknife leaves out, one at a time
+_MOST_JACKKNIFED = 1000  # units of a group that the jackknife leaves out, one at a time
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
-    """The rows of one group, as places among the kinds of row; listed, or counted by kind."""
+class GroupSample:
+    """The units of one group: places of distinct rows or of clusters, listed or with counts."""
 
-    rows: NDArray[np.intp]
+    places: NDArray[np.intp]
     count: Counts | None = None
 
     @classmethod
-    def listed(cls, rows: NDArray[np.intp], count: Counts) -> Sample:
-        """Return every row as often as it counts."""
-        return cls(np.repeat(rows, count))
+    def listed(cls, places: NDArray[np.intp], count: Counts) -> GroupSample:
+        """Return every place as often as it counts."""
+        return cls(np.repeat(places, count))
 
     def __len__(self) -> int:
-        return len(self.rows) if self.count is None else int(self.count.sum())
+        return len(self.places) if self.count is None else int(self.count.sum())
 
-    def split(self, size: int, rng: np.random.Generator) -> Pair:
+    def split(self, size: int, rng: np.random.Generator) -> tuple[GroupSample, GroupSample]:
         """Return a random subset of this size, and the rest."""
         if self.count is not None:
             taken = draws.random_subset(self.count, size, 1, rng)[0]
-            return Sample(self.rows, taken), Sample(self.rows, self.count - taken)
-        taken = np.zeros(len(self.rows), bool)
+            return GroupSample(self.places, taken), GroupSample(self.places, self.count - taken)
+        taken = np.zeros(len(self.places), bool)
         taken[rng.choice(len(taken), size, replace=False, shuffle=False)] = True
-        return self._at(np.flatnonzero(taken)), self._at(np.flatnonzero(~taken))
+        return GroupSample(self.places[taken]), GroupSample(self.places[~taken])
 
-    def resampled(self, rng: np.random.Generator) -> Sample:
-        """Return as many rows, drawn with replacement."""
+    def resample(self, rng: np.random.Generator) -> GroupSample:
+        """Return as many units, drawn with replacement."""
         n = len(self)
         if n == 0:
             return self
         if self.count is None:
-            return self._at(rng.integers(n, size=n))
+            return GroupSample(self.places.take(rng.integers(n, size=n)))
         present = self.count > 0
-        return Sample(self.rows[present], rng.multinomial(n, self.count[present] / n))
+        return GroupSample(self.places[present], rng.multinomial(n, self.count[present] / n))
 
-    def without_one(self) -> Iterator[tuple[Sample, int]]:
-        """Yield the sample without each of its rows, and how many rows that is the same for.
+    def without_one(self) -> Iterator[tuple[GroupSample, int]]:
+        """Yield the sample without one unit, and the number of units that this is the same for.
 
-        Of very many kinds of row, some at equal distances stand for their neighbours.
+        If there are very many distinct rows, some at equal distances stand for their neighbours.
         """
-        count = np.ones(len(self.rows), np.int64) if self.count is None else self.count
-        places = np.flatnonzero(count)
-        multiplicity = count[places]
-        if len(places) > _MOST_LEFT_OUT:
-            edges = np.linspace(0, len(self), _MOST_LEFT_OUT + 1).astype(np.int64)
-            places = np.searchsorted(np.cumsum(count), edges[:-1], side="right")
+        count = np.ones(len(self.places), np.int64) if self.count is None else self.count
+        chosen = np.flatnonzero(count)
+        multiplicity = count[chosen]
+        if len(chosen) > _MOST_JACKKNIFED:
+            edges = np.linspace(0, len(self), _MOST_JACKKNIFED + 1).astype(np.int64)
+            chosen = np.searchsorted(np.cumsum(count), edges[:-1], side="right")
             multiplicity = np.diff(edges)
-        for place, same in zip(places, multiplicity, strict=True):
+        for i, same in zip(chosen, multiplicity, strict=True):
             if self.count is None:
-                yield Sample(np.delete(self.rows, place)), int(same)
+                yield GroupSample(np.delete(self.places, i)), int(same)
             else:
-                yield Sample(self.rows, count - (np.arange(len(count)) == place)), int(same)
-
-    def _at(self, places: NDArray[np.intp]) -> Sample:
-        return Sample(self.rows.take(places))
+                yield GroupSample(self.places, count - (np.arange(len(count)) == i)), int(same)
 
 
 @dataclass(frozen=True, slots=True)
-class Clusters:
-    """The rows of one group in clusters, which are drawn as a whole."""
+class StratumSample:
+    """The groups of one stratum, and the pool of all their units, whose labels are exchanged."""
 
-    members: tuple[NDArray[np.intp], ...]
+    groups: tuple[GroupSample, ...]
+    pool: GroupSample
 
-    count: ClassVar[None] = None
-
-    @property
-    def rows(self) -> NDArray[np.intp]:
-        """Return the rows of all clusters."""
-        return np.concatenate([np.empty(0, np.intp), *self.members])
-
-    def __len__(self) -> int:
-        return len(self.members)
-
-    def split(self, size: int, rng: np.random.Generator) -> Pair:
-        """Return a random subset of this size, and the rest."""
-        taken = np.zeros(len(self), bool)
-        taken[rng.choice(len(taken), size, replace=False, shuffle=False)] = True
-        return self._at(np.flatnonzero(taken)), self._at(np.flatnonzero(~taken))
-
-    def resampled(self, rng: np.random.Generator) -> Clusters:
-        """Return as many clusters, drawn with replacement."""
-        return self._at(rng.integers(len(self), size=len(self))) if self.members else self
-
-    def without_one(self) -> Iterator[tuple[Clusters, int]]:
-        """Yield the sample without each of its clusters, some for their neighbours."""
-        edges = np.linspace(0, len(self), min(len(self), _MOST_LEFT_OUT) + 1).astype(np.intp)
-        for place, after in itertools.pairwise(edges.tolist()):
-            yield Clusters(self.members[:place] + self.members[place + 1 :]), after - place
-
-    def _at(self, places: NDArray[np.intp]) -> Clusters:
-        return Clusters(tuple(self.members[place] for place in places))
-
-
-@dataclass(frozen=True, slots=True)
-class Stratum:
-    """The groups, and all their rows together, whose labels are exchanged."""
-
-    groups: Samples
-    pool: Sample | Clusters
-
-    def permuted(self, rng: np.random.Generator) -> Samples:
-        """Return a random choice of who is in which group."""
-        chosen: list[Sample | Clusters] = []
+    def permute(self, rng: np.random.Generator) -> tuple[GroupSample, ...]:
+        """Return groups of the same sizes, drawn from the pool without replacement."""
+        chosen = []
         left = self.pool
         for sample in self.groups[:-1]:
             taken, left = left.split(len(sample), rng)
             chosen.append(taken)
         return (*chosen, left)
 
-    def resampled(self, rng: np.random.Generator) -> Samples:
+    def resample(self, rng: np.random.Generator) -> tuple[GroupSample, ...]:
         """Return a bootstrap sample of every group."""
-        return tuple(sample.resampled(rng) for sample in self.groups)
+        return tuple(sample.resample(rng) for sample in self.groups)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +119,8 @@ class CallableEngine:
     metric: CallableMetric
     columns: tuple[NDArray[Any], ...]
     row_weight: Array | None
-    strata: tuple[Stratum, ...]
+    clusters: tuple[NDArray[np.intp], ...] | None
+    strata: tuple[StratumSample, ...]
     weights: Array | None
     order: tuple[int, ...]
     variance: Variance | None
@@ -180,35 +140,34 @@ class CallableEngine:
         names: tuple[str, ...],
     ) -> CallableEngine:
         """Merge equal rows, and count or list them, whichever is faster; list clusters."""
-        strata: Iterable[Stratum]
+        clusters = None
+        strata: Iterable[StratumSample] = ()
         if rows.cluster is not None:
-            kinds, strata, order = _clustered(rows, rows.cluster)
+            kinds, clusters, strata, order = _list_clusters(rows, rows.cluster)
         else:
-            kinds, counts, order = _kinds(rows)
+            kinds, counts, order = _count_kinds(rows)
         engine = cls(
             metric=metric,
             columns=tuple(kinds.columns[name] for name in metric.columns),
             row_weight=kinds.weight,
-            strata=(),
+            clusters=clusters,
+            strata=tuple(strata),
             weights=weights,
             order=order,
             variance=variance,
             n_bootstrap=n_bootstrap,
             names=tuple(names[group] for group in order),
         )
-        if rows.cluster is None:
-            counted = engine._can_count(counts.sum(axis=0))
-            bounds = np.searchsorted(kinds.stratum, np.arange(rows.n_strata + 1))
-            strata = (
-                _stratum(start, counts[:, start:stop], counted=counted)
-                for start, stop in itertools.pairwise(bounds.tolist())
-            )
+        if clusters is not None:
+            return engine
+        sample = GroupSample if engine._can_count(counts.sum(axis=0)) else GroupSample.listed
+        bounds = np.searchsorted(kinds.stratum, np.arange(rows.n_strata + 1))
+        strata = []
+        for start, stop in itertools.pairwise(bounds.tolist()):
+            places, mine = np.arange(start, stop), counts[:, start:stop]
+            groups = tuple(sample(places, one) for one in mine)
+            strata.append(StratumSample(groups, sample(places, mine.sum(axis=0))))
         return replace(engine, strata=tuple(strata))
-
-    @property
-    def swapped(self) -> bool:
-        """Tell whether the engine's first group is the user's second."""
-        return self.order == (1, 0)
 
     def with_variance(self, variance: Variance | None) -> CallableEngine:
         """Return the same engine with another variance."""
@@ -220,12 +179,12 @@ class CallableEngine:
 
     def permuted(self, n: int, rng: np.random.Generator) -> Estimates:
         """Return the estimates of ``n`` random permutations."""
-        samples = ([stratum.permuted(rng) for stratum in self.strata] for _ in range(n))
+        samples = ([stratum.permute(rng) for stratum in self.strata] for _ in range(n))
         return self._estimates(samples, "permutation", rng)
 
     def bootstrapped(self, n: int, rng: np.random.Generator) -> Estimates:
         """Return the estimates of ``n`` bootstrap samples."""
-        samples = ([stratum.resampled(rng) for stratum in self.strata] for _ in range(n))
+        samples = ([stratum.resample(rng) for stratum in self.strata] for _ in range(n))
         return self._estimates(samples, "bootstrap sample", rng)
 
     def enumerated(
@@ -235,60 +194,63 @@ class CallableEngine:
         del n_resamples, by_sum, rng
         return None
 
-    def left_out(self) -> Iterator[tuple[Estimates, Counts]]:
+    def pooled(self) -> Estimates:
+        """Return NaN: a function's variance has no closed form."""
+        unknown = np.full((1, 1, len(self.strata), 1), np.nan)
+        return Estimates(unknown, unknown, unknown)
+
+    def jackknife(self) -> Iterator[tuple[Estimates, Counts]]:
         """Yield for each stratum's group the estimates without one of its rows."""
-        rng = streams.stream(0, streams.OBSERVED)
-        whole = self.with_variance(None).observed(rng)
+        whole = self.with_variance(None).observed(streams.stream(0, streams.OBSERVED))
         for s, stratum in enumerate(self.strata):
             for g, sample in enumerate(stratum.groups):
-                values, multiplicity = [], []
-                for others, same in sample.without_one():
-                    values.append(self._value(others, f"{self.names[g]} less one row"))
-                    multiplicity.append(same)
-                value = np.repeat(whole.value, len(values), axis=1)
-                value[0, :, s, g] = values
-                size = np.repeat(whole.size, len(values), axis=1)
-                size[0, :, s, g] -= 1
-                yield (
-                    Estimates(value, np.zeros(value.shape), size),
-                    np.array(multiplicity, np.int64),
-                )
+                where = f"{self.names[g]} minus one row"
+                values, counts = [], []
+                for rest, count in sample.without_one():
+                    values.append(self._value(rest, where))
+                    counts.append(count)
+                estimates = whole.replaced(s, self.order[g], np.array([values]), len(sample) - 1)
+                yield estimates, np.array(counts, np.int64)
 
     def _estimates(
-        self, samples: Iterable[Sequence[Samples]], what: str, rng: np.random.Generator
+        self,
+        samples: Iterable[Sequence[tuple[GroupSample, ...]]],
+        what: str,
+        rng: np.random.Generator,
     ) -> Estimates:
-        """Try the function on the groups of every stratum, draw by draw."""
+        """Call the function on the groups of every stratum, draw by draw."""
         values, variances = [], []
         before = streams.block_of(rng) * self.block_size
         for number, strata in enumerate(samples, before + 1):
             at = f" of {what} {number:,}" if what else ""
-            tried = [
-                (sample, name + at) for groups in strata for sample, name in self._named(groups)
+            named = [
+                (sample, name + at)
+                for groups in strata
+                for sample, name in zip(groups, self.names, strict=True)
             ]
-            values.append([self._value(*one) for one in tried])
-            variances.append([self._variance(*one, rng) for one in tried])
+            values.append([self._value(*one) for one in named])
+            variances.append([self._variance(*one, rng) for one in named])
         shape = (1, len(values), len(self.strata), len(self.order))
         sizes = [[len(sample) for sample in stratum.groups] for stratum in self.strata]
         return Estimates(
             np.array(values, np.float64).reshape(shape),
             np.array(variances, np.float64).reshape(shape),
             np.broadcast_to(np.array(sizes, np.float64), shape),
-        )
+        ).in_order(self.order)
 
-    def _named(self, groups: Samples) -> Iterable[tuple[Sample | Clusters, str]]:
-        return zip(groups, self.names, strict=True)
-
-    def _variance(self, sample: Sample | Clusters, where: str, rng: np.random.Generator) -> float:
+    def _variance(self, sample: GroupSample, where: str, rng: np.random.Generator) -> float:
         if self.variance != Variance.BOOTSTRAP:
             return 0.0
         where = f"a bootstrap sample of {where}"
-        values = [self._value(sample.resampled(rng), where) for _ in range(self.n_bootstrap)]
+        values = [self._value(sample.resample(rng), where) for _ in range(self.n_bootstrap)]
         return float(variance_of_defined(np.array(values)))
 
-    def _value(self, sample: Sample | Clusters, where: str) -> float:
+    def _value(self, sample: GroupSample, where: str) -> float:
         """Return the function's value in one sample; NaN without rows."""
-        rows, weight = sample.rows, None
-        if sample.count is not None:
+        rows, weight = sample.places, None
+        if self.clusters is not None:
+            rows = np.concatenate([np.empty(0, np.intp), *(self.clusters[i] for i in rows)])
+        elif sample.count is not None:
             present = np.flatnonzero(sample.count)
             rows, weight = rows[present], sample.count[present].astype(np.float64)
         if not rows.size:
@@ -298,20 +260,20 @@ class CallableEngine:
         return self.metric.value([column.take(rows) for column in self.columns], weight, where)
 
     def _can_count(self, count: Counts) -> bool:
-        """Tell whether counts can stand for rows, and are drawn in less time.
+        """Whether counts can stand for rows, and are drawn in less time.
 
-        The function is asked: some that take weights mean something else by them, or ignore them.
+        Some functions that take weights mean something else by them, or ignore them: compare.
         """
         if not self.metric.takes_weight or _KIND_COST * len(count) > count.sum():
             return False
         rows = np.arange(len(count))
         some = np.ceil(count * min(1.0, _ROWS_TRIED / count.sum())).astype(np.int64)
-        samples = Sample(rows, some), Sample.listed(rows, some)
+        samples = GroupSample(rows, some), GroupSample.listed(rows, some)
         by_weight, by_row = (self._value(sample, "all groups together") for sample in samples)
         return bool(np.isclose(by_weight, by_row, rtol=1e-9, atol=0, equal_nan=True))
 
 
-def _kinds(rows: Rows) -> tuple[Rows, Counts, tuple[int, ...]]:
+def _count_kinds(rows: Rows) -> tuple[Rows, Counts, tuple[int, ...]]:
     """Return the distinct rows in order, their counts in each group, and the groups' order."""
     keys = [rows.stratum, *rows.contributions.T]
     if rows.weight is not None:
@@ -325,20 +287,13 @@ def _kinds(rows: Rows) -> tuple[Rows, Counts, tuple[int, ...]]:
     return rows.take(order[starts]), counts[groups], tuple(groups)
 
 
-def _stratum(start: int, counts: Counts, *, counted: bool) -> Stratum:
-    """Return the groups of the kinds from ``start`` on, and all of them together."""
-    rows = np.arange(start, start + counts.shape[1])
-    make = Sample if counted else Sample.listed
-    return Stratum(tuple(make(rows, one) for one in counts), make(rows, counts.sum(axis=0)))
-
-
-def _clustered(
+def _list_clusters(
     rows: Rows, cluster: NDArray[np.integer[Any]]
-) -> tuple[Rows, list[Stratum], tuple[int, ...]]:
-    """Return the rows in order, the strata's clusters of them, and the groups' order.
+) -> tuple[Rows, tuple[NDArray[np.intp], ...], list[StratumSample], tuple[int, ...]]:
+    """Return the rows in order, each cluster's rows, the strata's clusters and the groups' order.
 
-    Clusters are ordered by the ranks of their rows, as in the other engines: neither names nor the
-    order of rows have a part in it.
+    Clusters are ordered by the ranks of their rows, as in the other engines: names and the order
+    of rows change nothing.
     """
     cluster = np.repeat(cluster, rows.count)
     rows = rows.expanded()
@@ -358,7 +313,6 @@ def _clustered(
     groups = sorted(every, key=lambda g: (len(content[g]), content[g]))
     strata = []
     for s in range(rows.n_strata):
-        chosen = [order[(stratum == s) & (side == g)] for g in groups]
-        made = [Clusters(tuple(members[i] for i in one)) for one in (*chosen, order[stratum == s])]
-        strata.append(Stratum(tuple(made[:-1]), made[-1]))
-    return rows, strata, tuple(groups)
+        chosen = tuple(GroupSample(order[(stratum == s) & (side == g)]) for g in groups)
+        strata.append(StratumSample(chosen, GroupSample(order[stratum == s])))
+    return rows, tuple(members), strata, tuple(groups)

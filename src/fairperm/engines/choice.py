@@ -1,14 +1,19 @@
-"""Which engine computes a comparison: the one that is faster, never the one that is named."""
+"""The engine protocol, and the choice of the fastest engine for a comparison, from the data alone.
+
+Rows that repeat are counted, and permuting them is drawing counts; rows that hardly repeat are
+units, each of which gets a label. A user's function has an engine of its own.
+"""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol, overload
 
 from fairperm.engines.callables import CallableEngine
 from fairperm.engines.counts import CellsEngine
+from fairperm.engines.many_groups import ManyGroupsEngine
 from fairperm.engines.resampling.shared_labels import Permuting
-from fairperm.engines.sample import Cells, by_content
+from fairperm.engines.sample import Cells, order_strata
 from fairperm.metrics.callables import CallableMetric
 from fairperm.metrics.definition import Metric
 from fairperm.metrics.variances import Variance
@@ -26,28 +31,33 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
     Part = Metric | RankMetric | CallableMetric
 
-_FEW_CELLS = 16  # so few can always be drawn, and often enumerated
-_CELL_COST = 100  # rows that the units engine visits in the time of drawing one cell's count
+_FEW_CELLS = 16  # of a stratum: so few can always be drawn, and often enumerated
+_FEW_COUNTS = 64  # of many groups: so few are always drawn
+_COUNT_COST = 50  # rows that a units engine visits in the time of drawing one count
 _MOST_ROWS = 1 << 24  # of rows that repeat, no more are taken one by one
 _MERGEABLE = 20_000  # rows among which looking for equal ones costs nothing
 
 
 class Engine(Permuting, Protocol):
-    """What every engine does: estimates of the sample, of permutations and of resamples."""
+    """Estimates of the sample and of its permutations, with the groups in the user's order."""
 
     @property
     def weights(self) -> Array | None:
         """Return the strata's weights."""
 
     @property
-    def swapped(self) -> bool:
-        """Tell whether the engine's first group is the user's second."""
-
-    def with_variance(self, variance: Variance | None) -> Engine:
-        """Return the same engine with another variance."""
+    def order(self) -> tuple[int, ...]:
+        """Return the user's groups in the order of their sizes and rows, whatever their names."""
 
     def observed(self, rng: np.random.Generator) -> Estimates:
         """Return the estimates of the sample itself: a block of one."""
+
+
+class PairEngine(Engine, Protocol):
+    """An engine of two groups, which can also be resampled and perhaps enumerated."""
+
+    def with_variance(self, variance: Variance | None) -> PairEngine:
+        """Return the same engine with another variance."""
 
     def bootstrapped(self, n: int, rng: np.random.Generator) -> Estimates:
         """Return the estimates of ``n`` bootstrap samples."""
@@ -58,45 +68,101 @@ class Engine(Permuting, Protocol):
         """Return the estimates of every permutation with its log-probability, if few enough."""
 
 
-class Jackknifing(Engine, Protocol):
-    """An engine of rows without weights and clusters, which can go without one of them."""
+class JackknifeEngine(PairEngine, Protocol):
+    """An engine of rows without weights and clusters."""
 
-    def left_out(self) -> Iterator[tuple[Estimates, NDArray[np.int64]]]:
-        """Yield for each sample the estimates without one of its rows, and how many are so."""
+    def jackknife(self) -> Iterator[tuple[Estimates, NDArray[np.int64]]]:
+        """Yield for each stratum's group the estimates without one of its rows.
+
+        Each comes with the number of rows that it is the same for.
+        """
 
 
+class GroupsEngine(Engine, Protocol):
+    """An engine of any number of groups, whose labels are permuted together."""
+
+    def pooled(self) -> Estimates:
+        """Return the estimates of all groups as one, which no permutation changes."""
+
+
+@overload
 def choose_engine(
     parts: tuple[Part, ...],
     rows: Rows,
     weights: Array | None,
-    variance: Variance | None,
-    n_bootstrap: int,
     names: tuple[str, ...],
-) -> Engine:
+    variance: Variance | None,
+    n_bootstrap: int = 0,
+    *,
+    many: Literal[False] = False,
+) -> PairEngine: ...
+@overload
+def choose_engine(
+    parts: tuple[Part, ...],
+    rows: Rows,
+    weights: Array | None,
+    names: tuple[str, ...],
+    variance: Variance | None,
+    n_bootstrap: int = 0,
+    *,
+    many: Literal[True],
+) -> GroupsEngine: ...
+def choose_engine(
+    parts: tuple[Part, ...],
+    rows: Rows,
+    weights: Array | None,
+    names: tuple[str, ...],
+    variance: Variance | None,
+    n_bootstrap: int = 0,
+    *,
+    many: bool = False,
+) -> PairEngine | GroupsEngine:
     """Return the counts engine if rows repeat, else a units engine; a function has its own.
 
-    ``names`` are the groups', for what a function may do wrong in one of them.
+    Errors of a user's function show the ``names`` of the groups. Joint permutations of ``many``
+    groups need other random labels than those of two.
     """
     if isinstance(parts[0], CallableMetric):
         return CallableEngine.from_rows(parts[0], rows, weights, variance, n_bootstrap, names)
     built_in = tuple(part for part in parts if not isinstance(part, CallableMetric))
-    if rows.weight is not None or rows.cluster is not None:
+    if not many and (rows.weight is not None or rows.cluster is not None):
         from fairperm.engines.weighted_ranks import WeightedRankEngine
 
-        rows, weights = by_content(rows, weights)
+        rows, weights = order_strata(rows, weights)
         return WeightedRankEngine.from_rows(rows, weights, variance, n_bootstrap)
-    n = rows.count.sum()
-    # rates have no more than a few kinds of row; and rows that were counted where they are may be
-    # more than fit into memory
+    cells = _cells(rows, weights, variance, many=many)
+    if cells is not None:
+        return CellsEngine(built_in, cells, variance, n_bootstrap)
+    rows, weights = order_strata(rows.expanded(), weights)
+    if many:
+        return ManyGroupsEngine.from_rows(built_in, rows, weights, variance)
+    # only engines of units load Numba
+    contributing = tuple(part for part in built_in if isinstance(part, Metric))
+    if contributing:
+        from fairperm.engines.totals import TotalsEngine
+
+        return TotalsEngine.from_rows(contributing, rows, weights, variance, n_bootstrap)
+    from fairperm.engines.ranks import RankEngine
+
+    return RankEngine.from_rows(rows, weights, variance, n_bootstrap)
+
+
+def _cells(
+    rows: Rows, weights: Array | None, variance: Variance | None, *, many: bool
+) -> Cells | None:
+    """Return the counts of the distinct rows, if they are drawn faster than the rows."""
+    n, n_counts = rows.count.sum(), len(rows.count) * (1 if many else 2)
+    # rates have only a few kinds of row, and rows that a database counted may not fit into memory
     are_too_many = n > max(_MOST_ROWS, 2 * len(rows.count))
-    in_cells = are_too_many or (variance is not None and variance.is_binomial)
-    if in_cells or len(rows.count) <= _MERGEABLE or _CELL_COST * len(rows.count) <= n:
-        cells = Cells.from_rows(rows, weights)
-        n_cells = cells.counts.shape[0] * cells.counts.shape[2]
-        if in_cells or len(cells.block) <= _FEW_CELLS or _CELL_COST * n_cells <= n:
-            return CellsEngine(built_in, cells, variance, n_bootstrap)
-    rows, weights = by_content(rows.expanded(), weights)
-    return _units_engine(built_in, rows, weights, variance, n_bootstrap)
+    is_rate = variance is not None and variance.is_binomial
+    must_count = not many and (is_rate or are_too_many)
+    if must_count or len(rows.count) <= _MERGEABLE or _COUNT_COST * n_counts <= n:
+        cells = Cells.from_rows(rows, weights, many=many)
+        size = cells.counts.size
+        are_few = size <= _FEW_COUNTS if many else len(cells.block) <= _FEW_CELLS
+        if must_count or are_few or _COUNT_COST * size <= n:
+            return cells
+    return None
 
 
 def counts_in_a_draw(engine: Engine) -> float:
@@ -105,21 +171,3 @@ def counts_in_a_draw(engine: Engine) -> float:
         return math.inf
     resamples = engine.n_bootstrap if engine.variance == Variance.BOOTSTRAP else 0
     return engine.sample.counts.size * (1 + resamples)
-
-
-def _units_engine(
-    parts: tuple[Metric | RankMetric, ...],
-    rows: Rows,
-    weights: Array | None,
-    variance: Variance | None,
-    n_bootstrap: int,
-) -> Engine:
-    """Return the engine of rows that hardly repeat; only it loads Numba."""
-    contributing = tuple(part for part in parts if isinstance(part, Metric))
-    if contributing:
-        from fairperm.engines.totals import TotalsEngine
-
-        return TotalsEngine.from_rows(contributing, rows, weights, variance, n_bootstrap)
-    from fairperm.engines.ranks import RankEngine
-
-    return RankEngine.from_rows(rows, weights, variance, n_bootstrap)

@@ -52,9 +52,9 @@ class CellsEngine:
         return self.sample.weights
 
     @property
-    def swapped(self) -> bool:
-        """Tell whether the engine's first group is the user's second."""
-        return self.sample.swapped
+    def order(self) -> tuple[int, ...]:
+        """Return the user's groups by their counts."""
+        return self.sample.order
 
     def with_variance(self, variance: Variance | None) -> CellsEngine:
         """Return the same engine with another variance."""
@@ -66,13 +66,13 @@ class CellsEngine:
 
     def permuted(self, n: int, rng: np.random.Generator) -> Estimates:
         """Return the estimates of ``n`` random permutations."""
-        return self.in_pieces(n, lambda m: draws.permute(self.sample, m, rng), rng)
+        return self._in_pieces(n, lambda m: draws.permute(self.sample, m, rng), rng)
 
     def bootstrapped(self, n: int, rng: np.random.Generator) -> Estimates:
         """Return the estimates of ``n`` bootstrap samples."""
-        return self.in_pieces(n, lambda m: draws.bootstrap_sample(self.sample, m, rng), rng)
+        return self._in_pieces(n, lambda m: draws.bootstrap_sample(self.sample, m, rng), rng)
 
-    def in_pieces(
+    def _in_pieces(
         self, n: int, drawn: Callable[[int], Counts], rng: np.random.Generator
     ) -> Estimates:
         """Return the estimates of ``n`` draws, of which no more are held than fit into memory."""
@@ -90,25 +90,34 @@ class CellsEngine:
         every = enumerate_permutations(self.sample, n_resamples, by_sum=by_sum)
         return None if every is None else (self.estimates(every[0], rng), every[1])
 
-    def left_out(self) -> Iterator[tuple[Estimates, Counts]]:
-        """Yield for each stratum's group the estimates without one of its rows.
+    def pooled(self) -> Estimates:
+        """Return the estimates of all groups as one, which no permutation changes."""
+        counts = self.sample.counts.sum(axis=1, keepdims=True)
+        return self._estimates(counts[None], streams.stream(0, streams.OBSERVED))
 
-        Leaving out any row of a cell gives the same, so each cell is left out once, and comes
-        with its number of rows.
+    def jackknife(self) -> Iterator[tuple[Estimates, Counts]]:
+        """Yield for each stratum's group the estimates without one row of each of its cells.
+
+        Each comes with the number of rows in the cell.
         """
         counts = self.sample.counts
-        whole = replace(self, variance=None).observed(streams.stream(0, streams.OBSERVED))
+        whole = self.with_variance(None).observed(streams.stream(0, streams.OBSERVED))
         for s, g in np.ndindex(counts.shape[:2]):
             cells = np.flatnonzero(counts[s, g])
-            value, size = (np.repeat(one, len(cells), axis=1) for one in (whole.value, whole.size))
+            mine = counts[s, g, cells]
             with np.errstate(divide="ignore", invalid="ignore"):
-                for i, (part, u) in enumerate(self._parts()):
-                    without = _without_one(part, u[cells], counts[s, g, cells].astype(float))
-                    value[i, :, s, g], size[i, :, s, g] = without
-            yield Estimates(value, np.zeros(value.shape), size), counts[s, g, cells]
+                without = [_without_one(part, u[cells], mine) for part, u in self._parts()]
+            value, size = (np.stack(arrays) for arrays in zip(*without, strict=True))
+            yield whole.replaced(s, self.order[g], value, size), mine
 
     def estimates(self, counts: Counts, rng: np.random.Generator) -> Estimates:
         """Return the estimates of any tables of this sample's cells."""
+        if len(self.order) == 2:  # a bootstrap variance resamples them in the engine's order
+            return self._estimates(counts, rng).in_order(self.order)
+        return self._estimates(counts[:, :, np.argsort(self.order)], rng)
+
+    def _estimates(self, counts: Counts, rng: np.random.Generator) -> Estimates:
+        """Return the estimates with the groups in the order of the counts."""
         if self.variance == Variance.BOOTSTRAP:
             return self._bootstrap_variance(counts, rng)
         floats = counts.astype(float)
@@ -147,18 +156,19 @@ class CellsEngine:
     def _bootstrap_variance(self, counts: Counts, rng: np.random.Generator) -> Estimates:
         """Resample every group of every draw and take the variance of its values."""
         plain = replace(self, variance=None)
-        estimates = plain.estimates(counts, rng)
+        estimates = plain._estimates(counts, rng)
         step = max(1, _NUMBERS_AT_ONCE // (self.n_bootstrap * counts[0].size))
         variance = np.empty_like(estimates.variance)
         for start in range(0, len(counts), step):
             resampled = draws.bootstrap(counts[start : start + step], self.n_bootstrap, rng)
-            values = plain.estimates(np.moveaxis(resampled, -2, 1), rng).value
+            values = plain._estimates(np.moveaxis(resampled, -2, 1), rng).value
             variance[:, start : start + step] = variance_of_defined(np.moveaxis(values, 2, -1))
         return replace(estimates, variance=variance)
 
 
-def _without_one(part: Metric | RankMetric, u: Array, counts: Array) -> tuple[Array, Array]:
+def _without_one(part: Metric | RankMetric, u: Array, cells: Counts) -> tuple[Array, Array]:
     """Return a part's value and size in these cells without one row of each."""
+    counts = cells.astype(float)
     size = np.full(len(counts), counts.sum() - 1)
     if not isinstance(part, Metric):
         return without_one(counts, u), size

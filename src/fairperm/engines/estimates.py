@@ -78,11 +78,21 @@ class Estimates:
             above = np.where(share > 0, share**2 * (up[..., 0] + down[..., 1]), 0.0)
         return np.sqrt(below.sum(axis=-1)), np.sqrt(above.sum(axis=-1))
 
-    def in_order(self, *, swapped: bool) -> Estimates:
-        """Return the groups in the user's order: the other way round if they are swapped."""
-        if not swapped:
+    def in_order(self, order: tuple[int, ...]) -> Estimates:
+        """Return the groups in the user's order, given the user's groups in the present one."""
+        if order == (0, 1):
             return self
-        return Estimates(self.value[..., ::-1], self.variance[..., ::-1], self.size[..., ::-1])
+        arrays = self.value, self.variance, self.size
+        if order == (1, 0):
+            return Estimates(*(array[..., ::-1] for array in arrays))
+        place = np.argsort(order)
+        return Estimates(*(array[..., place] for array in arrays))
+
+    def replaced(self, stratum: int, group: int, value: Array, size: Array | float) -> Estimates:
+        """Return draws that differ from this one in one group's values, by part and draw."""
+        values, sizes = (np.repeat(one, value.shape[-1], axis=1) for one in (self.value, self.size))
+        values[:, :, stratum, group], sizes[:, :, stratum, group] = value, size
+        return Estimates(values, np.zeros(values.shape), sizes)
 
     def pair(self, first: int, second: int, scored: Mapping[int, Metric]) -> Estimates:
         """Return two of many groups; of parts that are ``scored`` with the variance of one rate."""

@@ -8,21 +8,16 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fairperm._utils import streams
 from fairperm._utils.sorting import order_by, run_numbers, run_starts
-from fairperm.engines.callables import CallableEngine
-from fairperm.engines.counts import CellsEngine
 from fairperm.engines.estimates import Estimates
 from fairperm.engines.moments import Moments
-from fairperm.engines.resampling import blocks, draws
-from fairperm.engines.resampling.shared_labels import Permuting, SharedLabels
-from fairperm.engines.sample import Cells, by_content, merged
+from fairperm.engines.resampling.shared_labels import SharedLabels
 from fairperm.errors import InputError
-from fairperm.metrics.callables import CallableMetric
 from fairperm.metrics.definition import Metric, by_part
 from fairperm.metrics.variances import Variance
 
@@ -38,27 +33,6 @@ if TYPE_CHECKING:
     Part = Metric | RankMetric
 
 MOST_GROUPS = 254
-_FEW_CELLS = 64  # so few are always drawn
-_CELL_COST = 50  # rows that are visited in the time of drawing one cell's count
-_MERGEABLE = 20_000  # rows among which looking for equal ones costs nothing
-
-
-class ManyGroups(Permuting, Protocol):
-    """What the tests of many groups need of an engine."""
-
-    @property
-    def weights(self) -> Array | None:
-        """Return the strata's weights."""
-
-    @property
-    def order(self) -> tuple[int, ...]:
-        """Return the user's groups in an order that their names have no part in."""
-
-    def observed(self, rng: np.random.Generator) -> Estimates:
-        """Return the estimates of the sample itself: a block of one."""
-
-    def together(self) -> Estimates:
-        """Return the estimates of all groups as one, which no permutation changes."""
 
 
 def check_number(groups: tuple[Hashable, ...], hint: str) -> None:
@@ -68,125 +42,8 @@ def check_number(groups: tuple[Hashable, ...], hint: str) -> None:
         raise InputError("sensitive_features", rule, len(groups), hint)
 
 
-def many_groups(
-    parts: tuple[Part, ...],
-    rows: Rows,
-    weights: Array | None,
-    variance: Variance | None,
-    names: tuple[str, ...],
-) -> ManyGroups:
-    """Return the engine of counts if rows repeat, else that of units; a function has its own."""
-    if isinstance(parts[0], CallableMetric):
-        return ManyTrials(CallableEngine.from_rows(parts[0], rows, weights, None, 0, names))
-    n, n_kinds = rows.count.sum(), len(rows.count)
-    if n_kinds <= _MERGEABLE or _CELL_COST * n_kinds <= n:
-        cells = ManyCells.from_rows(parts, rows, weights, variance)
-        n_cells = cells.engine.sample.counts.size
-        if n_cells <= _FEW_CELLS or _CELL_COST * n_cells <= n:
-            return cells
-    return ManyUnits.from_rows(parts, rows, weights, variance)
-
-
 @dataclass(frozen=True, slots=True)
-class ManyCells:
-    """Estimates from tables of counts by stratum, group and cell."""
-
-    engine: CellsEngine
-    place: NDArray[np.intp]
-
-    block_size = blocks.BLOCK
-
-    @classmethod
-    def from_rows(
-        cls,
-        parts: tuple[Part, ...],
-        rows: Rows,
-        weights: Array | None,
-        variance: Variance | None,
-    ) -> ManyCells:
-        """Order strata and groups by their counts: names must not change a draw."""
-        counts, contributions, block = merged(rows)
-        whoever = np.sort(counts, axis=1).reshape(len(counts), -1)
-        given = [] if weights is None else [weights]
-        strata = order_by([*given, (counts**2).sum(axis=(1, 2)), *whoever.T])
-        counts = counts[strata]
-        by_group = np.moveaxis(counts, 1, 0).reshape(counts.shape[1], -1)
-        groups = order_by([by_group.sum(axis=1), *by_group.T])
-        sample = Cells(
-            np.ascontiguousarray(counts[:, groups]),
-            contributions,
-            block,
-            None if weights is None else weights[strata],
-            swapped=False,
-        )
-        return cls(CellsEngine(parts, sample, variance), np.argsort(groups))
-
-    @property
-    def weights(self) -> Array | None:
-        """Return the strata's weights."""
-        return self.engine.sample.weights
-
-    @property
-    def order(self) -> tuple[int, ...]:
-        """Return the user's groups by their counts."""
-        return tuple(np.argsort(self.place).tolist())
-
-    def observed(self, rng: np.random.Generator) -> Estimates:
-        """Return the estimates of the sample itself: a block of one."""
-        return self.engine.estimates(self.engine.sample.counts[None, :, self.place], rng)
-
-    def permuted(self, n: int, rng: np.random.Generator) -> Estimates:
-        """Return the estimates of ``n`` random permutations."""
-        sample, place = self.engine.sample, self.place
-        return self.engine.in_pieces(
-            n, lambda size: draws.permute(sample, size, rng)[:, :, place], rng
-        )
-
-    def together(self) -> Estimates:
-        """Return the estimates of all groups as one, which no permutation changes."""
-        counts = self.engine.sample.counts.sum(axis=1, keepdims=True)
-        return self.engine.estimates(counts[None], streams.stream(0, streams.OBSERVED))
-
-
-@dataclass(frozen=True, slots=True)
-class ManyTrials:
-    """Values of a user's function, in the user's order of the groups."""
-
-    engine: CallableEngine
-
-    block_size = CallableEngine.block_size
-
-    @property
-    def weights(self) -> Array | None:
-        """Return the strata's weights."""
-        return self.engine.weights
-
-    @property
-    def order(self) -> tuple[int, ...]:
-        """Return the user's groups by their sizes and rows."""
-        return self.engine.order
-
-    def observed(self, rng: np.random.Generator) -> Estimates:
-        """Return the estimates of the sample itself: a block of one."""
-        return self._in_order(self.engine.observed(rng))
-
-    def permuted(self, n: int, rng: np.random.Generator) -> Estimates:
-        """Return the estimates of ``n`` random permutations."""
-        return self._in_order(self.engine.permuted(n, rng))
-
-    def together(self) -> Estimates:
-        """Return nothing: a function has no closed form of its variance to ask for."""
-        nothing = np.full((1, 1, len(self.engine.strata), 1), np.nan)
-        return Estimates(nothing, nothing, nothing)
-
-    def _in_order(self, estimates: Estimates) -> Estimates:
-        place = np.argsort(self.engine.order)
-        arrays = estimates.value, estimates.variance, estimates.size
-        return Estimates(*(array[..., place] for array in arrays))
-
-
-@dataclass(frozen=True, slots=True)
-class ManyUnits(SharedLabels):
+class ManyGroupsEngine(SharedLabels):
     """Estimates from rows that hardly repeat: a group for each in every permutation.
 
     Units are sorted by stratum, block and, for an AUC, label and score; ``labels`` and ``tied``
@@ -216,10 +73,9 @@ class ManyUnits(SharedLabels):
         rows: Rows,
         weights: Array | None,
         variance: Variance | None,
-    ) -> ManyUnits:
+    ) -> ManyGroupsEngine:
         """Sort the rows and order the groups by what is in them: names must not change a draw."""
         variance = Variance.DELTA if variance == Variance.WALD else variance  # of a rate, the same
-        rows, weights = by_content(rows.expanded(), weights)
         totalled = tuple(part for part in parts if isinstance(part, Metric))
         order, contributions, labels, tied = _sorted(parts, rows)
         moments = Moments.of(totalled, contributions, order)
@@ -263,7 +119,7 @@ class ManyUnits(SharedLabels):
         seeds = rng.integers(2**64, size=n, dtype=np.uint64)
         return random_groups(self.block_sizes, self.wanted, seeds)
 
-    def together(self) -> Estimates:
+    def pooled(self) -> Estimates:
         """Return the estimates of all groups as one, which no permutation changes."""
         one = replace(
             self,

@@ -59,15 +59,12 @@ class RankEngine(UnitsEngine):
             label_and_score=rows.contributions,
         )
 
-    def left_out(self) -> Iterator[tuple[Estimates, NDArray[np.int64]]]:
+    def jackknife(self) -> Iterator[tuple[Estimates, NDArray[np.int64]]]:
         """Yield for each stratum's group the estimates without one of its units."""
         whole = self.observed(stream(0, OBSERVED))
         for s, g, members in self.layout.members(self.layout.in_first):
-            value = np.repeat(whole.value, len(members), axis=1)
-            value[0, :, s, g] = without_one(np.ones(len(members)), self._cells(members))
-            size = np.tile(self.layout.sizes, (*value.shape[:2], 1, 1))
-            size[0, :, s, g] -= 1
-            estimates = Estimates(value, np.zeros(value.shape), size)
+            value = without_one(np.ones(len(members)), self._cells(members))
+            estimates = whole.replaced(s, self.order[g], value[None], len(members) - 1)
             yield estimates, np.ones(len(members), np.int64)
 
     def _of_words(self, words: NDArray[np.uint64], lanes: int) -> Estimates:

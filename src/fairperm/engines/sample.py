@@ -113,7 +113,7 @@ class Rows:
         return replace(rows, cluster=np.unique(number, return_inverse=True)[1].ravel())
 
 
-def by_content(rows: Rows, weights: Array | None) -> tuple[Rows, Array | None]:
+def order_strata(rows: Rows, weights: Array | None) -> tuple[Rows, Array | None]:
     """Return the strata in an order that depends on what is in them, never on their names."""
     if rows.n_strata == 1:
         return rows, weights
@@ -150,29 +150,30 @@ class Cells:
         Labels are exchanged among cells of equal block only.
     weights
         The user's weight of each stratum, or None for Mantel–Haenszel weights.
-    swapped
-        Whether the first group in ``counts`` is the user's second.
+    order
+        The user's groups in the order of ``counts``.
     """
 
     counts: NDArray[np.int64]
     contributions: Array
     block: NDArray[np.integer[Any]]
     weights: Array | None
-    swapped: bool
+    order: tuple[int, ...]
 
     @classmethod
-    def from_rows(cls, rows: Rows, weights: Array | None) -> Cells:
+    def from_rows(cls, rows: Rows, weights: Array | None, *, many: bool = False) -> Cells:
         """Merge the rows that neither metric nor scheme tells apart; order by counts."""
-        counts, contributions, block = merged(rows)
-        ordered, weights, swapped = _ordered(counts, weights)
-        return cls(ordered, contributions, block, weights, swapped)
+        counts, contributions, block = _count_cells(rows)
+        arrange = _arrange_many if many else _arrange_two
+        counts, weights, order = arrange(counts, weights)
+        return cls(np.ascontiguousarray(counts), contributions, block, weights, order)
 
     def blocks(self) -> Sequence[NDArray[np.intp]]:
         """Return the cells of each exchangeable block."""
         return [np.flatnonzero(self.block == b) for b in np.unique(self.block)]
 
 
-def merged(rows: Rows) -> tuple[NDArray[np.int64], Array, NDArray[np.integer[Any]]]:
+def _count_cells(rows: Rows) -> tuple[NDArray[np.int64], Array, NDArray[np.integer[Any]]]:
     """Return the counts by stratum, group and cell, and each cell's contributions and block."""
     # by their values: the order that the rows came in must not matter
     rows = rows.take(order_by(list(rows.columns.values())))
@@ -190,24 +191,37 @@ def merged(rows: Rows) -> tuple[NDArray[np.int64], Array, NDArray[np.integer[Any
     return counts, rows.contributions[keep], rows.block[keep]
 
 
-def _ordered(
-    counts: NDArray[np.int64], weights: NDArray[np.float64] | None
-) -> tuple[NDArray[np.int64], NDArray[np.float64] | None, bool]:
-    """Return the counts with groups and strata in an order that their names have no part in.
+def _arrange_many(
+    counts: NDArray[np.int64], weights: Array | None
+) -> tuple[NDArray[np.int64], Array | None, tuple[int, ...]]:
+    """Return the counts with strata and groups ordered by their counts, and the groups' order."""
+    in_any_group = np.sort(counts, axis=1).reshape(len(counts), -1)
+    given = [] if weights is None else [weights]
+    strata = order_by([*given, (counts**2).sum(axis=(1, 2)), *in_any_group.T])
+    counts = counts[strata]
+    by_group = np.moveaxis(counts, 1, 0).reshape(counts.shape[1], -1)
+    groups = order_by([by_group.sum(axis=1), *by_group.T])
+    return counts[:, groups], None if weights is None else weights[strata], tuple(groups.tolist())
+
+
+def _arrange_two(
+    counts: NDArray[np.int64], weights: Array | None
+) -> tuple[NDArray[np.int64], Array | None, tuple[int, ...]]:
+    """Return the same for two groups, whose strata depend on which group comes first.
 
     The smaller group comes first: drawing its rows is the cheaper half of every permutation.
     """
     views = []
-    for swapped in (False, True):
-        view = counts[:, ::-1] if swapped else counts
+    for groups in ((0, 1), (1, 0)):
+        view = counts[:, groups]
         keys = view.reshape(len(view), -1).T
         order = np.zeros(1, np.intp)
         if len(view) > 1:  # one stratum's counts may be thousands, each of them a key
             order = np.lexsort(keys if weights is None else [*keys, weights])
-        views.append((view[order], None if weights is None else weights[order], swapped))
+        views.append((view[order], None if weights is None else weights[order], groups))
     first, second = views
     if first[0][:, 0].sum() != first[0][:, 1].sum():
         chosen = min(views, key=lambda view: int(view[0][:, 0].sum()))
     else:
         chosen = min(first, second, key=lambda view: view[0].ravel().tolist())
-    return np.ascontiguousarray(chosen[0]), chosen[1], chosen[2]
+    return chosen

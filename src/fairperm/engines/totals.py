@@ -74,23 +74,21 @@ class TotalsEngine(UnitsEngine):
             stratum_starts=starts,
         )
 
-    def left_out(self) -> Iterator[tuple[Estimates, NDArray[np.int64]]]:
+    def jackknife(self) -> Iterator[tuple[Estimates, NDArray[np.int64]]]:
         """Yield for each stratum's group the estimates without one of its units."""
-        in_first = self.layout.in_first
-        whole = self._totals(same_in_all_lanes(in_first))[:1]
+        in_first, sizes = self.layout.in_first, self.layout.sizes
+        totals = self._totals(same_in_all_lanes(in_first))[:1]
+        whole = self.moments.estimates(totals, sizes, None).in_order(self.order)
         for s, g, members in self.layout.members(in_first):
-            totals = np.repeat(whole, len(members), axis=0)
-            totals[:, s, g, self.moments.moving] -= self.moments.columns[members]
-            sizes = np.repeat(self.layout.sizes[None], len(members), axis=0)
-            sizes[:, s, g] -= 1
-            yield self._of(totals, sizes), np.ones(len(members), np.int64)
+            left = np.repeat(totals[:, s, g], len(members), axis=0)
+            left[:, self.moments.moving] -= self.moments.columns[members]
+            mine = self.moments.estimates(left, sizes[s, g] - 1, None)
+            estimates = whole.replaced(s, self.order[g], mine.value, mine.size)
+            yield estimates, np.ones(len(members), np.int64)
 
     def _of_words(self, words: NDArray[np.uint64], lanes: int) -> Estimates:
         del lanes  # all are computed at once
-        return self._of(self._totals(words), self.layout.sizes)
-
-    def _of(self, totals: Array, sizes: Array) -> Estimates:
-        return self.moments.estimates(totals, sizes, self.variance)
+        return self.moments.estimates(self._totals(words), self.layout.sizes, self.variance)
 
     def _totals(self, words: NDArray[np.uint64]) -> Array:
         """Return totals by draw, stratum, group and column."""

@@ -42,7 +42,7 @@ class Layout:
     block_sizes: NDArray[np.int64]
     wanted: NDArray[np.int64]
     sizes: Array
-    swapped: bool
+    order: tuple[int, ...]
 
     @classmethod
     def of(
@@ -64,7 +64,7 @@ class Layout:
             block_sizes=np.diff(np.append(starts, len(in_first))),
             wanted=np.add.reduceat(in_first, starts, dtype=np.int64),
             sizes=_sizes(in_first, stratum, n_strata).astype(float),
-            swapped=swapped,
+            order=(1, 0) if swapped else (0, 1),
         )
 
     def subsets(self, rng: np.random.Generator) -> NDArray[np.uint64]:
@@ -135,9 +135,9 @@ class UnitsEngine(SharedLabels):
     block_size = LANES
 
     @property
-    def swapped(self) -> bool:
-        """Tell whether the engine's first group is the user's second."""
-        return self.layout.swapped
+    def order(self) -> tuple[int, ...]:
+        """Return the user's groups by their sizes and rows."""
+        return self.layout.order
 
     def with_variance(self, variance: Variance | None) -> Self:
         """Return the same engine with another variance."""
@@ -167,16 +167,17 @@ class UnitsEngine(SharedLabels):
         every = self._of_words(labels, n)
         estimates = Estimates(every.value[:, :n], every.variance[:, :n], every.size[:, :n])
         if self.variance != Variance.BOOTSTRAP:
-            return estimates
+            return estimates.in_order(self.order)
         variances = []
         for in_first in lane_bits(labels)[:n]:
             values = self._resampled(in_first, self.n_bootstrap, rng).value
             variances.append(variance_of_defined(np.moveaxis(values, 1, -1)))
-        return replace(estimates, variance=np.stack(variances, axis=1))
+        estimates = replace(estimates, variance=np.stack(variances, axis=1))
+        return estimates.in_order(self.order)
 
     def bootstrapped(self, n: int, rng: np.random.Generator) -> Estimates:
         """Return the estimates of ``n`` bootstrap samples."""
-        return self._resampled(self.layout.in_first, n, rng)
+        return self._resampled(self.layout.in_first, n, rng).in_order(self.order)
 
     def enumerated(
         self, n_resamples: int, *, by_sum: bool, rng: np.random.Generator

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
         StratumWeights,
     )
     from fairperm.data.table import Table
-    from fairperm.engines.choice import Engine, Jackknifing
+    from fairperm.engines.choice import JackknifeEngine
     from fairperm.engines.estimates import Gaps
     from fairperm.metrics.callables import CallableMetric
     from fairperm.metrics.definition import Metric
@@ -168,10 +168,9 @@ def compare(
     pair = table.choose_groups(groups)
     comparison = Comparison.of(table, plan, pair, stratum_weights)
     # a bootstrap test takes neither weights nor clusters
-    engine = cast("Jackknifing", comparison.engine(None))
+    engine = cast("JackknifeEngine", comparison.engine(None))
 
     observed = engine.observed(streams.stream(resampling.seed, streams.OBSERVED))
-    observed = observed.in_order(swapped=engine.swapped)
     values = comparison.values(comparison.together(observed, None))
     notes = comparison.check_strata(observed, engine.weights)
     gap = float(observed.gaps(engine.weights).difference[0, 0])
@@ -222,13 +221,13 @@ def compare(
     )
 
 
-def _gaps(engine: Engine, n: int, rng: np.random.Generator) -> Gaps:
+def _gaps(engine: JackknifeEngine, n: int, rng: np.random.Generator) -> Gaps:
     """Return the gaps of bootstrap samples, in the user's order of the groups."""
-    return engine.bootstrapped(n, rng).in_order(swapped=engine.swapped).gaps(engine.weights)
+    return engine.bootstrapped(n, rng).gaps(engine.weights)
 
 
 def _interval(
-    engine: Jackknifing,
+    engine: JackknifeEngine,
     gap: float,
     distribution: Array,
     tolerance: float,
@@ -257,14 +256,13 @@ def _bca_tails(
     return np.array([normal.cdf(bias + z / (1 - acceleration * z)) for z in shifted])
 
 
-def _acceleration(engine: Jackknifing) -> float:
+def _acceleration(engine: JackknifeEngine) -> float:
     """Return the skewness of the jackknife's influences, over six.
 
     Groups (and strata) are samples of their own, as in scipy.
     """
     squares = cubes = 0.0
-    for estimates, multiplicity in engine.left_out():
-        estimates = estimates.in_order(swapped=engine.swapped)
+    for estimates, multiplicity in engine.jackknife():
         gaps = estimates.gaps(engine.weights).difference[:, 0]
         if not gaps.size or np.isnan(gaps).any():
             continue  # a sample this small has no jackknife, and hardly a weight

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
@@ -12,7 +12,6 @@ from fairperm._utils import checks
 from fairperm._utils.sorting import exact_sums
 from fairperm._utils.streams import OBSERVED, stream
 from fairperm.engines.choice import choose_engine
-from fairperm.engines.many_groups import many_groups
 from fairperm.engines.sample import Rows
 from fairperm.errors import (
     InputError,
@@ -28,9 +27,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fairperm.data.table import Table
-    from fairperm.engines.choice import Engine
+    from fairperm.engines.choice import GroupsEngine, PairEngine
     from fairperm.engines.estimates import Estimates
-    from fairperm.engines.many_groups import ManyGroups
     from fairperm.hypothesis_tests.plan import Plan
     from fairperm.metrics.definition import AnyMetric, Metric
     from fairperm.metrics.ranks import RankMetric
@@ -97,19 +95,19 @@ class Comparison:
         """Return the metrics whose gaps are compared: one, or those of a joint metric."""
         return self.metric.parts
 
-    def engine(self, variance: Variance | None, n_bootstrap: int = 0) -> Engine:
-        """Return what computes the comparison of two, in the sample and in draws from it."""
-        units = self.units()
-        return choose_engine(
-            self.parts, units, self.weights, variance, n_bootstrap, self._group_names()
-        )
-
-    def engine_of_many(self, variance: Variance | None) -> ManyGroups:
-        """Return what computes the comparison of many groups."""
-        return many_groups(self.parts, self.units(), self.weights, variance, self._group_names())
-
-    def _group_names(self) -> tuple[str, ...]:
-        return tuple(f"group {shown(group)}" for group in self.groups)
+    @overload
+    def engine(self, variance: Variance | None, n_bootstrap: int = 0) -> PairEngine: ...
+    @overload
+    def engine(self, variance: Variance | None, *, many: Literal[True]) -> GroupsEngine: ...
+    def engine(
+        self, variance: Variance | None, n_bootstrap: int = 0, *, many: bool = False
+    ) -> PairEngine | GroupsEngine:
+        """Return the engine of two groups, or of ``many``."""
+        names = tuple(f"group {shown(group)}" for group in self.groups)
+        units, weights = self.units(), self.weights
+        if many:
+            return choose_engine(self.parts, units, weights, names, variance, many=True)
+        return choose_engine(self.parts, units, weights, names, variance, n_bootstrap)
 
     def unstratified(self) -> Comparison:
         """Return the same groups with all strata as one."""
@@ -126,7 +124,7 @@ class Comparison:
         if self.rows.n_strata == 1:
             return estimates
         engine = self.unstratified().engine(variance)
-        return engine.observed(stream(0, OBSERVED)).in_order(swapped=engine.swapped)
+        return engine.observed(stream(0, OBSERVED))
 
     def values(self, together: Estimates) -> dict[Hashable, Any]:
         """Return the metric in each group; say so if it is undefined."""

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fairperm.data.table import Table
-    from fairperm.engines.choice import Engine
+    from fairperm.engines.choice import PairEngine
     from fairperm.engines.estimates import Estimates, Gaps
     from fairperm.engines.resampling import blocks
     from fairperm.hypothesis_tests.plan import Plan
@@ -78,7 +78,7 @@ class GapTest:
     """
 
     plan: Plan
-    engine: Engine
+    engine: PairEngine
     estimates: Estimates
     gap: Array
     error: Array
@@ -113,9 +113,7 @@ class GapTest:
             engine = comparison.engine(plan.variance, n_bootstrap)
             estimates = engine.observed(streams.stream(resampling.seed, streams.OBSERVED))
         free = _free_of_null(engine, plan, estimates)
-        alone = comparison.together(
-            free.in_order(swapped=engine.swapped), plan.metric.closed_variance
-        )
+        alone = comparison.together(free, plan.metric.closed_variance)
         values = comparison.values(alone)
         notes = comparison.check_strata(estimates, engine.weights)
         observed = _gaps(engine, plan, estimates)
@@ -218,9 +216,8 @@ class GapTest:
         if self.plan.variance is None:
             return np.full_like(self.error, quantile), np.full_like(self.error, quantile)
         if self.plan.is_binomial:
-            estimates = self.estimates.in_order(swapped=self.engine.swapped)
             rates = metrics_of_totals(self.plan.metric.parts)
-            return estimates.rate_reaches(rates, self.engine.weights, quantile)
+            return self.estimates.rate_reaches(rates, self.engine.weights, quantile)
         return quantile * self.error, quantile * self.error
 
 
@@ -243,14 +240,14 @@ def _asked(test: GapTest) -> Asked[Gaps]:
     return Asked(test.engine, kept, test.plan.metric.is_function, counts_in_a_draw(test.engine))
 
 
-def _gaps(engine: Engine, plan: Plan, estimates: Estimates) -> Gaps:
+def _gaps(engine: PairEngine, plan: Plan, estimates: Estimates) -> Gaps:
     """Return the gaps in the user's order of the groups, over an error of one if asked for none."""
-    gaps = estimates.in_order(swapped=engine.swapped).gaps(engine.weights)
+    gaps = estimates.gaps(engine.weights)
     has_errors = plan.variance is not None and not plan.is_bootstrapped_once
     return gaps if has_errors else gaps.over(np.ones(1))
 
 
-def _free_of_null(engine: Engine, plan: Plan, estimates: Estimates) -> Estimates:
+def _free_of_null(engine: PairEngine, plan: Plan, estimates: Estimates) -> Estimates:
     """Return the sample's estimates with variances that do not pool the groups."""
     if plan.variance in {Variance.SCORE, None} and plan.metric.closed_variance is not None:
         return engine.with_variance(plan.metric.closed_variance).observed(
@@ -260,7 +257,7 @@ def _free_of_null(engine: Engine, plan: Plan, estimates: Estimates) -> Estimates
 
 
 def _errors(
-    engine: Engine, plan: Plan, free: Estimates, alone: Estimates, resampling: blocks.Resampling
+    engine: PairEngine, plan: Plan, free: Estimates, alone: Estimates, resampling: blocks.Resampling
 ) -> tuple[Array, Array]:
     """Return the error of each part's gap, and of its value in each group."""
     gap, by_group = free.gaps(engine.weights).standard_error[0], np.sqrt(alone.variance[:, 0, 0])
@@ -278,12 +275,12 @@ def _errors(
     return gap, by_group
 
 
-def _resampled(engine: Engine, n: int, rng: np.random.Generator) -> tuple[Gaps, Array]:
+def _resampled(engine: PairEngine, n: int, rng: np.random.Generator) -> tuple[Gaps, Array]:
     """Return gaps and values (by part, group and draw) of bootstrap samples.
 
     With strata there are no values: the groups of all strata together are not resampled as one.
     """
-    estimates = engine.bootstrapped(n, rng).in_order(swapped=engine.swapped)
+    estimates = engine.bootstrapped(n, rng)
     values = np.moveaxis(estimates.value[:, :, 0], 1, -1)
     if estimates.value.shape[2] > 1:
         values = np.full_like(values, np.nan)

@@ -43,9 +43,8 @@ if TYPE_CHECKING:
         VarianceName,
     )
     from fairperm.data.table import Table
-    from fairperm.engines.choice import Engine
+    from fairperm.engines.choice import GroupsEngine, PairEngine
     from fairperm.engines.estimates import Estimates
-    from fairperm.engines.many_groups import ManyGroups
     from fairperm.hypothesis_tests.plan import Plan
 
     Array = NDArray[np.float64]
@@ -186,7 +185,7 @@ class OmnibusTest:
     """
 
     plan: Plan
-    engine: ManyGroups
+    engine: GroupsEngine
     shared: Estimates | None
     weighing: Array | None
     scale: Array
@@ -212,14 +211,14 @@ class OmnibusTest:
         comparison = Comparison.of(table, plan, groups, stratum_weights)
         _check(plan, comparison.rows.n_strata)
         with waiting("preparing (the first time on a machine, compiling)", resampling.progress):
-            engine = comparison.engine_of_many(plan.variance)
+            engine = comparison.engine(plan.variance, many=True)
             estimates = engine.observed(streams.stream(resampling.seed, streams.OBSERVED))
         alone = _alone(comparison, plan, estimates)
         values = comparison.values(alone)
         totals = comparison.totals()
         notes = comparison.check_strata(estimates, engine.weights)
 
-        shared = engine.together() if plan.has_closed_form else None
+        shared = engine.pooled() if plan.has_closed_form else None
         variance = alone.variance[:, :, 0]
         if plan.is_bootstrapped_once or plan.metric.closed_variance is None:
             ordered = tuple(groups[place] for place in engine.order)
@@ -396,7 +395,7 @@ def _alone(comparison: Comparison, plan: Plan, estimates: Estimates) -> Estimate
     of_one = comparison.rows.n_strata == 1
     if of_one and (plan.metric.closed_variance is None or plan.variance in _FREE_OF_NULL):
         return estimates
-    engine = comparison.unstratified().engine_of_many(plan.metric.closed_variance)
+    engine = comparison.unstratified().engine(plan.metric.closed_variance, many=True)
     return engine.observed(streams.stream(0, streams.OBSERVED))
 
 
@@ -439,9 +438,9 @@ def _bootstrap_variance(
     return np.stack([variances[group] for group in groups], axis=-1)[:, None]
 
 
-def _resampled(engine: Engine, n: int, rng: np.random.Generator) -> Array:
+def _resampled(engine: PairEngine, n: int, rng: np.random.Generator) -> Array:
     """Return values by part, group and draw."""
-    estimates = engine.bootstrapped(n, rng).in_order(swapped=engine.swapped)
+    estimates = engine.bootstrapped(n, rng)
     return np.moveaxis(estimates.value[:, :, 0], 1, -1)
 
 

@@ -67,9 +67,9 @@ def test_leaving_out_a_row_by_formula(metric: str) -> None:
     columns = {"y_true": kinds % 2 == 1, "y_pred": kinds // 2 % 2 == 1, "y_score": kinds // 2 / 4}
     parts: Any = get_metric(metric).parts
     counts = rng.integers(0, 6, (2, 2, 8))
-    cells = Cells(counts, parts[0].matrix(columns), np.zeros(8, np.int64), None, False)
+    cells = Cells(counts, parts[0].matrix(columns), np.zeros(8, np.int64), None, (0, 1))
     engine = CellsEngine(parts, cells, None)
-    for (found, times), (s, g) in zip(engine.left_out(), np.ndindex(2, 2), strict=True):
+    for (found, times), (s, g) in zip(engine.jackknife(), np.ndindex(2, 2), strict=True):
         there = np.flatnonzero(counts[s, g])
         tables = np.repeat(counts[None], len(there), axis=0)
         tables[np.arange(len(there)), s, g, there] -= 1

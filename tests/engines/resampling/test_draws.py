@@ -115,7 +115,7 @@ CELLS = Cells(
     contributions=np.eye(4),
     block=np.array([0, 0, 1, 1]),
     weights=None,
-    swapped=False,
+    order=(0, 1),
 )
 
 

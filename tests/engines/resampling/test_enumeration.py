@@ -36,7 +36,7 @@ def sample(*strata: Sequence[Sequence[int]], block: Sequence[int] | None = None)
     counts = np.array(strata, np.int64)
     cells = counts.shape[-1]
     blocks = np.zeros(cells, np.intp) if block is None else np.array(block)
-    return Cells(counts, np.eye(cells), blocks, None, swapped=False)
+    return Cells(counts, np.eye(cells), blocks, None, order=(0, 1))
 
 
 def enumerated(

@@ -35,7 +35,7 @@ def tables_of(sample: NDArray[np.int64]) -> dict[bytes, float]:
 
 def cells_of(sample: NDArray[np.int64]) -> Cells:
     kinds = sample.shape[1]
-    return Cells(sample[None], np.eye(kinds), np.zeros(kinds, np.int64), None, swapped=False)
+    return Cells(sample[None], np.eye(kinds), np.zeros(kinds, np.int64), None, order=(0, 1))
 
 
 @pytest.mark.parametrize("thinned", [False, True], ids=["by kind", "thinned"])

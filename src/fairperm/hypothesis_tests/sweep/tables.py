@@ -132,7 +132,7 @@ class Cuts:
             contributions=metric.matrix(ONE_ROW_OF_EACH),
             block=np.zeros(4, np.uint8),
             weights=self.sample.weights,
-            swapped=self.sample.swapped,
+            order=self.sample.order,
         )
         return CellsEngine((metric,), confusion, variance)
 
@@ -222,7 +222,7 @@ class Curve:
         together = self.cuts.tables.sum(axis=1, keepdims=True)
         engine = self.engine.with_variance(None)
         value: Array = engine.estimates(together, _no_rng()).value[0, :, 0]
-        return value[:, ::-1] if engine.swapped else value
+        return value
 
     def gaps(self) -> CutGaps:
         """Return the gaps of the sample, first group less second in the user's order."""
@@ -273,7 +273,7 @@ class Curve:
 
     def _studentizable(self, tables: Counts, rng: np.random.Generator) -> Gaps:
         """Return the tables' gaps with their errors, or over an error of one if asked for none."""
-        estimates = self.engine.estimates(tables, rng).in_order(swapped=self.engine.swapped)
+        estimates = self.engine.estimates(tables, rng)
         gaps = estimates.gaps(self.engine.weights)
         return gaps.over(np.ones(1)) if self.plan.variance is None else gaps
 

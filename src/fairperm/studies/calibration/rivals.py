@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from fairperm.engines.choice import Engine
-    from fairperm.engines.estimates import Estimates, Gaps
+    from fairperm.engines.choice import PairEngine
+    from fairperm.engines.estimates import Gaps
     from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
     from fairperm.studies.calibration.grid import Setting
 
@@ -134,7 +134,7 @@ def _rivals(
     """Return the p-values of all tests but the default that there are of this metric."""
     engine = comparison.engine(plan.variance)
     estimates = engine.observed(streams.stream(0, streams.OBSERVED))
-    observed, scale = _in_order(engine, estimates), comparison.scale(estimates)
+    observed, scale = estimates.gaps(engine.weights), comparison.scale(estimates)
     permuted = concatenate(list(_permuted(engine, resampling)))
     of_rows = _OF_ROWS.get(comparison.metric.name)
     if of_rows is None:
@@ -159,19 +159,15 @@ def _rivals(
     return pvalues
 
 
-def _in_order(engine: Engine, estimates: Estimates) -> Gaps:
-    return estimates.in_order(swapped=engine.swapped).gaps(engine.weights)
-
-
-def _permuted(engine: Engine, resampling: blocks.Resampling) -> Iterator[Gaps]:
+def _permuted(engine: PairEngine, resampling: blocks.Resampling) -> Iterator[Gaps]:
     for block, n in enumerate(blocks.pieces(resampling.n_resamples, engine.block_size)):
         rng = streams.stream(resampling.seed, streams.PERMUTATIONS, block)
-        yield _in_order(engine, engine.permuted(n, rng))
+        yield engine.permuted(n, rng).gaps(engine.weights)
 
 
-def _resampled(engine: Engine, n: int, rng: np.random.Generator) -> Array:
+def _resampled(engine: PairEngine, n: int, rng: np.random.Generator) -> Array:
     estimates = engine.with_variance(None).bootstrapped(n, rng)
-    return _in_order(engine, estimates).difference[:, 0]
+    return estimates.gaps(engine.weights).difference[:, 0]
 
 
 def _share(null: Array, observed: float) -> float:
