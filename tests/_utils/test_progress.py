@@ -6,28 +6,37 @@ import os
 import pty
 import subprocess
 import sys
+from pathlib import Path
 
+import numpy as np
 import pytest
 
-LONG = """
-import sys
-import numpy as np
 import fairperm
-rng = np.random.default_rng(0)
-n = 20_000
-y_true = rng.integers(0, 2, n)
-print("started", flush=True)
-fairperm.permutation_test(
-    y_true, y_score=rng.random(n), sensitive_features=y_true ^ (rng.random(n) < 0.4),
-    metric="roc_auc", n_resamples={n_resamples}, n_jobs={n_jobs}, progress={progress}, rng=1,
-)
-print("finished", flush=True)
+from fairperm._utils import progress
+
+ROOT = Path(__file__).parents[2]
+IMPATIENT = """
+from fairperm._utils import progress
+from tests._utils.test_progress import resample
+progress._PATIENCE = 0.0
+resample(None)
 """
 
 
-def script(n_resamples: int, *, n_jobs: int = 1, progress: bool | None = None) -> list[str]:
-    code = LONG.format(n_resamples=n_resamples, n_jobs=n_jobs, progress=progress)
-    return [sys.executable, "-c", code]
+def resample(progress: bool | None) -> None:
+    """Run a test of several blocks of draws."""
+    rng = np.random.default_rng(0)
+    n = 2_000
+    y_true = rng.integers(0, 2, n)
+    fairperm.permutation_test(
+        y_true,
+        y_score=rng.random(n),
+        sensitive_features=y_true ^ (rng.random(n) < 0.4),
+        metric="roc_auc",
+        n_jobs=1,
+        progress=progress,
+        rng=1,
+    )
 
 
 def on_terminal(command: list[str]) -> str:
@@ -35,7 +44,7 @@ def on_terminal(command: list[str]) -> str:
     ours, theirs = pty.openpty()
     environment = {**os.environ, "TERM": "xterm", "COLUMNS": "80"}
     with subprocess.Popen(
-        command, stdout=subprocess.DEVNULL, stderr=theirs, env=environment
+        command, stdout=subprocess.DEVNULL, stderr=theirs, env=environment, cwd=ROOT
     ) as process:
         os.close(theirs)
         shown = b""
@@ -53,7 +62,7 @@ def on_terminal(command: list[str]) -> str:
 
 
 def test_a_terminal_shows_progress() -> None:
-    assert "resampling" in on_terminal(script(150_000))
+    assert "resampling" in on_terminal([sys.executable, "-c", IMPATIENT])
 
 
 def test_a_quick_test_shows_nothing() -> None:
@@ -62,15 +71,20 @@ def test_a_quick_test_shows_nothing() -> None:
     assert on_terminal([sys.executable, "-c", code]) == ""
 
 
-@pytest.mark.parametrize("progress", [None, False], ids=["unasked", "refused"])
-def test_a_pipe_stays_silent(progress: bool | None) -> None:
-    run = subprocess.run(
-        script(150_000, progress=progress), capture_output=True, text=True, check=True
-    )
-    assert run.stderr == ""
-    assert run.stdout == "started\nfinished\n"
-
-
-def test_progress_can_be_asked_for() -> None:
-    run = subprocess.run(script(150_000, progress=True), capture_output=True, text=True, check=True)
-    assert "resampling" in run.stderr
+@pytest.mark.parametrize(
+    ("wanted", "is_shown"),
+    [(None, False), (False, False), (True, True)],
+    ids=["unasked", "refused", "asked for"],
+)
+def test_a_pipe_stays_silent_unless_progress_is_asked_for(
+    wanted: bool | None,
+    is_shown: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(progress, "_PATIENCE", 0.0)
+    resample(wanted)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert ("resampling" in err) == is_shown
+    assert is_shown or err == ""
