@@ -59,7 +59,7 @@ def run(metrics: Any, **options: Any) -> Audit:
         "y_true": FRAME["label"],
         "y_pred": FRAME["prediction"],
         "sensitive_features": FRAME[["sex", "race"]],
-        "n_resamples": 9,  # theirs take a millisecond each, and only values are looked at
+        "n_resamples": 2,  # theirs take a millisecond each, and only values are looked at
         "rng": 1,
     }
     with warnings.catch_warnings():
@@ -128,11 +128,10 @@ def test_functions_of_predictions_and_of_scores_side_by_side() -> None:
         assert named[row.attribute, row.groups] == pytest.approx(row.values)
 
 
-@pytest.mark.parametrize("metrics", [list(FUNCTIONS.values()), tuple(FUNCTIONS.values())])
-def test_functions_without_names_of_their_own(metrics: Any) -> None:
-    rows = run(metrics)
-    names = ["selection_rate", "false_positive_rate", "recall_score", "fbeta_score"]
-    assert rows.settings["metrics"] == [*names, "accuracy_score"]
+@pytest.mark.parametrize("sequence", [list, tuple])
+def test_functions_without_names_of_their_own(sequence: Any) -> None:
+    rows = run(sequence([FUNCTIONS["selection rate"], FUNCTIONS["F2"]]))
+    assert rows.settings["metrics"] == ["selection_rate", "fbeta_score"]
 
 
 def test_one_function() -> None:
