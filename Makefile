@@ -25,16 +25,17 @@ test: .venv/dev
 	@sh scripts/browser.sh
 	$(PYTEST) -m "not validate"
 
-# at most twenty minutes: simulated levels and coverage, fuzzers, studies, the released wheel
+# at most twenty minutes: simulated levels and coverage, fuzzers, studies, the released wheel, and
+# the properties that Hypothesis tests with four times as many examples
 validate: .venv/dev
 	$(KERNELS)
-	$(PYTEST) -m validate
+	$(PYTEST) -m "validate or hypothesis" --hypothesis-profile validate
 
 # the branches of src/ that both run; of kernels, those that tests/engines/kernels/test_interpreted.py interprets
 coverage: .venv/dev
 	$(KERNELS)
 	@sh scripts/browser.sh
-	$(PYTEST) --cov
+	$(PYTEST) --hypothesis-profile validate --cov
 
 bench: .venv/bench
 	$(BIN)/pytest benchmarks -o python_files="bench_*.py" --benchmark-columns=min,median,rounds -q

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
 pytest_plugins = ["tests.support.spark_session"]
 # the same examples every time: whether a change is sound must not depend on the day
-settings.register_profile("fairperm", derandomize=True, deadline=None, database=None)
-settings.load_profile("fairperm")
+settings.register_profile("test", max_examples=25, derandomize=True, deadline=None, database=None)
+settings.register_profile("validate", settings.get_profile("test"), max_examples=100)
+settings.load_profile("test")
 
 
 @pytest.fixture(autouse=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -16,7 +16,6 @@ FINITE = st.floats(allow_nan=False, allow_infinity=False)
 FEW = st.sampled_from([-2.5, -0.0, 0.0, 1.0, 3.0])
 
 
-@settings(derandomize=True, deadline=None)
 @given(hnp.arrays(np.float64, st.integers(0, 60), elements=st.one_of(FINITE, FEW)))
 def test_radix_argsort_is_a_stable_argsort(values: Any) -> None:
     assert radix_argsort(values).tolist() == np.argsort(values, kind="stable").tolist()
@@ -29,7 +28,6 @@ def test_radix_argsort_of_many() -> None:
         np.testing.assert_array_equal(radix_argsort(values), expected)
 
 
-@settings(derandomize=True, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 2), FEW, st.booleans()), min_size=1, max_size=40))
 def test_rows_are_ordered_by_all_columns(rows: list[tuple[int, float, bool]]) -> None:
     columns = [np.array(column) for column in zip(*rows, strict=True)]

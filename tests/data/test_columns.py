@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -55,7 +55,6 @@ OBJECTS = st.one_of(
 )
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_arrays_of_any_type(data: st.DataObject) -> None:
     n = data.draw(st.integers(1, 40))
@@ -63,7 +62,6 @@ def test_arrays_of_any_type(data: st.DataObject) -> None:
     assert counted(*columns) == one_by_one(*columns)
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_small_integers_of_any_width_and_place(data: st.DataObject) -> None:
     dtype = data.draw(hnp.integer_dtypes() | hnp.unsigned_integer_dtypes())
@@ -75,7 +73,6 @@ def test_small_integers_of_any_width_and_place(data: st.DataObject) -> None:
     assert counted(*columns) == one_by_one(*columns)
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(OBJECTS, OBJECTS), min_size=1, max_size=40))
 def test_lists_of_anything(rows: list[tuple[Hashable, Hashable]]) -> None:
     columns = [list(column) for column in zip(*rows, strict=True)]

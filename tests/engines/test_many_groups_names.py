@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fairperm import FairpermWarning, omnibus_test
+from tests.support.examples import examples
 from tests.support.many_groups import ENGINES, build, force, permuted, repeating
 
 INVARIANT = [
@@ -65,7 +66,7 @@ def test_names_rows_and_threads_change_no_number(
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@settings(derandomize=True, deadline=None, max_examples=40, database=None)
+@examples(40)
 @given(data=st.data())
 def test_every_groups_draws_follow_it_under_any_name(engine: str, data: st.DataObject) -> None:
     """Few rows with many ties, in groups that are alike: draws belong to contents, not names."""

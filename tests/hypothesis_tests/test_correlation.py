@@ -15,13 +15,14 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import stats
 
 from fairperm import InputError, InputTypeError
 from fairperm.engines.kernels import shuffles
 from fairperm.hypothesis_tests.correlation import _Pairs, _statistic, correlation_test
+from tests.support.examples import examples
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,7 +37,7 @@ METHODS = ("pearson", "spearman")
 OPPOSITE = {"two-sided": "two-sided", "greater": "less", "less": "greater"}
 every_method = pytest.mark.parametrize("method", METHODS)
 either = pytest.mark.parametrize("studentize", [True, False], ids=["studentized", "plain"])
-on_any_data = settings(derandomize=True, deadline=None, max_examples=50, database=None)
+on_any_data = examples(50)
 
 DATA: dict[str, tuple[Sequence[float], Sequence[float]]] = {
     "untied": ([3.1, -0.4, 1.5, 2.2, 9.7, 0.3], [0.2, -1.4, 0.5, 7.1, 1.6, -0.8]),

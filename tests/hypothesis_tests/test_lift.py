@@ -56,6 +56,7 @@ def monte_carlo_error(p: float, statistic: float, theirs: int, ours: int) -> flo
     return math.sqrt(counting + slope**2 * 2 * (1 / (2 * theirs) + 1 / (2 * ours)))
 
 
+@pytest.mark.validate
 def test_rates_of_500_000_rows() -> None:
     rng = np.random.default_rng(500_000)
     group = (rng.random(ROWS) < 0.6).astype(np.uint8)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import fairperm
@@ -25,6 +25,7 @@ from fairperm.errors import FairpermWarning, InputError
 from fairperm.hypothesis_tests import bootstrap, gap_test
 from fairperm.hypothesis_tests.plan import SCHEMES, VARIANCES, Plan
 from fairperm.metrics import get_metric
+from tests.support.examples import examples
 from tests.support.simulations import Procedure, only_monte_carlo, table_of
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ OPPOSITE = {"two-sided": "two-sided", "greater": "less", "less": "greater"}
 
 every_metric = pytest.mark.parametrize("metric", METRICS)
 either_way = pytest.mark.parametrize("ways", [nullcontext, only_monte_carlo], ids=["exact", "MC"])
-on_any_data = settings(derandomize=True, deadline=None, max_examples=20, database=None)
+on_any_data = examples(20)
 
 
 def procedures(metric: str) -> list[Procedure]:

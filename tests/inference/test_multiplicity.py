@@ -7,14 +7,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from statsmodels.stats.multitest import multipletests
 
 from fairperm.inference.multiplicity import adjusted, step_down_max_t
+from tests.support.examples import examples
 
-on_any_data = settings(derandomize=True, deadline=None, max_examples=60, database=None)
+on_any_data = examples(60)
 
 THEIRS = {"holm": "holm", "bh": "fdr_bh", "by": "fdr_by"}
 PVALUES = st.one_of(

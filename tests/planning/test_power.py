@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.stats import binom, fisher_exact, norm
@@ -28,6 +28,7 @@ from fairperm.planning.designs import (
     table_size,
 )
 from fairperm.planning.power import detectable_gap, minimum_detectable_gap, power, sample_size
+from tests.support.examples import examples
 from tests.support.helpers import rate_rows, rows
 from tests.support.simulations import Procedure
 
@@ -286,7 +287,7 @@ kinds = st.sampled_from(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(
     kind=kinds,
     question=questions,
@@ -309,7 +310,7 @@ def test_sample_size_is_where_power_reaches_the_target(
         assert power(metric, n=n - 1, **shared) < target
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(
     kind=kinds,
     question=questions,
@@ -355,7 +356,7 @@ def test_a_side_without_a_detectable_gap_is_not_forgotten() -> None:
     assert gap == pytest.approx(1 - 0.72)
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(question=questions, gap=st.floats(0.05, 5), target=st.floats(0.15, 0.99))
 def test_a_pilot_is_inverted_too(question: dict[str, Any], gap: float, target: float) -> None:
     pilot = pilot_of()

@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from fairperm.engines.kernels.auc import AucLayout, auc_by_lane
 from fairperm.engines.kernels.subsets import lane_bits, random_subsets, same_in_all_lanes
+from tests.support.examples import examples
 from tests.support.kernel_runs import seeded
 
 Floats = NDArray[np.float64]
@@ -95,7 +96,7 @@ def samples(draw: st.DrawFn) -> tuple[Floats, Bools, NDArray[np.int64], NDArray[
     )
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(samples(), st.booleans())
 def test_any_words(
     sample: tuple[Floats, Bools, NDArray[np.int64], NDArray[np.uint64]], within_label: bool

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fairperm.hypothesis_tests.sweep.threshold_sweep import threshold_sweep
+from tests.support.examples import examples
 from tests.support.sweeps import METRICS
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def assert_same(
         np.testing.assert_array_equal(getattr(first, band), getattr(second, band))
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(data_sets(), metrics, st.randoms(use_true_random=False))
 def test_row_order_changes_nothing(data: dict[str, Any], metric: str, random: Any) -> None:
     order = list(range(len(data["y_true"])))
@@ -63,7 +64,7 @@ def test_row_order_changes_nothing(data: dict[str, Any], metric: str, random: An
     assert_same(sweep(data, metric), sweep(shuffled, metric))
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(data_sets(), metrics)
 def test_names_of_groups_and_strata_change_nothing(data: dict[str, Any], metric: str) -> None:
     renamed = {**data, "sensitive_features": np.char.add("x", data["sensitive_features"])}
@@ -72,7 +73,7 @@ def test_names_of_groups_and_strata_change_nothing(data: dict[str, Any], metric:
     assert_same(sweep(data, metric), sweep(renamed, metric))
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(data_sets(), metrics)
 def test_swapping_the_groups_flips_the_sign(data: dict[str, Any], metric: str) -> None:
     one, other = (sweep(data, metric, groups=pair) for pair in (("a", "b"), ("b", "a")))
@@ -83,7 +84,7 @@ def test_swapping_the_groups_flips_the_sign(data: dict[str, Any], metric: str) -
     np.testing.assert_array_equal(first.values["a"], second.values["a"])
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(data_sets(), metrics)
 def test_scores_and_thresholds_may_be_on_any_scale(data: dict[str, Any], metric: str) -> None:
     thresholds = np.arange(-1, 9) / 8
@@ -92,7 +93,7 @@ def test_scores_and_thresholds_may_be_on_any_scale(data: dict[str, Any], metric:
     assert_same(one, sweep(stretched, metric, thresholds=np.exp(3 * thresholds) - 9))
 
 
-@settings(deadline=None, max_examples=20)
+@examples(20)
 @given(data_sets(), st.sampled_from(["tpr", "fpr", "balanced_accuracy", "ppv", "f1"]))
 def test_a_metric_and_its_data_in_lists_agree(data: dict[str, Any], metric: str) -> None:
     listed = {name: column.tolist() for name, column in data.items()}

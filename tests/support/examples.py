@@ -1,0 +1,13 @@
+"""How many examples Hypothesis tries."""
+
+from __future__ import annotations
+
+from hypothesis import settings
+
+
+def examples(most: int) -> settings:
+    """Return the settings for this many examples in ``make validate``, a quarter in ``make test``.
+
+    Without them there are as many as the profiles in ``conftest.py`` say.
+    """
+    return settings(max_examples=most * settings.default.max_examples // 100)
