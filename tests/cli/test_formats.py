@@ -115,7 +115,8 @@ def test_same_numbers(
     compas: Any, expected: list[dict[str, str]], tmp_path: Path, form: str
 ) -> None:
     files, stdin = write(compas, tmp_path, form)
-    found = cells(succeeded("audit", *files, *ASKED, "--csv", "-", stdin=stdin))
+    piped = {} if stdin is None else {"stdin": stdin}
+    found = cells(succeeded("audit", *files, *ASKED, "--csv", "-", **piped))
     assert found == expected
 
 

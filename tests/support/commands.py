@@ -1,7 +1,8 @@
-"""Run the installed command as a user does, and write COMPAS in every format."""
+"""Run the command, here or as a process of its own, and write the files that it reads."""
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import os
@@ -9,12 +10,11 @@ import random
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pytest
 
 from fairperm.cli import main
-
-if TYPE_CHECKING:
-    import pytest
 
 COMMAND = Path(sys.executable).with_name("fairperm")
 QUIET = {
@@ -25,13 +25,13 @@ QUIET = {
 }
 
 
-def run(
+def start(
     *arguments: object,
     stdin: bytes | None = None,
     cwd: Path | None = None,
     **environment: str,
 ) -> subprocess.CompletedProcess[bytes]:
-    """Return what the command printed, and its exit code."""
+    """Return what the installed command printed, and its exit code."""
     return subprocess.run(
         [COMMAND, *map(str, arguments)],
         input=stdin if stdin is not None else b"",
@@ -43,8 +43,34 @@ def run(
     )
 
 
+def run(
+    *arguments: object, cwd: Path | None = None, **environment: str
+) -> subprocess.CompletedProcess[bytes]:
+    """Return what the command printed, and its exit code.
+
+    It runs in this process, and does what the installed one does, without its start.
+    """
+    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
+    with pytest.MonkeyPatch.context() as patch, contextlib.chdir(cwd or Path.cwd()):
+        for name in {*os.environ} - {*QUIET}:
+            patch.delenv(name)
+        for name, value in environment.items():
+            patch.setenv(name, value)
+        patch.setattr(sys, "argv", ["fairperm", *map(str, arguments)])
+        patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO()))
+        patch.setattr(sys, "stdout", out)
+        patch.setattr(sys, "stderr", err)
+        try:
+            main.main()
+        except SystemExit as end:
+            code = end.code
+    assert isinstance(code, int)
+    printed = [stream.detach().getvalue() for stream in (out, err)]  # type: ignore[attr-defined]
+    return subprocess.CompletedProcess(arguments, code, *printed)
+
+
 class Here:
-    """The command, run in this process: what the installed one does, without its start."""
+    """The command, run in this process."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.folder, self.monkeypatch = folder, monkeypatch
@@ -61,8 +87,11 @@ class Here:
 
 
 def succeeded(*arguments: object, **options: Any) -> str:
-    """Return what the command printed to standard output; it must have gone well."""
-    done = run(*arguments, **options)
+    """Return what the command printed to standard output; it must have gone well.
+
+    With a standard input it is a process, which reads a pipe.
+    """
+    done = (start if "stdin" in options else run)(*arguments, **options)
     assert done.returncode == 0, done.stderr.decode(errors="replace")
     return done.stdout.decode()
 
