@@ -10,12 +10,14 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.support.commands import QUIET, Here, as_text, sample
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import pytest
+pytestmark = pytest.mark.validate
 
 # The command over and over, with one seed and another: most moments are close to a write.
 COMMANDS = """

@@ -61,10 +61,12 @@ def test_no_field_can_be_assigned_or_deleted(result: Any, name: str) -> None:
 
 
 def fitting() -> Iterator[tuple[str, str, str | None]]:
-    binary = [
-        name for name in fairperm.metric_names() if get_metric(name).kind in {"binary", "labels"}
-    ]
-    for name, scheme, variance in itertools.product(binary, SCHEMES, VARIANCES):
+    """Yield every metric by default, and a rate, F1 and a joint metric in all ways."""
+    for name in fairperm.metric_names():
+        if get_metric(name).kind in {"binary", "labels"}:
+            yield name, "auto", "auto"
+    examples = ("selection_rate", "f1_score", "equalized_odds")
+    for name, scheme, variance in itertools.product(examples, SCHEMES, VARIANCES):
         try:
             Plan.choose(get_metric(name), scheme, variance)
         except InputError:

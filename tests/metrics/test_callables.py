@@ -214,6 +214,7 @@ def algorithm_1(
     return studentized(a, b), np.array(permuted)
 
 
+@pytest.mark.validate
 @pytest.mark.parametrize("metric", [plain_accuracy, accuracy])
 def test_bootstrap_variance_is_algorithm_1(metric: Any) -> None:
     data = labels(80, seed=4)
@@ -235,6 +236,7 @@ def test_bootstrap_variance_is_algorithm_1(metric: Any) -> None:
     assert result.validity.startswith("Asymptotically valid for the weak null")
 
 
+@pytest.mark.validate
 def test_level_where_the_un_studentized_test_fails() -> None:
     """Groups of equal mean, the smaller one more variable: the weak null, not the strong one."""
 

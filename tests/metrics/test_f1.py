@@ -123,12 +123,14 @@ def rejected(procedure: Procedure) -> int:
     return int((procedure.pvalues(data_sets) <= 0.05 + 1e-12).sum())
 
 
+@pytest.mark.validate
 def test_default_holds_its_level_with_six_positives() -> None:
     truth = [f1(tp, fp + fn + tp) for _, fp, fn, tp in (one.cells() for one in FEW_POSITIVES)]
     assert truth == pytest.approx([0.6, 0.6])
     assert rejected(Procedure("f1_score")) <= at_most(0.05, DATA_SETS)
 
 
+@pytest.mark.validate
 @pytest.mark.parametrize("variance", ["delta", None])
 def test_exchanging_all_rows_does_not(variance: str | None) -> None:
     assert rejected(Procedure("f1_score", "pooled", variance, 199)) > at_most(0.05, DATA_SETS)
@@ -213,6 +215,7 @@ def test_perfect_predictions_are_within_a_margin_if_there_are_enough() -> None:
 AT_THE_MARGIN = (Group(150, 0.5, 0.7, 0.8), Group(400, 0.3, 0.9, 0.9))
 
 
+@pytest.mark.validate
 def test_noninferiority_holds_its_level_at_the_margin() -> None:
     truth = [f1(tp, fp + fn + tp) for _, fp, fn, tp in (one.cells() for one in AT_THE_MARGIN)]
     margin = truth[1] - truth[0]
@@ -253,6 +256,7 @@ def test_detectable_gap_is_found_as_often_as_it_says(
 # -- Coverage --------------------------------------------------------------------------------------
 
 
+@pytest.mark.validate
 @pytest.mark.parametrize(
     "groups",
     [

@@ -19,6 +19,7 @@ from fairperm.engines.totals import TotalsEngine
 from fairperm.errors import FairpermWarning, InputError
 from fairperm.hypothesis_tests.plan import SCHEMES, VARIANCES, Plan
 from fairperm.metrics import get_metric
+from tests.support.examples import examples
 from tests.support.number_data import NUMBER_METRICS, arguments, columns_for
 
 if TYPE_CHECKING:
@@ -29,13 +30,8 @@ OPPOSITE = {"two-sided": "two-sided", "greater": "less", "less": "greater"}
 Rows = dict[str, list[Any]]
 
 every_metric = pytest.mark.parametrize("metric", NUMBER_METRICS)
-on_any_data = settings(
-    derandomize=True,
-    deadline=None,
-    max_examples=6,
-    database=None,
-    phases=(Phase.generate,),  # rows that are all unlike have nothing to shrink
-)
+# rows that are all unlike have nothing to shrink
+on_any_data = settings(examples(8), phases=(Phase.generate,))
 
 
 def options(metric: str) -> st.SearchStrategy[dict[str, Any]]:
@@ -222,8 +218,13 @@ def test_pvalue_is_a_probability_inside_its_interval(metric: str, data: st.DataO
 # Seeds.
 
 
-@pytest.mark.parametrize("variance", ["auto", "bootstrap", "fast_bootstrap", None])
-@every_metric
+WAYS: list[tuple[str, str | None]] = [(metric, "auto") for metric in NUMBER_METRICS]
+WAYS += itertools.product(
+    ["roc_auc", "mean_squared_error", "r2_score"], ["bootstrap", "fast_bootstrap", None]
+)
+
+
+@pytest.mark.parametrize(("metric", "variance"), WAYS)
 def test_threads_change_no_number(metric: str, variance: str | None) -> None:
     y, x = columns_for(metric, 80, seed=1)
     rows = {**arguments(metric, y, x), "sensitive_features": ["a", "b"] * 40}
@@ -244,6 +245,7 @@ def test_more_draws_begin_with_the_same(metric: str) -> None:
     assert np.array_equal(few.null_distribution, many.null_distribution[:100])
 
 
+@pytest.mark.validate
 def test_one_seed_gives_one_pvalue_in_every_process() -> None:
     """Python hashes strings anew in every process; no draw may hang on the order of a set."""
     code = (

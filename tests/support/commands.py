@@ -50,7 +50,8 @@ def run(
 
     It runs in this process, and does what the installed one does, without its start.
     """
-    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
+    printed = io.BytesIO(), io.BytesIO()
+    out, err = (io.TextIOWrapper(stream, encoding="utf-8") for stream in printed)
     with pytest.MonkeyPatch.context() as patch, contextlib.chdir(cwd or Path.cwd()):
         for name in {*os.environ} - {*QUIET}:
             patch.delenv(name)
@@ -65,8 +66,9 @@ def run(
         except SystemExit as end:
             code = end.code
     assert isinstance(code, int)
-    printed = [stream.detach().getvalue() for stream in (out, err)]  # type: ignore[attr-defined]
-    return subprocess.CompletedProcess(arguments, code, *printed)
+    for stream in (out, err):
+        stream.flush()
+    return subprocess.CompletedProcess([], code, *(one.getvalue() for one in printed))
 
 
 class Here:

@@ -10,4 +10,6 @@ def examples(most: int) -> settings:
 
     Without them there are as many as the profiles in ``conftest.py`` say.
     """
-    return settings(max_examples=most * settings.default.max_examples // 100)
+    profile = settings.default
+    assert profile is not None
+    return settings(max_examples=most * profile.max_examples // 100)
