@@ -261,6 +261,7 @@ def test_every_permutation_within_strata(metric: str, scheme: str, variance: str
         _check(metric, scheme, variance, strata)
 
 
+@pytest.mark.validate
 @pytest.mark.parametrize(("metric", "scheme", "variance"), CASES)
 def test_every_permutation_within_strata_of_given_weight(
     metric: str, scheme: str, variance: str | None
