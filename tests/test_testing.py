@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import fairperm
@@ -31,12 +33,14 @@ def test_takes_an_audit() -> None:
     audit = fairperm.audit(LABELS, UNLIKE, sensitive_features=GROUPS, metrics="selection_rate")
     with pytest.raises(AssertionError, match="disparity"):
         assert_no_disparity(audit)
-    with pytest.raises(InputError, match="left out with an audit"):
+    with pytest.raises(
+        InputError, match=r"Pass an audit or its arguments, not both; got 'metrics'\."
+    ):
         assert_no_disparity(audit, metrics="base_rate")
 
 
 def test_fails_on_what_it_is_told_to() -> None:
-    def check(fail_on: str | list[str]) -> None:
+    def check(fail_on: Any) -> None:
         assert_no_disparity(
             LABELS, LABELS, sensitive_features=GROUPS, metrics="selection_rate", fail_on=fail_on
         )
@@ -44,7 +48,9 @@ def test_fails_on_what_it_is_told_to() -> None:
     check(["disparity", "too-small"])
     with pytest.raises(AssertionError, match="inconclusive"):
         check("inconclusive")
-    with pytest.raises(InputError, match=r"fail_on must be made of .* Did you mean 'disparity'\?"):
+    with pytest.raises(
+        InputError, match=r"fail_on must be one or several of .* Did you mean 'disparity'\?"
+    ):
         check("disparty")
 
 
@@ -58,5 +64,5 @@ def test_too_small() -> None:
             [1, 0] * 10,
             sensitive_features=["a"] * 10 + ["b"] * 10,
             metrics="selection_rate",
-            fail_on="too-small",
+            fail_on="too small",
         )

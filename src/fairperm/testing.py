@@ -1,30 +1,36 @@
-"""Fairness as a test of your own: what pytest and CI can fail on."""
+"""Assertions on audits, for pytest and CI."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from fairperm.auditing.audit import audit
 from fairperm.auditing.result import Audit
-from fairperm.errors import InputError, did_you_mean, listed
+from fairperm.errors import InputError, did_you_mean, listed, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fairperm.data.argument_types import Column
 
 __all__ = ["assert_no_disparity"]
 
-_VERDICTS = ("disparity", "inconclusive", "too small")
+FailingVerdict: TypeAlias = Literal["disparity", "inconclusive", "too small"]
+_VERDICTS = get_args(FailingVerdict)
 
 
 def assert_no_disparity(
-    audit_or_labels: object,
-    *arguments: object,
-    fail_on: str | tuple[str, ...] | list[str] = "disparity",
+    audit_or_labels: Audit | Column,
+    *arguments: Any,
+    fail_on: FailingVerdict | Sequence[FailingVerdict] = "disparity",
     **options: Any,
 ) -> Audit:
-    """Raise an AssertionError, with the table in its message, if an audit finds a disparity.
+    """Raise an AssertionError with the audit's table if it finds a disparity.
 
     Parameters
     ----------
     audit_or_labels : Audit or array-like
-        An audit, or the labels that begin the arguments of one.
+        An audit, or the first argument of one: the labels.
     *arguments, **options
         The other arguments of :func:`fairperm.audit`.
     fail_on : str or list of str
@@ -36,8 +42,9 @@ def assert_no_disparity(
 
     Notes
     -----
-    That no disparity is found does not show that there is none: with ``margin=`` and
-    ``fail_on=("disparity", "inconclusive", "too small")`` only positive evidence passes.
+    Finding no disparity does not prove that there is none. With ``margin=`` and
+    ``fail_on=("disparity", "inconclusive", "too small")``, only comparisons with the verdict
+    "equivalent" pass.
 
     Examples
     --------
@@ -51,26 +58,26 @@ def assert_no_disparity(
     >>> [row.verdict for row in audit]
     ['inconclusive']
     """
-    wanted = [_verdict(one) for one in ([fail_on] if isinstance(fail_on, str) else fail_on)]
+    verdicts = [_find_verdict(one) for one in ([fail_on] if isinstance(fail_on, str) else fail_on)]
     if isinstance(audit_or_labels, Audit):
         if arguments or options:
             got = arguments[0] if arguments else next(iter(options))
-            raise InputError("arguments", "left out with an audit", got)
-        found = audit_or_labels
+            raise InputError(f"Pass an audit or its arguments, not both; got {shown(got)}.")
+        result = audit_or_labels
     else:
-        found = audit(audit_or_labels, *arguments, **options)
-    failed = [row for row in found.rows if row.verdict in wanted]
+        result = audit(audit_or_labels, *arguments, **options)
+    failed = [row for row in result.rows if row.verdict in verdicts]
     if failed:
-        told = " or ".join(wanted)
         raise AssertionError(
-            f"{len(failed)} of {len(found.rows)} comparisons have the verdict {told}.\n{found!r}"
+            f"{len(failed)} of {len(result.rows)} comparisons have the verdict "
+            f"{' or '.join(verdicts)}.\n{result!r}"
         )
-    return found
+    return result
 
 
-def _verdict(given: object) -> str:
+def _find_verdict(given: object) -> str:
     word = given.replace("-", " ").replace("_", " ") if isinstance(given, str) else given
     if word in _VERDICTS:
         return str(word)
-    rule = f"made of {listed(_VERDICTS)}"
+    rule = f"one or several of {listed(_VERDICTS)}"
     raise InputError("fail_on", rule, given, did_you_mean(given, _VERDICTS))

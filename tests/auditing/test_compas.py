@@ -273,7 +273,7 @@ def test_tiny_groups_say_why(audit: Audit) -> None:
         else:
             for group in tiny:
                 assert f"{group!r} has {sizes(row.attribute)[group]} rows" in row.reason
-            assert row.reason.endswith("fewer than the 50 asked for.")
+            assert row.reason.endswith("; the minimum is 50.")
 
 
 def test_what_is_not_found_comes_with_the_gap_that_would_have_been(audit: Audit) -> None:
@@ -339,7 +339,10 @@ def test_omnibus_of_two_groups_says_why_there_is_none(by_both: Audit) -> None:
     for one in by_both.omnibus:
         if one.attribute == "sex":
             assert one.result is None
-            assert one.reason == "2 groups are large enough; it takes three."
+            assert (
+                one.reason
+                == "Two groups are large enough; a test of all groups at once needs three."
+            )
         else:
             assert one.result is not None
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -15,6 +15,9 @@ import pytest
 import fairperm
 from fairperm.inference.multiplicity import adjusted
 from tests.support.simulations import Group, at_least, at_most
+
+if TYPE_CHECKING:
+    from fairperm.data.argument_types import Adjustment
 
 # all tests read the same audits: two workers of pytest would each make them
 pytestmark = [pytest.mark.validate, pytest.mark.xdist_group("family errors")]
@@ -43,7 +46,7 @@ def rows_of(counts: Any) -> dict[str, Any]:
     }
 
 
-def audited(counts: Any, seed: int, adjust: str | None) -> fairperm.Audit:
+def audited(counts: Any, seed: int, adjust: Adjustment) -> fairperm.Audit:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", fairperm.FairpermWarning)
         return fairperm.audit(
@@ -77,7 +80,7 @@ def pvalues(groups: tuple[Group, ...]) -> tuple[Any, Any, Any]:
 
 
 @cache
-def rejections(groups: tuple[Group, ...], adjust: str | None) -> tuple[Any, Any]:
+def rejections(groups: tuple[Group, ...], adjust: Adjustment) -> tuple[Any, Any]:
     """Return by data set and row whether a disparity is found, and where there is one."""
     raw, by_draws, is_true = pvalues(groups)
     if adjust != "maxt":
@@ -86,7 +89,7 @@ def rejections(groups: tuple[Group, ...], adjust: str | None) -> tuple[Any, Any]
 
 
 @pytest.mark.parametrize("adjust", ["holm", "bh", "maxt", None])
-def test_verdicts_of_audits_are_these(adjust: str | None) -> None:
+def test_verdicts_of_audits_are_these(adjust: Adjustment) -> None:
     """So that one audit of each data set does for all adjustments."""
     for seed, counts in enumerate(draw(SOME)[:3]):
         verdicts = [row.verdict == "disparity" for row in audited(counts, seed, adjust)]

@@ -39,7 +39,7 @@ def test_adjusted_pvalues_are_those_of_statsmodels(adjust: str) -> None:
 def test_unadjusted_pvalues() -> None:
     rows = quietly(**DATA["few scores"], metrics=["fpr", "ppv"], adjust=None, rng=1)
     assert [row.adjusted_pvalue for row in rows] == [row.pvalue for row in rows]
-    assert all(row.reason.startswith("p ") for row in rows)
+    assert all("(p = " in row.reason or "(p < " in row.reason for row in rows)
 
 
 @pytest.mark.parametrize("adjust", ["holm", "bh", "by", "maxt"])
@@ -127,7 +127,7 @@ def test_too_few_resamples_for_any_disparity(adjust: str | None, factor: float) 
     with pytest.warns(FairpermWarning, match=message):
         rows = noted(adjust=adjust, n_resamples=enough - 1)
     assert len(rows.notes) == 1
-    assert "6 of the comparisons may not be called a disparity" in rows.notes[0]
+    assert "6 comparisons may not be called a disparity" in rows.notes[0]
     assert noted(adjust=adjust, n_resamples=enough).notes == ()
 
 
@@ -169,7 +169,7 @@ def test_enumerated_pvalues_need_no_resamples() -> None:
 def test_notes_of_single_tests_are_counted() -> None:
     group = np.where(np.arange(N) < 60, "small", "large")
     label = np.where((group == "small") & (np.arange(N) > 8), 0, np.arange(N) % 2)
-    with pytest.warns(FairpermWarning, match="1 comparison has notes of its own") as caught:
+    with pytest.warns(FairpermWarning, match="1 comparison has notes, in the rows") as caught:
         rows = audit(
             label,
             y_score=np.arange(N) % 7 / 7,

@@ -324,7 +324,7 @@ def test_missing_values_are_counted() -> None:
     assert [row.values for row in result] == [row.values for row in rest]
     assert [row.pvalue for row in result] == [row.pvalue for row in rest]
     assert result.groups == rest.groups
-    assert "10 rows with missing values were left out" in repr(result)
+    assert "10 rows with missing values were dropped." in repr(result)
 
 
 def test_a_missing_feature_costs_no_row_of_another() -> None:

@@ -67,7 +67,7 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         kept.update(observed=observed, permuted=permuted)
         return step_down_max_t(observed, permuted, rounding)
 
-    monkeypatch.setattr("fairperm.inference.multiplicity.step_down_max_t", spy)
+    monkeypatch.setattr("fairperm.auditing.max_t.step_down_max_t", spy)
     return kept
 
 

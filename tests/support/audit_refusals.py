@@ -146,12 +146,12 @@ REFUSALS = [
     ),
     value(
         "a reference for pairs",
-        "reference must be left out for compare='pairs'; got 'a'. Use compare='reference'.",
+        "reference can only be used with compare='reference'; got compare='pairs'.",
         reference="a",
     ),
     value(
         "a reference for the rest",
-        "reference must be left out for compare='rest'; got 'a'.",
+        "reference can only be used with compare='reference'; got compare='rest'.",
         compare="rest",
         reference="a",
     ),
@@ -176,7 +176,7 @@ REFUSALS = [
     ),
     kind(
         "one reference for two attributes",
-        "reference must be a mapping of attributes to groups, as there are several attributes; got",
+        "reference must be a mapping of attributes to groups if there are several attributes; got",
         **BOTH,
         compare="reference",
         reference="a",
@@ -216,25 +216,25 @@ REFUSALS = [
     ),
     value(
         "joint draws of a direction",
-        "adjust must be another for alternative='less'; got 'maxt'. Use adjust='holm'.",
+        "adjust='maxt' cannot be used with alternative='less'. Use adjust='holm'.",
         adjust="maxt",
         alternative="less",
     ),
     value(
         "joint draws without an error",
-        "adjust must be another for variance=None; got 'maxt'.",
+        "adjust='maxt' cannot be used with variance=None. Use",
         adjust="maxt",
         variance=None,
     ),
     value(
         "joint draws of a function",
-        "adjust must be another for no_weights, which has no closed form of its variance; got",
+        "adjust='maxt' cannot be used with no_weights, which has no closed form of its variance.",
         adjust="maxt",
         metrics=no_weights,
     ),
     value(
         "joint draws of weighted ranks",
-        "adjust must be another for roc_auc with weights or clusters; got 'maxt'.",
+        "adjust='maxt' cannot be used with roc_auc of weighted or clustered rows.",
         adjust="maxt",
         metrics="auc",
         y_score=SCORE,
@@ -242,7 +242,7 @@ REFUSALS = [
     ),
     value(
         "joint draws of labels and numbers",
-        "adjust must be another for true_positive_rate and mean_squared_error, which are read",
+        "adjust='maxt' cannot be used with true_positive_rate and mean_squared_error, which are",
         adjust="maxt",
         metrics=["tpr", "mse"],
     ),
@@ -300,8 +300,8 @@ REFUSALS = [
     ),
     value(
         "the same column twice",
-        "sensitive_features must be made of columns with different names; got ['race', 'race']. A "
-        "list of strings means columns of data; pass values as an array.",
+        "sensitive_features must be columns with different names; got ['race', 'race']. A list of "
+        "strings names columns of data; pass values as an array.",
         **{**IN_FRAME, "sensitive_features": ["race", "race"]},
     ),
     value(

@@ -1,24 +1,26 @@
-"""Many metrics and many groups in one table, with a verdict for each."""
+"""The audit: many metrics and many groups in one table, with a verdict for each gap."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fairperm._utils import checks
-from fairperm.auditing.comparisons import Settings, omnibus, tested
+from fairperm.auditing.comparisons import Settings, compare_all_groups, compare_pairs
+from fairperm.auditing.max_t import check_max_t
 from fairperm.auditing.questions import (
     COMPARISONS,
-    attributes,
     check_reference,
-    described,
-    named_metrics,
-    questions,
+    describe_argument,
+    list_attributes,
+    name_metrics,
+    read_questions,
 )
 from fairperm.auditing.result import Audit
-from fairperm.auditing.verdicts import check_max_t, notes_of, with_verdicts
+from fairperm.auditing.verdicts import judge_pairs, write_notes
 from fairperm.data.arguments import Inputs, threshold_of
 from fairperm.data.frames import library_of
 from fairperm.engines.resampling import blocks
@@ -26,72 +28,90 @@ from fairperm.errors import InputError, InputTypeError, did_you_mean, listed, wa
 from fairperm.hypothesis_tests.results.audits import GroupSummary
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Hashable, Iterator, Sequence
 
     from fairperm.auditing.questions import Question
+    from fairperm.data.argument_types import (
+        Adjustment,
+        Alternative,
+        Column,
+        Columns,
+        Frame,
+        Label,
+        MetricLike,
+        Missing,
+        Pairing,
+        SchemeName,
+        Seed,
+        StratumWeights,
+        VarianceName,
+    )
     from fairperm.data.table import Table
+    from fairperm.metrics.definition import AnyMetric
 
 ADJUSTMENTS = ("holm", "bh", "by", "maxt", None)
 
 
 def audit(
-    y_true: object,
-    y_pred: object = None,
+    y_true: Column,
+    y_pred: Column | None = None,
     *,
-    y_score: object = None,
-    sensitive_features: object,
-    metrics: object,
-    data: object = None,
-    compare: str = "pairs",
-    reference: object = None,
+    y_score: Column | None = None,
+    sensitive_features: Columns,
+    metrics: MetricLike | Sequence[MetricLike] | Mapping[str, MetricLike],
+    data: Frame | None = None,
+    compare: Pairing = "pairs",
+    reference: Hashable | Mapping[str, Hashable] = None,
     intersections: bool = False,
-    adjust: str | None = "holm",
+    adjust: Adjustment = "holm",
     alpha: float = 0.05,
-    margin: object = None,
+    margin: float | Mapping[str, float] | None = None,
     min_group_size: int = 50,
     threshold: float | None = None,
-    pos_label: object = None,
-    control_features: object = None,
-    stratum_weights: object = None,
-    cluster: object = None,
-    sample_weight: object = None,
-    missing: str = "error",
+    pos_label: Label = None,
+    control_features: Columns | None = None,
+    stratum_weights: StratumWeights | None = None,
+    cluster: Columns | None = None,
+    sample_weight: Column | None = None,
+    missing: Missing = "error",
     score_bins: int | None = None,
     sample_rows: int | None = None,
-    scheme: str = "auto",
-    variance: str | None = "auto",
-    alternative: str = "two-sided",
+    scheme: SchemeName = "auto",
+    variance: VarianceName = "auto",
+    alternative: Alternative = "two-sided",
     n_resamples: int = 9999,
     n_bootstrap: int = 500,
     confidence_level: float = 0.95,
-    rng: int | np.random.Generator | None = None,
+    rng: Seed = None,
     n_jobs: int | None = None,
     progress: bool | None = None,
 ) -> Audit:
-    """Compare groups in several metrics, and say of each gap what can be said.
+    """Test every gap between groups, adjust for multiple comparisons, and give each a verdict.
 
     Parameters
     ----------
     y_true, y_pred, y_score, data
-        As in :func:`fairperm.permutation_test`. Both predictions and scores may be given: metrics
-        of predictions use `y_pred`, or `y_score` cut at `threshold` if there is none.
+        As in :func:`fairperm.permutation_test`. You may pass both predictions and scores: metrics
+        of predictions use `y_pred` or, without it, `y_score` cut at `threshold`.
     sensitive_features : array-like, frame, mapping, str or list of str
         One protected attribute or several: the columns of a frame, or names of columns of `data`.
     metrics : str, callable, sequence or mapping
         Metrics as in :func:`fairperm.permutation_test`; a mapping gives them names, as in
         Fairlearn's MetricFrame.
     compare : {"pairs", "reference", "rest"}
-        Every two groups; every group with the reference; or every group with all others together.
+        Whether to compare every two groups, every group with the reference, or every group with
+        all other groups together.
     reference : optional
-        The group that others are compared with, by default the largest. With several attributes, a
-        mapping of their names to groups.
+        The reference group, by default the largest. With several attributes, a mapping of their
+        names to groups.
     intersections : bool
-        Whether to look also at the combinations of all attributes.
+        Whether to add the combinations of all attributes as one more attribute.
     adjust : {"holm", "bh", "by", "maxt"} or None
         How p-values are adjusted for the number of hypotheses in the whole audit. "holm" and
         "maxt" bound the probability of any false disparity, "bh" and "by" the expected share of
-        false ones among all. "maxt" uses what the metrics have in common: one set of permutations
-        for all metrics of a pair of groups; no adjusted p-value is below that of the test alone.
+        false disparities among all. "maxt" uses the dependence between metrics: it draws one set
+        of permutations for all metrics of a pair of groups. No adjusted p-value is below that of
+        the test alone.
     alpha : float
         The level of the verdicts.
     margin : float or mapping, optional
@@ -101,15 +121,14 @@ def audit(
     threshold, pos_label, control_features, stratum_weights, cluster, sample_weight
         As in :func:`fairperm.permutation_test`.
     missing, score_bins, sample_rows
-        As in :func:`fairperm.permutation_test`. Rows with a missing value take no part in any
-        metric that is read with it; a sample is drawn for those metrics that need one.
+        As in :func:`fairperm.permutation_test`. A row with a missing value is dropped from all
+        metrics that are read together with that column; only metrics that need a sample use one.
     scheme, variance, alternative, n_resamples, n_bootstrap, confidence_level
-        As in :func:`fairperm.permutation_test`; by default each metric has the test that is best
-        for it. With `n_resamples` 0, all tests are by the normal limit, and there is none of
-        all groups at once.
+        As in :func:`fairperm.permutation_test`; by default the best test for each metric. With
+        `n_resamples` 0, all tests use the normal limit, and none tests all groups at once.
     rng, n_jobs, progress
         As in :func:`fairperm.permutation_test`. All tests use the same seed: each gives the same
-        p-value as :func:`fairperm.permutation_test` does by itself.
+        p-value as :func:`fairperm.permutation_test` alone.
 
     Returns
     -------
@@ -119,20 +138,19 @@ def audit(
     -----
     The verdict of a comparison is
 
-    - "disparity" if its adjusted p-value is at most `alpha` and, if a margin is given, the gap is
-      beyond it;
-    - "equivalent" if two one-sided tests show that the gap is within the margin, at `alpha` after
-      adjustment;
-    - "too small" if a group has fewer than `min_group_size` rows, or the metric has no value in it;
-    - "inconclusive" otherwise. That a gap is not significant does not show that there is none; the
-      row's ``detectable_gap`` says which gap a sample like this one would have shown.
+    - "disparity" if its adjusted p-value is at most `alpha` and the gap exceeds the margin, if
+      there is one;
+    - "equivalent" if two one-sided tests show that the gap is smaller than the margin, at `alpha`
+      after adjustment;
+    - "too small" if a group has fewer than `min_group_size` rows, or the metric is undefined in it;
+    - "inconclusive" otherwise: chance could explain the gap, and a real one is not ruled out. The
+      row's ``detectable_gap`` is the smallest gap that a sample like this one would detect.
 
-    A metric and its complement (true positive and false negative rate, say) are one hypothesis and
-    are counted once. Comparisons of groups that are too small are not counted.
+    A metric and its complement (such as true positive and false negative rate) are one hypothesis
+    and count once. Comparisons of groups that are too small do not count.
 
-    A p-value from n random permutations is at least 1/(n + 1). If adjusting it for so many
-    hypotheses can take it above `alpha`, a warning (and the result's ``notes``) says how many it
-    takes.
+    A p-value from n random permutations is at least 1/(n + 1). If adjustment can raise it above
+    `alpha`, a warning (and the result's ``notes``) says how many permutations are enough.
 
     Examples
     --------
@@ -145,16 +163,18 @@ def audit(
     >>> [(row.metric, row.verdict) for row in audit]
     [('false_positive_rate', 'inconclusive'), ('positive_predictive_value', 'disparity')]
     """
-    named = named_metrics(metrics)
+    with _call_them_metrics():
+        named = name_metrics(metrics)
     if not isinstance(intersections, bool):
         raise InputTypeError("intersections", "True or False", intersections)
-    asked_of = attributes(data, sensitive_features, intersections=intersections)
+    attributes = list_attributes(data, sensitive_features, intersections=intersections)
+    names = [attribute.name for attribute in attributes]
     settings = Settings(
         compare=checks.choice("compare", compare, COMPARISONS),
         reference=reference,
         adjust=checks.choice("adjust", adjust, ADJUSTMENTS),
         alpha=checks.fraction("alpha", alpha),
-        margins=_margins(margin, named),
+        margins=_name_margins(margin, named),
         min_group_size=checks.integer("min_group_size", min_group_size, 1, 10**12),
         scheme=scheme,
         variance=variance,
@@ -163,9 +183,9 @@ def audit(
         n_bootstrap=checks.integer("n_bootstrap", n_bootstrap, 2, 100_000),
         confidence_level=checks.fraction("confidence_level", confidence_level),
         resampling=blocks.Resampling.checked(n_resamples, rng, n_jobs, progress, least=0),
-        n_attributes=len(asked_of),
+        n_attributes=len(attributes),
     )
-    check_reference(reference, settings.compare, [one.name for one in asked_of])
+    check_reference(reference, settings.compare, names)
     inputs = Inputs(
         y_true=y_true,
         y_pred=y_pred,
@@ -183,37 +203,38 @@ def audit(
         seed=settings.resampling.seed,
         sums_suffice=settings.resampling.n_resamples == 0,
     )
-    asked = questions(inputs, asked_of, named)
-    if settings.adjust == "maxt":
-        check_max_t(asked, settings)
-    found = tested(asked, settings)
-    rows, n_hypotheses = with_verdicts(found, settings)
-    sampled = tuple(dict.fromkeys(note for one in asked for note in one.table.notes))
-    notes = notes_of(rows, n_hypotheses, settings, but=sampled)
+    with _call_them_metrics():
+        questions = read_questions(inputs, attributes, named)
+        if settings.adjust == "maxt":
+            check_max_t(questions, settings)
+        pairs = compare_pairs(questions, settings)
+    rows, n_hypotheses = judge_pairs(pairs, settings)
+    reading_notes = tuple(dict.fromkeys(note for one in questions for note in one.table.notes))
+    notes = write_notes(rows, n_hypotheses, settings, known=reading_notes)
     result = Audit(
         rows=tuple(rows),
-        omnibus=tuple(omnibus(asked, found, settings)),
-        groups=tuple(_summaries(asked, settings.min_group_size)),
+        omnibus=tuple(compare_all_groups(questions, pairs, settings)),
+        groups=tuple(_summarize_groups(questions, settings.min_group_size)),
         alpha=settings.alpha,
         adjust=settings.adjust,
         compare=settings.compare,
         n_hypotheses=n_hypotheses,
         min_group_size=settings.min_group_size,
-        n_dropped=max(question.table.n_dropped for question in asked),
+        n_dropped=max(question.table.n_dropped for question in questions),
         seed=settings.resampling.seed,
         settings={
-            **_named_columns(y_true=y_true, y_pred=y_pred, y_score=y_score),
+            **_name_columns(y_true=y_true, y_pred=y_pred, y_score=y_score),
             "metrics": list(named),
-            "attributes": [one.name for one in asked_of],
-            "reference": described(reference),
-            "margin": described(margin),
-            "threshold": threshold_of(threshold) if _is_cut(inputs, named) else None,
-            "pos_label": described(pos_label),
+            "attributes": names,
+            "reference": describe_argument(reference),
+            "margin": describe_argument(margin),
+            "threshold": threshold_of(threshold) if _is_threshold_used(inputs, named) else None,
+            "pos_label": describe_argument(pos_label),
             "intersections": intersections,
-            "control_features": described(control_features),
-            "stratum_weights": described(stratum_weights),
-            "cluster": described(cluster),
-            "sample_weight": described(sample_weight),
+            "control_features": describe_argument(control_features),
+            "stratum_weights": describe_argument(stratum_weights),
+            "cluster": describe_argument(cluster),
+            "sample_weight": describe_argument(sample_weight),
             "scheme": scheme,
             "variance": variance,
             "alternative": alternative,
@@ -224,34 +245,46 @@ def audit(
             "score_bins": score_bins,
             "sample_rows": sample_rows,
         },
-        notes=(*notes, *sampled),
+        notes=(*notes, *reading_notes),
         library=library_of(data) or library_of(sensitive_features),
     )
     warn_of(notes)
     return result
 
 
-def _named_columns(**given: object) -> dict[str, str | None]:
-    """Return the names of columns of ``data``; None for those that came by themselves."""
+@contextmanager
+def _call_them_metrics() -> Iterator[None]:
+    """Rename the argument ``metric`` of an error, which is ``metrics`` in an audit."""
+    try:
+        yield
+    except (InputError, InputTypeError) as error:
+        if error.argument == "metric":
+            error.argument = "metrics"
+        raise
+
+
+def _name_columns(**given: object) -> dict[str, str | None]:
+    """Return the names of columns of ``data``; None for columns that are not in it."""
     return {name: one if isinstance(one, str) else None for name, one in given.items()}
 
 
-def _is_cut(inputs: Inputs, metrics: Mapping[str, Any]) -> bool:
-    """Tell whether predictions were made of scores, by the threshold."""
-    made = inputs.y_pred is None and inputs.y_score is not None
-    return made and any(
-        one.kind in {"binary", "labels"} and "y_pred" in one.columns for one in metrics.values()
+def _is_threshold_used(inputs: Inputs, metrics: Mapping[str, AnyMetric]) -> bool:
+    """Whether a metric uses predictions that the threshold makes of scores."""
+    are_made = inputs.y_pred is None and inputs.y_score is not None
+    return are_made and any(
+        one.kind.makes_predictions and "y_pred" in one.columns for one in metrics.values()
     )
 
 
-def _margins(given: object, metrics: Mapping[str, Any]) -> dict[str, float]:
-    """Return the margin of every metric that has one, named as asked for or by an alias."""
+def _name_margins(given: object, metrics: Mapping[str, AnyMetric]) -> dict[str, float]:
+    """Return the margin of every metric that has one, by its name in the audit."""
     if given is None:
         return {}
     by_name = given if isinstance(given, Mapping) else dict.fromkeys(metrics, given)
     margins: dict[str, float] = {}
     for name, value in by_name.items():
-        meant = [name] if name in metrics else _known_as(name, metrics)
+        aliases = (label for label, one in metrics.items() if name in {one.name, *one.aliases})
+        meant = [name] if name in metrics else list(aliases)
         if not meant:
             rule = f"a mapping with metrics of the audit ({listed(metrics)}) as keys"
             raise InputError("margin", rule, name, did_you_mean(name, metrics))
@@ -264,17 +297,13 @@ def _margins(given: object, metrics: Mapping[str, Any]) -> dict[str, float]:
     return margins
 
 
-def _known_as(name: object, metrics: Mapping[str, Any]) -> list[str]:
-    return [label for label, metric in metrics.items() if name in {metric.name, *metric.aliases}]
-
-
-def _summaries(asked: Sequence[Question], least: int) -> Iterator[GroupSummary]:
-    """Yield every group of every attribute, by its first metric, of binary labels if any is."""
-    chosen: dict[str, Table] = {}
-    for question in sorted(asked, key=lambda one: not _is_binary(one.reading)):
-        chosen.setdefault(question.attribute, question.reading)
-    for name in dict.fromkeys(question.attribute for question in asked):
-        table = chosen[name]
+def _summarize_groups(questions: Sequence[Question], least: int) -> Iterator[GroupSummary]:
+    """Yield every group of every attribute, from a metric of binary labels if there is one."""
+    tables: dict[str, Table] = {}
+    for question in sorted(questions, key=lambda one: not _is_binary(one.reading)):
+        tables.setdefault(question.attribute, question.reading)
+    for name in dict.fromkeys(question.attribute for question in questions):
+        table = tables[name]
         label = table.columns.get("y_true")
         is_binary = _is_binary(table)
         count = table.count * label if is_binary and label is not None else table.count

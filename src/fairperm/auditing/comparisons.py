@@ -1,4 +1,4 @@
-"""From the questions of an audit to its rows: every comparison tested by itself."""
+"""The tests of an audit: each pair of groups by itself, and all groups of an attribute at once."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from fairperm._utils.progress import counted
-from fairperm.auditing.questions import compared, comparisons, named_in_audit, reference_of
-from fairperm.errors import InputError, UndefinedMetricError, shown
+from fairperm.auditing.questions import choose_reference, list_pairs
+from fairperm.auditing.verdicts import find_small_groups
+from fairperm.errors import InputError, UndefinedMetricError, argument
 from fairperm.hypothesis_tests.gap_test import GapTest, null_distributions
 from fairperm.hypothesis_tests.margins.one_sided import ratio_interval
 from fairperm.hypothesis_tests.omnibus import OmnibusTest, against_permutations
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_ROWS_AT_ONCE = 1 << 23  # of tests that are held in memory until their labels are drawn
+_ROWS_AT_ONCE = 1 << 23  # of the tests that are held in memory until their labels are drawn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,76 +49,76 @@ class Settings:
     resampling: Resampling
     n_attributes: int
 
-    def quietly(self) -> Resampling:
-        """Return how to draw for one of many tests, which shows no bar of its own."""
+    @property
+    def silent_resampling(self) -> Resampling:
+        """Return the resampling of one test among many, without a progress bar of its own."""
         return replace(self.resampling, progress=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """One comparison, tested by itself: the row as far as it is known, and its question."""
+class ComparedPair:
+    """A question with the tested row of two groups, whose verdict is "too small" or still open."""
 
     row: AuditRow
     question: Question
 
     @property
     def is_judged(self) -> bool:
-        """Tell whether the groups are large enough for a verdict."""
+        """Whether the groups are large enough for a verdict."""
         return self.row.verdict == ""
 
     def hypothesis(self, alternative: str) -> tuple[object, ...]:
-        """Return what is tested: a metric and its complement are one, but for their direction.
+        """Return a key of the hypothesis, equal for names of one metric and for complements.
 
-        A metric asked for under two names is one too.
+        In a one-sided test a metric and its complement are two hypotheses.
         """
         row, metric = self.row, self.question.metric
-        what: object = metric.name
+        identity: object = metric.name
         if isinstance(metric, CallableMetric):
-            what = id(metric.function), metric.columns
+            identity = id(metric.function), metric.columns
         elif metric.complement is not None and alternative == "two-sided":
-            what = min(metric.name, metric.complement)
-        return row.attribute, row.groups, what
+            identity = min(metric.name, metric.complement)
+        return row.attribute, row.groups, identity
 
 
 @dataclass(frozen=True, slots=True)
-class _Task:
-    """A question about two groups, before it is answered."""
+class _Pair:
+    """A question about two groups, not tested yet."""
 
     question: Question
-    pair: tuple[Hashable, Hashable]
+    groups: tuple[Hashable, Hashable]
 
-    def row(self, settings: Settings) -> AuditRow:
-        """Return what is known of the answer beforehand."""
-        sizes = compared(self.question, self.pair).sizes()
+    def make_row(self, settings: Settings) -> AuditRow:
+        """Return the row of the audit, without results."""
+        sizes = self.question.table_of(self.groups).sizes()
         return AuditRow(
             attribute=self.question.attribute,
             metric=self.question.label,
-            groups=self.pair,
-            sizes=(sizes[self.pair[0]], sizes[self.pair[1]]),
+            groups=self.groups,
+            sizes=(sizes[self.groups[0]], sizes[self.groups[1]]),
             result=None,
             margin=settings.margins.get(self.question.label),
         )
 
-    def test(self, settings: Settings) -> GapTest:
-        """Return the test, all but its permutations."""
-        table = compared(self.question, self.pair)
-        with named_in_audit():
-            return GapTest.of(
-                table,
-                plan_of(self.question, table, self.pair, settings),
-                groups=self.pair,
-                stratum_weights=settings.stratum_weights,
-                alternative=settings.alternative,
-                resampling=settings.quietly(),
-                n_bootstrap=settings.n_bootstrap,
-                confidence_level=settings.confidence_level,
-            )
+    def make_test(self, settings: Settings) -> GapTest:
+        """Return the test, before its permutations."""
+        table = self.question.table_of(self.groups)
+        return GapTest.of(
+            table,
+            _plan_test(self.question, table, self.groups, settings),
+            groups=self.groups,
+            stratum_weights=settings.stratum_weights,
+            alternative=settings.alternative,
+            resampling=settings.silent_resampling,
+            n_bootstrap=settings.n_bootstrap,
+            confidence_level=settings.confidence_level,
+        )
 
 
-def plan_of(
+def _plan_test(
     question: Question, table: Table, groups: tuple[Hashable, ...], settings: Settings
 ) -> Plan:
-    """Return the best test of the metric, unless the user asked for another."""
+    """Return the plan of the test: scheme and variance as in the options, or the best ones."""
     return Plan.choose(
         question.metric.for_table(table, groups),
         settings.scheme,
@@ -127,64 +128,64 @@ def plan_of(
     )
 
 
-def tested(asked: Sequence[Question], settings: Settings) -> list[Found]:
-    """Test every comparison by itself; those of the same groups share what labels they draw."""
-    tasks = list(_tasks(asked, settings))  # what does not fit is said before any work
-    return _together(
-        [task.question for task in tasks],
-        [(task.question.attribute, task.pair) for task in tasks],
-        lambda places: _tested({place: tasks[place] for place in places}, settings),
+def compare_pairs(questions: Sequence[Question], settings: Settings) -> list[ComparedPair]:
+    """Test every pair of groups by itself; the metrics of a pair share their permutations."""
+    pairs = list(_make_pairs(questions, settings))  # checks all options before any work
+    return _run_in_batches(
+        [pair.question for pair in pairs],
+        [(pair.question.attribute, pair.groups) for pair in pairs],
+        lambda places: _compare_batch({place: pairs[place] for place in places}, settings),
         settings.resampling.progress,
     )
 
 
-def _tasks(asked: Sequence[Question], settings: Settings) -> Iterator[_Task]:
-    alone = settings.n_attributes == 1
-    references: dict[str, Hashable] = {}  # the same for all metrics, though rows be missing in some
-    for question in asked:
+def _make_pairs(questions: Sequence[Question], settings: Settings) -> Iterator[_Pair]:
+    references: dict[str, Hashable] = {}  # one for all metrics, also if they drop different rows
+    for question in questions:
         reference = references.get(question.attribute)
         if settings.compare == "reference" and reference not in question.table.groups:
-            given = settings.reference
-            reference = reference_of(question.table, question.attribute, given, alone=alone)
+            given, only = settings.reference, settings.n_attributes == 1
+            reference = choose_reference(question.table, question.attribute, given, only=only)
             references[question.attribute] = reference
-        for pair in comparisons(question, settings.compare, reference):
-            plan = plan_of(question, compared(question, pair), pair, settings)
-            _check(plan.metric, question.label, settings)
-            yield _Task(question, pair)
+        for groups in list_pairs(question, settings.compare, reference):
+            plan = _plan_test(question, question.table_of(groups), groups, settings)
+            _check_options(plan.metric, question.label, settings)
+            yield _Pair(question, groups)
 
 
-def _together(
-    asked: Sequence[Question],
+def _run_in_batches(
+    questions: Sequence[Question],
     keys: Sequence[object],
-    answered: Callable[[list[int]], Iterator[Mapping[int, T]]],
+    run: Callable[[list[int]], Iterator[Mapping[int, T]]],
     progress: bool | None,
 ) -> list[T]:
-    """Answer questions of the same key together, as many as fit into memory; two steps for each."""
-    alike: dict[object, list[int]] = {}
+    """Run questions with equal keys together, as many as fit in memory, in two steps each."""
+    places_by_key: dict[object, list[int]] = {}
     for place, key in enumerate(keys):
-        alike.setdefault(key, []).append(place)
-    batches = (batch for places in alike.values() for batch in _batches(places, asked))
-    steps = (step for batch in batches for step in answered(batch))
+        places_by_key.setdefault(key, []).append(place)
+    batches = (batch for places in places_by_key.values() for batch in _split(places, questions))
+    steps = (step for batch in batches for step in run(batch))
     answers: dict[int, T] = {}
-    for step in counted(steps, 2 * len(asked), progress):
+    for step in counted(steps, 2 * len(questions), progress):
         answers |= step
-    return [answers[place] for place in range(len(asked))]
+    return [answers[place] for place in range(len(questions))]
 
 
-def _batches(places: Sequence[int], asked: Sequence[Question]) -> Iterator[list[int]]:
+def _split(places: Sequence[int], questions: Sequence[Question]) -> Iterator[list[int]]:
+    """Yield batches of questions whose rows fit in memory."""
     batch: list[int] = []
     n_rows = 0
     for place in places:
-        n_rows += len(asked[place].table.count)
+        n_rows += len(questions[place].table.count)
         if batch and n_rows > _ROWS_AT_ONCE:
             yield batch
-            batch, n_rows = [], len(asked[place].table.count)
+            batch, n_rows = [], len(questions[place].table.count)
         batch.append(place)
     yield batch
 
 
-def _check(metric: AnyMetric, label: str, settings: Settings) -> None:
-    """Refuse a direction for what has none, and a margin that no gap goes beyond."""
+def _check_options(metric: AnyMetric, label: str, settings: Settings) -> None:
+    """Raise InputError for a direction of a joint test, or a margin that no gap can exceed."""
     if len(metric.parts) > 1 and settings.alternative != "two-sided":
         hint = "A joint test has no direction; audit its parts."
         rule = f"'two-sided' for {metric.name}"
@@ -195,69 +196,67 @@ def _check(metric: AnyMetric, label: str, settings: Settings) -> None:
         raise InputError("margin", f"below {span:g} for {label}", margin, hint)
 
 
-def _tested(tasks: Mapping[int, _Task], settings: Settings) -> Iterator[dict[int, Found]]:
-    """Take two steps for each comparison: the gap, then what permutations say of it."""
+def _compare_batch(
+    pairs: Mapping[int, _Pair], settings: Settings
+) -> Iterator[dict[int, ComparedPair]]:
+    """Take two steps for each pair: compute its gap, then its null distribution."""
     rows: dict[int, AuditRow] = {}
     tests: dict[int, GapTest] = {}
-    for place, task in tasks.items():
-        rows[place] = task.row(settings)
+    for place, pair in pairs.items():
+        rows[place] = pair.make_row(settings)
         try:
-            tests[place] = task.test(settings)
+            tests[place] = pair.make_test(settings)
         except UndefinedMetricError as error:
             rows[place] = replace(rows[place], verdict="too small", reason=str(error))
         yield {}
-    with named_in_audit():
-        nulls = null_distributions([*tests.values()], settings.quietly())
+    nulls = null_distributions([*tests.values()], settings.silent_resampling)
     for (place, test), null in zip(tests.items(), nulls, strict=True):
-        rows[place] = _with_result(rows[place], test.result(null), settings)
+        rows[place] = _add_result(rows[place], test.result(null), settings.min_group_size)
     for place, row in rows.items():
-        yield {place: Found(row, tasks[place].question)}
+        yield {place: ComparedPair(row, pairs[place].question)}
 
 
-def _with_result(row: AuditRow, result: PermutationTestResult, settings: Settings) -> AuditRow:
+def _add_result(row: AuditRow, result: PermutationTestResult, min_size: int) -> AuditRow:
     ratio, interval = ratio_interval(result) or (None, None)
-    row = replace(row, result=result, ratio=ratio, ratio_interval=interval)
-    few = settings.min_group_size
-    small = [
-        f"{shown(group)} has {size:,} rows"
-        for group, size in zip(row.groups, row.sizes, strict=True)
-        if size < few
-    ]
-    if not small:
-        return row
-    reason = f"{' and '.join(small)}, fewer than the {few:,} asked for."
-    return replace(row, verdict="too small", reason=reason)
+    reason = find_small_groups(row.groups, row.sizes, min_size)
+    verdict = "too small" if reason else ""
+    row = replace(row, verdict=verdict, reason=reason)
+    return replace(row, result=result, ratio=ratio, ratio_interval=interval)
 
 
-def omnibus(
-    asked: Sequence[Question], found: Sequence[Found], settings: Settings
+def compare_all_groups(
+    questions: Sequence[Question], pairs: Sequence[ComparedPair], settings: Settings
 ) -> list[OmnibusRow]:
     """Test for every question all groups at once that are large enough, if there are three."""
-    return _together(
-        asked,
-        [question.attribute for question in asked],
-        lambda places: _omnibus({place: asked[place] for place in places}, found, settings),
+    return _run_in_batches(
+        questions,
+        [question.attribute for question in questions],
+        lambda places: _compare_groups_of_batch(
+            {place: questions[place] for place in places}, pairs, settings
+        ),
         settings.resampling.progress,
     )
 
 
-def _omnibus(
-    asked: Mapping[int, Question], found: Sequence[Found], settings: Settings
+def _compare_groups_of_batch(
+    questions: Mapping[int, Question], pairs: Sequence[ComparedPair], settings: Settings
 ) -> Iterator[dict[int, OmnibusRow]]:
-    """Take two steps for each question: the statistic, then what permutations say of it."""
+    """Take two steps for each question: compute its statistic, then its null distribution."""
     rows: dict[int, OmnibusRow] = {}
     tests: dict[int, OmnibusTest] = {}
-    for place, question in asked.items():
+    for place, question in questions.items():
         rows[place] = OmnibusRow(attribute=question.attribute, metric=question.label, result=None)
         try:
-            tests[place] = _omnibus_test(question, judged_groups(question, found), settings)
-        except InputError as error:  # what two groups can be asked, many may not
+            tests[place] = _make_omnibus_test(question, _judged_groups(question, pairs), settings)
+        except InputError as error:  # not every test of two groups has one of many
             rows[place] = replace(rows[place], reason=str(error))
         yield {}
-    for places in _functions_apart(tests):
+    for places in _separate_functions(tests):
         try:
-            results = against_permutations([tests[one] for one in places], settings.quietly())
-        except InputError as error:  # of a function, which failed in a permutation
+            results = against_permutations(
+                [tests[one] for one in places], settings.silent_resampling
+            )
+        except InputError as error:  # a function failed in a permutation
             rows |= {one: replace(rows[one], reason=str(error)) for one in places}
             continue
         for place, result in zip(places, results, strict=True):
@@ -266,38 +265,39 @@ def _omnibus(
         yield {place: row}
 
 
-def _functions_apart(tests: Mapping[int, OmnibusTest]) -> list[list[int]]:
-    functions = [
-        place for place, test in tests.items() if isinstance(test.plan.metric, CallableMetric)
-    ]
+def _separate_functions(tests: Mapping[int, OmnibusTest]) -> list[list[int]]:
+    """Return the places of all other tests together, and of each function by itself."""
+    functions = [place for place, test in tests.items() if test.plan.metric.is_function]
     others = [place for place in tests if place not in functions]
     return [others, *([place] for place in functions)]
 
 
-def _omnibus_test(
+def _make_omnibus_test(
     question: Question, groups: tuple[Hashable, ...], settings: Settings
 ) -> OmnibusTest:
-    """Return the test of these groups, all but its permutations; say so if there is none."""
+    """Return the test of these groups, before its permutations. Raises InputError without one."""
     if len(groups) < 3:
-        raise InputError(f"{len(groups)} groups are large enough; it takes three.")
+        number = ("No group is", "One group is", "Two groups are")[len(groups)]
+        raise InputError(f"{number} large enough; a test of all groups at once needs three.")
     if settings.resampling.n_resamples == 0:
-        raise InputError("It takes permutations, and n_resamples is 0.")
+        no_draws = argument("n_resamples", 0)
+        raise InputError(f"A test of all groups at once needs permutations; got {no_draws}.")
     return OmnibusTest.of(
         question.table,
-        plan_of(question, question.table, groups, settings),
+        _plan_test(question, question.table, groups, settings),
         groups=groups,
         stratum_weights=settings.stratum_weights,
-        resampling=settings.quietly(),
+        resampling=settings.silent_resampling,
         confidence_level=settings.confidence_level,
     )
 
 
-def judged_groups(question: Question, found: Sequence[Found]) -> tuple[Hashable, ...]:
-    """Return the groups that some verdict of this question is about."""
+def _judged_groups(question: Question, pairs: Sequence[ComparedPair]) -> tuple[Hashable, ...]:
+    """Return the groups of the question that are in a pair with a verdict."""
     judged = {
         group
-        for one in found
-        if one.question is question and one.is_judged
-        for group in one.row.groups
+        for pair in pairs
+        if pair.question is question and pair.is_judged
+        for group in pair.row.groups
     }
     return tuple(group for group in question.table.groups if group in judged)

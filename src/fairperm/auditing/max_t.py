@@ -1,9 +1,9 @@
 """Adjusted p-values from joint draws of all metrics of two groups.
 
-Metrics of the same rows depend on one another, and joint draws know how. What two pairs of groups
-have in common is not asked: their draws are independent. Of normal statistics, sets that are convex
-and symmetric about zero, as all |S| ≤ c, are never less likely together than their product (Royen
-2014), so that this errs to the safe side, for pairs of one attribute and of several.
+Metrics of the same rows are dependent, and joint draws preserve that dependence. Pairs of groups
+are drawn independently of each other, also where they share rows. That is conservative: for jointly
+normal statistics the events |S| ≤ c, convex and symmetric about zero, are together at least as
+likely as the product of their probabilities (Royen 2014).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairperm._utils import streams
+from fairperm.errors import InputError, argument
 from fairperm.hypothesis_tests.comparison import Comparison
 from fairperm.hypothesis_tests.plan import Plan, Scheme
 from fairperm.inference.multiplicity import step_down_max_t
@@ -22,10 +23,12 @@ from fairperm.metrics.definition import JointMetric, Metric
 from fairperm.metrics.variances import Variance
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping, Sequence
+    from collections.abc import Hashable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
+    from fairperm.auditing.comparisons import ComparedPair, Settings
+    from fairperm.auditing.questions import Question
     from fairperm.data.table import Table
     from fairperm.engines.choice import GroupsEngine
     from fairperm.engines.estimates import Estimates, Gaps
@@ -37,11 +40,62 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Two groups of a table, and the parts of every metric in which they may differ."""
+    """Two groups of a table, and the parts of every metric that is tested."""
 
     table: Table
     groups: tuple[Hashable, Hashable]
     metrics: tuple[tuple[Metric | RankMetric, ...], ...]
+
+
+def max_t_pvalues(
+    pairs: Mapping[tuple[object, ...], ComparedPair], settings: Settings
+) -> dict[tuple[object, ...], float]:
+    """Return the adjusted p-values of pairs by their hypotheses."""
+    families: dict[object, dict[tuple[object, ...], ComparedPair]] = {}
+    for key, pair in pairs.items():
+        families.setdefault((pair.row.attribute, pair.row.groups), {})[key] = pair
+    values = max_t(
+        [_make_family([*members.values()], settings) for members in families.values()],
+        stratum_weights=settings.stratum_weights,
+        resampling=settings.resampling,
+    )
+    keys = [key for members in families.values() for key in members]
+    return dict(zip(keys, values.tolist(), strict=True))
+
+
+def _make_family(pairs: Sequence[ComparedPair], settings: Settings) -> Family:
+    groups, table = pairs[0].row.groups, pairs[0].question.reading
+    if settings.compare == "rest" and len(table.groups) > 2:
+        table = table.against_rest(*groups)
+    return Family(table, groups, tuple(pair.question.metric.parts for pair in pairs))
+
+
+def check_max_t(questions: Sequence[Question], settings: Settings) -> None:
+    """Raise InputError if max-T has no joint draws for these questions and options."""
+    obstacle = next(_find_obstacles(questions, settings), None)
+    if obstacle is not None:
+        hint = f"Use {argument('adjust', 'holm')}."
+        raise InputError(f"{argument('adjust', 'maxt')} cannot be used with {obstacle}. {hint}")
+
+
+def _find_obstacles(questions: Sequence[Question], settings: Settings) -> Iterator[str]:
+    if settings.resampling.n_resamples == 0:
+        yield argument("n_resamples", 0)
+    if settings.alternative != "two-sided":
+        yield argument("alternative", settings.alternative)
+    if settings.variance is None:
+        yield argument("variance", None)
+    first = questions[0]
+    for question in questions:
+        metric, table = question.metric, question.table
+        has_closed_form = not metric.is_function and all(part.smooth for part in metric.parts)
+        if not has_closed_form or not metric.parts:
+            yield f"{metric.name}, which has no closed form of its variance"
+        is_plain = table.weight is None and table.cluster is None
+        if metric.is_rank and not is_plain:
+            yield f"{metric.name} of weighted or clustered rows"
+        if question.reading is not first.reading and question.attribute == first.attribute:
+            yield f"{first.label} and {question.label}, which are read differently"
 
 
 def max_t(
@@ -50,10 +104,10 @@ def max_t(
     """Return the p-values of all families' metrics, one after the other, by step-down max-T.
 
     Labels are permuted over all rows of the two groups, once for all metrics; every gap is
-    divided by its own error in every permutation.
+    studentized in every permutation.
     """
     found = [
-        _drawn(family, stratum_weights, replace(resampling, seed=seed))
+        _draw_statistics(family, stratum_weights, replace(resampling, seed=seed))
         for family, seed in zip(families, _seeds(resampling.seed, len(families)), strict=True)
     ]
     observed, permuted, rounding = zip(*found, strict=True)
@@ -68,33 +122,33 @@ def _seeds(seed: int, n: int) -> list[int]:
     return [seed, *others.tolist()[1:]]
 
 
-def _drawn(
+def _draw_statistics(
     family: Family, stratum_weights: object, resampling: blocks.Resampling
 ) -> tuple[Array, Array, Array]:
-    """Return one family's statistics in the sample, those of every draw, and their rounding."""
+    """Return a family's observed statistics, those of every draw, and their rounding."""
     table = family.table
-    alone = table.weight is None and table.cluster is None
+    is_plain = table.weight is None and table.cluster is None
     parts = tuple(part for metric in family.metrics for part in metric)
-    together = JointMetric(name="all metrics", meaning="", parts=parts)
-    plan = Plan(together, Scheme.POOLED, Variance.SCORE if alone else Variance.DELTA)
+    joint = JointMetric(name="all metrics", meaning="", parts=parts)
+    plan = Plan(joint, Scheme.POOLED, Variance.SCORE if is_plain else Variance.DELTA)
     comparison = Comparison.of(table, plan, family.groups, stratum_weights)
     engine = comparison.engine(plan.variance, many=True)
     estimates = engine.observed(streams.stream(resampling.seed, streams.OBSERVED))
     statistics = _Statistics(
         starts=np.cumsum([0, *map(len, family.metrics)])[:-1],
-        scored=_of_rates(parts) if alone else {},
+        scored=_find_rates(parts) if is_plain else {},
         weights=engine.weights,
         scale=comparison.scale(estimates),
     )
     blocks = resampling.in_blocks(
-        partial(_permuted, engine, statistics), streams.PERMUTATIONS, engine.block_size
+        partial(_permute, engine, statistics), streams.PERMUTATIONS, engine.block_size
     )
     observed = statistics.of(estimates)[0]
     return observed, np.concatenate(blocks), statistics.rounding(estimates)
 
 
-def _of_rates(parts: Sequence[Metric | RankMetric]) -> dict[int, Metric]:
-    """Return the parts, by their places, whose variance is that of one rate."""
+def _find_rates(parts: Sequence[Metric | RankMetric]) -> dict[int, Metric]:
+    """Return the rates among the parts, by their places."""
     return {
         place: part
         for place, part in enumerate(parts)
@@ -102,7 +156,7 @@ def _of_rates(parts: Sequence[Metric | RankMetric]) -> dict[int, Metric]:
     }
 
 
-def _permuted(
+def _permute(
     engine: GroupsEngine, statistics: _Statistics, n: int, rng: np.random.Generator
 ) -> Array:
     return statistics.of(engine.permuted(n, rng))
@@ -110,7 +164,7 @@ def _permuted(
 
 @dataclass(frozen=True, slots=True)
 class _Statistics:
-    """Absolute statistics of metrics, the parts of each of which start somewhere among all."""
+    """Absolute statistics of metrics; ``starts`` is the place of each metric's first part."""
 
     starts: NDArray[np.intp]
     scored: Mapping[int, Metric]
@@ -124,7 +178,7 @@ class _Statistics:
         return largest
 
     def rounding(self, observed: Estimates) -> Array:
-        """Return for each metric how many of its errors its values are in size."""
+        """Return the size of each metric's values in standard errors."""
         error = self._gaps(observed).standard_error[0]
         with np.errstate(divide="ignore"):
             sizes = np.where(error > 0, self.scale / error, 0.0)

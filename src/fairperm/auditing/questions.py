@@ -1,10 +1,9 @@
-"""What an audit asks: which attributes, which metrics, of which rows, between which groups."""
+"""The questions of an audit: which attributes, metrics, rows and pairs of groups to test."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Hashable, Iterable, Mapping, Sized
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +13,7 @@ import numpy as np
 from fairperm.data.lazy.backends import is_lazy
 from fairperm.data.reading import read_table
 from fairperm.data.sources import Source, are_names, columns_of_frame
-from fairperm.errors import InputError, InputTypeError, did_you_mean, listed, shown
-from fairperm.metrics.callables import CallableMetric
+from fairperm.errors import InputError, InputTypeError, argument, did_you_mean, listed, shown
 from fairperm.metrics.definition import JointMetric, Metric
 from fairperm.metrics.kinds import Kind
 from fairperm.metrics.registry import get_metric
@@ -28,13 +26,14 @@ if TYPE_CHECKING:
     from fairperm.metrics.definition import AnyMetric
 
 COMPARISONS = ("pairs", "reference", "rest")
-MOST_COMPARISONS = 10_000  # in one metric of one attribute: more are a mistake, and take hours
-_READ_TOGETHER = {"binary", "score", "probability", "labels"}  # kinds with labels in common
+MOST_COMPARISONS = 10_000  # of one metric and attribute: more are a mistake, and take hours
+_KINDS_READ_TOGETHER = {Kind.BINARY, Kind.SCORE, Kind.PROBABILITY, Kind.LABELS}
+_KINDS_OF_NUMBERS = {Kind.SCORE, Kind.PROBABILITY, Kind.REGRESSION}
 
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """A protected attribute, and the argument ``sensitive_features`` that reads it."""
+    """A protected attribute, and the value of ``sensitive_features`` that reads it."""
 
     name: str
     given: object
@@ -44,8 +43,8 @@ class Attribute:
 class Question:
     """Whether a metric is the same in the groups of an attribute.
 
-    ``table`` has the columns that the metric needs; ``reading`` those of all metrics that were
-    read with it.
+    ``label`` is the metric's name in the audit. ``table`` has the columns that the metric needs,
+    ``reading`` those of all metrics that were read with it.
     """
 
     attribute: str
@@ -54,34 +53,52 @@ class Question:
     table: Table
     reading: Table
 
+    def table_of(self, pair: tuple[Hashable, Hashable]) -> Table:
+        """Return a table with these two groups, of which the second may be all other groups."""
+        return self.table if pair[1] in self.table.groups else self.table.against_rest(*pair)
 
-def attributes(data: object, given: object, *, intersections: bool) -> list[Attribute]:
+
+@dataclass(frozen=True, slots=True)
+class _ReadingKey:
+    """Metrics with equal keys share one reading of their columns.
+
+    ``columns`` are those of a function. ``apart`` separates metrics of numbers in a lazy frame
+    from those whose rows can be counted: they need sums, or a sample.
+    """
+
+    kind: Kind
+    columns: tuple[str, ...] = ()
+    apart: str = ""
+
+
+def list_attributes(data: object, given: object, *, intersections: bool) -> list[Attribute]:
     """Return every attribute; with ``intersections``, their combinations as one more."""
     if not is_lazy(data):
-        Source(data)  # says if it is none
-    found = _separate(data, given)
+        Source(data)  # raises if it is no frame
+    found = _split_attributes(data, given)
     names = [one.name for one in found]
     if len(set(names)) < len(names):
-        rule = "made of columns with different names"
-        by_name = data is not None and isinstance(given, (list, tuple))
-        hint = "A list of strings means columns of data; pass values as an array." * by_name
-        raise InputError("sensitive_features", rule, names, hint)
+        hint = ""
+        if data is not None and isinstance(given, (list, tuple)):
+            hint = "A list of strings names columns of data; pass values as an array."
+        raise InputError("sensitive_features", "columns with different names", names, hint)
     if not intersections:
         return found
     if len(found) == 1:
-        hint = "Pass a frame, or a list of column names with data."
-        raise InputError("sensitive_features", "several columns for intersections", names[0], hint)
-    together = " × ".join(names)
-    if together in names:
-        rule = f"without a column called {shown(together)}, as the intersections are"
+        rule = f"several columns for {argument('intersections')}"
+        hint = f"Pass a frame, or a list of column names with {argument('data')}."
+        raise InputError("sensitive_features", rule, names[0], hint)
+    intersection = " × ".join(names)
+    if intersection in names:
+        rule = f"without a column named {shown(intersection)}, the name of the intersections"
         raise InputError("sensitive_features", rule, names)
     columns: object = {one.name: one.given for one in found}
     if data is not None and all(isinstance(one.given, str) for one in found):
         columns = [one.given for one in found]
-    return [*found, Attribute(together, columns)]
+    return [*found, Attribute(intersection, columns)]
 
 
-def _separate(data: object, given: object) -> list[Attribute]:
+def _split_attributes(data: object, given: object) -> list[Attribute]:
     if given is None:
         raise InputTypeError("sensitive_features", "given", None)
     if data is not None and isinstance(given, str):
@@ -99,145 +116,114 @@ def _separate(data: object, given: object) -> list[Attribute]:
     return [Attribute(name if isinstance(name, str) else "sensitive_features", given)]
 
 
-def named_metrics(given: object) -> dict[str, AnyMetric]:
-    """Return the metrics by what they are called in the audit: as asked for, or as in a mapping."""
-    asked: list[tuple[str | None, object]]
+def name_metrics(given: object) -> dict[str, AnyMetric]:
+    """Return the metrics by their names in the audit: the keys of a mapping, or their own."""
     if isinstance(given, Mapping):
-        asked = [(_label(name), metric) for name, metric in given.items()]
+        for name in given:
+            if not isinstance(name, str):
+                raise InputTypeError("metrics", "a mapping of names to metrics", name)
+        named = [(name, get_metric(metric)) for name, metric in given.items()]
     else:
-        asked = [(None, metric) for metric in _one_or_several(given)]
-    if not asked:
+        metrics = [get_metric(metric) for metric in _as_list(given)]
+        if isinstance(given, (set, frozenset)):  # which have another order every time
+            metrics.sort(key=lambda metric: metric.name)
+        named = [(metric.name, metric) for metric in metrics]
+    if not named:
         raise InputError("metrics", "at least one metric", given, "Try 'selection_rate'.")
-    named = [(name, _metric(one)) for name, one in asked]
-    if isinstance(given, (set, frozenset)):  # which has another order every time
-        named.sort(key=lambda one: one[1].name)
     found: dict[str, AnyMetric] = {}
     for name, metric in named:
-        label = metric.name if name is None else name
-        if label in found:
-            hint = "Use a mapping to give functions of the same name names of their own."
-            raise InputError("metrics", "different metrics", label, hint)
-        found[label] = metric
+        if name in found:
+            hint = "Use a mapping to give metrics of one name different names."
+            raise InputError("metrics", "different metrics", name, hint)
+        found[name] = metric
     return found
 
 
-def _one_or_several(given: object) -> list[object]:
+def _as_list(given: object) -> list[object]:
     if isinstance(given, (str, bytes)) or callable(given) or not isinstance(given, Iterable):
         return [given]
     try:
         return list(given)
-    except TypeError:  # an array of no dimension
+    except TypeError:  # an array without dimensions
         return [given]
 
 
-def _metric(given: object) -> AnyMetric:
-    """Return the metric, or say of which argument of an audit it is no part."""
-    with named_in_audit():
-        return get_metric(given)
-
-
-@contextmanager
-def named_in_audit() -> Iterator[None]:
-    """Name in every message the argument of an audit, which is called otherwise elsewhere."""
-    try:
-        yield
-    except (InputError, InputTypeError) as error:
-        if error.argument != "metric":
-            raise
-        raise type(error)("metrics", error.rule, error.got, error.hint) from error
-
-
-def _label(name: object) -> str:
-    if not isinstance(name, str):
-        raise InputTypeError("metrics", "a mapping of names to metrics", name)
-    return name
-
-
-def questions(
-    inputs: Inputs, asked: Sequence[Attribute], metrics: Mapping[str, AnyMetric]
+def read_questions(
+    inputs: Inputs, attributes: Sequence[Attribute], metrics: Mapping[str, AnyMetric]
 ) -> list[Question]:
-    """Read and sort the columns of all metrics, each kind of them once for every attribute."""
-    # rows that are elsewhere are counted anew for each reading; others are read once for all
+    """Read the columns of all metrics, once for every attribute and kind of metric."""
+    # lazy rows are counted again for each reading; those in memory are converted once for all
     source = None if is_lazy(inputs.data) else Source(inputs.data)
-    found = []
-    for attribute in asked:
-        mine = replace(inputs, sensitive_features=attribute.given)
-        for together, labels in _readings(mine, metrics):
-            reading = read_table(_inputs_for(mine, together), together, source).by_score()
+    found = {}
+    for attribute in attributes:
+        own = replace(inputs, sensitive_features=attribute.given)
+        for joint, labels in _group_by_reading(own, metrics):
+            reading = read_table(_select_inputs(own, joint), joint, source).by_score()
             for label in labels:
-                metric = metrics[label]
-                if isinstance(metric, CallableMetric):
-                    metric = _with_columns(metric, mine)
+                metric = _choose_columns(metrics[label], own)
                 table = reading.only({"y_true", *metric.columns})
-                found.append(Question(attribute.name, label, metric, table, reading))
-    order = {label: place for place, label in enumerate(metrics)}
-    places = {one.name: place for place, one in enumerate(asked)}
-    return sorted(found, key=lambda one: (places[one.attribute], order[one.label]))
+                question = Question(attribute.name, label, metric, table, reading)
+                found[attribute.name, label] = question
+    return [found[attribute.name, label] for attribute in attributes for label in metrics]
 
 
-def _readings(
+def _group_by_reading(
     inputs: Inputs, metrics: Mapping[str, AnyMetric]
 ) -> Iterator[tuple[AnyMetric, list[str]]]:
-    """Yield metrics whose columns are read in the same way as one, with what they are called."""
-    by_kind: dict[object, list[str]] = {}
-    elsewhere = inputs.sums_suffice or inputs.sample_rows is not None
-    elsewhere = elsewhere and is_lazy(inputs.data)
+    """Yield metrics with the same reading as one joint metric, and their names in the audit."""
+    labels_by_key: dict[_ReadingKey, list[str]] = {}
     for label, metric in metrics.items():
-        kind: object = "several" if metric.kind in _READ_TOGETHER else metric.kind
-        if elsewhere and _of_numbers(metric):
-            # so that what can be counted is, though others need sums or a sample
-            kind = (kind, label) if inputs.sums_suffice else (kind, "")
-        if isinstance(metric, CallableMetric):
-            kind = _with_columns(metric, inputs).columns
-        by_kind.setdefault(kind, []).append(label)
-    for kind, labels in by_kind.items():
-        first, *others = (metrics[label] for label in labels)
-        if isinstance(first, CallableMetric):
-            yield _with_columns(first, inputs), labels
-        elif not others or kind == "classes":
-            yield first, labels
+        labels_by_key.setdefault(_key_of_reading(inputs, label, metric), []).append(label)
+    for key, labels in labels_by_key.items():
+        alike = [_choose_columns(metrics[label], inputs) for label in labels]
+        if len(alike) == 1 or key.columns or key.kind == Kind.CLASSES:
+            yield alike[0], labels
         else:
-            parts = tuple(part for metric in (first, *others) for part in metric.parts)
-            only_labels = all(metric.kind == "labels" for metric in (first, *others))
-            together = (
-                "labels" if only_labels else str(kind[0] if isinstance(kind, tuple) else kind)
-            )
-            yield JointMetric(name=first.name, meaning="", parts=parts, kind=Kind(together)), labels
+            parts = tuple(part for metric in alike for part in metric.parts)
+            only_labels = all(metric.kind == Kind.LABELS for metric in alike)
+            kind = Kind.LABELS if only_labels else key.kind
+            yield JointMetric(name=alike[0].name, meaning="", parts=parts, kind=kind), labels
 
 
-def _of_numbers(metric: AnyMetric) -> bool:
-    """Tell whether rows contribute numbers to the metric, of which there may be very many."""
-    return isinstance(metric, Metric) and metric.kind in {"score", "probability", "regression"}
+def _key_of_reading(inputs: Inputs, label: str, metric: AnyMetric) -> _ReadingKey:
+    if metric.is_function:
+        return _ReadingKey(metric.kind, columns=_choose_columns(metric, inputs).columns)
+    kind = Kind.SEVERAL if metric.kind in _KINDS_READ_TOGETHER else metric.kind
+    has_numbers = isinstance(metric, Metric) and metric.kind in _KINDS_OF_NUMBERS
+    if has_numbers and is_lazy(inputs.data):
+        if inputs.sums_suffice:
+            return _ReadingKey(kind, apart=label)
+        if inputs.sample_rows is not None:
+            return _ReadingKey(kind, apart="sample")
+    return _ReadingKey(kind)
 
 
-def _with_columns(metric: CallableMetric, inputs: Inputs) -> CallableMetric:
-    with named_in_audit():
-        return metric.for_arguments(_inputs_for(inputs, metric))
+def _choose_columns(metric: AnyMetric, inputs: Inputs) -> AnyMetric:
+    """Return the metric; a function with whichever of predictions and scores was given."""
+    return metric.for_arguments(_select_inputs(inputs, metric))
 
 
-def _inputs_for(inputs: Inputs, metric: AnyMetric) -> Inputs:
-    """Return the inputs without what the other metrics of an audit need and this one refuses."""
+def _select_inputs(inputs: Inputs, metric: AnyMetric) -> Inputs:
+    """Return the inputs without those that only other metrics of the audit accept."""
     if inputs.y_pred is None:
         return inputs
-    if metric.kind in {"binary", "labels"}:
+    if metric.kind.makes_predictions:
         return replace(inputs, y_score=None)
-    if isinstance(metric, CallableMetric):
-        return replace(inputs, threshold=None)
-    return inputs
+    return replace(inputs, threshold=None) if metric.is_function else inputs
 
 
-def reference_of(table: Table, attribute: str, given: object, *, alone: bool) -> Hashable:
-    """Return the group that the others are compared with: the largest, unless one was named."""
+def choose_reference(table: Table, attribute: str, given: object, *, only: bool) -> Hashable:
+    """Return the group given as reference for the attribute, by default the largest group."""
     if isinstance(given, Mapping):
         given = given.get(attribute)
-    elif given is not None and not alone:
-        rule = "a mapping of attributes to groups, as there are several attributes"
+    elif given is not None and not only:
+        rule = "a mapping of attributes to groups if there are several attributes"
         raise InputTypeError("reference", rule, given)
     if given is None:
         sizes = table.sizes()
         return max(table.groups, key=lambda group: sizes[group])
     try:
-        hash(given)  # arrays and frames are equal to nothing
+        hash(given)  # raises for arrays and frames
         return table.groups[table.groups.index(given)]
     except (ValueError, TypeError):
         rule = f"a group of {attribute} ({listed(table.groups)})"
@@ -245,36 +231,32 @@ def reference_of(table: Table, attribute: str, given: object, *, alone: bool) ->
         raise InputError("reference", rule, given, hint) from None
 
 
-def comparisons(
+def list_pairs(
     question: Question, compare: str, reference: Hashable | None
 ) -> Iterable[tuple[Hashable, Hashable]]:
     """Return the pairs of groups to compare."""
-    table, n = question.table, len(question.table.groups)
+    groups, n = question.table.groups, len(question.table.groups)
+    features, attribute = argument("sensitive_features"), shown(question.attribute)
     if n == 1:
         raise InputError(
-            f"sensitive_features must have two groups or more in {shown(question.attribute)}; got "
-            f"one, {shown(table.groups[0])}. Pass the rows of all groups."
+            f"{features} must have two groups or more in {attribute}; got one, {shown(groups[0])}. "
+            "Pass the rows of all groups."
         )
     if (n * (n - 1) // 2 if compare == "pairs" else n) > MOST_COMPARISONS:
         raise InputError(
-            f"sensitive_features must make at most {MOST_COMPARISONS:,} comparisons; got {n:,} "
-            f"groups in {shown(question.attribute)}. Cut numbers into bands, or use compare='rest'."
+            f"{features} must make at most {MOST_COMPARISONS:,} comparisons; got {n:,} groups in "
+            f"{attribute}. Cut numbers into bands, or use {argument('compare', 'rest')}."
         )
     if compare == "reference":
-        return ((one, reference) for one in table.groups if one != reference)
+        return ((group, reference) for group in groups if group != reference)
     if compare == "rest" and n > 2:
-        return ((one, _rest(table.groups)) for one in table.groups)
-    return itertools.combinations(table.groups, 2)
+        rest = _name_rest(groups)
+        return ((group, rest) for group in groups)
+    return itertools.combinations(groups, 2)
 
 
-def compared(question: Question, pair: tuple[Hashable, Hashable]) -> Table:
-    """Return the table that has these groups, of which the second may be all others."""
-    table = question.table
-    return table if pair[1] in table.groups else table.against_rest(*pair)
-
-
-def _rest(groups: Sequence[Hashable]) -> str:
-    """Return what to call all other groups: a name that no group has."""
+def _name_rest(groups: Sequence[Hashable]) -> str:
+    """Return a name for all other groups that no group has."""
     name = "all others"
     while name in groups:
         name += "*"
@@ -282,12 +264,14 @@ def _rest(groups: Sequence[Hashable]) -> str:
 
 
 def check_reference(reference: object, compare: str, names: Sequence[str]) -> None:
-    """Refuse a reference that nothing is compared with."""
+    """Raise InputError for a reference without ``compare="reference"``, or of no attribute."""
     if reference is None:
         return
     if compare != "reference":
-        hint = "Use compare='reference'."
-        raise InputError("reference", f"left out for compare={compare!r}", reference, hint)
+        raise InputError(
+            f"{argument('reference')} can only be used with {argument('compare', 'reference')}; "
+            f"got {argument('compare', compare)}."
+        )
     if isinstance(reference, Mapping):
         for name in reference:
             if name not in names:
@@ -295,16 +279,16 @@ def check_reference(reference: object, compare: str, names: Sequence[str]) -> No
                 raise InputError("reference", rule, name, did_you_mean(name, names))
 
 
-def described(value: object) -> Any:
-    """Return an argument as a result can keep it: short, and without the data."""
+def describe_argument(value: object) -> Any:
+    """Return an argument as JSON-ready values, with a count in place of data."""
     if isinstance(value, (np.generic, np.ndarray)) and value.ndim == 0:
         value = value.item()
     if value is None or isinstance(value, (str, int, float, bool)):
         return value
     if isinstance(value, Mapping):
-        return {str(key): described(one) for key, one in value.items()}
+        return {str(key): describe_argument(one) for key, one in value.items()}
     if isinstance(value, (list, tuple)) and len(value) <= 20:
-        return [described(one) for one in value]
+        return [describe_argument(one) for one in value]
     if isinstance(value, Sized):
         return f"{len(value):,} values ({type(value).__name__})"
     return shown(value)

@@ -1,4 +1,4 @@
-"""What an audit returns: its rows, with ways to read, filter, plot and write them."""
+"""The result of an audit, with methods to filter, plot and write it."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ class Audit(AuditData):
     Attributes
     ----------
     rows : tuple of AuditRow
-        Every comparison, in the order asked for.
+        Every comparison, in the order of attributes, metrics and groups.
     omnibus : tuple of OmnibusRow
         For every attribute and metric, the test of all its groups at once.
     groups : tuple of GroupSummary
-        Every group of every attribute, those too small to judge too.
+        Every group of every attribute, also those too small to judge.
     alpha : float
         The level of the verdicts.
     adjust : str or None
@@ -46,13 +46,13 @@ class Audit(AuditData):
     min_group_size : int
         Groups with fewer rows are not judged.
     n_dropped : int
-        Rows left out for missing values.
+        Rows dropped for missing values.
     seed : int
         Passing it as ``rng`` gives the same audit again.
     settings : dict
-        The other arguments as they were given; a threshold only if predictions were made by it.
+        The other arguments; a threshold only if it made predictions of scores.
     notes : tuple of str
-        What else must be known to read the audit rightly.
+        Remarks that the reader of the audit should know.
     """
 
     def __len__(self) -> int:
@@ -70,12 +70,12 @@ class Audit(AuditData):
     ) -> Audit:
         """Return the audit with only the rows of this verdict, attribute or metric.
 
-        Verdicts and adjusted p-values stay as they are: they are those of the whole audit. A metric
-        may be called by an alias, such as "fpr".
+        Verdicts and adjusted p-values stay those of the whole audit. A metric may be given by an
+        alias, such as "fpr".
         """
         metrics = tuple(self.settings["metrics"])
         if isinstance(metric, str) and metric not in metrics:
-            with suppress(InputError):  # below, it is refused with the metrics that there are
+            with suppress(InputError):  # the check below names the metrics of this audit
                 metric = get_metric(metric).name
         wanted = {
             "verdict": (verdict, VERDICTS),
@@ -110,11 +110,11 @@ class Audit(AuditData):
         Parameters
         ----------
         library : {"pandas", "polars", "pyarrow"}, optional
-            What makes the frame: by default the library of the frame passed as `data`, or pandas.
+            The library of the frame: by default that of `data`, or pandas.
         """
         names = list(self.rows[0].cells()) if self.rows else list(_NO_ROW.cells())
         cells = [row.cells() for row in self.rows]
-        columns = {name: _of_one_type([row[name] for row in cells]) for name in names}
+        columns = {name: _unify_numbers([row[name] for row in cells]) for name in names}
         return frame_of(columns, library, self.library)
 
     def plot(
@@ -131,7 +131,7 @@ class Audit(AuditData):
         return plots.forest(rows, confidence_level=level, title=title, width=width, mode=mode)
 
     def plot_null(self, row: int | AuditRow, **options: Any) -> LayerChart:
-        """Draw the null distribution of one row, given by its number or itself.
+        """Draw the null distribution of a row, given by its number or itself.
 
         `options` are those of :meth:`fairperm.PermutationTestResult.plot`.
         """
@@ -154,13 +154,13 @@ class Audit(AuditData):
         Parameters
         ----------
         path : path-like, optional
-            The file to write; it is replaced whole or not at all.
+            The file to write, atomically.
         sweep : ThresholdSweepResult or sequence of them, optional
-            What :func:`fairperm.threshold_sweep` found, to be shown with a slider.
+            Results of :func:`fairperm.threshold_sweep`, shown with a slider.
         title : str, optional
             The report's heading.
         provenance : mapping, optional
-            What else it takes to run the audit again, by name: the command, the file, its hash.
+            What else is needed to repeat the audit, by name: the command, the file, its hash.
         """
         from fairperm.report import as_html
 
@@ -175,8 +175,8 @@ class Audit(AuditData):
         return as_text(self)
 
 
-def _of_one_type(values: list[Any]) -> list[Any]:
-    """Return a column whose integers are floats if some are: sums of weights may be either."""
+def _unify_numbers(values: list[Any]) -> list[Any]:
+    """Return a column with floats in place of integers if it has both: sums of weights may."""
     if not any(isinstance(one, float) for one in values):
         return values
     return [float(one) if isinstance(one, int) else one for one in values]

@@ -3,30 +3,34 @@
 from __future__ import annotations
 
 import io
-import math
 from typing import TYPE_CHECKING, Any
 
+from fairperm._utils.formatting import (
+    format_count,
+    format_interval,
+    format_name,
+    format_number,
+    format_pvalue,
+    name_of_gap,
+    state_pvalue,
+)
+from fairperm.auditing.verdicts import explain_verdicts, format_detectable_gap
 from fairperm.hypothesis_tests.results.gaps import noted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from rich.table import Table
 
     from fairperm.hypothesis_tests.results.audits import AuditData, AuditRow
 
 _WIDEST = 10_000
-_COLUMNS = {
+_COLUMNS = {  # and the terminal width from which they are shown
     "values": 100,
     "gap": 0,
-    "interval": 120,
-    "p": 85,
+    "interval": 135,
+    "p": 115,
     "adjusted p": 60,
-}  # and from which width
-_LARGE = 1e4
-_LONGEST_NAME = 80
-_SMALLEST_P = 1e-4
-_BLIND, _SEES, _UNDEFINED = "may miss any", "sees ", "undefined"
+    "detects gaps": 75,
+}
 _STYLES = {
     "disparity": "bold red",
     "equivalent": "green",
@@ -56,132 +60,85 @@ def as_text(audit: AuditData) -> str:
 
 
 def heading(audit: AuditData) -> str:
-    """Return what was compared, in one line."""
-    counts = {
-        verdict: sum(row.verdict == verdict for row in audit.rows)
-        for verdict in dict.fromkeys(row.verdict for row in audit.rows)
-    }
-    found = ", ".join(f"{n} {verdict}" for verdict, n in counts.items()) or "none"
-    return f"Audit: {_counted(len(audit.rows), 'comparison')} ({found})"
+    """Return the numbers of comparisons by verdict, in one line."""
+    verdicts = [row.verdict for row in audit.rows]
+    counts = ", ".join(f"{verdicts.count(one)} {one}" for one in dict.fromkeys(verdicts))
+    return f"Audit: {format_count(len(verdicts), 'comparison')} ({counts or 'none'})"
 
 
 def footing(audit: AuditData) -> str:
-    """Return how the verdicts came about."""
-    text = (
+    """Return the rules behind the verdicts, and the meanings of terms in the table."""
+    sentences = [
         f"Level {audit.alpha:g}, p {_ADJUSTMENT[audit.adjust]} for "
-        f"{_counted(audit.n_hypotheses, 'hypothesis', 'hypotheses')}. "
-        f"Groups of fewer than {audit.min_group_size:,} rows are not judged."
-    )
-    text += "".join(f" {one}" for one in _explained(audit))
+        f"{format_count(audit.n_hypotheses, 'hypothesis', 'hypotheses')}.",
+        f"Groups of fewer than {audit.min_group_size:,} rows are not judged.",
+        *explain_verdicts(audit.rows),
+    ]
     if audit.n_dropped:
-        rows = _counted(audit.n_dropped, "row")
-        text += f" {rows} with missing values {'was' if audit.n_dropped == 1 else 'were'} left out."
-    return text
-
-
-def _explained(audit: AuditData) -> Iterator[str]:
-    """Yield what the words in the column of verdicts mean, of those that stand there."""
-    cells = [_verdict(row) for row in audit.rows]
-    margins = {row.margin for row in audit.rows if row.verdict == "equivalent"}
-    if margins:
-        which = f" ({margins.pop():g})" if len(margins) == 1 else ""
-        yield f"Equivalent: shown to be within the margin{which}, by a test of its own, not by p."
-    if any(cell.startswith("inconclusive") for cell in cells):
-        yield "Inconclusive: no evidence of a gap, and none that there is no gap."
-    if any(_SEES in cell for cell in cells):
-        yield f"({_SEES}…): the gap that a sample like this one detects with 80 % power."
-    if any(_BLIND in cell for cell in cells):
-        yield f"({_BLIND}): no gap that is possible is large enough for 80 % power."
-    undefined = [row for row in audit.rows if row.result is None]
-    if undefined:
-        yield f"({_UNDEFINED}), in the first case: {undefined[0].reason}"
+        were = "was" if audit.n_dropped == 1 else "were"
+        rows = format_count(audit.n_dropped, "row")
+        sentences.append(f"{rows} with missing values {were} dropped.")
+    return " ".join(sentences)
 
 
 def as_table(audit: AuditData, width: int = 120) -> Table:
-    """Return the rows as a table that rich can print, a section for each attribute and metric.
+    """Return the rows as a table for rich, with a section for each attribute and metric.
 
-    Where the terminal is narrow, the columns that can be spared are left out.
+    Narrow tables omit the least important columns.
     """
     from rich import box
     from rich.padding import Padding
     from rich.table import Table
     from rich.text import Text
 
-    shown_columns = [name for name, least in _COLUMNS.items() if width >= least]
+    columns = [name for name, least in _COLUMNS.items() if width >= least]
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("first – second group", overflow="fold", min_width=16)
-    for name in shown_columns:
+    table.add_column("first − second group", overflow="fold", min_width=16)
+    for name in columns:
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("verdict", overflow="fold", min_width=12)
-    at_once = {(one.attribute, one.metric): one.result for one in audit.omnibus}
-    for (attribute, metric), rows in _sections(audit):
-        together = at_once.get((attribute, metric))
-        title = Text(f"{name_of(attribute)} · {name_of(metric)}", style="bold")
-        all_groups = "" if together is None else f"all groups: p {pvalue_of(together.pvalue)}"
-        table.add_row(title, *("" for _ in shown_columns), all_groups)
+    omnibus = {(one.attribute, one.metric): one.result for one in audit.omnibus}
+    sections: dict[tuple[str, str], list[AuditRow]] = {}
+    for row in audit.rows:
+        sections.setdefault((row.attribute, row.metric), []).append(row)
+    for section, rows in sections.items():
+        title = Text(" · ".join(map(format_name, section)), style="bold")
+        table.add_row(title)
         for row in rows:
-            cells = _cells(row)
-            groups = Text(" – ".join(map(name_of, row.groups)))
+            by_column = _format_cells(row)
+            groups = Text(name_of_gap(*row.groups))
+            verdict = f"{row.verdict} (undefined)" if row.result is None else row.verdict
             table.add_row(
-                Padding(groups, (0, 0, 0, 2)),  # when wrapped too
-                *(Text(cells[name]) for name in shown_columns),
-                Text(_verdict(row), _STYLES[row.verdict]),
+                Padding(groups, (0, 0, 0, 2)),  # indents wrapped lines too
+                *(Text(by_column[name]) for name in columns),
+                Text(verdict, _STYLES[row.verdict]),
             )
+        joint = omnibus.get(section)
+        if joint is not None:
+            cells = [format_pvalue(joint.pvalue) if name == "p" else "" for name in columns]
+            verdict = "" if "p" in columns else state_pvalue(joint.pvalue)
+            table.add_row(Padding("all groups", (0, 0, 0, 2)), *cells, verdict)
         table.add_section()
     return table
 
 
-def _counted(n: int, one: str, many: str | None = None) -> str:
-    return f"{n:,} {one if n == 1 else many or one + 's'}"
-
-
-def _sections(audit: AuditData) -> Iterator[tuple[tuple[str, str], list[AuditRow]]]:
-    sections: dict[tuple[str, str], list[AuditRow]] = {}
-    for row in audit.rows:
-        sections.setdefault((row.attribute, row.metric), []).append(row)
-    yield from sections.items()
-
-
-def _cells(row: AuditRow) -> dict[str, str]:
-    low, high = row.confidence_interval or (None, None)
+def _format_cells(row: AuditRow) -> dict[str, str]:
     return {
-        "values": " / ".join(number_of(value) for value in row.values),
-        "gap": number_of(row.difference, "+"),
-        "interval": "–" if low is None else f"[{number_of(low, '+')}, {number_of(high, '+')}]",
-        "p": pvalue_of(row.pvalue),
-        "adjusted p": pvalue_of(row.adjusted_pvalue),
+        "values": format_values(row),
+        "gap": format_number(row.difference, signed=True),
+        "interval": format_interval(row.confidence_interval, signed=True),
+        "p": format_pvalue(row.pvalue),
+        "adjusted p": format_pvalue(row.adjusted_pvalue),
+        "detects gaps": format_detectable_gap(row),
     }
 
 
-def _verdict(row: AuditRow) -> str:
-    """Return the verdict; where nothing was found, with what could have been."""
-    gap = row.detectable_gap
-    if row.result is None:
-        return f"{row.verdict} ({_UNDEFINED})"
-    if row.verdict in {"disparity", "equivalent"} or gap is None or math.isnan(gap):
-        return row.verdict
-    return f"{row.verdict} ({_BLIND if math.isinf(gap) else f'{_SEES}{number_of(gap)}'})"
+def format_values(row: AuditRow) -> str:
+    """Return the metric in both groups; a joint metric has several values in each."""
+    return " / ".join(map(_format_value, row.values))
 
 
-def name_of(group: object) -> str:
-    """Return a group's name on one line of readable length."""
-    if isinstance(group, tuple):
-        return " × ".join(map(name_of, group))
-    text = " ".join("".join(c if c.isprintable() else " " for c in str(group)).split())
-    return text[: _LONGEST_NAME - 1] + "…" if len(text) > _LONGEST_NAME else text or "(empty)"
-
-
-def number_of(value: Any, sign: str = "") -> str:
-    """Return a number, or those of a joint metric's parts, with three decimals."""
+def _format_value(value: Any) -> str:
     if isinstance(value, dict):
-        return ", ".join(number_of(one) for one in value.values())
-    if value is None or math.isnan(value):
-        return "–"
-    return f"{value:{sign}.4g}" if abs(value) >= _LARGE else f"{value:{sign}z.3f}"
-
-
-def pvalue_of(value: float | None) -> str:
-    """Return a p-value, which is never 0."""
-    if value is None:
-        return "–"
-    return "<0.0001" if value < _SMALLEST_P else f"{value:.4f}"
+        return ", ".join(map(format_number, value.values()))
+    return format_number(value)

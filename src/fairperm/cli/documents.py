@@ -5,14 +5,21 @@ from __future__ import annotations
 import csv
 import io
 import json
-import math
 import re
 import sys
 import textwrap
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
-from fairperm.auditing.text import footing, heading, name_of, number_of, pvalue_of
+from fairperm._utils.formatting import (
+    format_interval,
+    format_name,
+    format_number,
+    format_pvalue,
+    name_of_gap,
+)
+from fairperm.auditing.text import footing, format_values, heading
+from fairperm.auditing.verdicts import format_detectable_gap
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -71,20 +78,19 @@ def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
 def as_markdown(audit: Audit, failed: Sequence[Any]) -> str:
     """Return an audit for a pull request."""
     head = ["attribute", "metric", "groups", "values", "gap", "interval", "adjusted p"]
-    head += ["sees", "verdict"]
+    head += ["detects gaps", "verdict"]
     lines = [f"### {_escaped(heading(audit))}", ""]
     lines += [f"| {' | '.join(head)} |", "|---|---|---|--:|--:|--:|--:|--:|---|"]
     for row in audit.rows:
-        low, high = row.confidence_interval or (None, None)
         cells = [
             escaped_name(row.attribute),
             escaped_name(row.metric),
-            " – ".join(escaped_name(group) for group in row.groups),
-            " / ".join(number_of(value) for value in row.values),
-            number_of(row.difference, "+"),
-            "–" if low is None else f"{number_of(low, '+')} to {number_of(high, '+')}",
-            pvalue_of(row.adjusted_pvalue),
-            "none" if row.detectable_gap == math.inf else number_of(row.detectable_gap),
+            _escaped(name_of_gap(*row.groups)),
+            format_values(row),
+            format_number(row.difference, signed=True),
+            format_interval(row.confidence_interval, signed=True),
+            format_pvalue(row.adjusted_pvalue),
+            format_detectable_gap(row),
             _MARKS[row.verdict] + (" ✗" if row in failed else ""),
         ]
         lines.append(f"| {' | '.join(cells)} |")
@@ -94,7 +100,7 @@ def as_markdown(audit: Audit, failed: Sequence[Any]) -> str:
 
 def escaped_name(group: object) -> str:
     """Return a group's name so that Markdown shows it as it is."""
-    return _escaped(name_of(group))
+    return _escaped(format_name(group))
 
 
 def _escaped(text: str) -> str:
@@ -116,17 +122,16 @@ def in_lines(audit: Audit, width: int) -> str:
     section = None
     for row in audit.rows:
         if section != (section := (row.attribute, row.metric)):
-            lines += ["", names(f"{name_of(row.attribute)} · {name_of(row.metric)}", "")]
-        low, high = row.confidence_interval or (None, None)
+            lines += ["", names(f"{format_name(row.attribute)} · {format_name(row.metric)}", "")]
         lines += [
-            names(" – ".join(name_of(group) for group in row.groups), "  "),
-            "    values   " + " / ".join(number_of(value) for value in row.values),
+            names(name_of_gap(*row.groups), "  "),
+            f"    values   {format_values(row)}",
         ]
-        if row.difference is not None and low is not None:
+        if row.result is not None:
             lines += [
-                f"    gap      {number_of(row.difference, '+')}",
-                f"    interval {number_of(low, '+')} to {number_of(high, '+')}",
-                f"    p        {pvalue_of(row.adjusted_pvalue)} adjusted",
+                f"    gap      {format_number(row.difference, signed=True)}",
+                f"    interval {format_interval(row.confidence_interval, signed=True)}",
+                f"    p        {format_pvalue(row.adjusted_pvalue)} adjusted",
             ]
         lines.append(f"    verdict  {row.verdict}")
     return "\n".join(lines[1:])

@@ -40,6 +40,8 @@ VarianceName: TypeAlias = (
     Literal["auto", "score", "wald", "delta", "delong", "bootstrap", "fast_bootstrap"] | None
 )
 Alternative: TypeAlias = Literal["two-sided", "greater", "less"]
+Adjustment: TypeAlias = Literal["holm", "bh", "by", "maxt"] | None
+Pairing: TypeAlias = Literal["pairs", "reference", "rest"]
 BootstrapMethod: TypeAlias = Literal["BCa", "percentile", "basic"]
 CorrelationMethod: TypeAlias = Literal["pearson", "spearman"]
 Seed: TypeAlias = "int | np.random.Generator | None"

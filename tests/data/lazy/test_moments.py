@@ -315,10 +315,10 @@ def test_an_audit(few: None) -> None:
             assert adjusted is not None
             assert adjusted >= stats.norm.sf(z) * (1 - 1e-9)
     assert {row.reason for row in first.omnibus if row.attribute == "region"} == {
-        "It takes permutations, and n_resamples is 0."
+        "A test of all groups at once needs permutations; got n_resamples=0."
     }
     assert "normal limit" in first.to_html()
-    with pytest.raises(InputError, match="adjust must be another for n_resamples=0"):
+    with pytest.raises(InputError, match="adjust='maxt' cannot be used with n_resamples=0"):
         fairperm.audit("label", data=table, **{**options, "adjust": "maxt"})
 
 

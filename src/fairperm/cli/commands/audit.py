@@ -15,7 +15,7 @@ from fairperm.cli.terminal import complain, fits, rendered, say, width, wrapped
 from fairperm.errors import InputError, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from fairperm.auditing.result import Audit
     from fairperm.cli.files.loading import Loaded
@@ -90,8 +90,9 @@ def audit(
             rows=report is not None and score is not None,  # its sweep needs every score
         )
     )
+    run_audit: Callable[..., Audit] = fairperm.audit  # which checks every word that it is given
     with running.noted(quiet) as said:
-        found = fairperm.audit(
+        found = run_audit(
             label,
             prediction,
             y_score=loaded.if_read(score),
@@ -245,7 +246,7 @@ class Outcome:
 
     def gate(self) -> int:
         """Say which comparisons failed; return the exit code."""
-        from fairperm.auditing.text import name_of
+        from fairperm._utils.formatting import format_name
 
         failed = self.failed()
         if not failed:
@@ -255,10 +256,10 @@ class Outcome:
             f"(--fail-on {', '.join(self.fail_on)})"
         )
         for row in failed[:_MOST_FAILED]:
-            groups = " - ".join(name_of(one) for one in row.groups)
+            groups = " - ".join(format_name(one) for one in row.groups)
             gap = "" if row.difference is None else f", gap {row.difference:+z.4f}"
             p = "" if row.adjusted_pvalue is None else f", adjusted p {row.adjusted_pvalue:.4g}"
-            of = f"{name_of(row.attribute)}, {name_of(row.metric)}, {groups}"
+            of = f"{format_name(row.attribute)}, {format_name(row.metric)}, {groups}"
             complain(f"  {row.verdict}: {of}{gap}{p}")
         if len(failed) > _MOST_FAILED:
             complain(f"  and {len(failed) - _MOST_FAILED} more")
