@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,8 +10,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
-
-    Array = NDArray[np.float64]
 
 
 def order_by(
@@ -84,23 +81,3 @@ def ranks(column: NDArray[Any]) -> NDArray[np.intp]:
     if column.dtype == object:
         column = np.array([f"{type(one).__name__} {one!r}" for one in column])
     return np.unique(column, return_inverse=True)[1].ravel()
-
-
-_SMALLEST = math.ulp(0.0)
-
-
-def exact_sums(place: NDArray[np.integer[Any]], values: Array, n_places: int) -> Array:
-    """Return the sum of the values at each place, rounded once, as by ``math.fsum``.
-
-    Values are cut into pieces, each a multiple of some power of two so large that sums of as many
-    pieces are exact.
-    """
-    bits = 52 - len(values).bit_length()
-    sums = []
-    rest = values
-    while (largest := max(rest.max(initial=0.0), -rest.min(initial=0.0))) > 0:
-        unit = max(math.ldexp(1.0, math.frexp(largest)[1] - bits), _SMALLEST)
-        piece = np.rint(rest / unit) * unit
-        sums.append(np.bincount(place, piece, n_places))
-        rest = rest - piece
-    return np.array([math.fsum(one[i] for one in sums) for i in range(n_places)])
