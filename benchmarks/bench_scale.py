@@ -176,10 +176,10 @@ def table_of(found: list[dict[str, Any]]) -> str:
     when = time.strftime("%Y-%m-%d")
     where = f"{os.cpu_count()} cores, Python {platform.python_version()}, {when}"
     notes = (
-        f'{DRAWS} draws; {where}. "Counting" is the engine\'s time (with a look '
-        'at the first rows, and for the AUC a range query), "after" everything else. Memory is '
-        "that of the process that runs the test: for DuckDB that includes the engine, for "
-        "Spark the executors have their own."
+        f'{DRAWS} draws; {where}. "Counting" is the time of the engine (including a look at the '
+        'first rows, and for the AUC a range query), "after" is the rest. Memory is that of the '
+        "process that runs the test: it includes the engine for DuckDB, but not the executors "
+        "for Spark."
     )
     return "\n".join([*lines, "", notes])
 

@@ -1,4 +1,4 @@
-"""What was measured, as tables for docs/benchmarks.md."""
+"""Measurements as tables for docs/benchmarks.md."""
 
 from __future__ import annotations
 
@@ -65,31 +65,32 @@ def tables(found: list[Found]) -> str:
     parts = [
         *([busy] if load > _BUSY else []),
         "## Time",
-        f"{DRAWS} permutations, one thread. In brackets: times what fairperm takes. ~ is a time "
-        "that is extrapolated from fewer permutations, ≈ one that is extrapolated from fewer rows "
-        f"as not even three permutations were to be had within {LIMIT:g} s.",
+        f"{DRAWS} permutations, one thread. In brackets: the time divided by fairperm's. ~ marks "
+        "a time extrapolated from fewer permutations, ≈ a time extrapolated from fewer rows, "
+        f"because three permutations took more than {LIMIT:g} s.",
         f"![Seconds by rows, one panel for each metric]({SVG})",
     ]
     for metric, name in METRICS.items():
         parts += [f"### {metric}: `{name}`", _time_table(found, metric, sizes)]
     parts += [
-        '"In rows" and "in permutations" are growth exponents: b of time ≈ a·xᵇ, by least squares '
-        "on logarithms; over the three largest sizes that were run, and over the longest calls "
-        f"within the time budget ({told_rows(GROWTH_ROWS)} rows; up to 16,384 permutations).",
+        '"In rows" and "in permutations" are growth exponents: b in time ≈ a·xᵇ, fitted by least '
+        "squares on logarithms, over the three largest sizes that were run and over the longest "
+        f"calls within the time budget ({told_rows(GROWTH_ROWS)} rows; up to 16,384 permutations).",
         "## Memory",
-        "Peak memory of the process in MB, less what it had with the data made and everything "
-        "imported. Of extrapolated times it is that of the permutations that were run.",
+        "Peak memory of the process in MB, minus its memory with the data in place and everything "
+        "imported. For extrapolated times it is the memory of the permutations that were run.",
         _memory_table(found, sizes),
-        "## Valid for what",
+        "## Validity",
         _validity_table(found),
         "## Before the first test",
-        "Seconds of a new process (the shortest of three) and MB on the disk in this environment, "
+        "Time of a new process (the shortest of three) and disk space in MB in this environment, "
         "without compiled bytecode. `python -c pass` takes "
         f"{told_seconds(installed.start_seconds('pass'))}, `fairperm --help` "
-        f"{told_seconds(installed.help_seconds())}. fairperm imports what it needs with the first "
-        "test, so that is timed as well: an AUC of 1,000 rows, its kernels compiled before.",
+        f"{told_seconds(installed.help_seconds())}. fairperm imports most packages with the first "
+        "test, so the table also has the time with a first test: an AUC of 1,000 rows, with "
+        "compiled kernels.",
         _start_table(found),
-        "## Where and with what",
+        "## Machine and versions",
         _conditions(),
     ]
     return "\n\n".join(parts)
@@ -139,7 +140,7 @@ def _validity_table(found: list[Found]) -> str:
     for name, tool in TOOLS.items():
         here = tool.call if name in _names(found) else "not installed here; not measured"
         rows.append([name, here, tool.valid, tool.lacks])
-    head = ["tool", "what is run", "its result is valid for", "what it does not do"]
+    head = ["tool", "call", "its result is valid for", "drawbacks"]
     return table(head, rows, words=4)
 
 
@@ -164,7 +165,7 @@ def _start_table(found: list[Found]) -> str:
         "time",
         "with a first test",
         "MB",
-        "MB with all it needs (packages)",
+        "MB with its dependencies (packages)",
     ]
     return table(head, rows, words=2)
 

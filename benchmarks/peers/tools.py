@@ -203,9 +203,9 @@ TOOLS = {
             "numpy",
             "numpy",
             numpy_loop,
-            "one number for each row, sorted once for the AUC; a shuffled mask",
+            "one number per row, sorted once for the AUC; a shuffled mask",
             _STRONG,
-            "no standard errors, no interval; all of it is to be written and tested",
+            "no standard errors, no interval; you must write and test all of it",
         ),
         Tool(
             "scikit-learn loop",
@@ -214,15 +214,15 @@ TOOLS = {
             sklearn_loop,
             "`recall_score`, `roc_auc_score`, `mean_squared_error` of shuffled groups",
             _STRONG,
-            "no test of its own: the loop is to be written; no standard errors, no interval",
+            "no test: you must write the loop; no standard errors, no interval",
         ),
         Tool(
             "scipy",
             "scipy",
             "scipy.stats",
             scipy_test,
-            "`stats.permutation_test` of one number for each row; `batch` set, as by default all "
-            "permutations are held in memory at once",
+            "`stats.permutation_test` of one number per row; `batch` is set, because by default "
+            "all permutations are in memory at once",
             _STRONG,
             "no metrics, no interval; counts all partitions first (a binomial coefficient with "
             "millions of digits for 10⁷ rows)",
@@ -232,16 +232,16 @@ TOOLS = {
             "mlxtend",
             "mlxtend.evaluate",
             mlxtend_test,
-            '`permutation_test(…, method="approximate")` of one number for each row',
+            '`permutation_test(…, method="approximate")` of one number per row',
             _STRONG,
-            "no metrics, no interval; returns the p-value alone",
+            "no metrics, no interval; returns only the p-value",
         ),
         Tool(
             "permute",
             "permute",
             "permute.core",
             permute_test,
-            "statlab's `two_sample(…, keep_dist=True)` of one number for each row",
+            "statlab's `two_sample(…, keep_dist=True)` of one number per row",
             _STRONG,
             "no metrics, no interval; shuffles a Python list with a cryptographic generator",
         ),
@@ -252,8 +252,8 @@ TOOLS = {
             fairlearn_bootstrap,
             "`MetricFrame(…, n_boot=999, ci_quantiles=[0.025, 0.975])`",
             "interval only",
-            "no p-value; the difference is the largest less the smallest value, so that its "
-            "interval never reaches below 0 and cannot be read as a test",
+            "no p-value; the difference is the largest minus the smallest value; its interval "
+            "never reaches below 0 and cannot serve as a test",
         ),
         Tool(
             "LiFT's method",
@@ -263,9 +263,9 @@ TOOLS = {
             "transcribed to NumPy (`benchmarks/peers/lift.py`), on all rows; LiFT itself is Scala "
             "on Spark and takes a sample of 500,000",
             "weak null in large samples",
-            "p can be 0; rejects 0.076 where 0.05 is due in the paper's setting "
-            "([the method](method.md)); twice the work, as a bootstrap sample is drawn for every "
-            "permutation",
+            "p can be 0; rejects 0.076 at nominal level 0.05 in the paper's setting "
+            "([the method](method.md)); twice the work, because every permutation needs a "
+            "bootstrap sample",
         ),
     )
 }
