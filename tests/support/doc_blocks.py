@@ -154,7 +154,7 @@ def _json(block: Block, _: dict[str, Any], page: str) -> None:
 
 
 def _text(block: Block, _: dict[str, Any], page: str) -> None:
-    """Only show it: what a program printed, or a formula. Commands must not hide here."""
+    """Check that a block which is only shown (output, a formula, a chart) hides no command."""
     hidden = re.search(r"(?m)^(\$ |>>> |import |from \w+ import |fairperm \w+ -)", block.text)
     assert hidden is None, f"{page}:{block.line}: code in a block of text: {hidden and hidden[0]!r}"
 
@@ -167,4 +167,5 @@ _RUNNERS = {
     "toml": _toml,
     "json": _json,
     "text": _text,
+    "mermaid": _text,
 }
