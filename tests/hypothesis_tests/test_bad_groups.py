@@ -80,7 +80,7 @@ GROUPS = [
     value(
         "weight for a third group's stratum alone",
         "stratum_weights must give weight to strata in which false_negative_rate is defined in "
-        "every group, and to no others; got 0 others among 0 strata with weight.",
+        "every group, and to no other; got weight on 0 strata, 0 of them without a gap.",
         sensitive_features=list("abcabcab"),
         y_true=[1] * 8,
         groups=("a", "b"),
@@ -96,14 +96,14 @@ GROUPS = [
     value(
         "no stratum with positives of both groups",
         "control_features must have a stratum in which false_negative_rate is defined in every "
-        "group; got 2 strata and none such. Use coarser strata.",
+        "group; got 2 strata without one. Use coarser strata.",
         y_true=[1, 1, 0, 0, 0, 0, 1, 1],
         control_features=list("xxyyxxyy"),
     ),
     value(
         "balanced_accuracy undefined in a stratum",
         "control_features must give weight to strata in which balanced_accuracy is defined in "
-        "every group, and to no others; got 1 others among 2 strata with weight.",
+        "every group, and to no other; got weight on 2 strata, 1 of them without a gap.",
         metric="balanced_accuracy",
         y_true=[1, 0, 0, 0, 1, 0, 0, 0],
         y_pred=[1, 0, 0, 0, 1, 1, 0, 0],
@@ -135,7 +135,7 @@ UNDEFINED = [
             "matthews_corrcoef",
             [0, 1] * 4,
             [0] * 8,
-            "too few rows of some kind that it needs, or rows too much alike",
+            "too few rows of some kind that it needs, or rows that are too similar",
         ),
     ]
 ]
@@ -151,8 +151,8 @@ def test_bad_groups_are_refused_in_a_full_sentence_that_names_the_argument(
 def test_strata_with_one_group_only_are_warned_of_and_do_not_change_the_gap() -> None:
     whole = permutation_test(**WHOLE)
     says = (
-        "1 of 2 strata have no rows of some group and say nothing of the gap; "
-        "their rows carry no weight."
+        "1 of 2 strata have no rows of some group: they say nothing about the gap, and their "
+        "rows carry no weight."
     )
     with pytest.warns(FairpermWarning, match=re.escape(says)) as caught:
         result = permutation_test(**ONE_MORE)

@@ -200,14 +200,14 @@ WEIGHTS = [
     strata_value(
         "weight on a stratum without a gap",
         "stratum_weights must give weight to strata in which false_negative_rate is defined in "
-        "every group, and to no others; got 1 others among 2 strata with weight. ",
+        "every group, and to no other; got weight on 2 strata, 1 of them without a gap. ",
         y_true=[1, 0, 1, 1, 1, 0, 0, 0],
         stratum_weights={"x": 1, "y": 1},
     ),
     value(
         "weight on one-sided strata alone",
         "stratum_weights must give weight to strata in which false_negative_rate is defined in "
-        "every group, and to no others; got 1 others among 1 strata with weight. ",
+        "every group, and to no other; got weight on 1 strata, 1 of them without a gap. ",
         control_features=list("xxxxxxxy"),
         stratum_weights={"x": 0, "y": 1},
     ),

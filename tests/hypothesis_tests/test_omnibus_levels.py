@@ -16,6 +16,7 @@ from scipy.stats import norm
 import fairperm
 from fairperm.engines.resampling.blocks import Resampling
 from fairperm.hypothesis_tests.omnibus import compare_all
+from fairperm.hypothesis_tests.options import Options
 from fairperm.hypothesis_tests.plan import Plan
 from fairperm.metrics import get_metric
 from tests.hypothesis_tests.test_levels import equal_metric
@@ -67,10 +68,8 @@ def rejections(
         compare_all(
             table_of(counts[None], NAMES),
             plan,
-            groups=NAMES,
-            stratum_weights=None,
-            resampling=Resampling(N_RESAMPLES, seed, 1, False),
-            confidence_level=0.95,
+            NAMES,
+            Options(resampling=Resampling(N_RESAMPLES, seed, 1, False)),
         ).pvalue
         for seed, counts in enumerate(data_sets)
     ]
@@ -198,10 +197,8 @@ def test_power_is_that_of_chi_square() -> None:
         compare_all(
             table_of(counts[None], NAMES[:3]),
             plan,
-            groups=NAMES[:3],
-            stratum_weights=None,
-            resampling=Resampling(N_RESAMPLES, seed, 1, False),
-            confidence_level=0.95,
+            NAMES[:3],
+            Options(resampling=Resampling(N_RESAMPLES, seed, 1, False)),
         ).pvalue
         for seed, counts in enumerate(data_sets)
     ]

@@ -23,6 +23,7 @@ from fairperm.engines import counts
 from fairperm.engines.resampling.blocks import Resampling
 from fairperm.errors import FairpermWarning, InputError
 from fairperm.hypothesis_tests import bootstrap, gap_test
+from fairperm.hypothesis_tests.options import Options
 from fairperm.hypothesis_tests.plan import SCHEMES, VARIANCES, Plan
 from fairperm.metrics import get_metric
 from tests.support.examples import examples
@@ -138,13 +139,11 @@ def bootstrapped(
     metric: str, counts: NDArray[np.int64], groups: tuple[str, str]
 ) -> fairperm.BootstrapTestResult:
     (part,) = get_metric(metric).parts
-    resampling = Resampling(99, 0, 1, False)
+    options = Options(resampling=Resampling(99, 0, 1, False))
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FairpermWarning)
-            return bootstrap.compare(
-                table_of(counts), part, groups=groups, resampling=resampling, method="percentile"
-            )
+            return bootstrap.compare(table_of(counts), part, groups, options, "percentile")
     except InputError:
         assume(False)
         raise
@@ -258,8 +257,11 @@ def test_rows_counted_by_hand_give_the_same(
         by_hand = gap_test.compare(
             table,
             Plan.choose(get_metric(metric), procedure.scheme, procedure.variance),
-            resampling=Resampling(procedure.n_resamples, 0, 1, False),
-            n_bootstrap=procedure.n_bootstrap,
+            table.groups,
+            Options(
+                resampling=Resampling(procedure.n_resamples, 0, 1, False),
+                n_bootstrap=procedure.n_bootstrap,
+            ),
         )
     assert same(from_rows, by_hand)
 

@@ -7,6 +7,7 @@ by a simulation that is written here. Bounds are 99.9 % quantiles of the binomia
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from scipy.stats import fisher_exact
 
 from fairperm import calibrate, metric_names, permutation_test
 from fairperm.engines.resampling.blocks import Resampling
+from fairperm.hypothesis_tests.gap_test import compare
 from fairperm.planning import equal_groups
 from fairperm.planning.equal_groups import values, with_gap
 from fairperm.planning.populations import Population, units
@@ -259,7 +261,8 @@ def test_a_cluster_that_is_drawn_twice_is_two_clusters(metric: str) -> None:
     columns: Columns = dict(zip(made.table.columns, map(np.array, values_of), strict=True))
     for n_resamples in (0, 99):
         resampling = Resampling.checked(n_resamples, 7, 1, False, least=0)
-        result = made.test(sample, groups=sample.groups, resampling=resampling)
+        options = replace(made.options, resampling=resampling)
+        result = compare(sample, made.plan, sample.groups, options)
         expected = permutation_test(
             **columns,
             sensitive_features=np.repeat([one[0] for one in written], sizes),

@@ -19,6 +19,7 @@ from fairperm.engines.resampling import enumeration
 from fairperm.engines.resampling.blocks import Resampling
 from fairperm.errors import FairpermWarning
 from fairperm.hypothesis_tests import bootstrap, gap_test
+from fairperm.hypothesis_tests.options import Options
 from fairperm.hypothesis_tests.plan import Plan
 from fairperm.metrics import get_metric
 
@@ -100,10 +101,12 @@ class Procedure:
             return gap_test.compare(
                 table_of(counts),
                 Plan.choose(get_metric(self.metric), self.scheme, self.variance),
-                groups=groups,
-                alternative=self.alternative,
-                resampling=Resampling(self.n_resamples, seed, 1, False),
-                n_bootstrap=self.n_bootstrap,
+                groups,
+                Options(
+                    alternative=self.alternative,
+                    resampling=Resampling(self.n_resamples, seed, 1, False),
+                    n_bootstrap=self.n_bootstrap,
+                ),
             )
 
     def pvalues(self, data_sets: Counts) -> NDArray[np.float64]:
@@ -126,9 +129,12 @@ class BasicBootstrap:
             bootstrap.compare(
                 table_of(counts),
                 metric,
-                alternative=self.alternative,
-                resampling=Resampling(self.n_resamples, seed, 1, False),
-                method="percentile",
+                ("a", "b"),
+                Options(
+                    alternative=self.alternative,
+                    resampling=Resampling(self.n_resamples, seed, 1, False),
+                ),
+                "percentile",
             )
             for seed, counts in enumerate(data_sets)
         ]

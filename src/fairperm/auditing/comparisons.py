@@ -12,6 +12,7 @@ from fairperm.errors import InputError, UndefinedMetricError, argument
 from fairperm.hypothesis_tests.gap_test import GapTest, null_distributions
 from fairperm.hypothesis_tests.margins.one_sided import ratio_interval
 from fairperm.hypothesis_tests.omnibus import OmnibusTest, against_permutations
+from fairperm.hypothesis_tests.options import Options
 from fairperm.hypothesis_tests.plan import Plan
 from fairperm.hypothesis_tests.results.audits import AuditRow, OmnibusRow
 from fairperm.metrics.callables import CallableMetric
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 
     from fairperm.auditing.questions import Question
-    from fairperm.data.table import Table
-    from fairperm.engines.resampling.blocks import Resampling
     from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
     from fairperm.metrics.definition import AnyMetric
 
@@ -31,7 +30,7 @@ _ROWS_AT_ONCE = 1 << 23  # of the tests that are held in memory until their labe
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class Settings(Options):
     """The options of an audit, checked."""
 
     compare: str
@@ -40,19 +39,7 @@ class Settings:
     alpha: float
     margins: Mapping[str, float]
     min_group_size: int
-    scheme: object
-    variance: object
-    alternative: str
-    stratum_weights: object
-    n_bootstrap: int
-    confidence_level: float
-    resampling: Resampling
     n_attributes: int
-
-    @property
-    def silent_resampling(self) -> Resampling:
-        """Return the resampling of one test among many, without a progress bar of its own."""
-        return replace(self.resampling, progress=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,29 +90,8 @@ class _Pair:
     def make_test(self, settings: Settings) -> GapTest:
         """Return the test, before its permutations."""
         table = self.question.table_of(self.groups)
-        return GapTest.of(
-            table,
-            _plan_test(self.question, table, self.groups, settings),
-            groups=self.groups,
-            stratum_weights=settings.stratum_weights,
-            alternative=settings.alternative,
-            resampling=settings.silent_resampling,
-            n_bootstrap=settings.n_bootstrap,
-            confidence_level=settings.confidence_level,
-        )
-
-
-def _plan_test(
-    question: Question, table: Table, groups: tuple[Hashable, ...], settings: Settings
-) -> Plan:
-    """Return the plan of the test: scheme and variance as in the options, or the best ones."""
-    return Plan.choose(
-        question.metric.for_table(table, groups),
-        settings.scheme,
-        settings.variance,
-        weighted=table.weight is not None,
-        clustered=table.cluster is not None,
-    )
+        plan = Plan.for_table(self.question.metric, table, self.groups, settings)
+        return GapTest.of(table, plan, self.groups, settings.quiet())
 
 
 def compare_pairs(questions: Sequence[Question], settings: Settings) -> list[ComparedPair]:
@@ -148,7 +114,8 @@ def _make_pairs(questions: Sequence[Question], settings: Settings) -> Iterator[_
             reference = choose_reference(question.table, question.attribute, given, only=only)
             references[question.attribute] = reference
         for groups in list_pairs(question, settings.compare, reference):
-            plan = _plan_test(question, question.table_of(groups), groups, settings)
+            table = question.table_of(groups)
+            plan = Plan.for_table(question.metric, table, groups, settings)
             _check_options(plan.metric, question.label, settings)
             yield _Pair(question, groups)
 
@@ -209,7 +176,7 @@ def _compare_batch(
         except UndefinedMetricError as error:
             rows[place] = replace(rows[place], verdict="too small", reason=str(error))
         yield {}
-    nulls = null_distributions([*tests.values()], settings.silent_resampling)
+    nulls = null_distributions([*tests.values()], settings.quiet().resampling)
     for (place, test), null in zip(tests.items(), nulls, strict=True):
         rows[place] = _add_result(rows[place], test.result(null), settings.min_group_size)
     for place, row in rows.items():
@@ -254,7 +221,7 @@ def _compare_groups_of_batch(
     for places in _separate_functions(tests):
         try:
             results = against_permutations(
-                [tests[one] for one in places], settings.silent_resampling
+                [tests[one] for one in places], settings.quiet().resampling
             )
         except InputError as error:  # a function failed in a permutation
             rows |= {one: replace(rows[one], reason=str(error)) for one in places}
@@ -284,11 +251,9 @@ def _make_omnibus_test(
         raise InputError(f"A test of all groups at once needs permutations; got {no_draws}.")
     return OmnibusTest.of(
         question.table,
-        _plan_test(question, question.table, groups, settings),
-        groups=groups,
-        stratum_weights=settings.stratum_weights,
-        resampling=settings.silent_resampling,
-        confidence_level=settings.confidence_level,
+        Plan.for_table(question.metric, question.table, groups, settings),
+        groups,
+        settings.quiet(),
     )
 
 

@@ -11,15 +11,18 @@ import numpy as np
 from fairperm._utils import checks, streams
 from fairperm.data.arguments import Inputs
 from fairperm.engines.estimates import concatenate
-from fairperm.engines.resampling import blocks
 from fairperm.errors import InputError, warn_of
 from fairperm.hypothesis_tests import small_groups
 from fairperm.hypothesis_tests.comparison import Comparison
+from fairperm.hypothesis_tests.comparison_checks import check_strata, check_values
+from fairperm.hypothesis_tests.options import Options
 from fairperm.hypothesis_tests.plan import Plan, Scheme, plan_test
 from fairperm.hypothesis_tests.results.gaps import BootstrapTestResult
 from fairperm.inference.null import Null, extreme, many_undefined, pvalue, tie_tolerance
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable
+
     from numpy.typing import NDArray
 
     from fairperm.data.argument_types import (
@@ -38,14 +41,12 @@ if TYPE_CHECKING:
     from fairperm.data.table import Table
     from fairperm.engines.choice import JackknifeEngine
     from fairperm.engines.estimates import Gaps
-    from fairperm.metrics.callables import CallableMetric
-    from fairperm.metrics.definition import Metric
-    from fairperm.metrics.ranks import RankMetric
+    from fairperm.metrics.definition import AnyMetric
 
     Array = NDArray[np.float64]
 
 METHODS = ("BCa", "percentile", "basic")
-_OF_OTHERS = " Standard error and interval are of the others, and may be too narrow."
+_OF_OTHERS = " Standard error and interval come from the other samples, and may be too small."
 _VALIDITY = (
     "Asymptotically valid for the weak null; not exact for any null, and in small or unequal "
     "groups it can reject far too often: permutation_test holds its level better."
@@ -116,7 +117,17 @@ def bootstrap_test(
     >>> round(result.difference, 4), round(result.pvalue, 4)
     (-0.0011, 0.9536)
     """
-    resampling = blocks.Resampling.checked(n_resamples, rng, n_jobs, progress)
+    options = Options.check(
+        scheme=Scheme.POOLED,
+        variance=None,
+        alternative=alternative,
+        stratum_weights=stratum_weights,
+        n_resamples=n_resamples,
+        confidence_level=confidence_level,
+        rng=rng,
+        n_jobs=n_jobs,
+        progress=progress,
+    )
     inputs = Inputs(
         y_true=y_true,
         y_pred=y_pred,
@@ -129,50 +140,37 @@ def bootstrap_test(
         missing=missing,
         score_bins=score_bins,
         sample_rows=sample_rows,
-        seed=resampling.seed,
+        seed=options.seed,
     )
     table, plan, pair = plan_test(
-        inputs, metric, Scheme.POOLED, None, lambda table: table.choose_groups(groups)
+        inputs, metric, options, lambda table: table.choose_groups(groups)
     )
-    chosen = plan.metric
-    if chosen.is_joint:
+    if plan.metric.is_joint:
         hint = "Use permutation_test, or test its parts one by one."
-        raise InputError("metric", "a single metric", chosen.name, hint)
-    result = compare(
-        table,
-        chosen.parts[0],
-        groups=pair,
-        stratum_weights=stratum_weights,
-        alternative=checks.choice("alternative", alternative, checks.ALTERNATIVES),
-        resampling=resampling,
-        confidence_level=checks.fraction("confidence_level", confidence_level),
-        method=checks.choice("method", method, METHODS),
-    )
+        raise InputError("metric", "a single metric", plan.metric.name, hint)
+    chosen_method = checks.choice("method", method, METHODS)
+    result = compare(table, plan.metric, pair, options, chosen_method)
     warn_of(note for note in result.notes if note not in table.notes)
     return result
 
 
 def compare(
     table: Table,
-    metric: Metric | RankMetric | CallableMetric,
-    *,
-    groups: object = None,
-    stratum_weights: object = None,
-    alternative: str = "two-sided",
-    resampling: blocks.Resampling,
-    confidence_level: float = 0.95,
+    metric: AnyMetric,
+    groups: tuple[Hashable, ...],
+    options: Options,
     method: str = "BCa",
 ) -> BootstrapTestResult:
     """Test the gap in a table of distinct rows: resample, recentre, count."""
-    plan = Plan(metric, Scheme.POOLED, None)
-    pair = table.choose_groups(groups)
-    comparison = Comparison.of(table, plan, pair, stratum_weights)
+    plan, resampling = Plan(metric, Scheme.POOLED, None), options.resampling
+    comparison = Comparison.of(table, plan, groups, options.stratum_weights)
     # a bootstrap test takes neither weights nor clusters
     engine = cast("JackknifeEngine", comparison.engine(None))
 
-    observed = engine.observed(streams.stream(resampling.seed, streams.OBSERVED))
-    values = comparison.values(comparison.together(observed, None))
-    notes = comparison.check_strata(observed, engine.weights)
+    observed = engine.observed(streams.stream(options.seed, streams.OBSERVED))
+    values = comparison.merge_strata(observed, None).value[:, 0, 0]
+    check_values(comparison, values)
+    notes = check_strata(comparison, observed, engine.weights)
     gap = float(observed.gaps(engine.weights).difference[0, 0])
     blocks = resampling.in_blocks(
         partial(_gaps, engine),
@@ -185,35 +183,35 @@ def compare(
 
     null = Null(distribution - gap)
     tolerance = tie_tolerance(gap, comparison.scale(observed), np.ones(1))
-    is_extreme = extreme(null.statistic, gap, alternative, tolerance)
-    p = pvalue(null, is_extreme, confidence_level)
+    is_extreme = extreme(null.statistic, gap, options.alternative, tolerance)
+    p = pvalue(null, is_extreme, options.confidence_level)
     return BootstrapTestResult(
         metric=metric.name,
-        groups=pair,
-        values=values,
+        groups=(groups[0], groups[1]),
+        values=comparison.by_group(values),
         counts=comparison.totals(),
         difference=gap,
         standard_error=float(error[0]),
         confidence_interval=_interval(
-            engine, gap, distribution, tolerance, confidence_level, method
+            engine, gap, distribution, tolerance, options.confidence_level, method
         ),
-        confidence_level=confidence_level,
+        confidence_level=options.confidence_level,
         statistic=gap,
         pvalue=p.value,
         pvalue_interval=p.interval,
         pvalue_interval_wilson=p.wilson_interval,
-        alternative=alternative,
+        alternative=options.alternative,
         n_resamples=len(distribution),
         n_undefined=int(null.undefined.sum()),
         n_strata=comparison.rows.n_strata,
         n_dropped=table.n_dropped,
-        seed=resampling.seed,
+        seed=options.seed,
         validity=_VALIDITY,
         notes=(
             *notes,
-            *([small_groups.no_error(metric.name)] if error[0] == 0 else []),
+            *([small_groups.note_zero_error(metric.name)] if error[0] == 0 else []),
             *many_undefined(null, "bootstrap samples", _OF_OTHERS),
-            *comparison.binned(comparison.binning_errors(), error),
+            *comparison.note_bins(comparison.binning_errors(), error),
             *table.notes,
         ),
         method=method,

@@ -5,27 +5,28 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairperm._utils import checks, streams
+from fairperm._utils import streams
 from fairperm._utils.progress import waiting
 from fairperm.data.arguments import Inputs
 from fairperm.engines.estimates import ZERO_GAP, variance_of_defined
 from fairperm.engines.many_groups import check_number
-from fairperm.engines.resampling import blocks
 from fairperm.engines.resampling.shared_labels import Asked, permute
 from fairperm.errors import InputError, warn_of
 from fairperm.hypothesis_tests import small_groups
 from fairperm.hypothesis_tests.comparison import Comparison
+from fairperm.hypothesis_tests.comparison_checks import check_strata, check_values
+from fairperm.hypothesis_tests.options import Options
 from fairperm.hypothesis_tests.plan import plan_test
 from fairperm.hypothesis_tests.results.omnibus import OmnibusTestResult
 from fairperm.inference.null import TIE, Null, extreme, many_undefined, pvalue
 from fairperm.metrics.variances import Variance
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Mapping, Sequence
+    from collections.abc import Hashable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from fairperm.data.table import Table
     from fairperm.engines.choice import GroupsEngine, PairEngine
     from fairperm.engines.estimates import Estimates
+    from fairperm.engines.resampling.blocks import Resampling
     from fairperm.hypothesis_tests.plan import Plan
 
     Array = NDArray[np.float64]
@@ -121,7 +123,16 @@ def omnibus_test(
     >>> round(result.statistic, 1), result.pvalue
     (381.7, 0.0001)
     """
-    resampling = blocks.Resampling.checked(n_resamples, rng, n_jobs, progress)
+    options = Options.check(
+        scheme=scheme,
+        variance=variance,
+        stratum_weights=stratum_weights,
+        n_resamples=n_resamples,
+        confidence_level=confidence_level,
+        rng=rng,
+        n_jobs=n_jobs,
+        progress=progress,
+    )
     inputs = Inputs(
         y_true=y_true,
         y_pred=y_pred,
@@ -136,42 +147,22 @@ def omnibus_test(
         missing=missing,
         score_bins=score_bins,
         sample_rows=sample_rows,
-        seed=resampling.seed,
+        seed=options.seed,
     )
     table, plan, chosen = plan_test(
-        inputs, metric, scheme, variance, lambda table: table.choose_several(groups)
+        inputs, metric, options, lambda table: table.choose_several(groups)
     )
-    result = compare_all(
-        table,
-        plan,
-        groups=chosen,
-        stratum_weights=stratum_weights,
-        resampling=resampling,
-        confidence_level=checks.fraction("confidence_level", confidence_level),
-    )
+    result = compare_all(table, plan, chosen, options)
     warn_of(note for note in result.notes if note not in table.notes)
     return result
 
 
 def compare_all(
-    table: Table,
-    plan: Plan,
-    *,
-    groups: tuple[Hashable, ...],
-    stratum_weights: object,
-    resampling: blocks.Resampling,
-    confidence_level: float,
+    table: Table, plan: Plan, groups: tuple[Hashable, ...], options: Options
 ) -> OmnibusTestResult:
-    """Test the groups of a table of distinct rows, wherever it came from."""
-    test = OmnibusTest.of(
-        table,
-        plan,
-        groups=groups,
-        stratum_weights=stratum_weights,
-        resampling=resampling,
-        confidence_level=confidence_level,
-    )
-    (result,) = against_permutations([test], resampling)
+    """Test whether a metric is the same in all of these groups of a table."""
+    test = OmnibusTest.of(table, plan, groups, options)
+    (result,) = against_permutations([test], options.resampling)
     return result
 
 
@@ -179,91 +170,79 @@ def compare_all(
 class OmnibusTest:
     """The omnibus statistic of the sample, before its permutations.
 
-    ``known`` holds all of the result that they have no part in, and makes it from the rest.
-    ``shared`` is lent to groups without variance; ``weighing`` are variances that stand for the
-    permutations' own.
+    ``sample`` has the fields of the result that do not depend on them. Groups without variance
+    borrow that of ``shared``. ``weighing`` are variances in place of the permutations' own.
     """
 
     plan: Plan
+    options: Options
     engine: GroupsEngine
     shared: Estimates | None
     weighing: Array | None
     scale: Array
     statistic: float
     tolerance: float
-    confidence_level: float
     notes: tuple[str, ...]
-    known: Callable[..., OmnibusTestResult]
+    sample: Mapping[str, Any]
 
     @classmethod
     def of(
-        cls,
-        table: Table,
-        plan: Plan,
-        *,
-        groups: tuple[Hashable, ...],
-        stratum_weights: object,
-        resampling: blocks.Resampling,
-        confidence_level: float,
+        cls, table: Table, plan: Plan, groups: tuple[Hashable, ...], options: Options
     ) -> OmnibusTest:
-        """Compute the statistic; say so if there is none."""
+        """Compute the observed statistic. Raises UndefinedMetricError if there is none."""
         check_number(groups, "Merge small groups, or compare some of them.")
-        comparison = Comparison.of(table, plan, groups, stratum_weights)
+        comparison = Comparison.of(table, plan, groups, options.stratum_weights)
         _check(plan, comparison.rows.n_strata)
-        with waiting("preparing (the first time on a machine, compiling)", resampling.progress):
-            engine = comparison.engine(plan.variance, many=True)
-            estimates = engine.observed(streams.stream(resampling.seed, streams.OBSERVED))
-        alone = _alone(comparison, plan, estimates)
-        values = comparison.values(alone)
+        engine, estimates = _observe(comparison, plan, options)
+        merged = _merge_strata(comparison, plan, estimates)
+        check_values(comparison, merged.value[:, 0, 0])
         totals = comparison.totals()
-        notes = comparison.check_strata(estimates, engine.weights)
+        notes = check_strata(comparison, estimates, engine.weights)
 
         shared = engine.pooled() if plan.has_closed_form else None
-        variance = alone.variance[:, :, 0]
+        variance = merged.variance[:, :, 0]
         if plan.is_bootstrapped_once or plan.metric.closed_variance is None:
             ordered = tuple(groups[place] for place in engine.order)
-            variance = _bootstrap_variance(table, plan, groups, ordered, resampling)
+            variance = _bootstrap_variance(table, plan, groups, ordered, options.resampling)
         observed, weighing = _Values.of(estimates, engine.weights, shared), None
         if plan.is_bootstrapped_once:
             observed = observed.with_variance(variance)
         elif plan.variance is None:
-            weighing = 1 / _exchanged(totals)
+            weighing = 1 / _count_exchanged(totals)
             observed = observed.with_variance(weighing)
         scale = comparison.scale(estimates)
-        statistic = _defined(observed, scale, comparison, plan)
+        statistic = _check_statistic(observed, scale, comparison, plan)
         mean = observed.mean()
+        notes += [
+            *small_groups.notes(comparison, plan),
+            *comparison.note_bins(comparison.binning_errors(), np.sqrt(variance[0, 0])),
+            *table.notes,
+        ]
+        sample = {
+            "metric": plan.metric.name,
+            "groups": groups,
+            "values": comparison.by_group(merged.value[:, 0, 0]),
+            "standard_errors": comparison.by_group(np.sqrt(variance[:, 0])),
+            "counts": totals,
+            "mean": float(mean[0, 0]) if len(mean) == 1 else math.nan,
+            "statistic": statistic,
+            "scheme": plan.scheme.value,
+            "variance": plan.variance_name,
+            "n_strata": comparison.rows.n_strata,
+            "n_dropped": table.n_dropped,
+            "validity": plan.validity(strata=comparison.rows.n_strata > 1),
+        }
         return cls(
             plan=plan,
+            options=options,
             engine=engine,
             shared=shared,
             weighing=weighing,
             scale=scale,
             statistic=statistic,
             tolerance=observed.rounding(statistic, scale),
-            confidence_level=confidence_level,
-            notes=(
-                *notes,
-                *small_groups.notes(comparison, plan),
-                *comparison.binned(comparison.binning_errors(), np.sqrt(variance[0, 0])),
-                *table.notes,
-            ),
-            known=partial(
-                OmnibusTestResult,
-                metric=plan.metric.name,
-                groups=groups,
-                values=values,
-                standard_errors=comparison.by_group(np.sqrt(variance[:, 0])),
-                counts=totals,
-                mean=float(mean[0, 0]) if len(mean) == 1 else math.nan,
-                statistic=statistic,
-                confidence_level=confidence_level,
-                scheme=plan.scheme.value,
-                variance=plan.variance_name,
-                n_strata=comparison.rows.n_strata,
-                n_dropped=table.n_dropped,
-                seed=resampling.seed,
-                validity=plan.validity(strata=comparison.rows.n_strata > 1),
-            ),
+            notes=tuple(notes),
+            sample=sample,
         )
 
     def result(self, permuted: _Values) -> OmnibusTestResult:
@@ -275,13 +254,16 @@ class OmnibusTest:
                 permuted = permuted.with_variance(self.weighing)
             null = Null(permuted.statistic(self.scale))
         is_extreme = extreme(null.statistic, self.statistic, "greater", self.tolerance)
-        p = pvalue(null, is_extreme, self.confidence_level)
-        return self.known(
+        p = pvalue(null, is_extreme, self.options.confidence_level)
+        return OmnibusTestResult(
+            **self.sample,
+            confidence_level=self.options.confidence_level,
             pvalue=p.value,
             pvalue_interval=p.interval,
             pvalue_interval_wilson=p.wilson_interval,
             n_resamples=len(null.statistic),
             n_undefined=int(null.undefined.sum()),
+            seed=self.options.seed,
             notes=(*self.notes, *many_undefined(null)),
             null_distribution=null.statistic,
         )
@@ -294,7 +276,7 @@ class OmnibusTest:
 
 
 def against_permutations(
-    tests: Sequence[OmnibusTest], resampling: blocks.Resampling
+    tests: Sequence[OmnibusTest], resampling: Resampling
 ) -> list[OmnibusTestResult]:
     """Return the results of all tests; those that exchange the same labels draw them once."""
     blocks = permute([test.asked for test in tests], resampling)
@@ -385,12 +367,21 @@ class _Values:
         return TIE * (1 + statistic + 2 * math.sqrt(statistic) * longest) + (TIE * longest) ** 2
 
 
-def _exchanged(totals: Mapping[Hashable, Mapping[str, float]]) -> Array:
+def _count_exchanged(totals: Mapping[Hashable, Mapping[str, float]]) -> Array:
     """Return how many rows, or clusters of them, each group has in every permutation."""
     return np.array([counts.get("clusters", counts["rows"]) for counts in totals.values()])
 
 
-def _alone(comparison: Comparison, plan: Plan, estimates: Estimates) -> Estimates:
+def _observe(
+    comparison: Comparison, plan: Plan, options: Options
+) -> tuple[GroupsEngine, Estimates]:
+    """Return the engine of the comparison, and its estimates of the sample."""
+    with waiting("preparing (the first time on a machine, compiling)", options.resampling.progress):
+        engine = comparison.engine(plan.variance, many=True)
+        return engine, engine.observed(streams.stream(options.seed, streams.OBSERVED))
+
+
+def _merge_strata(comparison: Comparison, plan: Plan, estimates: Estimates) -> Estimates:
     """Return the estimates of all strata as one, with variances that do not pool the groups."""
     of_one = comparison.rows.n_strata == 1
     if of_one and (plan.metric.closed_variance is None or plan.variance in _FREE_OF_NULL):
@@ -399,16 +390,16 @@ def _alone(comparison: Comparison, plan: Plan, estimates: Estimates) -> Estimate
     return engine.observed(streams.stream(0, streams.OBSERVED))
 
 
-def _defined(observed: _Values, scale: Array, comparison: Comparison, plan: Plan) -> float:
-    """Return the observed statistic, if there is one that permuted ones can be compared with.
+def _check_statistic(observed: _Values, scale: Array, comparison: Comparison, plan: Plan) -> float:
+    """Return the observed statistic. Raises UndefinedMetricError if it cannot be compared.
 
-    A group in which no bootstrap sample varies would outweigh all others, which under permutation
-    none does.
+    A group whose bootstrap samples do not vary would outweigh all other groups, which no group
+    does under permutation.
     """
     statistic = float(observed.statistic(scale)[0])
-    lost = plan.is_bootstrapped_once and statistic > 0 and (observed.variance == 0).any()
-    if math.isnan(statistic) or lost:
-        raise small_groups.without_error(comparison, plan)
+    is_lost = plan.is_bootstrapped_once and statistic > 0 and (observed.variance == 0).any()
+    if math.isnan(statistic) or is_lost:
+        raise small_groups.missing_error(comparison, plan)
     return statistic
 
 
@@ -417,7 +408,7 @@ def _bootstrap_variance(
     plan: Plan,
     groups: tuple[Hashable, ...],
     ordered: tuple[Hashable, ...],
-    resampling: blocks.Resampling,
+    resampling: Resampling,
 ) -> Array:
     """Return every group's bootstrap variance: two groups at a time, as in a test of their gap.
 

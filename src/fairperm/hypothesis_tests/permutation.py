@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fairperm._utils import checks
 from fairperm.data.arguments import Inputs
-from fairperm.engines.resampling import blocks
 from fairperm.errors import warn_of
 from fairperm.hypothesis_tests.gap_test import compare
+from fairperm.hypothesis_tests.options import Options
 from fairperm.hypothesis_tests.plan import plan_test
 
 if TYPE_CHECKING:
@@ -183,7 +182,19 @@ def permutation_test(
       validity    Exact for the weak null (equal false_negative_rate; base rates may differ)
                   at every sample size, given the rates' denominators.
     """
-    resampling = blocks.Resampling.checked(n_resamples, rng, n_jobs, progress, least=0)
+    options = Options.check(
+        scheme=scheme,
+        variance=variance,
+        alternative=alternative,
+        stratum_weights=stratum_weights,
+        n_resamples=n_resamples,
+        fewest_resamples=0,
+        n_bootstrap=n_bootstrap,
+        confidence_level=confidence_level,
+        rng=rng,
+        n_jobs=n_jobs,
+        progress=progress,
+    )
     inputs = Inputs(
         y_true=y_true,
         y_pred=y_pred,
@@ -198,23 +209,13 @@ def permutation_test(
         missing=missing,
         score_bins=score_bins,
         sample_rows=sample_rows,
-        seed=resampling.seed,
-        sums_suffice=resampling.n_resamples == 0,
+        seed=options.seed,
+        sums_suffice=options.is_limit,
     )
     table, plan, pair = plan_test(
-        inputs, metric, scheme, variance, lambda table: table.choose_groups(groups)
+        inputs, metric, options, lambda table: table.choose_groups(groups)
     )
-    direction = checks.choice("alternative", alternative, checks.ALTERNATIVES)
-    plan.check_direction(direction)
-    result = compare(
-        table,
-        plan,
-        groups=pair,
-        stratum_weights=stratum_weights,
-        alternative=direction,
-        resampling=resampling,
-        n_bootstrap=checks.integer("n_bootstrap", n_bootstrap, 2, 100_000),
-        confidence_level=checks.fraction("confidence_level", confidence_level),
-    )
+    plan.check_direction(options.alternative)
+    result = compare(table, plan, pair, options)
     warn_of(note for note in result.notes if note not in table.notes)
     return result

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from fairperm.data.arguments import Inputs
     from fairperm.data.table import Table
+    from fairperm.hypothesis_tests.options import Options
     from fairperm.metrics.definition import AnyMetric
 
 Groups = TypeVar("Groups", bound=tuple[Hashable, ...])
@@ -131,6 +132,19 @@ class Plan:
         studentizing = None if chosen is None else Variance(chosen)
         return cls(metric, used, studentizing, weighted, clustered, is_chosen=True)
 
+    @classmethod
+    def for_table(
+        cls, metric: AnyMetric, table: Table, groups: tuple[Hashable, ...], options: Options
+    ) -> Plan:
+        """Return the plan of a test of these groups of a table."""
+        return cls.choose(
+            metric.for_table(table, groups),
+            options.scheme,
+            options.variance,
+            weighted=table.weight is not None,
+            clustered=table.cluster is not None,
+        )
+
     @property
     def variance_name(self) -> str | None:
         """The variance as the plain text that results show."""
@@ -214,21 +228,10 @@ class Plan:
 
 
 def plan_test(
-    inputs: Inputs,
-    metric: object,
-    scheme: object,
-    variance: object,
-    choose_groups: Callable[[Table], Groups],
+    inputs: Inputs, metric: object, options: Options, choose_groups: Callable[[Table], Groups]
 ) -> tuple[Table, Plan, Groups]:
     """Read the columns that the metric needs, choose the groups, and plan the test."""
     chosen = get_metric(metric).for_arguments(inputs)
     table = read_table(inputs, chosen)
     groups = choose_groups(table)
-    plan = Plan.choose(
-        chosen.for_table(table, groups),
-        scheme,
-        variance,
-        weighted=inputs.sample_weight is not None,
-        clustered=inputs.cluster is not None,
-    )
-    return table, plan, groups
+    return table, Plan.for_table(chosen, table, groups, options), groups

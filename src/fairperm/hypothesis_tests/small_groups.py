@@ -36,7 +36,7 @@ def notes(comparison: Comparison, plan: Plan, *, limit: bool = False) -> Iterato
         yield from _few_rows_matter(comparison, rates=rates)
 
 
-def without_error(comparison: Comparison, plan: Plan) -> UndefinedMetricError:
+def missing_error(comparison: Comparison, plan: Plan) -> UndefinedMetricError:
     """Return the error of groups with which no studentized gap can be made."""
     name = plan.metric.name
     if plan.is_chosen:
@@ -56,7 +56,7 @@ def without_error(comparison: Comparison, plan: Plan) -> UndefinedMetricError:
     return UndefinedMetricError("metric", rule, Shown(f"{name} with {group}"), hint)
 
 
-def no_error(metric: str) -> str:
+def note_zero_error(metric: str) -> str:
     """Return the note of a gap that is said to have no error."""
     return (
         f"The standard error of {metric} is zero in this sample, which then says nothing of how "

@@ -14,6 +14,7 @@ from fairperm.data.arguments import Inputs
 from fairperm.engines.resampling import blocks
 from fairperm.errors import FairpermWarning, UndefinedMetricError
 from fairperm.hypothesis_tests.gap_test import compare
+from fairperm.hypothesis_tests.options import Options
 from fairperm.hypothesis_tests.permutation import permutation_test
 from fairperm.hypothesis_tests.plan import plan_test
 from fairperm.planning.populations import in_order, units
@@ -39,12 +40,12 @@ _PASSED_ON = ("stratum_weights", "alternative", "n_bootstrap")
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A test that the user made, the two groups' rows in order, and how to make it of others."""
+    """A test of the user's rows, the rows of both groups in order, and how to test other rows."""
 
     observed: PermutationTestResult
     plan: Plan
     table: Table
-    test: Callable[..., PermutationTestResult]
+    options: Options
 
     @classmethod
     def of(
@@ -66,11 +67,14 @@ class Trial:
         names = (one.name for one in fields(Inputs))
         columns = {name: given[name] for name in names if name in given}
         inputs = Inputs(**columns, seed=resampling.seed)
-        table, plan, groups = plan_test(
-            inputs, given["metric"], observed.scheme, observed.variance, lambda _: observed.groups
+        options = Options(
+            resampling=resampling,
+            scheme=observed.scheme,
+            variance=observed.variance,
+            **{name: given[name] for name in _PASSED_ON if name in given},
         )
-        chosen = {name: given[name] for name in _PASSED_ON if name in given}
-        return cls(observed, plan, in_order(table, groups), partial(compare, plan=plan, **chosen))
+        table, plan, groups = plan_test(inputs, given["metric"], options, lambda _: observed.groups)
+        return cls(observed, plan, in_order(table, groups), options)
 
     @property
     def unit(self) -> str:
@@ -91,7 +95,8 @@ class Trial:
         resampling: blocks.Resampling,
     ) -> list[list[int]]:
         """Count, of each population's samples, those that the test rejects, and those without."""
-        task = partial(_count_rejections, populations, self.test, alpha, resampling.n_resamples)
+        test = partial(_test_sample, self.plan, self.options)
+        task = partial(_count_rejections, populations, test, alpha, resampling.n_resamples)
         simulations = replace(resampling, n_resamples=n_simulations)
         blocks = simulations.in_blocks(task, streams.BOOTSTRAP, _BLOCK, through_joblib=True)
         counts: list[list[int]] = np.sum(blocks, axis=0).tolist()
@@ -116,9 +121,15 @@ class _Here(blocks.Resampling):
         ]
 
 
+def _test_sample(
+    plan: Plan, options: Options, sample: Table, resampling: blocks.Resampling
+) -> PermutationTestResult:
+    return compare(sample, plan, sample.groups, replace(options, resampling=resampling))
+
+
 def _count_rejections(
     populations: Sequence[Population],
-    test: Callable[..., PermutationTestResult],
+    test: Callable[[Table, blocks.Resampling], PermutationTestResult],
     alpha: float,
     n_resamples: int,
     n: int,
@@ -131,7 +142,7 @@ def _count_rejections(
             sample = population.sample(rng)
             resampling = _Here(n_resamples, checks.seed(rng), n_jobs=1, progress=False)
             try:
-                result = test(sample, groups=sample.groups, resampling=resampling)
+                result = test(sample, resampling)
                 count[0] += result.pvalue <= alpha
             except UndefinedMetricError:
                 count[1] += 1

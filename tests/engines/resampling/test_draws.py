@@ -23,6 +23,7 @@ from fairperm.engines.resampling.draws import (
 )
 from fairperm.engines.sample import Cells
 from fairperm.hypothesis_tests.gap_test import compare
+from fairperm.hypothesis_tests.options import Options
 from fairperm.hypothesis_tests.plan import Plan
 from fairperm.metrics import get_metric
 from tests.support.helpers import rows, table
@@ -163,7 +164,7 @@ def test_ten_billion_rows(metric: str) -> None:
     pair: Pair = ((4 * n, 2 * n, 2 * n + 60_000, 6 * n), (2 * n, n + 70_000, n, 3 * n - 40_000))
     resampling = Resampling(n_resamples=1999, seed=8, n_jobs=1, progress=False)
     plan = Plan.choose(get_metric(metric), "pooled", "auto")
-    result = compare(table(pair), plan, resampling=resampling)
+    result = compare(table(pair), plan, ("a", "b"), Options(resampling=resampling))
     normal = 2 * stats.norm.sf(abs(result.statistic))
     assert not result.exact
     assert 0.001 < normal < 0.999

@@ -17,6 +17,7 @@ from fairperm.engines.resampling.blocks import Resampling
 from fairperm.engines.resampling.enumeration import enumerate_permutations
 from fairperm.engines.sample import Cells
 from fairperm.hypothesis_tests.gap_test import compare
+from fairperm.hypothesis_tests.options import Options
 from fairperm.hypothesis_tests.plan import Plan
 from fairperm.metrics import get_metric
 from tests.support.helpers import Counts, Pair, rate_rows, rows, table
@@ -56,12 +57,10 @@ def compared(
     n_resamples: int = 9999,
     seed: int = 1,
 ) -> PermutationTestResult:
-    return compare(
-        table(*strata),
-        Plan.choose(get_metric(metric), scheme, variance),
-        alternative=alternative,
-        resampling=Resampling(n_resamples, seed, 1, progress=False),
-    )
+    rows = table(*strata)
+    resampling = Resampling(n_resamples, seed, 1, progress=False)
+    options = Options(resampling=resampling, alternative=alternative)
+    return compare(rows, Plan.choose(get_metric(metric), scheme, variance), rows.groups, options)
 
 
 def selected(k_a: int, n_a: int, k_b: int, n_b: int) -> Pair:

@@ -12,7 +12,7 @@ from fairperm.data.frames import library_of
 from fairperm.data.lazy.thresholds import read_scores
 from fairperm.data.sources import as_floats
 from fairperm.engines.resampling import blocks
-from fairperm.errors import InputError, InputTypeError, Shown, did_you_mean, listed
+from fairperm.errors import InputError, InputTypeError, Shown, argument, did_you_mean, listed
 from fairperm.hypothesis_tests.comparison import Comparison
 from fairperm.hypothesis_tests.plan import SCHEMES, Plan, Scheme
 from fairperm.hypothesis_tests.results.sweeps import MetricSweep, ThresholdSweepResult
@@ -182,7 +182,7 @@ def threshold_sweep(
         curves=_sweep(curves, place, pair, alpha, resampling),
         groups=pair,
         alpha=alpha,
-        scheme=curves[0].plan.scheme,
+        scheme=curves[0].plan.scheme.value,
         n_resamples=resampling.n_resamples,
         n_strata=between.n_strata,
         n_dropped=table.n_dropped,
@@ -319,7 +319,7 @@ def _metric(given: object) -> Metric:
 
 def _check_denominators(metrics: Sequence[Metric]) -> None:
     """Say so unless the same exchanges keep every denominator at every threshold."""
-    hint = "Use scheme='pooled'."
+    hint = f"Use {argument('scheme', Scheme.POOLED)}."
     for metric in metrics:
         if metric.given in {"prediction", "either"}:
             rule = f"'pooled' for {metric.name}, whose denominator changes with the threshold"

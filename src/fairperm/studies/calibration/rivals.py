@@ -19,6 +19,7 @@ from fairperm.engines.resampling import blocks
 from fairperm.errors import UndefinedMetricError
 from fairperm.hypothesis_tests import gap_test, small_groups
 from fairperm.hypothesis_tests.comparison import Comparison
+from fairperm.hypothesis_tests.options import Options
 from fairperm.hypothesis_tests.plan import Plan
 from fairperm.inference.null import Null, extreme, pvalue, tie_tolerance
 from fairperm.metrics.registry import get_metric
@@ -66,7 +67,7 @@ def in_one(
     metric = get_metric(setting.metric)
     best = Plan.choose(metric, "auto", "auto")
     try:
-        default = gap_test.compare(table, best, groups=GROUPS, resampling=resampling)
+        default = gap_test.compare(table, best, GROUPS, Options(resampling=resampling))
     except UndefinedMetricError:
         found[[COUNT, WARNED]] = 0, True  # nobody can test it, and an error says so
         return found

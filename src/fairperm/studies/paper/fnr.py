@@ -9,6 +9,7 @@ import numpy as np
 
 from fairperm.engines.resampling.blocks import Resampling
 from fairperm.hypothesis_tests import bootstrap, gap_test
+from fairperm.hypothesis_tests.options import Options
 from fairperm.hypothesis_tests.plan import Plan
 from fairperm.inference.null import Null, extreme, pvalue, tie_tolerance
 from fairperm.metrics.registry import get_metric
@@ -124,14 +125,12 @@ def _pvalues(population: Rates, n_resamples: int, rng: np.random.Generator) -> N
     every = Resampling(_ENOUGH, seed, None, False)  # counting all of them is faster
     permuted = [
         gap_test.compare(
-            table, Plan.choose(metric, scheme, variance), groups=GROUPS, resampling=every
+            table, Plan.choose(metric, scheme, variance), GROUPS, Options(resampling=every)
         ).pvalue
         for scheme, variance in PERMUTATION_TESTS.values()
     ]
     some = Resampling(n_resamples, seed, None, False)
-    result = bootstrap.compare(
-        table, metric.parts[0], groups=GROUPS, resampling=some, method="percentile"
-    )
+    result = bootstrap.compare(table, metric, GROUPS, Options(resampling=some), "percentile")
     return np.array([*permuted, *_forms(result.difference, result.bootstrap_distribution)])
 
 

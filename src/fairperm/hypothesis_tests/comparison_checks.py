@@ -1,0 +1,147 @@
+"""Checks of a comparison: its strata, its clusters, its numbers and its values."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairperm._utils import checks
+from fairperm.errors import (
+    InputError,
+    InputTypeError,
+    Shown,
+    UndefinedMetricError,
+    argument,
+    did_you_mean,
+    listed,
+    shown,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from fairperm.data.table import Table
+    from fairperm.engines.estimates import Estimates
+    from fairperm.engines.sample import Rows
+    from fairperm.hypothesis_tests.comparison import Comparison
+    from fairperm.metrics.definition import AnyMetric
+
+    Array = NDArray[np.float64]
+
+
+def read_stratum_weights(table: Table, given: object) -> Array | None:
+    """Return the weight of every stratum, if weights are given. Raises InputError for bad ones."""
+    if given is None:
+        return None
+    if not isinstance(given, Mapping):
+        raise InputTypeError("stratum_weights", "a mapping of strata to weights", given)
+    strata = argument("control_features")
+    for stratum in given:
+        if stratum not in table.strata:
+            rule = f"a mapping with strata of {strata} ({listed(table.strata)}) as keys"
+            hint = did_you_mean(stratum, table.strata)
+            raise InputError("stratum_weights", rule, stratum, hint)
+    missing = [stratum for stratum in table.strata if stratum not in given]
+    if missing:
+        rule = f"a mapping with a weight for every stratum, and {listed(missing)} has none"
+        hint = "Give strata that should not count a weight of 0."
+        raise InputError("stratum_weights", rule, given, hint)
+    number = "a mapping of strata to finite numbers"
+    weights = [checks.number("stratum_weights", given[one], number) for one in table.strata]
+    if min(weights) < 0 or max(weights) <= 0:
+        rule = "made of weights that are not negative, and not all zero"
+        raise InputError("stratum_weights", rule, given)
+    # a power of two rounds nothing, and then no sum of weights overflows or vanishes
+    scaled: Array = np.ldexp(weights, -np.frexp(max(weights))[1])
+    return scaled
+
+
+def check_rows(rows: Rows, metric: AnyMetric, table: Table, groups: tuple[Hashable, ...]) -> None:
+    """Raise InputError for contributions that are not finite, and for split clusters."""
+    if not np.isfinite(rows.contributions).all():
+        got = Shown(f"infinite or undefined ones of {metric.name}")
+        hint = "Are values too large for it?"
+        raise InputError("metric", "made of finite numbers", got, hint)
+    if rows.cluster is not None:
+        _check_clusters(rows, rows.cluster, table, groups)
+
+
+def _check_clusters(
+    rows: Rows, cluster: NDArray[np.integer[Any]], table: Table, groups: tuple[Hashable, ...]
+) -> None:
+    """Raise InputError if the rows of a cluster are not all of one group and one stratum."""
+    order = np.argsort(cluster, kind="stable")
+    same = cluster[order][1:] == cluster[order][:-1]
+    for name, value, names in (
+        ("group", rows.side, groups),
+        ("stratum", rows.stratum, table.strata),
+    ):
+        split = np.flatnonzero(same & (value[order][1:] != value[order][:-1]))
+        if split.size:
+            at = order[split[0]], order[split[0] + 1]
+            which = table.clusters[cluster[at[0]]]
+            found = listed(names[value[i]] for i in at)
+            raise InputError(
+                f"{argument('cluster')} must keep to one {name}: whole clusters are exchanged; got "
+                f"cluster {shown(which)} with rows of {found}. Use a finer cluster, such as one "
+                f"per {name} and member."
+            )
+
+
+def check_values(comparison: Comparison, values: Array) -> None:
+    """Raise UndefinedMetricError if a part of the metric has no value in a group."""
+    for part, by_group in zip(comparison.parts, values, strict=True):
+        for group, value in zip(comparison.groups, by_group, strict=True):
+            if np.isnan(value):
+                lack = "too few rows of some kind that it needs, or rows that are too similar"
+                if part.has_denominator:
+                    lack = f"no {part.among}"
+                got = Shown(f"{part.name} of group {shown(group)}, which has {lack}")
+                hint = "Compare another metric, or groups with more rows."
+                raise UndefinedMetricError("metric", "defined in every group", got, hint)
+
+
+def check_strata(comparison: Comparison, observed: Estimates, weights: Array | None) -> list[str]:
+    """Return a note on strata without rows of some group, which do not count.
+
+    Raises UndefinedMetricError if a stratum that has weight, or every stratum, has no gap.
+    """
+    rows = comparison.rows
+    if rows.n_strata == 1 and weights is None:
+        return []
+    present = np.zeros((rows.n_strata, len(comparison.groups)), bool)
+    present[rows.stratum, rows.side] = True
+    shared = np.asarray(present.all(axis=1))
+    if not shared.any():
+        raise UndefinedMetricError(
+            f"{argument('control_features')} must have a stratum with rows of every group; got "
+            f"{len(shared):,} strata with rows of only some. Use coarser strata."
+        )
+    for i, part in enumerate(comparison.parts):
+        _check_defined_in_strata(part.name, observed.value[i, 0], observed.size[i, 0], weights)
+    if weights is not None or shared.all():
+        return []
+    return [
+        f"{(~shared).sum():,} of {len(shared):,} strata have no rows of some group: they say "
+        "nothing about the gap, and their rows carry no weight."
+    ]
+
+
+def _check_defined_in_strata(name: str, value: Array, size: Array, weights: Array | None) -> None:
+    defined: NDArray[np.bool_] = np.isnan(value).sum(axis=1) == 0
+    where = f"in which {name} is defined in every group"
+    if not defined.any():
+        raise UndefinedMetricError(
+            f"{argument('control_features')} must have a stratum {where}; got {len(defined):,} "
+            "strata without one. Use coarser strata."
+        )
+    used = (size > 0).all(axis=1) if weights is None else weights > 0
+    if not used.any() or not defined[used].all():
+        name = "control_features" if weights is None else "stratum_weights"
+        raise UndefinedMetricError(
+            f"{argument(name)} must give weight to strata {where}, and to no other; got weight on "
+            f"{used.sum():,} strata, {(used & ~defined).sum():,} of them without a gap. "
+            f"Use coarser strata, or {argument('stratum_weights')} of 0."
+        )
