@@ -226,7 +226,7 @@ def test_one_seed_gives_one_data_set(population: Any) -> None:
 
 
 @pytest.mark.parametrize("population", POPULATIONS[:4], ids=lambda one: type(one).__name__)
-def test_only_known_truths_are_told(population: Any) -> None:
+def test_only_known_truths_are_returned(population: Any) -> None:
     with pytest.raises(fairperm.InputError, match=r"metric must be"):
         population.truth("log_loss")
 
@@ -247,12 +247,12 @@ def test_only_known_truths_are_told(population: Any) -> None:
         (lambda: Correlation(20, low=0.0), r"low must be"),
     ],
 )
-def test_impossible_populations_are_refused(make: Any, message: str) -> None:
+def test_impossible_populations_raise(make: Any, message: str) -> None:
     with pytest.raises(fairperm.InputError, match=message):
         make()
 
 
 @pytest.mark.parametrize("n", [20, [20, 20], (20,), (20, 20, 20), (20.0, 20.0)])
-def test_what_is_no_pair_is_refused(n: Any) -> None:
+def test_a_parameter_that_is_no_pair_raises(n: Any) -> None:
     with pytest.raises(fairperm.InputTypeError, match=r"n must be"):
         Rates(n, (0.5, 0.5))

@@ -1,9 +1,9 @@
-"""Populations whose true metrics are known, to see what a test does where the truth is known.
+"""Populations with known values of metrics, to measure the level and power of tests.
 
-Every population has two groups, ``"a"`` and ``"b"`` (but :class:`Correlation`, which has a
-continuous attribute). ``draw`` returns columns that the tests take as ``data``, and ``truth``
-the metric's value in each group: where it is the same in both, the weak null holds, however
-different the groups are in all else.
+Every population has two groups, ``"a"`` and ``"b"`` (except :class:`Correlation`, which has a
+continuous attribute). ``draw`` returns columns that the tests take as ``data``, and ``truth`` the
+metric's value in each group: if both are equal, the weak null holds, however much the groups
+differ otherwise.
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ class Rates:
     Parameters
     ----------
     n : pair of int
-        Rows of each group.
+        Number of rows of each group.
     base_rate : pair of float
         The share of positives in each group.
     true_positive_rate, true_negative_rate : pair of float
-        The share of positives, and of negatives, that are predicted right.
+        The shares of positives and of negatives that are predicted correctly.
 
     Examples
     --------
-    Groups with the same false negative rate, but not with the same share of positives:
+    Groups with the same false negative rate and different shares of positives:
 
     >>> import fairperm
     >>> from fairperm import simulate
@@ -71,8 +71,8 @@ class Rates:
     true_negative_rate: Pair = (0.9, 0.9)
 
     def __post_init__(self) -> None:
-        _check(self, n=_ROWS, base_rate=_SHARE)
-        _check(self, true_positive_rate=_SHARE, true_negative_rate=_SHARE)
+        _check_pairs(self, n=_ROWS, base_rate=_SHARE)
+        _check_pairs(self, true_positive_rate=_SHARE, true_negative_rate=_SHARE)
 
     def cells(self) -> NDArray[np.float64]:
         """Return the probabilities of tn, fp, fn and tp, by group and cell."""
@@ -91,7 +91,7 @@ class Rates:
         """Draw a data set: columns ``y_true``, ``y_pred`` and ``group``."""
         cell = np.repeat(np.tile(np.arange(4), 2), self.counts(1, rng)[0].ravel())
         columns = {name: one[cell] for name, one in ONE_ROW_OF_EACH.items()}
-        return {**columns, "group": _groups(self.n)}
+        return {**columns, "group": _repeat_groups(self.n)}
 
     def truth(self, metric: str) -> dict[str, float]:
         """Return the value in each group of a metric of labels and predictions."""
@@ -99,7 +99,7 @@ class Rates:
         if not totals or not set(totals[0].columns) <= set(ONE_ROW_OF_EACH):
             raise InputError("metric", "one of labels and predictions", metric)
         (found,) = totals
-        return _by_group(found.estimate(self.cells() @ found.matrix(ONE_ROW_OF_EACH)))
+        return _round_by_group(found.estimate(self.cells() @ found.matrix(ONE_ROW_OF_EACH)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ class Scores:
     Parameters
     ----------
     n : pair of int
-        Rows of each group.
+        Number of rows of each group.
     base_rate : pair of float
         The share of positives in each group.
     auc : pair of float
@@ -127,7 +127,7 @@ class Scores:
     >>> population.truth("roc_auc")
     {'a': 0.85, 'b': 0.85}
 
-    At a threshold, scores become predictions, whose error rates are known too:
+    A threshold turns scores into predictions, whose error rates are known too:
 
     >>> {group: round(rate, 3) for group, rate in population.at(1.0).truth("recall").items()}
     {'a': 0.776, 'b': 0.679}
@@ -139,7 +139,7 @@ class Scores:
     spread: Pair = (1.0, 1.0)
 
     def __post_init__(self) -> None:
-        _check(self, n=_ROWS, base_rate=_SHARE, auc=_CHANCE, spread=_SIZE)
+        _check_pairs(self, n=_ROWS, base_rate=_SHARE, auc=_CHANCE, spread=_SIZE)
 
     @property
     def shift(self) -> Pair:
@@ -151,7 +151,7 @@ class Scores:
         return first, second
 
     def at(self, threshold: float) -> Rates:
-        """Return the population of the predictions that a threshold makes of the scores."""
+        """Return the population of the predictions at a threshold."""
         hit = [
             1 - NormalDist(shift, spread).cdf(threshold)
             for shift, spread in zip(self.shift, self.spread, strict=True)
@@ -164,16 +164,16 @@ class Scores:
         rng = np.random.default_rng(rng)
         positive = rng.random(sum(self.n)) < np.repeat(self.base_rate, self.n)
         score = rng.normal(size=sum(self.n))
-        of_positive = np.repeat(self.shift, self.n) + np.repeat(self.spread, self.n) * score
+        positive_score = np.repeat(self.shift, self.n) + np.repeat(self.spread, self.n) * score
         return {
             "y_true": positive,
-            "y_score": np.where(positive, of_positive, score),
-            "group": _groups(self.n),
+            "y_score": np.where(positive, positive_score, score),
+            "group": _repeat_groups(self.n),
         }
 
     def truth(self, metric: str = "roc_auc") -> dict[str, float]:
         """Return the AUC of each group."""
-        return _of(metric, {"roc_auc": self.auc})
+        return _select_truth(metric, {"roc_auc": self.auc})
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,17 +181,17 @@ class Regression:
     """Outcomes and predictions with a given mean squared error and kurtosis in each group.
 
     An error is ±√v with v from the gamma distribution of mean m, the mean squared error, and
-    variance (kurtosis − 1)·m², which is how much squared errors vary. A kurtosis of 3 makes
-    the errors normal. Outcomes are N(0, 1).
+    variance (kurtosis − 1)·m², the variance of squared errors. With a kurtosis of 3 the errors
+    are normal. Outcomes are N(0, 1).
 
     Parameters
     ----------
     n : pair of int
-        Rows of each group.
+        Number of rows of each group.
     mean_squared_error : pair of float
         The mean of the squared errors of each group.
     kurtosis : pair of float
-        The mean fourth power of the errors over the square of their mean square; above 1.
+        The mean fourth power of the errors divided by the square of their mean square; above 1.
 
     Examples
     --------
@@ -208,7 +208,7 @@ class Regression:
     kurtosis: Pair = (3.0, 3.0)
 
     def __post_init__(self) -> None:
-        _check(self, n=_ROWS, mean_squared_error=_SIZE, kurtosis=(1.001, 1e6))
+        _check_pairs(self, n=_ROWS, mean_squared_error=_SIZE, kurtosis=(1.001, 1e6))
 
     def draw(self, rng: Seed = None) -> Columns:
         """Draw a data set: columns ``y_true``, ``y_pred`` and ``group``."""
@@ -218,10 +218,10 @@ class Regression:
         square = rng.gamma(np.repeat(1 / excess, self.n), np.repeat(scale, self.n))
         y_true = rng.normal(size=sum(self.n))
         error = np.sqrt(square) * rng.choice([-1.0, 1.0], size=sum(self.n))
-        return {"y_true": y_true, "y_pred": y_true + error, "group": _groups(self.n)}
+        return {"y_true": y_true, "y_pred": y_true + error, "group": _repeat_groups(self.n)}
 
     def truth(self, metric: str = "mean_squared_error") -> dict[str, float]:
-        """Return the mean squared or absolute error, or its root, of each group."""
+        """Return the (root) mean squared error or the mean absolute error of each group."""
         mean = np.array(self.mean_squared_error)
         shape = 1 / (np.array(self.kurtosis) - 1)
         half = [math.exp(math.lgamma(a + 0.5) - math.lgamma(a)) for a in shape.tolist()]
@@ -230,27 +230,27 @@ class Regression:
             "root_mean_squared_error": np.sqrt(mean),
             "mean_absolute_error": np.array(half) * np.sqrt(mean / shape),
         }
-        return _of(metric, known)
+        return _select_truth(metric, known)
 
 
 @dataclass(frozen=True, slots=True)
 class Clusters:
-    """Predictions that are alike within clusters: several rows of one person, say.
+    """Predictions that are correlated within clusters, such as several rows of one person.
 
-    Each cluster has a probability of its own, from a beta distribution with the group's rate as
-    its mean; its rows are predicted positive with that probability.
+    Each cluster has its own probability, from a beta distribution with the group's rate as its
+    mean; the rows of the cluster are predicted positive with that probability.
 
     Parameters
     ----------
     n : pair of int
-        Clusters of each group.
+        Number of clusters of each group.
     rows : int
-        Rows of each cluster.
+        Number of rows of each cluster.
     selection_rate : pair of float
         The probability of a positive prediction in each group.
     correlation : float
-        Of two rows of one cluster, between 0 and 1. The variance of a group's rate is
-        1 + (rows − 1)·correlation times that of independent rows.
+        The correlation of two rows of one cluster, between 0 and 1. The variance of a group's
+        rate is 1 + (rows − 1)·correlation times that of independent rows.
 
     Examples
     --------
@@ -266,13 +266,13 @@ class Clusters:
     correlation: float = 1 / 3
 
     def __post_init__(self) -> None:
-        _check(self, n=_ROWS, selection_rate=_CHANCE)
+        _check_pairs(self, n=_ROWS, selection_rate=_CHANCE)
         checks.integer("rows", self.rows, *_ROWS)
         checks.fraction("correlation", self.correlation)
 
     @property
     def design_effect(self) -> float:
-        """How much more a group's rate varies than that of independent rows."""
+        """The variance of a group's rate divided by that of independent rows."""
         return 1 + (self.rows - 1) * self.correlation
 
     def draw(self, rng: Seed = None) -> Columns:
@@ -284,13 +284,13 @@ class Clusters:
         return {
             "y_true": np.ones(len(chance), bool),
             "y_pred": rng.random(len(chance)) < chance,
-            "group": np.repeat(_groups(self.n), self.rows),
+            "group": np.repeat(_repeat_groups(self.n), self.rows),
             "cluster": np.repeat(np.arange(sum(self.n)), self.rows),
         }
 
     def truth(self, metric: str = "selection_rate") -> dict[str, float]:
         """Return the selection rate of each group."""
-        return _of(metric, {"selection_rate": self.selection_rate})
+        return _select_truth(metric, {"selection_rate": self.selection_rate})
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,15 +300,15 @@ class Correlation:
     Parameters
     ----------
     n : int
-        Rows.
+        Number of rows.
     attribute : {"uniform", "exponential"}
         Whether x is uniform between `low` and 1, or 1 plus a standard exponential.
     power : int
-        The p above; 1 gives the values of the paper's Table 1.
+        The exponent p; 1 reproduces the paper's Table 1.
     slope : float
         Zero for uncorrelated (but dependent) errors.
     low : float
-        The least x, if uniform: 10⁻⁵ in the paper.
+        The smallest x, if uniform: 10⁻⁵ in the paper.
 
     Examples
     --------
@@ -363,22 +363,22 @@ class Correlation:
         return sum(math.factorial(k) / math.factorial(j) for j in range(k + 1))
 
 
-def _groups(n: tuple[int, int]) -> NDArray[Any]:
+def _repeat_groups(n: tuple[int, int]) -> NDArray[Any]:
     return np.repeat(GROUPS, n)
 
 
-def _by_group(values: Any) -> dict[str, float]:
-    """Return values by group, without the rounding errors of their last digits."""
+def _round_by_group(values: Any) -> dict[str, float]:
+    """Return values by group, without rounding errors in the last digits."""
     return {group: float(f"{value:.12g}") for group, value in zip(GROUPS, values, strict=True)}
 
 
-def _of(metric: str, known: dict[str, Any]) -> dict[str, float]:
-    """Return the values of one of the metrics whose truth is known."""
-    return _by_group(known[checks.choice("metric", get_metric(metric).name, tuple(known))])
+def _select_truth(metric: str, known: dict[str, Any]) -> dict[str, float]:
+    """Return the known values of a metric by group."""
+    return _round_by_group(known[checks.choice("metric", get_metric(metric).name, tuple(known))])
 
 
-def _check(population: object, **ranges: Pair) -> None:
-    """Refuse what is no pair of numbers, one for each group, within its range."""
+def _check_pairs(population: object, **ranges: Pair) -> None:
+    """Raise InputError unless each parameter is a pair of numbers within its range."""
     for name, (low, high) in ranges.items():
         value = getattr(population, name)
         rule = f"a tuple of two numbers from {low:g} to {high:g}, one for each group"
@@ -393,7 +393,7 @@ def _check(population: object, **ranges: Pair) -> None:
 
 # The paper's section 4.2: unequal base rates and equal false negative rates.
 PAPER_FNR = Rates(n=(200, 200), base_rate=(0.8, 0.2))
-# The rows of the paper's Table 1, by what they are examples of.
+# The rows of the paper's Table 1, by example.
 PAPER_TABLE1 = {
     "uncorrelated": Correlation(2000, "uniform", power=1),
     "independent": Correlation(2000, "exponential", power=1),

@@ -165,7 +165,7 @@ def test_nothing_is_cut_on_a_narrow_page(browser: Browser, folder: Path) -> None
     with opened(browser, folder / "compas.html", viewport=NARROW | {"width": 380}) as (page, _):
         assert "…" not in (page.locator("#sweep-1 svg").text_content() or "")
         box = page.locator(".rows .scroll")
-        explained = page.get_by_text("Each gap is the value of the first group less")
+        explained = page.get_by_text("Each gap is the value of the first group minus")
         box.evaluate("(one) => { one.scrollLeft = one.scrollWidth; }")
         for text in (explained, *page.locator(".comparisons .part .stay").all()):
             place = text.bounding_box()

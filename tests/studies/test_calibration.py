@@ -20,9 +20,8 @@ from fairperm import studies
 from fairperm.studies import runner
 from fairperm.studies.calibration import grid, rivals, study
 from fairperm.studies.calibration.grid import Setting
-from fairperm.studies.calibration.resampled_auc import resampled_auc
 from fairperm.studies.calibration.study import NOTED, OK, UNNOTED, Tally
-from fairperm.studies.simulating import over_data_sets
+from fairperm.studies.simulating import simulate_data_sets
 from fairperm.studies.study import UnavailableError
 from tests.support.simulations import at_most, between
 
@@ -68,7 +67,7 @@ def test_settings_at_the_bound_have_just_enough_rows_and_are_not_in_the_grid() -
     assert not {one.name for one in BOUND} & {one.name for one in NULLS}
     rng = np.random.default_rng(1)
     for setting in BOUND:
-        found = [rivals.in_one(setting, 0, rng, rivals=False)[rivals.COUNT] for _ in range(101)]
+        found = [rivals.run_tests(setting, 0, rng, rivals=False)[rivals.COUNT] for _ in range(101)]
         assert 19 <= np.median(found) <= 28, setting.name
 
 
@@ -78,10 +77,10 @@ def test_settings_at_the_bound_have_just_enough_rows_and_are_not_in_the_grid() -
 def sample(metric: str, n_resamples: int, seed: int) -> tuple[dict[str, Any], dict[str, float]]:
     """Return the rows of a data set, and the p-values that the study has of it."""
     setting = Setting(metric, (60, 90), "", SMALL[metric])
-    table = rivals.drawn(setting.population, np.random.default_rng(seed))
+    table = rivals.draw_table(setting.population, np.random.default_rng(seed))
     columns = {name: np.repeat(one, table.count) for name, one in table.columns.items()}
     columns["group"] = np.repeat(np.array(table.groups)[table.group], table.count)
-    found = rivals.in_one(setting, n_resamples, np.random.default_rng(seed))
+    found = rivals.run_tests(setting, n_resamples, np.random.default_rng(seed))
     return columns, dict(zip(rivals.TESTS, found, strict=False))
 
 
@@ -150,9 +149,9 @@ def test_percentile_pvalue_is_that_of_the_interval() -> None:
     for shift in (0.5, 1.5, 1.9, 2.1, 3.0):
         resampled = rng.normal(shift, 1, 4001)
         low, high = np.quantile(resampled, [0.025, 0.975])
-        assert (rivals.percentile(resampled) <= 0.05) == (not low <= 0 <= high)
-    assert rivals.percentile(np.zeros(99)) == 1
-    assert rivals.percentile(np.full(99, np.nan)) == 1
+        assert (rivals.percentile_pvalue(resampled) <= 0.05) == (not low <= 0 <= high)
+    assert rivals.percentile_pvalue(np.zeros(99)) == 1
+    assert rivals.percentile_pvalue(np.full(99, np.nan)) == 1
 
 
 def test_tests_of_two_proportions() -> None:
@@ -164,7 +163,7 @@ def test_tests_of_two_proportions() -> None:
     chances = stats.hypergeom(sum(m), sum(k), m[0]).pmf(np.arange(m[0] + 1))
     as_unlikely = chances <= chances[k[0]] * (1 + 1e-7)
     assert found[rivals.FISHER] == pytest.approx(chances[as_unlikely].sum())
-    assert rivals.two_proportions([0, 0], [5, 9]) == 1
+    assert rivals.z_pvalue([0, 0], [5, 9]) == 1
 
 
 def test_welchs_test_by_its_formula() -> None:
@@ -203,7 +202,7 @@ def test_aucs_of_samples_by_all_pairs() -> None:
         else math.nan
         for one in rows
     ]
-    found = resampled_auc(positive, rows)
+    found = rivals.compute_aucs(positive, rows)
     assert math.isnan(found[0])
     np.testing.assert_allclose(found, expected)
 
@@ -213,8 +212,8 @@ def test_aucs_of_samples_by_all_pairs() -> None:
 
 def test_the_default_holds_its_level_where_others_do_not() -> None:
     n = 600
-    found = over_data_sets(
-        partial(rivals.in_one, FNR, 199), n, seed=1, purpose=1, n_jobs=None, progress=False
+    found = simulate_data_sets(
+        partial(rivals.run_tests, FNR, 199), n, seed=1, purpose=1, n_jobs=None, progress=False
     )
     tally = Tally(FNR, found)
     assert tally.hits(rivals.DEFAULT) <= at_most(0.05, n)
@@ -231,7 +230,7 @@ def test_the_default_holds_its_level_where_others_do_not() -> None:
 def test_a_group_without_positives_is_rejected_by_nobody() -> None:
     never = populations.Rates((5, 5), (0.0, 0.5))
     setting = Setting("true_positive_rate", (5, 5), "none", never)
-    found = rivals.in_one(setting, 19, np.random.default_rng(1))
+    found = rivals.run_tests(setting, 19, np.random.default_rng(1))
     assert np.isnan(found[: len(rivals.TESTS)]).all()
     tally = Tally(setting, found[None])
     assert (tally.hits(rivals.DEFAULT), tally.fewest, tally.warned) == (0, 0, 1)
@@ -240,8 +239,8 @@ def test_a_group_without_positives_is_rejected_by_nobody() -> None:
 def test_processes_change_no_number() -> None:
     setting = Setting("f1_score", (60, 90), "", SMALL["f1_score"])
     one, two = (
-        over_data_sets(
-            partial(rivals.in_one, setting, 19),
+        simulate_data_sets(
+            partial(rivals.run_tests, setting, 19),
             20,
             seed=4,
             purpose=3,
@@ -318,6 +317,6 @@ def test_all_leaves_out_what_cannot_be_had(
 
     monkeypatch.setattr(runner, "get_study", lambda _: unavailable)
     assert studies.run("all", tmp_path) == ()
-    assert "Left out. table1: adult.data is not here." in capsys.readouterr().out
+    assert "Skipped. table1: adult.data is not here." in capsys.readouterr().out
     with pytest.raises(fairperm.InputError, match=r"thresholds: adult.data is not here"):
         studies.run("thresholds", tmp_path)

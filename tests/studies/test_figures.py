@@ -131,7 +131,7 @@ def test_charts_of_few_rows_can_be_drawn(name: str) -> None:
 @pytest.mark.usefixtures("small")
 def test_curve_is_that_of_single_tests() -> None:
     study = get_study("thresholds")(quick=True, seed=3, progress=False)
-    scored = models.tasks()[0]["Adult"].held_out(np.random.default_rng([3, 2, 0]))
+    scored = models.load_tasks()[0]["Adult"].score_test_rows(np.random.default_rng([3, 2, 0]))
     single = permutation_test(
         scored.label,
         y_score=scored.score,
@@ -147,21 +147,21 @@ def test_curve_is_that_of_single_tests() -> None:
 
 @pytest.mark.usefixtures("small")
 def test_model_is_not_shown_what_it_is_tested_on() -> None:
-    task = models.tasks()[0]["COMPAS"]
-    scored = task.held_out(np.random.default_rng(1))
+    task = models.load_tasks()[0]["COMPAS"]
+    scored = task.score_test_rows(np.random.default_rng(1))
     assert len(scored.label) == 900 - round(0.85 * 900)
-    assert 0.6 < models.auc(scored) < 0.95
+    assert 0.6 < models.compute_auc(scored) < 0.95
     # with labels that mean nothing, rows that were not in training cannot be told apart
     rng = np.random.default_rng(2)
     noise = models.Task(rng.integers(0, 2, 900), task.sex, task.numbers, task.words)
-    everyone = noise.cross_fitted(rng)
-    assert models.auc(everyone) == pytest.approx(0.5, abs=0.08)
+    everyone = noise.cross_fit(rng)
+    assert models.compute_auc(everyone) == pytest.approx(0.5, abs=0.08)
 
 
 def test_auc_is_the_known_one() -> None:
     label, score = np.array([0, 0, 1, 1]), np.array([0.1, 0.4, 0.35, 0.8])
-    assert models.auc(models.Scored(label, score, label)) == 0.75
-    assert models.auc(models.Scored(label, np.zeros(4), label)) == 0.5
+    assert models.compute_auc(models.ScoredRows(label, score, label)) == 0.75
+    assert models.compute_auc(models.ScoredRows(label, np.zeros(4), label)) == 0.5
 
 
 @pytest.mark.usefixtures("small")
@@ -201,7 +201,7 @@ def test_studies_run_on_what_comes_with_fairperm(name: str, offline: Path) -> No
     for table in study.tables.values():
         assert set(table["data"]) == {models.SHIPPED}
     for said, file in zip(study.missing, (COMPAS, ADULT), strict=True):
-        assert said.count(f"{file} is neither in ") == 1
+        assert said.count(f"{file} is not in the folder") == 1
         assert "no network" in said
     (chart,) = study.charts.values()
     assert vl_convert.vegalite_to_svg(chart).count(models.SHIPPED) >= 1
@@ -214,7 +214,7 @@ def test_other_features_are_not_compared_with_the_papers(offline: Path) -> None:
     assert (row.paper, row.agrees) == (None, None)
     assert "is that of other features" in row.remark
     assert not any("can be compared by number" in note for note in study.notes)
-    compas, (task,) = load_compas(), models.tasks()[0].values()
+    compas, (task,) = load_compas(), models.load_tasks()[0].values()
     np.testing.assert_array_equal(task.numbers[:, 0], compas["decile_score"])
     assert task.numbers.shape == (6172, 1)
     bands = ["25 - 45", "Greater than 45", "Less than 25"]  # and neither sex nor race
@@ -224,8 +224,8 @@ def test_other_features_are_not_compared_with_the_papers(offline: Path) -> None:
 @pytest.mark.parametrize(
     ("file", "names", "said"),
     [
-        (COMPAS, [models.SHIPPED, "Adult"], "COMPAS is not here with the paper's features."),
-        (ADULT, ["COMPAS"], "Adult is left out."),
+        (COMPAS, [models.SHIPPED, "Adult"], "COMPAS with the paper's features is not available."),
+        (ADULT, ["COMPAS"], "Adult is not available."),
     ],
 )
 def test_one_data_set_is_missing(file: str, names: list[str], said: str, offline: Path) -> None:
@@ -234,7 +234,7 @@ def test_one_data_set_is_missing(file: str, names: list[str], said: str, offline
     assert [*dict.fromkeys(study.tables["auc"]["data"])] == names
     (missing,) = study.missing
     assert missing.startswith(said)
-    assert f" {file} is neither in " in missing
+    assert f" {file} is not in the folder" in missing
     assert "can be compared by number" in study.notes[0]
 
 

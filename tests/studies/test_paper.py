@@ -17,12 +17,12 @@ from scipy import integrate, stats
 from fairperm import simulate as populations
 from fairperm import studies
 from fairperm.studies.paper.fnr import fnr
-from fairperm.studies.paper.table1 import PAPER, correlation, fairtest_pvalue, table1
+from fairperm.studies.paper.table1 import PAPER, correlate_halves, fairtest_pvalue, table1
 from fairperm.studies.paper.theorems import (
-    of_auc,
-    of_correlation,
-    of_false_negative_rate,
-    of_mean_squared_error,
+    derive_auc_limits,
+    derive_correlation_limits,
+    derive_fnr_limits,
+    derive_mse_limits,
     theorems,
 )
 from tests.support.simulations import at_least, at_most, between
@@ -48,7 +48,7 @@ def test_halves_are_correlated_as_numpy_does(scale: float) -> None:
     rng = np.random.default_rng(1)
     x, error = rng.random(50), scale * rng.normal(size=50)
     expected = np.corrcoef(x, error)[0, 1]
-    assert correlation(np.concatenate([x, error])) == pytest.approx(expected, abs=1e-12)
+    assert correlate_halves(np.concatenate([x, error])) == pytest.approx(expected, abs=1e-12)
 
 
 def test_fairtest_shuffles_the_whole_pool() -> None:
@@ -169,7 +169,7 @@ def test_variances_are_those_of_the_formulas() -> None:
 
 
 def test_limits_of_rates_give_the_papers_level() -> None:
-    limits = of_false_negative_rate(populations.PAPER_FNR)
+    limits = derive_fnr_limits(populations.PAPER_FNR)
     assert limits.sampling == pytest.approx(400 * 0.09 * (1 / 160 + 1 / 40))
     assert limits.permutation == pytest.approx(400 * 0.09 * (1 / 100 + 1 / 100))
     assert limits.level(LEVEL) == pytest.approx(2 * stats.norm.sf(1.959964 * 0.8), abs=1e-6)
@@ -198,8 +198,8 @@ def test_limits_of_the_auc_are_delongs_components() -> None:
         -9,
         9,
     )
-    within = of_auc(population, within_label=True)
-    pooled = of_auc(population, within_label=False)
+    within = derive_auc_limits(population, within_label=True)
+    pooled = derive_auc_limits(population, within_label=False)
     assert within.sampling == pooled.sampling == pytest.approx(1000 * sampling, rel=1e-5)
     first, second = mixed - 0.85**2, above - 0.85**2
     expected = first * (1 / positives).sum() + second * (1 / negatives).sum()
@@ -209,7 +209,7 @@ def test_limits_of_the_auc_are_delongs_components() -> None:
 
 
 def test_limits_of_squared_errors() -> None:
-    limits = of_mean_squared_error(populations.Regression((100, 300), kurtosis=(3.0, 9.0)))
+    limits = derive_mse_limits(populations.Regression((100, 300), kurtosis=(3.0, 9.0)))
     assert limits.sampling == pytest.approx(400 * (2 / 100 + 8 / 300))
     together = 0.25 * 2 + 0.75 * 8
     assert limits.permutation == pytest.approx(400 * together * (1 / 100 + 1 / 300))
@@ -221,7 +221,7 @@ def test_limits_of_correlations(attribute: str) -> None:
     x = stats.uniform(0.1, 0.9) if attribute == "uniform" else stats.expon(1)
     product = x.expect(lambda one: (one - x.mean()) ** 2 * one**-4.0)
     expected = product / (x.var() * x.expect(lambda one: one**-4.0))
-    assert of_correlation(population).sampling == pytest.approx(expected, rel=1e-6)
+    assert derive_correlation_limits(population).sampling == pytest.approx(expected, rel=1e-6)
 
 
 # All of them.

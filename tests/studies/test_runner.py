@@ -32,7 +32,7 @@ def nasty(**options: Any) -> Study:
         Row(quantity=NASTY, paper=None, ours=1e-9),
         Row(quantity="off", paper=1.0, ours=2.0, interval=(1.9, 2.1), agrees=False),
     )
-    chart = charts.agreement(rows, title=NASTY, axis="share", level=0.05)
+    chart = charts.draw_agreement(rows, title=NASTY, axis="share", level=0.05)
     return Study(
         name="table1",
         title=NASTY,
@@ -142,14 +142,14 @@ def test_the_command_runs_all_of_them(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert {path.stem for path in out.glob("*.csv")} >= set(studies.NAMES)
-    assert "Left out." not in done.stdout
+    assert "Skipped." not in done.stdout
     page = (out / "index.html").read_text("utf-8")
     assert "not run." not in page
     assert page.count("not on all data.") == 2
-    for said in ("COMPAS is not here with the paper's features.", "Adult is left out."):
+    for said in ("COMPAS with the paper's features is not available.", "Adult is not available."):
         assert done.stdout.count(f"Missing data: {said}") == 1  # and not once for each study
         assert unescape(page).count(f"</strong> {said}") == 2
-    assert "adult.data is neither in" in page
+    assert "adult.data is not in the folder" in page
     assert "could not be downloaded" in page
     for name in ("thresholds", "sample-size"):
         rows = read(out / f"{name}.csv")
@@ -240,7 +240,7 @@ def test_a_share_without_a_value_to_compare_with_agrees_with_nothing() -> None:
     ],
 )
 def test_numbers_are_told_shortly(value: float | None, text: str) -> None:
-    assert writing.told(value) == text
+    assert writing.format_value(value) == text
 
 
 def test_studies_are_chosen_by_name() -> None:

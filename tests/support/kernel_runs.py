@@ -15,7 +15,7 @@ import numpy as np
 import fairperm
 from fairperm.engines.kernels.radix_sort import radix_argsort
 from fairperm.engines.kernels.subsets import STATE_WORDS, random_subsets
-from fairperm.studies.calibration.resampled_auc import resampled_auc
+from fairperm.studies.calibration.rivals import compute_aucs
 from fairperm.studies.paper.table1 import fairtest_pvalue
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def _kernels() -> Iterator[tuple[str, Any]]:
     yield "subsets", random_subsets(sizes, np.array([1, 60, 5, 900]), state)
     x, error = rng.normal(size=(2, 30))
     yield "fairtest", fairtest_pvalue(x, error, 20, rng)
-    yield "resampled", resampled_auc(rng.random(30) < 0.5, rng.integers(0, 30, (9, 30), np.int32))
+    yield "resampled", compute_aucs(rng.random(30) < 0.5, rng.integers(0, 30, (9, 30), np.int32))
 
 
 def results() -> dict[str, list[str]]:

@@ -22,14 +22,14 @@ _SCHEMES = {
     "within_label": "Group labels were exchanged among rows with the same true label.",
     "pooled": "Group labels were exchanged among all rows of both groups.",
 }
-_STUDENTIZED = "Each gap was divided by its standard error, computed from "
+_STUDENTIZED = "Each gap was divided by its standard error, computed "
 _VARIANCES = {
-    "score": f"{_STUDENTIZED}the pooled rate of both groups.",
-    "wald": f"{_STUDENTIZED}each group's own rate.",
-    "delta": f"{_STUDENTIZED}the delta method.",
-    "delong": f"{_STUDENTIZED}DeLong's method.",
-    "bootstrap": f"{_STUDENTIZED}bootstrap samples.",
-    "fast_bootstrap": f"{_STUDENTIZED}bootstrap samples.",
+    "score": f"{_STUDENTIZED}from the pooled rate of both groups.",
+    "wald": f"{_STUDENTIZED}from each group's own rate.",
+    "delta": f"{_STUDENTIZED}by the delta method.",
+    "delong": f"{_STUDENTIZED}by DeLong's method.",
+    "bootstrap": f"{_STUDENTIZED}from bootstrap samples.",
+    "fast_bootstrap": f"{_STUDENTIZED}from bootstrap samples.",
     None: "The gaps were not divided by a standard error.",
 }
 _PACKAGES = ("fairperm", "numpy", "scipy", "numba")

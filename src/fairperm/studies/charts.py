@@ -1,4 +1,4 @@
-"""The studies' charts, as Vega-Lite specifications, and what all of them share."""
+"""Charts that several studies share, as Vega-Lite specifications."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _WIDTH = 520
 HEADER = alt.Header(labelColor="#767676", labelFontSize=12)
 
 
-def agreement(
+def draw_agreement(
     rows: Sequence[Row], *, title: str, axis: str, expected: str = "paper", level: float | None
 ) -> dict[str, Any]:
-    """Draw both values of every row with their intervals; a line at the level, if there is one."""
+    """Draw both values of every row with their intervals, and a line at the level if given."""
     values = [
         {"quantity": row.quantity, "of": of, "value": value, "low": low, "high": high}
         for row in rows
@@ -53,13 +53,13 @@ def agreement(
         rule = alt.Chart(data).mark_rule(strokeDash=[5, 4], stroke=GREY)
         layers.insert(0, rule.encode(x="level:Q"))
     chart = alt.layer(*layers).properties(title=title, width=_WIDTH, height=alt.Step(14))
-    return specification(chart)
+    return to_specification(chart)
 
 
-def histograms(
+def draw_histograms(
     counts: Mapping[str, Sequence[int]], *, title: str, edges: Sequence[float]
 ) -> dict[str, Any]:
-    """Draw the p-values of several tests; where they are uniform, all bars reach the line."""
+    """Draw histograms of p-values by test; if p-values are uniform, all bars reach the line."""
     values = [
         {
             "test": test,
@@ -97,9 +97,9 @@ def histograms(
         .facet(alt.Facet("test:N", title=None, sort=list(counts), header=HEADER), columns=4)
         .properties(title=title)
     )
-    return specification(chart)
+    return to_specification(chart)
 
 
-def specification(chart: Any) -> dict[str, Any]:
-    """Return a chart as a study keeps it, in our colours."""
+def to_specification(chart: Any) -> dict[str, Any]:
+    """Return the specification of a chart, in fairperm's colours."""
     return {**chart.configure().to_dict(), "config": theme()}

@@ -1,4 +1,4 @@
-"""Run studies, print what they found and write it all into a folder."""
+"""Run studies, print their results and write them into a folder."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fairperm.studies.study import Study, StudyFunction
 
 # A study is imported when it is first run: together they load Numba, Altair and scikit-learn.
-_HOMES = {
+_FUNCTIONS = {
     "table1": "paper.table1:table1",
     "fnr": "paper.fnr:fnr",
     "thresholds": "paper.figures:thresholds",
@@ -28,7 +28,7 @@ _HOMES = {
     "theorems": "paper.theorems:theorems",
     "calibration": "calibration.study:calibration",
 }
-NAMES = tuple(_HOMES)
+NAMES = tuple(_FUNCTIONS)
 
 
 def get_study(name: str) -> StudyFunction:
@@ -51,7 +51,7 @@ def get_study(name: str) -> StudyFunction:
     >>> study.row("un-studentized").ours  # doctest: +SKIP
     0.117
     """
-    module, function = _HOMES[checks.choice("name", name, NAMES)].split(":")
+    module, function = _FUNCTIONS[checks.choice("name", name, NAMES)].split(":")
     return cast("StudyFunction", getattr(import_module(f"fairperm.studies.{module}"), function))
 
 
@@ -65,30 +65,30 @@ def run(
     n_jobs: int | None = None,
     progress: bool | None = None,
 ) -> tuple[Study, ...]:
-    """Run studies of the paper again, print the paper's values and ours, and write all files.
+    """Run the paper's studies again, print the paper's values and ours, and write all files.
 
     Parameters
     ----------
     names : str or list of str
-        "all", or which of ``fairperm.studies.NAMES``. Of all, those are left out that need
-        scikit-learn where it is not installed. Those of COMPAS and Adult are run without a
-        network too: on what is on this machine and the COMPAS columns that come with fairperm.
-        What is missing is printed, and is in the page.
+        "all", or some of ``fairperm.studies.NAMES``. "all" skips the studies that need
+        scikit-learn if it is not installed. Without a network, the studies of COMPAS and Adult
+        use the data on this machine and the COMPAS columns that come with fairperm; missing data
+        are named on the terminal and in the page.
     out : path
-        A folder, made if there is none. It gets a CSV file for each study and for the numbers
-        behind its charts, every chart as SVG, PNG and HTML, and ``index.html`` about them all.
+        A folder, created if it does not exist, for a CSV file of each study and of the numbers
+        behind its charts, every chart as SVG, PNG and HTML, and ``index.html`` with all results.
         Files of the same names are replaced, each whole or not at all.
     markdown : path, optional
-        A file that gets the page as Markdown too, with links to the charts in `out`.
+        A file for the page as Markdown, with links to the charts in `out`.
     quick : bool
-        Fewer data sets, in one or two minutes; the full size takes about three quarters of an
+        Whether to use fewer data sets: one or two minutes instead of about three quarters of an
         hour on two cores.
     seed : int
-        One seed gives the same numbers, for any `n_jobs`.
+        The same seed gives the same numbers, for any `n_jobs`.
     n_jobs : int, optional
-        Threads; -1 for all cores.
+        Number of threads; -1 for all cores.
     progress : bool, optional
-        Whether to show bars; None: on a terminal or in a notebook.
+        Whether to show progress bars; by default on a terminal or in a notebook.
 
     Returns
     -------
@@ -97,16 +97,16 @@ def run(
     Raises
     ------
     InputError
-        If a study that was named could not be run (scikit-learn is not installed, say), after
-        all others were run and written.
+        If a study in `names` cannot be run (for example without scikit-learn). All other studies
+        are run and written first.
 
     Examples
     --------
     >>> from fairperm import studies
     >>> found = studies.run(["table1", "fnr"], "paper", quick=True)  # doctest: +SKIP
     """
-    chosen = _chosen(names)
-    folder = _folder(out)
+    chosen = _choose_studies(names)
+    folder = _make_folder(out)
     seed = checks.integer("seed", seed, 0, 2**64 - 1)
     threads = checks.jobs(n_jobs)
     checks.switch("progress", progress)
@@ -129,33 +129,33 @@ def run(
     write_page(chapters, failed, folder, quick=quick, when=when)
     if markdown is not None:
         write_markdown(chapters, failed, Path(markdown), folder, quick=quick, when=when)
-    for said in dict.fromkeys(said for chapter in chapters for said in chapter.study.missing):
-        console.print(f"Missing data: {said}", markup=False, soft_wrap=True)
+    for missing in dict.fromkeys(one for chapter in chapters for one in chapter.study.missing):
+        console.print(f"Missing data: {missing}", markup=False, soft_wrap=True)
     console.print(f"Written to {folder / 'index.html'}", markup=False, soft_wrap=True)
-    told = "; ".join(f"{name}: {message}" for name, message in failed.items())
+    errors = "; ".join(f"{name}: {message}" for name, message in failed.items())
     if must_run:
-        raise InputError(f"Not all studies could be run. {told}")
+        raise InputError(f"Not all studies could be run. {errors}")
     if failed:
-        console.print(f"Left out. {told}", markup=False, soft_wrap=True)
+        console.print(f"Skipped. {errors}", markup=False, soft_wrap=True)
     return tuple(chapter.study for chapter in chapters)
 
 
-def _chosen(names: object) -> list[str]:
-    """Return the studies in their own order, each once."""
+def _choose_studies(names: object) -> list[str]:
+    """Return the names of the studies to run, in their own order, each once."""
     if isinstance(names, str):
         names = NAMES if names == "all" else [names]
     if not isinstance(names, (list, tuple)) or not names:
         rule = "'all', the name of a study or a list of them"
         raise InputTypeError("names", rule, names)
-    asked = {checks.choice("names", name, NAMES) for name in names}
-    return [name for name in NAMES if name in asked]
+    chosen = {checks.choice("names", name, NAMES) for name in names}
+    return [name for name in NAMES if name in chosen]
 
 
-def _folder(out: str | os.PathLike[str]) -> Path:
+def _make_folder(out: str | os.PathLike[str]) -> Path:
     folder = Path(out)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        hint = f"It cannot be made: {error.strerror}."
+        hint = f"It cannot be created: {error.strerror}."
         raise InputError("out", "a folder", str(folder), hint) from error
     return folder

@@ -1,4 +1,4 @@
-"""Many data sets, a random stream for each block of them, on any number of threads."""
+"""Simulate many data sets in blocks with random streams of their own, on any number of threads."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-_BLOCK = 10  # data sets that share a random stream; another number would give other data sets
+_BLOCK = 10  # data sets per random stream; another number would give other data sets
 
 
-def over_data_sets(
+def simulate_data_sets(
     task: Callable[[np.random.Generator], Array],
     n: int,
     *,
@@ -30,16 +30,16 @@ def over_data_sets(
     progress: bool | None,
     in_processes: bool = False,
 ) -> Array:
-    """Return what ``task`` finds in each of ``n`` data sets that it draws, on the first axis.
+    """Return the results of ``n`` calls of ``task``, each of which draws a data set, on axis 0.
 
-    ``purpose`` tells the streams of one setting from those of all others. Where most of the time
-    is Python's, processes share the work better than threads.
+    ``purpose`` gives each setting random streams of its own. Processes are faster than threads
+    if most of the time is spent in Python.
     """
 
     def block(size: int, rng: np.random.Generator) -> Array:
         return np.array([task(rng) for _ in range(size)])
 
-    with warnings.catch_warnings():  # a setting is what it is: small groups need no telling
+    with warnings.catch_warnings():  # small groups are intended here
         warnings.simplefilter("ignore", FairpermWarning)
         blocks = Resampling(n, seed, n_jobs, progress).in_blocks(
             block, purpose, _BLOCK, through_joblib=in_processes

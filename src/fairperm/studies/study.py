@@ -1,7 +1,7 @@
-"""What a study found: the paper's values and ours, with what chance does to both.
+"""The result of a study: the paper's values and ours, with Monte Carlo intervals of both.
 
-Every study is a function ``study(*, quick, seed, n_jobs, progress) -> Study`` that the registry
-in ``fairperm.studies`` lists; writing files and pages is ``_writing``'s, so a study only computes.
+Every study is a function ``study(*, quick, seed, n_jobs, progress) -> Study`` in the registry of
+:mod:`fairperm.studies.runner`. A study only computes; :mod:`fairperm.studies.writing` writes files.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ CONFIDENCE = 0.99  # of every Monte Carlo interval
 
 
 class UnavailableError(FairpermError):
-    """What a study cannot do without (another library) is not on this machine."""
+    """A library that a study needs is not installed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,19 +31,19 @@ class Row:
     Attributes
     ----------
     quantity : str
-        What was measured.
+        Name of the quantity.
     paper : float or None
-        The value that is to come out: the paper's, or a formula's; None if there is none.
+        The expected value, from the paper or a formula; None if there is none.
     ours : float
-        The value that came out.
+        The value found here.
     interval : tuple of float, or None
-        The 99 % Monte Carlo interval of ours; None if chance has no part in it.
+        The 99 % Monte Carlo interval of our value; None if it is not random.
     paper_interval : tuple of float, or None
-        That of the paper's value, if it was a simulation too.
+        The same for the paper's value, if it was simulated too.
     agrees : bool or None
-        Whether both can be of one truth; None if there is nothing to agree with.
+        Whether one true value can explain both; None without an expected value.
     remark : str
-        What a reader must know to judge it.
+        What a reader needs to know to judge the value.
     """
 
     quantity: str
@@ -66,17 +66,17 @@ class Row:
     ) -> Row:
         """Return a share of trials beside the paper's.
 
-        They agree if their difference is within its 99 % interval under one common rate: both
-        runs have their Monte Carlo errors, unless the paper's value is exact (``paper_trials``
-        None), and then it has to be in our interval.
+        They agree if their difference is within its 99 % interval under one common rate, because
+        both have Monte Carlo errors. If the paper's value is exact (``paper_trials`` is None), it
+        has to be within our interval.
         """
         interval = clopper_pearson(hits, trials, CONFIDENCE)
-        theirs = agrees = None
+        paper_interval = agrees = None
         if paper is not None:
             agrees = interval[0] <= paper <= interval[1]
             if paper_trials is not None:
                 paper_hits = round(paper * paper_trials)
-                theirs = clopper_pearson(paper_hits, paper_trials, CONFIDENCE)
+                paper_interval = clopper_pearson(paper_hits, paper_trials, CONFIDENCE)
                 common = (hits + paper_hits) / (trials + paper_trials)
                 error = math.sqrt(common * (1 - common) * (1 / trials + 1 / paper_trials))
                 z = normal_quantile(CONFIDENCE)
@@ -86,7 +86,7 @@ class Row:
             paper=paper,
             ours=hits / trials,
             interval=interval,
-            paper_interval=theirs,
+            paper_interval=paper_interval,
             agrees=agrees,
             remark=remark,
         )
@@ -110,32 +110,32 @@ class Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Study:
-    """What one study found.
+    """The result of one study.
 
     Attributes
     ----------
     name : str
-        As in ``fairperm.studies.NAMES``; files are named by it.
+        One of ``fairperm.studies.NAMES``; file names begin with it.
     title : str
         A headline.
     about : str
-        What the paper did and what was done here: a paragraph.
+        A paragraph on what the paper did and what is done here.
     rows : tuple of Row
         The paper's values and ours.
     settings : mapping
         Sizes and the seed: all that is needed to get the same numbers again.
     missing : tuple of str
-        Data of the paper that are not on this machine, what was done without them and how to get
-        them; a paragraph each.
+        A paragraph on each data set of the paper that is not on this machine: what was used
+        instead, and how to get it.
     notes : tuple of str
-        What follows from the rows, or does not follow from the paper's text; a paragraph each.
+        A paragraph on each conclusion, and on each choice that the paper's text leaves open.
     tables : mapping of str to mapping
-        The numbers behind charts, columns by name: each is written to ``<name>-<table>.csv``.
+        The numbers behind charts, columns by name, for files ``<name>-<table>.csv``.
     highlights : tuple of str
-        The tables that the page shows too.
+        Names of the tables that the page shows too.
     charts : mapping of str to dict
-        Vega-Lite specifications (``chart.to_dict()``): each is written to
-        ``<name>-<chart>.svg``, ``.png`` and ``.html``, and shown in the page.
+        Vega-Lite specifications (``chart.to_dict()``) that the page shows, for files
+        ``<name>-<chart>.svg``, ``.png`` and ``.html``.
     """
 
     name: str
@@ -155,7 +155,7 @@ class Study:
 
 
 class StudyFunction(Protocol):
-    """How every study is called."""
+    """The signature of every study."""
 
     def __call__(
         self,
@@ -165,4 +165,4 @@ class StudyFunction(Protocol):
         n_jobs: int | None = None,
         progress: bool | None = None,
     ) -> Study:
-        """Run the study, in its full size or in a quick one."""
+        """Run the study in full size, or a quick version."""

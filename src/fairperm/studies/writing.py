@@ -1,4 +1,4 @@
-"""A study's files (CSV, SVG, PNG, HTML), the page about all of them, and tables for a terminal."""
+"""Write the files of studies (CSV, SVG, PNG, HTML), their page, and tables for a terminal."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairperm._utils.files import write_whole
+from fairperm._utils.formatting import NONE
 from fairperm.report.vega import inline_json, vega_lite, vega_script
 
 if TYPE_CHECKING:
@@ -25,14 +26,14 @@ if TYPE_CHECKING:
 
     from fairperm.studies.study import Study
 
-_SCALE = 2  # of pixels in PNG files, for screens of today
+_SCALE = 2  # PNG pixels per CSS pixel
 _PARTS = ("fairperm", "numpy", "scipy", "numba", "scikit-learn", "altair")
-_AGREES = {True: "yes", False: "no", None: "–"}
+_AGREES = {True: "yes", False: "no", None: NONE}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chapter:
-    """What the page shows of one study."""
+    """One study on the page."""
 
     study: Study
     seconds: float
@@ -41,19 +42,19 @@ class Chapter:
 
     @property
     def agreement(self) -> str:
-        """Say how many values agree, of those that there is something to agree with."""
+        """How many values agree, of those with an expected value."""
         judged = [row.agrees for row in self.study.rows if row.agrees is not None]
         return f"{sum(judged)} of {len(judged)}" if judged else "–"
 
     @property
     def highlights(self) -> dict[str, tuple[list[str], list[list[str]]]]:
-        """Return the header and the lines of the tables that are shown, as text."""
+        """Header and rows of the tables that the page shows, as text."""
         return {
             name: (
                 list(self.study.tables[name]),
                 [
-                    [_cell(cell) for cell in line]
-                    for line in zip(*self.study.tables[name].values(), strict=True)
+                    [_format_cell(cell) for cell in row]
+                    for row in zip(*self.study.tables[name].values(), strict=True)
                 ],
             )
             for name in self.study.highlights
@@ -64,14 +65,14 @@ def write_study(study: Study, folder: Path, seconds: float) -> Chapter:
     """Write the files of a study."""
     rows = [row.cells() for row in study.rows]
     contents: dict[str, str | bytes] = {
-        f"{study.name}.csv": _csv(rows[0] if rows else (), (row.values() for row in rows))
+        f"{study.name}.csv": _format_csv(rows[0] if rows else (), (row.values() for row in rows))
     }
     for name, columns in study.tables.items():
         lines = zip(*columns.values(), strict=True)
-        contents[f"{study.name}-{name}.csv"] = _csv(columns, lines)
+        contents[f"{study.name}-{name}.csv"] = _format_csv(columns, lines)
     pictures = {}
     for name, specification in study.charts.items():
-        svg, png = _drawn(specification)
+        svg, png = _draw_chart(specification)
         stem = f"{study.name}-{name}"
         page = _render("chart.html.jinja", title=study.title, specification=specification)
         contents |= {f"{stem}.svg": svg, f"{stem}.png": png, f"{stem}.html": page}
@@ -84,7 +85,7 @@ def write_study(study: Study, folder: Path, seconds: float) -> Chapter:
 def write_page(
     chapters: Sequence[Chapter], failed: Mapping[str, str], folder: Path, *, quick: bool, when: str
 ) -> None:
-    """Write the page about all studies, and what draws the charts' own pages."""
+    """Write the page with all studies, and the script that draws the charts' own pages."""
     if any(chapter.pictures for chapter in chapters):
         write_whole(folder / "vega.js", vega_script())
     page = _render(
@@ -92,7 +93,7 @@ def write_page(
         chapters=chapters,
         failed=failed,
         quick=quick,
-        facts={"run": when, **_machine()},
+        facts={"run": when, **_describe_machine()},
     )
     write_whole(folder / "index.html", page)
 
@@ -106,13 +107,13 @@ def write_markdown(
     quick: bool,
     when: str,
 ) -> None:
-    """Write the same as Markdown, which shows the charts that the folder has."""
+    """Write the page as Markdown, with links to the charts in the folder."""
     page = _render(
         "page.md.jinja",
         chapters=chapters,
         failed=failed,
         quick=quick,
-        facts={"run": when, **_machine()},
+        facts={"run": when, **_describe_machine()},
         folder=Path(os.path.relpath(folder.resolve(), file.resolve().parent)).as_posix(),
     )
     write_whole(file, page)
@@ -128,30 +129,29 @@ def as_table(study: Study) -> Table:
         is_number = name in {"paper", "ours", "99 % interval"}
         table.add_column(name, justify="right" if is_number else "left", no_wrap=is_number)
     for row in study.rows:
-        cells = (told(row.paper), told(row.ours), _interval(row.interval), _AGREES[row.agrees])
-        table.add_row(escape(row.quantity), *cells, escape(row.remark))
+        numbers = format_value(row.paper), format_value(row.ours), _format_limits(row.interval)
+        table.add_row(escape(row.quantity), *numbers, _AGREES[row.agrees], escape(row.remark))
     return table
 
 
-def told(value: float | None) -> str:
-    """Return a number as text: four decimals, or four digits if it is large or tiny."""
+def format_value(value: float | None) -> str:
+    """Return a number with four decimals, as the paper does, or four digits if large or tiny."""
     if value is None or math.isnan(value):
-        return "–"
+        return NONE
     return f"{value:.4f}" if value == 0 or 1e-4 <= abs(value) < 10 else f"{value:.4g}"
 
 
-def _cell(value: object) -> str:
-    """Return a table's cell as text."""
+def _format_cell(value: object) -> str:
     if value is None or isinstance(value, float):
-        return told(value)
+        return format_value(value)
     return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
 
 
-def _interval(interval: tuple[float, float] | None) -> str:
-    return "" if interval is None else f"{told(interval[0])} to {told(interval[1])}"
+def _format_limits(interval: tuple[float, float] | None) -> str:
+    return "" if interval is None else " to ".join(map(format_value, interval))
 
 
-def _csv(header: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
+def _format_csv(header: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(header)
@@ -159,7 +159,7 @@ def _csv(header: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
     return text.getvalue()
 
 
-def _drawn(specification: dict[str, Any]) -> tuple[str, bytes]:
+def _draw_chart(specification: dict[str, Any]) -> tuple[str, bytes]:
     import vl_convert
 
     language = vega_lite()
@@ -168,8 +168,8 @@ def _drawn(specification: dict[str, Any]) -> tuple[str, bytes]:
     return svg, png
 
 
-def _machine() -> dict[str, str]:
-    """Return what the numbers were computed with."""
+def _describe_machine() -> dict[str, str]:
+    """Return the versions and the machine that the numbers were computed with."""
     parts = ", ".join(f"{name} {version(name)}" for name in _PARTS)
     python = f"{platform.python_implementation()} {platform.python_version()}"
     machine = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
@@ -190,14 +190,18 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"told": told, "interval": _interval, "json": inline_json}
-    environment.filters["cell"] = _in_markdown
+    environment.filters |= {
+        "value": format_value,
+        "interval": _format_limits,
+        "json": inline_json,
+        "cell": _escape_markdown,
+    }
     environment.globals["agrees"] = _AGREES
     return environment
 
 
-def _in_markdown(text: object) -> Any:
-    """Return text that stands in a line, or a table's cell, of Markdown as it is."""
+def _escape_markdown(text: object) -> Any:
+    """Return text for one line, or a table's cell, of Markdown."""
     from markupsafe import Markup
 
     line = html.escape(" ".join(str(text).split()), quote=False)

@@ -1,1 +1,1 @@
-"""The calibration study: level and power of our tests and of their rivals."""
+"""The calibration study: level and power of the default tests and of their rivals."""

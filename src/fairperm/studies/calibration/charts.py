@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import altair as alt
 
 from fairperm.studies.calibration.rivals import DEFAULT
-from fairperm.studies.charts import BLUE, GREEN, GREY, RED, specification
+from fairperm.studies.charts import BLUE, GREEN, GREY, RED, to_specification
 from fairperm.studies.study import LEVEL
 
 if TYPE_CHECKING:
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 _LOW, _MIDDLE = "#9ec9e8", "#f7f7f7"
 _CELL_WIDTH, _CELL_HEIGHT = 74, 20
-_FULL_COLOUR = 0.15  # levels from here on are all of one colour
+_FULL_COLOUR = 0.15  # all levels above have the same colour
 
 
-def levels(
+def draw_levels(
     metric: str, shares: Mapping[str, Mapping[str, float]], tests: Sequence[str]
 ) -> dict[str, Any]:
-    """Draw how often each test (across) rejects in each setting (down) without a gap."""
+    """Draw the level of each test (across) in each setting (down)."""
     values = [
         {"setting": setting, "test": test, "level": round(share, 4)}
         for setting, of_tests in shares.items()
@@ -51,21 +51,21 @@ def levels(
             ),
         )
     )
-    # cells have colours of their own on any page, and black can be read on all of them
+    # black is legible on all colours of cells
     text = base.mark_text(color="#000000", fontSize=11).encode(
         text=alt.Text("level:Q", format=".3f")
     )
     title = alt.TitleParams(
-        f"{metric}: rejections where there is no gap", subtitle=["0.05 is due (white)"]
+        f"{metric}: rejections where there is no gap", subtitle=["white: the nominal level 0.05"]
     )
     chart = alt.layer(cells, text).properties(
         title=title, width=alt.Step(_CELL_WIDTH), height=alt.Step(_CELL_HEIGHT)
     )
-    return specification(chart)
+    return to_specification(chart)
 
 
-def powers(table: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
-    """Draw the default's power and that of the best valid other tests, in each setting."""
+def draw_powers(table: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
+    """Draw the power of the default and of the best valid rivals, in each setting."""
     shown = {
         DEFAULT: DEFAULT,
         "power of that valid here": "best other, valid in this setting",
@@ -82,7 +82,7 @@ def powers(table: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
         alt.Chart(alt.InlineData(values=values))
         .mark_point(filled=True, size=55, opacity=0.9)
         .encode(
-            x=alt.X("power:Q", title="share of data sets in which the gap is found"),
+            x=alt.X("power:Q", title="share of data sets in which the gap is detected"),
             y=alt.Y(
                 "setting:N",
                 sort=list(table["setting"]),
@@ -107,4 +107,4 @@ def powers(table: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
         )
         .properties(title="Power where there is a gap", width=360, height=alt.Step(16))
     )
-    return specification(chart)
+    return to_specification(chart)

@@ -1,8 +1,8 @@
 """The calibration study's settings: a product of metrics, sizes and contrasts, fixed beforehand.
 
-In a null setting the metric is equal in both groups, and base rates or spreads may not be; in an
-alternative it differs as well. Groups of equal size make a contrast and its mirror image one
-setting. Nothing is left out for what came of it.
+In a null setting the metric is equal in both groups, while base rates or spreads may differ; in a
+gap setting the metric differs too. If groups have equal sizes, a contrast and its mirror image are
+one setting. No setting was removed because of its result.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ GAP_SIZES: tuple[Sizes, ...] = ((200, 200), (200, 2000))
 BASE_RATES: tuple[Pair, ...] = ((0.5, 0.5), (0.8, 0.2), (0.2, 0.8))
 SPREADS: tuple[Pair, ...] = ((3.0, 1.0), (1.0, 3.0))
 KURTOSES: tuple[Pair, ...] = ((3.0, 3.0), (9.0, 3.0), (3.0, 9.0))
-# What the metric is in the first group, and in the second where that is to differ.
+# The metric in the first group, and in the second group of a gap setting.
 TRUTHS: dict[str, Pair] = {
     "true_positive_rate": (0.9, 0.8),
     "false_positive_rate": (0.1, 0.2),
@@ -38,9 +38,9 @@ TRUTHS: dict[str, Pair] = {
     "mean_squared_error": (1.0, 1.5),
 }
 METRICS = tuple(TRUTHS)
-# Sizes and contrasts (kurtosis, base rates) with which the smaller count of rows that a variance
-# rests on is just above the 20 that are called enough. That bound was chosen after trials of the
-# grid above; these were written down later, and before their levels were measured.
+# Sizes and contrasts (kurtosis, base rates) for which the smaller group's effective number of rows
+# is just above 20, which counts as enough. That bound was chosen after trials of the grid above;
+# these settings were fixed later, before their levels were measured.
 _BOUND: dict[str, tuple[tuple[Sizes, Pair], ...]] = {
     "mean_squared_error": (
         ((300, 300), (3.0, 3.0)),
@@ -71,7 +71,7 @@ _BOUND: dict[str, tuple[tuple[Sizes, Pair], ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A population, and the metric that is compared in samples of it."""
+    """A population, and the metric to compare in samples from it."""
 
     metric: str
     n: Sizes
@@ -80,18 +80,18 @@ class Setting:
 
     @property
     def is_null(self) -> bool:
-        """Tell whether the metric is equal in both groups."""
+        """Whether the metric is equal in both groups."""
         first, second = self.population.truth(self.metric).values()
         return first == second
 
     @property
     def place(self) -> str:
-        """Return the sizes and the contrast: what a setting is called among those of a metric."""
+        """The sizes and the contrast: the name of a setting among those of a metric."""
         return f"{self.n[0]} and {self.n[1]} rows, {self.contrast}"
 
     @property
     def name(self) -> str:
-        """Return what the setting is called among all."""
+        """The name of a setting among all."""
         return f"{self.metric}, {self.place}"
 
 
@@ -101,12 +101,12 @@ def null_settings() -> list[Setting]:
 
 
 def gap_settings() -> list[Setting]:
-    """Return the settings in which it is not; each has a null setting of the same name."""
+    """Return the settings in which the metric differs; each has a null setting of the same name."""
     return [one for metric in METRICS for one in _settings(metric, GAP_SIZES, gap=True)]
 
 
 def bound_settings() -> list[Setting]:
-    """Return those with just enough rows for the variance of a metric that is no rate."""
+    """Return the settings with just enough rows for the variance of a metric that is not a rate."""
     return [
         Setting(metric, n, *_contrast(metric, n, contrast, (TRUTHS[metric][0],) * 2))
         for metric, cases in _BOUND.items()
@@ -123,27 +123,27 @@ def _settings(metric: str, sizes: tuple[Sizes, ...], *, gap: bool) -> Iterator[S
 
 
 def _populations(metric: str, n: Sizes, truth: Pair) -> Iterator[tuple[str, Population]]:
-    """Yield every contrast's name and population; of groups of one size, no mirror images."""
+    """Yield the name and population of every contrast, without mirror images for equal sizes."""
     pairs = KURTOSES if metric == "mean_squared_error" else BASE_RATES
-    for pair in _unlike(pairs, n):
+    for pair in _drop_mirrored(pairs, n):
         yield _contrast(metric, n, pair, truth)
     if metric == "roc_auc":
-        for spread in _unlike(SPREADS, n):
-            yield f"spreads {_both(spread)}", simulate.Scores(n, BASE_RATES[0], truth, spread)
+        for spread in _drop_mirrored(SPREADS, n):
+            yield f"spreads {_join_pair(spread)}", simulate.Scores(n, BASE_RATES[0], truth, spread)
 
 
 def _contrast(metric: str, n: Sizes, pair: Pair, truth: Pair) -> tuple[str, Population]:
-    """Return the name and the population of groups of unlike kurtosis or base rates."""
+    """Return the name and the population of a contrast of kurtosis or base rates."""
     if metric == "mean_squared_error":
-        return f"kurtosis {_both(pair)}", simulate.Regression(n, truth, pair)
-    name = f"base rates {_both(pair)}"
+        return f"kurtosis {_join_pair(pair)}", simulate.Regression(n, truth, pair)
+    name = f"base rates {_join_pair(pair)}"
     if metric == "roc_auc":
         return name, simulate.Scores(n, pair, truth)
     return name, _rates(metric, n, pair, truth)
 
 
 def _rates(metric: str, n: Sizes, base_rate: Pair, truth: Pair) -> simulate.Rates:
-    """Return a population of predictions in which the metric is what it is to be."""
+    """Return a population of predictions in which the metric has these values."""
     first, second = (_error_rates(metric, *one) for one in zip(base_rate, truth, strict=True))
     hits, rights = (first[0], second[0]), (1 - first[1], 1 - second[1])
     return simulate.Rates(n, base_rate, hits, rights)
@@ -167,8 +167,8 @@ def _error_rates(metric: str, base: float, value: float) -> Pair:
     return hit, (2 * base * hit / value - base * hit - base) / (1 - base)
 
 
-def _unlike(pairs: tuple[Pair, ...], n: Sizes) -> list[Pair]:
-    """Return the pairs, of groups of one size each but once in both orders."""
+def _drop_mirrored(pairs: tuple[Pair, ...], n: Sizes) -> list[Pair]:
+    """Return the pairs; for equal sizes, without pairs that are another one reversed."""
     kept: list[Pair] = []
     for pair in pairs:
         if n[0] != n[1] or pair[::-1] not in kept:
@@ -176,5 +176,5 @@ def _unlike(pairs: tuple[Pair, ...], n: Sizes) -> list[Pair]:
     return kept
 
 
-def _both(pair: Pair) -> str:
+def _join_pair(pair: Pair) -> str:
     return f"{pair[0]:g} and {pair[1]:g}"

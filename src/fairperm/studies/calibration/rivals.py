@@ -1,7 +1,7 @@
-"""The default test of a gap, and every other that people use, on one data set.
+"""The default test of a gap and its rivals, the other tests in use, on one data set.
 
-Permutation tests other than the default exchange labels among all rows; they share their draws,
-and so do the tests that bootstrap, which resample each group by itself.
+The rival permutation tests exchange labels among all rows and share their draws. The bootstrap
+tests resample each group separately and share their samples.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from fairperm import simulate
 from fairperm._utils import streams
 from fairperm.data.table import Table
 from fairperm.engines.estimates import concatenate, variance_of_defined
+from fairperm.engines.kernels.kernel import kernel
 from fairperm.engines.resampling import blocks
 from fairperm.errors import UndefinedMetricError
 from fairperm.hypothesis_tests import gap_test, small_groups
@@ -24,7 +25,6 @@ from fairperm.hypothesis_tests.plan import Plan
 from fairperm.inference.null import Null, extreme, pvalue, tie_tolerance
 from fairperm.metrics.registry import get_metric
 from fairperm.simulate import GROUPS
-from fairperm.studies.calibration.resampled_auc import resampled_auc
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -43,12 +43,12 @@ PLAIN, WALD, LIFT = "un-studentized", "wald-studentized", "LiFT's shortcut"
 BASIC, PERCENTILE = "basic bootstrap", "percentile bootstrap"
 Z, FISHER, DELONG, WELCH = "two-proportion z", "Fisher", "DeLong z", "Welch t"
 TESTS = (DEFAULT, PLAIN, WALD, LIFT, BASIC, PERCENTILE, Z, FISHER, DELONG, WELCH)
-COUNT, WARNED = len(TESTS), len(TESTS) + 1  # what else is known of a data set
-_NUMBERS_AT_ONCE = 1 << 18  # of a bootstrap, so that they stay in the cache
+COUNT, WARNED = len(TESTS), len(TESTS) + 1  # two more columns: see run_tests
+_NUMBERS_AT_ONCE = 1 << 18  # numbers of a bootstrap that fit into the cache
 
 
-def tests_of(metric: str) -> tuple[str, ...]:
-    """Return the tests of a metric; where wald is the default's own error, it is none of them."""
+def list_tests(metric: str) -> tuple[str, ...]:
+    """Return the tests of a metric, without wald if the default has the same standard error."""
     common = (DEFAULT, PLAIN, LIFT, BASIC, PERCENTILE)
     own: tuple[str, ...] = (WALD, Z, FISHER)
     if not get_metric(metric).is_rate:
@@ -57,11 +57,14 @@ def tests_of(metric: str) -> tuple[str, ...]:
     return tuple(test for test in TESTS if test in {*common, *own})
 
 
-def in_one(
+def run_tests(
     setting: Setting, n_resamples: int, rng: np.random.Generator, *, rivals: bool = True
 ) -> Array:
-    """Return the p-values of a data set, NaN where there is none, and what else is known of it."""
-    table = drawn(setting.population, rng)
+    """Return the p-values of a data set (NaN without a test), its count and if the default warns.
+
+    The count is :func:`count_smaller_group`.
+    """
+    table = draw_table(setting.population, rng)
     found = np.full(len(TESTS) + 2, np.nan)
     resampling = blocks.Resampling(n_resamples, int(rng.integers(2**53)), None, False)
     metric = get_metric(setting.metric)
@@ -69,39 +72,39 @@ def in_one(
     try:
         default = gap_test.compare(table, best, GROUPS, Options(resampling=resampling))
     except UndefinedMetricError:
-        found[[COUNT, WARNED]] = 0, True  # nobody can test it, and an error says so
+        found[[COUNT, WARNED]] = 0, True  # an error warns of it
         return found
     plan = Plan.choose(metric, "pooled", "wald" if metric.is_rate else best.metric.closed_variance)
     comparison = Comparison.of(table, plan, GROUPS, None)
-    found[[COUNT, WARNED]] = counted(comparison, default), bool(default.notes)
+    found[[COUNT, WARNED]] = count_smaller_group(comparison, default), bool(default.notes)
     pvalues = {DEFAULT: default.pvalue}
     if rivals:
-        pvalues |= _rivals(table, comparison, plan, resampling, rng)
-    for test in tests_of(setting.metric):
+        pvalues |= _run_rivals(table, comparison, plan, resampling, rng)
+    for test in list_tests(setting.metric):
         found[TESTS.index(test)] = pvalues.get(test, math.nan)
     return found
 
 
-def drawn(population: Any, rng: np.random.Generator) -> Table:
-    """Draw a data set, as the table that a test starts from."""
+def draw_table(population: Any, rng: np.random.Generator) -> Table:
+    """Return a random data set as the table that tests take."""
     if isinstance(population, simulate.Rates):
-        return table_of_counts(population.counts(1, rng)[0])
+        return tabulate_counts(population.counts(1, rng)[0])
     columns = population.draw(rng)
     group = (columns.pop("group") == GROUPS[1]).astype(np.intp)
-    return _table(columns, group, np.ones_like(group))
+    return _make_table(columns, group, np.ones_like(group))
 
 
-def table_of_counts(counts: NDArray[np.int64]) -> Table:
-    """Return counts by group and cell (tn, fp, fn, tp) as such a table."""
+def tabulate_counts(counts: NDArray[np.int64]) -> Table:
+    """Return counts by group and cell (tn, fp, fn, tp) as a table that tests take."""
     group, cell = np.nonzero(counts)
-    return _table({"y_true": cell >= 2, "y_pred": cell % 2 == 1}, group, counts[group, cell])
+    return _make_table({"y_true": cell >= 2, "y_pred": cell % 2 == 1}, group, counts[group, cell])
 
 
-def counted(comparison: Comparison, result: PermutationTestResult) -> float:
-    """Return how many the smaller group has of what the metric counts.
+def count_smaller_group(comparison: Comparison, result: PermutationTestResult) -> float:
+    """Return the smaller group's count of the rows that matter for the metric.
 
-    A rate has its denominator, as has a function of one, the AUC the rarer label, other metrics
-    the rows that their variance rests on.
+    That is the denominator of a rate (or of a function of a rate), the rarer label of an AUC, and
+    the effective number of rows of the variance of other metrics.
     """
     metric = comparison.metric
     if metric.has_denominator:
@@ -112,7 +115,7 @@ def counted(comparison: Comparison, result: PermutationTestResult) -> float:
     return float(small_groups.effective_rows(comparison)[metric.name].min())
 
 
-def _table(
+def _make_table(
     columns: Mapping[str, NDArray[Any]], group: NDArray[np.intp], count: NDArray[np.int64]
 ) -> Table:
     return Table(
@@ -125,54 +128,54 @@ def _table(
     )
 
 
-def _rivals(
+def _run_rivals(
     table: Table,
     comparison: Comparison,
     plan: Plan,
     resampling: blocks.Resampling,
     rng: np.random.Generator,
 ) -> dict[str, float]:
-    """Return the p-values of all tests but the default that there are of this metric."""
+    """Return the p-values of all tests of this metric but the default."""
     engine = comparison.engine(plan.variance)
     estimates = engine.observed(streams.stream(0, streams.OBSERVED))
     observed, scale = estimates.gaps(engine.weights), comparison.scale(estimates)
-    permuted = concatenate(list(_permuted(engine, resampling)))
-    of_rows = _OF_ROWS.get(comparison.metric.name)
-    if of_rows is None:
-        resampled = _resampled(engine, resampling.n_resamples, rng)
+    permuted = concatenate(list(_permute_gaps(engine, resampling)))
+    bootstrap = _ROW_BOOTSTRAPS.get(comparison.metric.name)
+    if bootstrap is None:
+        resampled = _bootstrap_gaps(engine, resampling.n_resamples, rng)
     else:
-        resampled = of_rows(table, resampling.n_resamples, rng)
+        resampled = bootstrap(table, resampling.n_resamples, rng)
     gap, studentized = float(observed.difference[0, 0]), float(observed.studentized(scale)[0])
     pvalues = {
-        PLAIN: _share(permuted.difference[:, 0], gap),
-        WALD: _share(permuted.studentized(scale), studentized),
-        LIFT: lift(gap, permuted.difference[:, 0], resampled),
-        BASIC: _share(resampled - gap, gap),
-        PERCENTILE: percentile(resampled),
-        DELONG: normal(studentized),
+        PLAIN: _count_pvalue(permuted.difference[:, 0], gap),
+        WALD: _count_pvalue(permuted.studentized(scale), studentized),
+        LIFT: lift_pvalue(gap, permuted.difference[:, 0], resampled),
+        BASIC: _count_pvalue(resampled - gap, gap),
+        PERCENTILE: percentile_pvalue(resampled),
+        DELONG: normal_pvalue(studentized),
     }
     if comparison.metric.is_rate:
         totals = [comparison.totals()[group] for group in GROUPS]
         k, m = ([one[name] for one in totals] for name in ("numerator", "denominator"))
-        pvalues |= {Z: two_proportions(k, m), FISHER: fisher(k, m)}
+        pvalues |= {Z: z_pvalue(k, m), FISHER: fisher_pvalue(k, m)}
     elif comparison.metric.name == "mean_squared_error":
-        pvalues[WELCH] = welch(*_squares(table))
+        pvalues[WELCH] = welch_pvalue(*_square_errors(table))
     return pvalues
 
 
-def _permuted(engine: PairEngine, resampling: blocks.Resampling) -> Iterator[Gaps]:
+def _permute_gaps(engine: PairEngine, resampling: blocks.Resampling) -> Iterator[Gaps]:
     for block, n in enumerate(blocks.pieces(resampling.n_resamples, engine.block_size)):
         rng = streams.stream(resampling.seed, streams.PERMUTATIONS, block)
         yield engine.permuted(n, rng).gaps(engine.weights)
 
 
-def _resampled(engine: PairEngine, n: int, rng: np.random.Generator) -> Array:
+def _bootstrap_gaps(engine: PairEngine, n: int, rng: np.random.Generator) -> Array:
     estimates = engine.with_variance(None).bootstrapped(n, rng)
     return estimates.gaps(engine.weights).difference[:, 0]
 
 
-def _share(null: Array, observed: float) -> float:
-    """Return the p-value: the share of draws that are as far from zero, this one among them."""
+def _count_pvalue(null: Array, observed: float) -> float:
+    """Return the share of draws as far from zero as the observed one, which counts as a draw."""
     tolerance = tie_tolerance(observed, np.ones(1), np.ones(1))
     return pvalue(Null(null), extreme(null, observed, "two-sided", tolerance), 0.95).value
 
@@ -180,29 +183,29 @@ def _share(null: Array, observed: float) -> float:
 # Tests in closed form.
 
 
-def two_proportions(k: Sequence[float], m: Sequence[float]) -> float:
-    """Return the p-value of the z test of two proportions, with one rate from both."""
+def z_pvalue(k: Sequence[float], m: Sequence[float]) -> float:
+    """Return the p-value of the z test of two proportions, with the pooled rate."""
     rate = sum(k) / sum(m)
     error = math.sqrt(rate * (1 - rate) * (1 / m[0] + 1 / m[1]))
-    return normal((k[0] / m[0] - k[1] / m[1]) / error) if error > 0 else 1.0
+    return normal_pvalue((k[0] / m[0] - k[1] / m[1]) / error) if error > 0 else 1.0
 
 
-def fisher(k: Sequence[float], m: Sequence[float]) -> float:
-    """Return the p-value of Fisher's exact test, tables being as extreme as they are unlikely."""
+def fisher_pvalue(k: Sequence[float], m: Sequence[float]) -> float:
+    """Return the p-value of Fisher's exact test, which orders tables by probability."""
     from scipy.stats import fisher_exact
 
     table = [[int(one), int(of - one)] for one, of in zip(k, m, strict=True)]
     return float(fisher_exact(table).pvalue)
 
 
-def welch(first: Array, second: Array) -> float:
+def welch_pvalue(first: Array, second: Array) -> float:
     """Return the p-value of Welch's t test of two means."""
     from scipy.stats import ttest_ind
 
     return float(ttest_ind(first, second, equal_var=False).pvalue)
 
 
-def normal(z: float) -> float:
+def normal_pvalue(z: float) -> float:
     """Return the two-sided p-value of a standard normal deviate."""
     return math.erfc(abs(z) / math.sqrt(2))
 
@@ -210,36 +213,60 @@ def normal(z: float) -> float:
 # Tests by the bootstrap.
 
 
-def lift(gap: float, permuted: Array, resampled: Array) -> float:
+def lift_pvalue(gap: float, permuted: Array, resampled: Array) -> float:
     """Return the p-value of LiFT's shortcut.
 
-    The gap is divided by its deviation in bootstrap samples, those of permutations by their own.
+    The gap is divided by its standard deviation over bootstrap samples, the permuted gaps by
+    their own standard deviation.
     """
     error, spread = (math.sqrt(variance_of_defined(one)) for one in (resampled, permuted))
     if error > 0 and spread > 0:
-        return _share(permuted / spread, gap / error)
+        return _count_pvalue(permuted / spread, gap / error)
     return 1.0 if gap == 0 else 1 / (len(permuted) + 1)
 
 
-def percentile(resampled: Array) -> float:
-    """Return one less the level of the narrowest percentile interval that reaches zero."""
+def percentile_pvalue(resampled: Array) -> float:
+    """Return one minus the level of the narrowest percentile interval that contains zero."""
     undefined = np.isnan(resampled).sum()
     tail = min((resampled <= 0).sum(), (resampled >= 0).sum()) + undefined
     return min(1.0, 2 * float(tail + 1) / (len(resampled) + 1))
 
 
-def resampled_mean(values: Array, rows: NDArray[np.int32]) -> Array:
+@kernel
+def compute_aucs(positive: NDArray[np.bool_], rows: NDArray[np.int32]) -> NDArray[np.float64]:
+    """Return the AUC of every sample (axis 0) of rows in the order of their scores, without ties.
+
+    It is NaN for samples with one label only.
+    """
+    found = np.empty(len(rows))
+    times = np.empty(len(positive), np.int64)
+    for sample in range(len(rows)):
+        times[:] = 0
+        for row in rows[sample]:
+            times[row] += 1
+        positives = negatives = pairs = 0
+        for row in range(len(positive)):
+            if positive[row]:
+                positives += times[row]
+                pairs += times[row] * negatives
+            else:
+                negatives += times[row]
+        found[sample] = pairs / (positives * negatives)
+    return found
+
+
+def compute_means(values: Array, rows: NDArray[np.int32]) -> Array:
     """Return the mean of every sample (axis 0) of rows."""
     return np.asarray(values[rows].mean(axis=1))
 
 
-def _over_samples(
+def _bootstrap_statistic(
     statistic: Callable[[Any, NDArray[np.int32]], Array],
     values: NDArray[Any],
     n: int,
     rng: np.random.Generator,
 ) -> Array:
-    """Return a statistic of so many bootstrap samples of values, some of them at once."""
+    """Return a statistic of n bootstrap samples of values, computed in pieces."""
     size = len(values)
     found = [
         statistic(values, rng.integers(size, size=(piece, size), dtype=np.int32))
@@ -248,23 +275,25 @@ def _over_samples(
     return np.concatenate(found)
 
 
-def _auc_gaps(table: Table, n: int, rng: np.random.Generator) -> Array:
+def _bootstrap_auc_gaps(table: Table, n: int, rng: np.random.Generator) -> Array:
     label, score = table.columns["y_true"], table.columns["y_score"]
     first, second = (
-        _over_samples(resampled_auc, label[mine][np.argsort(score[mine])], n, rng)
+        _bootstrap_statistic(compute_aucs, label[mine][np.argsort(score[mine])], n, rng)
         for mine in (table.group == 0, table.group == 1)
     )
     return first - second
 
 
-def _error_gaps(table: Table, n: int, rng: np.random.Generator) -> Array:
-    first, second = (_over_samples(resampled_mean, one, n, rng) for one in _squares(table))
+def _bootstrap_error_gaps(table: Table, n: int, rng: np.random.Generator) -> Array:
+    first, second = (
+        _bootstrap_statistic(compute_means, one, n, rng) for one in _square_errors(table)
+    )
     return first - second
 
 
-def _squares(table: Table) -> tuple[Array, Array]:
+def _square_errors(table: Table) -> tuple[Array, Array]:
     square = (table.columns["y_pred"] - table.columns["y_true"]) ** 2
     return square[table.group == 0], square[table.group == 1]
 
 
-_OF_ROWS = {"roc_auc": _auc_gaps, "mean_squared_error": _error_gaps}
+_ROW_BOOTSTRAPS = {"roc_auc": _bootstrap_auc_gaps, "mean_squared_error": _bootstrap_error_gaps}

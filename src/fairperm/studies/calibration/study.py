@@ -1,7 +1,7 @@
-"""The calibration study: how often every test rejects, where there is a gap and where there is not.
+"""The calibration study: level and power of the default tests and of their rivals.
 
-Its grid (``_grid``) was fixed before anything was run, and all of it is shown. So were the settings
-at the bound of what is called enough, which the default alone has to pass.
+The grid of settings was fixed before anything was run, and all of it is shown. The settings at the
+bound of what counts as enough rows are only for the default test.
 """
 
 from __future__ import annotations
@@ -17,8 +17,15 @@ from fairperm.hypothesis_tests.small_groups import ENOUGH
 from fairperm.inference.intervals import clopper_pearson
 from fairperm.studies.calibration import charts
 from fairperm.studies.calibration.grid import METRICS, bound_settings, gap_settings, null_settings
-from fairperm.studies.calibration.rivals import COUNT, DEFAULT, TESTS, WARNED, in_one, tests_of
-from fairperm.studies.simulating import over_data_sets
+from fairperm.studies.calibration.rivals import (
+    COUNT,
+    DEFAULT,
+    TESTS,
+    WARNED,
+    list_tests,
+    run_tests,
+)
+from fairperm.studies.simulating import simulate_data_sets
 from fairperm.studies.study import CONFIDENCE, LEVEL, Row, Study
 
 if TYPE_CHECKING:
@@ -31,60 +38,60 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
     Columns = dict[str, list[Any]]
 
-TOLERATED = 0.055  # a level of 0.05 that comes out above this is too high
-SURE = 0.998  # of the interval whose lower limit has to be above it: one in a thousand by chance
+TOLERATED = 0.055  # a level above this is too high at nominal level 0.05
+SURE = 0.998  # level of the interval that has to be above it: one in a thousand by chance
 OK, NOTED, UNNOTED = "ok", "excess with warning", "EXCESS WITHOUT WARNING"
-# data sets without a gap, with one, and at the bound; permutations of each
+# data sets without a gap, with a gap, and at the bound; permutations of each
 _FULL = (2000, 500, 4000, 499)
 _QUICK = (20, 20, 20, 199)
-_QUICK_ROWS = 400  # settings with more rows are left out of a quick run
+_QUICK_ROWS = 400  # a quick run skips settings with more rows
 _PURPOSE, _GAP_PURPOSE, _BOUND_PURPOSE = 1000, 2000, 3000
 _SLOW = ("roc_auc", "mean_squared_error")  # metrics of rows, not of a few cells
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tally:
-    """What the tests did in the data sets of one setting: p-values and what else is known."""
+    """The results of the tests in the data sets of one setting."""
 
     setting: Setting
     found: Array
 
     @property
     def trials(self) -> int:
-        """Return the number of data sets."""
+        """Number of data sets."""
         return len(self.found)
 
     def hits(self, test: str) -> int:
-        """Return in how many of them a test rejects; one that is undefined does not."""
+        """Return the number of data sets in which a test rejects; an undefined test does not."""
         return int((self.found[:, TESTS.index(test)] <= LEVEL).sum())
 
     def share(self, test: str) -> float:
-        """Return the share of them in which a test rejects."""
+        """Return the share of data sets in which a test rejects."""
         return self.hits(test) / self.trials
 
     def exceeds(self, test: str) -> bool:
-        """Tell whether a test rejects too often, beyond what chance explains."""
+        """Whether a test rejects too often, beyond what chance explains."""
         return _exceeds(self.hits(test), self.trials)
 
     @property
     def fewest(self) -> float:
-        """Return how many the smaller group has of what the metric counts: the median."""
+        """Median count of the smaller group's rows that matter for the metric."""
         return float(np.median(self.found[:, COUNT]))
 
     @property
     def warned(self) -> float:
-        """Return the share of data sets in which the default's result has a warning."""
+        """Share of data sets in which the default's result has a warning."""
         return float(self.found[:, WARNED].mean())
 
     @property
     def unnoted(self) -> int:
-        """Return in how many data sets the default rejects and does not warn."""
+        """Number of data sets in which the default rejects without a warning."""
         rejected = self.found[:, TESTS.index(DEFAULT)] <= LEVEL
         return int((rejected & (self.found[:, WARNED] == 0)).sum())
 
     @property
     def verdict(self) -> str:
-        """Say whether the default's level holds and, if not, whether its result warns of it."""
+        """Whether the default's level holds and, if not, whether its result warns of it."""
         if not self.exceeds(DEFAULT):
             return OK
         return UNNOTED if _exceeds(self.unnoted, self.trials) else NOTED
@@ -98,26 +105,26 @@ def calibration(
     progress: bool | None = None,
     n_data_sets: int | None = None,
 ) -> Study:
-    """Measure the level and the power of the default tests, and of all others in use."""
+    """Measure the level and the power of the default tests and of their rivals."""
     *sets, n_resamples = _QUICK if quick else _FULL
     null_sets, gap_sets, bound_sets = (min(one, n_data_sets or one) for one in sets)
-    tallied = partial(
-        _tallied,
+    run_settings = partial(
+        _run_settings,
         most_rows=_QUICK_ROWS if quick else None,
         n_resamples=n_resamples,
         seed=seed,
         n_jobs=n_jobs,
         progress=progress,
     )
-    nulls = tallied(null_settings(), null_sets, _PURPOSE)
-    gaps = tallied(gap_settings(), gap_sets, _GAP_PURPOSE)
-    bound = tallied(bound_settings(), bound_sets, _BOUND_PURPOSE, rivals=False)
-    powers = _powers(gaps, nulls)
+    nulls = run_settings(null_settings(), null_sets, _PURPOSE)
+    gaps = run_settings(gap_settings(), gap_sets, _GAP_PURPOSE)
+    bound = run_settings(bound_settings(), bound_sets, _BOUND_PURPOSE, rivals=False)
+    powers = _tabulate_power(gaps, nulls)
     return Study(
         name="calibration",
         title="Calibration: what a level of 0.05 really is, and what it finds",
         about=_ABOUT,
-        rows=tuple(_row(tally) for tally in nulls),
+        rows=tuple(_make_row(tally) for tally in nulls),
         settings={
             "settings without a gap": len(nulls),
             "settings with a gap": len(gaps),
@@ -128,27 +135,29 @@ def calibration(
             "permutations and bootstrap samples": n_resamples,
             "seed": seed,
         },
-        notes=(*_findings(nulls, bound, powers), *_NOTES),
+        notes=(*_describe_findings(nulls, bound, powers), *_NOTES),
         highlights=("worst", "excesses", "bound", "power"),
         tables={
-            "worst": _worst(nulls),
-            "excesses": _of_default([tally for tally in nulls if tally.verdict != OK]),
-            "bound": _of_default(bound),
+            "worst": _tabulate_worst(nulls),
+            "excesses": _tabulate_default([tally for tally in nulls if tally.verdict != OK]),
+            "bound": _tabulate_default(bound),
             "power": powers,
-            "levels": _levels(nulls),
-            "powers": _levels(gaps),
+            "levels": _tabulate_levels(nulls),
+            "powers": _tabulate_levels(gaps),
         },
         charts={
             **{
-                metric: charts.levels(metric, _of(nulls, metric), tests_of(metric))
+                metric: charts.draw_levels(
+                    metric, _collect_levels(nulls, metric), list_tests(metric)
+                )
                 for metric in METRICS
             },
-            "power": charts.powers(powers),
+            "power": charts.draw_powers(powers),
         },
     )
 
 
-def _tallied(
+def _run_settings(
     settings: Sequence[Setting],
     n: int,
     purpose: int,
@@ -160,7 +169,7 @@ def _tallied(
     n_jobs: int | None,
     progress: bool | None,
 ) -> list[Tally]:
-    """Run the tests in many data sets of every setting, each with a random stream of its own."""
+    """Run the tests in many data sets of every setting, each setting with its own random stream."""
     wanted = [
         (purpose + number, setting)
         for number, setting in enumerate(settings)
@@ -169,9 +178,9 @@ def _tallied(
     return [
         Tally(
             setting,
-            over_data_sets(
-                partial(in_one, setting, n_resamples, rivals=rivals),
-                data_sets_of(setting, n) if rivals else n,
+            simulate_data_sets(
+                partial(run_tests, setting, n_resamples, rivals=rivals),
+                count_data_sets(setting, n) if rivals else n,
                 seed=seed,
                 purpose=number,
                 n_jobs=n_jobs,
@@ -183,8 +192,8 @@ def _tallied(
     ]
 
 
-def data_sets_of(setting: Setting, n: int) -> int:
-    """Return how many data sets a setting gets: where each takes long, half or a quarter."""
+def count_data_sets(setting: Setting, n: int) -> int:
+    """Return the number of data sets of a setting: a half or a quarter if each takes long."""
     rows = sum(setting.n) if setting.metric in _SLOW else 0
     return max(1, n // (1 if rows <= 500 else 2 if rows <= 2500 else 4))
 
@@ -193,16 +202,16 @@ def _exceeds(hits: int, trials: int) -> bool:
     return clopper_pearson(hits, trials, SURE)[0] > TOLERATED
 
 
-def _of(tallies: Sequence[Tally], metric: str) -> dict[str, dict[str, float]]:
+def _collect_levels(tallies: Sequence[Tally], metric: str) -> dict[str, dict[str, float]]:
     """Return the levels of a metric's tests in all of its settings."""
     return {
-        tally.setting.place: {test: tally.share(test) for test in tests_of(metric)}
+        tally.setting.place: {test: tally.share(test) for test in list_tests(metric)}
         for tally in tallies
         if tally.setting.metric == metric
     }
 
 
-def _row(tally: Tally) -> Row:
+def _make_row(tally: Tally) -> Row:
     hits = tally.hits(DEFAULT)
     return Row(
         quantity=tally.setting.name,
@@ -215,11 +224,11 @@ def _row(tally: Tally) -> Row:
     )
 
 
-def _levels(tallies: Sequence[Tally]) -> Columns:
+def _tabulate_levels(tallies: Sequence[Tally]) -> Columns:
     """Return every test's share of rejections in every setting."""
     table: Columns = {}
     for tally in tallies:
-        for test in tests_of(tally.setting.metric):
+        for test in list_tests(tally.setting.metric):
             hits = tally.hits(test)
             low, high = clopper_pearson(hits, tally.trials, CONFIDENCE)
             line = {
@@ -241,11 +250,11 @@ def _levels(tallies: Sequence[Tally]) -> Columns:
     return table
 
 
-def _worst(nulls: Sequence[Tally]) -> Columns:
-    """Return of every test in how many settings its level is too high, and where it is worst."""
+def _tabulate_worst(nulls: Sequence[Tally]) -> Columns:
+    """Return for every test the number of settings with too high a level, and the worst one."""
     table: Columns = {}
     for test in TESTS:
-        mine = [tally for tally in nulls if test in tests_of(tally.setting.metric)]
+        mine = [tally for tally in nulls if test in list_tests(tally.setting.metric)]
         large = [tally for tally in mine if tally.fewest >= ENOUGH]
         worst = max(mine, key=lambda tally: tally.share(test))
         line = {
@@ -260,8 +269,8 @@ def _worst(nulls: Sequence[Tally]) -> Columns:
     return table
 
 
-def _of_default(tallies: Sequence[Tally]) -> Columns:
-    """Return the default's level, and whether it is too high, in some of the settings."""
+def _tabulate_default(tallies: Sequence[Tally]) -> Columns:
+    """Return the default's level, and whether it is too high, in these settings."""
     table: Columns = {
         name: [] for name in ("setting", "level", "low", "high", "counted", "warned", "verdict")
     }
@@ -273,24 +282,24 @@ def _of_default(tallies: Sequence[Tally]) -> Columns:
     return table
 
 
-def _powers(gaps: Sequence[Tally], nulls: Sequence[Tally]) -> Columns:
-    """Return the default's power beside that of the best others whose level holds.
+def _tabulate_power(gaps: Sequence[Tally], nulls: Sequence[Tally]) -> Columns:
+    """Return the default's power beside that of the best rival whose level holds.
 
-    It holds in the same setting without the gap, or in every one of the metric's settings.
+    It holds in the same setting without the gap, or in all of the metric's settings.
     """
     table: Columns = {}
     for tally in gaps:
         metric, name = tally.setting.metric, tally.setting.name
         mine = [null for null in nulls if null.setting.metric == metric]
         here = [null for null in mine if null.setting.name == name]
-        others = [test for test in tests_of(metric) if test != DEFAULT]
+        rivals = [test for test in list_tests(metric) if test != DEFAULT]
         line: dict[str, Any] = {"setting": name, DEFAULT: tally.share(DEFAULT)}
         for where, settings in (("here", here), ("everywhere", mine)):
-            valid = [one for one in others if not any(null.exceeds(one) for null in settings)]
+            valid = [one for one in rivals if not any(null.exceeds(one) for null in settings)]
             best = max(valid, key=tally.share, default=None)
             line[f"best other valid {where}"] = best
             line[f"power of that valid {where}"] = None if best is None else tally.share(best)
-        invalid = [test for test in others if here[0].exceeds(test)]
+        invalid = [test for test in rivals if here[0].exceeds(test)]
         line["not valid here"] = ", ".join(invalid)
         _append(table, line)
     return table
@@ -301,38 +310,39 @@ def _append(table: Columns, line: Mapping[str, Any]) -> None:
         table.setdefault(name, []).append(cell)
 
 
-def _findings(nulls: Sequence[Tally], bound: Sequence[Tally], powers: Columns) -> list[str]:
-    """Say in words what the numbers come to."""
+def _describe_findings(
+    nulls: Sequence[Tally], bound: Sequence[Tally], powers: Columns
+) -> list[str]:
+    """Return the findings in sentences."""
     above = [tally.setting.name for tally in bound if tally.verdict != OK]
     shares = [tally.share(DEFAULT) for tally in bound]
     large = [tally for tally in nulls if tally.fewest >= ENOUGH]
     wrong = [tally.setting.name for tally in large if tally.verdict != OK]
     verdicts = [tally.verdict for tally in nulls if tally.fewest < ENOUGH]
     return [
-        f"The default's level is too high in {len(wrong)} of the {len(large)} settings in which "
-        f"every group has {ENOUGH} or more of what the metric counts"
-        + (f": {'; '.join(wrong)}." if wrong else "."),
-        f"Of the {len(verdicts)} settings with fewer, it is too high in "
-        f"{len(verdicts) - verdicts.count(OK)}; in {verdicts.count(UNNOTED)} of them "
-        "results do not say so.",
-        f"In the {len(bound)} settings at the bound, with just about {ENOUGH} rows that the "
-        f"variance rests on, it is too high in {len(above)}"
+        f"The default's level is too high in {len(wrong)} of the {len(large)} settings with counts "
+        f"of {ENOUGH} or more in every group" + (f": {'; '.join(wrong)}." if wrong else "."),
+        f"In the {len(verdicts)} settings with smaller counts it is too high in "
+        f"{len(verdicts) - verdicts.count(OK)}, of which {verdicts.count(UNNOTED)} without a "
+        "warning.",
+        f"In the {len(bound)} settings at the bound, with effective numbers of rows just above "
+        f"{ENOUGH}, it is too high in {len(above)}"
         + (f": {'; '.join(above)}." if above else ".")
-        + f" {sum(share > TOLERATED for share in shares)} of them come out above {TOLERATED}, the "
-        f"highest at {max(shares):.4f}: more data sets might tell these from it.",
-        *(_behind(powers, where) for where in ("here", "everywhere")),
+        + f" {sum(share > TOLERATED for share in shares)} of them have a level above {TOLERATED}, "
+        f"at most {max(shares):.4f}: more data sets might show that these are too high.",
+        *(_compare_power(powers, where) for where in ("here", "everywhere")),
     ]
 
 
-def _behind(powers: Columns, where: str) -> str:
-    """Say how the default's power compares with that of the best valid other test."""
+def _compare_power(powers: Columns, where: str) -> str:
+    """Return a sentence on the default's power against that of the best valid rival."""
     other = powers[f"power of that valid {where}"]
     lost = [b - a for a, b in zip(powers[DEFAULT], other, strict=True) if b is not None]
     which = {"here": "in the same setting", "everywhere": "in all settings of the metric"}[where]
     if not lost:
         return f"No other test is valid {which}."
     return (
-        f"Against the best other test that is valid {which}, the default's power is "
+        f"Compared with the best other test that is valid {which}, the default's power is "
         f"{abs(np.mean(lost)):.3f} {'lower' if np.mean(lost) > 0 else 'higher'} on average; at "
         f"most it is {max(lost):.3f} lower and {-min(lost):.3f} higher."
     )
@@ -340,29 +350,29 @@ def _behind(powers: Columns, where: str) -> str:
 
 _ABOUT = (
     "Every metric is compared in groups of 30 to 5,000 rows, of equal size or one ten times the "
-    "other, with base rates (or spreads, or kurtosis) that are equal or not; first where the "
-    "metric is the same in both groups, so that a test should reject 5 % of the data sets, then "
-    "where it is not. The grid is a product fixed beforehand, and nothing is left out of it. "
-    "Beside the default test stand those that people use: permutation without studentizing and "
-    "with the wald error (among all rows), LiFT's shortcut, bootstrap tests, and tests from the "
-    "textbook. For the balanced accuracy and the mean squared error the wald error is that of the "
-    "default."
+    "other, with base rates (or spreads, or kurtosis) that are equal or not. In one part of the "
+    "settings the metric is the same in both groups, and a test should reject 5 % of the data "
+    "sets; in the other it differs. The grid is a product fixed beforehand, and nothing is "
+    "removed from it. The default test is compared with those in use: permutation tests without "
+    "studentizing and with the wald standard error (among all rows), LiFT's shortcut, bootstrap "
+    "tests, and textbook tests. For balanced accuracy and mean squared error, the wald standard "
+    "error is the default's."
 )
 _NOTES = (
     f"A level is too high if the lower limit of its {SURE:.1%} Clopper–Pearson interval is above "
-    f"{TOLERATED}: by chance alone, that happens in less than one of a thousand settings. What a "
-    "metric counts is the denominator of a rate (of F1, the rows that are positive or predicted "
-    "so), the rarer label of an AUC, and for other metrics "
-    "the number of rows that the variance rests on, (Σψ²)²/Σψ⁴ of the rows' influences ψ; shown "
-    "is the median over data sets, of the smaller group. An excess is matched by a warning if "
-    "rejections without a warning are not too many by the same rule. Data sets in which the metric "
-    "is undefined cannot be tested, and count as not rejected.",
-    "All groups have 30 rows or more: by rows alone, the excesses of other metrics than rates, F1 "
-    "and the AUC would be among large groups. The count of rows that the variance rests on, and "
-    "its bound, were chosen for the warning after first trials had shown where these tests fail. "
-    "The settings at the bound are there to try that choice: they were fixed after it and before "
-    "their levels were measured, with kurtoses and base rates that the grid does not have.",
+    f"{TOLERATED}: by chance alone, that happens in less than one of a thousand settings. The "
+    "count of a metric is the denominator of a rate (for F1, the rows that are positive or "
+    "predicted positive), the rarer label of an AUC, and for other metrics the effective number of "
+    "rows of the variance, (Σψ²)²/Σψ⁴ for the influences ψ of the rows; the tables show the median "
+    "over data sets, of the smaller group. An excess is matched by a warning if rejections "
+    "without a warning are not too many by the same rule. Data sets in which the metric is "
+    "undefined cannot be tested, and count as not rejected.",
+    "All groups have 30 rows or more: judged by rows alone, the excesses of metrics other than "
+    "rates, F1 and the AUC would be among large groups. The effective number of rows and its bound "
+    "were chosen for the warning after first trials had shown where these tests fail. The settings "
+    "at the bound test that choice: they were fixed after it and before their levels were "
+    "measured, with kurtoses and base rates that the grid does not have.",
     "The best valid other test is the one with the highest power among those whose level is not "
-    "too high in the same setting without the gap; or in none of the metric's settings, as nobody "
-    "knows beforehand which of them the data are from.",
+    "too high in the same setting without the gap; or in none of the metric's settings, because "
+    "nobody knows beforehand which of them the data come from.",
 )

@@ -1,4 +1,4 @@
-"""The charts of the paper's Figures 2 and 3, of the studies' own tables."""
+"""The charts of the paper's Figures 2 and 3."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import altair as alt
 
-from fairperm.studies.charts import BLUE, GREEN, GREY, HEADER, RED, specification
+from fairperm.studies.charts import BLUE, GREEN, GREY, HEADER, RED, to_specification
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
 _WIDTH, _HEIGHT = 300, 190
 
 
-def gaps_over_thresholds(table: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
-    """Draw the gap and what it must exceed, for each data set and metric."""
-    shown = [row for row in _rows(table) if row["gap"] is not None]
+def draw_gaps_by_threshold(table: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
+    """Draw the gap and its critical values, for each data set and metric."""
+    shown = [row for row in _list_rows(table) if row["gap"] is not None]
     for row in shown:
         for name in ("critical_gap", "simultaneous_gap"):
             row[f"minus_{name}"] = None if row[name] is None else -row[name]
     base = alt.Chart().encode(x=alt.X("threshold:Q", title="threshold τ"))
     bands = [
         base.mark_area(color=BLUE, opacity=opacity).encode(
-            y=alt.Y(f"minus_{name}:Q", title="women less men"), y2=f"{name}:Q"
+            y=alt.Y(f"minus_{name}:Q", title="women minus men"), y2=f"{name}:Q"
         )
         for name, opacity in (("simultaneous_gap", 0.15), ("critical_gap", 0.3))
     ]
@@ -34,24 +34,24 @@ def gaps_over_thresholds(table: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
     title = alt.TitleParams(
         "Gaps in FPR and recall over thresholds",
         subtitle=[
-            "Line: women less men in the test rows. Bands: within them a gap is not significant,",
+            "Line: women minus men in the test rows. Bands: within them a gap is not significant,",
             "at this threshold (dark) or at all of them together (light).",
         ],
     )
-    return _faceted([*bands, zero, gap], shown, title)
+    return _draw_panels([*bands, zero, gap], shown, title)
 
 
-def gaps_over_sizes(table: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
+def draw_gaps_by_size(table: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
     """Draw the smallest gaps against the number of rows, on logarithmic axes."""
     kinds = {
         "critical_gap": "critical gap (mean)",
         "smallest_detected_gap": "smallest detected gap",
-        "detectable_gap": "true gap found with power 0.8",
+        "detectable_gap": "true gap detected with power 0.8",
     }
     shown = [
         {"data": row["data"], "metric": row["metric"], "rows": row["rows"], "gap": row[name]}
         | {"kind": kind}
-        for row in _rows(table)
+        for row in _list_rows(table)
         for name, kind in kinds.items()
         if row[name] is not None
     ]
@@ -75,24 +75,24 @@ def gaps_over_sizes(table: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
         tooltip=["kind:N", "rows:Q", alt.Tooltip("gap:Q", format=".4f")]
     )
     title = alt.TitleParams(
-        "The smallest gaps between women and men that are detected",
+        "The smallest detected gaps between women and men",
         subtitle=["At the threshold 0.5 and level 0.05; both axes are logarithmic."],
     )
-    return _faceted([base.mark_line(), points], shown, title)
+    return _draw_panels([base.mark_line(), points], shown, title)
 
 
-def _faceted(
+def _draw_panels(
     layers: list[Any], rows: list[dict[str, Any]], title: alt.TitleParams
 ) -> dict[str, Any]:
-    """Return a specification with a panel for each data set (across) and metric (down)."""
+    """Return the specification with a panel for each data set (across) and metric (down)."""
     metrics, names = (list(dict.fromkeys(row[one] for row in rows)) for one in ("metric", "data"))
     panel = alt.layer(*layers, data=alt.InlineData(values=rows))
     chart = panel.properties(width=_WIDTH, height=_HEIGHT).facet(
         row=alt.Row("metric:N", title=None, sort=metrics, header=HEADER),
         column=alt.Column("data:N", title=None, sort=names, header=HEADER),
     )
-    return specification(chart.resolve_scale(y="independent").properties(title=title))
+    return to_specification(chart.resolve_scale(y="independent").properties(title=title))
 
 
-def _rows(table: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+def _list_rows(table: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
     return [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]

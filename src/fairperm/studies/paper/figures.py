@@ -13,7 +13,7 @@ from fairperm.hypothesis_tests.sweep.threshold_sweep import threshold_sweep
 from fairperm.inference.intervals import normal_quantile
 from fairperm.planning.power import minimum_detectable_gap
 from fairperm.studies.paper import figure_charts as charts
-from fairperm.studies.paper.models import SHIPPED, STRENGTH, auc, tasks
+from fairperm.studies.paper.models import SHIPPED, STRENGTH, compute_auc, load_tasks
 from fairperm.studies.study import CONFIDENCE, LEVEL, Row, Study
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from fairperm.data.argument_types import SchemeName
     from fairperm.hypothesis_tests.results.sweeps import MetricSweep, ThresholdSweepResult
-    from fairperm.studies.paper.models import Scored
+    from fairperm.studies.paper.models import ScoredRows
 
     Array = NDArray[np.float64]
     Columns = dict[str, list[Any]]
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 PERMUTATIONS = 1000  # as in the paper
 METRICS = {"FPR": "false_positive_rate", "recall": "true_positive_rate"}
 GROUPS = ("Female", "Male")
-# The paper's AUC, and the range of ours: that of random splits, and the paper's split was one.
+# The paper's AUC, and the range that ours must be in: both are of random splits.
 PAPER_AUC = {"COMPAS": (0.7005, (0.687, 0.773)), "Adult": (0.9087, (0.895, 0.915))}
 _COMPARED = " The AUC can be compared by number: the paper's split, too, is one of many."
 POWER = 0.8
@@ -38,7 +38,7 @@ SPLITS, QUICK_SPLITS = 100, 10
 SAMPLES, QUICK_SAMPLES = 200, 30
 SIZES = (950, 1250, 1500, 2000, 2500, 3000, 3500, 4000, 4500)
 QUICK_SIZES = (950, 2000, 4500)
-_SLACK = 0.05  # by which the exponent may miss −1/2: rates are not normal variates
+_SLACK = 0.05  # tolerance of the exponent −1/2: rates are not normal variates
 _STREAMS = {"COMPAS": 1, "Adult": 2, SHIPPED: 3}
 
 
@@ -49,20 +49,25 @@ def thresholds(
     n_jobs: int | None = None,
     progress: bool | None = None,
 ) -> Study:
-    """Run the study of Figure 2: the gaps between women and men at every threshold."""
+    """Run Figure 2 again: gaps between women and men at every threshold."""
     n_splits = QUICK_SPLITS if quick else SPLITS
     rows: list[Row] = []
     table: Columns = {}
     aucs: Columns = {"data": [], "split": [], "auc": []}
-    known, missing = tasks()
-    for name, task in known.items():
-        splits = counted(range(n_splits), n_splits, progress)
-        each = [task.held_out(np.random.default_rng([seed, _STREAMS[name], i])) for i in splits]
-        found = np.array([auc(one) for one in each])
-        swept = _swept(each[0], 101, "pooled", seed, n_jobs)
-        exact = _swept(each[0], 101, "within_label", seed, n_jobs)
-        rows += [_auc_row(name, found, len(each[0].label)), *_sweep_rows(name, swept, exact)]
-        _extend(table, _sweep_columns(name, swept))
+    tasks, missing = load_tasks()
+    for name, task in tasks.items():
+        each = [
+            task.score_test_rows(np.random.default_rng([seed, _STREAMS[name], split]))
+            for split in counted(range(n_splits), n_splits, progress)
+        ]
+        found = np.array([compute_auc(one) for one in each])
+        sweep = _sweep(each[0], 101, "pooled", seed, n_jobs)
+        exact = _sweep(each[0], 101, "within_label", seed, n_jobs)
+        rows += [
+            _make_auc_row(name, found, len(each[0].label)),
+            *_make_sweep_rows(name, sweep, exact),
+        ]
+        _extend(table, _tabulate_sweep(name, sweep))
         _extend(aucs, {"data": [name] * n_splits, "split": [*range(n_splits)], "auc": [*found]})
     return Study(
         name="thresholds",
@@ -74,20 +79,20 @@ def thresholds(
             f"1,000 permutations call significant. Here likewise: C = {STRENGTH:g}, without sex "
             "and race among the features, pooled permutations and the score variance; a gap "
             "beyond the pointwise critical value is significant at that threshold, one beyond "
-            "the simultaneous one wherever one looks."
+            "the simultaneous one whichever threshold one looks at."
         ),
         rows=tuple(rows),
-        settings=_settings(seed, n_splits=n_splits, n_thresholds=101),
+        settings=_list_settings(seed, n_splits=n_splits, n_thresholds=101),
         missing=missing,
         notes=(
             "The figure's curves are of one random split, so they can be compared in shape only."
-            + (_COMPARED if known.keys() & PAPER_AUC.keys() else ""),
-            "The paper's pooled scheme is an approximation. The rows say at how many thresholds "
+            + (_COMPARED if tasks.keys() & PAPER_AUC.keys() else ""),
+            "The paper's pooled scheme is an approximation. The rows show at how many thresholds "
             "our default, which exchanges labels among rows of equal outcome and is exact, comes "
             "to the same verdict.",
         ),
         tables={"curves": table, "auc": aucs},
-        charts={"gaps": charts.gaps_over_thresholds(table)},
+        charts={"gaps": charts.draw_gaps_by_threshold(table)},
     )
 
 
@@ -98,31 +103,30 @@ def sample_size(
     n_jobs: int | None = None,
     progress: bool | None = None,
 ) -> Study:
-    """Run the study of Figure 3: the smallest gap that is detected, over the sample's size."""
+    """Run Figure 3 again: the smallest detected gap by sample size."""
     n_samples, sizes = (QUICK_SAMPLES, QUICK_SIZES) if quick else (SAMPLES, SIZES)
     rows: list[Row] = []
     table: Columns = {}
-    known, missing = tasks()
-    for name, task in known.items():
+    tasks, missing = load_tasks()
+    for name, task in tasks.items():
         if task.n < sizes[-1]:
             raise FairpermError(
                 f"The study of sample sizes draws {sizes[-1]:,} rows of {name}; it has {task.n:,}."
             )
-        everyone = task.cross_fitted(np.random.default_rng([seed, _STREAMS[name]]))
+        everyone = task.cross_fit(np.random.default_rng([seed, _STREAMS[name]]))
         samples = [(n, i) for n in sizes for i in range(n_samples)]
         found = [
-            _one_sample(everyone, n, [seed, _STREAMS[name], n, i], n_jobs)
+            _test_sample(everyone, n, [seed, _STREAMS[name], n, i], n_jobs)
             for n, i in counted(samples, len(samples), progress)
         ]
         by_size = {n: found[i * n_samples : (i + 1) * n_samples] for i, n in enumerate(sizes)}
         for label, metric in METRICS.items():
-            ofs = {n: np.array([one[metric] for one in each]) for n, each in by_size.items()}
-            columns = _size_columns(name, label, ofs, everyone)
-            rows += _size_rows(name, label, ofs)
-            _extend(table, columns)
+            tests = {n: np.array([one[metric] for one in each]) for n, each in by_size.items()}
+            rows += _make_size_rows(name, label, tests)
+            _extend(table, _tabulate_sizes(name, label, tests, everyone))
     return Study(
         name="sample-size",
-        title="Figure 3: the smallest gap that is detected, over the sample's size",
+        title="Figure 3: the smallest detected gap by sample size",
         about=(
             "The paper plots the smallest gap between women and men that the test detects "
             "against the number of rows, from 950 to 4,500, for COMPAS and Adult. Here every row "
@@ -135,24 +139,24 @@ def sample_size(
             f"probability of {POWER:g}, whichever group has the higher rate."
         ),
         rows=tuple(rows),
-        settings=_settings(seed, n_samples=n_samples, sizes=[*sizes], threshold=CUT),
+        settings=_list_settings(seed, n_samples=n_samples, sizes=[*sizes], threshold=CUT),
         missing=missing,
         notes=(
             "15 % of COMPAS are some 925 rows: samples of 950 to 4,500 cannot be of such a test "
-            "split, so that rows are scored out of fold here.",
-            "By theory gaps shrink with one over the root of n, an exponent of −1/2: four times "
-            "the rows for half the gap.",
+            "split, and rows are scored out of fold here.",
+            "In theory gaps are proportional to n to the power of −1/2: four times the rows for "
+            "half the gap.",
         ),
         tables={"gaps": table},
-        charts={"gaps": charts.gaps_over_sizes(table)},
+        charts={"gaps": charts.draw_gaps_by_size(table)},
     )
 
 
 # Figure 2.
 
 
-def _swept(
-    scored: Scored, cuts: ArrayLike, scheme: SchemeName, seed: int, n_jobs: int | None
+def _sweep(
+    scored: ScoredRows, cuts: ArrayLike, scheme: SchemeName, seed: int, n_jobs: int | None
 ) -> ThresholdSweepResult:
     return threshold_sweep(
         scored.label,
@@ -170,22 +174,22 @@ def _swept(
     )
 
 
-def _auc_row(name: str, found: Array, n_rows: int) -> Row:
-    """Return the AUC of the split that is shown, beside those of the other splits."""
+def _make_auc_row(name: str, found: Array, n_rows: int) -> Row:
+    """Return the AUC of the first split, beside those of the other splits."""
     mean, spread = float(found.mean()), float(found.std(ddof=1))
     reach = normal_quantile(CONFIDENCE) * spread * math.sqrt(1 + 1 / len(found))
-    likely = (mean - reach, mean + reach)
-    told = (
+    interval = (mean - reach, mean + reach)
+    remark = (
         f"{n_rows:,} test rows. Over {len(found)} splits {mean:.4f} ± {spread:.4f} (the interval "
         "is for one split)"
     )
     if name not in PAPER_AUC:
         paper = agrees = None
-        told += ". The paper's AUC is that of other features."
+        remark += ". The paper's AUC is that of other features."
     else:
         paper, (low, high) = PAPER_AUC[name]
-        agrees = bool(likely[0] <= paper <= likely[1] and low <= found[0] <= high)
-        told += (
+        agrees = bool(interval[0] <= paper <= interval[1] and low <= found[0] <= high)
+        remark += (
             f"; {np.mean(found <= paper):.0%} of them are not above the paper's. Ours must be in "
             f"{low}–{high}, and the paper's in the interval."
         )
@@ -193,21 +197,23 @@ def _auc_row(name: str, found: Array, n_rows: int) -> Row:
         quantity=f"{name}: AUC of the test rows",
         paper=paper,
         ours=float(found[0]),
-        interval=likely,
+        interval=interval,
         agrees=agrees,
-        remark=told,
+        remark=remark,
     )
 
 
-def _sweep_rows(name: str, swept: ThresholdSweepResult, exact: ThresholdSweepResult) -> list[Row]:
+def _make_sweep_rows(
+    name: str, sweep: ThresholdSweepResult, exact: ThresholdSweepResult
+) -> list[Row]:
     rows = []
     for label, metric in METRICS.items():
-        curve = swept.curves[metric]
+        curve = sweep.curves[metric]
         tested = ~np.isnan(curve.pvalue)
-        outside = _rejected(curve) & tested
+        outside = _is_rejected(curve) & tested
         worst = curve.largest()
-        alike = np.mean((_rejected(exact.curves[metric]) == _rejected(curve))[tested])
-        at = swept.thresholds
+        alike = np.mean((_is_rejected(exact.curves[metric]) == _is_rejected(curve))[tested])
+        at = sweep.thresholds
         between = f"from {at[outside].min():.2f} to {at[outside].max():.2f}" if any(outside) else ""
         rows += [
             Row(
@@ -215,7 +221,7 @@ def _sweep_rows(name: str, swept: ThresholdSweepResult, exact: ThresholdSweepRes
                 paper=None,
                 ours=float(curve.difference[worst]),
                 remark=(
-                    f"Women less men, at the threshold {at[worst]:.2f}; p = "
+                    f"Women minus men, at the threshold {at[worst]:.2f}; p = "
                     f"{curve.global_pvalue:.4f} for all thresholds together."
                 ),
             ),
@@ -232,27 +238,27 @@ def _sweep_rows(name: str, swept: ThresholdSweepResult, exact: ThresholdSweepRes
     return rows
 
 
-def _rejected(curve: MetricSweep) -> NDArray[np.bool_]:
+def _is_rejected(curve: MetricSweep) -> NDArray[np.bool_]:
     with np.errstate(invalid="ignore"):
         return np.asarray(curve.pvalue <= LEVEL)
 
 
-def _sweep_columns(name: str, swept: ThresholdSweepResult) -> Columns:
+def _tabulate_sweep(name: str, sweep: ThresholdSweepResult) -> Columns:
     columns: Columns = {}
     for label, metric in METRICS.items():
-        curve = swept.curves[metric]
-        n = len(swept.thresholds)
+        curve = sweep.curves[metric]
+        n = len(sweep.thresholds)
         part = {
             "data": [name] * n,
             "metric": [label] * n,
-            "threshold": swept.thresholds.tolist(),
-            "women": _plain(curve.values["Female"]),
-            "men": _plain(curve.values["Male"]),
-            "gap": _plain(curve.difference),
-            "critical_gap": _plain(curve.pointwise_band[1]),
-            "simultaneous_gap": _plain(curve.simultaneous_band[1]),
-            "pvalue": _plain(curve.pvalue),
-            "adjusted_pvalue": _plain(curve.adjusted_pvalue),
+            "threshold": sweep.thresholds.tolist(),
+            "women": _to_list(curve.values["Female"]),
+            "men": _to_list(curve.values["Male"]),
+            "gap": _to_list(curve.difference),
+            "critical_gap": _to_list(curve.pointwise_band[1]),
+            "simultaneous_gap": _to_list(curve.simultaneous_band[1]),
+            "pvalue": _to_list(curve.pvalue),
+            "adjusted_pvalue": _to_list(curve.adjusted_pvalue),
             "status": curve.status.tolist(),
         }
         _extend(columns, part)
@@ -262,29 +268,29 @@ def _sweep_columns(name: str, swept: ThresholdSweepResult) -> Columns:
 # Figure 3.
 
 
-def _one_sample(
-    everyone: Scored, n: int, stream: list[int], n_jobs: int | None
+def _test_sample(
+    everyone: ScoredRows, n: int, stream: list[int], n_jobs: int | None
 ) -> dict[str, tuple[float, float, float]]:
     """Return gap, critical gap and p-value of each metric in a random sample."""
     rng = np.random.default_rng(stream)
     rows = rng.choice(len(everyone.label), n, replace=False)
-    swept = _swept(everyone.at(rows), [CUT], "pooled", int(rng.integers(2**53)), n_jobs)
+    sweep = _sweep(everyone.at(rows), [CUT], "pooled", int(rng.integers(2**53)), n_jobs)
     return {
         metric: (
             float(curve.difference[0]),
             float(curve.pointwise_band[1][0]),
             float(curve.pvalue[0]),
         )
-        for metric, curve in swept.curves.items()
+        for metric, curve in sweep.curves.items()
     }
 
 
-def _size_rows(name: str, label: str, ofs: dict[int, Array]) -> list[Row]:
-    """Return the critical gap of the smallest and the largest samples, and how fast it falls."""
+def _make_size_rows(name: str, label: str, tests: dict[int, Array]) -> list[Row]:
+    """Return the critical gap of the smallest and largest samples, and its exponent of n."""
     rows = []
     z = normal_quantile(CONFIDENCE)
-    for n in (min(ofs), max(ofs)):
-        critical = ofs[n][:, 1]
+    for n in (min(tests), max(tests)):
+        critical = tests[n][:, 1]
         mean, error = critical.mean(), critical.std(ddof=1) / math.sqrt(len(critical))
         rows.append(
             Row(
@@ -292,10 +298,10 @@ def _size_rows(name: str, label: str, ofs: dict[int, Array]) -> list[Row]:
                 paper=None,
                 ours=float(mean),
                 interval=(float(mean - z * error), float(mean + z * error)),
-                remark=_detected(ofs[n]),
+                remark=_describe_detected(tests[n]),
             )
         )
-    slope, error = _slope(ofs)
+    slope, error = _fit_slope(tests)
     rows.append(
         Row(
             quantity=f"{name}, {label}: exponent of n",
@@ -309,29 +315,31 @@ def _size_rows(name: str, label: str, ofs: dict[int, Array]) -> list[Row]:
     return rows
 
 
-def _slope(ofs: dict[int, Array]) -> tuple[float, float]:
+def _fit_slope(tests: dict[int, Array]) -> tuple[float, float]:
     """Return the slope of log critical gap on log n, and its Monte Carlo error."""
-    x = np.log([*ofs])
+    x = np.log([*tests])
     weight = (x - x.mean()) / ((x - x.mean()) ** 2).sum()
-    means = np.array([one[:, 1].mean() for one in ofs.values()])
-    errors = np.array([one[:, 1].std(ddof=1) / math.sqrt(len(one)) for one in ofs.values()])
+    means = np.array([one[:, 1].mean() for one in tests.values()])
+    errors = np.array([one[:, 1].std(ddof=1) / math.sqrt(len(one)) for one in tests.values()])
     error = math.sqrt(((weight * errors / means) ** 2).sum())
     return float(weight @ np.log(means)), error
 
 
-def _smallest_found(sample: Array) -> float | None:
-    """Return the smallest gap that was detected; None if all were, which says nothing of it."""
+def _find_smallest(sample: Array) -> float | None:
+    """Return the smallest detected gap; None if all gaps or none were detected."""
     found = sample[:, 2] <= LEVEL
     return float(np.abs(sample[found, 0]).min()) if found.any() and not found.all() else None
 
 
-def _detected(sample: Array) -> str:
-    smallest, found = _smallest_found(sample), int((sample[:, 2] <= LEVEL).sum())
-    told = f"{found} of {len(sample)} samples had a significant gap"
-    return f"{told}." if smallest is None else f"{told}, the smallest one {smallest:.4f}."
+def _describe_detected(sample: Array) -> str:
+    smallest, found = _find_smallest(sample), int((sample[:, 2] <= LEVEL).sum())
+    text = f"{found} of {len(sample)} samples had a significant gap"
+    return f"{text}." if smallest is None else f"{text}, the smallest one {smallest:.4f}."
 
 
-def _size_columns(name: str, label: str, ofs: dict[int, Array], everyone: Scored) -> Columns:
+def _tabulate_sizes(
+    name: str, label: str, tests: dict[int, Array], everyone: ScoredRows
+) -> Columns:
     women = everyone.sex == GROUPS[0]
     bases = float(everyone.label[women].mean()), float(everyone.label[~women].mean())
     of_men = everyone.label[~women] == (1 if label == "recall" else 0)
@@ -347,16 +355,16 @@ def _size_columns(name: str, label: str, ofs: dict[int, Array], everyone: Scored
             alpha=LEVEL,
             scheme="pooled",
         )
-        for n in ofs
+        for n in tests
     ]
     return {
-        "data": [name] * len(ofs),
-        "metric": [label] * len(ofs),
-        "rows": [*ofs],
-        "critical_gap": [float(one[:, 1].mean()) for one in ofs.values()],
-        "smallest_detected_gap": [_smallest_found(one) for one in ofs.values()],
-        "share_detected": [float(np.mean(one[:, 2] <= LEVEL)) for one in ofs.values()],
-        "mean_gap": [float(one[:, 0].mean()) for one in ofs.values()],
+        "data": [name] * len(tests),
+        "metric": [label] * len(tests),
+        "rows": [*tests],
+        "critical_gap": [float(one[:, 1].mean()) for one in tests.values()],
+        "smallest_detected_gap": [_find_smallest(one) for one in tests.values()],
+        "share_detected": [float(np.mean(one[:, 2] <= LEVEL)) for one in tests.values()],
+        "mean_gap": [float(one[:, 0].mean()) for one in tests.values()],
         "detectable_gap": planned,
     }
 
@@ -364,7 +372,7 @@ def _size_columns(name: str, label: str, ofs: dict[int, Array], everyone: Scored
 # Both.
 
 
-def _settings(seed: int, **more: Any) -> dict[str, Any]:
+def _list_settings(seed: int, **more: Any) -> dict[str, Any]:
     return {"seed": seed, "n_resamples": PERMUTATIONS, "level": LEVEL, "C": STRENGTH, **more}
 
 
@@ -373,5 +381,5 @@ def _extend(columns: Columns, more: Columns) -> None:
         columns.setdefault(name, []).extend(values)
 
 
-def _plain(values: Array) -> list[float | None]:
+def _to_list(values: Array) -> list[float | None]:
     return [float(one) if math.isfinite(one) else None for one in values]

@@ -1,4 +1,4 @@
-"""The paper's section 4.2: false negative rates that are equal where base rates are not."""
+"""The paper's section 4.2: equal false negative rates, unequal base rates."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from fairperm.inference.null import Null, extreme, pvalue, tie_tolerance
 from fairperm.metrics.registry import get_metric
 from fairperm.simulate import GROUPS, PAPER_FNR
 from fairperm.studies import charts
-from fairperm.studies.calibration.rivals import table_of_counts
-from fairperm.studies.simulating import over_data_sets
+from fairperm.studies.calibration.rivals import tabulate_counts
+from fairperm.studies.simulating import simulate_data_sets
 from fairperm.studies.study import LEVEL, Row, Study
 
 if TYPE_CHECKING:
@@ -24,12 +24,11 @@ if TYPE_CHECKING:
 
     from fairperm.simulate import Rates
 
-
 _FULL = (10_000, 1000)  # data sets (as in the paper), bootstrap samples
 _QUICK = (500, 500)
 _PURPOSE = 200
 _ENOUGH = 9999
-_BINS = 20  # so that the first bar is of the p-values up to 0.05
+_BINS = 20  # the first bar has the p-values up to 0.05
 _ROUNDING = 1e-12
 
 PERMUTATION_TESTS = {  # scheme and variance
@@ -46,25 +45,25 @@ PAPER = {
     **dict.fromkeys(BOOTSTRAP_TESTS, 0.1078),
 }
 _REMARKS = {
-    "studentized, score": "one error from both groups' rate: what reproduces the paper's value",
-    "studentized, wald": "the error printed in the paper, a variance for each group",
+    "studentized, score": "standard error from the pooled rate: reproduces the paper's value",
+    "studentized, wald": "the standard error printed in the paper, from each group's own rate",
     "denominator (our default)": "not in the paper; exact at every sample size, and discrete",
-    "bootstrap, one-sided": "T* − T at least T: nearest to the paper's value",
-    "bootstrap, |T* − T|": "as fairperm.bootstrap_test has it",
+    "bootstrap, one-sided": "T* − T at least T: closest to the paper's value",
+    "bootstrap, |T* − T|": "as in fairperm.bootstrap_test",
     "bootstrap, equal tails": "twice the smaller one-sided p-value",
 }
 _ABOUT = (
     "Two groups of 200 rows with 80 % and 20 % positives. In both, 10 % of the positives are "
     "missed, so the false negative rates are equal, and a test should reject in 5 % of the data "
-    "sets. Permutation p-values are exact, by counting every permutation; those of the basic "
-    "bootstrap are from random samples."
+    "sets. Permutation p-values are exact: all permutations are counted. Those of the basic "
+    "bootstrap come from random samples."
 )
 _NOTES = (
-    "The paper prints the variance of each group by itself (wald), but what its text describes "
-    "does not reject 0.0486 of the data sets with it. With one variance from the rate of both "
-    "groups together (score), which the null hypothesis allows, it does.",
-    "The p-value of a basic bootstrap can be made in three ways, and all are shown. The one-sided "
-    "one gives the paper's value; the others reject less often, and still too often.",
+    "The paper prints a variance from each group's own rate (wald), but with it the test in its "
+    "text does not reject 0.0486 of the data sets. With a variance from the pooled rate of both "
+    "groups (score), which the null hypothesis allows, it does.",
+    "The p-value of a basic bootstrap can be defined in three ways, and all are shown. The "
+    "one-sided one gives the paper's value; the others reject less often, but still too often.",
 )
 
 
@@ -77,12 +76,12 @@ def fnr(
     n_data_sets: int | None = None,
     n_resamples: int | None = None,
 ) -> Study:
-    """Run the paper's section 4.2 again: how often tests reject equal false negative rates."""
+    """Run the paper's section 4.2 again: the level of tests of equal false negative rates."""
     default_sets, default_resamples = _QUICK if quick else _FULL
     n_data_sets = n_data_sets or default_sets
     n_resamples = n_resamples or default_resamples
-    found = over_data_sets(
-        partial(_pvalues, PAPER_FNR, n_resamples),
+    found = simulate_data_sets(
+        partial(_compute_pvalues, PAPER_FNR, n_resamples),
         n_data_sets,
         seed=seed,
         purpose=_PURPOSE,
@@ -92,7 +91,7 @@ def fnr(
     pvalues = dict(zip((*PERMUTATION_TESTS, *BOOTSTRAP_TESTS), found.T, strict=True))
     edges = np.linspace(0, 1, _BINS + 1).round(12)
     counts = {test: np.histogram(p - _ROUNDING, edges)[0].tolist() for test, p in pvalues.items()}
-    rows = tuple(_row(test, int((p <= LEVEL).sum()), len(p)) for test, p in pvalues.items())
+    rows = tuple(_make_row(test, int((p <= LEVEL).sum()), len(p)) for test, p in pvalues.items())
     return Study(
         name="fnr",
         title="Section 4.2: equal false negative rates, unequal base rates",
@@ -107,22 +106,24 @@ def fnr(
         },
         tables={"pvalues": {"from": edges[:-1].tolist(), "to": edges[1:].tolist(), **counts}},
         charts={
-            "pvalues": charts.histograms(
+            "pvalues": charts.draw_histograms(
                 counts, title="p-values where there is no gap", edges=edges.tolist()
             ),
-            "rejections": charts.agreement(
+            "rejections": charts.draw_agreement(
                 rows, title="Rejections at 0.05", axis="share of data sets", level=LEVEL
             ),
         },
     )
 
 
-def _pvalues(population: Rates, n_resamples: int, rng: np.random.Generator) -> NDArray[np.float64]:
+def _compute_pvalues(
+    population: Rates, n_resamples: int, rng: np.random.Generator
+) -> NDArray[np.float64]:
     """Return the p-values of all tests for one data set."""
-    table = table_of_counts(population.counts(1, rng)[0])
+    table = tabulate_counts(population.counts(1, rng)[0])
     metric = get_metric("false_negative_rate")
     seed = int(rng.integers(2**53))
-    every = Resampling(_ENOUGH, seed, None, False)  # counting all of them is faster
+    every = Resampling(_ENOUGH, seed, None, False)  # all permutations are counted
     permuted = [
         gap_test.compare(
             table, Plan.choose(metric, scheme, variance), GROUPS, Options(resampling=every)
@@ -131,11 +132,12 @@ def _pvalues(population: Rates, n_resamples: int, rng: np.random.Generator) -> N
     ]
     some = Resampling(n_resamples, seed, None, False)
     result = bootstrap.compare(table, metric, GROUPS, Options(resampling=some), "percentile")
-    return np.array([*permuted, *_forms(result.difference, result.bootstrap_distribution)])
+    pvalues = _bootstrap_pvalues(result.difference, result.bootstrap_distribution)
+    return np.array([*permuted, *pvalues])
 
 
-def _forms(gap: float, resampled: NDArray[np.float64]) -> list[float]:
-    """Return the three p-values that can be made of one bootstrap distribution."""
+def _bootstrap_pvalues(gap: float, resampled: NDArray[np.float64]) -> list[float]:
+    """Return the three p-values that one bootstrap distribution gives."""
     null = Null(resampled - gap)
     tolerance = tie_tolerance(gap, np.ones(1), np.ones(1))
     greater, less, both = (
@@ -145,7 +147,7 @@ def _forms(gap: float, resampled: NDArray[np.float64]) -> list[float]:
     return [greater, both, min(1.0, 2 * min(greater, less))]
 
 
-def _row(test: str, hits: int, n_data_sets: int) -> Row:
+def _make_row(test: str, hits: int, n_data_sets: int) -> Row:
     return Row.of_share(
         test,
         hits,

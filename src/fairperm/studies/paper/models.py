@@ -1,4 +1,4 @@
-"""The paper's models: logistic regression on COMPAS and on Adult, and the scores that they give."""
+"""The paper's models: logistic regressions on COMPAS and Adult, and their scores."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
     Places = NDArray[np.intp]
 
-TRAINED, VALIDATED = 0.70, 0.15  # and the rest is for the test
+TRAINED, VALIDATED = 0.70, 0.15  # shares of rows; the rest is for the test
 _FOLDS = 5
 STRENGTH = 1.0  # scikit-learn's C: one over the strength of the L2 penalty
-SHIPPED = "COMPAS (shipped columns)"  # no one is to take it for the paper's features
+SHIPPED = "COMPAS (shipped columns)"  # a name that says that these are not the paper's features
 _COMPAS_NUMBERS = ("age", "juv_fel_count", "juv_misd_count", "juv_other_count", "priors_count")
 _COMPAS_WORDS = ("age_cat", "c_charge_degree")
 _ADULT_NUMBERS = ("age", "education-num", "capital-gain", "capital-loss", "hours-per-week")
@@ -31,21 +31,21 @@ _ADULT_WORDS = (
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Scored:
-    """Rows that a model has not seen in training: their labels, its scores and their sex."""
+class ScoredRows:
+    """Labels, scores and sex of rows that were not in the training data."""
 
     label: NDArray[np.int64]
     score: Array
     sex: NDArray[Any]
 
-    def at(self, rows: Places) -> Scored:
-        """Return some of the rows."""
-        return Scored(self.label[rows], self.score[rows], self.sex[rows])
+    def at(self, rows: Places) -> ScoredRows:
+        """Return the rows at these places."""
+        return ScoredRows(self.label[rows], self.score[rows], self.sex[rows])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Task:
-    """A data set, and what of it a model learns from. Sex and race are not shown to it."""
+    """The labels and features of a data set, without sex and race among the features."""
 
     label: NDArray[np.int64]
     sex: NDArray[Any]
@@ -60,9 +60,9 @@ class Task:
         numbers: tuple[str, ...],
         words: tuple[str, ...],
     ) -> Task:
-        """Read the features: numbers as they are, and a column of zeros and ones for each word."""
+        """Return numbers unchanged, and categories as columns of zeros and ones."""
         indicators = [
-            columns[name] == word  # None, which is missing, is a word as well
+            columns[name] == word  # None (missing) is a category too
             for name in words
             for word in sorted(set(columns[name]), key=str)
         ]
@@ -75,70 +75,70 @@ class Task:
 
     @property
     def n(self) -> int:
-        """Return the number of rows."""
+        """Number of rows."""
         return len(self.label)
 
-    def held_out(self, rng: np.random.Generator) -> Scored:
-        """Return the test rows of a random split, scored by a model of the training rows.
+    def score_test_rows(self, rng: np.random.Generator) -> ScoredRows:
+        """Return the test rows of a random split, scored by a model fitted to the training rows.
 
-        The validation rows are set aside as in the paper, and not used: the penalty is fixed.
+        The validation rows are set aside as in the paper, but not used: the penalty is fixed.
         """
         order = rng.permutation(self.n)
         train = order[: round(TRAINED * self.n)]
-        return self._scored(train, order[round((TRAINED + VALIDATED) * self.n) :])
+        return self._score(train, order[round((TRAINED + VALIDATED) * self.n) :])
 
-    def cross_fitted(self, rng: np.random.Generator) -> Scored:
-        """Return all rows, each scored by a model of the folds that it is not in."""
+    def cross_fit(self, rng: np.random.Generator) -> ScoredRows:
+        """Return all rows, each scored by a model fitted to the other folds."""
         fold = rng.permutation(self.n) % _FOLDS
         score = np.empty(self.n)
         for one in range(_FOLDS):
             rest = np.flatnonzero(fold == one)
-            score[rest] = self._scored(np.flatnonzero(fold != one), rest).score
-        return Scored(self.label, score, self.sex)
+            score[rest] = self._score(np.flatnonzero(fold != one), rest).score
+        return ScoredRows(self.label, score, self.sex)
 
-    def _scored(self, train: Places, rest: Places) -> Scored:
+    def _score(self, train: Places, rest: Places) -> ScoredRows:
         from threadpoolctl import threadpool_limits  # comes with scikit-learn
 
-        model = _logistic_regression()(
+        model = _import_logistic_regression()(
             C=STRENGTH, solver="newton-cholesky", tol=1e-8, max_iter=1000
         )
         centre, spread = self.numbers[train].mean(axis=0), self.numbers[train].std(axis=0)
         scaled = (self.numbers - centre) / np.where(spread > 0, spread, 1.0)
-        with threadpool_limits(1):  # more threads add up in another order
+        with threadpool_limits(1):  # more threads would sum in another order
             model.fit(np.hstack([scaled[train], self.words[train]]), self.label[train])
         score = model.predict_proba(np.hstack([scaled[rest], self.words[rest]]))[:, 1]
-        return Scored(self.label[rest], score, self.sex[rest])
+        return ScoredRows(self.label[rest], score, self.sex[rest])
 
 
-def tasks() -> tuple[dict[str, Task], tuple[str, ...]]:
-    """Return the paper's two data sets as far as they can be had, and what is missing of them."""
-    _logistic_regression()  # whatever is missing is said before a download
+def load_tasks() -> tuple[dict[str, Task], tuple[str, ...]]:
+    """Return the paper's two data sets that are available, and a paragraph on each missing one."""
+    _import_logistic_regression()  # raises before anything is downloaded
     found, missing = {}, []
     try:
-        found["COMPAS"] = _compas()
+        found["COMPAS"] = _load_compas()
     except DataUnavailableError as error:
         found[SHIPPED] = Task.of(load_compas(), "two_year_recid", ("decile_score",), ("age_band",))
         missing.append(
-            "COMPAS is not here with the paper's features. Its models learn from columns that come "
-            "with fairperm, the decile score and the age band: neither their AUC nor their gaps "
-            f"can be compared with the paper's. {error}"
+            "COMPAS with the paper's features is not available. Its models use the columns that "
+            "come with fairperm, the decile score and the age band: neither their AUC nor their "
+            f"gaps can be compared with the paper's. {error}"
         )
     try:
         found["Adult"] = Task.of(fetch_adult(), "income", _ADULT_NUMBERS, _ADULT_WORDS)
     except DataUnavailableError as error:
-        missing.append(f"Adult is left out. {error}")
+        missing.append(f"Adult is not available. {error}")
     return found, tuple(missing)
 
 
-def _compas() -> Task:
+def _load_compas() -> Task:
     compas = fetch_compas()
-    # The extract that some have lacks the five rows without a charge: all are to have these rows.
+    # Some extracts lack the five rows without a charge: they are dropped from all.
     charged = np.array([one is not None for one in compas["c_charge_desc"]])
     compas = {name: column[charged] for name, column in compas.items()}
     return Task.of(compas, "two_year_recid", _COMPAS_NUMBERS, _COMPAS_WORDS)
 
 
-def auc(scored: Scored) -> float:
+def compute_auc(scored: ScoredRows) -> float:
     """Return the probability that a positive has a higher score than a negative."""
     from scipy.stats import rankdata
 
@@ -148,7 +148,7 @@ def auc(scored: Scored) -> float:
     return float((ranks - n * (n + 1) / 2) / (n * m))
 
 
-def _logistic_regression() -> Any:
+def _import_logistic_regression() -> Any:
     try:
         from sklearn.linear_model import LogisticRegression
     except ImportError as error:

@@ -1,4 +1,7 @@
-"""The paper's Table 1: tests of a correlation where errors spread unequally."""
+"""The paper's Table 1: tests of a correlation when the spread of errors varies with x.
+
+FairTest's own test is part of the table; it is written here from the paper's description.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from fairperm.engines.kernels.shuffles import shuffle
 from fairperm.hypothesis_tests.correlation import correlation_test
 from fairperm.simulate import PAPER_TABLE1
 from fairperm.studies import charts
-from fairperm.studies.simulating import over_data_sets
+from fairperm.studies.simulating import simulate_data_sets
 from fairperm.studies.study import LEVEL, Row, Study
 
 if TYPE_CHECKING:
@@ -23,7 +26,6 @@ if TYPE_CHECKING:
     from fairperm.simulate import Correlation
 
     Floats = NDArray[np.float64]
-
 
 _FULL = (10_000, 1000)  # data sets, permutations: as in the paper
 _QUICK = (200, 199)
@@ -39,27 +41,27 @@ PAPER = {
     ("independent", FAIRTEST): 0.0099,
 }
 _REMARKS = {
-    PLAIN: "not in the paper: what shuffling one side does without studentizing",
+    PLAIN: "not in the paper: shuffling one variable without studentizing",
     1: "the paper's table",
     2: "the paper's table, if errors were N(0, 1)/x²",
 }
 _ABOUT = (
-    "An attribute x and errors that are uncorrelated with it, but spread unequally: N(0, 1) over "
-    "x² or |x|. In the first example x is uniform between 0.00001 and 1, in the second it is 1 "
-    "plus an exponential variable. Algorithm 1 is fairperm.correlation_test: Pearson's "
-    "correlation, studentized in every permutation. FairTest puts x and the errors into one pool, "
-    "shuffles it and correlates the halves; it is written anew here from that description. Shown "
-    "are the shares of data sets in which each test rejects at 0.05."
+    "An attribute x and errors that are uncorrelated with it, but whose spread depends on x: "
+    "N(0, 1) divided by x² or |x|. In the first example x is uniform between 0.00001 and 1, in the "
+    "second it is 1 plus an exponential variable. Algorithm 1 is fairperm.correlation_test: "
+    "Pearson's correlation, studentized in every permutation. FairTest puts x and the errors into "
+    "one pool, shuffles it and correlates the halves; it is implemented here from that "
+    "description. The table has the shares of data sets in which each test rejects at 0.05."
 )
 _NOTES = (
-    "In the first example nothing but uncorrelatedness is tested, and it holds: a test should "
-    "reject 0.05. The second is an example of testing independence, which does not hold; a test "
-    "that rejects less often than 0.05 there is biased.",
-    "All four values of the paper's table come out with errors of N(0, 1)/|x|, whose variance is "
-    "1/x². With a standard deviation of 1/x², which is shown too, they do not: in the first "
+    "In the first example the null hypothesis is zero correlation, and it holds: a test should "
+    "reject 0.05. In the second it is independence, which does not hold; a test that rejects less "
+    "often than 0.05 there is biased.",
+    "Errors of N(0, 1)/|x|, whose variance is 1/x², reproduce all four values of the paper's "
+    "table. Errors with a standard deviation of 1/x², which are shown too, do not: in the first "
     "example FairTest then rejects almost always and Algorithm 1 about 0.03.",
-    "The un-studentized test shuffles one side, as Algorithm 1 does, and does not divide by the "
-    "standard error: shuffling the right thing is not enough.",
+    "The un-studentized test shuffles one variable, as Algorithm 1 does, but does not divide by "
+    "the standard error: shuffling the right thing is not enough.",
 )
 
 
@@ -72,15 +74,15 @@ def table1(
     n_data_sets: int | None = None,
     n_resamples: int | None = None,
 ) -> Study:
-    """Run the paper's Table 1 again: four cells, with both ways to read how errors spread."""
+    """Run the paper's Table 1 again: four cells, with both readings of the spread of errors."""
     default_sets, default_resamples = _QUICK if quick else _FULL
     n_data_sets = n_data_sets or default_sets
     n_resamples = n_resamples or default_resamples
     rejected = {}
     settings = [(example, power) for example in PAPER_TABLE1 for power in _SPREADS]
     for number, (example, power) in enumerate(settings):
-        pvalues = over_data_sets(
-            partial(_pvalues, replace(PAPER_TABLE1[example], power=power), n_resamples),
+        pvalues = simulate_data_sets(
+            partial(_compute_pvalues, replace(PAPER_TABLE1[example], power=power), n_resamples),
             n_data_sets,
             seed=seed,
             purpose=_PURPOSE + number,
@@ -92,7 +94,7 @@ def table1(
             rejected[example, test, power] = hits
     order = [(example, test, power) for power in _SPREADS for example, test in PAPER]
     order += [key for key in rejected if key[1] == PLAIN]
-    rows = tuple(_row(key, rejected[key], n_data_sets) for key in order)
+    rows = tuple(_make_row(key, rejected[key], n_data_sets) for key in order)
     return Study(
         name="table1",
         title="Table 1: correlation with unequally spread errors",
@@ -106,14 +108,14 @@ def table1(
             "seed": seed,
         },
         charts={
-            "rejections": charts.agreement(
+            "rejections": charts.draw_agreement(
                 rows, title="Rejections at 0.05", axis="share of data sets", level=LEVEL
             )
         },
     )
 
 
-def _pvalues(
+def _compute_pvalues(
     population: Correlation, n_resamples: int, rng: np.random.Generator
 ) -> NDArray[np.float64]:
     """Return the p-values of all tests for one data set."""
@@ -132,7 +134,7 @@ def _pvalues(
     return np.array([*ours, fairtest_pvalue(data["x"], data["error"], n_resamples, rng)])
 
 
-def _row(key: tuple[str, str, int], hits: int, n_data_sets: int) -> Row:
+def _make_row(key: tuple[str, str, int], hits: int, n_data_sets: int) -> Row:
     example, test, power = key
     paper = PAPER.get((example, test))
     return Row.of_share(
@@ -148,23 +150,23 @@ def _row(key: tuple[str, str, int], hits: int, n_data_sets: int) -> Row:
 def fairtest_pvalue(x: Floats, error: Floats, n_resamples: int, rng: np.random.Generator) -> float:
     """Return FairTest's p-value: the share of shuffles with a larger |r|, at least one."""
     state = rng.integers(2**64, size=4, dtype=np.uint64)
-    exceeded = _larger(np.concatenate([x, error]), n_resamples, state)
+    exceeded = _count_larger(np.concatenate([x, error]), n_resamples, state)
     return max(exceeded, 1) / n_resamples
 
 
 @kernel
-def _larger(pool: Floats, draws: int, state: NDArray[np.uint64]) -> int:
-    """Count the shuffles of the pool whose halves are more correlated than they are now."""
-    observed = abs(correlation(pool))
+def _count_larger(pool: Floats, draws: int, state: NDArray[np.uint64]) -> int:
+    """Return the number of shuffles of the pool that make its halves more correlated."""
+    observed = abs(correlate_halves(pool))
     larger = 0
     for _ in range(draws):
         shuffle(pool, state)
-        larger += abs(correlation(pool)) > observed
+        larger += abs(correlate_halves(pool)) > observed
     return larger
 
 
 @kernel
-def correlation(pool: Floats) -> float:
+def correlate_halves(pool: Floats) -> float:
     """Return Pearson's correlation of the two halves, centred before anything is squared."""
     n = len(pool) // 2
     first = second = 0.0
