@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import fairperm
 from fairperm.engines import choice
+from fairperm.engines.sample import order_strata
 from fairperm.errors import FairpermWarning, InputError
 from fairperm.hypothesis_tests.plan import SCHEMES, VARIANCES, Plan
 from fairperm.metrics import get_metric
@@ -103,7 +104,7 @@ def test_these_are_tested_by_the_units_engine(metric: str, monkeypatch: pytest.M
         chosen.append(given)
         return order_strata(*given)
 
-    order_strata = choice.order_strata  # which the engine of counts does by itself
+    # the engine of counts orders its strata by itself
     monkeypatch.setattr(choice, "order_strata", spy)
     y, x = columns_for(metric, 60, seed=1)
     groups = ["a", "b"] * 30

@@ -47,7 +47,7 @@ def clustered(metric: str) -> Columns:
 
 
 def trial(given: Columns) -> Trial:
-    return Trial.of(given, Resampling.checked(9, 1, None, False), 0.95)
+    return Trial.of(given, Resampling.from_options(9, 1, None, False), 0.95)
 
 
 def of_rows(table: Table, chance: Array) -> Array:
@@ -260,7 +260,7 @@ def test_a_cluster_that_is_drawn_twice_is_two_clusters(metric: str) -> None:
     values_of = zip(*(row for one in written for row in one[1:]), strict=True)
     columns: Columns = dict(zip(made.table.columns, map(np.array, values_of), strict=True))
     for n_resamples in (0, 99):
-        resampling = Resampling.checked(n_resamples, 7, 1, False, least=0)
+        resampling = Resampling.from_options(n_resamples, 7, 1, False, least=0)
         options = replace(made.options, resampling=resampling)
         result = compare(sample, made.plan, sample.groups, options)
         expected = permutation_test(

@@ -60,7 +60,7 @@ def data(metric: str) -> dict[str, Any]:
 
 
 def trial(given: dict[str, Any]) -> Trial:
-    return Trial.of(given, Resampling.checked(9, 1, None, False), 0.95)
+    return Trial.of(given, Resampling.from_options(9, 1, None, False), 0.95)
 
 
 @pytest.mark.parametrize("weighted", [False, True], ids=["rows alone", "weights"])

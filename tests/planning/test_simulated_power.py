@@ -130,7 +130,7 @@ def test_rows_are_mixed_in_from_both_groups_together() -> None:
     # predicted positive: 90 of 100 and 100 of 200, 190 of 300 together
     trial = Trial.of(
         {**rows(((10, 90, 0, 0), (100, 100, 0, 0))), "metric": "selection_rate"},
-        Resampling.checked(99, 1, None, False),
+        Resampling.from_options(99, 1, None, False),
         0.95,
     )
     population = _mixed(trial, n=30_000, share=None, effect=0.25)

@@ -61,7 +61,7 @@ def observed(engine: GroupsEngine) -> Estimates:
 def permuted(engine: GroupsEngine, n: int, seed: int = 1) -> Estimates:
     """Return draws in the blocks that a test would make."""
     resampling = blocks.Resampling(n, seed, 1, False)
-    found = resampling.in_blocks(engine.permuted, streams.PERMUTATIONS, engine.block_size)
+    found = resampling.run_blocks(engine.permuted, streams.PERMUTATIONS, engine.block_size)
     names = ("value", "variance", "size")
     return type(found[0])(
         *(np.concatenate([getattr(one, name) for one in found], axis=1) for name in names)

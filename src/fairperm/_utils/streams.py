@@ -1,14 +1,10 @@
-"""Random permutations and bootstrap samples of a table of counts, in seeded blocks.
-
-Each block of draws has a random stream of its own, named by the block's number. How many
-blocks run at once, on how many threads or processes, changes no number.
-"""
+"""Random streams, each named by a seed, its purpose and the number of a block of draws."""
 
 from __future__ import annotations
 
 import numpy as np
 
-PERMUTATIONS, BOOTSTRAP, OBSERVED, MAX_T, SAMPLE = range(5)  # what a random stream is for
+PERMUTATIONS, BOOTSTRAP, OBSERVED, MAX_T, SAMPLE = range(5)  # purposes of random streams
 
 
 def stream(seed: int, purpose: int, block: int = 0) -> np.random.Generator:

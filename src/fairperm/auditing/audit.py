@@ -182,7 +182,7 @@ def audit(
         stratum_weights=stratum_weights,
         n_bootstrap=checks.integer("n_bootstrap", n_bootstrap, 2, 100_000),
         confidence_level=checks.fraction("confidence_level", confidence_level),
-        resampling=blocks.Resampling.checked(n_resamples, rng, n_jobs, progress, least=0),
+        resampling=blocks.Resampling.from_options(n_resamples, rng, n_jobs, progress, least=0),
         n_attributes=len(attributes),
     )
     check_reference(reference, settings.compare, names)

@@ -140,7 +140,7 @@ def _draw_statistics(
         weights=engine.weights,
         scale=comparison.scale(estimates),
     )
-    blocks = resampling.in_blocks(
+    blocks = resampling.run_blocks(
         partial(_permute, engine, statistics), streams.PERMUTATIONS, engine.block_size
     )
     observed = statistics.of(estimates)[0]

@@ -79,7 +79,7 @@ class CellsEngine:
         step = max(1, _NUMBERS_AT_ONCE // self.sample.counts.size)
         if n <= step or self.variance == Variance.BOOTSTRAP:  # which draws from the same stream
             return self.estimates(drawn(n), rng)
-        return joined([self.estimates(drawn(size), rng) for size in blocks.pieces(n, step)])
+        return joined([self.estimates(drawn(size), rng) for size in blocks.split_draws(n, step)])
 
     def enumerated(
         self, n_resamples: int, *, by_sum: bool, rng: np.random.Generator

@@ -108,7 +108,7 @@ class ManyGroupsEngine(SharedLabels):
         return self.of_labels(self.group[None], 1, rng)
 
     @property
-    def exchanged(self) -> bytes:
+    def label_key(self) -> bytes:
         """Return the sizes of the blocks, and how many of each are of which group."""
         return np.column_stack([self.block_sizes, self.wanted]).tobytes() + bytes([len(self.place)])
 

@@ -148,7 +148,7 @@ class UnitsEngine(SharedLabels):
         return self.of_labels(same_in_all_lanes(self.layout.in_first), 1, rng)
 
     @property
-    def exchanged(self) -> bytes | None:
+    def label_key(self) -> bytes | None:
         """Return the sizes of the blocks, and how many of each are drawn.
 
         None with a bootstrap variance, which goes on with the same random numbers.

@@ -172,7 +172,7 @@ def compare(
     check_values(comparison, values)
     notes = check_strata(comparison, observed, engine.weights)
     gap = float(observed.gaps(engine.weights).difference[0, 0])
-    blocks = resampling.in_blocks(
+    blocks = resampling.run_blocks(
         partial(_gaps, engine),
         streams.BOOTSTRAP,
         engine.block_size,

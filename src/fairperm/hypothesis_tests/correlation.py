@@ -208,7 +208,7 @@ def correlation_test(
         raise InputTypeError("studentize", "True or False", studentize)
     method = checks.choice("method", method, METHODS)
     alternative = checks.choice("alternative", alternative, checks.ALTERNATIVES)
-    resampling = blocks.Resampling.checked(n_resamples, rng, n_jobs, progress)
+    resampling = blocks.Resampling.from_options(n_resamples, rng, n_jobs, progress)
     confidence_level = checks.fraction("confidence_level", confidence_level)
     pairs = _Pairs.read(x, y, data, missing)
     from fairperm.engines.kernels.shuffles import sums  # loads Numba
@@ -278,7 +278,7 @@ def _permuted(margins: tuple[Margin, Margin], resampling: blocks.Resampling) -> 
     def block(size: int, rng: np.random.Generator) -> Array:
         return random_sums(*margins, size, rng.integers(2**64, size=4, dtype=np.uint64))
 
-    return np.concatenate(resampling.in_blocks(block, streams.PERMUTATIONS), axis=1), False
+    return np.concatenate(resampling.run_blocks(block, streams.PERMUTATIONS), axis=1), False
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from fairperm._utils import streams
 from fairperm._utils.progress import waiting
 from fairperm.engines.choice import counts_in_a_draw
 from fairperm.engines.estimates import concatenate, variance_of_defined
-from fairperm.engines.resampling.shared_labels import Asked, permute
+from fairperm.engines.resampling.shared_labels import PermutationRequest, permute
 from fairperm.hypothesis_tests import small_groups
 from fairperm.hypothesis_tests.comparison import Comparison
 from fairperm.hypothesis_tests.comparison_checks import check_strata, check_values
@@ -202,15 +202,16 @@ def null_distributions(tests: Sequence[GapTest], resampling: Resampling) -> list
         return [None for _ in tests]
     nulls = [test.enumerate(resampling) for test in tests]
     random = [place for place, null in enumerate(nulls) if null is None]
-    blocks = permute([_asked(tests[place]) for place in random], resampling)
+    blocks = permute([_request(tests[place]) for place in random], resampling)
     for place, gaps in zip(random, blocks, strict=True):
         nulls[place] = tests[place].null(concatenate(gaps))
     return nulls
 
 
-def _asked(test: GapTest) -> Asked[Gaps]:
-    kept = partial(_gaps, test.engine, test.plan)
-    return Asked(test.engine, kept, test.plan.metric.is_function, counts_in_a_draw(test.engine))
+def _request(test: GapTest) -> PermutationRequest[Gaps]:
+    engine, plan = test.engine, test.plan
+    keep = partial(_gaps, engine, plan)
+    return PermutationRequest(engine, keep, plan.metric.is_function, counts_in_a_draw(engine))
 
 
 def _gaps(engine: PairEngine, plan: Plan, estimates: Estimates) -> Gaps:
@@ -242,7 +243,7 @@ def _errors(
     """Return the standard error of each part's gap, and of its value in each group."""
     if not plan.is_bootstrapped_once and (plan.variance or plan.metric.closed_variance):
         return free.gaps(engine.weights).standard_error[0], np.sqrt(merged.variance[:, 0, 0])
-    blocks = options.resampling.in_blocks(
+    blocks = options.resampling.run_blocks(
         partial(_resampled, engine),
         streams.BOOTSTRAP,
         engine.block_size,

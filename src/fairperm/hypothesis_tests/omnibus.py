@@ -14,7 +14,7 @@ from fairperm._utils.progress import waiting
 from fairperm.data.arguments import Inputs
 from fairperm.engines.estimates import ZERO_GAP, variance_of_defined
 from fairperm.engines.many_groups import check_number
-from fairperm.engines.resampling.shared_labels import Asked, permute
+from fairperm.engines.resampling.shared_labels import PermutationRequest, permute
 from fairperm.errors import InputError, warn_of
 from fairperm.hypothesis_tests import small_groups
 from fairperm.hypothesis_tests.comparison import Comparison
@@ -269,10 +269,10 @@ class OmnibusTest:
         )
 
     @property
-    def asked(self) -> Asked[_Values]:
+    def asked(self) -> PermutationRequest[_Values]:
         """Return whose permutations are needed, and what of them."""
         kept = partial(_Values.of, weights=self.engine.weights, shared=self.shared)
-        return Asked(self.engine, kept, self.plan.metric.is_function)
+        return PermutationRequest(self.engine, kept, self.plan.metric.is_function)
 
 
 def against_permutations(
@@ -418,7 +418,7 @@ def _bootstrap_variance(
     for i in range(0, len(ordered), 2):
         pair = (ordered[i], ordered[i + 1 if i + 1 < len(ordered) else 0])
         engine = Comparison.of(table, plan, pair, None).unstratified().engine(None)
-        blocks = resampling.in_blocks(
+        blocks = resampling.run_blocks(
             partial(_resampled, engine),
             streams.BOOTSTRAP,
             engine.block_size,

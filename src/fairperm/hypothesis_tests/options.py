@@ -46,7 +46,9 @@ class Options:
     ) -> Options:
         """Return the options of a public function. Raises InputError for a bad one."""
         return cls(
-            resampling=Resampling.checked(n_resamples, rng, n_jobs, progress, fewest_resamples),
+            resampling=Resampling.from_options(
+                n_resamples, rng, n_jobs, progress, fewest_resamples
+            ),
             scheme=scheme,
             variance=variance,
             alternative=checks.choice("alternative", alternative, checks.ALTERNATIVES),

@@ -239,7 +239,7 @@ def calibrate(
     """
     alpha = checks.fraction("alpha", alpha)
     n_simulations = checks.integer("n_simulations", n_simulations, 1, MOST_SIMULATIONS)
-    resampling = blocks.Resampling.checked(n_resamples, rng, n_jobs, progress, least=0)
+    resampling = blocks.Resampling.from_options(n_resamples, rng, n_jobs, progress, least=0)
     _check_resolution(resampling.n_resamples, alpha)
     given = {"y_true": y_true, "y_pred": y_pred, **test_options}
     trial = Trial.of(given, resampling, confidence_level)

@@ -155,7 +155,7 @@ def simulated_power(
     alpha = checks.fraction("alpha", alpha)
     effect = _effect(effect)
     n_simulations = checks.integer("n_simulations", n_simulations, 1, MOST_SIMULATIONS)
-    resampling = blocks.Resampling.checked(n_resamples, rng, n_jobs, progress)
+    resampling = blocks.Resampling.from_options(n_resamples, rng, n_jobs, progress)
     if test_options.get("cluster") is not None:
         hint = "Rows are drawn one by one, and clusters would fall apart."
         raise InputError("cluster", "left out", test_options["cluster"], hint)

@@ -98,7 +98,7 @@ class Trial:
         test = partial(_test_sample, self.plan, self.options)
         task = partial(_count_rejections, populations, test, alpha, resampling.n_resamples)
         simulations = replace(resampling, n_resamples=n_simulations)
-        blocks = simulations.in_blocks(task, streams.BOOTSTRAP, _BLOCK, through_joblib=True)
+        blocks = simulations.run_blocks(task, streams.BOOTSTRAP, _BLOCK, through_joblib=True)
         counts: list[list[int]] = np.sum(blocks, axis=0).tolist()
         return counts
 
@@ -117,7 +117,7 @@ class _Here(blocks.Resampling):
         """Run ``task(draws, rng)`` for every block of draws, one after the other."""
         return [
             task(n, streams.stream(self.seed, purpose, block))
-            for block, n in enumerate(blocks.pieces(self.n_resamples, size))
+            for block, n in enumerate(blocks.split_draws(self.n_resamples, size))
         ]
 
 

@@ -41,7 +41,7 @@ def simulate_data_sets(
 
     with warnings.catch_warnings():  # small groups are intended here
         warnings.simplefilter("ignore", FairpermWarning)
-        blocks = Resampling(n, seed, n_jobs, progress).in_blocks(
+        blocks = Resampling(n, seed, n_jobs, progress).run_blocks(
             block, purpose, _BLOCK, through_joblib=in_processes
         )
     return np.concatenate(blocks)

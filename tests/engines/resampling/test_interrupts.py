@@ -119,7 +119,7 @@ def test_no_block_is_waited_for_or_started(n_jobs: int) -> None:
 
     resampling = Resampling(n_resamples=99, seed=1, n_jobs=n_jobs, progress=False)
     with pytest.raises(KeyboardInterrupt, match=r"^$") as caught:
-        resampling.in_blocks(endless, 0, 1)
+        resampling.run_blocks(endless, 0, 1)
     assert ended == []
     others = [thread for thread in threading.enumerate() if thread.daemon]
     go_on.set()
@@ -143,10 +143,10 @@ def test_results_are_in_order_and_errors_are_raised(n_jobs: int, slow: float) ->
         return number
 
     resampling = Resampling(n_resamples=20, seed=1, n_jobs=n_jobs, progress=False)
-    assert resampling.in_blocks(task, 0, 2) == list(range(10))
+    assert resampling.run_blocks(task, 0, 2) == list(range(10))
     failing = True
     with pytest.raises(ZeroDivisionError, match="of block 3"):
-        resampling.in_blocks(task, 0, 2)
+        resampling.run_blocks(task, 0, 2)
 
 
 def test_only_few_counts_are_drawn_without_a_thread() -> None:
@@ -154,6 +154,6 @@ def test_only_few_counts_are_drawn_without_a_thread() -> None:
         return threading.current_thread() is threading.main_thread()
 
     resampling = Resampling(n_resamples=1024, seed=1, n_jobs=None, progress=False)
-    assert resampling.in_blocks(task, 0, counts=64) == [True]
-    assert resampling.in_blocks(task, 0, counts=65) == [False]
-    assert resampling.in_blocks(task, 0) == [False]
+    assert resampling.run_blocks(task, 0, counts=64) == [True]
+    assert resampling.run_blocks(task, 0, counts=65) == [False]
+    assert resampling.run_blocks(task, 0) == [False]

@@ -66,9 +66,7 @@ def test_two_groups_are_drawn_once(
     metrics: list[str], data: dict[str, Any], n_drawings: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls: list[int] = []
-    monkeypatch.setattr(
-        "fairperm.engines.kernels.subsets.random_subsets", counting(calls, random_subsets)
-    )
+    monkeypatch.setattr("fairperm.engines.units.random_subsets", counting(calls, random_subsets))
     fairperm.audit(**data, metrics=metrics)
     assert len(calls) == n_drawings * 3  # blocks
 
@@ -118,9 +116,7 @@ def test_how_many_fit_into_memory_changes_nothing(monkeypatch: pytest.MonkeyPatc
     data = {**sample(3), "metrics": SCORES, "compare": "rest"}
     whole = fairperm.audit(**data)
     calls: list[int] = []
-    monkeypatch.setattr(
-        "fairperm.engines.kernels.subsets.random_subsets", counting(calls, random_subsets)
-    )
+    monkeypatch.setattr("fairperm.engines.units.random_subsets", counting(calls, random_subsets))
     monkeypatch.setattr(comparisons, "_ROWS_AT_ONCE", 1)
     assert fairperm.audit(**data).to_dict() == whole.to_dict()
     assert len(calls) == 3 * len(SCORES) * 3  # pairs, metrics, blocks: nothing is shared

@@ -1,7 +1,11 @@
-"""Random permutations and bootstrap samples of a table of counts, in seeded blocks.
+"""Blocks of draws: how the draws of a test are seeded, and where they run.
 
-Each block of draws has a random stream of its own, named by the block's number. How many
-blocks run at once, on how many threads or processes, changes no number.
+Each block has a random stream of its own, named by the block's number. So neither the number of
+blocks that run at once nor the place where they run changes a result:
+
+- compiled kernels run on threads, while the caller's thread waits and can be interrupted;
+- a user's function runs in joblib's processes, or wherever joblib's active backend sends it;
+- draws so cheap that starting a thread would take longer run in the caller's thread.
 """
 
 from __future__ import annotations
@@ -29,18 +33,18 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 BLOCK = 1024  # draws that share a random stream; another number would give other draws
-_QUICK = 0.1  # seconds of work after which, at the latest, Ctrl-C should be heard
-_FEW = 1 << 16  # counts that are drawn in less time than that
+_QUICK = 0.1  # seconds of work after which, at the latest, Ctrl-C must be handled
+_FEW = 1 << 16  # counts that are drawn in less time
 
 
-def pieces(n: int, size: int) -> list[int]:
-    """Return a number of draws in pieces of this size, the last of what is left."""
+def split_draws(n: int, size: int) -> list[int]:
+    """Return the sizes of the blocks that ``n`` draws are made in, the last perhaps smaller."""
     return [min(size, n - start) for start in range(0, n, size)]
 
 
 @dataclass(frozen=True, slots=True)
 class Resampling:
-    """How many draws to make, from which seed, on how many threads or processes."""
+    """The number of draws, their seed, and the number of threads or processes."""
 
     n_resamples: int
     seed: int
@@ -48,19 +52,19 @@ class Resampling:
     progress: bool | None
 
     @classmethod
-    def checked(
+    def from_options(
         cls, n_resamples: object, rng: object, n_jobs: object, progress: object, least: int = 1
     ) -> Resampling:
-        """Return the options of a public function, checked; ``least`` 0 allows for no draws."""
+        """Check the options of a public function; ``least`` 0 allows for no draws."""
         checks.jobs(n_jobs)
         return cls(
             checks.resamples(n_resamples, least),
             checks.seed(rng),
-            n_jobs,  # type: ignore[arg-type]  # as it came: None and -1 have a meaning to joblib
+            n_jobs,  # type: ignore[arg-type]  # None and -1 have a meaning to joblib
             checks.switch("progress", progress),
         )
 
-    def in_blocks(
+    def run_blocks(
         self,
         task: Callable[[int, np.random.Generator], T],
         purpose: int,
@@ -71,20 +75,20 @@ class Resampling:
     ) -> list[T]:
         """Run ``task(draws, rng)`` for every block of draws and return the results in order.
 
-        Our own kernels run in threads. What runs a user's function goes through joblib: to
-        processes, or to wherever ``joblib.parallel_config`` says. ``counts`` says of how many
-        counts a draw is made, if it is made of them: few take less time than to start a thread.
+        Tasks that call a user's function run ``through_joblib``, where
+        ``joblib.parallel_config`` says. ``counts`` is the number of counts in one draw, if it is
+        made of counts: a few take less time than starting a thread.
         """
-        sizes = pieces(self.n_resamples, size)
+        sizes = split_draws(self.n_resamples, size)
         blocks = range(len(sizes))
         run = partial(_run_block, task, sizes, self.seed, purpose)
         if through_joblib:
-            results = _through_joblib(run, blocks, self.n_jobs)
+            results = _run_through_joblib(run, blocks, self.n_jobs)
         else:
             threads = min(checks.jobs(self.n_jobs), len(sizes))
             are_few = threads == 1 and counts * sizes[0] <= _FEW
-            results = _in_turn(run, blocks) if are_few else _in_threads(run, blocks, threads)
-        with closing(results):  # on Ctrl-C, too, start no other block
+            results = _run_here(run, blocks) if are_few else _run_on_threads(run, blocks, threads)
+        with closing(results):  # also on Ctrl-C: start no further block
             return list(counted(results, len(sizes), self.progress))
 
 
@@ -98,38 +102,38 @@ def _run_block(
     return task(sizes[block], stream(seed, purpose, block))
 
 
-def _through_joblib(
+def _run_through_joblib(
     run: Callable[[int], T], blocks: Sequence[int], n_jobs: int | None
 ) -> Generator[T]:
-    """Run the blocks by joblib's backend; results come one by one if it can do that."""
+    """Run the blocks in joblib's active backend; yield results one by one if it can do that."""
     from joblib import Parallel, delayed
 
     try:
         parallel = Parallel(n_jobs=n_jobs, return_as="generator")
     except ValueError:  # multiprocessing and Spark return all results at once
         parallel = Parallel(n_jobs=n_jobs)
-    with sent_once(run) as sent:
+    with _broadcast_to_spark(run) as sent:
         yield from parallel(delayed(sent)(block) for block in blocks)
 
 
-def _in_turn(run: Callable[[int], T], blocks: Sequence[int]) -> Generator[T]:
-    """Run the blocks here, one after the other; Ctrl-C is heard between them."""
+def _run_here(run: Callable[[int], T], blocks: Sequence[int]) -> Generator[T]:
+    """Run the blocks in the caller's thread; Ctrl-C is handled between them."""
     yield from map(run, blocks)
 
 
-def _in_threads(run: Callable[[int], T], blocks: Sequence[int], threads: int) -> Generator[T]:
-    """Run the blocks on threads of our own and yield the results in order.
+def _run_on_threads(run: Callable[[int], T], blocks: Sequence[int], threads: int) -> Generator[T]:
+    """Run the blocks on daemon threads and yield the results in order.
 
-    Compiled code does not hear Ctrl-C. So the caller's thread only waits, and leaves the blocks
-    under way to themselves when it hears it; the threads being daemons, Python does not wait for
-    them either when it exits. Of one thread's blocks, only the first runs so if it is quick.
+    Compiled code does not handle Ctrl-C. So the caller's thread only waits, and on Ctrl-C abandons
+    the blocks that are running; as the threads are daemons, Python does not wait for them at exit.
+    With one thread, a first block that is quick shows that the rest can run in the caller's.
     """
     if threads == 1 and len(blocks) > 1:
         started = time.monotonic()
-        yield from _in_threads(run, blocks[:1], 1)
+        yield from _run_on_threads(run, blocks[:1], 1)
         blocks = blocks[1:]
         if time.monotonic() - started < _QUICK:
-            yield from _in_turn(run, blocks)
+            yield from _run_here(run, blocks)
             return
     left, lock, stopped = iter(blocks), Lock(), Event()
     done: SimpleQueue[tuple[int, Future[T]]] = SimpleQueue()
@@ -143,7 +147,7 @@ def _in_threads(run: Callable[[int], T], blocks: Sequence[int], threads: int) ->
             result: Future[T] = Future()
             try:
                 result.set_result(run(block))
-            except BaseException as error:  # raised again by whoever asks for the result
+            except BaseException as error:  # result() raises it again
                 result.set_exception(error)
             done.put((block, result))
 
@@ -154,7 +158,8 @@ def _in_threads(run: Callable[[int], T], blocks: Sequence[int], threads: int) ->
         for block in blocks:
             while block not in early:
                 try:
-                    number, result = done.get(timeout=_QUICK)  # on Windows, deaf while it waits
+                    # Windows handles Ctrl-C only between such waits
+                    number, result = done.get(timeout=_QUICK)
                 except Empty:
                     continue
                 early[number] = result
@@ -164,11 +169,10 @@ def _in_threads(run: Callable[[int], T], blocks: Sequence[int], threads: int) ->
 
 
 @contextmanager
-def sent_once(run: Callable[[int], T]) -> Iterator[Callable[[int], T]]:
-    """Yield the function as joblib's active backend should get it, with all that it holds.
+def _broadcast_to_spark(run: Callable[[int], T]) -> Iterator[Callable[[int], T]]:
+    """Yield the function for joblib to send, with its data; to Spark, send these only once.
 
-    Processes of one machine get it from joblib. Spark would get it anew with every block; Spark
-    Connect, which has no broadcasts, still does.
+    Without a broadcast, Spark receives them with every block, as Spark Connect still does.
     """
     context = _spark_context()
     if context is None:
@@ -180,14 +184,14 @@ def sent_once(run: Callable[[int], T]) -> Iterator[Callable[[int], T]]:
     dumps: Callable[[Any], bytes] = cloudpickle.dumps
     sent = context.broadcast(dumps(run))
     try:
-        yield _Sent(sent)
+        yield _BroadcastFunction(sent)
     finally:
         sent.destroy()
 
 
 @dataclass(frozen=True, slots=True)
-class _Sent(Generic[T]):
-    """A function that is where it runs already."""
+class _BroadcastFunction(Generic[T]):
+    """A function that Spark's workers have received."""
 
     broadcast: Any
 
@@ -199,7 +203,7 @@ class _Sent(Generic[T]):
 
 
 def _spark_context() -> Any:
-    """Return the context of Spark if its backend is the active one."""
+    """Return Spark's context if joblib's active backend is Spark's."""
     from joblib.parallel import get_active_backend
 
     backend, _ = get_active_backend()

@@ -1,7 +1,7 @@
-"""Random permutations and bootstrap samples of a table of counts, in seeded blocks.
+"""Random draws of tables of counts: permutations and bootstrap samples.
 
-Each block of draws has a random stream of its own, named by the block's number. How many
-blocks run at once, on how many threads or processes, changes no number.
+Permuting labels changes only how many rows of each cell are in each group, so a permutation is a
+multivariate hypergeometric draw, and a bootstrap sample a multinomial one.
 """
 
 from __future__ import annotations
@@ -54,11 +54,11 @@ def _subset_by_kind(
 ) -> NDArray[np.int64]:
     """Draw a subset of each of many populations, one kind after the other."""
     chosen = np.empty_like(totals)
-    others = totals.sum(axis=1)
+    rest = totals.sum(axis=1)
     wanted = np.full(len(totals), size)
     for kind in range(totals.shape[1] - 1):
-        others = others - totals[:, kind]
-        chosen[:, kind] = rng.hypergeometric(totals[:, kind], others, wanted)
+        rest = rest - totals[:, kind]
+        chosen[:, kind] = rng.hypergeometric(totals[:, kind], rest, wanted)
         wanted = wanted - chosen[:, kind]
     chosen[:, -1] = wanted
     return chosen
@@ -67,7 +67,7 @@ def _subset_by_kind(
 def thinned_subset(
     totals: NDArray[np.int64], size: int, draws: int, rng: np.random.Generator
 ) -> NDArray[np.int64]:
-    """Draw the same from populations of any size, by Bernoulli thinning and exact correction.
+    """Return such draws from populations of any size, by thinning and exact correction.
 
     Keeping every unit with the same probability gives a subset that is uniform given its size.
     Where it came out too large, a uniformly random subset of it, as large as the surplus, goes

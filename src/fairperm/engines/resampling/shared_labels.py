@@ -1,7 +1,7 @@
-"""Metrics of the same rows that exchange the same labels: these are drawn once for all of them.
+"""Labels that are drawn once for all metrics of the same rows that exchange the same labels.
 
-What is drawn depends on how many rows of each group there are in each block, and on nothing else:
-a metric's permutations are the same whether it is tested alone or beside others.
+A draw depends only on the number of rows of each group in each block, so the permutations of a
+metric are the same whether it is tested alone or with other metrics.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ class Permuting(Protocol):
 
 
 class SharedLabels(ABC):
-    """An engine whose random labels others can use as well."""
+    """An engine whose random labels other engines can use as well."""
 
     __slots__ = ()
 
     @property
     @abstractmethod
-    def exchanged(self) -> bytes | None:
-        """Return what labels are drawn from: engines in which it is equal draw the same.
+    def label_key(self) -> bytes | None:
+        """Return a key that is equal in engines that draw the same labels.
 
-        None if this one must draw its own.
+        None if this engine must draw its own.
         """
 
     @abstractmethod
@@ -62,51 +62,56 @@ class SharedLabels(ABC):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked(Generic[T]):
-    """An engine, and what is kept of its permutations; a user's function goes through joblib.
+class PermutationRequest(Generic[T]):
+    """An engine to permute, and the function of its estimates whose values are kept.
 
-    ``counts`` is how many of them a permutation is made of, if it is made of counts.
+    A user's function runs ``through_joblib``. ``counts`` is the number of counts in a permutation,
+    if it is made of counts.
     """
 
     engine: Permuting
-    kept: Callable[[Estimates], T]
+    keep: Callable[[Estimates], T]
     through_joblib: bool
     counts: float = math.inf
 
 
-def permute(asked: Sequence[Asked[T]], resampling: blocks.Resampling) -> list[list[T]]:
-    """Return what is kept of every engine's permutations, in blocks."""
+def permute(
+    requests: Sequence[PermutationRequest[T]], resampling: blocks.Resampling
+) -> list[list[T]]:
+    """Return for each request the values that it keeps, by block of permutations."""
     found: dict[int, list[T]] = {}
-    for places in _sharing([one.engine for one in asked]):
-        first, together = asked[places[0]], [asked[place] for place in places]
-        blocks = resampling.in_blocks(
-            partial(_block, together),
+    for places in _group_by_labels([request.engine for request in requests]):
+        first, together = requests[places[0]], [requests[place] for place in places]
+        blocks = resampling.run_blocks(
+            partial(_permute_block, together),
             streams.PERMUTATIONS,
             first.engine.block_size,
             through_joblib=first.through_joblib,
-            counts=sum(one.counts for one in together),
+            counts=sum(request.counts for request in together),
         )
         for place, mine in zip(places, zip(*blocks, strict=True), strict=True):
             found[place] = list(mine)
-    return [found[place] for place in range(len(asked))]
+    return [found[place] for place in range(len(requests))]
 
 
-def _block(together: Sequence[Asked[T]], n: int, rng: np.random.Generator) -> list[T]:
+def _permute_block(
+    together: Sequence[PermutationRequest[T]], n: int, rng: np.random.Generator
+) -> list[T]:
     first = together[0].engine
     if not isinstance(first, SharedLabels):
-        return [one.kept(one.engine.permuted(n, rng)) for one in together]
+        return [request.keep(request.engine.permuted(n, rng)) for request in together]
     labels = first.random_labels(n, rng)
     return [
-        one.kept(one.engine.of_labels(labels, n, rng))
-        for one in together
-        if isinstance(one.engine, SharedLabels)
+        request.keep(request.engine.of_labels(labels, n, rng))
+        for request in together
+        if isinstance(request.engine, SharedLabels)
     ]
 
 
-def _sharing(engines: Sequence[Permuting]) -> list[list[int]]:
-    """Return the places of engines that share their labels, together."""
+def _group_by_labels(engines: Sequence[Permuting]) -> list[list[int]]:
+    """Return lists of the places of engines that share their labels."""
     by_labels: dict[object, list[int]] = {}
     for place, engine in enumerate(engines):
-        exchanged = engine.exchanged if isinstance(engine, SharedLabels) else None
-        by_labels.setdefault(place if exchanged is None else exchanged, []).append(place)
+        key = engine.label_key if isinstance(engine, SharedLabels) else None
+        by_labels.setdefault(place if key is None else key, []).append(place)
     return list(by_labels.values())

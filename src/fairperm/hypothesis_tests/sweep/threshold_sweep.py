@@ -149,7 +149,7 @@ def threshold_sweep(
     (array([7., 8.]), array([7., 8.]))
     """
     plans = _plans(metric, scheme, variance)
-    resampling = blocks.Resampling.checked(n_resamples, rng, n_jobs, progress)
+    resampling = blocks.Resampling.from_options(n_resamples, rng, n_jobs, progress)
     alpha = checks.fraction("alpha", alpha)
     for name, given in (("y_true", y_true), ("y_score", y_score)):
         if given is None:
@@ -208,7 +208,7 @@ def _sweep(
         return [sizes(first, stream) for sizes in sizes_of]
 
     counts = cuts.tables.size * len(curves)
-    blocks = resampling.in_blocks(block, streams.PERMUTATIONS, cuts.block_size, counts=counts)
+    blocks = resampling.run_blocks(block, streams.PERMUTATIONS, cuts.block_size, counts=counts)
     found = {}
     for i, (curve, observed) in enumerate(sample):
         sizes = np.concatenate([one[i] for one in blocks])

@@ -164,7 +164,7 @@ def _run_rivals(
 
 
 def _permute_gaps(engine: PairEngine, resampling: blocks.Resampling) -> Iterator[Gaps]:
-    for block, n in enumerate(blocks.pieces(resampling.n_resamples, engine.block_size)):
+    for block, n in enumerate(blocks.split_draws(resampling.n_resamples, engine.block_size)):
         rng = streams.stream(resampling.seed, streams.PERMUTATIONS, block)
         yield engine.permuted(n, rng).gaps(engine.weights)
 
@@ -270,7 +270,7 @@ def _bootstrap_statistic(
     size = len(values)
     found = [
         statistic(values, rng.integers(size, size=(piece, size), dtype=np.int32))
-        for piece in blocks.pieces(n, max(1, _NUMBERS_AT_ONCE // size))
+        for piece in blocks.split_draws(n, max(1, _NUMBERS_AT_ONCE // size))
     ]
     return np.concatenate(found)
 
