@@ -1,4 +1,4 @@
-"""What mkdocs does beside its plugins: it adds the pages that are made from the program."""
+"""Hooks of mkdocs, which add the pages generated from the program."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def on_page_content(html: str, page: Any, **_: Any) -> str:
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Add the pages that are made from the program."""
+    """Add the pages generated from the program."""
     pages = {"reference/metrics.md": metrics_page, "reference/command-line.md": commands_page}
     for path, page in pages.items():
         files.append(File.generated(config, path, content=page()))

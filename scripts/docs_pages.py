@@ -1,4 +1,4 @@
-"""The pages that are made from the program itself: its metrics, and its commands."""
+"""The pages generated from the program itself: metrics and commands."""
 
 from __future__ import annotations
 
@@ -28,30 +28,31 @@ _COLUMNS = ("y_true", "y_pred", "y_score")
 _METRICS_HEAD = """\
 # Metrics
 
-Made from the registry when this site was built. TP, FP, FN and TN count the rows of a group; n is
-the number of its rows, y the label or outcome, ŷ the prediction, s the score, and [ ] is 1 where
-what is inside holds and 0 elsewhere. Every formula here is evaluated in the tests and compared with
-what fairperm returns. Any of the names can be passed as `metric=`, and `fairperm metrics` lists
-them in a terminal.
+This page is generated from the registry of metrics. TP, FP, FN and TN count the rows of a group; n
+is the number of its rows, y the label or outcome, ŷ the prediction and s the score. [condition] is
+1 if the condition is true and 0 otherwise. The tests evaluate every formula and compare it with
+the value that fairperm returns. Pass any of the names as `metric=`; `fairperm metrics` lists them
+in a terminal.
 
-"By default" names the [scheme](../method.md#schemes-what-is-exchanged) (what is exchanged) and the
-[variance](../method.md#variances-what-the-gap-is-divided-by) (what the gap is divided by) that
-`auto` takes when there are no weights and no clusters.
+"Default" is the [scheme](../method.md#schemes-what-is-exchanged) and the
+[variance](../method.md#variances-how-the-gap-is-studentized) that `auto` selects without weights
+and clusters.
 """
 _METRICS_FOOT = """
 ## Notes
 
-- `accuracy`, `error_rate` and `macro_f1` take any number of classes (K of them). For one class
-  there are [`recall_of`][fairperm.metrics.recall_of] and
+- `accuracy`, `error_rate` and `macro_f1` accept any number K of classes. Metrics of one class are
+  made by [`recall_of`][fairperm.metrics.recall_of] and
   [`precision_of`][fairperm.metrics.precision_of].
 - `log_loss` clips scores to [ε, 1 − ε] with ε = 2.2·10⁻¹⁶, and `mean_absolute_percentage_error`
-  takes outcomes below that for it, both as scikit-learn does.
+  replaces smaller absolute outcomes by that ε, both like scikit-learn.
 - `expected_calibration_error` has ten bins of equal width.
-- Indices of inequality are of the benefit b = ŷ − y + 1 (Speicher et al., 2018). Other exponents,
-  and other benefits, are [`generalized_entropy_index`][fairperm.metrics.generalized_entropy_index]
-  and [`atkinson_index`][fairperm.metrics.atkinson_index].
+- Inequality indices are computed from the benefit b = ŷ − y + 1 (Speicher et al., 2018). For other
+  exponents and benefits use
+  [`generalized_entropy_index`][fairperm.metrics.generalized_entropy_index] and
+  [`atkinson_index`][fairperm.metrics.atkinson_index].
 - `equalized_odds` is one test of two rates: its p-value is for the larger of both studentized gaps.
-- Your own: [`register_metric`][fairperm.register_metric], or any function.
+- To add your own metric, use [`register_metric`][fairperm.register_metric] or pass any function.
 """
 
 
@@ -65,7 +66,7 @@ def metrics_page() -> str:
     }
     for title, names in {**sections, "Inequality inside a group": unequal}.items():
         parts.append(f"\n## {title}\n")
-        parts.append("| metric | formula | by default |\n|---|---|---|")
+        parts.append("| metric | formula | default |\n|---|---|---|")
         parts += [_metric_row(name) for name in names if names is unequal or name not in unequal]
     return "\n".join([*parts, _METRICS_FOOT])
 
@@ -79,7 +80,7 @@ def _metric_row(name: str) -> str:
 
 
 def _sample_result(name: str) -> PermutationTestResult:
-    """Return a test of the metric on made-up data, for what `auto` takes."""
+    """Return a test of the metric on made-up data, with the scheme and variance of `auto`."""
     metric, rng = get_metric(name), np.random.default_rng(0)
     is_regression = metric.kind == "regression"
     columns: dict[str, Any] = {
@@ -100,9 +101,9 @@ def _sample_result(name: str) -> PermutationTestResult:
 _COMMANDS_HEAD = """\
 # Command line
 
-Made from the program when this site was built. Exit codes: 0 all is well, 1 a `--fail-on` verdict
-was found, 2 an error. Options can also be in `fairperm.toml`, or in `[tool.fairperm]` of
-`pyproject.toml` ([how](../how-to/ci-gate.md#options-in-a-file)).
+This page is generated from the program. Exit codes: 0 for success, 1 if a comparison has a
+`--fail-on` verdict, 2 for an error. Options can also be in `fairperm.toml`, or in
+`[tool.fairperm]` of `pyproject.toml` ([how](../how-to/ci-gate.md#options-in-a-file)).
 """
 
 

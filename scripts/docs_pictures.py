@@ -71,15 +71,15 @@ def spreads(data_sets: int) -> list[dict[str, Any]]:
     sample = many.draw(rng)
     rows = []
     for title, real, options, reach in (
-        ("The gap as it is", gaps, {"variance": None}, 0.2),
-        ("The gap over its standard error", gaps / errors, {}, 4.0),
+        ("Gap", gaps, {"variance": None}, 0.2),
+        ("Gap divided by its standard error", gaps / errors, {}, 4.0),
     ):
         result = test(sample, scheme="pooled", **options)
         shuffled, chances = result.null_distribution, result.null_probabilities
         edges = np.linspace(-reach, reach, _BINS + 1)
         for name, values, weights in (
-            ("between samples: the truth", real, None),
-            ("when group labels are shuffled", shuffled, chances),
+            ("over repeated samples (true distribution)", real, None),
+            ("over shuffled group labels", shuffled, chances),
         ):
             share, _ = np.histogram(values, edges, weights=weights)
             share = share / (len(values) if weights is None else weights.sum())
@@ -99,7 +99,7 @@ def level_chart(rows: list[dict[str, Any]], data_sets: int, mode: str) -> Any:
     )
     x = alt.X(
         "gap:Q",
-        title="Base rate of the first group less that of the second",
+        title="Base rate of the first group minus that of the second",
         axis=alt.Axis(grid=False, values=[0, 0.2, 0.4, 0.6], format=".1f"),
     )
     y = alt.Y(
@@ -107,14 +107,14 @@ def level_chart(rows: list[dict[str, Any]], data_sets: int, mode: str) -> Any:
     )
     base = alt.Chart(alt.InlineData(values=rows)).encode(x=x, y=y, color=colour)
     marks = base.encode(shape=alt.Shape("test:N", scale=alt.Scale(domain=list(TESTS))))
-    due = alt.Chart(alt.InlineData(values=[{"rejected": 0.05}]))
+    nominal = alt.Chart(alt.InlineData(values=[{"rejected": 0.05}]))
     return alt.layer(
-        due.mark_rule(strokeDash=[4, 4], color="#808080").encode(y="rejected:Q"),
+        nominal.mark_rule(strokeDash=[4, 4], color="#808080").encode(y="rejected:Q"),
         base.mark_line(strokeWidth=2),
         marks.mark_point(filled=True, size=70, opacity=1),
         title=alt.Title(
-            "Equal false negative rates: who cries wolf?",
-            subtitle=f"Share of {data_sets:,} data sets that a test rejects. Dashed: what is due.",
+            "False alarms when the false negative rates are equal",
+            subtitle=f"Share of {data_sets:,} data sets that each test rejects. Dashed: level 0.05.",
         ),
         width=560,
         height=260,
@@ -144,8 +144,8 @@ def spread_chart(rows: list[dict[str, Any]], mode: str) -> alt.HConcatChart:
     return alt.hconcat(
         *panels,
         title=alt.Title(
-            "How far from zero does chance take the gap?",
-            subtitle="Base rates 0.8 and 0.2, a false negative rate of 0.1, 200 rows a group.",
+            "Distribution of the gap when the true gap is zero",
+            subtitle="Base rates 0.8 and 0.2, false negative rates 0.1 and 0.1, 200 rows a group.",
         ),
         config=plots.theme(mode),
     )
