@@ -107,6 +107,7 @@ def level_chart(rows: list[dict[str, Any]], data_sets: int, mode: str) -> Any:
     )
     base = alt.Chart(alt.InlineData(values=rows)).encode(x=x, y=y, color=colour)
     marks = base.encode(shape=alt.Shape("test:N", scale=alt.Scale(domain=list(TESTS))))
+    subtitle = f"Share of {data_sets:,} data sets that each test rejects. Dashed: level 0.05."
     nominal = alt.Chart(alt.InlineData(values=[{"rejected": 0.05}]))
     return alt.layer(
         nominal.mark_rule(strokeDash=[4, 4], color="#808080").encode(y="rejected:Q"),
@@ -114,7 +115,7 @@ def level_chart(rows: list[dict[str, Any]], data_sets: int, mode: str) -> Any:
         marks.mark_point(filled=True, size=70, opacity=1),
         title=alt.Title(
             "False alarms when the false negative rates are equal",
-            subtitle=f"Share of {data_sets:,} data sets that each test rejects. Dashed: level 0.05.",
+            subtitle=subtitle,
         ),
         width=560,
         height=260,
