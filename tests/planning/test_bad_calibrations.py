@@ -43,8 +43,8 @@ REFUSALS = [
     ),
     value(
         "too few permutations to reject",
-        "n_resamples must be at least 19 for alpha=0.05; got 18. A p-value of fewer random "
-        "permutations is never so small.",
+        "n_resamples must be at least 19 for alpha=0.05; got 18. With fewer random "
+        "permutations no p-value is small enough.",
         n_resamples=18,
     ),
     value("less than none", "n_resamples must be an integer from 0 to", n_resamples=-1),
@@ -63,26 +63,26 @@ REFUSALS = [
     value("a level in percent", f"confidence_level {SHARE}; got 95.", confidence_level=95),
     value(
         "no gap",
-        "gap must be a number other than 0; got 0. Without one, see level.",
+        "gap must be a number other than 0; got 0. The level is the power without a gap.",
         gap=0,
     ),
     value("an endless gap", "gap must be a number other than 0; got inf.", gap=float("inf")),
     value(
         "a gap that there is no room for",
-        "gap must be one that weights of rows can make in false_negative_rate; got -0.99. The "
-        "groups have 0.1 and 0.2; gaps around their mean have limits.",
+        "gap must be a gap that weights of rows can make in false_negative_rate; got -0.99. The "
+        "groups have 0.1 and 0.2, which limits gaps around their mean.",
         gap=-0.99,
     ),
     value(
         "a gap of a joint metric",
-        "gap must be left out for equalized_odds, which has several; got 0.1.",
+        "gap cannot be used with equalized_odds, which has several gaps.",
         metric="equalized_odds",
         gap=0.1,
     ),
     value(
         "a function",
-        "metric must be a metric by name, of which it is known by how much each row moves it, and "
-        "not a function; got 'cost'. If it is a function of means, register_metric makes it such.",
+        "metric must be a metric by name: the influence of a row on a function is not known; got "
+        "'cost'. register_metric makes a metric of a function of means.",
         metric=cost,
     ),
     value("an unknown metric", "metric must be one of", metric="fnrr"),
@@ -96,8 +96,8 @@ REFUSALS = [
     ),
     value(
         "nothing to weigh",
-        "metric must be one that weights of rows can make equal in both groups; got "
-        "'positive_predictive_value'. The groups have too few kinds of rows.",
+        "metric must be a metric that weights of rows can make equal in both groups; got "
+        "'positive_predictive_value'. The groups have too few different rows.",
         **rows(((10, 0, 10, 20), (0, 20, 0, 0))),
         metric="ppv",
     ),
@@ -109,8 +109,8 @@ REFUSALS = [
     ),
     value(
         "clusters whose labels are predictions",
-        "metric must be one that weights of clusters can make equal in both groups; got "
-        "'selection_rate'. The groups have too few kinds of clusters.",
+        "metric must be a metric that weights of clusters can make equal in both groups; got "
+        "'selection_rate'. The groups have too few different clusters.",
         y_true=[0, 1] * 10 + [0, 0, 0, 1] * 5,
         y_pred=[0, 1] * 10 + [0, 0, 0, 1] * 5,
         sensitive_features=["a"] * 20 + ["b"] * 20,
@@ -144,5 +144,5 @@ def test_an_unknown_option_is_named() -> None:
 def test_samples_of_which_none_has_a_test_are_no_answer() -> None:
     # one positive of 400 rows in each group: a sample of both has one each hardly ever
     rare = rows(((399, 0, 0, 1), (399, 0, 1, 0)))
-    with pytest.raises(UndefinedMetricError, match=r"^metric must be one that is defined in sam"):
+    with pytest.raises(UndefinedMetricError, match=r"^metric must be a metric that is defined"):
         calibrate(**rare, metric="tpr", n_simulations=1, rng=1)

@@ -49,17 +49,17 @@ def without(given: dict[str, Any], name: str) -> dict[str, Any]:
 WHAT = [
     kind(
         "neither metric nor pilot",
-        "metric must be given, or a pilot instead of it; got 'neither'.",
+        "Pass metric or pilot.",
         without(RATE, "metric"),
     ),
     kind(
         "metric and pilot",
-        "metric must be given, or a pilot instead of it; got 'both'.",
+        "Pass metric or pilot, not both.",
         {**RATE, "pilot": PILOT},
     ),
     refused(
         "metric without a closed form",
-        "metric must be a rate or roc_auc; got 'f1_score'. Pass a pilot, which can be of any "
+        "metric must be a rate or roc_auc; got 'f1_score'. Pass a pilot of this "
         "metric, or use simulated_power.",
         {**RATE, "metric": "f1"},
     ),
@@ -88,23 +88,22 @@ WHAT = [
     ),
     refused(
         "share of strata",
-        "share must be left out with a pilot that has strata; got 0.5. "
-        "Its strata's weights depend on the shares.",
+        "share cannot be used with a pilot that has strata: it changes their weights.",
         {**FROM_PILOT, "pilot": STRATA, "share": 0.5},
     ),
     refused(
         "base rates of a pilot",
-        "base_rates must be left out with pilot; got 0.5. They are the pilot's.",
+        "base_rates cannot be used with pilot, which has its own.",
         {**FROM_PILOT, "base_rates": 0.5},
     ),
     refused(
         "scheme of a pilot",
-        "scheme must be left out with pilot; got 'pooled'. It is the pilot's.",
+        "scheme cannot be used with pilot, which has its own.",
         {**FROM_PILOT, "scheme": "pooled"},
     ),
     refused(
         "value of a pilot",
-        "value must be left out with pilot; got 0.5.",
+        "value cannot be used with pilot: ",
         {**FROM_PILOT, "value": 0.5},
         minimum_detectable_gap,
     ),
@@ -142,7 +141,7 @@ NUMBERS = [
     ),
     refused(
         "base rates of all rows",
-        "base_rates must be left out for selection_rate, a rate of all rows; got 0.5.",
+        "base_rates cannot be used with selection_rate, a rate of all rows.",
         {**RATE, "metric": "selection_rate"},
     ),
     refused(
@@ -167,32 +166,32 @@ NUMBERS = [
     ),
     refused(
         "power below alpha",
-        "power must be above alpha (0.05); got 0.05. So much power is there without a gap.",
+        "power must be above alpha (0.05); got 0.05. A test has that much power without a gap.",
         {**without(RATE, "n"), "power": 0.05},
         sample_size,
     ),
     refused(
         "no gap",
-        "values must be a pair whose gap can be found in 1,000,000,000,000 rows; got (0.8, 0.8).",
+        "values must be a pair whose gap can be detected in 1,000,000,000,000 rows; got (0.8",
         {**without(RATE, "n"), "values": (0.8, 0.8)},
         sample_size,
     ),
     refused(
         "gap on the other side",
-        "values must be a pair whose gap can be found in 1,000,000,000,000 rows; got (0.9, 0.8). "
-        "The first group must be below the second.",
+        "values must be a pair whose gap can be detected in 1,000,000,000,000 rows; got "
+        "(0.9, 0.8). The first group must be below the second.",
         {**without(RATE, "n"), "alternative": "less"},
         sample_size,
     ),
     refused(
         "pilot without a gap",
-        "pilot must be a test whose gap can be found in 1,000,000,000,000 rows; got 0.0.",
+        "pilot must be a test whose gap can be detected in 1,000,000,000,000 rows; got 0.0.",
         {"pilot": replace(PILOT, difference=0.0)},
         sample_size,
     ),
     kind(
         "value missing",
-        "value must be given, or a pilot; got None.",
+        "Pass value or pilot.",
         without(RATE, "values"),
         minimum_detectable_gap,
     ),
@@ -207,7 +206,7 @@ NUMBERS = [
 SIMULATIONS = [
     refused(
         "effect above one",
-        "effect must be a number from 0 to 1; got 1.5. 1 leaves the difference as it is.",
+        "effect must be a number from 0 to 1; got 1.5. 1 keeps the observed difference.",
         {**SIMULATED, "effect": 1.5},
         simulated_power,
     ),
@@ -234,7 +233,9 @@ def test_refusal(refusal: Refusal) -> None:
 
 
 def test_clusters_are_not_simulated() -> None:
-    with pytest.raises(InputError, match=r"^cluster must be left out; got .*drawn one by one"):
+    with pytest.raises(
+        InputError, match=r"^simulated_power does not support cluster: .* See calibrate"
+    ):
         simulated_power(**SIMULATED, cluster=list(range(8)))
 
 

@@ -302,13 +302,13 @@ def test_says_how_the_groups_were_made_equal() -> None:
     strata: Columns = {"control_features": ["x", "y"] * 200}
     shared: Columns = {"n_simulations": 2, "rng": 1}
     assert calibrate(**GAP, metric="fnr", **shared).null == (
-        "Rows were given weights until false_negative_rate was 0.12 in both groups, "
-        "each label keeping its share; this moved 1.6 % of 'a' and 1.6 % of 'b'."
+        "Rows were reweighted until false_negative_rate was 0.12 in both groups, with the share of "
+        "each label unchanged; this moved 1.6 % of 'a' and 1.6 % of 'b'."
     )
     stratified = calibrate(**GAP, metric="tpr", **strata, **shared).null
-    assert "true_positive_rate was the same in both groups in every stratum, each" in stratified
+    assert "true_positive_rate was the same in both groups in every stratum, with" in stratified
     joint = calibrate(**GAP, metric="equalized_odds", **shared).null
-    assert "true_positive_rate and false_positive_rate were the same in both groups, each" in joint
+    assert "true_positive_rate and false_positive_rate were the same in both groups, with" in joint
     outcome = calibrate(**errors(), **shared).null
     assert "in both groups; this moved" in outcome
 
@@ -316,14 +316,13 @@ def test_says_how_the_groups_were_made_equal() -> None:
 def test_says_so_if_rows_were_borrowed_or_much_was_moved() -> None:
     none = rows(((40, 10, 0, 50), (20, 30, 20, 80)))
     found = calibrate(**none, metric="fnr", n_simulations=2, rng=1)
-    assert found.null.endswith(" Rows of 'b' were mixed into 'a' for it.")
+    assert found.null.endswith(" Rows of 'b' were mixed into 'a'.")
     assert found.notes == ()
     far = rows(((90, 10, 0, 0), (10, 90, 0, 0)))
     found = calibrate(**far, metric="selection_rate", n_simulations=2, rng=1)
     assert found.moved == pytest.approx((0.4, 0.4))
     assert found.notes[0] == (
-        "Making the groups equal moved 40 % of 'a': the level is that of a population which is "
-        "not much like it."
+        "Making the groups equal moved 40 % of 'a': the level is that of a population unlike it."
     )
 
 
@@ -342,26 +341,25 @@ def test_the_answer_is_said_in_plain_words() -> None:
     found = example()
     assert found.summary() == str(found)
     assert str(found) == (
-        "With your data, this test's 5 % is really 4.8 % (3.6 to 6.3 % by simulation). That is "
-        "within what simulation can tell. It finds a gap of -0.1 in 31 % (28 to 34.2 %) of such "
-        "samples."
+        "At nominal level 5 %, this test rejects in 4.8 % (3.6 to 6.3 %) of samples like yours "
+        "with equal groups. That agrees with the nominal level. It detects a gap of -0.1 in 31 % "
+        "(28 to 34.2 %) of samples. Intervals are those of the simulation."
     )
     often = replace(found, level=0.12, level_interval=(0.1, 0.14))
-    assert " really 12 % (10 to 14 % by simulation). It rejects more often than it should." in str(
-        often
-    )
+    assert " 12 % (10 to 14 %) of samples like " in str(often)
+    assert "That is more often than it should." in str(often)
     seldom = replace(found, level=0.02, level_interval=(0.01, 0.03))
-    assert "It rejects less often than it may: it errs on the safe side." in str(seldom)
+    assert "That is less often than it may (the test is conservative)." in str(seldom)
 
 
 def test_the_result_is_shown_on_a_few_lines() -> None:
     assert repr(example()) == (
         "Calibration: false_negative_rate, 200 rows of 'a' and 200 rows of 'b'\n"
         "  test   denominator, variance score, two-sided, 499 permutations\n"
-        "  level  0.0480  0.95 interval [0.0360, 0.0630], said to be 0.05\n"
+        "  level  0.0480  0.95 interval [0.0360, 0.0630], nominal 0.05\n"
         "  power  0.3100  0.95 interval [0.2800, 0.3420], for a gap of -0.1\n"
-        "  null   Rows were given weights until false_negative_rate was 0.12 "
-        "in both groups, each label keeping its share; this moved 1.6 % of 'a' and 1.6 % of 'b'."
+        "  null   Rows were reweighted until false_negative_rate was 0.12 in both groups, with the "
+        "share of each label unchanged; this moved 1.6 % of 'a' and 1.6 % of 'b'."
     )
 
 

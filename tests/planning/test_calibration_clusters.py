@@ -20,9 +20,9 @@ from fairperm import calibrate, metric_names, permutation_test
 from fairperm.engines.resampling.blocks import Resampling
 from fairperm.hypothesis_tests.gap_test import compare
 from fairperm.planning import equal_groups
-from fairperm.planning.equal_groups import values, with_gap
-from fairperm.planning.populations import Population, units
-from fairperm.planning.trials import Trial
+from fairperm.planning.equal_groups import compute_values, impose_gap
+from fairperm.planning.populations import Population, select_units
+from fairperm.planning.repeated_tests import RepeatedTest
 from tests.planning.test_equal_groups import SKLEARN, data
 from tests.support.simulations import SURE, at_most
 
@@ -46,8 +46,8 @@ def clustered(metric: str) -> Columns:
     return {**data(metric), "cluster": np.r_[first[:100], 1000 + second[:140]]}
 
 
-def trial(given: Columns) -> Trial:
-    return Trial.of(given, Resampling.from_options(9, 1, None, False), 0.95)
+def repeat_test(given: Columns) -> RepeatedTest:
+    return RepeatedTest.of(given, Resampling.from_options(9, 1, None, False), 0.95)
 
 
 def of_rows(table: Table, chance: Array) -> Array:
@@ -63,15 +63,15 @@ def of_rows(table: Table, chance: Array) -> Array:
 
 @pytest.mark.parametrize("metric", metric_names())
 def test_groups_are_made_equal_in_every_metric(metric: str) -> None:
-    made = trial(clustered(metric))
+    made = repeat_test(clustered(metric))
     parts, own = made.plan.metric.parts, made.shares()
-    found = with_gap(made.table, parts, own, 0.0)
-    first, second = (np.array(values(made.table, parts, one)) for one in found)
+    found = impose_gap(made.table, parts, own, 0.0)
+    first, second = (np.array(compute_values(made.table, parts, one)) for one in found)
     assert first == pytest.approx(second, rel=0, abs=1e-9)
     label = made.table.columns.get("y_true", np.zeros(0))
     for side, (one, of) in enumerate(zip(found, own, strict=True)):
         assert one.sum() == pytest.approx(1, abs=1e-12)
-        assert not one[units(made.table).group != side].any()
+        assert not one[select_units(made.table).group != side].any()
         if label.dtype != np.float64 and metric not in {"base_rate", "mean_score"}:
             shares = [np.bincount(label.astype(int), of_rows(made.table, two)) for two in (one, of)]
             expected = shares[1] / shares[1].sum()
@@ -80,8 +80,8 @@ def test_groups_are_made_equal_in_every_metric(metric: str) -> None:
 
 @pytest.mark.parametrize("metric", SKLEARN)
 def test_scikit_learn_finds_them_equal(metric: str) -> None:
-    made = trial(clustered(metric))
-    found = with_gap(made.table, made.plan.metric.parts, made.shares(), 0.0)
+    made = repeat_test(clustered(metric))
+    found = impose_gap(made.table, made.plan.metric.parts, made.shares(), 0.0)
     columns = [made.table.columns[name] for name in made.plan.metric.columns]
     first, second = (
         SKLEARN[metric](*columns, sample_weight=of_rows(made.table, one)) for one in found
@@ -91,9 +91,9 @@ def test_scikit_learn_finds_them_equal(metric: str) -> None:
 
 def test_no_other_weights_of_clusters_are_nearer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(equal_groups, "_STRONGEST", 1e12)
-    made = trial(clustered("positive_predictive_value"))
+    made = repeat_test(clustered("positive_predictive_value"))
     own = made.shares()[0]
-    found = with_gap(made.table, made.plan.metric.parts, made.shares(), 0.0)[0]
+    found = impose_gap(made.table, made.plan.metric.parts, made.shares(), 0.0)[0]
     mine, table = own > 0, made.table
     chosen, label = table.columns["y_pred"], table.columns["y_true"]
 
@@ -137,18 +137,20 @@ def test_a_rate_becomes_that_of_both_groups_together() -> None:
         "cluster": np.repeat(np.arange(7), [len(one) for one in picked]),
         "metric": "selection_rate",
     }
-    made = trial(given)
-    found = with_gap(made.table, made.plan.metric.parts, made.shares(), 0.0)
-    assert sorted(units(made.table).count.tolist()) == [1] * 5 + [2]  # two clusters are equal
+    made = repeat_test(given)
+    found = impose_gap(made.table, made.plan.metric.parts, made.shares(), 0.0)
+    assert sorted(select_units(made.table).count.tolist()) == [1] * 5 + [
+        2
+    ]  # two clusters are equal
     for chance in found:
         weight = of_rows(made.table, chance)
         assert weight @ made.table.columns["y_pred"] / weight.sum() == pytest.approx(12 / 20)
 
 
-def is_borrowed(made: Trial) -> bool:
+def is_borrowed(made: RepeatedTest) -> bool:
     """Tell whether one group has clusters of the other once they are made equal."""
-    found = with_gap(made.table, made.plan.metric.parts, made.shares(), 0.0)
-    group = units(made.table).group
+    found = impose_gap(made.table, made.plan.metric.parts, made.shares(), 0.0)
+    group = select_units(made.table).group
     return any(found[side][group != side].any() for side in (0, 1))
 
 
@@ -187,7 +189,7 @@ def has_weights(given: Columns) -> bool:
 def test_clusters_are_not_borrowed_where_those_of_a_group_suffice() -> None:
     suffice = [seed for seed in range(100, 160) if has_weights(small(seed))]
     assert len(suffice) > 30
-    assert not [seed for seed in suffice if is_borrowed(trial(small(seed)))]
+    assert not [seed for seed in suffice if is_borrowed(repeat_test(small(seed)))]
 
 
 @pytest.mark.parametrize("size", [1e-8, 1e8])
@@ -195,16 +197,16 @@ def test_numbers_of_any_size_are_made_equal_beside_shares_of_labels(size: float)
     rng = np.random.default_rng(1)
     given = {**clustered("accuracy"), "metric": "mean_squared_error"}
     number = given["y_true"] + rng.normal(size=240) * (1 + given["sensitive_features"])
-    made = trial({**given, "y_true": given["y_true"] * size, "y_pred": number * size})
-    found = with_gap(made.table, made.plan.metric.parts, made.shares(), 0.0)
-    first, second = (values(made.table, made.plan.metric.parts, one)[0] for one in found)
+    made = repeat_test({**given, "y_true": given["y_true"] * size, "y_pred": number * size})
+    found = impose_gap(made.table, made.plan.metric.parts, made.shares(), 0.0)
+    first, second = (compute_values(made.table, made.plan.metric.parts, one)[0] for one in found)
     assert first == pytest.approx(second, rel=1e-9)
     assert not is_borrowed(made)
 
 
 def test_directions_that_turn_are_followed_slowly() -> None:
     weight = np.random.default_rng(4).uniform(0.5, 2, 240)
-    assert not is_borrowed(trial({**clustered("roc_auc"), "sample_weight": weight}))
+    assert not is_borrowed(repeat_test({**clustered("roc_auc"), "sample_weight": weight}))
 
 
 # The samples: clusters that stay together, each drawn one by itself.
@@ -229,14 +231,14 @@ def test_equal_clusters_are_one_kind_and_nothing_else_is() -> None:
         for rows in (np.flatnonzero(given["cluster"] == one) for one in np.unique(given["cluster"]))
         for pairs in [(given[name][rows].tolist() for name in ("y_true", "y_pred"))]
     )
-    table = trial(given).table
+    table = repeat_test(given).table
     assert Counter(contents(table)) == expected
-    assert len(units(table).count) == len(expected) < expected.total()
+    assert len(select_units(table).count) == len(expected) < expected.total()
 
 
-def drawn(metric: str) -> tuple[Trial, Table]:
+def drawn(metric: str) -> tuple[RepeatedTest, Table]:
     """Return a sample of 50 and 70 clusters, in which both groups have every kind."""
-    made = trial({**clustered(metric), "variance": "auto"})
+    made = repeat_test({**clustered(metric), "variance": "auto"})
     half = np.add(*made.shares()) / 2
     sample = Population(made.table, (50, 70), (half, half)).sample(np.random.default_rng(3))
     return made, sample
@@ -367,9 +369,9 @@ def test_strata_are_made_equal_one_by_one() -> None:
         n_resamples=39,
         rng=1,
     )
-    assert found.null.startswith("Clusters were given weights until accuracy was the same in both")
-    made = trial({**given, "control_features": stratum})
-    first, second = with_gap(made.table, made.plan.metric.parts, made.shares(), 0.0)
+    assert found.null.startswith("Clusters were reweighted until accuracy was the same in both")
+    made = repeat_test({**given, "control_features": stratum})
+    first, second = impose_gap(made.table, made.plan.metric.parts, made.shares(), 0.0)
     right = made.table.columns["y_true"] == made.table.columns["y_pred"]
     for inside in (made.table.stratum == 0, made.table.stratum == 1):
         weights = [of_rows(made.table, one)[inside] for one in (first, second)]
@@ -382,7 +384,7 @@ def test_the_result_counts_clusters() -> None:
     assert found.sizes == (160, 640)
     assert found.clusters == (40, 160)
     assert repr(found).startswith("Calibration: selection_rate, 40 clusters of 0 and 160 clusters")
-    assert found.null.startswith("Clusters were given weights until selection_rate was 0.")
+    assert found.null.startswith("Clusters were reweighted until selection_rate was 0.")
 
 
 def test_clusters_are_borrowed_where_a_group_has_none_to_weigh() -> None:
@@ -394,4 +396,4 @@ def test_clusters_are_borrowed_where_a_group_has_none_to_weigh() -> None:
         "metric": "selection_rate",
     }
     found = calibrate(**given, variance=None, n_simulations=2, rng=1)
-    assert found.null.endswith(" Clusters of 'b' were mixed into 'a' for it.")
+    assert found.null.endswith(" Clusters of 'b' were mixed into 'a'.")

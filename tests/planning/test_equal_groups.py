@@ -17,8 +17,8 @@ from fairperm import metric_names
 from fairperm.engines.resampling.blocks import Resampling
 from fairperm.metrics import get_metric
 from fairperm.planning import equal_groups
-from fairperm.planning.equal_groups import UnreachableError, values, with_gap
-from fairperm.planning.trials import Trial
+from fairperm.planning.equal_groups import UnreachableError, compute_values, impose_gap
+from fairperm.planning.repeated_tests import RepeatedTest
 from tests.support.helpers import rows
 
 if TYPE_CHECKING:
@@ -59,21 +59,21 @@ def data(metric: str) -> dict[str, Any]:
     return {**columns, "sensitive_features": group, "metric": metric, "variance": None}
 
 
-def trial(given: dict[str, Any]) -> Trial:
-    return Trial.of(given, Resampling.from_options(9, 1, None, False), 0.95)
+def repeat_test(given: dict[str, Any]) -> RepeatedTest:
+    return RepeatedTest.of(given, Resampling.from_options(9, 1, None, False), 0.95)
 
 
 @pytest.mark.parametrize("weighted", [False, True], ids=["rows alone", "weights"])
 @pytest.mark.parametrize("metric", metric_names())
 def test_groups_are_made_equal_in_every_metric(metric: str, *, weighted: bool) -> None:
     weight = np.random.default_rng(3).uniform(0.5, 2, N) if weighted else None
-    made = trial({**data(metric), "sample_weight": weight})
+    made = repeat_test({**data(metric), "sample_weight": weight})
     parts, own = made.plan.metric.parts, made.shares()
     for gap in (0.0, 0.01) if len(parts) == 1 else (0.0,):
-        found = with_gap(made.table, parts, own, gap)
-        first, second = (np.array(values(made.table, parts, one)) for one in found)
+        found = impose_gap(made.table, parts, own, gap)
+        first, second = (np.array(compute_values(made.table, parts, one)) for one in found)
         assert first - second == pytest.approx(gap, rel=0, abs=1e-9)
-        before = np.array([values(made.table, parts, one) for one in own])
+        before = np.array([compute_values(made.table, parts, one) for one in own])
         if gap == 0:
             assert np.all((before.min(axis=0) <= first) & (first <= before.max(axis=0)))
         for side, (one, of) in enumerate(zip(found, own, strict=True)):
@@ -101,8 +101,8 @@ SKLEARN: dict[str, Callable[..., Any]] = {
 
 @pytest.mark.parametrize("metric", SKLEARN)
 def test_scikit_learn_finds_them_equal(metric: str) -> None:
-    made = trial(data(metric))
-    found = with_gap(made.table, made.plan.metric.parts, made.shares(), 0.0)
+    made = repeat_test(data(metric))
+    found = impose_gap(made.table, made.plan.metric.parts, made.shares(), 0.0)
     columns = [made.table.columns[name] for name in made.plan.metric.columns]
     first, second = (SKLEARN[metric](*columns, sample_weight=one) for one in found)
     assert first == pytest.approx(second, rel=0, abs=1e-9)
@@ -110,14 +110,14 @@ def test_scikit_learn_finds_them_equal(metric: str) -> None:
 
 def test_a_rate_becomes_that_of_both_groups_together() -> None:
     # misses: 10 of 50 and 30 of 150, then 20 of 150
-    made = trial({**rows(((40, 10, 10, 40), (20, 30, 20, 130))), "metric": "fnr"})
-    first, second = with_gap(made.table, made.plan.metric.parts, made.shares(), 0.0)
+    made = repeat_test({**rows(((40, 10, 10, 40), (20, 30, 20, 130))), "metric": "fnr"})
+    first, second = impose_gap(made.table, made.plan.metric.parts, made.shares(), 0.0)
     cells = 2 * made.table.columns["y_true"] + made.table.columns["y_pred"]
     rate = 30 / 200
     expected = ([0.4, 0.1, 0.5 * rate, 0.5 * (1 - rate)], [0.1, 0.15, 0.75 * rate, 0.75 * 0.85])
     assert np.bincount(cells, first) == pytest.approx(expected[0], abs=1e-12)
     assert np.bincount(cells, second) == pytest.approx(expected[1], abs=1e-12)
-    first, second = with_gap(made.table, made.plan.metric.parts, made.shares(), 0.08)
+    first, second = impose_gap(made.table, made.plan.metric.parts, made.shares(), 0.08)
     assert np.bincount(cells, first)[2] == pytest.approx(0.5 * (rate + 0.08 * 0.75), abs=1e-12)
     assert np.bincount(cells, second)[2] == pytest.approx(0.75 * (rate - 0.08 * 0.25), abs=1e-12)
 
@@ -137,10 +137,10 @@ def test_no_other_weights_are_nearer(metric: str, monkeypatch: pytest.MonkeyPatc
     for name in ("y_true", "y_pred", "y_score", "sensitive_features"):
         if name in given:
             given[name] = given[name][some]
-    made = trial(given)
+    made = repeat_test(given)
     parts, own = made.plan.metric.parts, made.shares()[0]
-    found = with_gap(made.table, parts, made.shares(), 0.0)[0]
-    target = values(made.table, parts, found)[0]
+    found = impose_gap(made.table, parts, made.shares(), 0.0)[0]
+    target = compute_values(made.table, parts, found)[0]
     mine = own > 0
     labels = [
         made.table.columns["y_true"] == one for one in np.unique(made.table.columns["y_true"])
@@ -158,7 +158,10 @@ def test_no_other_weights_are_nearer(metric: str, monkeypatch: pytest.MonkeyPatc
         method="SLSQP",
         bounds=[(1e-9, 1)] * mine.sum(),
         constraints=[
-            {"type": "eq", "fun": lambda free: values(made.table, parts, whole(free))[0] - target},
+            {
+                "type": "eq",
+                "fun": lambda free: compute_values(made.table, parts, whole(free))[0] - target,
+            },
             *(
                 {"type": "eq", "fun": lambda free, of=one: (whole(free) - own)[of].sum()}
                 for one in held
@@ -176,8 +179,8 @@ def test_rows_beyond_all_others_do_not_bear_the_whole_change() -> None:
     rng = np.random.default_rng(2)
     error = np.r_[rng.standard_t(3, 150), rng.uniform(-1, 1, 150)]
     given = {"y_true": np.zeros(300), "y_pred": error, "sensitive_features": [0] * 150 + [1] * 150}
-    made = trial({**given, "metric": "mean_squared_error"})
-    found = with_gap(made.table, made.plan.metric.parts, made.shares(), 0.0)
+    made = repeat_test({**given, "metric": "mean_squared_error"})
+    found = impose_gap(made.table, made.plan.metric.parts, made.shares(), 0.0)
     square = made.table.columns["y_pred"] ** 2
     means = [float(one @ square) for one in found]
     assert means[0] == pytest.approx(means[1], rel=1e-12)
@@ -194,8 +197,8 @@ def test_rows_beyond_all_others_do_not_bear_the_whole_change() -> None:
 
 def test_rows_are_borrowed_where_a_group_has_none_to_weigh() -> None:
     # no misses of 50, and 20 of 100: of both together 20 of 150
-    made = trial({**rows(((40, 10, 0, 50), (20, 30, 20, 80))), "metric": "fnr"})
-    first, second = with_gap(made.table, made.plan.metric.parts, made.shares(), 0.0)
+    made = repeat_test({**rows(((40, 10, 0, 50), (20, 30, 20, 80))), "metric": "fnr"})
+    first, second = impose_gap(made.table, made.plan.metric.parts, made.shares(), 0.0)
     cells = 2 * made.table.columns["y_true"] + made.table.columns["y_pred"]
     assert np.bincount(cells, first) == pytest.approx([0.4, 0.1, 0.5 * 2 / 15, 0.5 * 13 / 15])
     assert first[made.table.group == 1].sum() > 0.05
@@ -209,8 +212,8 @@ def test_perfect_scores_borrow_too() -> None:
         "sensitive_features": list("aaaaabbbbbb"),
         "metric": "roc_auc",
     }
-    made = trial(given)
-    first, second = with_gap(made.table, made.plan.metric.parts, made.shares(), 0.0)
+    made = repeat_test(given)
+    first, second = impose_gap(made.table, made.plan.metric.parts, made.shares(), 0.0)
     label, score = made.table.columns["y_true"], made.table.columns["y_score"]
     expected = (5 * 1 + 6 * 6 / 9) / 11
     for one in (first, second):
@@ -221,8 +224,8 @@ def test_perfect_scores_borrow_too() -> None:
 
 def test_every_stratum_is_made_equal_by_itself() -> None:
     strata = (((20, 5, 5, 20), (10, 10, 8, 12)), ((30, 2, 9, 9), (15, 5, 2, 18)))
-    made = trial({**rows(*strata), "metric": "tpr"})
-    found = with_gap(made.table, made.plan.metric.parts, made.shares(), 0.0)
+    made = repeat_test({**rows(*strata), "metric": "tpr"})
+    found = impose_gap(made.table, made.plan.metric.parts, made.shares(), 0.0)
     table = made.table
     for stratum, rate in enumerate(((20 + 12) / (25 + 20), (9 + 18) / (18 + 20))):
         inside = (table.stratum == stratum) & table.columns["y_true"]
@@ -241,24 +244,26 @@ def test_strata_without_a_gap_stay_as_they_are() -> None:
         ((30, 2, 9, 9), (15, 5, 0, 0)),
         ((0, 0, 0, 0), (9, 9, 1, 9)),
     )
-    made = trial({**rows(*strata), "metric": "tpr"})
-    found = with_gap(made.table, made.plan.metric.parts, made.shares(), 0.0)
+    made = repeat_test({**rows(*strata), "metric": "tpr"})
+    found = impose_gap(made.table, made.plan.metric.parts, made.shares(), 0.0)
     for one, own in zip(found, made.shares(), strict=True):
         assert np.array_equal(one[made.table.stratum > 0], own[made.table.stratum > 0])
         assert not np.allclose(one, own)
 
 
 def test_what_no_weights_can_make_is_said() -> None:
-    made = trial({**rows(((40, 10, 10, 40), (20, 30, 20, 130))), "metric": "fnr"})
-    with pytest.raises(UnreachableError, match=r"^no weights of rows"):
-        with_gap(made.table, made.plan.metric.parts, made.shares(), 1.5)
+    made = repeat_test({**rows(((40, 10, 10, 40), (20, 30, 20, 130))), "metric": "fnr"})
+    with pytest.raises(UnreachableError, match=r"^no weights of units"):
+        impose_gap(made.table, made.plan.metric.parts, made.shares(), 1.5)
 
 
 def test_numbers_of_any_size_are_made_equal() -> None:
     given = data("mean_error")
     for size in (1e-8, 1e8):
-        made = trial({**given, "y_true": given["y_true"] * size, "y_pred": given["y_pred"] * size})
+        made = repeat_test(
+            {**given, "y_true": given["y_true"] * size, "y_pred": given["y_pred"] * size}
+        )
         parts = made.plan.metric.parts
-        found = with_gap(made.table, parts, made.shares(), 0.0)
-        first, second = (values(made.table, parts, one)[0] for one in found)
+        found = impose_gap(made.table, parts, made.shares(), 0.0)
+        first, second = (compute_values(made.table, parts, one)[0] for one in found)
         assert abs(first - second) <= 1e-12 * size

@@ -6,7 +6,7 @@ import contextlib
 import itertools
 import math
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -31,6 +31,9 @@ from fairperm.planning.power import detectable_gap, minimum_detectable_gap, powe
 from tests.support.examples import examples
 from tests.support.helpers import rate_rows, rows
 from tests.support.simulations import Procedure
+
+if TYPE_CHECKING:
+    from fairperm.data.argument_types import Alternative
 
 ALTERNATIVES = ("two-sided", "greater", "less")
 SIDES = {"two-sided": "two-sided", "greater": "larger", "less": "smaller"}  # to statsmodels
@@ -62,7 +65,7 @@ def probability(
 @pytest.mark.parametrize("alternative", ALTERNATIVES)
 @pytest.mark.parametrize("sizes", [(6, 6), (8, 5), (1, 9)])
 def test_exact_power_is_the_probability_of_what_the_test_rejects(
-    sizes: tuple[int, int], alternative: str
+    sizes: tuple[int, int], alternative: Alternative
 ) -> None:
     test = Procedure("selection_rate", alternative=alternative)
     outcomes = list(itertools.product(*(range(size + 1) for size in sizes)))
@@ -101,7 +104,7 @@ def test_half_a_row_is_one_of_either_group(n: int) -> None:
 
 
 @pytest.mark.parametrize("alternative", ["greater", "less"])
-def test_exact_power_is_that_of_fishers_test(alternative: str) -> None:
+def test_exact_power_is_that_of_fishers_test(alternative: Alternative) -> None:
     sizes, rates = (25, 15), (0.6, 0.3)
     expected = sum(
         probability((a, b), sizes, rates)
@@ -120,7 +123,7 @@ def test_a_p_value_equal_to_alpha_is_rejected(size: int) -> None:
 
 
 @pytest.mark.parametrize("alternative", ALTERNATIVES)
-def test_exact_power_swaps_with_the_groups_and_with_the_outcomes(alternative: str) -> None:
+def test_exact_power_swaps_with_the_groups_and_with_the_outcomes(alternative: Alternative) -> None:
     other = {"greater": "less", "less": "greater"}.get(alternative, alternative)
     found = ExactTest.of((300, 70), Level(0.01, alternative)).power(0.3, 0.15)
     assert ExactTest.of((70, 300), Level(0.01, other)).power(0.15, 0.3) == pytest.approx(found)
@@ -170,7 +173,9 @@ def test_within_label_is_exact_and_pooled_is_not() -> None:
 
 @pytest.mark.parametrize("alternative", ALTERNATIVES)
 @pytest.mark.parametrize("share", [0.5, 0.2])
-def test_normal_power_of_a_rate_is_that_of_statsmodels(share: float, alternative: str) -> None:
+def test_normal_power_of_a_rate_is_that_of_statsmodels(
+    share: float, alternative: Alternative
+) -> None:
     for first, second, alpha in ((0.3, 0.2, 0.05), (0.05, 0.1, 0.01), (0.5, 0.5, 0.1)):
         positives = 400 * 0.6
         expected = power_proportions_2indep(
@@ -196,7 +201,7 @@ def test_normal_power_of_a_rate_is_that_of_statsmodels(share: float, alternative
 
 
 @pytest.mark.parametrize("alternative", ALTERNATIVES)
-def test_power_from_a_pilot_is_that_of_statsmodels(alternative: str) -> None:
+def test_power_from_a_pilot_is_that_of_statsmodels(alternative: Alternative) -> None:
     # 30 and 70 rows with a deviation of 2 in both groups
     pilot = pilot_of(standard_error=2 * math.sqrt(1 / 30 + 1 / 70))
     for gap, n in ((0.3, 1000), (-0.5, 400), (0.0, 100)):
@@ -247,7 +252,7 @@ def test_auc_variance_is_near_that_of_proc() -> None:
 
 @pytest.mark.parametrize("alternative", ALTERNATIVES)
 @pytest.mark.parametrize("alpha", [0.01, 0.2])
-def test_power_without_a_gap_is_the_level(alpha: float, alternative: str) -> None:
+def test_power_without_a_gap_is_the_level(alpha: float, alternative: Alternative) -> None:
     shared: dict[str, Any] = {"n": 150, "alpha": alpha, "alternative": alternative}
     of_positives = {**shared, "base_rates": (0.7, 0.2), "values": (0.3, 0.3)}
     assert power("tpr", scheme="pooled", **of_positives) == pytest.approx(alpha)

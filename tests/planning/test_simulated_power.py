@@ -15,13 +15,15 @@ from scipy.stats import binomtest, norm
 from fairperm import permutation_test
 from fairperm.engines.resampling.blocks import Resampling
 from fairperm.planning.power import power
-from fairperm.planning.simulated_power import _mixed, simulated_power
-from fairperm.planning.trials import Trial
+from fairperm.planning.repeated_tests import RepeatedTest
+from fairperm.planning.simulated_power import _mix_groups, simulated_power
 from tests.support.helpers import rate_rows, rows
 from tests.support.simulations import Group, Procedure, at_most, between, draw_counts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from fairperm.data.argument_types import SchemeName
 
 LEVEL = 0.05
 N_RESAMPLES = 319  # (b + 1)/320 reaches 0.05 exactly
@@ -40,7 +42,7 @@ VALUES = {
 
 @pytest.mark.parametrize("scheme", ["auto", "pooled"])
 @pytest.mark.parametrize("metric", VALUES)
-def test_power_of_a_rate_is_that_of_simulated_tests(metric: str, scheme: str) -> None:
+def test_power_of_a_rate_is_that_of_simulated_tests(metric: str, scheme: SchemeName) -> None:
     base_rates = None if metric == "selection_rate" else (0.6, 0.3)
     predicted = power(
         metric, values=VALUES[metric], n=400, share=0.6, base_rates=base_rates, scheme=scheme
@@ -128,12 +130,12 @@ def test_the_effect_shrinks_the_gap() -> None:
 
 def test_rows_are_mixed_in_from_both_groups_together() -> None:
     # predicted positive: 90 of 100 and 100 of 200, 190 of 300 together
-    trial = Trial.of(
+    test = RepeatedTest.of(
         {**rows(((10, 90, 0, 0), (100, 100, 0, 0))), "metric": "selection_rate"},
         Resampling.from_options(99, 1, None, False),
         0.95,
     )
-    population = _mixed(trial, n=30_000, share=None, effect=0.25)
+    population = _mix_groups(test, n=30_000, share=None, effect=0.25)
     sample = population.sample(np.random.default_rng(8))
     for group, (size, own) in enumerate([(10_000, 0.9), (20_000, 0.5)]):
         counts = sample.count * (sample.group == group)

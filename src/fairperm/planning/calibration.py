@@ -1,4 +1,4 @@
-"""What a test's level and power really are, with the user's own data."""
+"""Calibration: the actual level and power of a test on the user's own data."""
 
 from __future__ import annotations
 
@@ -10,25 +10,31 @@ import numpy as np
 
 from fairperm._utils import checks
 from fairperm.engines.resampling import blocks
-from fairperm.errors import InputError, UndefinedMetricError, shown
+from fairperm.errors import InputError, UndefinedMetricError, argument, shown
 from fairperm.hypothesis_tests.results.gaps import PlainResult, noted
 from fairperm.inference.intervals import clopper_pearson
-from fairperm.planning.equal_groups import UnreachableError, holds_labels, values, with_gap
-from fairperm.planning.populations import Population, units
-from fairperm.planning.trials import MOST_SIMULATIONS, Trial
+from fairperm.planning.equal_groups import (
+    UnreachableError,
+    compute_values,
+    impose_gap,
+    keeps_label_shares,
+)
+from fairperm.planning.populations import Population, select_units
+from fairperm.planning.repeated_tests import MOST_SIMULATIONS, RepeatedTest
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
 
     from numpy.typing import NDArray
 
+    from fairperm.data.argument_types import Column, Seed
     from fairperm.data.table import Table
 
     Array = NDArray[np.float64]
 
 __all__ = ["Calibration", "calibrate"]
 
-_MUCH = 0.25  # of a group's rows
+_LARGE_CHANGE = 0.25  # of a group's weight
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
@@ -42,38 +48,38 @@ class Calibration(PlainResult):
     groups : tuple
         The first and the second group.
     sizes : tuple of int
-        Their rows, in the data and, without clusters, in every simulated sample.
+        Their numbers of rows, in the data and, without clusters, in every simulated sample.
     clusters : tuple of int or None
-        Their clusters, in the data and in every simulated sample; None if rows are drawn.
+        Their numbers of clusters, in the data and in every simulated sample; None without clusters.
     scheme, variance, alternative, n_resamples
-        The test: what is exchanged, what the gap is divided by, its side, its permutations.
+        The options of the test.
     alpha : float
-        The level that the test is said to have: it rejects if its p-value is at most this.
+        The nominal level: the test rejects if its p-value is at most this.
     level : float
-        The level that it has: the share of samples with equal groups in which it rejects. Those
-        in which the metric is undefined (or with `n_resamples` of 0 the error is zero) have no
-        test, and are not counted.
+        The actual level: the share of samples with equal groups in which the test rejects. Samples
+        in which the metric is undefined (or the standard error is zero, with `n_resamples` of 0)
+        have no test and do not count.
     level_interval : tuple of float
         Clopper–Pearson interval for the level in infinitely many samples.
     gap : float
-        The gap for which the power is: first group less second.
+        The gap for which the power is computed: first group minus second.
     power : float
-        The share of samples with this gap in which the test rejects. Those without a test count
+        The share of samples with this gap in which the test rejects. Samples without a test count
         as not rejected.
     power_interval : tuple of float
         Clopper–Pearson interval for the power in infinitely many samples.
     confidence_level : float
-        Of both intervals.
+        The level of both intervals.
     n_simulations : int
-        Samples, with equal groups and again with the gap.
+        Number of samples with equal groups, and of samples with the gap.
     n_undefined : tuple of int
-        Those without a test: with equal groups, and with the gap.
+        Numbers of samples without a test: with equal groups, and with the gap.
     null : str
         How the groups were made equal.
     moved : tuple of float
-        How much of each group's weight went to other rows, or clusters, for it.
+        The share of each group's weight that this moved to other rows or clusters.
     notes : tuple of str
-        What else must be known to read the result rightly.
+        Remarks that the reader of the result should know.
     seed : int
         Passing it as ``rng`` gives the same result again.
     """
@@ -101,17 +107,19 @@ class Calibration(PlainResult):
     seed: int
 
     def summary(self) -> str:
-        """Return the answer in plain words."""
+        """Return level and power in plain words."""
         low, high = self.level_interval
-        verdict = "That is within what simulation can tell."
+        verdict = "agrees with the nominal level"
         if low > self.alpha:
-            verdict = "It rejects more often than it should."
+            verdict = "is more often than it should"
         elif high < self.alpha:
-            verdict = "It rejects less often than it may: it errs on the safe side."
+            verdict = "is less often than it may (the test is conservative)"
+        level = _format_share(self.level, self.level_interval)
+        power = _format_share(self.power, self.power_interval)
         return (
-            f"With your data, this test's {_percent(self.alpha)} % is really "
-            f"{_share(self.level, self.level_interval, ' by simulation')}. {verdict} It finds a "
-            f"gap of {self.gap:+.4g} in {_share(self.power, self.power_interval)} of such samples."
+            f"At nominal level {_percent(self.alpha)} %, this test rejects in {level} of samples "
+            f"like yours with equal groups. That {verdict}. It detects a gap of {self.gap:+.4g} in "
+            f"{power} of samples. Intervals are those of the simulation."
         )
 
     def __str__(self) -> str:
@@ -131,7 +139,7 @@ class Calibration(PlainResult):
                 + " and ".join(f"{one} of {shown(group)}" for one, group in both),
                 f"  test   {self.scheme}, variance {self.variance}, {self.alternative}, "
                 + (f"{n:,} permutations" if n else "normal limit"),
-                f"  level  {self.level:.4f}  {level} [{low:.4f}, {high:.4f}], said to be "
+                f"  level  {self.level:.4f}  {level} [{low:.4f}, {high:.4f}], nominal "
                 f"{self.alpha:.4g}",
                 f"  power  {self.power:.4f}  {level} [{lowest:.4f}, {highest:.4f}], for a gap of "
                 f"{self.gap:+.4g}",
@@ -142,44 +150,44 @@ class Calibration(PlainResult):
 
 
 def calibrate(
-    y_true: object,
-    y_pred: object = None,
+    y_true: Column,
+    y_pred: Column | None = None,
     *,
     alpha: float = 0.05,
     gap: float | None = None,
     n_simulations: int = 1000,
     n_resamples: int = 499,
     confidence_level: float = 0.95,
-    rng: int | np.random.Generator | None = None,
+    rng: Seed = None,
     n_jobs: int | None = None,
     progress: bool | None = None,
     **test_options: Any,
 ) -> Calibration:
-    """Tell which level and which power a permutation test really has with these data.
+    """Estimate the actual level and power of a permutation test on these data, by simulation.
 
     Parameters
     ----------
     y_true, y_pred, n_resamples
         As in :func:`fairperm.permutation_test`.
     alpha : float
-        The level that the test is said to have: it rejects if its p-value is at most this.
+        The nominal level: the test rejects if its p-value is at most this.
     gap : float, optional
-        The gap, first group less second, for which the power is; if not given, the observed one.
-        With strata it is the gap in each of them.
+        The gap, first group minus second, for which to compute the power; by default the observed
+        one. With strata it is the gap in each of them.
     n_simulations : int
-        Samples in which the groups are equal, and as many with the gap.
+        Number of samples with equal groups, and of samples with the gap.
     confidence_level : float
-        Of the intervals for level and power.
+        Level of the intervals for level and power.
     rng : int or numpy.random.Generator, optional
-        One seed gives one answer, for any `n_jobs` and row order.
+        Seed; the result does not depend on `n_jobs` or row order.
     n_jobs : int, optional
         Processes, through joblib; -1 for all cores.
     progress : bool, optional
         Whether to show a bar when it takes over a second; None: on a terminal or in a notebook.
     test_options
-        All else that :func:`fairperm.permutation_test` takes, of which `sensitive_features` and
-        `metric` must be given; but no function as `metric`, as nothing tells by how much each row
-        moves it (:func:`fairperm.register_metric` makes it one of which that is known).
+        Other arguments of :func:`fairperm.permutation_test`. `sensitive_features` and `metric` are
+        required. A function cannot be the `metric`, because the influence of a row on it is not
+        known (:func:`fairperm.register_metric` makes a metric with known influences).
 
     Returns
     -------
@@ -187,36 +195,35 @@ def calibrate(
 
     Notes
     -----
-    *Equal groups.* The weak null is imposed by giving the rows of each group weights, so that the
-    metric has the same value in both: the mean of the observed ones, weighted by the rows that
-    they are made of (for a rate and for a mean, the value of both groups together). Each label
-    keeps its share in the group; so base rates stay what they are, and scores nearly so. The
-    weights are exp(λ·influence), which of all that do this are the nearest to equal weights in
-    Kullback–Leibler divergence; but no influence counts for more than three times their mean size
-    among rows of a label, so that tails stay what they are, and few rows do not bear it all. With
-    strata this is done in each. If no weights of its own rows bring a group there (a rate of 0
-    has no rows to give weight to), rows of the other group with the same label are mixed in, as
-    the result's ``null`` then says. Outcomes of a regression have no shares to keep.
+    *Equal groups.* The weak null is imposed by reweighting the rows of each group until the metric
+    has the same value in both: the mean of the observed values, weighted by the rows that they
+    depend on (for a rate or a mean, the value of both groups together). Each label keeps its share
+    in the group: base rates do not change, and scores change little. The weights are
+    exp(λ·influence), the nearest to equal weights in Kullback–Leibler divergence. No influence
+    counts for more than three times their mean size among rows of a label: tails keep their shape,
+    and no few rows bear the whole change. With strata this is done in each. If no weights of its
+    own rows give a group that value (a rate of 0 has no rows to give weight to), rows of the other
+    group with the same label are mixed in; the result's ``null`` then says so. In regression,
+    outcomes have no shares to keep.
 
-    *Samples.* Every sample has as many rows of each group as the data. They are drawn by those
-    weights with replacement, independently of each other: how many positives there are among them
-    varies, as it would in new data. The test is run on each.
+    *Samples.* Every sample has as many rows of each group as the data. Rows are drawn independently
+    with replacement, by their weights: the number of positives varies, as it would in new data. The
+    test is run on each sample.
 
-    *Clusters.* With `cluster`, whole clusters are given weights and drawn, as many of each group
-    as the data have; so the number of rows varies if clusters differ in size. A cluster's influence
-    is the sum of those of its rows, and the metric's value is that of rows as likely as their
-    clusters. Shares of labels are held among all rows of a group. A cluster that is drawn twice is
-    two clusters.
+    *Clusters.* With `cluster`, whole clusters are reweighted and drawn, as many of each group as in
+    the data; the number of rows varies if clusters differ in size. The influence of a cluster is
+    the sum over its rows, and the metric is that of rows as likely as their clusters. Labels keep
+    their shares among all rows of a group. A cluster drawn twice counts as two clusters.
 
-    *Power.* The same with groups as they were observed, or with weights that give them the `gap`
-    around the same mean.
+    *Power.* The same with groups as observed, or with weights that give them the `gap` around the
+    same mean.
 
-    The rows at hand stand for all that there could be. The level is that of this test in
-    populations like these, not the probability that the result at hand is wrong.
+    The observed rows stand for the whole population. The level is that of this test in populations
+    like these, not the probability that the observed result is wrong.
 
     Examples
     --------
-    Base rates of 0.8 and 0.2, and a test that only shuffles labels; then the default one:
+    Base rates of 0.8 and 0.2, with a test that only shuffles labels, then with the default test:
 
     >>> import fairperm
     >>> rows = {
@@ -229,36 +236,37 @@ def calibrate(
     ... )
     Calibration: false_negative_rate, 200 rows of 'a' and 200 rows of 'b'
       test   pooled, variance None, two-sided, 499 permutations
-      level  0.1250  0.95 interval [0.0826, 0.1790], said to be 0.05
+      level  0.1250  0.95 interval [0.0826, 0.1790], nominal 0.05
       power  0.5350  0.95 interval [0.4633, 0.6056], for a gap of -0.1
-      null   Rows were given weights until false_negative_rate was 0.12 in both groups, each
-             label keeping its share; this moved 1.6 % of 'a' and 1.6 % of 'b'.
+      null   Rows were reweighted until false_negative_rate was 0.12 in both groups, with the
+             share of each label unchanged; this moved 1.6 % of 'a' and 1.6 % of 'b'.
     >>> print(fairperm.calibrate(**rows, metric="fnr", n_simulations=200, rng=1))
-    With your data, this test's 5 % is really 3 % (1.11 to 6.42 % by simulation). That is within
-    what simulation can tell. It finds a gap of -0.1 in 32 % (25.6 to 38.9 %) of such samples.
+    At nominal level 5 %, this test rejects in 3 % (1.11 to 6.42 %) of samples like yours with equal
+    groups. That agrees with the nominal level. It detects a gap of -0.1 in 32 % (25.6 to 38.9 %) of
+    samples. Intervals are those of the simulation.
     """
     alpha = checks.fraction("alpha", alpha)
     n_simulations = checks.integer("n_simulations", n_simulations, 1, MOST_SIMULATIONS)
     resampling = blocks.Resampling.from_options(n_resamples, rng, n_jobs, progress, least=0)
     _check_resolution(resampling.n_resamples, alpha)
     given = {"y_true": y_true, "y_pred": y_pred, **test_options}
-    trial = Trial.of(given, resampling, confidence_level)
-    own, observed = trial.shares(), trial.observed
-    equal = _equal(trial, own)
-    apart = own if gap is None else _apart(trial, own, gap)
-    drawn = _by_group(units(trial.table))
-    populations = [Population(trial.table, drawn, chances) for chances in (equal, apart)]
-    counts = trial.rejections(populations, alpha, n_simulations, resampling)
+    test = RepeatedTest.of(given, resampling, confidence_level)
+    own, observed = test.shares(), test.observed
+    equal = _equalize_groups(test, own)
+    apart = own if gap is None else _separate_groups(test, own, gap)
+    drawn = _count_by_group(select_units(test.table))
+    populations = [Population(test.table, drawn, chances) for chances in (equal, apart)]
+    counts = test.count_rejections(populations, alpha, n_simulations, resampling)
     (rejected, without), (found, missing) = counts
     if without == n_simulations:
-        rule = "one that is defined in samples of this size"
+        rule = "a metric that is defined in samples of this size"
         raise UndefinedMetricError("metric", rule, observed.metric, "Use larger groups.")
     moved = [float(np.abs(one - of).sum() / 2) for one, of in zip(equal, own, strict=True)]
     return Calibration(
         metric=observed.metric,
         groups=observed.groups,
-        sizes=_by_group(trial.table),
-        clusters=drawn if trial.plan.clustered else None,
+        sizes=_count_by_group(test.table),
+        clusters=drawn if test.plan.clustered else None,
         scheme=observed.scheme,
         variance=observed.variance,
         alternative=observed.alternative,
@@ -272,93 +280,98 @@ def calibrate(
         confidence_level=confidence_level,
         n_simulations=n_simulations,
         n_undefined=(without, missing),
-        null=" ".join(_how(trial, equal, moved)),
+        null=" ".join(_describe_null(test, equal, moved)),
         moved=(moved[0], moved[1]),
-        notes=(*observed.notes, *_far(observed.groups, moved)),
+        notes=(*observed.notes, *_note_large_changes(observed.groups, moved)),
         seed=resampling.seed,
     )
 
 
 def _check_resolution(n_resamples: int, alpha: float) -> None:
-    """Refuse so few permutations that a test of random ones could never reject."""
+    """Raise InputError for so few permutations that the test could never reject."""
     fewest = math.ceil(1 / alpha - 1e-9) - 1
     if 0 < n_resamples < fewest:
-        rule = f"at least {fewest:,} for alpha={alpha:g}"
-        hint = "A p-value of fewer random permutations is never so small."
+        rule = f"at least {fewest:,} for {argument('alpha', alpha)}"
+        hint = "With fewer random permutations no p-value is small enough."
         raise InputError("n_resamples", rule, n_resamples, hint)
 
 
-def _by_group(table: Table) -> tuple[int, int]:
-    """Return how many there are of each of two groups."""
+def _count_by_group(table: Table) -> tuple[int, int]:
+    """Return the size of each of two groups."""
     first, second = table.sizes().values()
     return first, second
 
 
-def _equal(trial: Trial, own: tuple[Array, Array]) -> tuple[Array, Array]:
-    """Return the chances with which the metric is the same in both groups."""
-    metric = trial.plan.metric
+def _equalize_groups(test: RepeatedTest, own: tuple[Array, Array]) -> tuple[Array, Array]:
+    """Return chances of units with which the metric is the same in both groups."""
+    metric = test.plan.metric
     if metric.is_function:
-        hint = "If it is a function of means, register_metric makes it such."
-        rule = (
-            "a metric by name, of which it is known by how much each row moves it, and not a "
-            "function"
-        )
+        hint = "register_metric makes a metric of a function of means."
+        rule = "a metric by name: the influence of a row on a function is not known"
         raise InputError("metric", rule, metric.name, hint)
     try:
-        return with_gap(trial.table, metric.parts, own, 0.0)
+        return impose_gap(test.table, metric.parts, own, 0.0)
     except UnreachableError:
-        rule = f"one that weights of {trial.unit}s can make equal in both groups"
-        hint = f"The groups have too few kinds of {trial.unit}s."
+        rule = f"a metric that weights of {test.unit}s can make equal in both groups"
+        hint = f"The groups have too few different {test.unit}s."
         raise InputError("metric", rule, metric.name, hint) from None
 
 
-def _apart(trial: Trial, own: tuple[Array, Array], gap: object) -> tuple[Array, Array]:
-    """Return the chances with which the groups have this gap."""
+def _separate_groups(
+    test: RepeatedTest, own: tuple[Array, Array], gap: object
+) -> tuple[Array, Array]:
+    """Return chances of units with which the groups have this gap."""
     distance = checks.number("gap", gap, "a number other than 0")
     if distance == 0:
-        raise InputError("gap", "a number other than 0", gap, "Without one, see level.")
-    parts = trial.plan.metric.parts
+        raise InputError(
+            "gap", "a number other than 0", gap, "The level is the power without a gap."
+        )
+    parts = test.plan.metric.parts
     if len(parts) > 1:
-        rule = f"left out for {trial.plan.metric.name}, which has several"
-        raise InputError("gap", rule, gap)
+        name = test.plan.metric.name
+        raise InputError(f"{argument('gap')} cannot be used with {name}, which has several gaps.")
     try:
-        return with_gap(trial.table, parts, own, distance)
+        return impose_gap(test.table, parts, own, distance)
     except UnreachableError:
-        first, second = (values(trial.table, parts, share)[0] for share in own)
-        hint = f"The groups have {first:.4g} and {second:.4g}; gaps around their mean have limits."
-        rule = f"one that weights of {trial.unit}s can make in {trial.plan.metric.name}"
+        first, second = (compute_values(test.table, parts, share)[0] for share in own)
+        hint = f"The groups have {first:.4g} and {second:.4g}, which limits gaps around their mean."
+        rule = f"a gap that weights of {test.unit}s can make in {test.plan.metric.name}"
         raise InputError("gap", rule, gap, hint) from None
 
 
-def _how(trial: Trial, equal: tuple[Array, Array], moved: list[float]) -> Iterator[str]:
-    """Yield the sentences that say how the groups were made equal."""
-    parts, groups = trial.plan.metric.parts, trial.observed.groups
+def _describe_null(
+    test: RepeatedTest, equal: tuple[Array, Array], moved: list[float]
+) -> Iterator[str]:
+    """Yield sentences about how the groups were made equal."""
+    parts, groups = test.plan.metric.parts, test.observed.groups
     names = " and ".join(part.name for part in parts)
-    what = f"{trial.unit}s".capitalize()
+    units = f"{test.unit}s".capitalize()
     same = "was the same in both groups" if len(parts) == 1 else "were the same in both groups"
-    if len(parts) == trial.observed.n_strata == 1:
-        same = f"was {values(trial.table, parts, equal[0])[0]:.4g} in both groups"
-    where = " in every stratum" if trial.observed.n_strata > 1 else ""
-    kept = ", each label keeping its share" if holds_labels(trial.table, parts) else ""
+    if len(parts) == test.observed.n_strata == 1:
+        same = f"was {compute_values(test.table, parts, equal[0])[0]:.4g} in both groups"
+    where = " in every stratum" if test.observed.n_strata > 1 else ""
+    kept = (
+        ", with the share of each label unchanged" if keeps_label_shares(test.table, parts) else ""
+    )
     first, second = (
         f"{_percent(one)} % of {shown(g)}" for one, g in zip(moved, groups, strict=True)
     )
     yield (
-        f"{what} were given weights until {names} {same}{where}{kept}; this moved {first} and "
+        f"{units} were reweighted until {names} {same}{where}{kept}; this moved {first} and "
         f"{second}."
     )
     for side, group in enumerate(groups):
-        if (equal[side][units(trial.table).group != side] > 0).any():
-            yield f"{what} of {shown(groups[1 - side])} were mixed into {shown(group)} for it."
+        if (equal[side][select_units(test.table).group != side] > 0).any():
+            yield f"{units} of {shown(groups[1 - side])} were mixed into {shown(group)}."
 
 
-def _far(groups: tuple[Hashable, Hashable], moved: list[float]) -> Iterator[str]:
-    """Yield a note for each group that had to be changed much."""
+def _note_large_changes(groups: tuple[Hashable, Hashable], moved: list[float]) -> Iterator[str]:
+    """Yield a note for each group that changed much."""
     for group, much in zip(groups, moved, strict=True):
-        if much > _MUCH:
+        if much > _LARGE_CHANGE:
             yield (
                 f"Making the groups equal moved {_percent(much)} % of {shown(group)}: the level "
-                "is that of a population which is not much like it."
+                "is that of a population unlike it."
             )
 
 
@@ -366,6 +379,6 @@ def _percent(share: float) -> str:
     return f"{100 * share:.3g}"
 
 
-def _share(share: float, interval: tuple[float, float], how: str = "") -> str:
+def _format_share(share: float, interval: tuple[float, float]) -> str:
     low, high = map(_percent, interval)
-    return f"{_percent(share)} % ({low} to {high} %{how})"
+    return f"{_percent(share)} % ({low} to {high} %)"

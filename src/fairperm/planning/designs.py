@@ -1,7 +1,7 @@
-"""How often a test rejects, from what is known of the sample before there is one.
+"""Designs: the power of tests as a function of the number of rows and the groups' values.
 
-A design tells how the precision of a gap follows from the number of rows n. At one n it becomes
-a function of the two groups' values: the power.
+A design gives the precision of a gap for any number of rows n. At one n it becomes the power, a
+function of the two groups' values.
 """
 
 from __future__ import annotations
@@ -25,36 +25,36 @@ if TYPE_CHECKING:
 Pair = tuple[float, float]
 Power = Callable[[float, float], float]
 
-MOST_CELLS = 10**6  # of the exact test's table: about 1,600 rows in each of two denominators
-_ROUNDING = 1e-9  # of a p-value: what is equal to alpha but for rounding is rejected
-_CLOSE, _STEPS = 1e-12, 200  # how near a gap is looked for, and in how many steps at most
-_FAR, _FARTHER = 9.0, 20  # deviations (and counts, where skewed) beyond which there is nothing
+MOST_CELLS = 10**6  # of the exact test's table: about 1,600 rows in each denominator
+_ROUNDING = 1e-9  # of a p-value that equals alpha up to rounding, and is rejected
+_CLOSE, _STEPS = 1e-12, 200  # tolerance of a root, and the largest number of steps
+_FAR, _FARTHER = 9.0, 20  # deviations, plus counts, beyond which probabilities are negligible
 
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """When a test rejects: if its p-value is at most alpha."""
+    """The level and direction of a test, which rejects if its p-value is at most alpha."""
 
     alpha: float
     alternative: str = "two-sided"
 
     @property
     def quantile(self) -> float:
-        """Return how far a normal statistic must lie from zero."""
+        """Return the smallest normal statistic that is rejected."""
         return normal_quantile(1 - self.alpha, self.alternative)
 
     @property
     def sides(self) -> tuple[int, ...]:
-        """Return the signs of the gaps that the test looks for."""
+        """Return the signs of the gaps that the test can detect."""
         return {"two-sided": (1, -1), "greater": (1,), "less": (-1,)}[self.alternative]
 
 
 class Design(Protocol):
-    """How precisely a gap is known from n rows."""
+    """The precision of a gap for any number of rows."""
 
     @property
     def fewest(self) -> int:
-        """Return the smallest n with which there is a test."""
+        """Return the smallest n for which there is a test."""
         ...
 
     def at(self, n: int, level: Level) -> Power:
@@ -75,7 +75,7 @@ class RateDesign:
         return _rows_for(1, self.shares)
 
     def at(self, n: int, level: Level) -> Power:
-        """Return the exact power where there are few outcomes, else its normal limit."""
+        """Return the exact power if there are few outcomes, otherwise its normal limit."""
         return rate_power((n * self.shares[0], n * self.shares[1]), level, exact=self.exact)
 
 
@@ -88,7 +88,7 @@ class AUCDesign:
 
     @property
     def fewest(self) -> int:
-        """Return the n with two rows of each label in each group: else there is no variance."""
+        """Return the n with two rows of each label in each group, which the variance needs."""
         return _rows_for(2, (*self.positives, *self.negatives))
 
     def at(self, n: int, level: Level) -> Power:
@@ -109,7 +109,7 @@ class AUCDesign:
 
 @dataclass(frozen=True, slots=True)
 class PilotDesign:
-    """Any metric: a variance of the gap that shrinks as rows are added, whatever the gap."""
+    """Any metric: a variance of the gap that depends on n alone."""
 
     shares: Pair
     variance_of_one: float  # of the gap, times n
@@ -135,7 +135,7 @@ def _rows_for(fewest: int, shares: tuple[float, ...]) -> int:
 
 
 def normal_power(gap: float, reach: float, error: float, level: Level) -> float:
-    """Return how often a normal gap with this error lies farther from zero than the reach."""
+    """Return the probability that a normal gap with this error lies beyond the reach."""
     beyond = [side * gap - reach for side in level.sides]
     if error == 0:  # the gap never varies
         return float(max(beyond) > 0)
@@ -145,12 +145,12 @@ def normal_power(gap: float, reach: float, error: float, level: Level) -> float:
 def rate_power(sizes: Pair, level: Level, *, exact: bool, most_cells: int = MOST_CELLS) -> Power:
     """Return the power of the test of a rate with denominators of these sizes.
 
-    An ``exact`` test exchanges the rows of the denominators only. Of these there are so few
-    outcomes that its power is noticeably less than that of its normal limit; where there are too
-    many to sum over, half a step from one outcome to the next is added to what a gap must reach.
+    An ``exact`` test exchanges only the rows of the denominators. It has so few outcomes that its
+    power is noticeably below that of its normal limit; if there are too many to sum over, a gap
+    must reach half a step between outcomes more.
     """
     if exact and table_size(sizes) <= most_cells:
-        first = round(sizes[0])  # and with the second as many as there are
+        first = round(sizes[0])  # the second has the rest of the rounded total
         return ExactTest.of((first, round(sizes[0] + sizes[1]) - first), level).power
     steps = 1 / sizes[0] + 1 / sizes[1]
 
@@ -165,11 +165,11 @@ def rate_power(sizes: Pair, level: Level, *, exact: bool, most_cells: int = MOST
 
 
 def auc_variance(auc: float, positives: float, negatives: float) -> float:
-    """Return the variance of the AUC of normal scores that spread alike in both labels.
+    """Return the variance of the AUC of normal scores with equal spread in both labels.
 
-    Hanley and McNeil (1982) have it from the probability that one row scores right against two
-    of the other label at once. Of normal scores this is a probability of two normals with
-    correlation ½, which Owen's T function gives; by symmetry it is the same for both labels.
+    Hanley and McNeil (1982) derive it from the probability that a row is ranked correctly against
+    two rows of the other label at once. For normal scores this is a probability of two normals with
+    correlation ½, given by Owen's T function, and the same for both labels by symmetry.
     """
     from scipy.special import ndtri, owens_t
 
@@ -180,10 +180,10 @@ def auc_variance(auc: float, positives: float, negatives: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class ExactTest:
-    """The test of a rate in which the rows of the denominators are exchanged.
+    """The test of a rate that exchanges the rows of the denominators.
 
-    Given the total of both numerators, the first group's is hypergeometric. The test rejects if
-    it is at most ``low`` or at least ``high`` of that total.
+    Given the total of both numerators, that of the first group is hypergeometric. The test rejects
+    if it is at most ``low`` or at least ``high`` for that total.
     """
 
     sizes: tuple[int, int]
@@ -204,8 +204,8 @@ class ExactTest:
             mirrored = 2 * total * a - first * n
             start = first[:, :1]
             below, above = (
-                below + _at(above, -(-mirrored // n) - start, beyond_end=0.0, before_start=1.0),
-                above + _at(below, mirrored // n - start, beyond_end=1.0, before_start=0.0),
+                below + _take(above, -(-mirrored // n) - start, beyond_end=0.0, before_start=1.0),
+                above + _take(below, mirrored // n - start, beyond_end=1.0, before_start=0.0),
             )
         limit = level.alpha * (1 + _ROUNDING)
         low = np.where(below <= limit, first, -1).max(axis=1)
@@ -218,7 +218,7 @@ class ExactTest:
         )
 
     def power(self, first: float, second: float) -> float:
-        """Return the probability that the test rejects where the rates are these."""
+        """Return the probability that the test rejects if the groups have these rates."""
         (x, p_x), (y, p_y) = (
             _binomial(size, rate) for size, rate in zip(self.sizes, (first, second), strict=True)
         )
@@ -228,18 +228,18 @@ class ExactTest:
 
 
 def table_size(sizes: Pair) -> float:
-    """Return in how many cells the exact test looks for what it rejects."""
+    """Return the number of cells in the table of an exact test."""
     return (sum(sizes) + 1) * (2 * _reach(sizes) + 1)
 
 
 def _reach(sizes: Pair) -> int:
-    """Return how far from its mean the first group's numerator can be, given the total."""
+    """Return the largest distance of the first group's numerator from its mean, given the total."""
     widest = math.sqrt(sizes[0] * sizes[1] / sum(sizes)) / 2
     return min(math.ceil(_FAR * widest) + _FARTHER, math.ceil(min(sizes)) + 1)
 
 
 def _log_hypergeometric(first: Integers, total: Integers, sizes: tuple[int, int]) -> Array:
-    """Return the log-probability that so many of the total fall to the first group."""
+    """Return the log-probability that so many of the total are in the first group."""
     a, b = sizes
     low, high = np.maximum(0, total - b), np.minimum(a, total)
     inside = np.clip(first, low, high)
@@ -248,7 +248,7 @@ def _log_hypergeometric(first: Integers, total: Integers, sizes: tuple[int, int]
 
 
 def _binomial(size: int, rate: float) -> tuple[Integers, Array]:
-    """Return the counts that are likely at all, and their probabilities."""
+    """Return the counts whose probabilities are not negligible, and the probabilities."""
     reach = _FAR * math.sqrt(size * rate * (1 - rate)) + _FARTHER
     low = max(0, math.floor(size * rate - reach))
     high = min(size, math.ceil(size * rate + reach))
@@ -260,24 +260,24 @@ def _binomial(size: int, rate: float) -> tuple[Integers, Array]:
 
 
 def _log_choose(n: int) -> Array:
-    """Return in how many ways 0, 1, … n out of n can be chosen.
+    """Return the logarithms of the numbers of ways to choose 0, 1, … n out of n.
 
-    By sums of logarithms: importing SciPy for them would take a quarter of a small audit's time.
+    It sums logarithms, because importing SciPy would take a quarter of a small audit's time.
     """
     factorials = np.append(0.0, np.cumsum(np.log(np.arange(1, n + 1))))
     ways: Array = factorials[-1] - factorials - factorials[::-1]
     return ways
 
 
-def _at(values: Array, index: Integers, *, before_start: float, beyond_end: float) -> Array:
-    """Return the values at these places of each row, and what there is outside of it."""
+def _take(values: Array, index: Integers, *, before_start: float, beyond_end: float) -> Array:
+    """Return the values at these places of each row, or given values outside of it."""
     last = values.shape[1] - 1
     found = np.take_along_axis(values, np.clip(index, 0, last), axis=1)
     return np.where(index < 0, before_start, np.where(index > last, beyond_end, found))
 
 
 def smallest_n(is_enough: Callable[[int], bool], fewest: int, most: int) -> int | None:
-    """Return an n that is enough, one less being not enough; None if the most is not."""
+    """Return an n that is enough while n − 1 is not; None if ``most`` is not enough."""
     low, high = fewest - 1, fewest
     while not is_enough(high):
         if high == most:
@@ -290,10 +290,9 @@ def smallest_n(is_enough: Callable[[int], bool], fewest: int, most: int) -> int 
 
 
 def smallest_gap(power: Power, value: float, level: Level, target: float, limits: Pair) -> float:
-    """Return the gap beyond which every one that is possible has the power; else infinity.
+    """Return the smallest gap beyond which all possible gaps have the power, or infinity.
 
-    ``limits`` are the lowest and the highest value that the first group can have; the second has
-    this ``value``.
+    ``limits`` are the lowest and the highest value of the first group; the second has ``value``.
     """
 
     def excess(first: float) -> float:
@@ -302,18 +301,18 @@ def smallest_gap(power: Power, value: float, level: Level, target: float, limits
     ends = {end: excess(end) >= 0 for end in (limits[side > 0] for side in level.sides)}
     if not any(ends.values()):
         return math.inf
-    # on a side where no gap has the power, only those that there is no room for are left out
+    # in a direction in which no gap has the power, every possible gap is smaller than the result
     firsts = [_root(excess, value, end) if found else end for end, found in ends.items()]
     return max(abs(first - value) for first in firsts)
 
 
 def _root(excess: Callable[[float], float], low: float, high: float) -> float:
-    """Return where an excess that is negative at ``low`` and not at ``high`` becomes zero.
+    """Return the root of an excess that is negative at ``low`` and not at ``high``.
 
-    By false position, in the Illinois form: what an end has that stays twice is halved.
+    The method is false position in the Illinois form: if an end stays twice, its value is halved.
     """
     below, above = excess(low), excess(high)
-    stayed = 0  # which end did: −1 the low one, 1 the high one
+    stayed = 0  # −1: the low end stayed, 1: the high end
     for _ in range(_STEPS):
         if above == 0 or abs(high - low) < _CLOSE * max(1.0, abs(low)):
             break
@@ -331,5 +330,5 @@ def _root(excess: Callable[[float], float], low: float, high: float) -> float:
 
 
 def normal_gap(error: float, level: Level, target: float) -> float:
-    """Return the gap that one tail alone finds with this power."""
+    """Return the gap that one tail alone detects with this power."""
     return error * (level.quantile + NormalDist().inv_cdf(target))

@@ -1,11 +1,11 @@
-"""Populations in which groups have the values asked for, and else are as they were observed.
+"""Populations in which the groups have given values of a metric, and otherwise resemble the data.
 
-Rows are re-weighted as little as possible: of all weights that give the metric its value and leave
-every label its share, those nearest to the observed ones in Kullback–Leibler divergence are
-exp(λ·influence) times them, the influence being that of a row on the metric in the population which
-is sought. So influences and λ are found in turns, and each λ makes the value exact. Influences far
-beyond the others of a label are bounded. It is the same with clusters, each of which has the
-influence of all its rows; labels keep their shares of rows by a λ of their own.
+Rows are reweighted as little as possible. Among all weights that give the metric its value and keep
+the share of every label, the nearest to the observed ones in Kullback–Leibler divergence are
+exp(λ·influence) times them, with the influences of rows on the metric in the new population. Hence
+influences and λ are computed in turns, and each λ makes the value exact. Extreme influences among
+the rows of a label are bounded. Clusters have the sum of their rows' influences; the share of each
+label among all rows then has a λ of its own.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ import numpy as np
 
 from fairperm._utils.sorting import ranks
 from fairperm.metrics.kinds import Kind
-from fairperm.planning.influence import measures, shares_of_labels
-from fairperm.planning.populations import units
+from fairperm.planning.influence import make_functionals, make_label_shares
+from fairperm.planning.populations import select_units
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -27,52 +27,52 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fairperm.data.table import Table
-    from fairperm.planning.influence import Measure, Parts
+    from fairperm.planning.influence import Functional, Parts
 
     Array = NDArray[np.float64]
     Codes = NDArray[np.intp]
 
-_MIXED_IN = (0.0, 0.05, 0.5)  # of the other group's rows: none, unless there is no other way
-_PACES = ((1, 0.0), (20, 0.5))  # at once; or slowly, where directions turn too much for that
+_MIXED_IN = (0.0, 0.05, 0.5)  # shares of the other group's rows, tried in this order
+_PACES = ((1, 0.0), (20, 0.5))  # at once; or slowly, if directions turn too much for that
 _ROUNDS = 200
-_SETTLED = 1e-11  # of all weight: a direction that moves no more than this is the right one
-_NO_INFLUENCE = 1e-10  # of the largest: a difference this small is rounding
-_STRONGEST = 3.0  # influence of a row, relative to their mean size among rows of its label
-_FARTHEST = 2.0**30  # times the largest influence: the last rows then have all the weight
-_UNDEFINED = 1e9  # times a value's size: its excess where it has none, which is too far
-_MISSED = 1e-6  # times its size: a value so far off in one round is out of reach
-_EXACT = 1e-10  # of a value, relative to it or to what rows add to it
+_CONVERGED = 1e-11  # change of all chances in one round
+_NO_INFLUENCE = 1e-10  # relative to the largest: smaller differences are rounding
+_STRONGEST = 3.0  # influence of a row, relative to the mean size among rows of its label
+_FARTHEST = 2.0**30  # largest λ: a few rows then have all the weight
+_UNDEFINED = 1e9  # excess of an undefined value, relative to its size
+_MISSED = 1e-6  # error of an unreachable value in one round, relative to its size
+_EXACT = 1e-10  # error of a value, relative to its size
 
 
 class UnreachableError(Exception):
     """No weights give a group its value."""
 
 
-def values(table: Table, parts: Parts, share: Array) -> list[float]:
-    """Return each part of the metric in a population of these shares of the rows."""
-    return [one.value(share) for one in measures(table, parts)]
+def compute_values(table: Table, parts: Parts, share: Array) -> list[float]:
+    """Return the value of each part of a metric in a population with these shares of units."""
+    return [one.value(share) for one in make_functionals(table, parts)]
 
 
-def holds_labels(table: Table, parts: Parts) -> bool:
-    """Tell whether labels keep their shares: if there are labels, and more to it than they."""
+def keeps_label_shares(table: Table, parts: Parts) -> bool:
+    """Whether labels keep their shares: not for metrics of labels alone, nor for regression."""
     if any(set(part.columns) == {"y_true"} for part in parts) or "y_true" not in table.columns:
         return False
     regression = any(part.kind == Kind.REGRESSION for part in parts)
     return not regression or len(np.unique(table.columns["y_true"])) == 2
 
 
-def with_gap(
+def impose_gap(
     table: Table, parts: Parts, shares: tuple[Array, Array], gap: float
 ) -> tuple[Array, Array]:
-    """Return chances by which the groups differ by this gap in every part and every stratum.
+    """Return the chances of units with which the groups have this gap in every part and stratum.
 
-    The mean of both groups' values, weighted by the rows that they are made of, stays as it is:
-    for a rate and for a mean it is the value of both groups together. Strata in which a group has
-    no value stay as they are.
+    The mean of both groups' values, weighted by the rows that they depend on, does not change: for
+    a rate or a mean it is the value of both groups together. Strata in which the metric is
+    undefined in a group do not change either.
     """
-    holds = holds_labels(table, parts)
+    keeps_shares = keeps_label_shares(table, parts)
     chances = shares[0].copy(), shares[1].copy()
-    drawn = units(table)
+    drawn = select_units(table)
     sizes = np.bincount(drawn.group, drawn.count)
     for stratum in np.unique(table.stratum):
         inside = np.flatnonzero(drawn.stratum == stratum)
@@ -81,108 +81,114 @@ def with_gap(
             continue
         own = [share[inside] / whole for share, whole in zip(shares, in_stratum, strict=True)]
         rows = table.take(np.flatnonzero(table.stratum == stratum))
-        sought = measures(rows, parts)
+        sought = make_functionals(rows, parts)
         counts = [n * share[inside] for n, share in zip(sizes, shares, strict=True)]
-        targets = [_apart(measure, own, counts, gap) for measure in sought]
+        targets = [_choose_targets(functional, own, counts, gap) for functional in sought]
         if np.isnan(targets).any():
             continue
-        # a row has one label; those of a cluster's rows have shares that are held as a metric is
-        by_row = holds and rows.cluster is None
+        # rows are reweighted within their label; with clusters, shares of labels are targets too
+        by_row = keeps_shares and rows.cluster is None
         kept = ranks(rows.columns["y_true"]) if by_row else np.zeros(len(inside), np.intp)
-        held = shares_of_labels(rows) if holds and not by_row else []
+        held = make_label_shares(rows) if keeps_shares and not by_row else []
         for side in (0, 1):
             to = [target[side] for target in targets] + [one.value(own[side]) for one in held]
-            found = _reweighted(own[side], own[1 - side], kept, [*sought, *held], to)
+            found = _reweight(own[side], own[1 - side], kept, [*sought, *held], to)
             chances[side][inside] = in_stratum[side] * found
     return chances
 
 
-def _apart(
-    measure: Measure, own: Sequence[Array], counts: Sequence[Array], gap: float
+def _choose_targets(
+    functional: Functional, own: Sequence[Array], counts: Sequence[Array], gap: float
 ) -> tuple[float, float]:
-    """Return values with this gap between them, and the mean of the observed ones."""
-    first, second = (measure.value(one) for one in own)
-    size, other = (measure.size(one) for one in counts)
+    """Return the values of both groups that have this gap and the observed mean."""
+    first, second = (functional.value(one) for one in own)
+    size, other = (functional.size(one) for one in counts)
     part = size / (size + other)
     mean = part * first + (1 - part) * second
     return mean + (1 - part) * gap, mean - part * gap
 
 
-def _reweighted(
-    own: Array, other: Array, label: Codes, measures: Sequence[Measure], targets: Sequence[float]
+def _reweight(
+    own: Array,
+    other: Array,
+    label: Codes,
+    functionals: Sequence[Functional],
+    targets: Sequence[float],
 ) -> Array:
-    """Return chances of a group's rows that give the measures their targets.
+    """Return the chances of a group's units that give the functionals their targets.
 
-    Where no weights of its own rows do, as of a rate of zero, rows of the other group with the
-    same label are among them.
+    If no weights of its own units do (for a rate of zero, say), units of the other group with the
+    same label are mixed in. Raises UnreachableError if that does not help.
     """
     for share in _MIXED_IN:
-        mixed = _mixed(own, other, label, share)
-        base = np.where(_matters(mixed, label, measures), mixed, own)
+        mixed = _mix_groups(own, other, label, share)
+        base = np.where(_find_relevant_rows(mixed, label, functionals), mixed, own)
         for pace in _PACES:
-            found = _Base(base, label).tilted(measures, targets, pace)
+            found = _BaseDistribution(base, label).tilt(functionals, targets, pace)
             if found is not None:
                 return found
-    raise UnreachableError("no weights of rows give a group its value")
+    raise UnreachableError("no weights of units give a group its value")
 
 
-def _mixed(own: Array, other: Array, label: Codes, share: float) -> Array:
-    """Return rows of which this share is another group's, of each label as many as before."""
-    mine, its = (_Base(own, label).sums(one) for one in (own, other))
-    return np.where(its > 0, (1 - share) * own + share * other * _over(mine, its), own)
+def _mix_groups(own: Array, other: Array, label: Codes, share: float) -> Array:
+    """Return chances with this share of the other group, and the same sum for each label."""
+    mine, its = (_BaseDistribution(own, label).sums(one) for one in (own, other))
+    return np.where(its > 0, (1 - share) * own + share * other * _divide(mine, its), own)
 
 
-def _matters(chance: Array, label: Codes, measures: Sequence[Measure]) -> NDArray[np.bool_]:
-    """Tell which rows are of a label in which it matters to a measure how often each is met."""
-    base = _Base(chance, label)
-    directions = [np.abs(base.direction(measure, chance)) for measure in measures]
+def _find_relevant_rows(
+    chance: Array, label: Codes, functionals: Sequence[Functional]
+) -> NDArray[np.bool_]:
+    """Return which units have a label within which some functional depends on their chances."""
+    base = _BaseDistribution(chance, label)
+    directions = [np.abs(base.direction(functional, chance)) for functional in functionals]
     return base.sums(np.sum(directions, axis=0)) > 0
 
 
 @dataclass(frozen=True, slots=True)
-class _Base:
-    """Chances of rows that are to be changed as little as possible, each label keeping its sum."""
+class _BaseDistribution:
+    """Chances of units to be changed as little as possible, with a fixed sum for each label."""
 
     chance: Array
     label: Codes
 
-    def tilted(
-        self, measures: Sequence[Measure], targets: Sequence[float], pace: tuple[int, float]
+    def tilt(
+        self, functionals: Sequence[Functional], targets: Sequence[float], pace: tuple[int, float]
     ) -> Array | None:
-        """Return the nearest chances with which the measures have their targets.
+        """Return the nearest chances with which the functionals have their targets, or None.
 
-        The pace is in how many rounds the targets are approached, and how much of each direction
-        goes into the next.
+        The pace is the number of rounds in which the targets are approached, and the share of each
+        direction that is kept in the next round.
         """
         steps, kept = pace
-        chance, reach, to = self.chance, np.zeros(len(measures)), np.array(targets)
-        hits = partial(_all_at, measures, targets)
+        chance, reach, to = self.chance, np.zeros(len(functionals)), np.array(targets)
+        hits = partial(_have_targets, functionals, targets)
         if hits(chance, _EXACT / 100):
             return chance
-        start = np.array([measure.value(chance) for measure in measures])
-        directions = self._directions(measures, chance)
+        start = np.array([functional.value(chance) for functional in functionals])
+        directions = self._directions(functionals, chance)
         for step in range(1, _ROUNDS):
             goals = to if step >= steps else start + step / steps * (to - start)
-            found = self._reach(measures, goals, directions, reach)
+            found = self._reach(functionals, goals, directions, reach)
             if found is None:
                 return None
             before, chance, reach = chance, self._times_exp(found @ directions), found
-            if step >= steps and np.abs(chance - before).sum() <= _SETTLED:
+            if step >= steps and np.abs(chance - before).sum() <= _CONVERGED:
                 break
-            directions = kept * directions + (1 - kept) * self._directions(measures, chance)
+            directions = kept * directions + (1 - kept) * self._directions(functionals, chance)
         return chance if hits(chance, _EXACT) else None
 
     def _reach(
-        self, measures: Sequence[Measure], goals: Array, directions: Array, start: Array
+        self, functionals: Sequence[Functional], goals: Array, directions: Array, start: Array
     ) -> Array | None:
-        """Return how far in each direction the measures have their goals; None if none is found."""
+        """Return the λ of each direction at which the functionals have their goals, or None."""
         moving = np.flatnonzero(directions.any(axis=1))
-        reach = np.zeros(len(measures))
-        sizes = np.array([_size(measures[k], self.chance, goals[k]) for k in moving.tolist()])
+        reach = np.zeros(len(functionals))
+        sizes = np.array([_size(functionals[k], self.chance, goals[k]) for k in moving.tolist()])
 
         def excess(far: Array) -> Array:
             chance = self._times_exp(far @ directions[moving])
-            off = np.array([measures[k].value(chance) - goals[k] for k in moving.tolist()])
+            off = np.array([functionals[k].value(chance) - goals[k] for k in moving.tolist()])
             return np.where(np.isnan(off), _UNDEFINED, off / sizes)
 
         if len(moving) == 1:
@@ -196,28 +202,28 @@ class _Base:
         return None if np.isnan(reach).any() else reach
 
     def _times_exp(self, exponent: Array) -> Array:
-        """Return the chances times exp(exponent), each label's with the sum that they had."""
+        """Return the chances times exp(exponent), scaled to keep the sum of each label."""
         there = self.chance > 0
         highest = np.full(self.label.max() + 1, -np.inf)
         np.maximum.at(highest, self.label[there], exponent[there])
         raised = np.zeros_like(self.chance)
         raised[there] = np.exp((exponent - highest[self.label])[there]) * self.chance[there]
-        return raised * _over(self.sums(self.chance), self.sums(raised))
+        return raised * _divide(self.sums(self.chance), self.sums(raised))
 
-    def _directions(self, measures: Sequence[Measure], chance: Array) -> Array:
-        return np.stack([self.direction(measure, chance) for measure in measures])
+    def _directions(self, functionals: Sequence[Functional], chance: Array) -> Array:
+        return np.stack([self.direction(functional, chance) for functional in functionals])
 
-    def direction(self, measure: Measure, chance: Array) -> Array:
-        """Return the rows' influences less their label's mean, the largest as one; or zeros.
+    def direction(self, functional: Functional, chance: Array) -> Array:
+        """Return the influences minus their label's mean, bounded, the largest scaled to one.
 
-        Few rows with errors far beyond all others would else bear the whole change, and a tail
-        that makes a test's level what it is would be gone, or be all that there is.
+        Without the bound, a few rows with extreme errors would bear the whole change, and the tail
+        that decides a test's level would vanish or be all that is left.
         """
         there = self.chance > 0
-        influence = np.where(there, measure.influence(chance), 0.0)
-        mean = _over(self.sums(chance * influence), self.sums(chance))
+        influence = np.where(there, functional.influence(chance), 0.0)
+        mean = _divide(self.sums(chance * influence), self.sums(chance))
         centred = np.where(there, influence - mean, 0.0)
-        size = _over(self.sums(self.chance * np.abs(centred)), self.sums(self.chance))
+        size = _divide(self.sums(self.chance * np.abs(centred)), self.sums(self.chance))
         if not size.max() > _NO_INFLUENCE * np.abs(influence).max():  # or NaN: no derivative
             return np.zeros_like(centred)
         bounded = np.clip(centred, -_STRONGEST * size, _STRONGEST * size)
@@ -225,17 +231,17 @@ class _Base:
         return direction
 
     def sums(self, values: Array) -> Array:
-        """Return for each row the sum over all of its label."""
+        """Return for each unit the sum over all units of its label."""
         return np.bincount(self.label, values).astype(np.float64)[self.label]
 
 
-def _over(values: Array, by: Array) -> Array:
-    """Return the ratio; zero where there is nothing."""
+def _divide(values: Array, by: Array) -> Array:
+    """Return the ratio; zero where the divisor is zero."""
     return np.divide(values, by, out=np.zeros_like(values), where=by > 0)
 
 
 def _root(excess: Callable[[float], float]) -> float | None:
-    """Return where this is zero, in the direction in which it must go; None if it never is."""
+    """Return the root of a monotone function on its side of zero; None if there is none."""
     from scipy.optimize import brentq
 
     start = excess(0.0)
@@ -247,18 +253,18 @@ def _root(excess: Callable[[float], float]) -> float | None:
     return None
 
 
-def _all_at(
-    measures: Sequence[Measure], targets: Sequence[float], chance: Array, tolerance: float
+def _have_targets(
+    functionals: Sequence[Functional], targets: Sequence[float], chance: Array, tolerance: float
 ) -> bool:
-    both = zip(measures, targets, strict=True)
-    return all(_is_at(measure, chance, target, tolerance) for measure, target in both)
+    both = zip(functionals, targets, strict=True)
+    return all(_has_target(functional, chance, target, tolerance) for functional, target in both)
 
 
-def _is_at(measure: Measure, chance: Array, target: float, tolerance: float) -> bool:
-    """Tell whether a measure has its target, but for rounding of what it is made of."""
-    return abs(measure.value(chance) - target) <= tolerance * _size(measure, chance, target)
+def _has_target(functional: Functional, chance: Array, target: float, tolerance: float) -> bool:
+    """Whether a functional has its target up to rounding."""
+    return abs(functional.value(chance) - target) <= tolerance * _size(functional, chance, target)
 
 
-def _size(measure: Measure, chance: Array, target: float) -> float:
-    """Return how large a value is, or what rows add to it."""
-    return max(abs(target), float(chance @ np.abs(measure.influence(chance))))
+def _size(functional: Functional, chance: Array, target: float) -> float:
+    """Return the size of a value, or of the influences on it if that is larger."""
+    return max(abs(target), float(chance @ np.abs(functional.influence(chance))))

@@ -1,4 +1,4 @@
-"""Metrics as functions of how likely each row is, or each cluster of rows."""
+"""Metrics as statistical functionals, with the influence of each row or cluster on them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from fairperm._utils.sorting import ranks
 from fairperm.metrics.definition import Metric
 from fairperm.metrics.ranks import Components
-from fairperm.planning.populations import in_each
+from fairperm.planning.populations import count_rows_per_unit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     Codes = NDArray[np.intp]
     Parts = Sequence[Metric | RankMetric]
 
-_STEP = 1e-6  # of totals of which the largest is near one, where there is no derivative
+_STEP = 1e-6  # of numerical derivatives, for totals near one
 
 
-class Measure(Protocol):
-    """One part of a metric as a function of the chances of rows, or of other units.
+class Functional(Protocol):
+    """A metric, or one part of it, as a function of the chances of rows or clusters.
 
-    Only how the chances compare matters: twice all of them is the same.
+    The scale of the chances does not matter.
     """
 
     def value(self, chance: Array) -> float:
@@ -38,17 +38,17 @@ class Measure(Protocol):
         ...
 
     def size(self, count: Array) -> float:
-        """Return how many rows it is made of."""
+        """Return the number of rows that it depends on."""
         ...
 
     def influence(self, chance: Array) -> Array:
-        """Return by how much each unit moves it; of all by their chances, that is nothing."""
+        """Return the influence of each unit; weighted by the chances, influences sum to zero."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class OfTotals:
-    """A function of totals of contributions, which weights have been multiplied into."""
+class TotalsFunctional:
+    """A metric of totals of contributions, which are multiplied by the sample weights."""
 
     part: Metric
     contributions: Array
@@ -58,11 +58,11 @@ class OfTotals:
         return float(self._of(chance @ self.contributions))
 
     def size(self, count: Array) -> float:
-        """Return how many rows it is made of: those of a denominator, or all."""
+        """Return the number of rows in its denominator, or of all rows."""
         return float(count @ self.contributions[:, 1] if self.part.has_denominator else count.sum())
 
     def influence(self, chance: Array) -> Array:
-        """Return by how much each row moves it."""
+        """Return the influence of each row."""
         totals = chance @ self.contributions
         if self.part.smooth:
             with np.errstate(divide="ignore", invalid="ignore"):
@@ -79,8 +79,8 @@ class OfTotals:
 
 
 @dataclass(frozen=True, slots=True)
-class OfRanks:
-    """The AUC; ``place`` is a row's score as its rank among the distinct ones."""
+class AUCFunctional:
+    """The AUC; ``place`` is the rank of a row's score among the distinct scores."""
 
     positive: NDArray[np.bool_]
     place: Codes
@@ -91,11 +91,11 @@ class OfRanks:
         return float(self._components(chance).value())
 
     def size(self, count: Array) -> float:
-        """Return how many rows it is made of."""
+        """Return the number of rows that it depends on."""
         return float(count.sum())
 
     def influence(self, chance: Array) -> Array:
-        """Return by how much each row moves it."""
+        """Return the influence of each row."""
         parts = self._components(chance)
         auc = parts.value()
         of_positives = (parts.of_positives - auc) / parts.positives.sum()
@@ -113,7 +113,7 @@ class OfRanks:
 
 
 @dataclass(frozen=True, slots=True)
-class OfLabel:
+class LabelShare:
     """The share of rows that have a label."""
 
     has_it: Array
@@ -123,33 +123,33 @@ class OfLabel:
         return float(chance @ self.has_it / chance.sum())
 
     def size(self, count: Array) -> float:
-        """Return how many rows it is made of."""
+        """Return the number of rows that it depends on."""
         return float(count.sum())
 
     def influence(self, chance: Array) -> Array:
-        """Return by how much each row moves it."""
+        """Return the influence of each row."""
         influence: Array = (self.has_it - self.value(chance)) / chance.sum()
         return influence
 
 
 @dataclass(frozen=True, slots=True)
-class OfClusters:
-    """A measure of rows where clusters are what has a chance: each has so many of some rows."""
+class ClusterFunctional:
+    """A functional of rows in clusters, which are drawn whole; ``count`` is of one cluster."""
 
-    of_rows: Measure
+    of_rows: Functional
     cluster: Codes
     count: NDArray[np.int64]
 
     def value(self, chance: Array) -> float:
-        """Return the measure of the rows, each as likely as its cluster."""
+        """Return the value for rows that are as likely as their clusters."""
         return self.of_rows.value(self._rows(chance))
 
     def size(self, count: Array) -> float:
-        """Return how many rows it is made of."""
+        """Return the number of rows that it depends on."""
         return self.of_rows.size(self._rows(count))
 
     def influence(self, chance: Array) -> Array:
-        """Return by how much each cluster moves it: the sum over its rows."""
+        """Return the influence of each cluster: the sum over its rows."""
         among = self.of_rows.influence(self._rows(chance))
         return np.bincount(self.cluster, self.count * among).astype(np.float64)
 
@@ -157,28 +157,28 @@ class OfClusters:
         return of_clusters[self.cluster] * self.count
 
 
-def measures(table: Table, parts: Parts) -> list[Measure]:
-    """Return each part of the metric as a function of the chances of the table's units."""
+def make_functionals(table: Table, parts: Parts) -> list[Functional]:
+    """Return each part of a metric as a functional of the table's units."""
     weight = np.ones(len(table.count)) if table.weight is None else table.weight
-    found: list[Measure] = []
+    found: list[Functional] = []
     for part in parts:
         matrix = part.matrix(table.columns)
         if isinstance(part, Metric):
-            found.append(OfTotals(part, matrix * weight[:, None]))
+            found.append(TotalsFunctional(part, matrix * weight[:, None]))
         else:
-            found.append(OfRanks(matrix[:, 0] > 0, ranks(matrix[:, 1]), weight))
-    return _of_units(table, found)
+            found.append(AUCFunctional(matrix[:, 0] > 0, ranks(matrix[:, 1]), weight))
+    return _apply_to_units(table, found)
 
 
-def shares_of_labels(table: Table) -> list[Measure]:
-    """Return the share of each label but the last, which has the rest, as such functions."""
+def make_label_shares(table: Table) -> list[Functional]:
+    """Return the share of each label, except the last, as a functional of the table's units."""
     labels = table.columns["y_true"]
-    of_each = [OfLabel((labels == one).astype(np.float64)) for one in np.unique(labels)[:-1]]
-    return _of_units(table, of_each)
+    of_each = [LabelShare((labels == one).astype(np.float64)) for one in np.unique(labels)[:-1]]
+    return _apply_to_units(table, of_each)
 
 
-def _of_units(table: Table, of_rows: Sequence[Measure]) -> list[Measure]:
+def _apply_to_units(table: Table, of_rows: Sequence[Functional]) -> list[Functional]:
     if table.cluster is None:
         return list(of_rows)
-    cluster, each = ranks(table.cluster), in_each(table)
-    return [OfClusters(one, cluster, each) for one in of_rows]
+    cluster, each = ranks(table.cluster), count_rows_per_unit(table)
+    return [ClusterFunctional(one, cluster, each) for one in of_rows]

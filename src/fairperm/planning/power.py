@@ -1,4 +1,4 @@
-"""What a sample can see: power, sample size and the smallest gap, before the data or after."""
+"""Power, sample size and the smallest detectable gap, before the data or after."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from fairperm._utils import checks
-from fairperm.errors import InputError, InputTypeError
+from fairperm.errors import InputError, InputTypeError, argument
 from fairperm.hypothesis_tests.plan import Plan
 from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
 from fairperm.metrics.confusion import F1_TOTALS, f1_of_jaccard, jaccard_of_f1
@@ -23,32 +23,33 @@ from fairperm.planning.designs import (
 )
 
 if TYPE_CHECKING:
+    from fairperm.data.argument_types import Alternative, MetricLike, SchemeName
     from fairperm.planning.designs import Design, Pair
 
 __all__ = ["detectable_gap", "minimum_detectable_gap", "power", "sample_size"]
 
 MOST_ROWS = 10**12
-_WRONG_SIDE = {
+_DIRECTION_HINT = {
     "greater": "The first group must be above the second.",
     "less": "The first group must be below the second.",
 }
 _NEGATIVES = ("negatives", "predicted negatives")
-_MOST_CELLS = 50_000  # of exact tables where every row of an audit asks: about 200 rows a group
+_MOST_CELLS = 50_000  # of exact tables for each row of an audit: about 200 rows in a group
 
 
 def power(
-    metric: object = None,
+    metric: MetricLike | None = None,
     *,
     values: Pair | None = None,
     n: int,
     share: float | None = None,
     base_rates: float | Pair | None = None,
     alpha: float = 0.05,
-    alternative: str = "two-sided",
-    scheme: str = "auto",
+    alternative: Alternative = "two-sided",
+    scheme: SchemeName = "auto",
     pilot: PermutationTestResult | None = None,
 ) -> float:
-    """Tell how likely a permutation test is to find a gap of this size.
+    """Compute the power of a permutation test: the probability that it detects a gap.
 
     Parameters
     ----------
@@ -56,18 +57,19 @@ def power(
         A rate or the AUC. For every other metric pass a `pilot` instead, or see
         :func:`fairperm.simulated_power`.
     values : pair of float
-        The metric that the first and the second group are assumed to have. With a `pilot` only
-        their difference matters, and without them it is the pilot's own. That answers little:
-        it is high where the pilot's p-value is low. Better give a gap that would matter to you.
+        The assumed metric in the first and in the second group. With a `pilot` only their
+        difference matters, which is by default the pilot's own. The power for that gap says
+        little: it is high where the pilot's p-value is low. Pass a gap that would matter to you.
     n : int
         Rows of both groups together.
     share : float, optional
-        The first group's share of them: one half, or as in the `pilot`.
+        The first group's share of them, by default one half, or that in the `pilot`.
     base_rates : float or pair of float
         The share of positives among the rows, in both groups or in each. For predictive values,
-        false discovery and false omission rates: of predicted positives. For ``recall_of`` and
-        ``precision_of``: of rows of, or predicted to be of, the class. For jaccard_score: of rows
-        that are positive or predicted so. Not for rates of all rows, nor with a `pilot`.
+        false discovery and false omission rates: the share of predicted positives. For
+        ``recall_of`` and ``precision_of``: the share of rows in the class, or predicted to be. For
+        jaccard_score: the share of rows that are positive or predicted positive. Not for rates of
+        all rows, nor with a `pilot`.
     alpha : float
         The test rejects if its p-value is at most this.
     alternative : {"two-sided", "greater", "less"}
@@ -75,7 +77,7 @@ def power(
     scheme : {"auto", "pooled", "within_label", "denominator"}
         As in :func:`fairperm.permutation_test`. Not with a `pilot`.
     pilot : PermutationTestResult, optional
-        A test of an earlier, or of this very, sample, in any metric but a joint one.
+        A test of an earlier sample, or of this one, in any metric except a joint one.
 
     Returns
     -------
@@ -84,19 +86,19 @@ def power(
     Notes
     -----
     *Rates.* Groups of n·share and n·(1 − share) rows have the expected number of rows in the
-    rate's denominator. Where only those are exchanged (not in the scheme "pooled"), the power is
-    exact: the probability of all outcomes that the test rejects, the denominators being rounded.
-    With more than about 1,600 rows in each, and for "pooled", the power is that of the normal
-    limit: the gap's own standard deviation is √(p_A(1 − p_A)/m_A + p_B(1 − p_B)/m_B), and it must
-    reach the normal quantile times √(p(1 − p)(1/m_A + 1/m_B)), p being the rate of both groups
-    together; for exact tests, half a step (1/m_A + 1/m_B) more.
+    rate's denominator. If only those are exchanged (in every scheme except "pooled"), the power is
+    exact, for rounded denominators: the probability of all outcomes that the test rejects. With
+    more than about 1,600 rows in each, and for "pooled", the power is that of the normal limit: the
+    gap has the standard deviation √(p_A(1 − p_A)/m_A + p_B(1 − p_B)/m_B), and must reach the normal
+    quantile times √(p(1 − p)(1/m_A + 1/m_B)), where p is the rate of both groups together; for
+    exact tests, half a step (1/m_A + 1/m_B) more.
 
-    *AUC.* The normal limit, with the variance that the AUC has if the scores of both labels are
-    normal with equal spread, or can be transformed to be.
+    *AUC.* The normal limit, with the variance of the AUC for normal scores of equal spread in both
+    labels, or scores that can be transformed to be so.
 
     *Pilot.* The studentized gap is normal in large samples, whatever the metric, and its
     standard error is the pilot's times √(n_pilot/n). For another `share` each group's part of it
-    is scaled by itself.
+    is scaled separately.
 
     References
     ----------
@@ -120,32 +122,32 @@ def power(
     >>> round(power(pilot=pilot, values=(1.2, 1.0), n=2000), 3)
     0.917
     """
-    level = _level(alpha, alternative)
-    design = _design(metric, pilot, share, base_rates, scheme)
-    first, second = _values(values, pilot)
-    return design.at(_n(n, design), level)(first, second)
+    level = _check_level(alpha, alternative)
+    design = _make_design(metric, pilot, share, base_rates, scheme)
+    first, second = _check_values(values, pilot)
+    return design.at(_check_n(n, design), level)(first, second)
 
 
 def sample_size(
-    metric: object = None,
+    metric: MetricLike | None = None,
     *,
     values: Pair | None = None,
     power: float = 0.8,
     share: float | None = None,
     base_rates: float | Pair | None = None,
     alpha: float = 0.05,
-    alternative: str = "two-sided",
-    scheme: str = "auto",
+    alternative: Alternative = "two-sided",
+    scheme: SchemeName = "auto",
     pilot: PermutationTestResult | None = None,
 ) -> int:
-    """Return how many rows, of both groups together, a test needs to find a gap of this size.
+    """Return the number of rows, of both groups together, that a test needs to detect a gap.
 
     Parameters
     ----------
     metric, values, share, base_rates, alpha, alternative, scheme, pilot
         As in :func:`fairperm.power`.
     power : float
-        How likely the test should find it.
+        The probability with which the test should detect it.
 
     Returns
     -------
@@ -154,8 +156,8 @@ def sample_size(
     Notes
     -----
     With this n the test has the power, and with one row less it has not. Exact power is a
-    saw-tooth: with a few rows more it may fall short again, by little, because the level that an
-    exact test really has depends on n. Normal power always grows with n.
+    saw-tooth: with a few more rows it may fall slightly short again, because the actual level of an
+    exact test depends on n. Normal power always grows with n.
 
     Examples
     --------
@@ -165,22 +167,22 @@ def sample_size(
     >>> sample_size("selection_rate", values=(0.5, 0.4), alternative="greater")
     642
     """
-    level = _level(alpha, alternative)
-    target = _target(power, level)
-    design = _design(metric, pilot, share, base_rates, scheme)
-    assumed = _values(values, pilot)
+    level = _check_level(alpha, alternative)
+    target = _check_power(power, level)
+    design = _make_design(metric, pilot, share, base_rates, scheme)
+    assumed = _check_values(values, pilot)
     found = smallest_n(lambda n: design.at(n, level)(*assumed) >= target, design.fewest, MOST_ROWS)
     if found is None:
         name, one, gap = (
             ("pilot", "a test", assumed[0]) if values is None else ("values", "a pair", values)
         )
-        rule = f"{one} whose gap can be found in {MOST_ROWS:,} rows"
-        raise InputError(name, rule, gap, _WRONG_SIDE.get(alternative, ""))
+        rule = f"{one} whose gap can be detected in {MOST_ROWS:,} rows"
+        raise InputError(name, rule, gap, _DIRECTION_HINT.get(alternative, ""))
     return found
 
 
 def minimum_detectable_gap(
-    metric: object = None,
+    metric: MetricLike | None = None,
     *,
     value: float | None = None,
     n: int,
@@ -188,28 +190,27 @@ def minimum_detectable_gap(
     share: float | None = None,
     base_rates: float | Pair | None = None,
     alpha: float = 0.05,
-    alternative: str = "two-sided",
-    scheme: str = "auto",
+    alternative: Alternative = "two-sided",
+    scheme: SchemeName = "auto",
     pilot: PermutationTestResult | None = None,
 ) -> float:
-    """Return the smallest gap that a test of n rows is likely to find.
+    """Return the smallest gap that a test of n rows detects with this power.
 
     Parameters
     ----------
     metric, n, share, base_rates, alpha, alternative, scheme, pilot
         As in :func:`fairperm.power`.
     value : float
-        The metric that the second group is assumed to have. Not with a `pilot`: its error is
-        taken to be the same for every value.
+        The assumed metric in the second group. Not with a `pilot`, whose standard error is taken
+        to be the same for every value.
     power : float
-        How likely the test should find the gap.
+        The probability with which the test should detect the gap.
 
     Returns
     -------
     float
-        Its size: every larger gap that a metric from 0 to 1 has room for is found with at least
-        this power, by a two-sided test whether the first group is above or below the second.
-        Infinite if no gap is large enough.
+        Its size: every larger gap between values from 0 to 1 is detected with at least this power,
+        by a two-sided test in both directions. Infinite if no gap is large enough.
 
     Examples
     --------
@@ -219,33 +220,34 @@ def minimum_detectable_gap(
     >>> round(minimum_detectable_gap("roc_auc", value=0.8, n=2000, base_rates=0.3), 3)
     0.063
     """
-    level = _level(alpha, alternative)
-    target = _target(power, level)
-    design = _design(metric, pilot, share, base_rates, scheme)
-    n = _n(n, design)
+    level = _check_level(alpha, alternative)
+    target = _check_power(power, level)
+    design = _make_design(metric, pilot, share, base_rates, scheme)
+    n = _check_n(n, design)
     if isinstance(design, PilotDesign):
         if value is not None:
-            raise InputError("value", "left out with pilot", value)
+            same = "its standard error is the same for every value"
+            raise InputError(f"{argument('value')} cannot be used with pilot: {same}.")
         enough = 2 * normal_gap(design.error(n), level, target)
         second, limits = 0.0, (-enough, enough)
     else:
         if value is None:
-            raise InputTypeError("value", "given, or a pilot", None)
-        second, limits = _share_of_one("value", value), (0.0, 1.0)
+            raise InputTypeError(f"Pass {argument('value')} or pilot.")
+        second, limits = _check_unit_interval("value", value), (0.0, 1.0)
     return smallest_gap(design.at(n, level), second, level, target, limits)
 
 
 def detectable_gap(
     result: PermutationTestResult, alpha: float, power: float = 0.8, most: float = math.inf
 ) -> float:
-    """Return the smallest gap that the test of this very sample was likely to find.
+    """Return the smallest gap that the test of a sample like this one detects.
 
-    For a plain rate it is that of :func:`minimum_detectable_gap` (beyond about 200 rows in each
-    denominator by its normal form, as audits ask for many), with the denominators that there are
-    and a second group that has the rate of both together; for f1_score about the same, from the
-    rate that it is a function of. For everything else it is the standard error times the sum of the
-    normal quantiles of `alpha` and `power` (of alpha shared by the parts of a joint metric). NaN if
-    that error is zero or unknown; infinite if no gap is large enough, of those up to `most`.
+    For a plain rate it is that of :func:`minimum_detectable_gap` (with more than about 200 rows in
+    each denominator, of its normal form) for the observed denominators and a second group with the
+    rate of both together; for f1_score it is about the same, from the rate of which it is a
+    function. For all other metrics it is the standard error times the sum of the normal quantiles
+    of `alpha` and `power` (alpha is divided among the parts of a joint metric). NaN if the standard
+    error is zero or unknown; infinite if no gap up to `most` is large enough.
 
     Examples
     --------
@@ -259,10 +261,10 @@ def detectable_gap(
     >>> round(detectable_gap(result, alpha=0.05), 3)
     0.055
     """
-    level = _level(alpha, result.alternative)
-    target = _target(power, level)
+    level = _check_level(alpha, result.alternative)
+    target = _check_power(power, level)
     if result.variance == "score" and result.n_strata == 1 and not result.is_joint:
-        return _detectable_rate(result, level, target)
+        return _detectable_gap_of_rate(result, level, target)
     if not 0 < result.standard_error < math.inf:
         return math.nan
     if result.is_joint:
@@ -271,7 +273,7 @@ def detectable_gap(
     return gap if gap <= most else math.inf
 
 
-def _detectable_rate(result: PermutationTestResult, level: Level, target: float) -> float:
+def _detectable_gap_of_rate(result: PermutationTestResult, level: Level, target: float) -> float:
     """Return the detectable gap of a rate, or of a one-to-one function of one."""
     counts = [result.counts[group] for group in result.groups]
     is_rate = "denominator" in counts[0]
@@ -279,39 +281,39 @@ def _detectable_rate(result: PermutationTestResult, level: Level, target: float)
     sizes = counts[0][bottom], counts[1][bottom]
     both = sum(one[top] for one in counts) / sum(sizes)
     exact = result.scheme != "pooled" or sizes == (counts[0]["rows"], counts[1]["rows"])
-    of_rates = rate_power(sizes, level, exact=exact, most_cells=_MOST_CELLS)
+    power_of_rates = rate_power(sizes, level, exact=exact, most_cells=_MOST_CELLS)
     if is_rate:
-        return smallest_gap(of_rates, both, level, target, (0.0, 1.0))
+        return smallest_gap(power_of_rates, both, level, target, (0.0, 1.0))
 
-    def of_scores(first: float, second: float) -> float:
-        return of_rates(jaccard_of_f1(first), jaccard_of_f1(second))
+    def power_of_scores(first: float, second: float) -> float:
+        return power_of_rates(jaccard_of_f1(first), jaccard_of_f1(second))
 
-    return smallest_gap(of_scores, f1_of_jaccard(both), level, target, (0.0, 1.0))
+    return smallest_gap(power_of_scores, f1_of_jaccard(both), level, target, (0.0, 1.0))
 
 
-def _design(
+def _make_design(
     metric: object, pilot: object, share: object, base_rates: object, scheme: object
 ) -> Design:
-    """Return how the gap's precision depends on n, from a metric's theory or from a pilot."""
+    """Return the design of a test, from the theory of a metric or from a pilot."""
     if (metric is None) == (pilot is None):
-        got = "neither" if metric is None else "both"
-        raise InputTypeError("metric", "given, or a pilot instead of it", got)
+        both = "" if metric is None else ", not both"
+        raise InputTypeError(f"Pass {argument('metric')} or pilot{both}.")
     if pilot is not None:
-        return _from_pilot(pilot, share, base_rates, scheme)
+        return _make_pilot_design(pilot, share, base_rates, scheme)
     chosen = get_metric(metric)
     is_rank = chosen.is_rank
     if not (chosen.is_rate or is_rank):
-        hint = "Pass a pilot, which can be of any metric, or use simulated_power."
+        hint = "Pass a pilot of this metric, or use simulated_power."
         raise InputError("metric", "a rate or roc_auc", chosen.name, hint)
     plan = Plan.choose(chosen, scheme, "auto")
-    groups = _shares(0.5 if share is None else share)
+    groups = _check_share(0.5 if share is None else share)
     among = chosen.parts[0].among
     if not is_rank and among == "rows":
         if base_rates is not None:
-            rule = f"left out for {chosen.name}, a rate of all rows"
-            raise InputError("base_rates", rule, base_rates)
+            given = argument("base_rates")
+            raise InputError(f"{given} cannot be used with {chosen.name}, a rate of all rows.")
         return RateDesign(groups, plan.fixes_denominators)
-    bases = _base_rates(base_rates, chosen.name)
+    bases = _check_base_rates(base_rates, chosen.name)
     positives = groups[0] * bases[0], groups[1] * bases[1]
     negatives = groups[0] - positives[0], groups[1] - positives[1]
     if is_rank:
@@ -319,15 +321,16 @@ def _design(
     return RateDesign(negatives if among in _NEGATIVES else positives, plan.fixes_denominators)
 
 
-def _from_pilot(pilot: object, share: object, base_rates: object, scheme: object) -> PilotDesign:
-    """Return the paper's logic: the variance of the gap is the pilot's, scaled by the rows."""
+def _make_pilot_design(
+    pilot: object, share: object, base_rates: object, scheme: object
+) -> PilotDesign:
+    """Return a design with the variance of the pilot's gap, scaled by the rows as in the paper."""
     rule = "a PermutationTestResult"
     if not isinstance(pilot, PermutationTestResult):
         raise InputTypeError("pilot", rule, type(pilot))
     for name, given in (("base_rates", base_rates), ("scheme", scheme)):
         if given not in (None, "auto"):
-            hint = "They are the pilot's." if name == "base_rates" else "It is the pilot's."
-            raise InputError(name, "left out with pilot", given, hint)
+            raise InputError(f"{argument(name)} cannot be used with pilot, which has its own.")
     if pilot.is_joint:
         hint = "Plan for its parts one by one."
         raise InputError("pilot", f"{rule} of a single metric", pilot.metric, hint)
@@ -339,59 +342,61 @@ def _from_pilot(pilot: object, share: object, base_rates: object, scheme: object
         shares = rows[0] / sum(rows), rows[1] / sum(rows)
         return PilotDesign(shares, pilot.standard_error**2 * sum(rows))
     if pilot.n_strata > 1:
-        hint = "Its strata's weights depend on the shares."
-        raise InputError("share", "left out with a pilot that has strata", share, hint)
-    shares = _shares(share)
+        raise InputError(
+            f"{argument('share')} cannot be used with a pilot that has strata: it changes their "
+            "weights."
+        )
+    shares = _check_share(share)
     errors = [pilot.standard_errors[group] for group in pilot.groups]
     parts = (error**2 * m / one for error, m, one in zip(errors, rows, shares, strict=True))
     return PilotDesign(shares, sum(parts))
 
 
-def _level(alpha: object, alternative: object) -> Level:
+def _check_level(alpha: object, alternative: object) -> Level:
     side = checks.choice("alternative", alternative, checks.ALTERNATIVES)
     return Level(checks.fraction("alpha", alpha), side)
 
 
-def _target(power: object, level: Level) -> float:
+def _check_power(power: object, level: Level) -> float:
     target = checks.fraction("power", power)
     if target <= level.alpha:
-        rule = f"above alpha ({level.alpha:g})"
-        raise InputError("power", rule, power, "So much power is there without a gap.")
+        rule = f"above {argument('alpha')} ({level.alpha:g})"
+        raise InputError("power", rule, power, "A test has that much power without a gap.")
     return target
 
 
-def _n(n: object, design: Design) -> int:
+def _check_n(n: object, design: Design) -> int:
     hint = "With fewer rows there is no test." if design.fewest > 2 else ""
     return checks.integer("n", n, design.fewest, MOST_ROWS, hint)
 
 
-def _values(values: object, pilot: PermutationTestResult | None) -> Pair:
-    """Return the two values that are assumed; those of rates and of the AUC are from 0 to 1."""
+def _check_values(values: object, pilot: PermutationTestResult | None) -> Pair:
+    """Return the assumed values, which are from 0 to 1 for rates and the AUC."""
     if values is None and pilot is not None:
         return pilot.difference, 0.0
-    pair = _pair("values", values, "a pair (first, second) of the groups' values")
+    pair = _check_pair("values", values, "a pair (first, second) of the groups' values")
     if pilot is not None:
         return checks.number("values", pair[0]), checks.number("values", pair[1])
-    return _share_of_one("values", pair[0]), _share_of_one("values", pair[1])
+    return _check_unit_interval("values", pair[0]), _check_unit_interval("values", pair[1])
 
 
-def _base_rates(base_rates: object, metric: str) -> Pair:
+def _check_base_rates(base_rates: object, metric: str) -> Pair:
     rule = f"a number or a pair of numbers for {metric}"
     if isinstance(base_rates, (list, tuple)) or base_rates is None:
         hint = "" if base_rates else "It is the share of positives among a group's rows."
-        pair = _pair("base_rates", base_rates, rule, hint)
+        pair = _check_pair("base_rates", base_rates, rule, hint)
         return checks.fraction("base_rates", pair[0]), checks.fraction("base_rates", pair[1])
     both = checks.fraction("base_rates", base_rates)
     return both, both
 
 
-def _pair(name: str, given: object, rule: str, hint: str = "") -> tuple[object, object]:
+def _check_pair(name: str, given: object, rule: str, hint: str = "") -> tuple[object, object]:
     if isinstance(given, (list, tuple)) and len(given) == 2:
         return given[0], given[1]
     raise InputTypeError(name, rule, given, hint)
 
 
-def _share_of_one(name: str, given: object) -> float:
+def _check_unit_interval(name: str, given: object) -> float:
     rule = "from 0 to 1"
     value = checks.number(name, given, rule)
     if not 0 <= value <= 1:
@@ -399,6 +404,6 @@ def _share_of_one(name: str, given: object) -> float:
     return value
 
 
-def _shares(share: object) -> Pair:
+def _check_share(share: object) -> Pair:
     first = checks.fraction("share", share)
     return first, 1 - first

@@ -1,4 +1,4 @@
-"""Power by simulation: many samples out of the user's own rows, each of them tested."""
+"""Power by simulation: tests of many samples drawn from the user's own rows."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ import numpy as np
 
 from fairperm._utils import checks
 from fairperm.engines.resampling import blocks
-from fairperm.errors import InputError, shown, warn_of
+from fairperm.errors import InputError, argument, shown, warn_of
 from fairperm.hypothesis_tests.results.gaps import PlainResult
 from fairperm.inference.intervals import clopper_pearson
 from fairperm.planning.populations import Population
-from fairperm.planning.trials import MOST_SIMULATIONS, Trial
+from fairperm.planning.repeated_tests import MOST_SIMULATIONS, RepeatedTest
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
+
+    from fairperm.data.argument_types import Column, Seed
 
 __all__ = ["SimulatedPower", "simulated_power"]
 
@@ -34,9 +36,9 @@ class SimulatedPower(PlainResult):
     groups : tuple
         The first and the second group.
     sizes : tuple of int
-        Their rows in every simulated sample.
+        Their numbers of rows in every simulated sample.
     effect : float
-        How much of the observed difference between the groups was left.
+        The share of the observed difference between the groups that was kept.
     alpha : float
         The level of the tests.
     power : float
@@ -44,9 +46,9 @@ class SimulatedPower(PlainResult):
     confidence_interval : tuple of float
         Clopper–Pearson interval for the share in infinitely many samples.
     n_simulations : int
-        Simulated samples.
+        Number of simulated samples.
     n_undefined : int
-        Those in which the metric was undefined in a group. They count as not rejected.
+        Samples in which the metric was undefined in a group. They count as not rejected.
     seed : int
         Passing it as ``rng`` gives the same result again.
     """
@@ -78,8 +80,8 @@ class SimulatedPower(PlainResult):
 
 
 def simulated_power(
-    y_true: object,
-    y_pred: object = None,
+    y_true: Column,
+    y_pred: Column | None = None,
     *,
     n: int,
     share: float | None = None,
@@ -88,12 +90,12 @@ def simulated_power(
     n_simulations: int = 1000,
     n_resamples: int = 999,
     confidence_level: float = 0.95,
-    rng: int | np.random.Generator | None = None,
+    rng: Seed = None,
     n_jobs: int | None = None,
     progress: bool | None = None,
     **test_options: Any,
 ) -> SimulatedPower:
-    """Tell how likely a permutation test of n rows like these is to find a gap.
+    """Estimate the power of a permutation test of n rows like these, by simulation.
 
     Parameters
     ----------
@@ -102,24 +104,24 @@ def simulated_power(
     n : int
         Rows of both groups together in every simulated sample.
     share : float, optional
-        The first group's share of them; if not given, as it is in the data.
+        The first group's share of them, by default that in the data.
     effect : float
-        How much of the observed difference between the groups is left, from 0 to 1.
+        The share of the observed difference between the groups that is kept, from 0 to 1.
     alpha : float
         A test rejects if its p-value is at most this.
     n_simulations : int
-        Samples.
+        Number of samples.
     confidence_level : float
-        Of the interval for the power.
+        Level of the interval for the power.
     rng : int or numpy.random.Generator, optional
-        One seed gives one power, for any `n_jobs` and row order.
+        Seed; the power does not depend on `n_jobs` or row order.
     n_jobs : int, optional
         Processes, through joblib; -1 for all cores.
     progress : bool, optional
         Whether to show a bar when it takes over a second; None: on a terminal or in a notebook.
     test_options
-        All else that :func:`fairperm.permutation_test` takes, of which `sensitive_features` and
-        `metric` must be given; but not `cluster`, because rows are drawn one by one.
+        Other arguments of :func:`fairperm.permutation_test`. `sensitive_features` and `metric` are
+        required; `cluster` is not supported, because rows are drawn one by one.
 
     Returns
     -------
@@ -127,15 +129,15 @@ def simulated_power(
 
     Notes
     -----
-    In every sample n·share rows stand for the first group and the rest for the second. Each row
-    is drawn with replacement: with probability `effect` from the rows of its own group, and else
-    from the rows of both groups together. With an effect of 1 each group is as it was observed,
-    and the power is that of finding the observed gap. With 0 the groups do not differ in
-    anything (the strong null), and the power is the level of the test. In between, the gap of a
-    metric that is a mean over all rows is `effect` times the observed one; others come near.
+    In every sample n·share rows belong to the first group and the rest to the second. Each row is
+    drawn with replacement: with probability `effect` from the rows of its own group, otherwise from
+    the rows of both groups together. With an effect of 1 each group is as observed, and the power
+    is that of detecting the observed gap. With 0 the groups do not differ at all (the strong null),
+    and the power is the level of the test. In between, the gap of a metric that is a mean over all
+    rows is `effect` times the observed one; other metrics come near.
 
-    The rows at hand stand for all that there could be, so that a gap which is there by chance is
-    taken for real: the power with an effect of 1 is as uncertain as the gap itself.
+    The observed rows stand for the whole population, and a gap by chance is taken for real: the
+    power with an effect of 1 is as uncertain as the gap itself.
 
     Examples
     --------
@@ -153,20 +155,22 @@ def simulated_power(
     """
     n = checks.integer("n", n, 2, _MOST_ROWS)
     alpha = checks.fraction("alpha", alpha)
-    effect = _effect(effect)
+    effect = _check_effect(effect)
     n_simulations = checks.integer("n_simulations", n_simulations, 1, MOST_SIMULATIONS)
     resampling = blocks.Resampling.from_options(n_resamples, rng, n_jobs, progress)
     if test_options.get("cluster") is not None:
-        hint = "Rows are drawn one by one, and clusters would fall apart."
-        raise InputError("cluster", "left out", test_options["cluster"], hint)
+        raise InputError(
+            f"simulated_power does not support {argument('cluster')}: it draws rows one by one. "
+            "See calibrate, which draws whole clusters."
+        )
     given = {"y_true": y_true, "y_pred": y_pred, **test_options}
-    trial = Trial.of(given, resampling, confidence_level)
-    warn_of(note for note in trial.observed.notes if note not in trial.table.notes)
-    population = _mixed(trial, n, share, effect)
-    ((rejected, undefined),) = trial.rejections([population], alpha, n_simulations, resampling)
+    test = RepeatedTest.of(given, resampling, confidence_level)
+    warn_of(note for note in test.observed.notes if note not in test.table.notes)
+    population = _mix_groups(test, n, share, effect)
+    ((rejected, undefined),) = test.count_rejections([population], alpha, n_simulations, resampling)
     return SimulatedPower(
-        metric=trial.observed.metric,
-        groups=trial.observed.groups,
+        metric=test.observed.metric,
+        groups=test.observed.groups,
         sizes=population.sizes,
         effect=effect,
         alpha=alpha,
@@ -179,20 +183,20 @@ def simulated_power(
     )
 
 
-def _mixed(trial: Trial, n: int, share: object, effect: float) -> Population:
-    """Return groups of which this effect is their own, and the rest of both together."""
-    own = trial.shares()
-    rows = np.bincount(trial.table.group, trial.table.count)
+def _mix_groups(test: RepeatedTest, n: int, share: object, effect: float) -> Population:
+    """Return groups with this share of their own rows, and the rest from both groups together."""
+    own = test.shares()
+    rows = np.bincount(test.table.group, test.table.count)
     part = rows[0] / rows.sum() if share is None else checks.fraction("share", share)
     size = min(max(1, round(n * part)), n - 1)
-    mixed_in = (1 - effect) * trial.table.count / rows.sum()
+    mixed_in = (1 - effect) * test.table.count / rows.sum()
     chances = effect * own[0] + mixed_in, effect * own[1] + mixed_in
-    return Population(trial.table, (size, n - size), chances)
+    return Population(test.table, (size, n - size), chances)
 
 
-def _effect(effect: object) -> float:
+def _check_effect(effect: object) -> float:
     rule = "a number from 0 to 1"
     number = checks.number("effect", effect, rule)
     if not 0 <= number <= 1:
-        raise InputError("effect", rule, effect, "1 leaves the difference as it is.")
+        raise InputError("effect", rule, effect, "1 keeps the observed difference.")
     return number

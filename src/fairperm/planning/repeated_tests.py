@@ -1,4 +1,4 @@
-"""Samples drawn from the user's own rows, each of them tested as the user would."""
+"""The user's test, repeated on samples drawn from the user's own rows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from fairperm.hypothesis_tests.gap_test import compare
 from fairperm.hypothesis_tests.options import Options
 from fairperm.hypothesis_tests.permutation import permutation_test
 from fairperm.hypothesis_tests.plan import plan_test
-from fairperm.planning.populations import in_order, units
+from fairperm.planning.populations import select_units, sort_units
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -34,13 +34,13 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MOST_SIMULATIONS = 10**6
-_BLOCK = 10  # simulations that share a random stream; another number would give other draws
-_PASSED_ON = ("stratum_weights", "alternative", "n_bootstrap")
+_BLOCK = 10  # simulations per random stream; changing it changes the draws
+_OPTIONS = ("stratum_weights", "alternative", "n_bootstrap")
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
-    """A test of the user's rows, the rows of both groups in order, and how to test other rows."""
+class RepeatedTest:
+    """The result of a test, its plan, the sorted rows of the two groups, and its options."""
 
     observed: PermutationTestResult
     plan: Plan
@@ -50,11 +50,8 @@ class Trial:
     @classmethod
     def of(
         cls, given: Mapping[str, Any], resampling: blocks.Resampling, confidence_level: float
-    ) -> Trial:
-        """Test the rows at hand, which refuses all that cannot be tested, and read them.
-
-        What the test would warn of is in its notes.
-        """
+    ) -> RepeatedTest:
+        """Test the observed rows and read them. Warnings of the test are only in its notes."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FairpermWarning)
             observed = permutation_test(
@@ -71,30 +68,30 @@ class Trial:
             resampling=resampling,
             scheme=observed.scheme,
             variance=observed.variance,
-            **{name: given[name] for name in _PASSED_ON if name in given},
+            **{name: given[name] for name in _OPTIONS if name in given},
         )
         table, plan, groups = plan_test(inputs, given["metric"], options, lambda _: observed.groups)
-        return cls(observed, plan, in_order(table, groups), options)
+        return cls(observed, plan, sort_units(table, groups), options)
 
     @property
     def unit(self) -> str:
-        """Say what is drawn as one."""
+        """Return "cluster" or "row": the unit that samples draw."""
         return "cluster" if self.plan.clustered else "row"
 
     def shares(self) -> tuple[Array, Array]:
-        """Return how often each row, or cluster, is met in the first group and in the second."""
-        drawn = units(self.table)
+        """Return the share of each unit in the first and in the second group."""
+        drawn = select_units(self.table)
         counts = [np.where(drawn.group == side, drawn.count, 0) for side in (0, 1)]
         return counts[0] / counts[0].sum(), counts[1] / counts[1].sum()
 
-    def rejections(
+    def count_rejections(
         self,
         populations: Sequence[Population],
         alpha: float,
         n_simulations: int,
         resampling: blocks.Resampling,
     ) -> list[list[int]]:
-        """Count, of each population's samples, those that the test rejects, and those without."""
+        """Count, for each population, the samples with a rejection and those without a test."""
         test = partial(_test_sample, self.plan, self.options)
         task = partial(_count_rejections, populations, test, alpha, resampling.n_resamples)
         simulations = replace(resampling, n_resamples=n_simulations)
@@ -104,17 +101,17 @@ class Trial:
 
 
 @dataclass(frozen=True, slots=True)
-class _Here(blocks.Resampling):
-    """The draws of one test among many: a thread for each test would cost more than the test."""
+class _SerialResampling(blocks.Resampling):
+    """The draws of one test among many, without threads: they would cost more than the test."""
 
-    def in_blocks(
+    def run_blocks(
         self,
         task: Callable[[int, np.random.Generator], T],
         purpose: int,
         size: int = blocks.BLOCK,
-        **_: float,  # nothing goes through joblib, however much it is
+        **_: float,  # nothing goes through joblib
     ) -> list[T]:
-        """Run ``task(draws, rng)`` for every block of draws, one after the other."""
+        """Run ``task(draws, rng)`` for every block of draws, in order."""
         return [
             task(n, streams.stream(self.seed, purpose, block))
             for block, n in enumerate(blocks.split_draws(self.n_resamples, size))
@@ -135,12 +132,12 @@ def _count_rejections(
     n: int,
     rng: np.random.Generator,
 ) -> NDArray[np.int64]:
-    """Count the samples, out of n of each, in which the test rejects and which have no test."""
+    """Draw n samples of each population; count rejections, and samples without a test."""
     counts = np.zeros((len(populations), 2), np.int64)
     for _ in range(n):
         for count, population in zip(counts, populations, strict=True):
             sample = population.sample(rng)
-            resampling = _Here(n_resamples, checks.seed(rng), n_jobs=1, progress=False)
+            resampling = _SerialResampling(n_resamples, checks.seed(rng), n_jobs=1, progress=False)
             try:
                 result = test(sample, resampling)
                 count[0] += result.pvalue <= alpha
