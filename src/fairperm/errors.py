@@ -50,7 +50,7 @@ class ArgumentError(FairpermError):
         """Return the message in which :func:`argument` marks the names of arguments."""
         if not self.rule:
             return self.argument
-        name = argument(self.argument)
+        name = self.argument if _OPEN in self.argument else argument(self.argument)
         return f"{name} must be {self.rule}; got {shown(self.got)}. {self.hint}".rstrip()
 
     def __str__(self) -> str:

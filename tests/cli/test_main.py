@@ -254,7 +254,7 @@ def test_errors_are_one_sentence(plain: Path) -> None:
     said = failed("audit", plain, "--prediction", "p", "--group", "g")
     assert "give them as --label and take --metric base_rate" in said
     said = failed("audit", plain, *COLUMNS, "--threshold", 5)
-    assert "--threshold must be left out when --prediction is given; got 5.0." in said
+    assert "--threshold cannot be used with --prediction: it only turns --score into" in said
 
 
 def test_debug_shows_where(plain: Path) -> None:

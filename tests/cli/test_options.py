@@ -180,7 +180,10 @@ def test_weights_of_strata_of_two_columns(here: Here, tmp_path: Path) -> None:
         ),
         (("--control", "age_band", *BY_AGE[:4]), "'Less than 25' has none"),
         (("--score-bins", 1), "--score-bins must be an integer from 2"),
-        (("--score-bins", 9, "--metric", "brier_score"), "--score-bins must be left out"),
+        (
+            ("--score-bins", 9, "--metric", "brier_score"),
+            "--score-bins cannot be used for brier",
+        ),
     ],
 )
 def test_refusals(here: Here, compas: Path, options: tuple[object, ...], said: str) -> None:

@@ -19,7 +19,6 @@ from tests.support.refusals import GOOD, Refusal, check_wording, each, kind, val
 COLUMN = "must be a list, a NumPy array or a data frame's column"
 BINARY = "must be binary (0/1, -1/1 or False/True; or two other values and pos_label)"
 FRAME = "must be a pandas, Polars or pyarrow frame, or a mapping of names to columns"
-MISSING = "every column must be without missing values; got missing values in"
 TABLE: dict[str, list[Any]] = {
     "label": GOOD["y_true"],
     "prediction": GOOD["y_pred"],
@@ -77,7 +76,7 @@ KINDS = [
     value("0-D", "y_true must be one-dimensional; got ().", y_true=np.array(1)),
     value(
         "2-D",
-        "y_pred must be one-dimensional; got (8, 1). Use .ravel() if it is really one column.",
+        "y_pred must be one-dimensional; got (8, 1). Use .ravel() to make it one column.",
         y_pred=np.ones((8, 1)),
     ),
     value(
@@ -163,17 +162,17 @@ FRAMES = [
     framed_value("no columns", "y_true must be a column of data (); got 'label'.", data={}),
     framed_value(
         "names twice in data",
-        "data must be a frame whose column names differ: Expected unique column names",
+        "data must have different column names: Expected unique column names",
         data=TWICE,
     ),
     value(
         "names twice in a column",
-        "y_true must be a frame whose column names differ:",
+        "y_true must have different column names:",
         y_true=TWICE,
     ),
     value(
         "names twice in features",
-        "sensitive_features must be a frame whose column names differ:",
+        "sensitive_features must have different column names:",
         sensitive_features=TWICE,
     ),
 ]
@@ -210,12 +209,12 @@ LABELS = [
     value(
         "predictions that are scores",
         f"y_pred {BINARY}; got the values 0.1, 0.2, 0.3, 0.4, 0.6, 0.7, 0.8, 0.9. "
-        "Pass scores as y_score=, with a threshold.",
+        "Pass scores as y_score, with a threshold.",
         y_pred=SCORES,
     ),
     value(
         "two scores",
-        f"y_pred {BINARY}; got the values 0.25, 0.75. Pass scores as y_score=, with a threshold.",
+        f"y_pred {BINARY}; got the values 0.25, 0.75. Pass scores as y_score, with a threshold.",
         y_pred=[0.25, 0.75] * 4,
     ),
     value(
@@ -246,7 +245,7 @@ LABELS = [
     value(
         "labels that do not match",
         "y_true and y_pred must be made of pos_label and one other value; "
-        "got 'yes' and 'no', 'Yes'. Write labels and predictions with the same two values",
+        "got 'yes' and 'no', 'Yes'. Use the same two values for labels and predictions",
         y_true=YES_NO,
         y_pred=["Yes", "no"] * 4,
         pos_label="yes",
@@ -262,7 +261,7 @@ LABELS = [
 SCORED = [
     value(
         "predictions and scores",
-        "y_pred must be left out when y_score is given; got 'both'. Predictions are made from",
+        "Pass y_pred or y_score, not both.",
         y_score=SCORES,
     ),
     kind(
@@ -297,13 +296,13 @@ SCORED = [
     score_value(
         "threshold too low",
         "threshold must be above the lowest score (0.1) and not above the highest (0.9); got 0.1. "
-        "As it stands, every row is predicted positive.",
+        "It would predict every row as positive.",
         threshold=0.1,
     ),
     score_value(
         "threshold too high",
         "threshold must be above the lowest score (0.1) and not above the highest (0.9); got 50. "
-        "As it stands, every row is predicted negative.",
+        "It would predict every row as negative.",
         threshold=50,
     ),
     score_value(
@@ -315,18 +314,18 @@ SCORED = [
     ),
     score_value(
         "percentages without a threshold",
-        "threshold must be given where y_score is not from 0 to 1; got scores from 0.4 to 90. "
+        "threshold must be given if y_score is not between 0 and 1; got scores from 0.4 to 90. "
         "The default of 0.5 is for probabilities.",
         y_score=[0.4, 90, 20, 30, 40, 50, 60, 70],
     ),
     score_value(
         "log-odds without a threshold",
-        "threshold must be given where y_score is not from 0 to 1; got scores from -2 to 0.9.",
+        "threshold must be given if y_score is not between 0 and 1; got scores from -2 to 0.9.",
         y_score=[-2, 0.9] * 4,
     ),
     value(
         "a threshold for predictions",
-        "threshold must be left out when y_pred is given; got 0.5. It makes predictions from",
+        "threshold cannot be used with y_pred: it only turns y_score into predictions.",
         threshold=0.5,
     ),
 ]
@@ -352,8 +351,8 @@ NOTHING = {  # a column of 0 and 1 whose rows 2 and 5 are not known, in every fo
 UNKNOWN = [
     value(
         f"{column} missing: {form}",
-        f"{MISSING} {column}: 2 (rows 2, 5). Pass missing='drop' to leave these rows out; "
-        "the result will say how many.",
+        f"{column} has 2 missing values (rows 2, 5 of 8). Pass missing='drop' to drop these rows; "
+        "the result counts them.",
         **{"y_pred": None if column == "y_score" else GOOD["y_pred"], column: values},
     )
     for form, values in NOTHING.items()
@@ -362,25 +361,26 @@ UNKNOWN = [
 ] + [
     value(
         "NumPy NaT",
-        f"{MISSING} sensitive_features: 1 (rows 7). Pass missing='drop'",
+        "sensitive_features has 1 missing value (row 7 of 8). Pass missing='drop'",
         sensitive_features=np.array(
             ["2020-01-01", "2021-01-01"] * 3 + ["2020-01-01", "NaT"], "M8[D]"
         ),
     ),
     value(
         "in a tuple",
-        f"{MISSING} sensitive_features: 4 (rows 0, 1, 2, 3). Pass missing='drop'",
+        "sensitive_features has 4 missing values (rows 0, 1, 2, 3 of 8). Pass missing='drop'",
         sensitive_features=[("a", np.nan)] * 4 + [("b", 1.0)] * 4,
     ),
     value(
         "many, in several columns",
-        f"{MISSING} y_true: 8 (rows 0, 1, 2, 3, 4, …); sensitive_features column 'sex': 1 (rows 0)",
+        "y_true has 8 missing values (rows 0, 1, 2, 3, 4, … of 8); "
+        "sensitive_features column 'sex' has 1 missing value (row 0 of 8). Pass",
         y_true=[None] * 8,
         sensitive_features=pd.DataFrame({"age": [1] * 8, "sex": [None, *"aaabbbb"]}),
     ),
     framed_value(
         "in a named column",
-        f"{MISSING} y_true (column 'label'): 1 (rows 0).",
+        "y_true (column 'label') has 1 missing value (row 0 of 8).",
         data=pl.DataFrame(TABLE).with_columns(label=pl.Series([None, 1, 0, 0, 1, 1, 0, 0])),
     ),
 ]

@@ -151,9 +151,9 @@ def test_every_way_to_be_missing_is_one_value() -> None:
         "x", [None, float("nan"), np.nan, np.float32("nan"), np.datetime64("NaT", "D"), 1]
     )
     assert list(column.values) == [None, 1]
-    assert column.rows_with(column.missing(), 9) == [0, 1, 2, 3, 4]
+    assert column.find_rows(column.find_missing(), 9) == [0, 1, 2, 3, 4]
 
 
 def test_a_missing_value_among_integers_above_2_to_63_is_found_in_its_row() -> None:
     column = as_column("x", np.array([2**63, 2**63 + 1, 2**63], np.uint64))
-    assert column.rows_with(np.array([False, True]), 9) == [1]
+    assert column.find_rows(np.array([False, True]), 9) == [1]

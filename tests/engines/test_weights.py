@@ -172,7 +172,7 @@ def test_clusters_of_a_function_are_those_of_a_metric(weighted: bool) -> None:
 BAD = {
     "negative weight": ({"sample_weight": -1.0}, InputError, r"sample_weight .*above 0; got -1.0"),
     "weight of zero": ({"sample_weight": 0.0}, InputError, r"sample_weight .*above 0; got 0.0"),
-    "weight NaN": ({"sample_weight": np.nan}, InputError, r"missing values in sample_weight: 1"),
+    "weight NaN": ({"sample_weight": np.nan}, InputError, r"sample_weight has 1 missing value"),
     "weight infinite": ({"sample_weight": np.inf}, InputError, r"sample_weight .*finite; got inf"),
     "weight a word": ({"sample_weight": "heavy"}, InputTypeError, r"sample_weight .*real numbers"),
 }

@@ -21,7 +21,7 @@ from fairperm.auditing.questions import (
 )
 from fairperm.auditing.result import Audit
 from fairperm.auditing.verdicts import judge_pairs, write_notes
-from fairperm.data.arguments import Inputs, threshold_of
+from fairperm.data.arguments import Inputs, parse_threshold
 from fairperm.data.frames import library_of
 from fairperm.engines.resampling import blocks
 from fairperm.errors import InputError, InputTypeError, did_you_mean, listed, warn_of
@@ -228,7 +228,7 @@ def audit(
             "attributes": names,
             "reference": describe_argument(reference),
             "margin": describe_argument(margin),
-            "threshold": threshold_of(threshold) if _is_threshold_used(inputs, named) else None,
+            "threshold": parse_threshold(threshold) if _is_threshold_used(inputs, named) else None,
             "pos_label": describe_argument(pos_label),
             "intersections": intersections,
             "control_features": describe_argument(control_features),

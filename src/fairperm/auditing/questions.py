@@ -158,10 +158,10 @@ def read_questions(
     for attribute in attributes:
         own = replace(inputs, sensitive_features=attribute.given)
         for joint, labels in _group_by_reading(own, metrics):
-            reading = read_table(_select_inputs(own, joint), joint, source).by_score()
+            reading = read_table(_select_inputs(own, joint), joint, source).sort_by_score()
             for label in labels:
                 metric = _choose_columns(metrics[label], own)
-                table = reading.only({"y_true", *metric.columns})
+                table = reading.keep_columns({"y_true", *metric.columns})
                 question = Question(attribute.name, label, metric, table, reading)
                 found[attribute.name, label] = question
     return [found[attribute.name, label] for attribute in attributes for label in metrics]

@@ -1,4 +1,8 @@
-"""The data arguments of the public functions, and what a threshold makes of scores."""
+"""The data arguments of the public functions, and the checks that need no data.
+
+Labels come as ``y_true``. Predictions come as ``y_pred``, or are made from ``y_score`` by a
+``threshold``; which of the three are needed depends on the metric.
+"""
 
 from __future__ import annotations
 
@@ -8,22 +12,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairperm._utils.checks import number
-from fairperm.errors import InputError, InputTypeError
+from fairperm.errors import InputError, InputTypeError, argument
 from fairperm.metrics.kinds import Kind
 
 if TYPE_CHECKING:
     from fairperm.metrics.definition import AnyMetric
 
-
-_ROUNDING = 1e-6  # of probabilities in 32 bits: they may be a little above 1
+_ROUNDING = 1e-6  # probabilities in 32 bits may be this much above 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inputs:
-    """The data arguments of a public test function, as they came.
+    """The data arguments of a public test function, unchecked.
 
-    ``seed`` chooses the rows of a sample. ``sums_suffice`` tells that nothing is permuted: the
-    means and variances of what rows contribute are all that is needed of them.
+    ``seed`` chooses the rows of a sample. ``sums_suffice`` is True if nothing is permuted: then
+    the means and variances of the rows' contributions are enough.
     """
 
     y_true: object
@@ -43,73 +46,73 @@ class Inputs:
     sums_suffice: bool = False
 
 
-def threshold_of(given: object) -> float:
-    """Return the threshold: one half, unless another is given."""
+def parse_threshold(given: object) -> float:
+    """Return the threshold, by default 0.5."""
     return 0.5 if given is None else number("threshold", given)
 
 
-def cut_of(given: object, kind: type[np.floating[Any]]) -> float:
-    """Return the threshold in the scores' own precision: 0.7 in 32 bits is at least 0.7."""
+def round_threshold(given: object, precision: type[np.floating[Any]]) -> float:
+    """Return the threshold in the precision of the scores: 0.7 in 32 bits is at least 0.7."""
     with np.errstate(over="ignore"):
-        return float(kind(threshold_of(given)))
+        return float(precision(parse_threshold(given)))
 
 
-def check_cut(name: str, low: float, high: float, cut: float, threshold: object) -> None:
-    """Refuse scores that are not finite, and a threshold that parts none of them.
+def check_threshold(name: str, low: float, high: float, cut: float, given: object) -> None:
+    """Raise InputError if scores are infinite, or if all of them are on one side of the threshold.
 
-    One half is the middle of probabilities. Of percentages or log-odds it is nobody's choice.
+    The default of 0.5 is the middle of probabilities; percentages or log-odds need a choice.
     """
     if not np.isfinite([low, high]).all():
-        hint = "Replace them by the largest finite score you mean."
+        hint = "Replace infinite scores by the largest finite score you mean."
         raise InputError(name, "finite", high if np.isinf(high) else low, hint)
-    if threshold is None and not -_ROUNDING <= low <= high <= 1 + _ROUNDING:
+    if given is None and not -_ROUNDING <= low <= high <= 1 + _ROUNDING:
         raise InputError(
-            f"threshold must be given where {name} is not from 0 to 1; got scores from {low:g} to "
-            f"{high:g}. The default of 0.5 is for probabilities."
+            f"{argument('threshold')} must be given if {name} is not between 0 and 1; got scores "
+            f"from {low:g} to {high:g}. The default of 0.5 is for probabilities."
         )
     if not low < cut <= high:
-        side = "positive" if cut <= low else "negative"
+        outcome = "positive" if cut <= low else "negative"
         rule = f"above the lowest score ({low:g}) and not above the highest ({high:g})"
-        hint = f"As it stands, every row is predicted {side}."
-        raise InputError("threshold", rule, threshold, hint)
+        raise InputError("threshold", rule, given, f"It would predict every row as {outcome}.")
 
 
-def check_given(inputs: Inputs, metric: AnyMetric) -> None:
-    """Refuse a metric whose columns are not there, or there in two ways."""
+def check_columns_given(inputs: Inputs, metric: AnyMetric) -> None:
+    """Raise an error if a column that the metric needs is absent, or is given in two ways."""
     if not metric.kind.needs_labels:
-        _check_columns(inputs, metric)
+        _check_each(inputs, metric)
     else:
         if inputs.y_true is None:
             raise InputTypeError("y_true", "given", None)
-        _check_prediction(inputs, metric)
+        _check_predictions(inputs, metric)
         if metric.kind == Kind.SEVERAL and "y_score" in metric.columns and inputs.y_score is None:
-            (needing, *_) = [one.name for one in metric.parts if "y_score" in one.columns]
-            hint = "Pass it as y_score." if inputs.y_pred is not None else ""
-            raise InputTypeError("y_score", f"given for {needing}", None, hint)
+            first = next(one.name for one in metric.parts if "y_score" in one.columns)
+            hint = f"Pass it as {argument('y_score')}." if inputs.y_pred is not None else ""
+            raise InputTypeError("y_score", f"given for {first}", None, hint)
     if inputs.sensitive_features is None:
         raise InputTypeError("sensitive_features", "given", None)
 
 
-def _check_columns(inputs: Inputs, metric: AnyMetric) -> None:
+def _check_each(inputs: Inputs, metric: AnyMetric) -> None:
     given = {"y_true": inputs.y_true, "y_pred": inputs.y_pred, "y_score": inputs.y_score}
     for name in metric.columns:
-        if given[name] is None:
-            other = {"y_score": "y_pred", "y_pred": "y_score"}.get(name, name)
-            hint = f"Pass it as {name}, not as {other}." if given[other] is not None else ""
-            if name == "y_true" and metric.name == "selection_rate":
-                hint = "Of predictions alone: pass them as y_true, and take base_rate."
-            raise InputTypeError(name, f"given for {metric.name}", None, hint)
+        if given[name] is not None:
+            continue
+        hint = ""
+        other = {"y_score": "y_pred", "y_pred": "y_score"}.get(name)
+        if other is not None and given[other] is not None:
+            hint = f"Pass it as {argument(name)}, not as {argument(other)}."
+        raise InputTypeError(name, f"given for {metric.name}", None, hint)
 
 
-def _check_prediction(inputs: Inputs, metric: AnyMetric) -> None:
-    threshold_of(inputs.threshold)
+def _check_predictions(inputs: Inputs, metric: AnyMetric) -> None:
+    threshold, y_pred, y_score = (argument(one) for one in ("threshold", "y_pred", "y_score"))
+    parse_threshold(inputs.threshold)
     if inputs.y_pred is not None and inputs.threshold is not None:
-        rule = "left out when y_pred is given"
-        hint = "It makes predictions from y_score; those given are as they are."
-        raise InputError("threshold", rule, inputs.threshold, hint)
+        raise InputError(
+            f"{threshold} cannot be used with {y_pred}: it only turns {y_score} into predictions."
+        )
     if inputs.y_pred is not None and inputs.y_score is not None and metric.kind != Kind.SEVERAL:
-        hint = "Predictions are made from y_score with threshold; drop one of the two."
-        raise InputError("y_pred", "left out when y_score is given", "both", hint)
+        raise InputError(f"Pass {y_pred} or {y_score}, not both.")
     if inputs.y_pred is None and inputs.y_score is None and "y_pred" in metric.columns:
-        hint = "Or pass y_score with threshold."
+        hint = f"Or pass {y_score} with {threshold}."
         raise InputTypeError("y_pred", "given for this metric", None, hint)

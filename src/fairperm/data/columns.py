@@ -1,7 +1,7 @@
-"""Any column a user may pass, as small integer codes; and rows of codes, counted.
+"""Columns as small integer codes, and distinct rows of codes with their counts.
 
-A column is never sorted or copied as a whole if it can be helped: booleans and integers in a
-small range are their own codes, strings are compared with the few values they take.
+A column is sorted or copied as a whole only as a last resort: booleans and integers in a small
+range are their own codes, and strings are compared with the few values that occur.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from fairperm.errors import InputError, InputTypeError
+from fairperm.errors import InputError, InputTypeError, argument
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence
@@ -36,42 +36,47 @@ Index = NDArray[np.integer[Any]] | slice
 class Column:
     """One column of the data: row ``i`` has the value ``values[codes[i] - low]``.
 
-    Numbers that hardly repeat have no codes: they are themselves the values, row by row.
+    Numbers that hardly repeat have no codes: ``values`` holds them row by row. ``name`` is how
+    messages call the column; ``from_scores`` is True for predictions made by a threshold.
     """
 
     name: str
     codes: NDArray[np.integer[Any]]
     low: int
     values: Sequence[Hashable] | NDArray[np.float64]
+    from_scores: bool = False
 
     def __len__(self) -> int:
         return len(self.values) if self.is_unique else len(self.codes)
 
     @property
     def is_unique(self) -> bool:
-        """Tell whether the values are the rows' own."""
+        """Whether every row has a value of its own."""
         return isinstance(self.values, np.ndarray)
 
-    def missing(self) -> NDArray[np.bool_]:
-        """Tell which of ``values`` stand for "not known"."""
+    def find_missing(self) -> NDArray[np.bool_]:
+        """Return for each of ``values`` whether it is a missing value."""
         if isinstance(self.values, np.ndarray):
             return np.isnan(self.values)
         return np.fromiter(map(is_missing, self.values), bool, len(self.values))
 
-    def rows_with(self, chosen: NDArray[np.bool_], most: int) -> list[int]:
+    def find_rows(self, chosen: NDArray[np.bool_], most: int) -> list[int]:
         """Return the first rows that have one of the chosen ``values``."""
         rows = np.flatnonzero(chosen if self.is_unique else chosen[self.indices()])
         return [int(row) for row in rows[:most]]
 
     def indices(self) -> NDArray[np.integer[Any]]:
-        """Return where in ``values`` each row's value is; wrapping around keeps it right."""
+        """Return each row's index into ``values``; unsigned overflow wraps to the right index."""
         if len(self.values) <= 256:
             return self.codes.astype(np.uint8) - np.uint8(self.low % 2**8)
         return (self.codes.astype(np.uint64) - np.uint64(self.low % 2**64)).astype(np.intp)
 
 
+IndexedColumn = tuple[Column, Index]  # a column, and each row's index into its values
+
+
 def is_missing(value: object) -> bool:
-    """Tell None, NaN, NaT and pandas' NA from real values, without importing pandas."""
+    """Whether a value is None, NaN, NaT or pandas' NA, without importing pandas."""
     if value is None or type(value).__name__ in {"NAType", "NaTType"}:
         return True
     if isinstance(value, tuple):
@@ -85,29 +90,30 @@ def as_sequence(name: str, data: object) -> NDArray[Any] | list[Any]:
         return list(data)
     data = as_narwhals(name, data)
     if isinstance(data, (nw.DataFrame, nw.LazyFrame)):
-        hint = "Pass one of its columns, or data=frame and the column's name."
+        hint = f"Pass one of its columns, or {argument('data')}=frame and the column's name."
         raise InputTypeError(name, "one column of values", type(data.to_native()), hint)
     if isinstance(data, nw.Series):
         return data.to_numpy() if _is_numpy_safe(data) else data.to_list()
     if isinstance(data, np.ma.MaskedArray):
-        hint = "Use .filled() with a missing value, or .compressed(), to say what the mask means."
+        hint = "Use .filled() with a missing value, or .compressed() to drop the masked rows."
         raise InputTypeError(name, "a column without a mask", type(data), hint)
     if isinstance(data, (str, bytes, dict, set, frozenset)) or not hasattr(data, "__array__"):
-        hint = "Column names need data=frame." if isinstance(data, str) else ""
+        hint = f"Column names need {argument('data')}=frame." if isinstance(data, str) else ""
         rule = "a list, a NumPy array or a data frame's column"
         raise InputTypeError(name, rule, data, hint)
     array = np.asarray(data)
     if array.ndim != 1:
         hint = ""
-        if array.ndim == 2:
-            two = "Take one column, such as [:, 1] for the probability of the second class."
-            hint = two if array.shape[1] > 1 else "Use .ravel() if it is really one column."
+        if array.ndim == 2 and array.shape[1] > 1:
+            hint = "Take one column, such as [:, 1] for the probability of the second class."
+        elif array.ndim == 2:
+            hint = "Use .ravel() to make it one column."
         raise InputError(name, "one-dimensional", array.shape, hint)
     return array
 
 
 def as_narwhals(name: str, data: object) -> object:
-    """Return frames and series in narwhals' form, and anything else as it is."""
+    """Return frames and series as narwhals objects, and anything else unchanged."""
     pandas, pyarrow = nw.dependencies.get_pandas(), nw.dependencies.get_pyarrow()
     if pandas and isinstance(data, (pandas.Index, pandas.api.extensions.ExtensionArray)):
         data = pandas.Series(data)
@@ -116,15 +122,15 @@ def as_narwhals(name: str, data: object) -> object:
     try:
         return nw.from_native(data, pass_through=True, allow_series=True)
     except nw.exceptions.DuplicateError as error:
-        found = " ".join(str(error).split())
-        raise InputError(f"{name} must be a frame whose column names differ: {found}.") from error
+        reason = " ".join(str(error).split())
+        raise InputError(f"{name} must have different column names: {reason}.") from error
 
 
 def _is_numpy_safe(series: nw.Series[Any]) -> bool:
-    """Tell whether NumPy has the values as they are.
+    """Whether NumPy can hold the values unchanged.
 
-    It would round integers where some are missing, pad strings to one length, and it has no
-    128-bit integers, no time zones and no records.
+    NumPy rounds integers if some are missing, pads strings to one length, and lacks 128-bit
+    integers, time zones and records.
     """
     dtype = series.dtype
     if dtype.is_float():
@@ -200,36 +206,36 @@ def _from_objects(name: str, objects: Sequence[Any] | NDArray[np.object_]) -> Co
     except TypeError as error:
         hint = "Turn lists into tuples or strings first."
         raise InputTypeError(name, "made of hashable values", str(error), hint) from error
-    values = [None if is_missing(value) else plain(value) for value in code_of]
+    values = [None if is_missing(value) else to_python(value) for value in code_of]
     distinct = {value: i for i, value in enumerate(dict.fromkeys(values))}
-    if len(distinct) < len(values):  # NaNs differ from each other, but are all one: missing
+    if len(distinct) < len(values):  # NaNs differ from each other, but all of them are missing
         codes = np.array([distinct[value] for value in values], np.int32)[codes]
     return Column(name, codes, 0, list(distinct))
 
 
-def plain(value: Hashable) -> Hashable:
-    """Return a NumPy scalar as the Python value it stands for."""
+def to_python(value: Hashable) -> Hashable:
+    """Return a NumPy scalar as a Python value, except times: their nanoseconds become integers."""
     if isinstance(value, np.generic) and not isinstance(value, (np.datetime64, np.timedelta64)):
         return value.item()  # type: ignore[no-any-return]
-    return value  # times stay as they are: in nanoseconds their Python value is a bare integer
+    return value
 
 
-def number_column(name: str, values: NDArray[np.float64], n_rows: int) -> Column:
-    """Return numbers as codes of their distinct values, or as they are if they hardly repeat.
+def make_number_column(name: str, values: NDArray[np.float64], n_rows: int) -> Column:
+    """Return numbers as codes of their distinct values, or row by row if they hardly repeat.
 
-    ``n_rows`` is how many rows they stand for, which are more than there are if they were counted.
+    ``n_rows`` is the number of rows of the data: more than there are values if they were counted.
     """
-    if _REPEATS * _distinct_about(values) <= n_rows:
+    if _REPEATS * _estimate_distinct(values) <= n_rows:
         distinct = np.unique(values)
         if _REPEATS * len(distinct) <= n_rows:
             return Column(name, np.searchsorted(distinct, values), 0, distinct.tolist())
     return Column(name, np.empty(0, np.intp), 0, values)
 
 
-def _distinct_about(values: NDArray[np.float64]) -> int:
-    """Estimate the number of distinct values from those whose bits hash to one of 64.
+def _estimate_distinct(values: NDArray[np.float64]) -> int:
+    """Estimate the number of distinct values from those whose hash is in one of 64 buckets.
 
-    Which they are depends on the values alone, so that the order of rows decides nothing.
+    The hash depends on the values alone, never on the order of the rows.
     """
     bits = np.ascontiguousarray(values + 0.0).view(np.uint64)
     chosen = (bits * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(58) == 0
@@ -239,10 +245,10 @@ def _distinct_about(values: NDArray[np.float64]) -> int:
 def count_rows(columns: Sequence[Column]) -> tuple[list[Index], NDArray[np.int64]]:
     """Return the distinct rows, as each column's indices into its values, and their counts.
 
-    If a column hardly repeats, every row is one of its own, and that column's index is all of it.
+    If a column hardly repeats, every row counts as distinct, and that column's index is all of it.
     """
     if any(column.is_unique for column in columns):
-        return indices_of(columns), np.broadcast_to(np.int64(1), len(columns[0]))
+        return index_rows(columns), np.broadcast_to(np.int64(1), len(columns[0]))
     shape = tuple(len(column.values) for column in columns)
     cells = math.prod(shape)
     if cells <= _DENSE_CELLS:
@@ -254,13 +260,13 @@ def count_rows(columns: Sequence[Column]) -> tuple[list[Index], NDArray[np.int64
     return list(distinct.T), counts.astype(np.int64)
 
 
-def indices_of(columns: Sequence[Column]) -> list[Index]:
-    """Return of every row, for each column, where among its values the row's own is."""
+def index_rows(columns: Sequence[Column]) -> list[Index]:
+    """Return for each column the index into its values of every row."""
     return [slice(None) if column.is_unique else column.indices() for column in columns]
 
 
 def _count_dense(columns: Sequence[Column], shape: Iterable[int], cells: int) -> NDArray[np.int64]:
-    # a narrow key holds every cell's number, so arithmetic that wraps around is still right
+    # a narrow key can hold every cell's number, so overflow wraps to the right number
     dtype: type[np.unsignedinteger[Any]] = np.uint8 if cells <= 256 else np.uint64
     wrap = 1 << (8 * np.dtype(dtype).itemsize)
     counts = np.zeros(cells, np.int64)

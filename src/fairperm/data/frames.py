@@ -1,4 +1,4 @@
-"""Results as data frames of the user's own library."""
+"""Results as data frames of the user's library."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import narwhals.stable.v2 as nw
 
 from fairperm._utils.checks import choice
 from fairperm.data.columns import as_narwhals
-from fairperm.data.sources import Counted
+from fairperm.data.sources import CountedRows
 from fairperm.errors import InputError, listed
 
 if TYPE_CHECKING:
@@ -19,15 +19,15 @@ LIBRARIES = ("pandas", "polars", "pyarrow")
 
 
 def library_of(data: object) -> str | None:
-    """Return the library of a frame or of a column; None if it is neither."""
-    if data is None or isinstance(data, Counted):
+    """Return the library of a frame or column; None for anything else."""
+    if data is None or isinstance(data, CountedRows):
         return None
     frame = as_narwhals("data", data)
     return str(frame.implementation.value) if isinstance(frame, _ANY) else None
 
 
 def frame_of(columns: Mapping[str, Any], library: str | None, default: str | None) -> Any:
-    """Return a frame of this library, else of that of the data, else of pandas."""
+    """Return a frame of the library, by default that of the data or else pandas."""
     chosen = default if default in LIBRARIES else "pandas"
     if library is not None:
         chosen = choice("library", library, LIBRARIES)

@@ -1,4 +1,4 @@
-"""Which labels are positive, and how values of any kind are ordered."""
+"""Labels: which are positive, and the order of values of any type."""
 
 from __future__ import annotations
 
@@ -8,43 +8,43 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairperm.errors import InputError, did_you_mean, listed, shown
+from fairperm.errors import InputError, Shown, argument, did_you_mean, listed, shown
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from fairperm.data.columns import Column, Index
+    from fairperm.data.columns import Column, Index, IndexedColumn
 
 
-def binary_columns(
-    labels: Mapping[str, tuple[Column, Index]], pos_label: object
+def find_positives(
+    labels: Mapping[str, IndexedColumn], pos_label: object
 ) -> dict[str, NDArray[np.bool_]]:
     """Return for each column of labels which of the rows are positive."""
-    taken = {
-        name: _taken(column, index)
+    values = {
+        name: _distinct_values(column, index)
         for name, (column, index) in labels.items()
-        # predictions made from scores are True and False whatever the labels are called
-        if not _made_from_scores(column)
+        # predictions made from scores are True and False, whatever the labels are called
+        if not column.from_scores
     }
     target: object = 1
     if pos_label is None:
-        for name, values in taken.items():
-            _check_conventional(labels[name][0].name, values)
+        for name, distinct in values.items():
+            _check_conventional(labels[name][0].name, distinct, is_prediction=name == "y_pred")
     else:
-        names = [labels[name][0].name for name in taken]
-        target = _check_named(names, list(taken.values()), pos_label)
+        names = [labels[name][0].name for name in values]
+        target = _match_label(names, list(values.values()), pos_label)
     positive = {}
     for name, (column, index) in labels.items():
-        wanted = target if name in taken else 1
-        meaning = np.fromiter((value == wanted for value in column.values), bool)
-        positive[name] = meaning[index]
+        wanted = target if name in values else 1
+        is_positive = np.fromiter((value == wanted for value in column.values), bool)
+        positive[name] = is_positive[index]
     return positive
 
 
-def as_they_came(column: Column) -> NDArray[Any]:
-    """Return a column's values as an array that makes no text of numbers, no table of tuples."""
+def values_as_array(column: Column) -> NDArray[Any]:
+    """Return a column's values as an array, without turning numbers to text or tuples to rows."""
     if isinstance(column.values, np.ndarray):
         return column.values
     kinds = {isinstance(value, (numbers.Number, np.generic)) for value in column.values}
@@ -55,88 +55,85 @@ def as_they_came(column: Column) -> NDArray[Any]:
     return objects
 
 
-def many_classes(labels: Mapping[str, tuple[Column, Index]]) -> bool:
-    """Tell whether labels and predictions are of any classes, not 0 and 1 by some other name.
+def has_named_classes(labels: Mapping[str, IndexedColumn]) -> bool:
+    """Whether labels and predictions are names of classes, not 0/1, -1/1 or False/True.
 
-    Predictions made from scores are of two classes, and numbers with fractions are scores.
+    Predictions made from scores are binary, and numbers with fractions are scores.
     """
-    taken = {name: _taken(*one) for name, one in labels.items()}
-    if all(_is_conventional(values) for values in taken.values()):
+    values = {name: _distinct_values(*one) for name, one in labels.items()}
+    if all(_is_conventional(distinct) for distinct in values.values()):
         return False
-    if any(_made_from_scores(column) for column, _ in labels.values()):
+    if any(column.from_scores for column, _ in labels.values()):
         return False
-    if any(isinstance(one, float) and one % 1 for one in taken.get("y_pred", [])):
+    if any(isinstance(one, float) and one % 1 for one in values.get("y_pred", [])):
         return False
     check_spelling(labels)
     return True
 
 
-def _made_from_scores(column: Column) -> bool:
-    return column.name.startswith("y_score")  # and then perhaps the name in data
+def check_spelling(labels: Mapping[str, IndexedColumn]) -> None:
+    """Raise InputError if a predicted label differs from a true one by case, spaces or type."""
+    values = {name: _distinct_values(*one) for name, one in labels.items()}
+    truths = {str(one).strip().casefold(): one for one in values.get("y_true", [])}
+    for one in values.get("y_pred", []):
+        similar = truths.get(str(one).strip().casefold(), one)
+        if similar != one:
+            rule = f"made of the labels of {argument('y_true')} ({listed(values['y_true'])})"
+            raise InputError("y_pred", rule, one, f"Did you mean {shown(similar)}?")
 
 
-def check_spelling(labels: Mapping[str, tuple[Column, Index]]) -> None:
-    """Say so if a predicted label differs from a true one in case, spaces or type alone."""
-    taken = {name: _taken(*one) for name, one in labels.items()}
-    truths = {str(one).strip().casefold(): one for one in taken.get("y_true", [])}
-    for one in taken.get("y_pred", []):
-        alike = truths.get(str(one).strip().casefold(), one)
-        if alike != one:
-            rule = f"made of the labels of y_true ({listed(taken['y_true'])})"
-            raise InputError("y_pred", rule, one, f"Did you mean {shown(alike)}?")
-
-
-def _taken(column: Column, index: Index) -> list[Hashable]:
+def _distinct_values(column: Column, index: Index) -> list[Hashable]:
     occurs = np.zeros(len(column.values), bool)
     occurs[index] = True
     return sorted((column.values[i] for i in np.flatnonzero(occurs).tolist()), key=sort_key)
 
 
-def _is_conventional(taken: Sequence[Hashable]) -> bool:
-    return set(taken) <= {0, 1} or set(taken) <= {-1, 1}
+def _is_conventional(values: Sequence[Hashable]) -> bool:
+    return set(values) <= {0, 1} or set(values) <= {-1, 1}
 
 
-def _check_conventional(name: str, taken: Sequence[Hashable]) -> None:
-    if _is_conventional(taken):
+def _check_conventional(name: str, values: Sequence[Hashable], *, is_prediction: bool) -> None:
+    if _is_conventional(values):
         return
-    if name.startswith("y_pred") and _are_scores(taken):
-        hint = "Pass scores as y_score=, with a threshold."
-    elif len(taken) == 2:
-        hint = f"Pass pos_label={shown(taken[1])} if that is the positive one."
+    if is_prediction and _are_scores(values):
+        hint = f"Pass scores as {argument('y_score')}, with a {argument('threshold')}."
+    elif len(values) == 2:
+        hint = f"Pass {argument('pos_label', values[1])} if that is the positive one."
     else:
         hint = "Turn it into two classes first, such as y == 'wanted class'."
-    rule = "binary (0/1, -1/1 or False/True; or two other values and pos_label)"
-    raise InputError(f"{name} must be {rule}; got the values {listed(taken)}. {hint}")
+    rule = f"binary (0/1, -1/1 or False/True; or two other values and {argument('pos_label')})"
+    raise InputError(name, rule, Shown(f"the values {listed(values)}"), hint)
 
 
-def _are_scores(taken: Sequence[Hashable]) -> bool:
-    """Tell whether these look like scores: numbers, and more than two or with fractions."""
-    found: list[Any] = [one for one in taken if isinstance(one, numbers.Real)]
-    return len(found) == len(taken) and (len(found) > 2 or any(one % 1 for one in found))
+def _are_scores(values: Sequence[Hashable]) -> bool:
+    """Whether these look like scores: numbers, and more than two or with fractions."""
+    found: list[Any] = [one for one in values if isinstance(one, numbers.Real)]
+    return len(found) == len(values) and (len(found) > 2 or any(one % 1 for one in found))
 
 
-def _check_named(
-    names: Sequence[str], taken: Sequence[Sequence[Hashable]], pos_label: object
+def _match_label(
+    names: Sequence[str], values: Sequence[Sequence[Hashable]], pos_label: object
 ) -> Hashable:
-    every = list(dict.fromkeys(value for values in taken for value in values))
+    """Return the one of the labels that equals ``pos_label``. Raises InputError without one."""
+    every = list(dict.fromkeys(value for distinct in values for value in distinct))
     try:
         pos_label = every[every.index(pos_label)]
     except (ValueError, TypeError):  # not there; or an array or NA, which are equal to nothing
         rule, hint = f"one of the labels ({listed(every)})", did_you_mean(pos_label, every)
         raise InputError("pos_label", rule, pos_label, hint) from None
     if len(every) > 2:
-        where = " and ".join(names)
         others = listed(value for value in every if value != pos_label)
         raise InputError(
-            f"{where} must be made of pos_label and one other value; "
-            f"got {shown(pos_label)} and {others}. Write labels and predictions with the same two "
-            "values; turn more classes into two first."
+            " and ".join(names),
+            f"made of {argument('pos_label')} and one other value",
+            Shown(f"{shown(pos_label)} and {others}"),
+            "Use the same two values for labels and predictions; turn more classes into two first.",
         )
     return pos_label
 
 
 def sort_key(name: Hashable) -> tuple[Any, ...]:
-    """Order numbers by value and all else by kind and text, so that any mixture can be sorted."""
+    """Order numbers by value, and all else by type and text: any mixture can be sorted."""
     if isinstance(name, tuple):
         return (2, *map(sort_key, name))
     if isinstance(name, (numbers.Real, Decimal)):

@@ -1,7 +1,7 @@
-"""What the user passed, as a table of distinct rows with counts.
+"""From the data arguments to a table of distinct rows with counts.
 
-Values are looked at after counting, when a handful of distinct rows is left: whether labels
-are binary, which values are missing and which groups there are costs nothing per row.
+Values are checked after counting, when few distinct rows are left: whether labels are binary, which
+values are missing and which groups there are then costs nothing per row.
 """
 
 from __future__ import annotations
@@ -13,101 +13,110 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairperm._utils.checks import choice
-from fairperm.data.arguments import Inputs, check_cut, check_given, cut_of
-from fairperm.data.columns import Column, Index, as_column, count_rows, indices_of
+from fairperm.data.arguments import Inputs, check_columns_given, check_threshold, round_threshold
+from fairperm.data.columns import Column, Index, as_column, count_rows, index_rows
 from fairperm.data.labels import (
-    as_they_came,
-    binary_columns,
     check_spelling,
-    many_classes,
+    find_positives,
+    has_named_classes,
     sort_key,
+    values_as_array,
 )
-from fairperm.data.lazy.choice import counted
-from fairperm.data.sources import Made, Source, as_floats
+from fairperm.data.lazy.choice import collect_rows
+from fairperm.data.sources import Source, as_floats, describe_column
 from fairperm.data.table import Table
-from fairperm.errors import InputError
+from fairperm.errors import InputError, argument
 from fairperm.metrics.kinds import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator, Mapping, Sequence
+    from collections.abc import Hashable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
+    from fairperm.data.columns import IndexedColumn
+    from fairperm.data.sources import CountedRows
     from fairperm.metrics.definition import AnyMetric
 
+    Counts = NDArray[np.int64]
+
 _ROWS_NAMED = 5
-_MOST_REPEATED = 1 << 24  # counted rows that are made rows again
+_MOST_REPEATED = 1 << 24  # counted rows that are repeated in memory
 
 
 def read_table(inputs: Inputs, metric: AnyMetric, source: Source | None = None) -> Table:
-    """Count the distinct rows of what the metric needs, with their groups and strata.
+    """Count the distinct rows of the columns that the metric needs, with their groups and strata.
 
-    A ``source`` that has been read from before need not read a column again.
+    A ``source`` keeps the columns that it has read, for the next metric.
     """
-    policy = choice("missing", inputs.missing, ("error", "drop"))
-    check_given(inputs, metric)
+    missing = choice("missing", inputs.missing, ("error", "drop"))
+    check_columns_given(inputs, metric)
     if source is None:
-        inputs = counted(inputs, metric)
+        inputs = collect_rows(inputs, metric)
         source = Source(inputs.data)
-    measured = _measured(source, inputs, metric)
-    group = source.features("sensitive_features", inputs.sensitive_features)
-    stratum = source.features("control_features", inputs.control_features)
-    weight = source.weights(inputs.sample_weight)
-    cluster = source.features("cluster", inputs.cluster)
-    columns = [*measured.values(), *group, *stratum, *weight, *cluster]
+    measured = _read_measured(source, inputs, metric)
+    attributes = {
+        "sensitive_features": source.features("sensitive_features", inputs.sensitive_features),
+        "control_features": source.features("control_features", inputs.control_features),
+        "sample_weight": source.weights(inputs.sample_weight),
+        "cluster": source.features("cluster", inputs.cluster),
+    }
+    named = [*measured.items(), *((name, one) for name in attributes for one in attributes[name])]
+    columns = [column for _, column in named]
     _check_lengths(columns)
+    rows, counts, alike = _index_rows(columns, source.rows)
 
-    alike = None
-    if source.count is None:
-        rows, counts = count_rows(columns)
-    elif source.sums is not None:
-        rows, counts = indices_of(columns), source.count
-    else:
-        rows, counts, alike = _as_read(columns, source.count, source.alike)
-    known = _known_rows(columns, rows, len(counts))
-    if policy == "error" and not known.all():
-        raise InputError(_where_missing(columns, rows, counts, named=source.count is None))
+    known = np.ones(len(counts), bool)
+    for column, index in zip(columns, rows, strict=True):
+        known &= ~column.find_missing()[index]
+    if missing == "error" and not known.all():
+        has_rows = source.rows.count is None
+        raise InputError(_describe_missing(columns, rows, counts, name_rows=has_rows))
     if not known.any():
-        hint = f"missing='drop' dropped all {counts.sum():,} rows." if counts.size else ""
-        raise InputError(f"{columns[0].name} must have at least one row; got none. {hint}".rstrip())
-
-    dropped = 0
+        drop = argument("missing", "drop")
+        hint = f" {drop} dropped all {counts.sum():,} rows." if counts.size else ""
+        raise InputError(f"{columns[0].name} must have at least one row; got none.{hint}")
+    n_dropped = int(counts[~known].sum())
     if not known.all():
-        dropped = int(counts[~known].sum())
         counts = counts[known]
         alike = None if alike is None else alike[known]
         rows = [np.flatnonzero(known) if isinstance(one, slice) else one[known] for one in rows]
-    index = iter(rows)
-    read = _understood(measured, index, metric.kind, inputs.pos_label)
-    groups, group_of = _named(group, index, len(counts))
-    strata, stratum_of = _named(stratum, index, len(counts))
-    weights = [np.asarray(one.values, np.float64)[next(index)] for one in weight]
-    clusters, cluster_of = _named(cluster, index, len(counts))
+
+    def indexed(name: str) -> list[IndexedColumn]:
+        pairs = zip(named, rows, strict=True)
+        return [(column, index) for (one, column), index in pairs if one == name]
+
+    values = _interpret(
+        {name: indexed(name)[0] for name in measured}, metric.kind, inputs.pos_label
+    )
+    groups, group = _name_groups(indexed("sensitive_features"), len(counts))
+    strata, stratum = _name_groups(indexed("control_features"), len(counts))
+    clusters, cluster = _name_groups(indexed("cluster"), len(counts))
+    weights = [_index_numbers(*one) for one in indexed("sample_weight")]
     return Table(
-        columns=read,
-        group=group_of,
-        stratum=stratum_of,
+        columns=values,
+        group=group,
+        stratum=stratum,
         count=counts,
         groups=groups,
         strata=strata,
         weight=weights[0] if weights else None,
-        cluster=cluster_of if cluster else None,
+        cluster=None if inputs.cluster is None else cluster,
         clusters=clusters,
         alike=alike,
-        n_dropped=dropped,
-        score_bins=source.score_bins,
-        contributions=None if source.sums is None else source.sums.of(read.get("y_true"), known),
-        notes=source.notes,
+        n_dropped=n_dropped,
+        score_bins=source.rows.score_bins,
+        contributions=_choose_contributions(source.rows, values.get("y_true"), known),
+        notes=source.rows.notes,
     )
 
 
-def _measured(source: Source, inputs: Inputs, metric: AnyMetric) -> dict[str, Column]:
-    """Return the columns that the metric is made from, as they came."""
+def _read_measured(source: Source, inputs: Inputs, metric: AnyMetric) -> dict[str, Column]:
+    """Return the columns that the metric is computed from."""
     if metric.kind.makes_predictions:
         label = source.column("y_true", inputs.y_true)
-        return {"y_true": label, **_prediction(source, inputs)}
+        return {"y_true": label, **_read_predictions(source, inputs)}
     if metric.kind == Kind.SEVERAL:
-        return _for_several(source, inputs, metric)
+        return _read_for_several(source, inputs, metric)
     given = {"y_true": inputs.y_true, "y_pred": inputs.y_pred, "y_score": inputs.y_score}
     columns = {name: source.read(metric.kind, name, given[name]) for name in metric.columns}
     if metric.kind == Kind.PROBABILITY:
@@ -115,15 +124,14 @@ def _measured(source: Source, inputs: Inputs, metric: AnyMetric) -> dict[str, Co
     return columns
 
 
-def _for_several(source: Source, inputs: Inputs, metrics: AnyMetric) -> dict[str, Column]:
-    """Return labels, predictions and scores for metrics of which some may need each.
+def _read_for_several(source: Source, inputs: Inputs, metrics: AnyMetric) -> dict[str, Column]:
+    """Return the labels, predictions and scores that at least one of the metrics needs.
 
-    Predictions are those given, or made from the scores if none are.
+    Predictions are made from the scores unless they are given.
     """
     columns = {"y_true": source.column("y_true", inputs.y_true)}
     if "y_pred" in metrics.columns:
-        one = inputs if inputs.y_pred is None else replace(inputs, y_score=None)
-        columns |= _prediction(source, one)
+        columns |= _read_predictions(source, inputs)
     if "y_score" in metrics.columns:
         columns["y_score"] = source.numbers("y_score", inputs.y_score)
         if any(one.kind == Kind.PROBABILITY for one in metrics.parts):
@@ -139,70 +147,93 @@ def _check_probability(column: Column) -> None:
         raise InputError(column.name, "from 0 to 1 for this metric", outside[0].item(), hint)
 
 
-def _understood(
-    measured: Mapping[str, Column],
-    index: Iterator[Index],
-    kind: Kind,
-    pos_label: object,
+def _interpret(
+    measured: Mapping[str, IndexedColumn], kind: Kind, pos_label: object
 ) -> dict[str, NDArray[Any]]:
-    """Return the rows' labels as truth values and their numbers as floats.
+    """Return the rows' labels as booleans and their numbers as floats.
 
-    A metric of any kind gets its values as they came.
+    Metrics of any values, or of named classes, get the values unchanged.
     """
-    named = {name: (column, next(index)) for name, column in measured.items()}
     if kind == Kind.CLASSES:
-        check_spelling(named)
-    if kind.keeps_values or (kind == Kind.LABELS and pos_label is None and many_classes(named)):
-        return {name: as_they_came(column)[where] for name, (column, where) in named.items()}
-    labels = {name: one for name, one in named.items() if name not in kind.number_columns}
+        check_spelling(measured)
+    keeps_values = kind.keeps_values
+    if kind == Kind.LABELS and pos_label is None:
+        keeps_values = has_named_classes(measured)
+    if keeps_values:
+        return {name: values_as_array(column)[index] for name, (column, index) in measured.items()}
+    labels = {name: one for name, one in measured.items() if name not in kind.number_columns}
     if pos_label is not None and not labels:
-        raise InputError("pos_label", "left out: this metric has no labels", pos_label)
-    result: dict[str, NDArray[Any]] = dict(binary_columns(labels, pos_label))
-    for name, (column, where) in named.items():
+        raise InputError(f"{argument('pos_label')} cannot be used: this metric has no labels.")
+    result: dict[str, NDArray[Any]] = dict(find_positives(labels, pos_label))
+    for name, (column, index) in measured.items():
         if name not in labels:
-            result[name] = np.asarray(column.values, np.float64)[where]
+            result[name] = _index_numbers(column, index)
     return result
 
 
-def _prediction(source: Source, inputs: Inputs) -> dict[str, Column]:
-    if isinstance(inputs.y_pred, Made):
-        return {"y_pred": as_column(*source.find("y_score", inputs.y_pred))}
+def _index_numbers(column: Column, index: Index) -> NDArray[np.float64]:
+    return np.asarray(column.values, np.float64)[index]
+
+
+def _choose_contributions(
+    rows: CountedRows, label: NDArray[Any] | None, known: NDArray[np.bool_]
+) -> NDArray[np.float64] | None:
+    """Return the contributions that an engine has added up, for the rows' own labels."""
+    if rows.contributions is None:
+        return None
+    positive, other = (one[known] for one in rows.contributions)
+    if label is None or label.dtype != np.bool_:
+        return other
+    return np.where(label[:, None], positive, other)
+
+
+def _read_predictions(source: Source, inputs: Inputs) -> dict[str, Column]:
+    """Return the predictions, given or made from the scores, if there are any."""
     if inputs.y_pred is not None:
         return {"y_pred": source.column("y_pred", inputs.y_pred)}
-    if inputs.y_score is not None:
-        name, given = source.find("y_score", inputs.y_score)
-        return {"y_pred": _above(name, as_floats(name, given), inputs.threshold)}
-    return {}
+    if inputs.y_score is None:
+        return {}
+    if source.rows.predictions is not None:
+        name = describe_column("y_score", str(inputs.y_score))
+        made = as_column(name, source.rows.predictions)
+        return {"y_pred": replace(made, from_scores=True)}
+    name, scores = source.find("y_score", inputs.y_score)
+    return {"y_pred": _predict(name, as_floats(name, scores), inputs.threshold)}
 
 
-def _above(name: str, scores: NDArray[np.floating[Any]], threshold: object) -> Column:
-    """Return the predictions ``score >= threshold``, missing where the score is."""
-    cut = cut_of(threshold, scores.dtype.type)
-    codes = (scores >= cut).view(np.uint8)
+def _predict(name: str, scores: NDArray[np.floating[Any]], threshold: object) -> Column:
+    """Return the predictions ``score >= threshold``, missing if the score is."""
+    cut = round_threshold(threshold, scores.dtype.type)
     unknown = np.isnan(scores)
-    if unknown.all():
-        return Column(name, codes | np.uint8(2), 0, (False, True, None, None))
-    check_cut(name, float(np.nanmin(scores)), float(np.nanmax(scores)), cut, threshold)
-    return Column(name, codes | unknown.view(np.uint8) << 1, 0, (False, True, None, None))
+    if not unknown.all():
+        check_threshold(name, float(np.nanmin(scores)), float(np.nanmax(scores)), cut, threshold)
+    codes = (scores >= cut).view(np.uint8) | unknown.view(np.uint8) << 1
+    return Column(name, codes, 0, (False, True, None, None), from_scores=True)
 
 
-def _as_read(
-    columns: Sequence[Column], counts: NDArray[np.int64], alike: NDArray[np.int64] | None
-) -> tuple[list[Index], NDArray[np.int64], NDArray[np.int64] | None]:
-    """Return counted rows as they would be had they been read: one by one if they hardly repeat.
+def _index_rows(
+    columns: Sequence[Column], given: CountedRows
+) -> tuple[list[Index], Counts, Counts | None]:
+    """Return the distinct rows as indices into the columns, their counts, and ``alike``.
 
-    So the same engine draws the same numbers, whoever counted. Very many rows are left counted:
-    they need not fit into memory. Of clusters that were counted, the rows of each one are.
+    Rows that an engine has counted are repeated if they hardly repeat, as if they had been read one
+    by one: then the same engine draws the same numbers. Very many rows stay counted, because they
+    may not fit into memory. If clusters were counted, the rows of one of each kind are repeated.
     """
-    rows = indices_of(columns)
+    counts, alike = given.count, given.alike
+    if counts is None:
+        return *count_rows(columns), None
+    rows = index_rows(columns)
+    if given.contributions is not None:
+        return rows, counts, None
     each = counts if alike is None else counts // alike
     if not any(one.is_unique for one in columns) or each.sum() > _MOST_REPEATED:
         return rows, counts, alike
     again = np.repeat(np.arange(len(counts)), each)
-    repeated: list[Index] = [again if isinstance(one, slice) else one[again] for one in rows]
+    rows = [again if isinstance(one, slice) else one[again] for one in rows]
     if alike is None:
-        return repeated, np.broadcast_to(np.int64(1), len(again)), None
-    return repeated, alike[again], alike[again]
+        return rows, np.broadcast_to(np.int64(1), len(again)), None
+    return rows, alike[again], alike[again]
 
 
 def _check_lengths(columns: Sequence[Column]) -> None:
@@ -213,41 +244,37 @@ def _check_lengths(columns: Sequence[Column]) -> None:
             raise InputError(column.name, rule, len(column), "Pass columns of one length.")
 
 
-def _known_rows(columns: Sequence[Column], rows: Sequence[Index], n_rows: int) -> NDArray[np.bool_]:
-    known = np.ones(n_rows, bool)
-    for column, values in zip(columns, rows, strict=True):
-        known &= ~column.missing()[values]
-    return known
-
-
-def _where_missing(
-    columns: Sequence[Column], rows: Sequence[Index], counts: NDArray[np.int64], *, named: bool
+def _describe_missing(
+    columns: Sequence[Column], rows: Sequence[Index], counts: Counts, *, name_rows: bool
 ) -> str:
     parts = []
-    for column, values in zip(columns, rows, strict=True):
-        missing = column.missing()
-        if total := int(counts[missing[values]].sum()):
-            first = column.rows_with(missing, _ROWS_NAMED)
-            more = ", …" if total > len(first) else ""
-            which = f" (rows {', '.join(map(str, first))}{more})" if named else ""
-            parts.append(f"{column.name}: {total:,}{which}")
-    hint = "Pass missing='drop' to leave these rows out; the result will say how many."
-    found = "; ".join(dict.fromkeys(parts))  # scores and the predictions made of them are one
-    return f"every column must be without missing values; got missing values in {found}. {hint}"
+    for column, index in zip(columns, rows, strict=True):
+        is_missing = column.find_missing()
+        n_missing = int(counts[is_missing[index]].sum())
+        if n_missing:
+            plural = "" if n_missing == 1 else "s"
+            where = f"of {counts.sum():,} rows"
+            if name_rows:
+                first = column.find_rows(is_missing, _ROWS_NAMED)
+                more = ", …" if n_missing > len(first) else ""
+                where = f"row{plural} {', '.join(map(str, first))}{more} of {counts.sum():,}"
+            parts.append(f"{column.name} has {n_missing:,} missing value{plural} ({where})")
+    found = "; ".join(dict.fromkeys(parts))  # scores and the predictions made from them are one
+    drop = argument("missing", "drop")
+    return f"{found}. Pass {drop} to drop these rows; the result counts them."
 
 
-def _named(
-    columns: Sequence[Column], index: Iterator[Index], n_rows: int
+def _name_groups(
+    columns: Sequence[IndexedColumn], n_rows: int
 ) -> tuple[tuple[Hashable, ...], NDArray[np.integer[Any]]]:
     """Return the sorted names of the groups (or strata) and each row's index among them."""
-    rows = [one for _, one in zip(columns, index, strict=False)]
-    if not rows:
+    if not columns:
         return ("all",), np.zeros(n_rows, np.uint8)
-    shape = [len(column.values) for column in columns]
-    distinct, inverse = _present(rows, shape)
+    shape = [len(column.values) for column, _ in columns]
+    distinct, inverse = _find_combinations([index for _, index in columns], shape)
     names: list[Hashable] = []
     for row in zip(*np.unravel_index(distinct, shape), strict=True):
-        values = tuple(column.values[i] for column, i in zip(columns, row, strict=True))
+        values = tuple(column.values[i] for (column, _), i in zip(columns, row, strict=True))
         names.append(values if len(values) > 1 else values[0])
     order = sorted(range(len(names)), key=lambda i: sort_key(names[i]))
     narrow: type[np.integer[Any]] = np.uint8 if len(names) <= 256 else np.intp
@@ -255,10 +282,10 @@ def _named(
     return tuple(names[i] for i in order), rank[inverse]
 
 
-def _present(
+def _find_combinations(
     rows: Sequence[Any], shape: Sequence[int]
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the combinations that occur, as flat indices, and each row's place among them."""
+    """Return the combinations that occur, as flat indices, and each row's index among them."""
     keys = rows[0] if len(rows) == 1 else np.ravel_multi_index(tuple(rows), shape)
     if math.prod(shape) > len(keys) + 2**16:
         distinct, inverse = np.unique(keys, return_inverse=True)

@@ -1,7 +1,7 @@
-"""The sample: distinct rows with a count per group and stratum.
+"""The table of distinct rows, with their groups, strata and counts.
 
 A permutation of group labels changes only how many rows of each kind fall in each group, so
-for a rate this small table is all that a test ever needs of the data.
+this small table is all that a test of a rate needs.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairperm._utils.sorting import order_by
-from fairperm.errors import InputError, did_you_mean, listed
+from fairperm.errors import InputError, argument, did_you_mean, listed
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Hashable, Mapping, Sequence
@@ -30,20 +30,20 @@ class Table:
     Attributes
     ----------
     columns
-        What the metric is made from: ``y_true``, ``y_pred``, ``y_score``, as numbers.
+        Those that the metric is computed from: ``y_true``, ``y_pred``, ``y_score``.
     group, stratum
-        Of each row, as indices into ``groups`` and ``strata``.
+        Each row's index into ``groups`` and ``strata``.
     weight, cluster
-        Of each row, if the user gave them.
+        Each row's weight and index into ``clusters``, if the user gave them.
     alike
-        Of each row, for how many clusters its own stands, if equal clusters were counted: all their
-        rows are in ``count``.
+        The number of equal clusters that each row's cluster stands for, if clusters were counted;
+        ``count`` has the rows of all of them.
     score_bins
-        Into how many bins scores were put; None if they are as they came.
+        The number of bins of scores; None if scores are exact.
     contributions
-        What each row contributes to the metric, if that was added up where the rows are.
+        Each row's contributions to the metric, if an engine has added them up.
     notes
-        What must be known of how the rows were read.
+        Remarks for the result.
     """
 
     columns: Mapping[str, NDArray[Any]]
@@ -66,12 +66,12 @@ class Table:
         rows = np.isin(self.group, [self.groups.index(group) for group in groups])
         return {name: column[rows] for name, column in self.columns.items()}
 
-    def only(self, names: Collection[str]) -> Table:
-        """Return the table of these columns alone, equal rows counted together if they are few."""
+    def keep_columns(self, names: Collection[str]) -> Table:
+        """Return the table with these columns only; equal rows are merged if all are boolean."""
         columns = {name: column for name, column in self.columns.items() if name in names}
         kept = replace(self, columns=columns)
-        truths = all(column.dtype == np.bool_ for column in columns.values())
-        if len(columns) == len(self.columns) or not truths:
+        are_boolean = all(column.dtype == np.bool_ for column in columns.values())
+        if len(columns) == len(self.columns) or not are_boolean:
             return kept
         if any(one is not None for one in (self.weight, self.cluster, self.contributions)):
             return kept
@@ -79,14 +79,14 @@ class Table:
         codes = (self.group, self.stratum, *(column.view(np.uint8) for column in columns.values()))
         key = np.ravel_multi_index(tuple(code.astype(np.intp) for code in codes), shape)
         counts = np.bincount(key, self.count, math.prod(shape))
-        there = np.flatnonzero(counts)
-        group, stratum, *values = np.unravel_index(there, shape)
+        present = np.flatnonzero(counts)
+        group, stratum, *values = np.unravel_index(present, shape)
         return replace(
             self,
             columns={name: one.astype(bool) for name, one in zip(columns, values, strict=True)},
             group=group,
             stratum=stratum,
-            count=counts[there].astype(np.int64),
+            count=counts[present].astype(np.int64),
         )
 
     def take(self, index: NDArray[np.intp]) -> Table:
@@ -103,14 +103,14 @@ class Table:
             contributions=None if self.contributions is None else self.contributions[index],
         )
 
-    def by_score(self) -> Table:
-        """Return the rows by their scores, if they have any: then no comparison need sort them."""
+    def sort_by_score(self) -> Table:
+        """Return the rows sorted by score, if they have one: comparisons then need not sort."""
         if "y_score" not in self.columns:
             return self
         return self.take(order_by([self.columns["y_score"]]))
 
     def against_rest(self, group: Hashable, rest: Hashable) -> Table:
-        """Return the table of one group and of all others together, called ``rest``."""
+        """Return the table with all groups but one merged into a group called ``rest``."""
         others = (self.group != self.groups.index(group)).view(np.uint8)
         return replace(self, group=others, groups=(group, rest))
 
@@ -120,54 +120,54 @@ class Table:
         return {group: int(n) for group, n in zip(self.groups, counts, strict=True)}
 
     def choose_groups(self, groups: object) -> tuple[Hashable, Hashable]:
-        """Return the two groups to compare: those asked for, or the only two there are."""
+        """Return the two groups to compare: the requested ones, or the only two."""
         if groups is None:
-            return self._only_two()
+            return self._require_two()
         groups = _as_list(groups)
-        pair = self._found(groups)
+        pair = self._find_groups(groups)
         if len(pair) != 2 or pair[0] == pair[1]:
             rule = "a pair (first, second) of two different groups"
-            raise InputError("groups", rule, groups, "Use groups=(first, second).")
+            hint = f"Use {argument('groups')}=(first, second)."
+            raise InputError("groups", rule, groups, hint)
         return pair[0], pair[1]
 
     def choose_several(self, groups: object) -> tuple[Hashable, ...]:
-        """Return the groups to compare: those asked for, or all there are."""
+        """Return the groups to compare: the requested ones, or all."""
         if groups is None:
-            if len(self.groups) == 1:
-                return self._only_two()
-            return self.groups
+            return self._require_two() if len(self.groups) == 1 else self.groups
         groups = _as_list(groups)
-        found = self._found(groups)
+        found = self._find_groups(groups)
         if len(found) < 2 or len(set(found)) < len(found):
             hint = "Leave it out to compare all groups."
             raise InputError("groups", "two or more different groups", groups, hint)
         return tuple(found)
 
-    def _found(self, groups: object) -> list[Hashable]:
-        """Return the groups of these names; say so if one is not there."""
+    def _find_groups(self, groups: object) -> list[Hashable]:
+        """Return the groups of these names. Raises InputError if one does not exist."""
         found: list[Hashable] = []
         for one in groups if isinstance(groups, (list, tuple)) else ():
             try:
                 found.append(self.groups[self.groups.index(one)])
-            except (ValueError, TypeError):  # not there; or an array or NA: equal to nothing
-                known = f"made of groups in sensitive_features ({listed(self.groups)})"
-                hint = did_you_mean(one, self.groups)
-                raise InputError("groups", known, one, hint) from None
+            except (ValueError, TypeError):  # absent; or an array or NA, which equal nothing
+                feature = argument("sensitive_features")
+                rule = f"made of groups in {feature} ({listed(self.groups)})"
+                raise InputError("groups", rule, one, did_you_mean(one, self.groups)) from None
         return found
 
-    def _only_two(self) -> tuple[Hashable, Hashable]:
+    def _require_two(self) -> tuple[Hashable, Hashable]:
+        """Return the two groups. Raises InputError if there are fewer or more."""
         if len(self.groups) == 2:
             return self.groups[0], self.groups[1]
-        found = f"sensitive_features has {len(self.groups):,} group"
+        feature, names = argument("sensitive_features"), listed(self.groups)
         if len(self.groups) == 1:
             raise InputError(
-                f"{found} ({listed(self.groups)}); a comparison needs two: "
+                f"{feature} has 1 group ({names}); a comparison needs two: "
                 "pass the rows of both groups."
             )
+        pair = argument("groups", *self.groups[:2])
         raise InputError(
-            f"{found}s ({listed(self.groups)}); a comparison needs two: "
-            f"pass groups=({listed(self.groups[:2])}), or use audit() for every pair and "
-            "omnibus_test() for all at once."
+            f"{feature} has {len(self.groups):,} groups ({names}); a comparison needs two: "
+            f"pass {pair}, or use audit() for every pair and omnibus_test() for all at once."
         )
 
 

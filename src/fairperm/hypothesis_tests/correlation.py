@@ -297,7 +297,7 @@ class _Pairs:
         found = source.find("x", x), source.find("y", y)
         x_name, y_name = names = found[0][0], found[1][0]
         with np.errstate(over="ignore"):
-            columns = [as_floats(*one, truths=True).astype(np.float64) for one in found]
+            columns = [as_floats(*one, booleans=True).astype(np.float64) for one in found]
         if len(columns[0]) != len(columns[1]):
             rule = f"as long as {x_name} ({len(columns[0]):,} rows)"
             raise InputError(y_name, rule, len(columns[1]), "Pass columns of one length.")

@@ -33,9 +33,9 @@ CASES: dict[str, dict[str, Any]] = {
 def is_counted(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
     """Let clusters be counted in the engine and nowhere else; or not at all."""
     if request.param:
-        monkeypatch.setattr(lazy.Reading, "few_kinds", lambda _: None)
+        monkeypatch.setattr(lazy.LazyRows, "count_if_few", lambda _: None)
     else:
-        monkeypatch.setattr(counting, "counted_clusters", lambda *_: None)
+        monkeypatch.setattr(counting, "count_clusters", lambda *_: None)
     return bool(request.param)
 
 
@@ -51,7 +51,7 @@ def test_who_counts_clusters_changes_nothing(form: str, case: str, is_counted: b
 def test_many_clusters(per: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """More than rows are looked at one by one: equal ones are drawn by their number."""
     table = clustered(60_000, per)
-    monkeypatch.setattr(lazy.Reading, "few_kinds", lambda _: None)
+    monkeypatch.setattr(lazy.LazyRows, "count_if_few", lambda _: None)
     for metric in ("accuracy", "f1_score"):
         expected = run(table, metric, **WITH)
         assert same(run(LAZY["duckdb"](table), metric, **WITH), expected)
@@ -63,14 +63,14 @@ def test_equal_clusters_are_one_row_and_little_leaves_the_engine(
 ) -> None:
     fetched: list[int] = []
     module: Any = clusters
-    fetch = module.fetched
+    fetch = module.fetch
 
     def seen(rows: Any) -> Any:
         found = fetch(rows)
         fetched.append(len(found))
         return found
 
-    monkeypatch.setattr(clusters, "fetched", seen)
+    monkeypatch.setattr(clusters, "fetch", seen)
     run(LAZY["duckdb"](clustered(20_000, 2)), "accuracy", **WITH)
     assert max(fetched) <= 20  # 10 kinds of two rows in four cells, for each group
     assert fetched[0] == 0  # clusters in several groups
@@ -109,7 +109,9 @@ def test_missing_values(form: str) -> None:
     expected = run(table, "accuracy", **options)
     assert expected.n_dropped == 6
     assert same(run(LAZY[form](table), "accuracy", **options), expected)
-    said = r"'label'\): 1; .*'score'\): 2; .*'sex'\): 2; .*'region'\): 1; .*'person'\): 1"
+    said = (
+        r"'label'\) has 1 .*'score'\) has 2 .*'sex'\) has 2 .*'region'\) has 1 .*'person'\) has 1"
+    )
     with pytest.raises(InputError, match=said):
         run(LAZY[form](table), "accuracy", control_features="region", **WITH)
 
@@ -144,8 +146,8 @@ def test_a_cluster_in_two_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     data = LAZY["duckdb"](table.set_column(3, "sex", pa.array(sex)))
     with pytest.raises(InputError, match="cluster must keep to one group"):
         run(data, "accuracy", **WITH)
-    monkeypatch.setattr(lazy.Reading, "few_kinds", lambda _: None)
-    with pytest.raises(InputError, match=r"cluster must make at most 1,048,576 .*got others"):
+    monkeypatch.setattr(lazy.LazyRows, "count_if_few", lambda _: None)
+    with pytest.raises(InputError, match=r"cluster must have at most 1,048,576 .*; it does not"):
         run(data, "accuracy", **WITH)
 
 

@@ -14,7 +14,7 @@ from scipy import stats
 import fairperm
 from fairperm import InputError
 from fairperm.data.lazy import counting as lazy
-from fairperm.data.lazy.sampling import with_draws
+from fairperm.data.lazy.sampling import add_draws
 from tests.support.lazy_data import LAZY, clustered, run, same, sample
 
 N, TAKEN = 3_000, 600
@@ -45,7 +45,7 @@ def draws_of(columns: dict[str, Any], seed: int, form: str = "polars") -> Any:
     """Return the two draws of each row."""
     frame = nw.from_native(LAZY[form](pa.table(columns)))
     assert isinstance(frame, nw.LazyFrame)
-    found = with_draws(frame, frame.collect_schema(), seed, share=1.0).collect()
+    found = add_draws(frame, frame.collect_schema(), seed, share=1.0).collect()
     return np.stack([found["first draw"].to_numpy(), found["second draw"].to_numpy()])
 
 
@@ -151,7 +151,7 @@ def test_equal_rows_are_refused(few: None) -> None:
     [
         ({"sample_rows": 1}, "sample_rows must be an integer from 2"),
         ({"sample_rows": 10.5}, "sample_rows must be an integer from 2"),
-        ({"data": sample(50), "sample_rows": 10}, "sample_rows must be left out: data is not lazy"),
+        ({"data": sample(50), "sample_rows": 10}, "sample_rows is for lazy frames"),
     ],
 )
 def test_refusals(options: dict[str, Any], said: str) -> None:
@@ -174,6 +174,6 @@ def test_an_audit_samples_what_it_must(few: None) -> None:
     assert rows["log_loss"].pvalue == alone.pvalue  # type: ignore[union-attr]
     assert audit.notes[-1] == alone.notes[-1]
     assert audit.settings["sample_rows"] == TAKEN
-    said = "Pass sample_rows=1_000_000 to test a sample"
+    said = "Pass sample_rows=1000000 to test a sample"
     with pytest.raises(InputError, match=said):
         fairperm.audit("label", data=LAZY["duckdb"](table), **options)

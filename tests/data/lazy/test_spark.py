@@ -120,7 +120,7 @@ def test_binned_scores(rows: Any) -> None:
 
 def test_clusters(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     table = clustered(N, 4)
-    monkeypatch.setattr(lazy.Reading, "few_kinds", lambda _: None)  # counted, or not at all
+    monkeypatch.setattr(lazy.LazyRows, "count_if_few", lambda _: None)  # counted, or not at all
     result = run(spark.createDataFrame(table), "accuracy", cluster="person")
     assert same(result, run(table, "accuracy", cluster="person"))
 

@@ -49,8 +49,7 @@ REFUSALS = [
     ),
     value(
         "missing score",
-        "every column must be without missing values; got missing values in y_score: 1 (rows 7). "
-        "Pass missing='drop'",
+        "y_score has 1 missing value (row 7 of 8). Pass missing='drop'",
         y_score=[*GOOD["y_score"][:-1], np.nan],
     ),
     value(

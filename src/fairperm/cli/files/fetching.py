@@ -82,7 +82,7 @@ def fetched(
     """Return the data for the tests, a table with all values of columns, the number of rows."""
     import numpy as np
 
-    from fairperm.data.sources import Counted
+    from fairperm.data.sources import CountedRows
 
     names = list(fields)
     if wanted.rows:
@@ -102,7 +102,7 @@ def fetched(
     counts = np.asarray(table[""].to_numpy(), np.int64)
     table = table.drop_columns([""])
     _check_rows(table, wanted, counts)
-    return Counted(table, counts), table, int(counts.sum())
+    return CountedRows(columns=table, count=counts), table, int(counts.sum())
 
 
 def _sides(connection: Any, source: str, field: str, wanted: Wanted) -> str:

@@ -32,7 +32,7 @@ def reading(
     from fairperm.cli.files.loading import load
     from fairperm.cli.files.relation import ReadOptions
     from fairperm.cli.files.text import MISSING
-    from fairperm.data.arguments import threshold_of
+    from fairperm.data.arguments import parse_threshold
 
     if not params.get("files"):
         raise InputError("FILE must be given: a file, a glob, or '-' for standard input.")
@@ -60,7 +60,7 @@ def reading(
         controls=tuple(params.get("control") or ()),
         cluster=params.get("cluster"),
         weight=params.get("weight"),
-        cut_at=threshold_of(params.get("threshold")),
+        cut_at=parse_threshold(params.get("threshold")),
         rows=rows or not of_table or bool(params.get("cluster") or params.get("weight")),
         drop_missing=choice("missing", params.get("missing", "error"), ("error", "drop")) == "drop",
         lazy=params.get("score_bins") is not None or params.get("sample_rows") is not None,

@@ -1,1 +1,1 @@
-"""Lazy frames: rows are counted, summed or sampled where they are, and little is fetched."""
+"""Lazy frames: the engine counts, sums or samples the rows, and only the results are fetched."""

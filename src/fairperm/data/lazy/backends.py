@@ -1,7 +1,8 @@
-"""Rows that are elsewhere: columns by the arguments they stand for, and what is fetched of them.
+"""The engines of lazy frames: their columns, their failures, and fetching rows.
 
-Everything goes through narwhals. What engines do differently, and was seen to matter, is here:
-Spark reads dots and backticks in a column's name, Polars can group what does not fit into memory.
+Everything goes through narwhals. This module holds the differences between engines that matter:
+Spark interprets dots and backticks in a column's name, and Polars groups data larger than memory
+only by streaming.
 """
 
 from __future__ import annotations
@@ -13,13 +14,14 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from fairperm.data.columns import as_narwhals
+from fairperm.data.sources import describe_column
 from fairperm.errors import (
     FairpermError,
     InputError,
     InputTypeError,
+    argument,
     did_you_mean,
     listed,
-    shown,
 )
 
 if TYPE_CHECKING:
@@ -31,12 +33,12 @@ _LONGEST_REASON = 300
 
 
 def is_lazy(data: object) -> bool:
-    """Tell whether rows are somewhere else."""
+    """Whether the data are a lazy frame."""
     return lazy_frame(data) is not None
 
 
 def lazy_frame(data: object) -> nw.LazyFrame[Any] | None:
-    """Return the frame if its rows are somewhere else."""
+    """Return the data as a lazy frame; None if they are anything else."""
     if data is None:
         return None
     with stage("reading the names of the columns", None):
@@ -44,69 +46,71 @@ def lazy_frame(data: object) -> nw.LazyFrame[Any] | None:
     return frame if isinstance(frame, nw.LazyFrame) else None
 
 
-def schema_of(frame: nw.LazyFrame[Any]) -> Mapping[str, Any]:
-    """Return the columns with their types."""
+def read_schema(frame: nw.LazyFrame[Any]) -> Mapping[str, Any]:
+    """Return the types of the columns by name."""
     with stage("reading the names of the columns", frame):
         return frame.collect_schema()
 
 
 @contextmanager
 def stage(doing: str, frame: nw.LazyFrame[Any] | None) -> Iterator[None]:
-    """Say what an engine was doing when it failed; its own error is the cause."""
+    """Raise FairpermError that names the stage if the engine fails; its error is the cause."""
     try:
         yield
     except FairpermError:
         raise
     except Exception as error:
-        engine = "its engine" if frame is None else frame.implementation.value
+        engine = "the engine" if frame is None else frame.implementation.value
         raise FairpermError(
-            f"data must be rows that can be counted; {engine} failed while {doing}: "
+            f"The rows of data could not be read: {engine} failed while {doing}: "
             f"{type(error).__name__}: {_reason(error)}"
         ) from error
 
 
 def _reason(error: Exception) -> str:
-    """Return the first line of what an engine says, and the last if the first announces it."""
+    """Return the first line of an engine's error, and the last if the first ends in a colon."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()] or ["no reason"]
     reason = f"{lines[0]} {lines[-1]}" if lines[0].endswith(":") else lines[0]
     return reason if len(reason) <= _LONGEST_REASON else f"{reason[: _LONGEST_REASON - 1]}…"
 
 
-def fetched(rows: nw.LazyFrame[Any]) -> nw.DataFrame[Any]:
-    """Return the rows, which are few, from wherever they are made."""
+def fetch(rows: nw.LazyFrame[Any]) -> nw.DataFrame[Any]:
+    """Return the rows, which must be few, in memory."""
     if rows.implementation is nw.Implementation.POLARS:
         return rows.collect(engine="streaming")
     return rows.collect()
 
 
-def floats_of(column: nw.Series[Any]) -> NDArray[np.float64]:
-    """Return fetched numbers, NaN where there are none."""
+def to_floats(column: nw.Series[Any]) -> NDArray[np.float64]:
+    """Return a column of numbers as an array, NaN if missing."""
     return np.array([np.nan if one is None else one for one in column.to_list()], np.float64)
 
 
-def column_of(name: str, value: object, frame: nw.LazyFrame[Any], schema: Mapping[str, Any]) -> str:
-    """Return the name of a column that stands for an argument; refuse anything else."""
+def check_column(
+    name: str, value: object, frame: nw.LazyFrame[Any], schema: Mapping[str, Any]
+) -> str:
+    """Return the column name that was passed for an argument. Raises InputError without one."""
+    data = argument("data")
     if not isinstance(value, str):
-        hint = "Its rows stay where they are: nothing can be put beside them."
-        rule = f"the name of a column of data, which is lazy ({frame.implementation.value})"
-        raise InputTypeError(name, rule, type(value), hint)
+        engine = frame.implementation.value
+        rule = f"the name of a column of {data}, which is a lazy frame ({engine})"
+        raise InputTypeError(name, rule, type(value), "Add the values to the frame first.")
     if value not in schema:
-        rule = f"a column of data ({listed(schema)})"
+        rule = f"a column of {data} ({listed(schema)})"
         raise InputError(name, rule, value, did_you_mean(value, schema))
     return value
 
 
 def check_numbers(name: str, column: str, dtype: Any) -> None:
-    """Refuse scores that the engine knows to be no numbers."""
+    """Raise InputTypeError if the engine knows that a column is not numeric."""
     if dtype.is_numeric() or dtype in {nw.Unknown, nw.Object}:
         return
     hint = "Labels are not scores." if dtype in {nw.Boolean, nw.String} else ""
-    rule = "made of real numbers"
-    raise InputTypeError(f"{name} (column {shown(column)})", rule, dtype, hint)
+    raise InputTypeError(describe_column(name, column), "made of real numbers", dtype, hint)
 
 
-def expression(name: str, frame: nw.LazyFrame[Any]) -> nw.Expr:
-    """Return a column by its name, whatever the engine would read into it."""
+def quote_column(name: str, frame: nw.LazyFrame[Any]) -> nw.Expr:
+    """Return the column of this name, quoted if Spark would interpret the name."""
     is_plain = name.replace("_", "").isalnum()
     if not is_plain and frame.implementation.is_spark_like():
         quoted = name.replace("`", "``")
@@ -114,6 +118,6 @@ def expression(name: str, frame: nw.LazyFrame[Any]) -> nw.Expr:
     return nw.col(name)
 
 
-def without_nan(column: nw.Expr) -> nw.Expr:
-    """Return what is not a number as missing, and not above all others as some engines have it."""
+def nan_to_null(column: nw.Expr) -> nw.Expr:
+    """Return the column with NaN as a missing value: some engines order NaN above all numbers."""
     return nw.when(~column.is_nan()).then(column)

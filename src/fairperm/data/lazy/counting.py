@@ -1,7 +1,7 @@
-"""Lazy frames: equal rows are counted where they are, and only the counts are fetched.
+"""Counts of equal rows in a lazy frame.
 
 One group-by in the engine that has the rows (DuckDB, Spark, Polars, …) makes the same table of
-distinct rows as reading them would, so that every test gives the same numbers to the last bit.
+distinct rows as reading them would: every test gives the same numbers to the last bit.
 """
 
 from __future__ import annotations
@@ -12,213 +12,221 @@ from typing import TYPE_CHECKING, Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from fairperm.data.arguments import check_cut, cut_of
+from fairperm.data.arguments import check_threshold, round_threshold
 from fairperm.data.lazy.backends import (
+    check_column,
     check_numbers,
-    column_of,
-    expression,
-    fetched,
-    schema_of,
+    fetch,
+    nan_to_null,
+    quote_column,
+    read_schema,
     stage,
-    without_nan,
 )
-from fairperm.data.sources import Counted, Fetched, Made, called
-from fairperm.errors import InputError
+from fairperm.data.sources import CountedRows, describe_column
+from fairperm.errors import InputError, argument
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from fairperm.data.arguments import Inputs
     from fairperm.metrics.definition import AnyMetric
 
 MOST_KINDS = 1 << 20  # distinct rows that are fetched; beyond that, scores are put into bins
 DEFAULT_BINS = 1 << 14
-_OTHERS = ("sensitive_features", "control_features", "cluster", "sample_weight")
+_ATTRIBUTES = ("sensitive_features", "control_features", "cluster", "sample_weight")
 _PREDICTION, COUNT = "prediction", "rows"
 _LOWEST, _HIGHEST = "lowest score", "highest score"
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """Which columns of a lazy frame stand for which arguments, and its rows with just those.
+class LazyRows:
+    """The rows of a lazy frame, with only the columns that a test needs.
 
     Attributes
     ----------
     columns
-        The user's names by those of the arguments.
+        The user's column names, by argument.
     rows
-        The frame's rows, with columns named as the arguments are.
+        The frame's rows, with columns named after the arguments.
     keeps_scores
-        Whether rows are told apart by their scores.
+        Whether rows with different scores are counted separately.
     makes_predictions
-        Whether rows are told apart by the predictions that ``cut`` makes of their scores.
+        Whether rows are counted by the predictions that ``threshold`` makes from their scores.
+    threshold
+        In the precision of the scores; None if no predictions are made.
     """
 
-    given: Inputs
+    inputs: Inputs
     columns: Mapping[str, str]
     rows: nw.LazyFrame[Any]
     has_labels: bool
     keeps_scores: bool
     makes_predictions: bool
-    cut: float | None
+    threshold: float | None
 
     @classmethod
-    def of(
+    def select(
         cls,
         inputs: Inputs,
         metric: AnyMetric,
         frame: nw.LazyFrame[Any],
-        others: Mapping[str, nw.Expr] | None = None,
-    ) -> Reading:
-        """Find the columns that the metric needs, and those of the groups, strata and so on.
-
-        ``others`` are kept in the rows beside them.
-        """
-        schema = schema_of(frame)
+        extra: Mapping[str, nw.Expr] | None = None,
+    ) -> LazyRows:
+        """Select the columns of the metric, groups, strata, clusters and weights, and ``extra``."""
+        schema = read_schema(frame)
         has_labels = metric.kind.needs_labels
-        wanted = {"y_true", *metric.columns} if has_labels else {*metric.columns}
-        makes = has_labels and inputs.y_pred is None and inputs.y_score is not None
-        makes = makes and "y_pred" in wanted
+        needed = {*metric.columns, "y_true"} if has_labels else {*metric.columns}
+        keeps_scores = "y_score" in needed
+        makes_predictions = (
+            has_labels
+            and "y_pred" in needed
+            and inputs.y_pred is None
+            and inputs.y_score is not None
+        )
+        if makes_predictions:
+            needed.add("y_score")
         columns: dict[str, str] = {}
         for name in ("y_true", "y_pred", "y_score"):
             value = getattr(inputs, name)
-            if value is not None and (name in wanted or (makes and name == "y_score")):
-                columns[name] = column_of(name, value, frame, schema)
-        for name in _OTHERS:
+            if value is not None and name in needed:
+                columns[name] = check_column(name, value, frame, schema)
+        for name in _ATTRIBUTES:
             for i, one in enumerate(_as_list(getattr(inputs, name))):
-                columns[f"{name} {i}"] = column_of(name, one, frame, schema)
-        kind: Any = None
+                columns[f"{name} {i}"] = check_column(name, one, frame, schema)
+        selected = {name: quote_column(column, frame) for name, column in columns.items()}
+        threshold = None
         if "y_score" in columns:
-            kind = schema[columns["y_score"]]
-            check_numbers("y_score", columns["y_score"], kind)
-        cut = None
-        if makes:
-            cut = cut_of(inputs.threshold, precision(kind))
-        found: dict[str, Any] = {arg: expression(name, frame) for arg, name in columns.items()}
-        if kind is not None and kind.is_float():
-            found["y_score"] = without_nan(found["y_score"])
-        if cut is not None:
-            found[_PREDICTION] = found["y_score"] >= cut
-        keeps = "y_score" in wanted
+            dtype = schema[columns["y_score"]]
+            check_numbers("y_score", columns["y_score"], dtype)
+            if dtype.is_float():
+                selected["y_score"] = nan_to_null(selected["y_score"])
+            if makes_predictions:
+                threshold = round_threshold(inputs.threshold, precision(dtype))
+                selected[_PREDICTION] = selected["y_score"] >= threshold
         with stage("choosing the columns", frame):
-            rows = frame.select(**found, **(others or {}))
-        return cls(inputs, columns, rows, has_labels, keeps, makes and not keeps, cut)
-
-    @property
-    def keeps_numbers(self) -> bool:
-        """Tell whether rows are told apart by numbers that may differ from row to row."""
-        numbers = {"y_score", "cluster 0", "sample_weight 0"}
-        return not self.has_labels or not numbers.isdisjoint(self.keys)
+            rows = frame.select(**selected, **(extra or {}))
+        by_prediction = makes_predictions and not keeps_scores
+        return cls(inputs, columns, rows, has_labels, keeps_scores, by_prediction, threshold)
 
     @property
     def keys(self) -> list[str]:
-        """Return the columns by which rows are told apart."""
+        """The columns by which rows are counted."""
         kept = [name for name in self.columns if name != "y_score" or self.keeps_scores]
         return [*kept, _PREDICTION] if self.makes_predictions else kept
 
     @property
-    def score_called(self) -> str:
-        """Return what messages call the scores."""
-        return called("y_score", self.columns["y_score"])
+    def score_name(self) -> str:
+        """The name of the scores for messages."""
+        return describe_column("y_score", self.columns["y_score"])
 
-    def few_kinds(self) -> nw.DataFrame[Any] | None:
+    def count_if_few(self) -> nw.DataFrame[Any] | None:
         """Return the distinct rows with their counts; None if they are too many."""
-        if self.keeps_numbers and self.begin_with_many():
+        numbers = {"y_score", "cluster 0", "sample_weight 0"}
+        may_be_many = not self.has_labels or not numbers.isdisjoint(self.keys)
+        if may_be_many and self.starts_with_many():
             return None
-        found = self.grouped("counting equal rows")
-        return found if len(found) <= MOST_KINDS else None
+        counted = self.count("counting equal rows")
+        return counted if len(counted) <= MOST_KINDS else None
 
-    def begin_with_many(self) -> bool:
-        """Tell whether the first rows show too many distinct ones, before all are grouped."""
+    def starts_with_many(self) -> bool:
+        """Whether the first rows alone have too many distinct ones: then counting all is wasted."""
         first = replace(self, rows=self.rows.head(2 * MOST_KINDS))
-        return len(first.grouped("looking at the first rows")) > MOST_KINDS
+        return len(first.count("looking at the first rows")) > MOST_KINDS
 
-    def grouped(self, doing: str) -> nw.DataFrame[Any]:
-        """Return the distinct rows with their counts, but not many more than can be used."""
-        what = [nw.len().alias(COUNT)]
+    def count(self, doing: str) -> nw.DataFrame[Any]:
+        """Return the distinct rows with their counts, at most one more than can be used."""
+        totals = [nw.len().alias(COUNT)]
         if self.makes_predictions and not self.keeps_scores:
-            score = nw.col("y_score")
-            what += [score.min().alias(_LOWEST), score.max().alias(_HIGHEST)]
+            totals += _score_range()
         with stage(doing, self.rows):
-            return fetched(self.rows.group_by(*self.keys).agg(*what).head(MOST_KINDS + 1))
+            return fetch(self.rows.group_by(*self.keys).agg(*totals).head(MOST_KINDS + 1))
 
-    def ends(self) -> tuple[float, float]:
-        """Return the lowest and the highest score; refuse what could not be put into bins."""
-        score = nw.col("y_score")
-        with stage("finding the range of the scores", self.rows):
-            ends = fetched(
-                self.rows.select(score.min().alias(_LOWEST), score.max().alias(_HIGHEST))
-            )
-        low, high = (ends[name].to_list()[0] for name in (_LOWEST, _HIGHEST))
-        if low is None or high is None:
-            return 0.0, 1.0  # there are no scores; that they are missing is said later
-        low, high = float(low), float(high)
-        if not np.isfinite([low, high]).all():
-            hint = "Replace or drop infinite values."
-            bad = high if np.isinf(high) else low
-            raise InputError(self.score_called, "finite", bad, hint)
-        if self.cut is not None:
-            check_cut(self.score_called, low, high, self.cut, self.given.threshold)
-        return low, high
-
-    def binned(self, low: float, high: float, bins: int) -> Reading:
-        """Return the rows with the number of a bin in place of the score: bins of equal width."""
+    def bin_scores(self, n_bins: int) -> LazyRows:
+        """Return the rows with the number of a bin for each score: bins of equal width."""
+        low, high = self._find_score_range()
         if low >= 0 and high <= 1:
             low, high = 0.0, 1.0
         score = nw.col("y_score").cast(nw.Float64)
-        # halves, so that no difference of scores is too large for a number
-        width = (high / 2 - low / 2) / bins
+        # halves, because the difference of two scores may overflow
+        width = (high / 2 - low / 2) / n_bins
         place = nw.lit(0.0) * score
         if width > 0:
-            place = ((score / 2 - low / 2) / width).floor().clip(0, bins - 1)
-        return replace(self.with_predictions(), rows=self.rows.with_columns(y_score=place))
+            place = ((score / 2 - low / 2) / width).floor().clip(0, n_bins - 1)
+        rows = self.rows.with_columns(y_score=place)
+        return replace(self, rows=rows, makes_predictions=self.threshold is not None)
 
-    def with_predictions(self) -> Reading:
-        """Return the same, with rows told apart by their predictions beside their scores."""
-        return replace(self, makes_predictions=self.cut is not None)
+    def _find_score_range(self) -> tuple[float, float]:
+        """Return the lowest and the highest score. Raises InputError if one is infinite."""
+        with stage("finding the range of the scores", self.rows):
+            ends = fetch(self.rows.select(*_score_range()))
+        low, high = (ends[name].to_list()[0] for name in (_LOWEST, _HIGHEST))
+        if low is None or high is None:
+            return 0.0, 1.0  # all scores are missing, which is reported later
+        low, high = float(low), float(high)
+        if not np.isfinite([low, high]).all():
+            hint = "Replace or drop infinite values."
+            raise InputError(self.score_name, "finite", high if np.isinf(high) else low, hint)
+        if self.threshold is not None:
+            check_threshold(self.score_name, low, high, self.threshold, self.inputs.threshold)
+        return low, high
 
-    def inputs(self, found: nw.DataFrame[Any], bins: int | None = None) -> Inputs:
-        """Return the arguments with the counted rows as their data, columns named as they were."""
-        if bins is None:
-            self.check_cut(found)
-        count = found[COUNT].to_numpy().astype(np.int64)
-        return self.with_data({name: found[name] for name in self.keys}, Counted(None, count, bins))
+    def make_inputs(self, counted: nw.DataFrame[Any], score_bins: int | None = None) -> Inputs:
+        """Return the inputs with counted rows as their data."""
+        if score_bins is None:
+            self.check_predictions(counted)
+        count = counted[COUNT].to_numpy().astype(np.int64)
+        rows = CountedRows(columns=None, count=count, score_bins=score_bins)
+        return self.replace_data({name: counted[name] for name in self.keys}, rows)
 
-    def with_data(self, values: Mapping[str, Any], counted: Counted) -> Inputs:
-        """Return the arguments with these values, by their keys, as what was counted."""
-        data = {self.columns[name]: values[name] for name in self.keys if name in self.columns}
-        changed: dict[str, Any] = {"y_score": None, "score_bins": None}
-        if self.keeps_scores:
-            # by itself: a column that is used twice may also be something else than a score
-            changed["y_score"] = Fetched(self.columns["y_score"], values["y_score"])
-        if self.makes_predictions:
-            made = Made(self.columns["y_score"], values[_PREDICTION])
-            changed |= {"y_pred": made, "threshold": None}
-        for name in ("y_true", "y_pred"):
-            if name not in self.columns:
-                changed.setdefault(name, None)
-        return replace(self.given, data=replace(counted, data=data), **changed)
+    def replace_data(
+        self,
+        values: Mapping[str, Any],
+        counted: CountedRows,
+        numbers: Collection[str] = ("y_score",),
+    ) -> Inputs:
+        """Return the inputs with these values of the keys as the columns of ``counted``.
 
-    def check_cut(self, found: nw.DataFrame[Any]) -> None:
-        """Refuse a threshold that parts no scores, of rows counted by their predictions."""
+        Values of ``numbers`` belong to that argument only: its column may also serve as another
+        one, with exact values.
+        """
+        kept = [name for name in self.keys if name in self.columns]
+        rows = replace(
+            counted,
+            columns={self.columns[name]: values[name] for name in kept if name not in numbers},
+            values={name: values[name] for name in kept if name in numbers},
+            predictions=values[_PREDICTION] if self.makes_predictions else None,
+        )
+        given: dict[str, Any] = {
+            name: getattr(self.inputs, name) if name in self.columns else None
+            for name in ("y_true", "y_pred", "y_score")
+        }
+        return replace(self.inputs, data=rows, **given)
+
+    def check_predictions(self, counted: nw.DataFrame[Any]) -> None:
+        """Raise InputError if rows counted by prediction all have the same prediction."""
         if not self.makes_predictions or self.keeps_scores:
             return
-        low, high = (found[name].to_numpy().astype(float) for name in (_LOWEST, _HIGHEST))
-        if self.cut is not None and not np.isnan(low).all():
-            lowest, highest = float(np.nanmin(low)), float(np.nanmax(high))
-            check_cut(self.score_called, lowest, highest, self.cut, self.given.threshold)
+        low, high = (counted[name].to_numpy().astype(float) for name in (_LOWEST, _HIGHEST))
+        if self.threshold is not None and not np.isnan(low).all():
+            ends = float(np.nanmin(low)), float(np.nanmax(high))
+            check_threshold(self.score_name, *ends, self.threshold, self.inputs.threshold)
+
+
+def _score_range() -> list[nw.Expr]:
+    score = nw.col("y_score")
+    return [score.min().alias(_LOWEST), score.max().alias(_HIGHEST)]
 
 
 def precision(dtype: Any) -> type[np.floating[Any]]:
-    """Return the type that reading scores of this type would make of them."""
+    """Return the NumPy type of scores of this type once they are read."""
     return np.float32 if dtype == nw.Float32 else np.float64
 
 
-def too_many(metric: AnyMetric, hint: str) -> InputError:
-    """Return the error of rows that cannot be counted in a table that fits into memory."""
+def too_many_rows(metric: AnyMetric, hint: str) -> InputError:
+    """Return the error for distinct rows that do not fit into memory."""
     return InputError(
-        f"data must have at most {MOST_KINDS:,} distinct rows for {metric.name} where they are "
-        f"counted lazily; got more. {hint}"
+        f"{argument('data')} must have at most {MOST_KINDS:,} distinct rows for {metric.name} in a "
+        f"lazy frame; it has more. {hint}"
     )
 
 

@@ -1,22 +1,22 @@
-"""What the rows of a lazy frame contribute to a metric, added up where they are.
+"""Moments of the contributions of rows in a lazy frame, by one group-by.
 
-The normal limit of a gap needs each group's number of rows, and mean and variance of what they
-contribute; that is one group-by. Rows of two kinds which have the same mean and variance then stand
-for all; and the same kurtosis, which tells whether the variance is that of a few rows only.
+The normal limit of a gap needs each group's number of rows, and the mean and variance of their
+contributions. Two kinds of rows with the same mean and variance then stand for all rows; they also
+have the same kurtosis, which shows whether the variance comes from a few rows only.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from fairperm.data.lazy.backends import check_numbers, fetched, floats_of, stage, without_nan
-from fairperm.data.lazy.numpy_expressions import Elsewhere
-from fairperm.data.sources import Counted, Sums
-from fairperm.errors import InputError
+from fairperm.data.lazy.backends import check_numbers, fetch, nan_to_null, stage, to_floats
+from fairperm.data.lazy.numpy_expressions import ColumnExpression
+from fairperm.data.sources import CountedRows
+from fairperm.errors import InputError, argument
 from fairperm.metrics.definition import columns_of, metrics_of_totals
 
 if TYPE_CHECKING:
@@ -25,142 +25,149 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fairperm.data.arguments import Inputs
-    from fairperm.data.lazy.counting import Reading
+    from fairperm.data.lazy.counting import LazyRows
     from fairperm.metrics.definition import AnyMetric, Metric
 
     Array = NDArray[np.float64]
 
 _COUNT = "rows"
 _POWERS = ("cube", "fourth")
-_FAR = 1e6  # times the variance: a mean with such a square leaves fourth powers too few digits
+_FAR = 1e6  # if mean² exceeds this times the variance, fourth powers have too few digits
 
 
-def summed(reading: Reading, metric: AnyMetric) -> Inputs:
-    """Return the arguments with two kinds of row for all that are equal but for their numbers."""
-    if reading.given.sample_weight is not None:
-        rule, hint = f"left out for sums of {metric.name}", "Pass sample_rows=1_000_000."
-        raise InputError("sample_weight", rule, reading.given.sample_weight, hint)
-    numbers = [name for name in metric.kind.number_columns if name in reading.columns]
+def sum_contributions(lazy: LazyRows, metric: AnyMetric) -> Inputs:
+    """Return the inputs with two rows in place of all that differ only in their numbers."""
+    if lazy.inputs.sample_weight is not None:
+        raise InputError(
+            f"{argument('sample_weight')} cannot be used for sums of {metric.name}. "
+            f"Pass {argument('sample_rows', 1_000_000)} instead."
+        )
+    numbers = [name for name in metric.kind.number_columns if name in lazy.columns]
     totals = metrics_of_totals([metric])
     if not totals or not numbers:
-        raise _not_summed(metric)
-    # of what a label makes of the numbers, both are added up: which label is which is seen later
-    contributions = [_contributions(totals[0], numbers, label) for label in (1.0, 0.0)]
-    with stage("adding up what rows contribute", reading.rows):
-        found = fetched(_sums(reading, numbers, [one.varying for one in contributions]))
-    return _inputs(reading, found, numbers, contributions)
+        raise _cannot_sum(metric)
+    # both are added up for every row: which labels are positive is decided later
+    contributions = [_express_contributions(totals[0], numbers, label) for label in (1.0, 0.0)]
+    with stage("adding up the contributions of rows", lazy.rows):
+        sums = fetch(_query_moments(lazy, numbers, [one.varying for one in contributions]))
+    return _make_inputs(lazy, sums, numbers, contributions)
 
 
 @dataclass(frozen=True, slots=True)
 class _Contributions:
-    """What rows of one label contribute: numbers that are the same for all, and one that varies."""
+    """The contributions of rows with one label: constants, and None for the one that varies."""
 
     constant: list[float | None]
     varying: nw.Expr | None
 
 
-def _sums(
-    reading: Reading, numbers: Sequence[str], varying: Sequence[nw.Expr | None]
+def _query_moments(
+    lazy: LazyRows, numbers: Sequence[str], varying: Sequence[nw.Expr | None]
 ) -> nw.LazyFrame[Any]:
-    """Return number, moments and ends of rows that differ in their numbers alone."""
-    schema, known = reading.rows.collect_schema(), {}
+    """Return the count, moments and range of the rows that differ only in their numbers."""
+    schema, known = lazy.rows.collect_schema(), {}
     for name in numbers:
-        check_numbers(name, reading.columns[name], schema[name])
+        check_numbers(name, lazy.columns[name], schema[name])
         column = nw.col(name)
         if schema[name].is_float():
-            column = without_nan(column)
+            column = nan_to_null(column)
         known[name] = column.cast(nw.Float64)
-    rows = reading.rows.with_columns(**known)
+    rows = lazy.rows.with_columns(**known)
     lacking = {f"no {name}": nw.col(name).is_null() for name in numbers}
     parts = {f"part {i}": one for i, one in enumerate(varying) if one is not None}
-    what = [nw.len().alias(_COUNT)]
+    totals = [nw.len().alias(_COUNT)]
     for name in parts:
-        # rows for which an engine has no number: a mean would leave them out
-        what += [nw.col(name).count().alias(f"known {name}")]
-        what += [nw.col(name).mean().alias(f"mean {name}")]
-        what += [nw.col(name).var(ddof=0).alias(f"variance {name}")]
-        what += [nw.col(f"{power} {name}").mean().alias(f"{power} {name}") for power in _POWERS]
+        part = nw.col(name)
+        totals += [
+            part.count().alias(f"known {name}"),  # the mean skips rows without a number
+            part.mean().alias(f"mean {name}"),
+            part.var(ddof=0).alias(f"variance {name}"),
+        ]
+        totals += [nw.col(f"{power} {name}").mean().alias(f"{power} {name}") for power in _POWERS]
     for name in numbers:
-        what += [nw.col(name).min().alias(f"low {name}"), nw.col(name).max().alias(f"high {name}")]
-    kept = [name for name in reading.keys if name not in numbers]
+        column = nw.col(name)
+        totals += [column.min().alias(f"low {name}"), column.max().alias(f"high {name}")]
+    kept = [name for name in lazy.keys if name not in numbers]
     powers = {
         f"{power} {name}": one ** (3 + i)
         for name, one in parts.items()
         for i, power in enumerate(_POWERS)
     }
-    return rows.with_columns(**lacking, **parts, **powers).group_by(*kept, *lacking).agg(*what)
+    return rows.with_columns(**lacking, **parts, **powers).group_by(*kept, *lacking).agg(*totals)
 
 
-def _contributions(metric: Metric, numbers: Sequence[str], label: float) -> _Contributions:
-    """Return what rows of this label contribute, as an engine can compute it."""
+def _express_contributions(metric: Metric, numbers: Sequence[str], label: float) -> _Contributions:
+    """Return the contributions of rows with this label, as expressions for the engine."""
     varying: nw.Expr | None = None
-    every: list[float | None] = []
-    for one in metric.contributions.values():
+    constants: list[float | None] = []
+    for contribution in metric.contributions.values():
         given = {
-            name: Elsewhere(nw.col(name)) if name in numbers else label for name in columns_of(one)
+            name: ColumnExpression(nw.col(name)) if name in numbers else label
+            for name in columns_of(contribution)
         }
         try:
-            value = one(**given)
-            constant = None if isinstance(value, Elsewhere) else float(value)
-        except Exception as error:  # a definition may use anything that NumPy has
-            raise _not_summed(metric) from error
+            value = contribution(**given)
+            constant = None if isinstance(value, ColumnExpression) else float(value)
+        except Exception as error:  # a definition may use any function of NumPy
+            raise _cannot_sum(metric) from error
         if constant is None:
             if varying is not None:
-                raise _not_summed(metric)
+                raise _cannot_sum(metric)
             varying = value.number()
-        every.append(constant)
-    return _Contributions(every, varying)
+        constants.append(constant)
+    return _Contributions(constants, varying)
 
 
-def _not_summed(metric: AnyMetric) -> InputError:
-    rule = "one whose contributions an engine can add up (n_resamples=0, many distinct rows)"
-    return InputError("metric", rule, metric.name, "Pass sample_rows=1_000_000 instead.")
+def _cannot_sum(metric: AnyMetric) -> InputError:
+    normal = argument("n_resamples", 0)
+    rule = f"one whose contributions an engine can add up ({normal}, many distinct rows)"
+    hint = f"Pass {argument('sample_rows', 1_000_000)} instead."
+    return InputError("metric", rule, metric.name, hint)
 
 
-def _inputs(
-    reading: Reading,
-    found: nw.DataFrame[Any],
+def _make_inputs(
+    lazy: LazyRows,
+    sums: nw.DataFrame[Any],
     numbers: Sequence[str],
     contributions: Sequence[_Contributions],
 ) -> Inputs:
-    """Return the arguments with rows of the lowest numbers, and fewer of the highest."""
-    count = found[_COUNT].to_numpy().astype(np.int64)
-    few = _few(found, count, contributions)
+    """Return the inputs with rows of the lowest numbers, and fewer rows of the highest."""
+    count = sums[_COUNT].to_numpy().astype(np.int64)
+    few = _count_rarer(sums, count, contributions)
     counts = np.concatenate([count - few, few])
-    there = np.flatnonzero(counts)
-    twice = np.tile(np.arange(len(count)), 2)[there].tolist()
-    points = (_points(found, count, few, i, one) for i, one in enumerate(contributions))
-    sums = Sums(*(one[there] for one in points))
-    values: dict[str, Any] = {
-        name: found[name][twice] for name in reading.keys if name not in numbers
-    }
+    present = np.flatnonzero(counts)
+    twice = np.tile(np.arange(len(count)), 2)[present].tolist()
+    positive, other = (
+        _place_points(sums, count, few, i, one)[present] for i, one in enumerate(contributions)
+    )
+    values: dict[str, Any] = {name: sums[name][twice] for name in lazy.keys if name not in numbers}
     for name in numbers:
-        ends = [floats_of(found[f"{end} {name}"]) for end in ("low", "high")]
-        values[name] = np.concatenate(ends)[there]
-    changed = reading.with_data(values, Counted(None, counts[there], sums=sums))
-    # numbers by themselves: a column that is used twice may also be something else
-    return replace(changed, **{name: values[name] for name in numbers})
+        ends = [to_floats(sums[f"{end} {name}"]) for end in ("low", "high")]
+        values[name] = np.concatenate(ends)[present]
+    rows = CountedRows(columns=None, count=counts[present], contributions=(positive, other))
+    return lazy.replace_data(values, rows, numbers)
 
 
-def _few(
-    found: nw.DataFrame[Any], count: NDArray[np.int64], contributions: Sequence[_Contributions]
+def _count_rarer(
+    sums: nw.DataFrame[Any], count: NDArray[np.int64], contributions: Sequence[_Contributions]
 ) -> NDArray[np.int64]:
-    """Return how many rows are of the rarer kind: so few that the kurtosis is that of all rows.
+    """Return how many rows are of the rarer kind: few enough to have the kurtosis of all rows.
 
-    Of two kinds with shares p and 1 − p it is 1/(p(1 − p)) − 3. Of both labels' it is the larger.
+    Two kinds with shares p and 1 − p have kurtosis 1/(p(1 − p)) − 3. The larger kurtosis of the
+    two labels counts.
     """
-    kurtosis = np.ones(len(count))  # of two equal shares; and where it is not known
+    kurtosis = np.ones(len(count))  # that of equal shares, also if it is unknown
     for i, one in enumerate(contributions):
         if one.varying is not None:
-            kurtosis = np.fmax(kurtosis, _kurtosis(found, i))
+            kurtosis = np.fmax(kurtosis, _kurtosis(sums, i))
     share = (1 - np.sqrt(1 - 4 / (kurtosis + 3))) / 2
     return np.minimum(np.maximum(np.round(share * count), 1), count // 2).astype(np.int64)
 
 
-def _kurtosis(found: nw.DataFrame[Any], i: int) -> Array:
-    """Return the kurtosis of what rows contribute, from mean powers; NaN where rounding rules."""
+def _kurtosis(sums: nw.DataFrame[Any], i: int) -> Array:
+    """Return the kurtosis of contributions, from mean powers; NaN if rounding dominates it."""
     mean, variance, cube, fourth = (
-        floats_of(found[f"{what} part {i}"]) for what in ("mean", "variance", *_POWERS)
+        to_floats(sums[f"{moment} part {i}"]) for moment in ("mean", "variance", *_POWERS)
     )
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         square = variance + mean**2
@@ -168,16 +175,17 @@ def _kurtosis(found: nw.DataFrame[Any], i: int) -> Array:
         return np.where(mean**2 < _FAR * variance, moment / variance**2, np.nan)
 
 
-def _points(
-    found: nw.DataFrame[Any],
+def _place_points(
+    sums: nw.DataFrame[Any],
     count: NDArray[np.int64],
     few: NDArray[np.int64],
     i: int,
     one: _Contributions,
 ) -> Array:
-    """Return what rows of either kind contribute: together they have mean and variance of all.
+    """Return the contributions of both kinds, which have the mean and variance of all rows.
 
-    With m and n rows they are at mean − s·√(n/m) and mean + s·√(m/n), s being the deviation.
+    With m and n rows they are mean − s·√(n/m) and mean + s·√(m/n), where s is the standard
+    deviation.
     """
     points = np.empty((2, len(count), len(one.constant)))
     low, high = count - few, np.maximum(few, 1)
@@ -186,10 +194,10 @@ def _points(
             points[:, :, j] = constant
             continue
         known, mean, variance = (
-            floats_of(found[f"{what} part {i}"]) for what in ("known", "mean", "variance")
+            to_floats(sums[f"{moment} part {i}"]) for moment in ("known", "mean", "variance")
         )
         mean = np.where(known == count, mean, np.nan)
-        spread = np.sqrt(np.maximum(variance, 0.0))  # of one row, an engine may know no variance
+        spread = np.sqrt(np.maximum(variance, 0.0))  # an engine may have no variance for one row
         single = count == 1
         points[0, :, j] = mean - np.where(single, 0.0, spread * np.sqrt(high / low))
         points[1, :, j] = mean + np.where(single, 0.0, spread * np.sqrt(low / high))

@@ -1,9 +1,9 @@
-"""Columns that are elsewhere, for functions that are written for NumPy arrays.
+"""Expressions of lazy columns from functions that are written for NumPy arrays.
 
-What rows contribute to a metric is defined once, by NumPy's functions. Called with these columns,
-the same definition becomes an expression that the engine of a lazy frame computes. What engines
-compute unlike NumPy, or unlike each other, is not done: truths are numbers to them where NumPy
-takes "or" for a sum, and what is undefined is above all numbers, or missing.
+Contributions to a metric are defined once, by NumPy's functions. Called with column expressions,
+the same definition becomes an expression that the engine of a lazy frame computes. Operations that
+engines compute differently from NumPy, or from each other, are not supported: sums of booleans
+(NumPy's is "or"), and comparisons of undefined values (above all numbers, or missing).
 """
 
 from __future__ import annotations
@@ -52,42 +52,45 @@ _WHOLE = (2.0, 3.0, 4.0)  # powers that are products
 _ORDERED = {*_COMPARISONS, np.maximum, np.minimum}
 
 
-class Elsewhere(NDArrayOperatorsMixin):
-    """A column of a lazy frame that NumPy's functions of numbers can be applied to.
+class ColumnExpression(NDArrayOperatorsMixin):
+    """A column of a lazy frame to which NumPy's functions of numbers can be applied.
 
-    ``is_truth`` tells that it is made of truths, and ``has_gaps`` that it may be undefined in some
-    rows: it can be added up, and then shows, but not be compared with anything.
+    ``may_be_undefined`` is True if some rows may have no number: then it can be added up, which
+    shows in the sum, but not compared with anything.
     """
 
     def __init__(
-        self, expression: nw.Expr, *, is_truth: bool = False, has_gaps: bool = False
+        self, expression: nw.Expr, *, is_boolean: bool = False, may_be_undefined: bool = False
     ) -> None:
         self.expression = expression
-        self.is_truth = is_truth
-        self.has_gaps = has_gaps
+        self.is_boolean = is_boolean
+        self.may_be_undefined = may_be_undefined
 
     def number(self) -> nw.Expr:
-        """Return the expression, truths as 0 and 1."""
-        return self.expression.cast(nw.Float64) if self.is_truth else self.expression
+        """Return the expression, with booleans as 0 and 1."""
+        return self.expression.cast(nw.Float64) if self.is_boolean else self.expression
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        """Return what an engine computes as the function would."""
-        truths, gaps = all(map(_is_truth, inputs)), any(map(_has_gaps, inputs))
-        if method != "__call__" or options or (gaps and ufunc in _ORDERED):
+        """Return the expression that computes the function, if engines agree on it."""
+        are_boolean = all(map(_is_boolean, inputs))
+        undefined = any(map(_may_be_undefined, inputs))
+        if method != "__call__" or options or (undefined and ufunc in _ORDERED):
             return NotImplemented
-        if ufunc in _LOGIC and truths:
-            columns = (one.expression if isinstance(one, Elsewhere) else one for one in inputs)
-            return Elsewhere(_LOGIC[ufunc](*columns), is_truth=True)
+        if ufunc in _LOGIC and are_boolean:
+            columns = (
+                one.expression if isinstance(one, ColumnExpression) else one for one in inputs
+            )
+            return ColumnExpression(_LOGIC[ufunc](*columns), is_boolean=True)
         numbers = map(_number, inputs)
         if ufunc in _COMPARISONS:
-            return Elsewhere(_COMPARISONS[ufunc](*numbers), is_truth=True)
-        if ufunc in _NUMBERS and not truths:
-            gaps = gaps or _makes_gaps(ufunc, inputs)
-            return Elsewhere(_NUMBERS[ufunc](*numbers), has_gaps=gaps)
+            return ColumnExpression(_COMPARISONS[ufunc](*numbers), is_boolean=True)
+        if ufunc in _NUMBERS and not are_boolean:
+            undefined = undefined or _is_partial(ufunc, inputs)
+            return ColumnExpression(_NUMBERS[ufunc](*numbers), may_be_undefined=undefined)
         return NotImplemented
 
     def __array_function__(self, function: Any, types: Any, given: Any, options: Any) -> Any:
-        """Return a choice or a clipped column; what else NumPy has is not computed elsewhere."""
+        """Return the expression for ``np.where`` or ``np.clip``; no other function is supported."""
         del types
         if function is np.where and len(given) == 3 and not options:
             return _where(*given)
@@ -96,26 +99,28 @@ class Elsewhere(NDArrayOperatorsMixin):
         return NotImplemented
 
 
-def _is_truth(value: Any) -> bool:
-    return value.is_truth if isinstance(value, Elsewhere) else isinstance(value, (bool, np.bool_))
+def _is_boolean(value: Any) -> bool:
+    if isinstance(value, ColumnExpression):
+        return value.is_boolean
+    return isinstance(value, (bool, np.bool_))
 
 
-def _has_gaps(value: Any) -> bool:
-    return isinstance(value, Elsewhere) and value.has_gaps
+def _may_be_undefined(value: Any) -> bool:
+    return isinstance(value, ColumnExpression) and value.may_be_undefined
 
 
-def _makes_gaps(ufunc: Any, inputs: Any) -> bool:
-    """Tell whether a function of numbers is undefined for some."""
+def _is_partial(ufunc: Any, inputs: Any) -> bool:
+    """Whether the function is undefined for some numbers."""
     if ufunc is np.true_divide:
-        return isinstance(inputs[1], Elsewhere) or float(inputs[1]) == 0.0
+        return isinstance(inputs[1], ColumnExpression) or float(inputs[1]) == 0.0
     if ufunc is np.power:
-        return isinstance(inputs[1], Elsewhere) or float(inputs[1]) not in _WHOLE
+        return isinstance(inputs[1], ColumnExpression) or float(inputs[1]) not in _WHOLE
     return ufunc in {np.sqrt, np.log, np.log1p}
 
 
 def _number(value: Any) -> Any:
-    """Return an expression, or a number; truths are numbers, as in NumPy's sums."""
-    return value.number() if isinstance(value, Elsewhere) else float(value)
+    """Return an expression or a number, with booleans as 0 and 1."""
+    return value.number() if isinstance(value, ColumnExpression) else float(value)
 
 
 def _expressions(*values: Any) -> list[Any]:
@@ -123,18 +128,19 @@ def _expressions(*values: Any) -> list[Any]:
 
 
 def _where(condition: Any, yes: Any, no: Any) -> Any:
-    """Return one value where the condition holds and another elsewhere; or that of a constant."""
-    if not isinstance(condition, Elsewhere):
+    """Return ``yes`` if the condition holds, else ``no``; the condition may be a constant."""
+    if not isinstance(condition, ColumnExpression):
         return yes if condition else no
-    if not condition.is_truth:
+    if not condition.is_boolean:
         condition = condition != 0.0
     first, second = _expressions(_number(yes), _number(no))
     chosen = nw.when(condition.expression).then(first).otherwise(second)
-    return Elsewhere(chosen, has_gaps=_has_gaps(yes) or _has_gaps(no))
+    undefined = _may_be_undefined(yes) or _may_be_undefined(no)
+    return ColumnExpression(chosen, may_be_undefined=undefined)
 
 
 def _power(base: Any, exponent: Any) -> Any:
-    """Return a power; small whole ones by products, which no engine rounds otherwise."""
+    """Return a power; small whole exponents by products, which all engines round alike."""
     if isinstance(exponent, float) and exponent in _WHOLE:
         product = base * base
         return {2.0: product, 3.0: product * base, 4.0: product * product}[exponent]

@@ -1,9 +1,9 @@
-"""A sample of the rows of a lazy frame: the same on every engine, in any order of the rows.
+"""A random sample of the rows of a lazy frame, the same on every engine and in any order of rows.
 
-Each row has a number from 0 to 1 that all its numbers and the seed decide, and the rows with the
-lowest ones are taken. The number is made by sums and products in double precision, which
-are rounded in one way everywhere. With clusters it is made of the cluster alone, and whole clusters
-are taken.
+Each row gets a draw from 0 to 1, which depends on the seed and on all its numeric columns, and the
+rows with the lowest draws are taken. The draw is made by sums and products in double precision,
+which every engine rounds in the same way. With clusters it depends on the cluster alone, and whole
+clusters are taken.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ import numpy as np
 
 from fairperm._utils.sorting import order_by, run_starts
 from fairperm._utils.streams import SAMPLE
-from fairperm.data.lazy.backends import expression, fetched, schema_of, stage, without_nan
-from fairperm.data.lazy.counting import Reading
-from fairperm.data.sources import Sampled
-from fairperm.errors import InputError
+from fairperm.data.lazy.backends import fetch, nan_to_null, quote_column, read_schema, stage
+from fairperm.data.lazy.counting import LazyRows
+from fairperm.data.sources import CountedRows
+from fairperm.errors import InputError, argument
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -32,35 +32,38 @@ if TYPE_CHECKING:
 _SCALES = ([1e3, 1e-8, 1e-2, 1e11], [1e4, 1e-7, 1e-1, 1e12])  # factors are between these
 _LARGEST = 1e290
 _DRAWS = ("first draw", "second draw")
-_MOST_EQUAL = 0.01  # of the sample's rows may be equal to others
+_MOST_EQUAL = 0.01  # the largest share of the sample's rows that may have equal rows
 
 
-def sampled(inputs: Inputs, metric: AnyMetric, frame: nw.LazyFrame[Any], wanted: int) -> Inputs:
-    """Return the arguments with a sample of the rows as their data."""
-    schema = schema_of(frame)
-    numbers = _numbers(inputs, schema)
+def draw_sample(inputs: Inputs, metric: AnyMetric, frame: nw.LazyFrame[Any], wanted: int) -> Inputs:
+    """Return the inputs with a sample of the rows as their data."""
+    schema = read_schema(frame)
+    numbers = _choose_numbers(inputs, schema)
     named = {f"number {i}": name for i, name in enumerate(numbers)}
-    others = {name: expression(one, frame) for name, one in named.items()}
-    reading = Reading.of(inputs, metric, frame, others)
+    extra = {name: quote_column(one, frame) for name, one in named.items()}
+    lazy = LazyRows.select(inputs, metric, frame, extra)
     with stage("drawing a sample of the rows", frame):
-        counted = fetched(reading.rows.select(nw.len().alias("rows")))
+        counted = fetch(lazy.rows.select(nw.len().alias("rows")))
         total = int(counted["rows"].to_list()[0])
-        # a few more than wanted, so that they are hardly ever too few
+        # a few more than wanted: then they are hardly ever too few
         share = min(1.0, (wanted + 6 * wanted**0.5 + 20) / max(total, 1))
         types = {name: schema[one] for name, one in named.items()}
-        drawn = with_draws(reading.rows, types, inputs.seed, share)
-        found = fetched(drawn.select(*reading.columns, *_DRAWS))
-    taken, sizes = _taken(found, wanted)
+        drawn = fetch(
+            add_draws(lazy.rows, types, inputs.seed, share).select(*lazy.columns, *_DRAWS)
+        )
+    taken, sizes = _take_lowest(drawn, wanted)
     if inputs.cluster is None:
         _check_distinct(sizes, numbers)
-    data = {user: found[name][taken.tolist()] for name, user in reading.columns.items()}
+    columns = {user: drawn[name][taken.tolist()] for name, user in lazy.columns.items()}
     note = f"Tested on a sample of {len(taken):,} of {total:,} rows, drawn by seed {inputs.seed}."
-    return replace(inputs, data=Sampled(data, note), sample_rows=None)
+    return replace(inputs, data=CountedRows(columns=columns, notes=(note,)))
 
 
-def _taken(found: nw.DataFrame[Any], wanted: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the rows with the lowest draws, equal ones together, and how many are equal."""
-    draws = [found[name].to_numpy() for name in _DRAWS]
+def _take_lowest(
+    drawn: nw.DataFrame[Any], wanted: int
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the rows with the lowest draws, and the sizes of the sets of rows with equal draws."""
+    draws = [drawn[name].to_numpy() for name in _DRAWS]
     order = order_by(draws)
     if not order.size:
         return order, order
@@ -69,38 +72,38 @@ def _taken(found: nw.DataFrame[Any], wanted: int) -> tuple[NDArray[np.intp], NDA
     return order[: ends[last]], np.diff(ends[: last + 1], prepend=0)
 
 
-def _numbers(inputs: Inputs, schema: Mapping[str, Any]) -> list[str]:
-    """Return the columns that decide which rows are taken: all numbers, or the cluster's."""
+def _choose_numbers(inputs: Inputs, schema: Mapping[str, Any]) -> list[str]:
+    """Return the columns that the draws depend on: all numeric ones, or those of the cluster."""
     given = inputs.cluster
     if given is None:
         return [name for name, dtype in schema.items() if dtype.is_numeric()]
     names = [str(one) for one in (given if isinstance(given, (list, tuple)) else [given])]
     for name in names:
         if not schema[name].is_numeric():
-            hint = "Whole clusters are drawn, by their numbers."
-            raise InputError("cluster", "made of numbers with sample_rows", name, hint)
+            rule = f"made of numbers with {argument('sample_rows')}"
+            raise InputError("cluster", rule, name, "Whole clusters are drawn, by their numbers.")
     return names
 
 
 def _check_distinct(sizes: NDArray[np.intp], numbers: Sequence[str]) -> None:
-    """Refuse a sample in which equal rows are many: they come together, and are no random rows."""
+    """Raise InputError if many rows are equal: equal rows are taken together, not at random."""
     equal = int(sizes[sizes > 1].sum())
     if equal > _MOST_EQUAL * sizes.sum():
         raise InputError(
-            f"data must have rows that differ in their numbers ({len(numbers)} columns) with "
-            f"sample_rows, which takes equal rows together or not at all; got {equal:,} equal ones "
-            f"among {sizes.sum():,}. Add a column that numbers the rows."
+            f"{argument('data')} must have rows that differ in their numbers ({len(numbers)} "
+            f"columns) with {argument('sample_rows')}, which takes all equal rows or none; got "
+            f"{equal:,} equal ones among {sizes.sum():,}. Add a column that numbers the rows."
         )
 
 
-def with_draws(
+def add_draws(
     rows: nw.LazyFrame[Any], numbers: Mapping[str, Any], seed: int, share: float
 ) -> nw.LazyFrame[Any]:
-    """Return this share of the rows, with two numbers from 0 to 1 made of these columns each.
+    """Return this share of the rows, with two draws from 0 to 1 that these columns determine.
 
-    A column is looked at on four scales, so that digits before and after the point matter. What
-    they add up to is stirred by multiplying three such sums; only operations that every engine
-    rounds alike have a part in it, and no long one twice, by which queries would grow.
+    Each column enters on four scales: digits before and after the decimal point all matter. Three
+    such sums are multiplied to mix them. Every engine rounds these operations in the same way, and
+    no long expression is repeated, which would make queries grow.
     """
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(SAMPLE,)))
     plain: dict[str, nw.Expr] = {}
@@ -109,7 +112,7 @@ def with_draws(
     rows = rows.with_columns(**plain)
     first, second = (_fraction(_product(list(numbers), rng)) for _ in _DRAWS)
     rows = rows.with_columns(first.alias(_DRAWS[0])).filter(nw.col(_DRAWS[0]) < share)
-    return rows.with_columns(second.alias(_DRAWS[1]))  # parts rows that have the same first one
+    return rows.with_columns(second.alias(_DRAWS[1]))  # orders rows with the same first draw
 
 
 def _product(numbers: Sequence[str], rng: np.random.Generator) -> nw.Expr:
@@ -126,20 +129,20 @@ def _product(numbers: Sequence[str], rng: np.random.Generator) -> nw.Expr:
 
 
 def _fraction(number: nw.Expr) -> nw.Expr:
-    """Return what is left of a number from 0 on without its whole part.
+    """Return the fractional part of a nonnegative number.
 
-    One is added because engines define remainders differently, which for numbers from 1 on is the
-    same: all of their fractions are multiples of 2⁻⁵². (What is rounded down must be an integer of
-    64 bits in Spark, and large numbers are not.)
+    One is added because engines define remainders differently below 1. From 1 on they agree: all
+    fractions are multiples of 2⁻⁵². (Rounding down would not do: Spark returns 64-bit integers,
+    which cannot hold large numbers.)
     """
     return (number + 1.0) % 1.0
 
 
 def _size_and_sign(column: nw.Expr, kind: Any) -> tuple[nw.Expr, nw.Expr]:
-    """Return the column's size as a number from 0 on, and what its sign (or lack) adds."""
+    """Return the absolute value, and 1 for negative, 0.5 for missing and 0 for other values."""
     column = column.cast(nw.Float64)
     if kind.is_float():
-        column = without_nan(column)
+        column = nan_to_null(column)
     sign = nw.when(column < 0.0).then(nw.lit(1.0)).otherwise(nw.lit(0.0))
     sign = nw.when(column.is_null()).then(nw.lit(0.5)).otherwise(sign)
     return column.fill_null(0.0).abs().clip(0.0, _LARGEST), sign

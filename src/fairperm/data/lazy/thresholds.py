@@ -1,4 +1,4 @@
-"""Scores of a lazy frame, counted between the thresholds of a sweep where they are."""
+"""Scores for a sweep of thresholds; those of a lazy frame are counted between thresholds."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from fairperm.data.lazy import counting as lazy
-from fairperm.data.lazy.backends import fetched, floats_of, lazy_frame, schema_of, stage
+from fairperm.data.lazy import counting
+from fairperm.data.lazy.backends import fetch, lazy_frame, read_schema, stage, to_floats
 from fairperm.data.reading import read_table
-from fairperm.data.sources import Counted, Fetched, Source, as_floats
+from fairperm.data.sources import CountedRows, Source, as_floats
 from fairperm.errors import InputError
 
 if TYPE_CHECKING:
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fairperm.data.arguments import Inputs
-    from fairperm.data.lazy.counting import Reading
+    from fairperm.data.lazy.counting import LazyRows
     from fairperm.data.table import Table
     from fairperm.metrics.definition import AnyMetric
 
     Array = NDArray[np.float64]
     Float = type[np.floating[Any]]
 
-MOST_CUTS = 1_000  # every one is a comparison in the query
-_HINT = "Collect the rows, or a sample of them, and pass that."
+MOST_THRESHOLDS = 1_000  # every one is a comparison in the query
+_HINT = "Collect the rows, or a sample of them, and pass those."
 _LOWEST, _HIGHEST, _COUNT, _MISSING = "lowest", "highest", "rows", "missing"
 
 
@@ -39,77 +39,78 @@ def read_scores(
     *,
     need_all: bool,
 ) -> tuple[Table, Array, Float]:
-    """Read labels and scores, and find the thresholds; return the scores' own precision, too.
+    """Return the table of labels and scores, the thresholds, and the precision of the scores.
 
-    ``need_all`` tells that the thresholds need all scores, not just the lowest and the highest.
-    Of a lazy frame with very many distinct scores only the numbers of rows between thresholds are
-    fetched: each row has the threshold below it, or the lowest score, for its score.
+    ``need_all`` is True if the thresholds depend on all scores, not just the lowest and the
+    highest. From a lazy frame with very many distinct scores, only the numbers of rows between
+    thresholds are fetched: each score is replaced by the threshold below it, or the lowest score.
     """
     frame = lazy_frame(inputs.data)
     if frame is None:
-        given = inputs.y_score
-        scores = as_floats(*Source(inputs.data).find("y_score", given))
-        read = Fetched(given, scores) if isinstance(given, str) else scores
-        table = read_table(replace(inputs, y_score=read), metric)
+        source = Source(inputs.data)
+        scores = as_floats(*source.find("y_score", inputs.y_score))
+        if isinstance(inputs.y_score, str):
+            inputs = replace(inputs, data=replace(source.rows, values={"y_score": scores}))
+        else:
+            inputs = replace(inputs, y_score=scores)
+        table = read_table(inputs, metric)
         return table, thresholds_of(table), scores.dtype.type
-    reading = lazy.Reading.of(inputs, metric, frame)
-    kind = lazy.precision(schema_of(frame)[reading.columns["y_score"]])
-    found = reading.few_kinds()
-    if found is not None:
-        table = _table(reading.inputs(found), metric)
-        return table, thresholds_of(table), kind
+    lazy = counting.LazyRows.select(inputs, metric, frame)
+    precision = counting.precision(read_schema(frame)[lazy.columns["y_score"]])
+    counted = lazy.count_if_few()
+    if counted is not None:
+        table = _read_counted(lazy.make_inputs(counted), metric)
+        return table, thresholds_of(table), precision
     if need_all:
-        raise lazy.too_many(metric, _HINT)
-    thresholds, lowest = _thresholds(reading, metric, thresholds_of)
+        raise counting.too_many_rows(metric, _HINT)
+    thresholds, lowest = _choose_thresholds(lazy, metric, thresholds_of)
     with np.errstate(over="ignore"):
-        cuts = thresholds.astype(kind).astype(np.float64)
+        cuts = thresholds.astype(precision).astype(np.float64)
     score = nw.col("y_score")
-    between = nw.when(~score.is_null()).then(_between(score, cuts, lowest, 0, len(cuts)))
-    cut = replace(reading, rows=reading.rows.with_columns(y_score=between))
-    found = cut.grouped("counting rows between thresholds")
-    if len(found) > lazy.MOST_KINDS:
-        raise lazy.too_many(metric, _HINT)
-    return _table(cut.inputs(found), metric), thresholds, kind
+    rounded = nw.when(~score.is_null()).then(_round_down(score, cuts, lowest, 0, len(cuts)))
+    lazy = replace(lazy, rows=lazy.rows.with_columns(y_score=rounded))
+    counted = lazy.count("counting rows between thresholds")
+    if len(counted) > counting.MOST_KINDS:
+        raise counting.too_many_rows(metric, _HINT)
+    return _read_counted(lazy.make_inputs(counted), metric), thresholds, precision
 
 
-def _table(inputs: Inputs, metric: AnyMetric) -> Table:
+def _read_counted(inputs: Inputs, metric: AnyMetric) -> Table:
     return read_table(inputs, metric, Source(inputs.data))
 
 
-def _thresholds(
-    reading: Reading, metric: AnyMetric, thresholds_of: Callable[[Table], Array]
+def _choose_thresholds(
+    lazy: LazyRows, metric: AnyMetric, thresholds_of: Callable[[Table], Array]
 ) -> tuple[Array, float]:
-    """Return the thresholds, from the lowest and the highest score of each kind of row."""
-    score, kept = nw.col("y_score"), [name for name in reading.keys if name != "y_score"]
-    with stage("finding the range of the scores", reading.rows):
-        known = reading.rows.with_columns(score.is_null().alias(_MISSING))
-        ends = fetched(
+    """Return the thresholds, from the lowest and highest score of each kind of row."""
+    score, kept = nw.col("y_score"), [name for name in lazy.keys if name != "y_score"]
+    with stage("finding the range of the scores", lazy.rows):
+        known = lazy.rows.with_columns(score.is_null().alias(_MISSING))
+        ends = fetch(
             known.group_by(*kept, _MISSING).agg(
                 score.min().alias(_LOWEST), score.max().alias(_HIGHEST), nw.len().alias(_COUNT)
             )
         )
-    twice = np.tile(np.arange(len(ends)), 2)
+    twice = np.tile(np.arange(len(ends)), 2).tolist()
     count = ends[_COUNT].to_numpy().astype(np.int64)
-    low, high = (floats_of(ends[name]) for name in (_LOWEST, _HIGHEST))
-    columns = {reading.columns[name]: ends[name][twice.tolist()] for name in kept}
-    both = Counted(columns, np.concatenate([count, np.zeros_like(count)]))
-    scores = Fetched(reading.columns["y_score"], np.concatenate([low, high]))
-    inputs = replace(reading.given, data=both, y_score=scores, y_pred=None)
-    table = _table(inputs, metric)
+    values: dict[str, Any] = {name: ends[name][twice] for name in kept}
+    values["y_score"] = np.concatenate([to_floats(ends[name]) for name in (_LOWEST, _HIGHEST)])
+    both = CountedRows(columns=None, count=np.concatenate([count, np.zeros_like(count)]))
+    table = _read_counted(lazy.replace_data(values, both), metric)
     thresholds = thresholds_of(table)
-    if len(thresholds) > MOST_CUTS:
-        rule = f"at most {MOST_CUTS:,} for a lazy frame with so many distinct scores"
-        raise InputError("thresholds", rule, len(thresholds), "101 show a curve well.")
+    if len(thresholds) > MOST_THRESHOLDS:
+        rule = f"at most {MOST_THRESHOLDS:,} for a lazy frame with so many distinct scores"
+        raise InputError("thresholds", rule, len(thresholds), "101 are enough for a curve.")
     return thresholds, float(table.columns["y_score"].min())
 
 
-def _between(score: nw.Expr, cuts: Array, lowest: float, first: int, last: int) -> nw.Expr:
-    """Return the highest cut that a score reaches, of all from ``first`` to ``last``, by halves."""
+def _round_down(score: nw.Expr, cuts: Array, lowest: float, first: int, last: int) -> nw.Expr:
+    """Return the highest of the cuts ``first`` to ``last`` that a score reaches, by bisection."""
     if first == last:
         return nw.lit(lowest if first == 0 else float(cuts[first - 1]))
     middle = (first + last + 1) // 2
     return (
         nw.when(score >= float(cuts[middle - 1]))
-        .then(_between(score, cuts, lowest, middle, last))
-        .otherwise(_between(score, cuts, lowest, first, middle - 1))
+        .then(_round_down(score, cuts, lowest, middle, last))
+        .otherwise(_round_down(score, cuts, lowest, first, middle - 1))
     )
