@@ -15,6 +15,7 @@ from fairperm import InputError
 from fairperm.data.lazy import counting as lazy
 from fairperm.data.lazy import numpy_expressions
 from fairperm.metrics.definition import mean_function
+from fairperm.metrics.kinds import Kind
 from tests.support.lazy_data import LAZY, run, sample, with_gaps
 
 if TYPE_CHECKING:
@@ -139,7 +140,7 @@ def test_a_metric_of_ones_own(few: None) -> None:
         return np.where((y_pred > y_true) & (y_pred < 0.9), -late, np.exp(np.maximum(y_pred, 0.3)))
 
     own = mean_function(
-        "own", {"cost": cost}, lambda cost: cost**0.5, kind="regression", meaning="cost"
+        "own", {"cost": cost}, lambda cost: cost**0.5, kind=Kind.REGRESSION, meaning="cost"
     )
     table = sample(1_000, decimals=None)
     results = [
@@ -172,7 +173,9 @@ COSTS: dict[str, tuple[Any, str | None]] = {
 @pytest.mark.parametrize("what", COSTS)
 def test_engines_compute_what_numpy_does_or_nothing(what: str, few: None) -> None:
     cost, said = COSTS[what]
-    own = mean_function("own", {"cost": cost}, lambda cost: cost, kind="regression", meaning="cost")
+    own = mean_function(
+        "own", {"cost": cost}, lambda cost: cost, kind=Kind.REGRESSION, meaning="cost"
+    )
     table = sample(1_000, decimals=None)
     options: dict[str, Any] = {**OF_PREDICTIONS, "n_resamples": 0}
     for form in ("duckdb", "polars"):
@@ -197,7 +200,7 @@ def test_rows_without_a_number_are_not_left_out(few: None, monkeypatch: pytest.M
             "own",
             {"cost": lambda y_pred, *, by=shift: np.log(y_pred - by)},
             lambda cost: cost,
-            kind="regression",
+            kind=Kind.REGRESSION,
             meaning="cost",
         )
         options: dict[str, Any] = {**OF_PREDICTIONS, "n_resamples": 0}
