@@ -74,8 +74,9 @@ def _parse_bins(inputs: Inputs, metric: AnyMetric) -> int | None:
     if inputs.score_bins is None:
         return None
     if not _needs_ranks_only(metric):
-        name = argument("score_bins")
-        raise InputError(f"{name} cannot be used for {metric.name}: it is not a rank metric.")
+        exact = [one.name for one in metric.parts if "y_score" in one.columns and not one.is_rank]
+        name = exact[0] if exact else metric.name
+        raise InputError(f"{argument('score_bins')} cannot be used for {name}, not a rank metric.")
     return integer("score_bins", inputs.score_bins, 2, counting.MOST_KINDS)
 
 
