@@ -284,7 +284,8 @@ def ranked(score: Array, label: Array, stratum: Any, groups: Groups, n_groups: i
     n_strata = int(stratum.max()) + 1
     layout = AucLayout.build(score, label > 0, stratum, n_strata)
     starts = np.searchsorted(np.sort(stratum), np.arange(n_strata + 1))
-    return group_ranks(groups[:, layout.order], *layout.labels(), starts, n_groups)
+    ordered = np.ascontiguousarray(groups[:, layout.order])  # as tests pass them
+    return group_ranks(ordered, *layout.labels(), starts, n_groups)
 
 
 @pytest.mark.parametrize("scores", ["unlike", "ties", "constant", "two values"])
