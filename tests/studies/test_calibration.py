@@ -210,6 +210,7 @@ def test_aucs_of_samples_by_all_pairs() -> None:
 # Levels.
 
 
+@pytest.mark.validate
 def test_the_default_holds_its_level_where_others_do_not() -> None:
     n = 600
     found = simulate_data_sets(

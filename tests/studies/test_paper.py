@@ -75,6 +75,7 @@ def of_table1() -> Study:
     return table1(n_data_sets=250, n_resamples=99, seed=1, n_jobs=2, progress=False)
 
 
+@pytest.mark.validate
 def test_table1_has_the_papers_four_cells(of_table1: Study) -> None:
     cells = of_table1.rows[:4]
     assert all(row.quantity.endswith("1/|x|") for row in cells)
@@ -87,12 +88,14 @@ def test_table1_has_the_papers_four_cells(of_table1: Study) -> None:
         assert row.agrees
 
 
+@pytest.mark.validate
 @pytest.mark.parametrize("example", ["uncorrelated", "independent"])
 @pytest.mark.parametrize("spread", ["1/|x|", "1/x²"])
 def test_algorithm_1_holds_its_level(of_table1: Study, example: str, spread: str) -> None:
     assert hits(of_table1, f"{example}, Algorithm 1, {spread}") <= at_most(LEVEL, 250)
 
 
+@pytest.mark.validate
 def test_the_others_do_not_where_errors_spread_unequally(of_table1: Study) -> None:
     for spread, rate in (("1/|x|", 0.38), ("1/x²", 0.55)):  # of the design's long runs
         fewest, most = between(rate, rate, 250)
@@ -100,6 +103,7 @@ def test_the_others_do_not_where_errors_spread_unequally(of_table1: Study) -> No
         assert hits(of_table1, f"uncorrelated, FairTest, {spread}") > at_most(0.5, 250)
 
 
+@pytest.mark.validate
 def test_errors_over_the_square_do_not_give_the_papers_table(of_table1: Study) -> None:
     row = of_table1.row("uncorrelated, FairTest, 1/x²")
     assert row.paper == 0.7508
@@ -107,6 +111,7 @@ def test_errors_over_the_square_do_not_give_the_papers_table(of_table1: Study) -
     assert row.agrees is False
 
 
+@pytest.mark.validate
 def test_fairtest_is_biased_where_independence_fails(of_table1: Study) -> None:
     both = sum(hits(of_table1, f"independent, FairTest, {one}") for one in ("1/|x|", "1/x²"))
     assert both < at_least(LEVEL, 500)
@@ -120,6 +125,7 @@ def of_fnr() -> Study:
     return fnr(n_data_sets=600, n_resamples=199, seed=2, n_jobs=2, progress=False)
 
 
+@pytest.mark.validate
 @pytest.mark.parametrize(
     ("test", "low", "high"),
     [
@@ -139,6 +145,7 @@ def test_fnr_rejects_as_often_as_in_long_runs(
     assert fewest <= hits(of_fnr, test) <= most
 
 
+@pytest.mark.validate
 def test_only_tests_that_are_valid_hold_the_level(of_fnr: Study) -> None:
     for valid in ("studentized, score", "denominator (our default)"):
         assert hits(of_fnr, valid) <= at_most(LEVEL, 600)
@@ -146,6 +153,7 @@ def test_only_tests_that_are_valid_hold_the_level(of_fnr: Study) -> None:
         assert hits(of_fnr, invalid) > at_most(LEVEL, 600)
 
 
+@pytest.mark.validate
 def test_histograms_are_of_the_same_pvalues(of_fnr: Study) -> None:
     table = of_fnr.tables["pvalues"]
     assert table["to"][0] == 0.05
@@ -157,6 +165,7 @@ def test_histograms_are_of_the_same_pvalues(of_fnr: Study) -> None:
 # Theorems 1–3.
 
 
+@pytest.mark.validate
 def test_variances_are_those_of_the_formulas() -> None:
     study = theorems(n_data_sets=50, seed=3, n_jobs=2, progress=False)
     assert len(study.rows) == 32
@@ -227,6 +236,7 @@ def test_limits_of_correlations(attribute: str) -> None:
 # All of them.
 
 
+@pytest.mark.validate
 @pytest.mark.parametrize(
     ("study", "options"),
     [

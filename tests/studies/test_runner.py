@@ -125,6 +125,7 @@ def test_a_study_that_cannot_be_run_stops_no_other(tmp_path: Path) -> None:
     assert "quick runs" not in page
 
 
+@pytest.mark.validate
 def test_the_command_runs_all_of_them(tmp_path: Path) -> None:
     """As in continuous integration, where there are no data but those that come with fairperm."""
     out, data = tmp_path / "out", tmp_path / "data"

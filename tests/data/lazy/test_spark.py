@@ -201,6 +201,7 @@ def test_the_notebook(spark: Any, tmp_path: Path) -> None:
     assert abs(names["drawn"].pvalue - names["limit"].pvalue) < 0.05
 
 
+@pytest.mark.validate
 def test_an_executor_is_killed_while_it_counts(spark: Any, tmp_path: Path) -> None:
     folder, find = str(tmp_path), executor_finder()
 
@@ -265,6 +266,7 @@ spark.stop()
 """
 
 
+@pytest.mark.validate
 def test_spark_connect(java: None) -> None:
     pytest.importorskip("grpc")
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
