@@ -81,9 +81,9 @@ def test_other_numbers_of_units_are_refused() -> None:
 def test_a_second_process_need_not_compile(tmp_path: Path) -> None:
     script = """
 import numpy as np
-from fairperm import _totals
-_totals.subset_totals(np.zeros(3, np.uint64), np.zeros((3, 1)), np.array([0, 3]))
-stats = _totals._add_strata.stats
+from fairperm.engines.kernels import totals
+totals.subset_totals(np.zeros(3, np.uint64), np.zeros((3, 1)), np.array([0, 3]))
+stats = totals._add_strata.stats
 print(sum(stats.cache_hits.values()), sum(stats.cache_misses.values()))
 """
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
