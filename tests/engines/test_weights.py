@@ -71,6 +71,7 @@ def test_weighted_values_are_those_of_the_formulas(metric: str) -> None:
         )
 
 
+@pytest.mark.validate
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("clustered", [False, True], ids=["rows", "clusters"])
 def test_errors_are_those_of_a_bootstrap(metric: str, clustered: bool) -> None:

@@ -63,6 +63,7 @@ def test_truths_are_those_that_were_wanted(setting: Setting) -> None:
     assert second == pytest.approx(wanted[setting in GAPS])
 
 
+@pytest.mark.validate
 def test_settings_at_the_bound_have_just_enough_rows_and_are_not_in_the_grid() -> None:
     assert not {one.name for one in BOUND} & {one.name for one in NULLS}
     rng = np.random.default_rng(1)

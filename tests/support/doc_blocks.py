@@ -117,9 +117,11 @@ def _commands(text: str) -> list[tuple[str, str]]:
 
 def _run(command: str) -> subprocess.CompletedProcess[str]:
     """Run a command as bash does; fairperm's own, if that is all, in this process."""
-    environment = {"COLUMNS": "120", "GITHUB_STEP_SUMMARY": "summary.md"}
+    summary = "summary.md"
     if command.startswith("fairperm ") and not _SHELL.search(command):
-        done = commands.run(*shlex.split(command, comments=True)[1:], **environment)
+        done = commands.run(
+            *shlex.split(command, comments=True)[1:], COLUMNS="120", GITHUB_STEP_SUMMARY=summary
+        )
         said = (done.stdout + done.stderr).decode()
         return subprocess.CompletedProcess(command, done.returncode, said)
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
@@ -128,7 +130,7 @@ def _run(command: str) -> subprocess.CompletedProcess[str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        env={**os.environ, "PATH": path, **environment},
+        env={**os.environ, "PATH": path, "COLUMNS": "120", "GITHUB_STEP_SUMMARY": summary},
         timeout=120,
         check=False,
     )

@@ -50,7 +50,13 @@ CASES: dict[str, dict[str, Any]] = {
 DEFINED = [name for name in CASES if name != "one column twice"]
 
 
-@pytest.mark.parametrize("n", [400, 30_000], ids=["few rows", "many rows"])
+@pytest.mark.parametrize(
+    "n",
+    [
+        pytest.param(400, id="few rows"),
+        pytest.param(30_000, id="many rows", marks=pytest.mark.validate),
+    ],
+)
 @pytest.mark.parametrize("case", DEFINED)
 def test_who_counts_changes_nothing(case: str, n: int) -> None:
     table = sample(n)

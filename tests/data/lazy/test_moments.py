@@ -334,6 +334,7 @@ def unlike_groups(rng: np.random.Generator) -> pa.Table:
     return pa.table({"y": np.zeros(1_600), "error": error, "group": groups})
 
 
+@pytest.mark.validate
 def test_the_level_under_the_weak_null() -> None:
     """Hold the level by the normal limit; exchange labels without studentizing, and do not."""
     rng = np.random.default_rng(2020)
