@@ -1,0 +1,156 @@
+"""Public functions, the dataclasses behind them, commands and files of options agree."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import MISSING, fields
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import typer
+
+import fairperm
+from fairperm.cli import main
+from fairperm.data.arguments import Inputs
+from fairperm.hypothesis_tests.margins.equivalence import PermutationOptions
+from fairperm.hypothesis_tests.options import Options
+from tests.support.commands import Here, as_text, sample
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+MODEL = dict(inspect.signature(fairperm.permutation_test).parameters)
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "omnibus_test": fairperm.omnibus_test,
+    "bootstrap_test": fairperm.bootstrap_test,
+    "threshold_sweep": fairperm.threshold_sweep,
+    "audit": fairperm.audit,
+}
+# What a function cannot do, and what is its own.
+LACKS = {
+    "omnibus_test": {"alternative", "n_bootstrap"},
+    "bootstrap_test": {"cluster", "sample_weight", "scheme", "variance", "n_bootstrap"},
+    "threshold_sweep": {
+        *("y_pred", "threshold", "cluster", "sample_weight", "score_bins", "sample_rows"),
+        *("alternative", "n_bootstrap", "confidence_level"),
+    },
+    "audit": {"metric", "groups"},
+}
+OWN = {
+    "omnibus_test": set[str](),
+    "bootstrap_test": {"method"},
+    "threshold_sweep": {"thresholds", "alpha"},
+    "audit": {
+        *("metrics", "compare", "reference", "intersections", "adjust", "alpha", "margin"),
+        "min_group_size",
+    },
+}
+# Several metrics at once, scores that a sweep cannot do without.
+OTHERWISE = {("threshold_sweep", "metric"), ("threshold_sweep", "y_score")}
+DECIDED_BY_A_MARGIN = {"alternative", "variance", "n_bootstrap"}
+
+COMMANDS: dict[str, Callable[..., Any]] = {
+    "audit": fairperm.audit,
+    "test": fairperm.permutation_test,
+    "sweep": fairperm.threshold_sweep,
+}
+# Other names on the command line, where data arguments are columns of FILE.
+CALLED = {
+    "y_true": "label",
+    "y_pred": "prediction",
+    "y_score": "score",
+    "sensitive_features": "group",
+    "data": "files",
+    "control_features": "control",
+    "sample_weight": "weight",
+    "metrics": "metric",
+    "groups": "pair",
+    "n_resamples": "resamples",
+    "n_bootstrap": "bootstraps",
+    "rng": "seed",
+    "n_jobs": "jobs",
+    "progress": "quiet",
+}
+# Defaults of the command line that mean the same, and arguments without a default.
+OWN_DEFAULTS = {"compare", "metric", "metrics", "thresholds", "progress"}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_share_names_defaults_and_types(name: str) -> None:
+    parameters = inspect.signature(FUNCTIONS[name]).parameters
+    assert set(parameters) == (set(MODEL) - LACKS[name]) | OWN[name]
+    for argument, parameter in parameters.items():
+        if argument in MODEL and (name, argument) not in OTHERWISE:
+            model = MODEL[argument]
+            assert (parameter.default, parameter.annotation) == (model.default, model.annotation)
+
+
+@pytest.mark.parametrize("name", ["equivalence_test", "noninferiority"])
+def test_margins_take_what_a_permutation_test_takes(name: str) -> None:
+    function: Callable[..., Any] = getattr(fairperm, name)
+    own = {"margin", "ratio", "higher_is_better", "options"}
+    named = inspect.signature(function).parameters.keys() - own
+    assert {*named, *PermutationOptions.__annotations__} == set(MODEL) - DECIDED_BY_A_MARGIN
+
+
+@pytest.mark.parametrize("kind", [Inputs, Options])
+def test_arguments_travel_under_their_own_names(kind: Any) -> None:
+    made = {"seed", "sums_suffice", "resampling"}
+    for field in fields(kind):
+        if field.name not in made:
+            default = MODEL[field.name].default
+            assert default == (
+                inspect.Parameter.empty if field.default is MISSING else field.default
+            )
+    drawn = {"n_resamples", "rng", "n_jobs", "progress"}
+    travelling = {field.name for both in (Inputs, Options) for field in fields(both)}
+    assert set(MODEL) - travelling == {"metric", "groups", *drawn}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_commands_have_every_argument_as_an_option(name: str) -> None:
+    options = options_of(name)
+    for argument, parameter in inspect.signature(COMMANDS[name]).parameters.items():
+        option = options.get(CALLED.get(argument, argument))
+        assert option is not None, f"fairperm {name} lacks {argument}"
+        if argument != "data":
+            assert f"--{option.name.replace('_', '-')}" in option.opts
+        if argument not in OWN_DEFAULTS and parameter.default is not parameter.empty:
+            assert option.default in (parameter.default, [] if not parameter.default else None)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_commands_hand_every_option_on_from_a_file_of_options_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    signature = inspect.signature(COMMANDS[name])
+    handed: dict[str, object] = {}
+
+    def record(*values: object, **options: object) -> None:
+        handed.update(signature.bind(*values, **options).arguments)
+        raise fairperm.errors.FairpermError("enough")
+
+    monkeypatch.setattr(fairperm, COMMANDS[name].__name__, record)
+    (tmp_path / "x.csv").write_text(as_text(sample()))
+    keys = {"label": "y", "score": "p", "group": "g", "metric": "fpr"}
+    for argument in signature.parameters:
+        option = options_of(name)[CALLED.get(argument, argument)]
+        if isinstance(option.default, (int, float, str)) and option.name not in keys:
+            keys[option.name.replace("_", "-")] = option.default
+    lines = [
+        f"{key} = {str(one).lower() if isinstance(one, bool) else repr(one)}"
+        for key, one in keys.items()
+    ]
+    (tmp_path / "fairperm.toml").write_text("\n".join(lines))
+    code, _, said = Here(tmp_path, monkeypatch).run(
+        name, tmp_path / "x.csv", "--config", tmp_path / "fairperm.toml"
+    )
+    assert (code, said.strip().splitlines()[-1:]) == (2, ["fairperm: error: enough"])
+    assert set(handed) == set(signature.parameters)
+
+
+def options_of(command: str) -> dict[str, Any]:
+    """Return the options of a command by their names in Python."""
+    app: Any = typer.main.get_command(main.app)
+    return {one.name: one for one in app.commands[command].params}
