@@ -343,7 +343,7 @@ def test_markdown_shows_names_as_they_are(tmp_path: Path) -> None:
 
 def test_test_command(plain: Path) -> None:
     said = succeeded("test", plain, *COLUMNS, "--metric", "fnr", "--pair", "b", "a")
-    assert said.startswith("PermutationTestResult: false_negative_rate, 'b' less 'a'")
+    assert said.startswith("PermutationTestResult: false_negative_rate, b − a")
     assert "Seed" not in said  # every permutation was counted
     drawn = succeeded("test", plain, *COLUMNS, "--metric", "mcc", "--seed", 4)
     assert "Seed 4: the same --seed gives the same numbers again." in drawn

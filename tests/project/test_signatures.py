@@ -133,7 +133,7 @@ def test_commands_hand_every_option_on_from_a_file_of_options_too(
 
     monkeypatch.setattr(fairperm, COMMANDS[name].__name__, record)
     (tmp_path / "x.csv").write_text(as_text(sample()))
-    keys = {"label": "y", "score": "p", "group": "g", "metric": "fpr"}
+    keys: dict[str, object] = {"label": "y", "score": "p", "group": "g", "metric": "fpr"}
     for argument in signature.parameters:
         option = options_of(name)[CALLED.get(argument, argument)]
         if isinstance(option.default, (int, float, str)) and option.name not in keys:

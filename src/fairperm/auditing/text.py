@@ -15,7 +15,7 @@ from fairperm._utils.formatting import (
     state_pvalue,
 )
 from fairperm.auditing.verdicts import explain_verdicts, format_detectable_gap
-from fairperm.hypothesis_tests.results.gaps import noted
+from fairperm.hypothesis_tests.results.text import wrap_notes
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -56,7 +56,7 @@ def as_text(audit: AuditData) -> str:
     )
     console.print(as_table(audit, _WIDEST))
     lines = [line.rstrip() for line in out.getvalue().splitlines()]
-    return "\n".join([heading(audit), *lines, footing(audit), *noted(audit.notes)])
+    return "\n".join([heading(audit), *lines, footing(audit), *wrap_notes(audit.notes)])
 
 
 def heading(audit: AuditData) -> str:

@@ -9,10 +9,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairperm._utils import checks, streams
+from fairperm._utils.formatting import (
+    format_count,
+    format_interval,
+    format_level,
+    format_number,
+    format_pvalue,
+)
 from fairperm.data.sources import Source, as_floats
 from fairperm.engines.resampling import blocks
 from fairperm.errors import InputError, InputTypeError
-from fairperm.hypothesis_tests.results.gaps import PlainResult, left_out
+from fairperm.hypothesis_tests.results.gaps import PlainResult
+from fairperm.hypothesis_tests.results.text import state_draws, write_result
 from fairperm.inference.intervals import gap_interval
 from fairperm.inference.null import Null, PValue, extreme, pvalue, tie_tolerance
 
@@ -97,19 +105,18 @@ class CorrelationTestResult(PlainResult):
     null_distribution: NDArray[np.float64] = field(repr=False)
 
     def __repr__(self) -> str:
-        level = f"{self.confidence_level:.4g} interval"
-        low, high = self.confidence_interval
-        p_low, p_high = self.pvalue_interval
-        drawn = f"{self.n_resamples:,} draws, {level} [{p_low:.4g}, {p_high:.4g}]"
+        correlation = format_number(self.correlation, signed=True)
+        interval = format_interval(self.confidence_interval, signed=True)
+        level = format_level(self.confidence_level)
+        draws = state_draws(self.n_resamples, self.confidence_level, self.pvalue_interval)
+        how = "exact" if self.exact else draws
         lines = [
-            f"{type(self).__name__}: {self.method}, {self.n:,} rows",
-            f"  correlation  {self.correlation:+z.4f}  {level} [{low:+z.4f}, {high:+z.4f}]",
-            f"  p-value      {self.pvalue:.4g}  {self.alternative}, "
-            f"{'exact' if self.exact else drawn}",
-            f"  validity     {self.validity}",
-            *left_out(self.n_dropped, len("correlation")),
+            ("correlation", f"{correlation}  {level} interval {interval}"),
+            ("p-value", f"{format_pvalue(self.pvalue)}  {self.alternative}, {how}"),
+            ("validity", self.validity),
         ]
-        return "\n".join(lines)
+        title = f"{type(self).__name__}: {self.method}, {format_count(self.n, 'row')}"
+        return write_result(title, lines, self.n_dropped)
 
 
 def correlation_test(
@@ -197,10 +204,10 @@ def correlation_test(
     >>> error = rng.normal(size=1000) / income**2  # uncorrelated, but larger for the poor
     >>> fairperm.correlation_test(income, error, rng=1)
     CorrelationTestResult: pearson, 1,000 rows
-      correlation  -0.0763  0.95 interval [-0.1744, +0.0219]
-      p-value      0.1358  two-sided, 9,999 draws, 0.95 interval [0.1291, 0.1426]
-      validity     Exact under independence; asymptotically valid for zero correlation
-                   under dependence.
+      correlation  −0.076  95 % interval −0.174 to +0.022
+      p-value      0.1358  two-sided, 9,999 draws, 95 % interval 0.1291 to 0.1426
+      validity     Exact under independence; asymptotically valid for zero correlation under
+                   dependence.
     >>> fairperm.correlation_test(income, error, studentize=False, rng=1).pvalue  # not valid here
     0.0145
     """

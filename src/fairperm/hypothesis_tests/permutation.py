@@ -174,10 +174,10 @@ def permutation_test(
     ...     metric="false_negative_rate",
     ... )
     >>> result
-    PermutationTestResult: false_negative_rate, 'a' less 'b'
-      'a'         0.1000  16 of 160
-      'b'         0.2000  8 of 40
-      difference  -0.1000  0.95 interval [-0.2614, +0.0154]
+    PermutationTestResult: false_negative_rate, a − b
+      a           0.100  16 of 160
+      b           0.200  8 of 40
+      difference  −0.100  95 % interval −0.261 to +0.015
       p-value     0.1016  two-sided, exact
       validity    Exact for the weak null (equal false_negative_rate; base rates may differ)
                   at every sample size, given the rates' denominators.

@@ -11,7 +11,8 @@ import numpy as np
 from fairperm._utils import checks
 from fairperm.engines.resampling import blocks
 from fairperm.errors import InputError, UndefinedMetricError, argument, shown
-from fairperm.hypothesis_tests.results.gaps import PlainResult, noted
+from fairperm.hypothesis_tests.results.gaps import PlainResult
+from fairperm.hypothesis_tests.results.text import wrap_notes
 from fairperm.inference.intervals import clopper_pearson
 from fairperm.planning.equal_groups import (
     UnreachableError,
@@ -123,7 +124,7 @@ class Calibration(PlainResult):
         )
 
     def __str__(self) -> str:
-        return "\n".join([self.summary(), *noted(self.notes)])
+        return "\n".join([self.summary(), *wrap_notes(self.notes)])
 
     def __repr__(self) -> str:
         rows = [f"{n:,} rows" for n in self.sizes]
@@ -144,7 +145,7 @@ class Calibration(PlainResult):
                 f"  power  {self.power:.4f}  {level} [{lowest:.4f}, {highest:.4f}], for a gap of "
                 f"{self.gap:+.4g}",
                 f"  null   {self.null}",
-                *noted(self.notes, len("level")),
+                *wrap_notes(self.notes, len("level")),
             ]
         )
 

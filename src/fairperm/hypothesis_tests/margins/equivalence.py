@@ -8,12 +8,20 @@ from typing import TYPE_CHECKING, Any, Required, TypedDict
 
 from fairperm._utils import checks
 from fairperm._utils.checks import number
+from fairperm._utils.formatting import (
+    format_interval,
+    format_level,
+    format_name,
+    format_number,
+    format_pvalue,
+    name_of_gap,
+    state_pvalue,
+)
 from fairperm.errors import (
     InputError,
     InputTypeError,
     did_you_mean,
     listed,
-    shown,
     warn_of,
 )
 from fairperm.hypothesis_tests.margins.one_sided import (
@@ -24,7 +32,8 @@ from fairperm.hypothesis_tests.margins.one_sided import (
     ratio_interval,
 )
 from fairperm.hypothesis_tests.permutation import permutation_test
-from fairperm.hypothesis_tests.results.gaps import json_ready, left_out, noted
+from fairperm.hypothesis_tests.results.gaps import json_ready
+from fairperm.hypothesis_tests.results.text import state_draws, write_result
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -54,9 +63,6 @@ __all__ = [
     "noninferiority",
     "ratio_interval",
 ]
-
-
-_WORDS = {"difference": ("less", "+z.4f"), "ratio": ("over", ".4f")}  # and how numbers look
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
@@ -125,41 +131,34 @@ class EquivalenceTestResult:
         return plain
 
     def __repr__(self) -> str:
-        first, second = self.permutation.groups
-        width = max(len(shown(first)), len(shown(second)), 10)
-        word, form = _WORDS[self.scale]
-        low, high = (format(end, form) for end in self.confidence_interval)
-        level = f"{2 * self.confidence_level - 1:.4g} interval"
-        lines = [
-            *((shown(group), self.permutation._described(group)) for group in (first, second)),
-            (self.scale, f"{self.estimate:{form}}  {level} [{low}, {high}]"),
-            ("margin", self._margin()),
-            ("p-value", f"{self.pvalue:.4g}  {self._how()}"),
-            ("validity", self.validity),
-        ]
-        title = f"{self.permutation.metric}, {shown(first)} {word} {shown(second)}"
-        rows = [f"  {name:<{width}}  {text}" for name, text in lines]
-        rows += left_out(self.permutation.n_dropped, width)
-        rows += noted((*self.notes, *self.permutation.notes), width)
-        return "\n".join([f"{type(self).__name__}: {title}", *rows])
-
-    def _margin(self) -> str:
-        """Return each bound with its p-value."""
-        sides = (("above", self.lower), ("below", self.upper))
-        return ", ".join(
-            f"{side} {test.bound:{_WORDS[self.scale][1]}} (p {test.pvalue:.4g})"
-            for side, test in sides
+        groups, signed = self.permutation.groups, self.scale == "difference"
+        gap = name_of_gap(*groups) if signed else " / ".join(map(format_name, groups))
+        interval = format_interval(self.confidence_interval, signed=signed)
+        level = format_level(2 * self.confidence_level - 1)
+        estimate = format_number(self.estimate, signed=signed)
+        margin = ", ".join(
+            f"{side} {format_number(test.bound, signed=signed)} ({state_pvalue(test.pvalue)})"
+            for side, test in (("above", self.lower), ("below", self.upper))
             if test is not None
         )
+        lines = [
+            *((format_name(group), self.permutation.describe(group)) for group in groups),
+            (self.scale, f"{estimate}  {level} interval {interval}"),
+            ("margin", margin),
+            ("p-value", f"{format_pvalue(self.pvalue)}  {self._draws()}"),
+            ("validity", self.validity),
+        ]
+        title = f"{type(self).__name__}: {self.permutation.metric}, {gap}"
+        notes = (*self.notes, *self.permutation.notes)
+        return write_result(title, lines, self.permutation.n_dropped, notes)
 
-    def _how(self) -> str:
+    def _draws(self) -> str:
         if self.permutation.exact:
-            return "by every permutation"
+            return "exact: all permutations counted"
         if self.permutation.n_resamples == 0:
             return "normal limit"
-        low, high = self.pvalue_interval
-        level = f"{self.confidence_level:.4g} interval"
-        return f"{self.permutation.n_resamples:,} draws, {level} [{low:.4g}, {high:.4g}]"
+        n_resamples = self.permutation.n_resamples
+        return state_draws(n_resamples, self.confidence_level, self.pvalue_interval)
 
 
 def equivalence_test(
@@ -237,14 +236,14 @@ def equivalence_test(
     ... )
     >>> result = equivalence_test(**people, metric="selection_rate", ratio=0.8)
     >>> result
-    EquivalenceTestResult: selection_rate, 'f' over 'm'
-      'f'         0.4600  230 of 500
-      'm'         0.4800  240 of 500
-      ratio       0.9583  0.9 interval [0.8578, 1.0705]
-      margin      above 0.8000 (p 0.003694), below 1.2500 (p 3.924e-05)
-      p-value     0.003694  by every permutation
-      validity    Asymptotically valid for the null that the groups' ratio in selection_rate
-                  lies on the margin's edge or beyond; base rates may differ.
+    EquivalenceTestResult: selection_rate, f / m
+      f         0.460  230 of 500
+      m         0.480  240 of 500
+      ratio     0.958  90 % interval 0.858 to 1.070
+      margin    above 0.800 (p = 0.0037), below 1.250 (p < 0.0001)
+      p-value   0.0037  exact: all permutations counted
+      validity  Asymptotically valid for the null that the groups' ratio in selection_rate
+                lies on the margin's edge or beyond; base rates may differ.
     >>> result.holds_at(0.05)
     True
     """
@@ -302,14 +301,15 @@ def noninferiority(
     ...     margin=0.05,
     ...     higher_is_better=False,
     ... )
-    EquivalenceTestResult: false_negative_rate, 'a' less 'b'
-      'a'         0.1000  30 of 300
-      'b'         0.1100  33 of 300
-      difference  -0.0100  0.9 interval [-0.0540, +0.0338]
-      margin      below +0.0500 (p 0.009458)
-      p-value     0.009458  by every permutation
+    EquivalenceTestResult: false_negative_rate, a − b
+      a           0.100  30 of 300
+      b           0.110  33 of 300
+      difference  −0.010  90 % interval −0.054 to +0.034
+      margin      below +0.050 (p = 0.0095)
+      p-value     0.0095  exact: all permutations counted
       validity    Asymptotically valid for the null that the groups' difference in
-                  false_negative_rate lies on the margin's edge or beyond; base rates may differ.
+                  false_negative_rate lies on the margin's edge or beyond; base rates may
+                  differ.
     """
     if not isinstance(higher_is_better, bool):
         raise InputTypeError("higher_is_better", "True or False", higher_is_better)

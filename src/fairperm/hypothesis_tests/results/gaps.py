@@ -1,16 +1,24 @@
-"""What the tests return: frozen, with the same names as scipy's results. No computing here."""
+"""Results of tests of a gap: frozen, with the names of scipy's results. No computing here."""
 
 from __future__ import annotations
 
 import math
-import textwrap
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairperm.errors import shown
+from fairperm._utils.formatting import (
+    format_count,
+    format_interval,
+    format_level,
+    format_name,
+    format_number,
+    format_pvalue,
+    name_of_gap,
+)
+from fairperm.hypothesis_tests.results.text import state_draws, write_result
 
 if TYPE_CHECKING:
     from altair import LayerChart
@@ -19,13 +27,12 @@ if TYPE_CHECKING:
 __all__ = ["BootstrapTestResult", "PermutationTestResult"]
 
 
-_LINE = 88  # characters
 _BY_GROUP = {"values", "counts", "standard_errors", "binning_errors"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
 class PlainResult:
-    """What all results have in common: that they can be written down."""
+    """A result that can be written as JSON."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON-ready values, without the null distribution's draws.
@@ -39,35 +46,36 @@ class PlainResult:
             if isinstance(value, np.ndarray):
                 continue
             if part.name in _BY_GROUP:
-                value = value and [value[group] for group in self.groups]  # type: ignore[attr-defined]
+                groups = self.groups  # type: ignore[attr-defined]
+                value = None if value is None else [value[group] for group in groups]
             plain[part.name] = json_ready(value)
         return plain
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
 class GapResult(PlainResult):
-    """The gap between two groups, and how likely chance alone makes one as large.
+    """The gap between two groups, and how likely chance alone is to make one as large.
 
     Attributes
     ----------
     metric : str
         The metric's full name.
     groups : tuple
-        The two groups; every difference is the first less the second.
+        The two groups; every difference is the first minus the second.
     values : dict
         The metric in each group (with strata: over all strata together). For a joint metric,
         a dict of its parts.
     counts : dict
         In each group, the number of rows and the totals that the value is made of.
     difference : float
-        The gap: first group less second; with strata, the weighted mean of the strata's gaps.
+        The gap: first group minus second; with strata, the weighted mean of the strata's gaps.
         For a joint metric, the largest absolute gap of its parts.
     standard_error : float
-        Of the difference.
+        Standard error of the difference.
     confidence_interval : tuple of float
         For the difference.
     statistic : float
-        What is compared with its null distribution.
+        The studentized gap, which is compared with its null distribution.
     pvalue : float
         Never zero.
     pvalue_interval, pvalue_interval_wilson : tuple of float
@@ -76,13 +84,13 @@ class GapResult(PlainResult):
     n_undefined : int
         Draws in which the statistic is undefined; each counts as extreme.
     n_dropped : int
-        Rows left out for missing values.
+        Rows left out because of missing values.
     seed : int
         Passing it as ``rng`` gives the same result again.
     validity : str
         For which null the p-value is valid, and in which sense.
     notes : tuple of str
-        What else must be known to read the result rightly.
+        Remarks that matter for reading the result.
     """
 
     metric: str
@@ -108,37 +116,35 @@ class GapResult(PlainResult):
 
     @property
     def is_joint(self) -> bool:
-        """Tell whether the metric is a joint one, of which each group has several values."""
+        """Whether the metric is a joint one, with several values in each group."""
         return isinstance(self.values[self.groups[0]], Mapping)
 
     def __repr__(self) -> str:
-        first, second = self.groups
-        width = max(len(shown(first)), len(shown(second)), 10)
-        lines = [f"{type(self).__name__}: {self.metric}, {shown(first)} less {shown(second)}"]
-        lines += [f"  {shown(group):<{width}}  {self._described(group)}" for group in self.groups]
-        low, high = self.confidence_interval
-        lines += [
-            f"  {'difference':<{width}}  {self.difference:+z.4f}"
-            f"  {self.confidence_level:.4g} interval [{low:+z.4f}, {high:+z.4f}]",
-            f"  {'p-value':<{width}}  {self.pvalue:.4g}  {self.alternative}, {self._how()}",
-            f"  {'validity':<{width}}  {self.validity}",
-            *left_out(self.n_dropped, width),
-            *noted(self.notes, width),
+        gap = format_number(self.difference, signed=True)
+        interval = format_interval(self.confidence_interval, signed=True)
+        lines = [
+            *((format_name(group), self.describe(group)) for group in self.groups),
+            ("difference", f"{gap}  {format_level(self.confidence_level)} interval {interval}"),
+            ("p-value", f"{format_pvalue(self.pvalue)}  {self.alternative}, {self._draws()}"),
+            ("validity", self.validity),
         ]
-        return "\n".join(lines)
+        title = f"{type(self).__name__}: {self.metric}, {name_of_gap(*self.groups)}"
+        return write_result(title, lines, self.n_dropped, self.notes)
 
-    def _described(self, group: Hashable) -> str:
+    def describe(self, group: Hashable) -> str:
+        """Return the value of a group, with the rows that it is made of."""
         value, counts = self.values[group], self.counts[group]
         if self.is_joint:
-            return ", ".join(f"{name} {one:z.4f}" for name, one in value.items())
+            return ", ".join(f"{name} {format_number(one)}" for name, one in value.items())
         if "denominator" in counts:
-            return f"{value:z.4f}  {counts['numerator']:,} of {counts['denominator']:,}"
-        return f"{value:z.4f}  of {counts['rows']:,} rows"
+            numerator, denominator = (
+                format_count(counts[one]) for one in ("numerator", "denominator")
+            )
+            return f"{format_number(value)}  {numerator} of {denominator}"
+        return f"{format_number(value)}  of {format_count(counts['rows'], 'row')}"
 
-    def _how(self) -> str:
-        low, high = self.pvalue_interval
-        level = f"{self.confidence_level:.4g}"
-        return f"{self.n_resamples:,} draws, {level} interval [{low:.4g}, {high:.4g}]"
+    def _draws(self) -> str:
+        return state_draws(self.n_resamples, self.confidence_level, self.pvalue_interval)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
@@ -148,19 +154,19 @@ class PermutationTestResult(GapResult):
     Attributes
     ----------
     standard_errors : dict
-        Of the values, in the same form; NaN where it is not known (functions with strata).
+        Standard errors of the values, in the same form; NaN if unknown (functions with strata).
     scheme, variance : str
-        What was exchanged, and what the gap was divided by (None: nothing).
+        Among which rows labels were exchanged, and the variance that studentized the gap.
     binning_errors : dict or None
-        How far off each group's AUC can be because scores were put into bins, which happens only
-        in a lazy frame with very many distinct scores; None if they were not.
+        Bounds on the error of each group's AUC from putting scores into bins, which happens only
+        in a lazy frame with very many distinct scores; None without bins.
     exact : bool
-        Whether every permutation was counted, so that the p-value has no Monte Carlo error.
+        Whether all permutations were counted: the p-value then has no Monte Carlo error.
     null_distribution : numpy.ndarray
         The statistic under each permutation; with ``n_resamples`` 0, points of the normal limit.
     null_probabilities : numpy.ndarray or None
-        Their probabilities if ``exact``, and of those points; None if they are equally likely
-        random draws.
+        Their probabilities if ``exact``, or those of the points; None for random draws, which are
+        equally likely.
     """
 
     standard_errors: Mapping[Hashable, Any]
@@ -193,10 +199,10 @@ class PermutationTestResult(GapResult):
             mode=mode,
         )
 
-    def _how(self) -> str:
+    def _draws(self) -> str:
         if self.n_resamples == 0:
             return "normal limit"
-        return "exact" if self.exact else GapResult._how(self)
+        return "exact" if self.exact else GapResult._draws(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
@@ -206,7 +212,7 @@ class BootstrapTestResult(GapResult):
     Attributes
     ----------
     method : str
-        How the confidence interval was made.
+        Method of the confidence interval.
     bootstrap_distribution : numpy.ndarray
         The gap in each bootstrap sample.
     """
@@ -215,30 +221,8 @@ class BootstrapTestResult(GapResult):
     bootstrap_distribution: NDArray[np.float64] = field(repr=False)
 
 
-def left_out(n: int, width: int = 0) -> list[str]:
-    """Return the line that says how many rows were left out, or none if there were none."""
-    rows = "1 row" if n == 1 else f"{n:,} rows"
-    return [f"  {'left out':<{width}}  {rows} with missing values"] if n else []
-
-
-def noted(notes: Iterable[str], width: int = 0) -> list[str]:
-    """Return the lines that say what else must be known to read a result rightly."""
-    indent = " " * (width + 4)
-    lines = []
-    for note in notes:
-        lines += textwrap.wrap(
-            note,
-            max(_LINE, len(indent) + _LINE // 2),  # names of groups may be long
-            initial_indent=f"  {'note':<{width}}  ",
-            subsequent_indent=indent,
-            break_long_words=False,
-            break_on_hyphens=False,
-        )
-    return lines
-
-
 def json_ready(value: Any) -> Any:
-    """Return a value as strict JSON has it: no NaN, no infinity, and keys that are strings."""
+    """Return a value in strict JSON: without NaN and infinity, and with strings as keys."""
     if isinstance(value, Mapping):
         return {str(key): json_ready(one) for key, one in value.items()}
     if isinstance(value, (list, tuple)):

@@ -1,12 +1,13 @@
-"""What the omnibus test returns. No computing here."""
+"""The result of the omnibus test. No computing here."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from fairperm.errors import shown
-from fairperm.hypothesis_tests.results.gaps import PlainResult, left_out, noted
+from fairperm._utils.formatting import format_count, format_name, format_number, format_pvalue
+from fairperm.hypothesis_tests.results.gaps import PlainResult
+from fairperm.hypothesis_tests.results.text import state_draws, write_result
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping
@@ -41,7 +42,7 @@ class OmnibusTestResult(PlainResult):
     validity : str
         For which null the p-value is valid, and in which sense.
     notes : tuple of str
-        What else must be known to read the result rightly.
+        Remarks that matter for reading the result.
     null_distribution : numpy.ndarray
         The statistic under each permutation.
     """
@@ -69,21 +70,17 @@ class OmnibusTestResult(PlainResult):
     null_distribution: NDArray[np.float64] = field(repr=False)
 
     def __repr__(self) -> str:
-        low, high = self.pvalue_interval
-        width = max(len(shown(group)) for group in self.groups)
-        width = max(width, len("statistic"))
-        lines = [f"OmnibusTestResult: {self.metric} in {len(self.groups)} groups"]
+        lines = []
         for group in self.groups:
-            value, n_rows = self.values[group], self.counts[group]["rows"]
+            value, rows = self.values[group], format_count(self.counts[group]["rows"], "row")
             parts = value.items() if isinstance(value, dict) else [("", value)]
-            text = ", ".join(f"{name} {one:z.4f}".strip() for name, one in parts)
-            lines.append(f"  {shown(group):<{width}}  {text}  of {n_rows:,} rows")
+            text = ", ".join(f"{name} {format_number(one)}".strip() for name, one in parts)
+            lines.append((format_name(group), f"{text}  of {rows}"))
+        draws = state_draws(self.n_resamples, self.confidence_level, self.pvalue_interval)
         lines += [
-            f"  {'statistic':<{width}}  {self.statistic:.4g}",
-            f"  {'p-value':<{width}}  {self.pvalue:.4g}  {self.n_resamples:,} draws, "
-            f"{self.confidence_level:.4g} interval [{low:.4g}, {high:.4g}]",
-            f"  {'validity':<{width}}  {self.validity}",
-            *left_out(self.n_dropped, width),
-            *noted(self.notes, width),
+            ("statistic", format_number(self.statistic)),
+            ("p-value", f"{format_pvalue(self.pvalue)}  {draws}"),
+            ("validity", self.validity),
         ]
-        return "\n".join(lines)
+        title = f"OmnibusTestResult: {self.metric} in {len(self.groups)} groups"
+        return write_result(title, lines, self.n_dropped, self.notes)

@@ -1,16 +1,24 @@
-"""What a sweep over thresholds returns: arrays by metric, JSON and data frames. No computing."""
+"""The result of a sweep over thresholds: arrays by metric, JSON and data frames."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
+from textwrap import indent
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fairperm._utils.checks import choice
+from fairperm._utils.formatting import (
+    format_count,
+    format_level,
+    format_number,
+    format_pvalue,
+    name_of_gap,
+)
 from fairperm.data.frames import frame_of
-from fairperm.errors import shown
-from fairperm.hypothesis_tests.results.gaps import json_ready, left_out
+from fairperm.hypothesis_tests.results.gaps import json_ready
+from fairperm.hypothesis_tests.results.text import write_result
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping
@@ -32,9 +40,9 @@ class MetricSweep:
     values : dict
         The metric in each group (with strata: over all strata together).
     difference : numpy.ndarray
-        The gap: first group less second; with strata, the weighted mean of the strata's gaps.
+        The gap: first group minus second; with strata, the weighted mean of the strata's gaps.
     standard_error : numpy.ndarray
-        Of the difference.
+        Standard error of the difference.
     statistic : numpy.ndarray
         The studentized gap.
     pointwise_band, simultaneous_band : tuple of numpy.ndarray
@@ -45,12 +53,12 @@ class MetricSweep:
     global_pvalue : float
         For the null hypothesis that there is no gap at any threshold; NaN if all are "sparse".
     status : numpy.ndarray
-        "tested"; "trivial" where every row of a group is predicted alike (tested, unless it is
-        every row of both groups); "undefined" where the metric is, so that there is no test;
-        "sparse" where over 1 % of the permutations leave it undefined, so that the threshold is
-        tested by itself but has no part in the simultaneous band.
+        "tested"; "trivial" if all rows of a group have the same prediction (tested unless all rows
+        of both groups have it); "undefined" if the metric is undefined, and there is no test;
+        "sparse" if over 1 % of the permutations leave it undefined: the threshold is then tested
+        by itself, and left out of the simultaneous band.
     variance : str
-        What the gap was divided by (None: nothing).
+        The variance that studentized the gap; None if it was not studentized.
     validity : str
         For which null the p-values are valid, and in which sense.
     """
@@ -70,10 +78,7 @@ class MetricSweep:
     validity: str
 
     def largest(self) -> int:
-        """Return the place of the largest gap that was tested beside the others.
-
-        By itself, if none was.
-        """
+        """Return the index of the largest gap in the simultaneous band, or of all sparse ones."""
         p = self.pvalue if np.isnan(self.global_pvalue) else self.adjusted_pvalue
         return int(np.where(np.isnan(p), 0.0, np.abs(self.difference)).argmax())
 
@@ -87,9 +92,9 @@ class ThresholdSweepResult:
     thresholds : numpy.ndarray
         In ascending order; a row is predicted positive if its score is at least the threshold.
     curves : dict of MetricSweep
-        What was found for each metric, by its full name.
+        The results of each metric, by its full name.
     groups : tuple
-        The two groups; every difference is the first less the second.
+        The two groups; every difference is the first minus the second.
     alpha : float
         The level of the bands.
     scheme : str
@@ -97,7 +102,7 @@ class ThresholdSweepResult:
     n_resamples : int
         Random permutations, the same for all metrics and thresholds.
     n_strata, n_dropped : int
-        Strata, and rows left out for missing values.
+        Numbers of strata, and of rows left out because of missing values.
     seed : int
         Passing it as ``rng`` gives the same result again.
     frame_library : str or None
@@ -134,7 +139,7 @@ class ThresholdSweepResult:
         Parameters
         ----------
         library : {"pandas", "polars", "pyarrow"}, optional
-            What makes the frame: by default the library of the frame passed as `data`, or pandas.
+            Library of the frame: by default that of the frame passed as `data`, or pandas.
 
         Returns
         -------
@@ -158,7 +163,7 @@ class ThresholdSweepResult:
     ) -> VConcatChart:
         """Draw the gaps of one metric, or of all, with their bands over the thresholds.
 
-        With `slider`, a threshold can be picked whose numbers are told; `mode` is "light" or
+        With `slider`, readers pick a threshold to see its numbers; `mode` is "light" or
         "dark", as the page is, or "auto" for both. See :func:`fairperm.plots.threshold_sweep`.
         """
         from fairperm import plots
@@ -178,7 +183,7 @@ class ThresholdSweepResult:
         )
 
     def columns(self, curve: MetricSweep) -> dict[str, NDArray[Any]]:
-        """Return one metric's curve by threshold, as :meth:`to_frame` has it."""
+        """Return the columns of one metric in :meth:`to_frame`."""
         first, second = (curve.values[group] for group in self.groups)
         return {
             "metric": np.full(len(self.thresholds), curve.metric),
@@ -208,20 +213,25 @@ class ThresholdSweepResult:
         }
 
     def __repr__(self) -> str:
-        first, second = map(shown, self.groups)
+        title = (
+            f"{type(self).__name__}: {name_of_gap(*self.groups)} at {len(self.thresholds):,} "
+            f"thresholds, {self.n_resamples:,} draws"
+        )
+        curves = [self._describe(curve) for curve in self.curves.values()]
+        dropped = f"  left out  {format_count(self.n_dropped, 'row')} with missing values"
+        return "\n".join([title, *curves, *([dropped] if self.n_dropped else [])])
+
+    def _describe(self, curve: MetricSweep) -> str:
+        worst = curve.largest()
+        gap = format_number(curve.difference[worst], signed=True)
+        outside = format_count(int((curve.adjusted_pvalue <= self.alpha).sum()), "gap")
         lines = [
-            f"{type(self).__name__}: {first} less {second} at {len(self.thresholds):,} thresholds, "
-            f"{self.n_resamples:,} draws"
+            ("largest gap", f"{gap} at {self.thresholds[worst]:.4g}"),
+            (
+                "p-value",
+                f"{format_pvalue(curve.global_pvalue)} over all thresholds; {outside} "
+                f"outside the simultaneous {format_level(1 - self.alpha)} band",
+            ),
+            ("validity", curve.validity),
         ]
-        for name, curve in self.curves.items():
-            worst = curve.largest()
-            outside = int((curve.adjusted_pvalue <= self.alpha).sum())
-            lines += [
-                f"  {name}",
-                f"    largest gap  {curve.difference[worst]:+z.4f} at {self.thresholds[worst]:.4g}",
-                f"    p-value      {curve.global_pvalue:.4g} for all thresholds together; "
-                f"{outside:,} {'gap' if outside == 1 else 'gaps'} outside the simultaneous "
-                f"{1 - self.alpha:.4g} band",
-                f"    validity     {curve.validity}",
-            ]
-        return "\n".join([*lines, *left_out(self.n_dropped)])
+        return indent(write_result(curve.metric, lines), "  ")

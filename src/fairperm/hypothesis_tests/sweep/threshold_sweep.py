@@ -137,13 +137,13 @@ def threshold_sweep(
     ...     metric="true_positive_rate", data=compas, rng=1,
     ... )
     >>> result
-    ThresholdSweepResult: 'Female' less 'Male' at 10 thresholds, 9,999 draws
+    ThresholdSweepResult: Female − Male at 10 thresholds, 9,999 draws
       true_positive_rate
-        largest gap  -0.0776 at 7
-        p-value      0.0161 for all thresholds together; 2 gaps outside the simultaneous 0.95 band
+        largest gap  −0.078 at 7
+        p-value      0.0161 over all thresholds; 2 gaps outside the simultaneous 95 % band
         validity     Exact for the weak null (equal true_positive_rate; base rates may differ)
-                     at every sample size, given the rates' denominators. The same holds for the
-                     simultaneous band.
+                     at every sample size, given the rates' denominators. The same holds for
+                     the simultaneous band.
     >>> curve = result.curves["true_positive_rate"]
     >>> result.thresholds[curve.pvalue <= 0.05], result.thresholds[curve.adjusted_pvalue <= 0.05]
     (array([7., 8.]), array([7., 8.]))

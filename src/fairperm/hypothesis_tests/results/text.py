@@ -1,0 +1,50 @@
+"""The text of results: a title, lines of names and numbers, and notes."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING
+
+from fairperm._utils.formatting import format_count, format_level, format_pvalue
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+_LINE = 88  # characters
+
+
+def write_result(
+    title: str, lines: Sequence[tuple[str, str]], n_dropped: int = 0, notes: Iterable[str] = ()
+) -> str:
+    """Return the title, a line for each name and its text, the rows left out, and the notes."""
+    width = max(len(name) for name, _ in lines)
+    dropped = [("left out", f"{format_count(n_dropped, 'row')} with missing values")]
+    rows = [*lines, *(dropped if n_dropped else [])]
+    wrapped = [line for name, text in rows for line in _wrap(name, text, width)]
+    return "\n".join([title, *wrapped, *wrap_notes(notes, width)])
+
+
+def wrap_notes(notes: Iterable[str], width: int = 0) -> list[str]:
+    """Return the lines of the notes, below names of this width."""
+    return [line for note in notes for line in _wrap("note", note, width)]
+
+
+def _wrap(name: str, text: str, width: int) -> list[str]:
+    start, indent = f"  {name:<{width}}  ", " " * (width + 4)
+    longest = max(_LINE, len(indent) + _LINE // 2)  # names of groups may be long
+    if len(start) + len(text) <= longest:
+        return [start + text]
+    return textwrap.wrap(
+        text,
+        longest,
+        initial_indent=start,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def state_draws(n_resamples: int, level: float, interval: tuple[float, float]) -> str:
+    """Return the number of draws, and the interval of the p-value of infinitely many."""
+    low, high = map(format_pvalue, interval)
+    return f"{n_resamples:,} draws, {format_level(level)} interval {low} to {high}"
