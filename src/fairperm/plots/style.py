@@ -14,40 +14,16 @@ _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, 
 
 # Okabe and Ito's colours, darkened or lightened where they would be faint on the page. "auto" is
 # for pages of unknown colour: every entry has a contrast of at least 3 on white and on #121212.
-_COLOURS: dict[str, dict[str, str]] = {
-    "auto": {
-        "ink": "#767676",
-        "muted": "#7b7b7b",
-        "faint": "#808080",
-        "grid": "#8080804d",
-        "disparity": "#d55e00",
-        "equivalent": "#00916a",
-        "inconclusive": "#2d84c0",
-        "too small": "#828282",
-        "bar": "#8c8c8c",
-    },
-    "light": {
-        "ink": "#1f2328",
-        "muted": "#59636e",
-        "faint": "#6e7781",
-        "grid": "#d1d9e0",
-        "disparity": "#c04a00",
-        "equivalent": "#007a58",
-        "inconclusive": "#0072b2",
-        "too small": "#69727c",
-        "bar": "#87909a",
-    },
-    "dark": {
-        "ink": "#e6edf3",
-        "muted": "#9ea7b3",
-        "faint": "#8b949e",
-        "grid": "#3d444d",
-        "disparity": "#f28c45",
-        "equivalent": "#2dbf94",
-        "inconclusive": "#56b4e9",
-        "too small": "#8b949e",
-        "bar": "#6b737d",
-    },
+_COLOURS = {  # by mode, in the order of MODES
+    "ink": ("#767676", "#1f2328", "#e6edf3"),
+    "muted": ("#7b7b7b", "#59636e", "#9ea7b3"),
+    "faint": ("#808080", "#6e7781", "#8b949e"),
+    "grid": ("#8080804d", "#d1d9e0", "#3d444d"),
+    "disparity": ("#d55e00", "#c04a00", "#f28c45"),
+    "equivalent": ("#00916a", "#007a58", "#2dbf94"),
+    "inconclusive": ("#2d84c0", "#0072b2", "#56b4e9"),
+    "too small": ("#828282", "#69727c", "#8b949e"),
+    "bar": ("#8c8c8c", "#87909a", "#6b737d"),
 }
 # Verdicts differ without colours too: each has a shape, and only the two findings are filled.
 SHAPES = {
@@ -80,7 +56,8 @@ def theme(mode: str = "auto") -> dict[str, Any]:
     >>> chart = plots.power_curve([100, 200, 400], [0.3, 0.6, 0.9])
     >>> specification = chart.to_dict() | {"config": plots.theme("dark")}
     """
-    colour = _COLOURS[choice("mode", mode, MODES)]
+    place = MODES.index(choice("mode", mode, MODES))
+    colour = {role: colours[place] for role, colours in _COLOURS.items()}
     ink, muted = colour["ink"], colour["muted"]
     axis = {
         "labelColor": muted,

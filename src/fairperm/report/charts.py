@@ -182,15 +182,7 @@ class SweepPart:
     second: str
     findings: tuple[str, ...]
     validity: tuple[str, ...]
-    tables: tuple[SweepTable, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SweepTable:
-    """The numbers of one metric of a sweep."""
-
-    metric: str
-    rows: tuple[tuple[str, ...], ...]
+    tables: dict[str, list[tuple[str, ...]]]  # the rows of each metric
 
 
 def draw_sweeps(view: AuditView, sweeps: Sequence[ThresholdSweepResult]) -> list[SweepPart]:
@@ -221,7 +213,7 @@ def _draw_sweep(key: str, sweep: ThresholdSweepResult, view: AuditView) -> Sweep
         second=second,
         findings=findings,
         validity=tuple(f"{format_metric(one.metric)}: {one.validity}" for one in curves),
-        tables=tuple(_tabulate_curve(sweep, curve, kept) for curve in curves),
+        tables={format_metric(one.metric): _tabulate_curve(sweep, one, kept) for one in curves},
     )
 
 
@@ -250,9 +242,9 @@ def _describe_largest(sweep: ThresholdSweepResult, curve: MetricSweep) -> str:
 
 def _tabulate_curve(
     sweep: ThresholdSweepResult, curve: MetricSweep, kept: NDArray[Any]
-) -> SweepTable:
+) -> list[tuple[str, ...]]:
     first, second = (curve.values[group] for group in sweep.groups)
-    rows = [
+    return [
         (
             f"{sweep.thresholds[i]:.4g}",
             format_number(first[i]),
@@ -263,4 +255,3 @@ def _tabulate_curve(
         )
         for i in kept.tolist()
     ]
-    return SweepTable(metric=format_metric(curve.metric), rows=tuple(rows))

@@ -78,6 +78,9 @@ def draw_powers(table: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
         if power is not None
     ]
     order = list(shown.values())
+    legend = alt.Legend(orient="top")
+    colours = alt.Scale(domain=order, range=[BLUE, GREY, GREEN])
+    shapes = alt.Scale(domain=order, range=["circle", "diamond", "triangle-up"])
     chart = (
         alt.Chart(alt.InlineData(values=values))
         .mark_point(filled=True, size=55, opacity=0.9)
@@ -89,20 +92,8 @@ def draw_powers(table: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
                 title=None,
                 axis=alt.Axis(labelLimit=460, grid=True),
             ),
-            color=alt.Color(
-                "of:N",
-                title=None,
-                sort=order,
-                scale=alt.Scale(domain=order, range=[BLUE, GREY, GREEN]),
-                legend=alt.Legend(orient="top"),
-            ),
-            shape=alt.Shape(
-                "of:N",
-                title=None,
-                sort=order,
-                scale=alt.Scale(domain=order, range=["circle", "diamond", "triangle-up"]),
-                legend=alt.Legend(orient="top"),
-            ),
+            color=alt.Color("of:N", title=None, sort=order, scale=colours, legend=legend),
+            shape=alt.Shape("of:N", title=None, sort=order, scale=shapes, legend=legend),
             tooltip=["setting:N", "of:N", alt.Tooltip("power:Q", format=".3f")],
         )
         .properties(title="Power where there is a gap", width=360, height=alt.Step(16))
