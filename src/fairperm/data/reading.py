@@ -75,8 +75,9 @@ def read_table(inputs: Inputs, metric: AnyMetric, source: Source | None = None) 
         drop = argument("missing", "drop")
         hint = f" {drop} dropped all {counts.sum():,} rows." if counts.size else ""
         raise InputError(f"{columns[0].name} must have at least one row; got none.{hint}")
-    n_dropped = int(counts[~known].sum())
+    n_dropped = 0
     if not known.all():
+        n_dropped = int(counts[~known].sum())
         counts = counts[known]
         alike = None if alike is None else alike[known]
         rows = [np.flatnonzero(known) if isinstance(one, slice) else one[known] for one in rows]
@@ -111,40 +112,27 @@ def read_table(inputs: Inputs, metric: AnyMetric, source: Source | None = None) 
 
 
 def _read_measured(source: Source, inputs: Inputs, metric: AnyMetric) -> dict[str, Column]:
-    """Return the columns that the metric is computed from."""
-    if metric.kind.makes_predictions:
-        label = source.column("y_true", inputs.y_true)
-        return {"y_true": label, **_read_predictions(source, inputs)}
-    if metric.kind == Kind.SEVERAL:
-        return _read_for_several(source, inputs, metric)
-    given = {"y_true": inputs.y_true, "y_pred": inputs.y_pred, "y_score": inputs.y_score}
-    columns = {name: source.read(metric.kind, name, given[name]) for name in metric.columns}
-    if metric.kind == Kind.PROBABILITY:
-        _check_probability(columns["y_score"])
-    return columns
+    """Return the columns that the metric is computed from.
 
-
-def _read_for_several(source: Source, inputs: Inputs, metrics: AnyMetric) -> dict[str, Column]:
-    """Return the labels, predictions and scores that at least one of the metrics needs.
-
-    Predictions are made from the scores unless they are given.
+    Several metrics get all columns that at least one of them needs.
     """
-    columns = {"y_true": source.column("y_true", inputs.y_true)}
-    if "y_pred" in metrics.columns:
-        columns |= _read_predictions(source, inputs)
-    if "y_score" in metrics.columns:
-        columns["y_score"] = source.numbers("y_score", inputs.y_score)
-        if any(one.kind == Kind.PROBABILITY for one in metrics.parts):
-            _check_probability(columns["y_score"])
+    kind = metric.kind
+    if kind.needs_labels:
+        columns = {"y_true": source.column("y_true", inputs.y_true)}
+        if kind.makes_predictions or "y_pred" in metric.columns:
+            columns |= _read_predictions(source, inputs)
+        if kind == Kind.SEVERAL and "y_score" in metric.columns:
+            columns["y_score"] = source.numbers("y_score", inputs.y_score)
+    else:
+        given = {"y_true": inputs.y_true, "y_pred": inputs.y_pred, "y_score": inputs.y_score}
+        columns = {name: source.read(kind, name, given[name]) for name in metric.columns}
+    if any(one.kind == Kind.PROBABILITY for one in metric.parts):
+        scores = np.asarray(columns["y_score"].values, np.float64)
+        outside = scores[(scores < 0) | (scores > 1)]
+        if outside.size:
+            rule, hint = "from 0 to 1 for this metric", "Scale the scores to probabilities first."
+            raise InputError(columns["y_score"].name, rule, outside[0].item(), hint)
     return columns
-
-
-def _check_probability(column: Column) -> None:
-    values = np.asarray(column.values, np.float64)
-    outside = values[(values < 0) | (values > 1)]
-    if outside.size:
-        hint = "Scale the scores to probabilities first."
-        raise InputError(column.name, "from 0 to 1 for this metric", outside[0].item(), hint)
 
 
 def _interpret(
