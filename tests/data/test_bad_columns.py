@@ -1,4 +1,4 @@
-"""Data that cannot be tested: each column is refused by name, with the rule, the value, a hint."""
+"""Invalid columns: each raises an error with its name, the rule, the value and a hint."""
 
 from __future__ import annotations
 

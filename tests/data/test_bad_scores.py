@@ -1,4 +1,4 @@
-"""Scores and outcomes that cannot be: each is refused by name, with the rule and the value."""
+"""Invalid scores and outcomes: each raises an error with its name, the rule and the value."""
 
 from __future__ import annotations
 

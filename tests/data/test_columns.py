@@ -1,4 +1,4 @@
-"""Rows counted by code are the rows counted one by one."""
+"""Counting rows by their codes equals counting them one by one."""
 
 from __future__ import annotations
 

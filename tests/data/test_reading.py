@@ -1,4 +1,4 @@
-"""Good data in every form: what it is kept in, and how it is spelt, changes no number."""
+"""Valid data in every form: neither the container nor the spelling changes a number."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ FRAMES: dict[str, Callable[[Any], Any]] = {
 
 
 def run(**changes: Any) -> PermutationTestResult:
-    """Test by random draws and not by enumeration, so that any change of order would show."""
+    """Test by random draws, not by enumeration: any change of order would show."""
     options: dict[str, Any] = {
         "metric": "false_negative_rate",
         "scheme": "pooled",
@@ -73,7 +73,7 @@ def run(**changes: Any) -> PermutationTestResult:
 
 
 def same(result: PermutationTestResult, expected: PermutationTestResult) -> bool:
-    """Tell whether two results are equal to the last bit."""
+    """Whether two results are equal to the last bit."""
     mine, theirs = result.null_distribution, expected.null_distribution
     return result.to_dict() == expected.to_dict() and mine.tobytes() == theirs.tobytes()
 

@@ -1,4 +1,4 @@
-"""Files of the original sources, found in a folder, and what is made of them."""
+"""Columns read from the files of the original sources, found in a folder."""
 
 from __future__ import annotations
 

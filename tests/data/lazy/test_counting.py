@@ -1,4 +1,4 @@
-"""Lazy frames: rows counted where they are give the same numbers as rows that were read."""
+"""Lazy frames: counted rows give the same numbers as rows that are read."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_the_same_engine_draws_however_often_scores_repeat(metric: str, distinct
     rng = np.random.default_rng(distinct)
     n = 30_000
     place = rng.integers(0, distinct, n)
-    # every score has one label only, so that kinds are few
+    # every score has one label only: there are few kinds of rows
     table = pa.table(
         {"label": place % 2, "score": place / distinct, "sex": rng.choice(["a", "b"], n)}
     )
@@ -130,7 +130,7 @@ def test_audits(form: str) -> None:
 def test_other_tests(form: str) -> None:
     table = sample(700)
     options: dict[str, Any] = {"n_resamples": 99, "rng": 3, "data": table, "y_score": "score"}
-    elsewhere = {**options, "data": LAZY[form](table)}
+    lazy_options = {**options, "data": LAZY[form](table)}
     for test, metric, groups in (
         (fairperm.omnibus_test, "roc_auc", "region"),
         (fairperm.omnibus_test, "accuracy", "region"),
@@ -139,7 +139,7 @@ def test_other_tests(form: str) -> None:
     ):
         one, other = (
             test("label", sensitive_features=groups, metric=metric, **chosen)
-            for chosen in (options, elsewhere)
+            for chosen in (options, lazy_options)
         )
         assert same(one, other)
 
@@ -332,7 +332,7 @@ def test_sweeps(
     table = sample(1500, decimals=None)
     if "missing" in options:
         table = with_gaps(1500)
-        scores = table["score"].to_numpy() * 5 - 2  # so that ends are not 0 and 1
+        scores = table["score"].to_numpy() * 5 - 2  # the range is not 0 to 1
         table = table.set_column(
             1, "score", pa.array(scores, mask=table["score"].is_null().to_numpy())
         )

@@ -1,4 +1,4 @@
-"""Groups of every type that engines have, and what leaving out one row costs with many kinds."""
+"""Groups of every type that engines have, and the cost of a jackknife with many kinds of rows."""
 
 from __future__ import annotations
 

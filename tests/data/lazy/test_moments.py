@@ -1,4 +1,4 @@
-"""The normal limit: from rows, and from sums that the engine of a lazy frame makes."""
+"""The normal limit: from rows, and from sums made by the engine of a lazy frame."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A sample of a lazy frame's rows: random, and the same wherever and in whatever order they are."""
+"""A sample of a lazy frame's rows: random, and the same on every engine and in any order."""
 
 from __future__ import annotations
 

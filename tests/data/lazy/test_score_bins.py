@@ -1,4 +1,4 @@
-"""More distinct scores than are fetched: bins, and how much they can matter."""
+"""Bins for more distinct scores than are fetched, and how much they can change a result."""
 
 from __future__ import annotations
 
@@ -114,9 +114,9 @@ def test_draws_over_bins_are_those_of_the_binned_scores(form: str) -> None:
     low, high = float(score.min()), float(score.max())
     place = np.floor((score / 2 - low / 2) / ((high / 2 - low / 2) / 32)).clip(0, 31)
     by_hand = run(table.set_column(1, "score", pa.array(place)), "roc_auc", scheme="pooled")
-    elsewhere = table.set_column(1, "score", pa.array(score))
+    binned = table.set_column(1, "score", pa.array(score))
     options: dict[str, Any] = {"score_bins": 32, "scheme": "pooled"}
-    result = _quietly(LAZY[form](elsewhere), "roc_auc", **options)
+    result = _quietly(LAZY[form](binned), "roc_auc", **options)
     left_out = {"notes", "binning_errors"}
     plain = [
         {name: one for name, one in each.to_dict().items() if name not in left_out}

@@ -1,6 +1,6 @@
 """Real Spark: a driver and two executor processes give the numbers that NumPy gives.
 
-All tests are of one group, so that one process of a parallel run has the only session.
+All tests are in one group: one process of a parallel run has the only session.
 """
 
 from __future__ import annotations
@@ -102,9 +102,9 @@ def test_missing_values_single_precision_and_names_with_dots(spark: Any) -> None
     table = table.rename_columns({"score": "model.score", "sex": "se`x"})
     options: dict[str, Any] = {"y_score": "model.score", "sensitive_features": "se`x"}
     options |= {"threshold": 0.7, "missing": "drop", "scheme": "pooled"}
-    elsewhere = run(spark.createDataFrame(table), "false_negative_rate", **options)
-    assert elsewhere.n_dropped > 0
-    assert same(elsewhere, run(table, "false_negative_rate", **options))
+    by_spark = run(spark.createDataFrame(table), "false_negative_rate", **options)
+    assert by_spark.n_dropped > 0
+    assert same(by_spark, run(table, "false_negative_rate", **options))
 
 
 def test_binned_scores(rows: Any) -> None:
@@ -157,10 +157,10 @@ def test_functions_run_on_the_executors(rows: Any) -> None:
 
     with joblib.parallel_config(backend="spark", n_jobs=2):
         result = run(rows, share, n_resamples=30)
-        elsewhere = run(rows, process, n_resamples=30, variance=None)
+        by_spark = run(rows, process, n_resamples=30, variance=None)
     assert same(result, run(sample(N), share, n_resamples=30))
-    assert abs(elsewhere.statistic) == os.getpid()
-    assert os.getpid() not in np.abs(elsewhere.null_distribution)
+    assert abs(by_spark.statistic) == os.getpid()
+    assert os.getpid() not in np.abs(by_spark.null_distribution)
 
 
 @of_joblibspark
