@@ -51,7 +51,7 @@ def pytest_terminal_summary(terminalreporter: TerminalReporter) -> None:
     skipped = [
         report
         for report in terminalreporter.stats.get("skipped", [])
-        if "test_report_browser" in report.nodeid
+        if "report/test_browser.py" in report.nodeid
     ]
     if skipped:
         text = f"{len(skipped)} BROWSER TESTS WERE SKIPPED"
