@@ -1,4 +1,4 @@
-"""Tell whether the gap between two groups, in any metric of a model, is real or chance."""
+"""Test whether the gap between two groups, in any metric of a model, is real or chance."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -16,14 +16,11 @@ if TYPE_CHECKING:
     )
     from fairperm.hypothesis_tests.bootstrap import bootstrap_test
     from fairperm.hypothesis_tests.correlation import CorrelationTestResult, correlation_test
-    from fairperm.hypothesis_tests.margins.equivalence import (
-        EquivalenceTestResult,
-        equivalence_test,
-        noninferiority,
-    )
+    from fairperm.hypothesis_tests.margins.equivalence import equivalence_test, noninferiority
     from fairperm.hypothesis_tests.omnibus import omnibus_test
     from fairperm.hypothesis_tests.permutation import permutation_test
     from fairperm.hypothesis_tests.results.audits import AuditRow, GroupSummary, OmnibusRow
+    from fairperm.hypothesis_tests.results.equivalence import EquivalenceTestResult
     from fairperm.hypothesis_tests.results.gaps import BootstrapTestResult, PermutationTestResult
     from fairperm.hypothesis_tests.results.omnibus import OmnibusTestResult
     from fairperm.hypothesis_tests.results.sweeps import MetricSweep, ThresholdSweepResult
@@ -71,17 +68,18 @@ __all__ = [
     "threshold_sweep",
 ]
 
-# A name is imported when it is first used, so that `fairperm --help` does not wait for NumPy.
+# A name is imported when it is first used: `fairperm --help` does not wait for NumPy.
 _HOMES = {
     "auditing.audit": "audit",
     "auditing.result": "Audit",
     "errors": "FairpermError FairpermWarning InputError InputTypeError UndefinedMetricError",
     "hypothesis_tests.bootstrap": "bootstrap_test",
     "hypothesis_tests.correlation": "CorrelationTestResult correlation_test",
-    "hypothesis_tests.margins.equivalence": "EquivalenceTestResult equivalence_test noninferiority",
+    "hypothesis_tests.margins.equivalence": "equivalence_test noninferiority",
     "hypothesis_tests.omnibus": "omnibus_test",
     "hypothesis_tests.permutation": "permutation_test",
     "hypothesis_tests.results.audits": "AuditRow GroupSummary OmnibusRow",
+    "hypothesis_tests.results.equivalence": "EquivalenceTestResult",
     "hypothesis_tests.results.gaps": "BootstrapTestResult PermutationTestResult",
     "hypothesis_tests.results.omnibus": "OmnibusTestResult",
     "hypothesis_tests.results.sweeps": "MetricSweep ThresholdSweepResult",

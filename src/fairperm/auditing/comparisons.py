@@ -15,7 +15,6 @@ from fairperm.hypothesis_tests.omnibus import OmnibusTest, against_permutations
 from fairperm.hypothesis_tests.options import Options
 from fairperm.hypothesis_tests.plan import Plan
 from fairperm.hypothesis_tests.results.audits import AuditRow, OmnibusRow
-from fairperm.metrics.callables import CallableMetric
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
@@ -59,13 +58,8 @@ class ComparedPair:
 
         In a one-sided test a metric and its complement are two hypotheses.
         """
-        row, metric = self.row, self.question.metric
-        identity: object = metric.name
-        if isinstance(metric, CallableMetric):
-            identity = id(metric.function), metric.columns
-        elif metric.complement is not None and alternative == "two-sided":
-            identity = min(metric.name, metric.complement)
-        return row.attribute, row.groups, identity
+        identity = self.question.metric.hypothesis(directed=alternative != "two-sided")
+        return self.row.attribute, self.row.groups, identity
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeGuard
 import numpy as np
 
 from fairperm.errors import Shown, UndefinedMetricError, shown
-from fairperm.metrics.definition import Metric, by_part
+from fairperm.metrics.definition import by_part
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from fairperm.hypothesis_tests.comparison import Comparison
     from fairperm.hypothesis_tests.plan import Plan
+    from fairperm.metrics.definition import Metric
+    from fairperm.metrics.ranks import RankMetric
 
     Array = NDArray[np.float64]
 
@@ -93,8 +95,8 @@ def effective_rows(comparison: Comparison, *, rates: bool = False) -> dict[str, 
     return result
 
 
-def _by_delta(part: object, *, rates: bool) -> TypeGuard[Metric]:
-    return isinstance(part, Metric) and part.smooth and (rates or not part.has_denominator)
+def _by_delta(part: Metric | RankMetric, *, rates: bool) -> TypeGuard[Metric]:
+    return part.has_totals and part.smooth and (rates or not part.has_denominator)
 
 
 def _effective(part: Metric, u: Array, count: Array) -> float:

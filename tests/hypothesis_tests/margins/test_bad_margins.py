@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 MARGIN = "margin must be a number above 0, or a pair of one below and one above 0"
 RATIO = "ratio must be a number strictly between 0 and 1"
-ONE = "margin must be given, or else ratio: one of them, and not both"
+ONE = "margin must be given, or ratio instead, but not both"
 OPTIONS = "options must be keyword arguments out of 'y_score', 'sensitive_features', 'metric'"
 NEGATIVE: dict[str, Any] = {  # mean errors of −0.5 and 1/3
     "y_true": [1.0, 2.0, 3.0, 1.0, 2.0, 3.0],
@@ -125,8 +125,8 @@ def test_a_bad_argument_is_refused_in_a_full_sentence_that_names_it(refusal: Ref
     ("option", "hint"),
     [
         ("n_resample", "Did you mean 'n_resamples'?"),
-        ("alternative", "The margin decides that."),
-        ("n_bootstrap", "The margin decides that."),
+        ("alternative", "The margin decides it."),
+        ("n_bootstrap", "The margin decides it."),
     ],
 )
 def test_an_option_is_refused_with_what_was_meant(

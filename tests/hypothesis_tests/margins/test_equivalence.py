@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import math
 from dataclasses import asdict, fields
@@ -15,12 +14,7 @@ from scipy.optimize import minimize_scalar
 from scipy.stats import binom, hypergeom, norm
 
 import fairperm
-from fairperm.hypothesis_tests.margins import equivalence
-from fairperm.hypothesis_tests.margins.equivalence import (
-    EquivalenceTestResult,
-    equivalence_test,
-    noninferiority,
-)
+from fairperm import EquivalenceTestResult, equivalence_test, noninferiority
 from fairperm.hypothesis_tests.margins.one_sided import Difference, Ratio, margin_pvalues
 from fairperm.hypothesis_tests.margins.restricted_rates import (
     restricted_by_difference,
@@ -330,14 +324,6 @@ def test_result_is_json_and_says_nothing_of_fairness() -> None:
         assert plain["permutation"]["values"] == [0.46, 0.45]
         assert "fair" not in repr(result) + json.dumps(plain)
         assert "Asymptotically valid" in result.validity
-
-
-def test_options_are_those_of_permutation_test_that_no_margin_decides() -> None:
-    taken = set(inspect.signature(fairperm.permutation_test).parameters)
-    decided = {"alternative", "variance", "n_bootstrap"}
-    options = set(equivalence.PermutationOptions.__annotations__)
-    assert options | decided | {"y_true", "y_pred"} == taken
-    assert not options & decided
 
 
 def test_rows_that_do_not_vary_prove_nothing() -> None:

@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairperm.errors import InputError
+from fairperm.errors import InputError, argument
 from fairperm.hypothesis_tests.margins.restricted_rates import F1Scores, Rates, halved
+from fairperm.hypothesis_tests.results.equivalence import MarginTest
 from fairperm.inference.intervals import gap_interval, normal_quantile
 from fairperm.inference.null import Null, PValue, extreme, pvalue, tie_tolerance
 from fairperm.metrics.confusion import F1_TOTALS
+from fairperm.metrics.variances import Variance
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,28 +27,7 @@ if TYPE_CHECKING:
 
     Interval = tuple[float, float]
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MarginTest:
-    """One one-sided test: evidence that the gap (or the ratio) lies on this side of a bound.
-
-    Attributes
-    ----------
-    bound : float
-        The difference or ratio that the null hypothesis says is reached or passed.
-    statistic : float
-        How many standard errors the sample lies from the bound; NaN if the error is zero.
-    pvalue : float
-        Never zero.
-    pvalue_interval, pvalue_interval_wilson : tuple of float
-        Clopper–Pearson and Wilson intervals for the p-value of infinitely many draws.
-    """
-
-    bound: float
-    statistic: float
-    pvalue: float
-    pvalue_interval: Interval
-    pvalue_interval_wilson: Interval
+_BINOMIAL = {one for one in Variance if one.is_binomial}
 
 
 def margin_pvalues(
@@ -54,8 +35,8 @@ def margin_pvalues(
 ) -> tuple[MarginTest, MarginTest]:
     """Test that the gap lies above −margin, and that it lies below +margin.
 
-    Of a pair ``(low, high)``: above low, and below high. The gap is within the margin if both
-    say so: the p-value of that is the larger of the two.
+    With a pair ``(low, high)``: above low, and below high. The p-value of a gap within the margin
+    is the larger of the two.
     """
     low, high = margin if isinstance(margin, tuple) else (-margin, margin)
     gap = Difference(result)
@@ -65,18 +46,18 @@ def margin_pvalues(
 def ratio_interval(result: PermutationTestResult) -> tuple[float, Interval] | None:
     """Return the ratio of first to second group with its interval; None if there is no ratio.
 
-    On the log scale, where errors of ratios are nearly symmetric (Katz et al., 1978), with the
-    quantile that the gap's interval has. If a rate is 0 or 1, ½ is added to the numbers of
-    either kind in both groups, and the interval then reaches to the observed ratio: from 0 if
-    the first rate is 0, up to infinity if the second is.
+    The interval is on the log scale, where errors of ratios are nearly symmetric (Katz et al.,
+    1978), with the quantile of the gap's interval. If a rate is 0 or 1, ½ is added to all counts
+    of both groups, and the interval then includes the observed ratio: it begins at 0 if the first
+    rate is 0, and is unbounded if the second is.
     """
     if result.is_joint or result.variance is None or _lack_of_ratio(result) is not None:
         return None
     ratio = Ratio(result).estimate
     centre, error = _log_ratio(result)
-    if not error > 0:  # of rows that do not vary: nothing is known of how far chance goes
+    if not error > 0:  # rows that do not vary do not show how far chance goes
         return ratio, (0.0, math.inf)
-    is_normal = result.variance in {"score", "wald"} or result.n_resamples == 0
+    is_normal = result.variance in _BINOMIAL or result.n_resamples == 0
     normal = normal_quantile(result.confidence_level, result.alternative)
     least = max(0.0, normal) if is_normal else 0.0
     logs = gap_interval(
@@ -105,7 +86,7 @@ def _log_ratio(result: PermutationTestResult) -> tuple[float, float]:
 
 
 class Scale(ABC):
-    """What is compared with a bound: the two groups' difference, or their ratio."""
+    """The quantity that is compared with a bound: the groups' difference, or their ratio."""
 
     def __init__(self, result: PermutationTestResult) -> None:
         _check_single(result)
@@ -121,11 +102,11 @@ class Scale(ABC):
 
     @abstractmethod
     def excess(self, bound: float) -> float:
-        """Return by how much the first group's value exceeds what the bound makes of it."""
+        """Return the first group's value minus its value at the bound."""
 
     @abstractmethod
     def size(self, bound: float) -> float:
-        """Return the size of what the excess is made of, which rounding errors are relative to."""
+        """Return the size of the terms of the excess, to which rounding errors are relative."""
 
     @abstractmethod
     def error(self, bound: float) -> float:
@@ -169,7 +150,7 @@ class Scale(ABC):
 
 
 class Difference(Scale):
-    """First group's value less second's."""
+    """First group's value minus the second's."""
 
     @property
     def estimate(self) -> float:
@@ -185,15 +166,15 @@ class Difference(Scale):
         return super().test(bound, alternative)
 
     def excess(self, bound: float) -> float:
-        """Return the gap less the bound."""
+        """Return the gap minus the bound."""
         return self.result.difference - bound
 
     def size(self, bound: float) -> float:
-        """Return the sum of the values and the bound, all as if positive."""
+        """Return the sum of the absolute values and the absolute bound."""
         return sum(map(abs, self.values)) + abs(bound)
 
     def error(self, bound: float) -> float:
-        """Return Farrington and Manning's error for rates, and else the gap's own."""
+        """Return Farrington and Manning's error for rates, otherwise the gap's own."""
         if self.rates is None:
             return self.result.standard_error
         return math.hypot(*self.rates.errors(self.rates.differing_by(bound)))
@@ -211,13 +192,13 @@ class Difference(Scale):
 
 
 class Ratio(Scale):
-    """First group's value over second's."""
+    """First group's value over the second's."""
 
     def __init__(self, result: PermutationTestResult) -> None:
         super().__init__(result)
         lack = _lack_of_ratio(result)
         if lack is not None:
-            raise InputError("ratio", *lack, "Pass margin, a difference, instead.")
+            raise InputError("ratio", *lack, f"Pass {argument('margin')}, a difference, instead.")
 
     @property
     def estimate(self) -> float:
@@ -226,7 +207,7 @@ class Ratio(Scale):
         return first / second if second > 0 else math.inf
 
     def excess(self, bound: float) -> float:
-        """Return the first value less the bound times the second."""
+        """Return the first value minus the bound times the second."""
         first, second = self.values
         return first - bound * second
 
@@ -236,7 +217,7 @@ class Ratio(Scale):
         return first + bound * second
 
     def error(self, bound: float) -> float:
-        """Return Farrington and Manning's error for rates, and else Fieller's."""
+        """Return Farrington and Manning's error for rates, otherwise Fieller's."""
         if self.rates is None:
             first, second = (self.result.standard_errors[one] for one in self.result.groups)
             return math.hypot(first, bound * second)
@@ -246,7 +227,7 @@ class Ratio(Scale):
     def interval(self) -> Interval:
         """Return the ratios that neither of the one-sided tests rejects.
 
-        They are looked for by their share u = first / (first + second), from 0 to 1.
+        They are searched by their share u = first / (first + second), from 0 to 1.
         """
         inside = self.values[0] / sum(self.values)
         low, high = self._ends(inside, (0.0, 1.0), lambda u: u / (1 - u))
@@ -255,19 +236,18 @@ class Ratio(Scale):
 
 @dataclass(frozen=True, slots=True)
 class _Reference:
-    """What a distance from a bound is compared with: the permuted statistics, to one side.
+    """The reference distribution of a distance from a bound: the permuted statistics.
 
-    Permutations show how the statistic spreads where there is no gap. They do not hold the
-    sample's distance from a bound as one of them, as they do in a test of no gap, so that none
-    may be as far. The p-value is therefore never below the normal one, nor below that of a single
-    labelling of the rows.
+    Permutations show how the statistic spreads without a gap. The sample's distance from a bound
+    is not one of them, as it is in a test of no gap, and all may be smaller. The p-value is
+    therefore never below the normal one, nor below that of a single labelling of the rows.
     """
 
     result: PermutationTestResult
     alternative: str
 
     def pvalue(self, statistic: float, tolerance: float) -> PValue:
-        """Return the share of permutations at least as far out; 1 where there is no error."""
+        """Return the share of permutations at least as extreme; 1 if the error is zero."""
         if math.isnan(statistic):
             return PValue(1.0, (1.0, 1.0), (1.0, 1.0))
         null = _null(self.result)
@@ -285,7 +265,7 @@ class _Reference:
         )
 
     def critical(self) -> float:
-        """Return the distance that a p-value of at most 1 − confidence_level begins beyond."""
+        """Return the distance beyond which the p-value is at most 1 − confidence_level."""
         level = self.result.confidence_level
         if _share_of_a_labelling(self.result) > 1 - level:
             return math.inf
@@ -303,7 +283,7 @@ def _null(result: PermutationTestResult) -> Null:
 
 
 def _share_of_a_labelling(result: PermutationTestResult) -> float:
-    """Return the probability of one way to choose which rows, or clusters, are the first group."""
+    """Return the probability of one choice of the first group's rows, or clusters."""
     rates = _plain_rates(result)
     if rates is None:
         counts = [result.counts[group] for group in result.groups]
@@ -314,8 +294,8 @@ def _share_of_a_labelling(result: PermutationTestResult) -> float:
 
 
 def _plain_rates(result: PermutationTestResult) -> Rates | None:
-    """Return both groups' counts if each is one binomial draw: no strata, weights or clusters."""
-    if result.variance not in {"score", "wald"} or result.n_strata > 1:
+    """Return both groups' counts if they are binomial: without strata, weights and clusters."""
+    if result.variance not in _BINOMIAL or result.n_strata > 1:
         return None
     first, second = (result.counts[group] for group in result.groups)
     is_rate = "denominator" in first
@@ -325,23 +305,24 @@ def _plain_rates(result: PermutationTestResult) -> Rates | None:
 
 
 def _check_single(result: PermutationTestResult) -> None:
-    """Refuse what has no signed gap over its error."""
+    """Raise InputError without a signed gap over its standard error."""
     if result.is_joint:
         rule = "a single metric"
         hint = (
-            "Test its parts one by one: all their gaps are within the margin if each test says "
-            "so, with no p-value to adjust."
+            "Test its parts one by one: if every test rejects, all gaps are within the margin, "
+            "without adjusting p-values."
         )
         raise InputError("metric", rule, result.metric, hint)
     if result.variance is None:
-        rule = "that of a studentized test: others are not valid where the groups differ"
+        rule = "that of a studentized test: an un-studentized one is not valid at a margin"
         raise InputError("variance", rule, None)
 
 
 def _lack_of_ratio(result: PermutationTestResult) -> tuple[str, object] | None:
-    """Return the rule by which a single metric has no ratio in this result, and what breaks it."""
+    """Return the rule that a metric without a ratio breaks, and the value that breaks it."""
     if result.n_strata > 1:
-        return "left out with control_features, whose gap is a mean of differences", "strata"
+        features = argument("control_features")
+        return f"left out with {features}, whose gap is a mean of differences", "strata"
     values = dict(result.values)
     rates = _plain_rates(result)
     if rates is not None:

@@ -1,0 +1,143 @@
+"""The result of tests of a margin. No computing here."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+from fairperm._utils import checks
+from fairperm._utils.formatting import (
+    format_interval,
+    format_level,
+    format_name,
+    format_number,
+    format_pvalue,
+    name_of_gap,
+    state_pvalue,
+)
+from fairperm.hypothesis_tests.results.gaps import json_ready
+from fairperm.hypothesis_tests.results.text import state_draws, write_result
+
+if TYPE_CHECKING:
+    from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
+
+    Interval = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MarginTest:
+    """A one-sided test that the gap or ratio lies on one side of a bound.
+
+    Attributes
+    ----------
+    bound : float
+        The difference or ratio of the null hypothesis.
+    statistic : float
+        Distance of the sample from the bound in standard errors; NaN if the error is zero.
+    pvalue : float
+        Never zero.
+    pvalue_interval, pvalue_interval_wilson : tuple of float
+        Clopper–Pearson and Wilson intervals for the p-value of infinitely many draws.
+    """
+
+    bound: float
+    statistic: float
+    pvalue: float
+    pvalue_interval: Interval
+    pvalue_interval_wilson: Interval
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
+class EquivalenceTestResult:
+    """The result of :func:`fairperm.equivalence_test` and :func:`fairperm.noninferiority`.
+
+    Attributes
+    ----------
+    permutation : PermutationTestResult
+        The test of no gap that everything here is made from, with values, counts and draws.
+    scale : str
+        "difference" (first group minus second) or "ratio" (first over second): what has the margin.
+    bounds : tuple of float
+        The bounds of the margin; infinite (or a ratio of 0) on a side without one.
+    estimate : float
+        The difference or ratio in the sample.
+    confidence_interval : tuple of float
+        The differences or ratios that neither one-sided test rejects at 1 − `confidence_level`: it
+        lies between the bounds if and only if ``pvalue`` is below that. Each end is a bound at
+        `confidence_level`; both together are an interval at 2 · `confidence_level` − 1.
+    confidence_level : float
+        Level of each end of ``confidence_interval``, and of the intervals of p-values and ratio.
+    lower, upper : MarginTest or None
+        The tests that the difference or ratio is above the lower, and below the upper bound, each
+        with its ``statistic`` and ``pvalue``; None where there is no bound.
+    pvalue, pvalue_interval, pvalue_interval_wilson
+        The larger p-value of the two, as both tests must reject, and intervals for the p-value of
+        infinitely many draws.
+    ratio, ratio_interval : float and tuple of float, or None
+        The ratio of the groups' values and its two-sided interval on the log scale, for a margin
+        of either kind; None without a ratio.
+    validity : str
+        For which null the p-value is valid, and in which sense.
+    notes : tuple of str
+        Remarks that matter for reading the result.
+    """
+
+    permutation: PermutationTestResult
+    scale: str
+    bounds: tuple[float, float]
+    estimate: float
+    confidence_interval: tuple[float, float]
+    confidence_level: float
+    lower: MarginTest | None
+    upper: MarginTest | None
+    pvalue: float
+    pvalue_interval: tuple[float, float]
+    pvalue_interval_wilson: tuple[float, float]
+    ratio: float | None
+    ratio_interval: tuple[float, float] | None
+    validity: str
+    notes: tuple[str, ...]
+
+    def holds_at(self, alpha: float = 0.05) -> bool:
+        """Whether there is evidence at this level that the gap lies within the margin."""
+        return self.pvalue <= checks.fraction("alpha", alpha)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as JSON-ready values, the permutation test as a dict of its own."""
+        plain = {}
+        for part in fields(self):
+            value = getattr(self, part.name)
+            if isinstance(value, MarginTest):
+                value = asdict(value)
+            plain[part.name] = json_ready(value) if part.name != "permutation" else value.to_dict()
+        return plain
+
+    def __repr__(self) -> str:
+        groups, signed = self.permutation.groups, self.scale == "difference"
+        gap = name_of_gap(*groups) if signed else " / ".join(map(format_name, groups))
+        interval = format_interval(self.confidence_interval, signed=signed)
+        level = format_level(2 * self.confidence_level - 1)
+        estimate = format_number(self.estimate, signed=signed)
+        margin = ", ".join(
+            f"{side} {format_number(test.bound, signed=signed)} ({state_pvalue(test.pvalue)})"
+            for side, test in (("above", self.lower), ("below", self.upper))
+            if test is not None
+        )
+        lines = [
+            *((format_name(group), self.permutation.describe(group)) for group in groups),
+            (self.scale, f"{estimate}  {level} interval {interval}"),
+            ("margin", margin),
+            ("p-value", f"{format_pvalue(self.pvalue)}  {self._draws()}"),
+            ("validity", self.validity),
+        ]
+        title = f"{type(self).__name__}: {self.permutation.metric}, {gap}"
+        notes = (*self.notes, *self.permutation.notes)
+        return write_result(title, lines, self.permutation.n_dropped, notes)
+
+    def _draws(self) -> str:
+        if self.permutation.exact:
+            return "exact: all permutations counted"
+        if self.permutation.n_resamples == 0:
+            return "normal limit"
+        n_resamples = self.permutation.n_resamples
+        return state_draws(n_resamples, self.confidence_level, self.pvalue_interval)
