@@ -39,6 +39,7 @@ PAPER = rows(((36, 4, 16, 144), (144, 16, 4, 36)))
 GAP = rows(((36, 4, 16, 144), (144, 16, 8, 32)))  # the same with a gap: 0.1 and 0.2
 
 
+@pytest.mark.validate
 @pytest.mark.parametrize(
     ("variance", "scheme", "low", "high"),
     [
@@ -67,6 +68,7 @@ def with_a_gap(variance: str | None) -> Calibration:
     )
 
 
+@pytest.mark.validate
 def test_a_test_that_only_shuffles_is_found_out_where_there_is_a_gap() -> None:
     found = with_a_gap(None)
     assert found.level * SAMPLES > at_most(LEVEL, SAMPLES)
@@ -74,6 +76,7 @@ def test_a_test_that_only_shuffles_is_found_out_where_there_is_a_gap() -> None:
     assert found.power > 2 * found.level
 
 
+@pytest.mark.validate
 def test_a_studentized_test_is_found_to_hold_its_level() -> None:
     found = with_a_gap("score")
     assert found.level * SAMPLES <= at_most(LEVEL, SAMPLES)
@@ -185,6 +188,7 @@ def errors(seed: int = 1) -> Columns:
     }
 
 
+@pytest.mark.validate
 def test_unequal_spread_is_found_to_matter_for_means() -> None:
     n = 300
     plain = calibrate(**errors(), variance=None, n_simulations=n, n_resamples=99, rng=2)
@@ -206,6 +210,7 @@ def scores(seed: int = 1) -> Columns:
     }
 
 
+@pytest.mark.validate
 def test_the_aucs_level_is_held_and_its_power_found() -> None:
     n = 300
     found = calibrate(**scores(), n_simulations=n, n_resamples=99, rng=4)

@@ -321,6 +321,7 @@ def brute_force(n: int, **options: Any) -> int:
     return rejected
 
 
+@pytest.mark.validate
 def test_a_bad_level_is_found_and_a_good_one_too() -> None:
     n = 300
     assert brute_force(100, cluster=None) > at_most(LEVEL, 100)  # rows taken for people

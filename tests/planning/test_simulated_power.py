@@ -40,6 +40,7 @@ VALUES = {
 }
 
 
+@pytest.mark.validate
 @pytest.mark.parametrize("scheme", ["auto", "pooled"])
 @pytest.mark.parametrize("metric", VALUES)
 def test_power_of_a_rate_is_that_of_simulated_tests(metric: str, scheme: SchemeName) -> None:
@@ -71,6 +72,7 @@ def binormal(rng: np.random.Generator) -> Columns:
     return {"y_true": label, "y_score": score, "sensitive_features": group, "metric": "roc_auc"}
 
 
+@pytest.mark.validate
 def test_power_of_an_auc_is_that_of_simulated_tests() -> None:
     predicted = power("roc_auc", values=(0.9, 0.8), n=500, share=0.6, base_rates=(0.5, 0.3))
     assert 0.5 < predicted < 0.95
@@ -90,6 +92,7 @@ def errors(rng: np.random.Generator, n: int = 600, share: float = 0.5) -> Column
     }
 
 
+@pytest.mark.validate
 def test_power_from_a_pilot_is_that_of_simulated_tests() -> None:
     # the pilot is large, so that its own error does not count, and has other shares
     pilot = permutation_test(
@@ -145,6 +148,7 @@ def test_rows_are_mixed_in_from_both_groups_together() -> None:
         assert low <= counts[sample.columns["y_pred"]].sum() <= high
 
 
+@pytest.mark.validate
 @pytest.mark.parametrize("metric", ["false_positive_rate", "f1_score"])
 def test_simulated_power_without_an_effect_is_at_most_the_level(metric: str) -> None:
     found = simulated_power(
@@ -154,6 +158,7 @@ def test_simulated_power_without_an_effect_is_at_most_the_level(metric: str) -> 
     assert found.effect == 0
 
 
+@pytest.mark.validate
 def test_simulated_power_of_an_auc_is_near_the_predicted_one() -> None:
     found = simulated_power(
         **binormal(np.random.default_rng(1)),
