@@ -373,7 +373,7 @@ def test_half_a_character_can_be_written(tmp_path: Path) -> None:
     assert "half" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
-def test_folder_is_refused(tmp_path: Path) -> None:
+def test_folder_raises(tmp_path: Path) -> None:
     with pytest.raises(fairperm.errors.InputError, match=r"is a folder; give the name of a file\."):
         compas_audit().where(attribute="sex").to_html(tmp_path)
 

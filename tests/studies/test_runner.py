@@ -189,7 +189,7 @@ def test_markdown_says_the_same(tmp_path: Path) -> None:
         ({"progress": 1}, r"progress must be True, False or None"),
     ],
 )
-def test_bad_options_are_refused(tmp_path: Path, options: dict[str, Any], message: str) -> None:
+def test_bad_options_raise(tmp_path: Path, options: dict[str, Any], message: str) -> None:
     with pytest.raises(fairperm.FairpermError, match=message):
         studies.run(**{"names": "fnr", "out": tmp_path, **options})
     assert not list(tmp_path.iterdir())
@@ -240,7 +240,7 @@ def test_a_share_without_a_value_to_compare_with_agrees_with_nothing() -> None:
         (0, "0.0000"),
     ],
 )
-def test_numbers_are_told_shortly(value: float | None, text: str) -> None:
+def test_values_have_four_decimals(value: float | None, text: str) -> None:
     assert writing.format_value(value) == text
 
 

@@ -207,8 +207,8 @@ def _is_lattice(atoms: Array) -> bool:
 
 def _group_atoms(atoms: Array, step: float) -> tuple[list[tuple[float, float]], NDArray[np.intp]]:
     """Return bars of one value each, or of several neighbours, and the bar of each value."""
-    together = -(-len(atoms) // (2 * _BINS))
-    bar_of = np.arange(len(atoms)) // together
+    per_bar = -(-len(atoms) // (2 * _BINS))
+    bar_of = np.arange(len(atoms)) // per_bar
     half = 0.45 * min(float(np.diff(atoms).min(initial=np.inf)), 3 * step)
     half = max(half, 0.1 * step)
     ends = [atoms[bar_of == i][[0, -1]] for i in range(int(bar_of[-1]) + 1)]

@@ -120,12 +120,12 @@ def _compute_curve(
     places = np.asarray(at, dtype=np.float64).ravel()
     if callable(power):
         places = np.unique(places)
-        found = [power(int(one) if over == "rows" else float(one)) for one in places]
+        powers = [power(int(one) if over == "rows" else float(one)) for one in places]
     else:
-        found = list(np.asarray(power, dtype=np.float64).ravel())
-    if len(found) != len(places):
-        raise InputError("power", f"as many as at ({len(places):,})", len(found))
-    rows = [{"at": float(a), "power": float(b)} for a, b in zip(places, found, strict=True)]
+        powers = list(np.asarray(power, dtype=np.float64).ravel())
+    if len(powers) != len(places):
+        raise InputError("power", f"as many as at ({len(places):,})", len(powers))
+    rows = [{"at": float(a), "power": float(b)} for a, b in zip(places, powers, strict=True)]
     kept = [row for row in rows if None not in map(as_finite, row.values())]
     return sorted(kept, key=lambda one: one["at"])
 

@@ -276,12 +276,12 @@ class _Curve:
 
     def _above(self) -> tuple[int, int, int]:
         """Return the heights of name, numbers and verdict above the plot, in pixels."""
-        of_numbers, of_verdict = (
+        number_lines, verdict_line_count = (
             max(item[key].count("\n") for item in self.items)
             for key in ("at_lines", "verdict_lines")
         )
-        verdict = 13 + _LINE * of_verdict
-        numbers = verdict + 17 + _LINE * of_numbers
+        verdict = 13 + _LINE * verdict_line_count
+        numbers = verdict + 17 + _LINE * number_lines
         return numbers + 20, numbers, verdict
 
 

@@ -108,14 +108,14 @@ class ResultNote:
 
 def collect_notes(view: AuditView) -> list[ResultNote]:
     """Return every note of the results once, with the number of comparisons that have it."""
-    found: dict[str, list[tuple[Section, ComparisonView]]] = {}
+    places_by_note: dict[str, list[tuple[Section, ComparisonView]]] = {}
     for section in view.sections:
         for comparison in section.comparisons:
             for note in () if comparison.row.result is None else comparison.row.result.notes:
-                found.setdefault(note, []).append((section, comparison))
+                places_by_note.setdefault(note, []).append((section, comparison))
     return [
         ResultNote(text, len(places), example=places[0][1], section=places[0][0])
-        for text, places in found.items()
+        for text, places in places_by_note.items()
     ]
 
 
@@ -149,12 +149,12 @@ def _detectable_gap(comparison: ComparisonView) -> float:
 
 def summarize_power(view: AuditView) -> list[DetectableGaps]:
     """Return the detectable gaps of all inconclusive comparisons."""
-    found = []
+    gaps = []
     for section in view.sections:
         inconclusive = section.with_verdict("inconclusive")
         if some := [one for one in inconclusive if one.row.detectable_gap is not None]:
-            found.append(DetectableGaps(section, some))
-    return found
+            gaps.append(DetectableGaps(section, some))
+    return gaps
 
 
 def collect_facts(view: AuditView) -> dict[str, object]:

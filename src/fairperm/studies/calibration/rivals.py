@@ -65,24 +65,24 @@ def run_tests(
     The count is :func:`count_smaller_group`.
     """
     table = draw_table(setting.population, rng)
-    found = np.full(len(TESTS) + 2, np.nan)
+    results = np.full(len(TESTS) + 2, np.nan)
     resampling = blocks.Resampling(n_resamples, int(rng.integers(2**53)), None, False)
     metric = get_metric(setting.metric)
     best = Plan.choose(metric, "auto", "auto")
     try:
         default = gap_test.compare(table, best, GROUPS, Options(resampling=resampling))
     except UndefinedMetricError:
-        found[[COUNT, WARNED]] = 0, True  # an error warns of it
-        return found
+        results[[COUNT, WARNED]] = 0, True  # an error warns of it
+        return results
     plan = Plan.choose(metric, "pooled", "wald" if metric.is_rate else best.metric.closed_variance)
     comparison = Comparison.of(table, plan, GROUPS, None)
-    found[[COUNT, WARNED]] = count_smaller_group(comparison, default), bool(default.notes)
+    results[[COUNT, WARNED]] = count_smaller_group(comparison, default), bool(default.notes)
     pvalues = {DEFAULT: default.pvalue}
     if rivals:
         pvalues |= _run_rivals(table, comparison, plan, resampling, rng)
     for test in list_tests(setting.metric):
-        found[TESTS.index(test)] = pvalues.get(test, math.nan)
-    return found
+        results[TESTS.index(test)] = pvalues.get(test, math.nan)
+    return results
 
 
 def draw_table(population: Any, rng: np.random.Generator) -> Table:
@@ -238,7 +238,7 @@ def compute_aucs(positive: NDArray[np.bool_], rows: NDArray[np.int32]) -> NDArra
 
     It is NaN for samples with one label only.
     """
-    found = np.empty(len(rows))
+    aucs = np.empty(len(rows))
     times = np.empty(len(positive), np.int64)
     for sample in range(len(rows)):
         times[:] = 0
@@ -251,8 +251,8 @@ def compute_aucs(positive: NDArray[np.bool_], rows: NDArray[np.int32]) -> NDArra
                 pairs += times[row] * negatives
             else:
                 negatives += times[row]
-        found[sample] = pairs / (positives * negatives)
-    return found
+        aucs[sample] = pairs / (positives * negatives)
+    return aucs
 
 
 def compute_means(values: Array, rows: NDArray[np.int32]) -> Array:
@@ -268,11 +268,11 @@ def _bootstrap_statistic(
 ) -> Array:
     """Return a statistic of n bootstrap samples of values, computed in pieces."""
     size = len(values)
-    found = [
+    pieces = [
         statistic(values, rng.integers(size, size=(piece, size), dtype=np.int32))
         for piece in blocks.split_draws(n, max(1, _NUMBERS_AT_ONCE // size))
     ]
-    return np.concatenate(found)
+    return np.concatenate(pieces)
 
 
 def _bootstrap_auc_gaps(table: Table, n: int, rng: np.random.Generator) -> Array:

@@ -174,13 +174,13 @@ def _sweep(
     )
 
 
-def _make_auc_row(name: str, found: Array, n_rows: int) -> Row:
+def _make_auc_row(name: str, aucs: Array, n_rows: int) -> Row:
     """Return the AUC of the first split, beside those of the other splits."""
-    mean, spread = float(found.mean()), float(found.std(ddof=1))
-    reach = normal_quantile(CONFIDENCE) * spread * math.sqrt(1 + 1 / len(found))
+    mean, spread = float(aucs.mean()), float(aucs.std(ddof=1))
+    reach = normal_quantile(CONFIDENCE) * spread * math.sqrt(1 + 1 / len(aucs))
     interval = (mean - reach, mean + reach)
     remark = (
-        f"{n_rows:,} test rows. Over {len(found)} splits {mean:.4f} ± {spread:.4f} (the interval "
+        f"{n_rows:,} test rows. Over {len(aucs)} splits {mean:.4f} ± {spread:.4f} (the interval "
         "is for one split)"
     )
     if name not in PAPER_AUC:
@@ -188,15 +188,15 @@ def _make_auc_row(name: str, found: Array, n_rows: int) -> Row:
         remark += ". The paper's AUC is that of other features."
     else:
         paper, (low, high) = PAPER_AUC[name]
-        agrees = bool(interval[0] <= paper <= interval[1] and low <= found[0] <= high)
+        agrees = bool(interval[0] <= paper <= interval[1] and low <= aucs[0] <= high)
         remark += (
-            f"; {np.mean(found <= paper):.0%} of them are not above the paper's. Ours must be in "
+            f"; {np.mean(aucs <= paper):.0%} of them are not above the paper's. Ours must be in "
             f"{low}–{high}, and the paper's in the interval."
         )
     return Row(
         quantity=f"{name}: AUC of the test rows",
         paper=paper,
-        ours=float(found[0]),
+        ours=float(aucs[0]),
         interval=interval,
         agrees=agrees,
         remark=remark,
@@ -327,13 +327,15 @@ def _fit_slope(tests: dict[int, Array]) -> tuple[float, float]:
 
 def _find_smallest(sample: Array) -> float | None:
     """Return the smallest detected gap; None if all gaps or none were detected."""
-    found = sample[:, 2] <= LEVEL
-    return float(np.abs(sample[found, 0]).min()) if found.any() and not found.all() else None
+    is_detected = sample[:, 2] <= LEVEL
+    if is_detected.all() or not is_detected.any():
+        return None
+    return float(np.abs(sample[is_detected, 0]).min())
 
 
 def _describe_detected(sample: Array) -> str:
-    smallest, found = _find_smallest(sample), int((sample[:, 2] <= LEVEL).sum())
-    text = f"{found} of {len(sample)} samples had a significant gap"
+    smallest, n_detected = _find_smallest(sample), int((sample[:, 2] <= LEVEL).sum())
+    text = f"{n_detected} of {len(sample)} samples had a significant gap"
     return f"{text}." if smallest is None else f"{text}, the smallest one {smallest:.4f}."
 
 
@@ -342,8 +344,8 @@ def _tabulate_sizes(
 ) -> Columns:
     women = everyone.sex == GROUPS[0]
     bases = float(everyone.label[women].mean()), float(everyone.label[~women].mean())
-    of_men = everyone.label[~women] == (1 if label == "recall" else 0)
-    value = float((everyone.score[~women][of_men] >= CUT).mean())
+    is_counted = everyone.label[~women] == (1 if label == "recall" else 0)
+    value = float((everyone.score[~women][is_counted] >= CUT).mean())
     planned = [
         minimum_detectable_gap(
             METRICS[label],

@@ -80,7 +80,7 @@ def fnr(
     default_sets, default_resamples = _QUICK if quick else _FULL
     n_data_sets = n_data_sets or default_sets
     n_resamples = n_resamples or default_resamples
-    found = simulate_data_sets(
+    results = simulate_data_sets(
         partial(_compute_pvalues, PAPER_FNR, n_resamples),
         n_data_sets,
         seed=seed,
@@ -88,7 +88,7 @@ def fnr(
         n_jobs=n_jobs,
         progress=progress,
     )
-    pvalues = dict(zip((*PERMUTATION_TESTS, *BOOTSTRAP_TESTS), found.T, strict=True))
+    pvalues = dict(zip((*PERMUTATION_TESTS, *BOOTSTRAP_TESTS), results.T, strict=True))
     edges = np.linspace(0, 1, _BINS + 1).round(12)
     counts = {test: np.histogram(p - _ROUNDING, edges)[0].tolist() for test, p in pvalues.items()}
     rows = tuple(_make_row(test, int((p <= LEVEL).sum()), len(p)) for test, p in pvalues.items())

@@ -85,24 +85,24 @@ def derive_mse_limits(population: Regression) -> Limits:
 
 
 def derive_auc_limits(population: Scores, *, within_label: bool) -> Limits:
-    """Return the limits for the AUC: DeLong's components divided by positives and negatives.
+    """Return the limits for the AUC: DeLong's v10 and v01 over positives and negatives.
 
-    With h = Φ⁻¹(AUC), the same in both groups, the components are Φ₂(h, h; ρ) − AUC²: two
-    negatives below one positive have ρ = s²/(1 + s²), two positives of spreads s and t above
-    one negative have ρ = 1/√((1 + s²)(1 + t²)).
+    With h = Φ⁻¹(AUC), the same in both groups, both are Φ₂(h, h; ρ) − AUC²: for v10, two negatives
+    below one positive have ρ = s²/(1 + s²); for v01, two positives of spreads s and t above one
+    negative have ρ = 1/√((1 + s²)(1 + t²)).
     """
     n, base_rate = np.array(population.n), np.array(population.base_rate)
     positives, negatives = n * base_rate, n * (1 - base_rate)
     spread = 1 + np.array(population.spread) ** 2
     auc = population.auc[0]
-    of_positives = _bivariate_normal(auc, 1 - 1 / spread) - auc**2
-    of_negatives = _bivariate_normal(auc, 1 / np.sqrt(np.outer(spread, spread))) - auc**2
-    sampling = (of_positives / positives).sum() + (np.diag(of_negatives) / negatives).sum()
+    v10 = _bivariate_normal(auc, 1 - 1 / spread) - auc**2
+    v01 = _bivariate_normal(auc, 1 / np.sqrt(np.outer(spread, spread))) - auc**2
+    sampling = (v10 / positives).sum() + (np.diag(v01) / negatives).sum()
     share = positives / positives.sum()  # of each group among the positives of both
     if not within_label:
         positives, negatives = (n * one.sum() / n.sum() for one in (positives, negatives))
-    permutation = (share @ of_positives / positives).sum()
-    permutation += (share @ of_negatives @ share / negatives).sum()
+    permutation = (share @ v10 / positives).sum()
+    permutation += (share @ v01 @ share / negatives).sum()
     return Limits(float(n.sum() * sampling), float(n.sum() * permutation))
 
 
@@ -179,7 +179,7 @@ def theorems(
     rows: list[Row] = []
     relative: list[Row] = []
     for number, setting in enumerate(_list_settings()):
-        found = simulate_data_sets(
+        results = simulate_data_sets(
             partial(_test_data_set, setting, n_resamples),
             n_data_sets,
             seed=seed,
@@ -187,8 +187,8 @@ def theorems(
             n_jobs=n_jobs,
             progress=progress,
         )
-        rows += _make_rows(setting, found)
-        relative += _make_rows(setting, found, unit=setting.limits.sampling)
+        rows += _make_rows(setting, results)
+        relative += _make_rows(setting, results, unit=setting.limits.sampling)
     title = "Variances: over that of the gap's sampling formula, and of the studentized gap"
     return Study(
         name="theorems",
@@ -240,11 +240,11 @@ def _permutation_variance(result: PermutationTestResult | CorrelationTestResult)
     return float(chances @ (result.null_distribution - mean) ** 2)
 
 
-def _make_rows(setting: _Setting, found: Array, unit: float = 1.0) -> list[Row]:
+def _make_rows(setting: _Setting, results: Array, unit: float = 1.0) -> list[Row]:
     """Return the variances beside their formulas; those of the plain gap in this unit."""
     limits, n = setting.limits, setting.rows / unit
     sampling, permutation = limits.sampling / unit, limits.permutation / unit
-    gaps, statistics, permuted, permuted_studentized = found.T
+    gaps, statistics, permuted, permuted_studentized = results.T
     values = {
         "samples": (sampling, *_estimate_variance(gaps * np.sqrt(n))),
         "permuted": (permutation, *_estimate_mean(n * permuted)),
