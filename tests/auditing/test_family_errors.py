@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import fairperm
-from fairperm.inference.multiplicity import adjusted
+from fairperm.inference.multiplicity import adjust_pvalues
 from tests.support.simulations import Group, at_least, at_most
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def rejections(groups: tuple[Group, ...], adjust: Adjustment) -> tuple[Any, Any]
     """Return by data set and row whether a disparity is found, and where there is one."""
     raw, by_draws, is_true = pvalues(groups)
     if adjust != "maxt":
-        by_draws = np.array([adjusted(one, adjust) for one in raw])
+        by_draws = np.array([adjust_pvalues(one, adjust) for one in raw])
     return by_draws <= ALPHA, is_true
 
 

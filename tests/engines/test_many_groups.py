@@ -17,7 +17,7 @@ from fairperm import InputError
 from fairperm.data.arguments import Inputs
 from fairperm.data.reading import read_table
 from fairperm.engines.callables import CallableEngine
-from fairperm.engines.many_groups import check_number
+from fairperm.engines.many_groups import check_group_count
 from fairperm.hypothesis_tests.comparison import Comparison
 from fairperm.hypothesis_tests.plan import Plan, Scheme
 from fairperm.metrics import get_metric
@@ -180,10 +180,10 @@ def test_labels_stay_in_their_blocks_and_strata() -> None:
 
 
 def test_more_groups_than_a_byte_can_tell_are_refused() -> None:
-    check_number(tuple(range(254)), "")
+    check_group_count(tuple(range(254)), "")
     rule = r"sensitive_features must be made of at most 254 groups to permute together; got 255"
     with pytest.raises(InputError, match=rule):
-        check_number(tuple(range(255)), "")
+        check_group_count(tuple(range(255)), "")
 
 
 def test_as_many_groups_as_there_can_be() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from statsmodels.stats.multitest import multipletests
 
-from fairperm.inference.multiplicity import adjusted, step_down_max_t
+from fairperm.inference.multiplicity import adjust_pvalues, step_down_max_t
 from tests.support.examples import examples
 
 on_any_data = examples(60)
@@ -30,7 +30,7 @@ PVALUES = st.one_of(
 @given(pvalues=PVALUES)
 def test_adjusted_are_those_of_statsmodels(method: str, pvalues: list[float]) -> None:
     expected = multipletests(pvalues, method=THEIRS[method])[1]
-    np.testing.assert_allclose(adjusted(np.array(pvalues), method), expected, rtol=1e-12)
+    np.testing.assert_allclose(adjust_pvalues(np.array(pvalues), method), expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("method", THEIRS)
@@ -38,7 +38,7 @@ def test_adjusted_are_those_of_statsmodels(method: str, pvalues: list[float]) ->
 @given(pvalues=PVALUES)
 def test_adjusted_are_in_the_same_order_and_no_smaller(method: str, pvalues: list[float]) -> None:
     p = np.array(pvalues)
-    found = adjusted(p, method)
+    found = adjust_pvalues(p, method)
     assert (found >= p * (1 - 1e-12)).all()
     assert (found <= 1).all()
     order = np.argsort(p, kind="stable")
@@ -51,24 +51,24 @@ def test_adjusted_are_in_the_same_order_and_no_smaller(method: str, pvalues: lis
 @given(pvalues=PVALUES)
 def test_methods_differ_as_they_should(pvalues: list[float]) -> None:
     p = np.array(pvalues)
-    holm, bh, by = (adjusted(p, method) for method in THEIRS)
+    holm, bh, by = (adjust_pvalues(p, method) for method in THEIRS)
     assert (bh <= holm * (1 + 1e-12)).all()
     assert (bh <= by * (1 + 1e-12)).all()
-    np.testing.assert_array_equal(adjusted(p, None), p)
+    np.testing.assert_array_equal(adjust_pvalues(p, None), p)
 
 
 @pytest.mark.parametrize("method", [*THEIRS, None])
 def test_one_or_no_hypothesis_is_not_adjusted(method: str | None) -> None:
-    assert adjusted(np.array([0.03]), method).tolist() == [0.03]
-    assert adjusted(np.array([]), method).size == 0
+    assert adjust_pvalues(np.array([0.03]), method).tolist() == [0.03]
+    assert adjust_pvalues(np.array([]), method).size == 0
 
 
 def test_adjusted_by_hand() -> None:
     """Four p-values, the third a tie after adjustment: 0.01·4, 0.02·3, 0.03·2, 0.2."""
     p = np.array([0.2, 0.02, 0.01, 0.03])
-    np.testing.assert_allclose(adjusted(p, "holm"), [0.2, 0.06, 0.04, 0.06])
-    np.testing.assert_allclose(adjusted(p, "bh"), [0.2, 0.04, 0.04, 0.04])
-    np.testing.assert_allclose(adjusted(p, "by"), np.array([0.2, 0.04, 0.04, 0.04]) * 25 / 12)
+    np.testing.assert_allclose(adjust_pvalues(p, "holm"), [0.2, 0.06, 0.04, 0.06])
+    np.testing.assert_allclose(adjust_pvalues(p, "bh"), [0.2, 0.04, 0.04, 0.04])
+    np.testing.assert_allclose(adjust_pvalues(p, "by"), np.array([0.2, 0.04, 0.04, 0.04]) * 25 / 12)
 
 
 # -- Step-down max-T ------------------------------------------------------------------------------

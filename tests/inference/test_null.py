@@ -13,7 +13,7 @@ from scipy import stats
 from fairperm import InputError, bootstrap_test, permutation_test
 from fairperm.engines.resampling import enumeration
 from fairperm.inference.intervals import clopper_pearson, gap_interval, wilson
-from fairperm.inference.null import Null, extreme, pvalue, tie_tolerance
+from fairperm.inference.null import Null, find_extreme, pvalue, tie_tolerance
 from tests.support.helpers import rate_rows, rows
 
 if TYPE_CHECKING:
@@ -115,12 +115,12 @@ def test_nested_bootstrap_recomputes_the_error_in_every_permutation() -> None:
 
 def test_the_observed_permutation_counts_as_a_draw() -> None:
     null = Null(np.array([0.1, -3.0, 2.0, 0.5]))
-    p = pvalue(null, extreme(null.statistic, 2.0, "two-sided", 0.0), 0.95)
+    p = pvalue(null, find_extreme(null.statistic, 2.0, "two-sided", 0.0), 0.95)
     assert p.value == 3 / 5
 
 
 def test_undefined_draws_are_extreme() -> None:
-    is_extreme = extreme(np.array([NAN, 1.0, -5.0]), 3.0, "greater", 0.0)
+    is_extreme = find_extreme(np.array([NAN, 1.0, -5.0]), 3.0, "greater", 0.0)
     assert is_extreme.tolist() == [True, False, False]
 
 
@@ -137,7 +137,7 @@ def test_undefined_draws_are_extreme() -> None:
 )
 def test_extreme(alternative: str, observed: float, expected: list[bool]) -> None:
     statistic = np.array([-INF, -2.0, 0.0, 1.9, 2.0])
-    assert extreme(statistic, observed, alternative, 1e-13).tolist() == expected
+    assert find_extreme(statistic, observed, alternative, 1e-13).tolist() == expected
 
 
 def test_ties_near_zero_have_an_absolute_floor() -> None:
@@ -145,7 +145,7 @@ def test_ties_near_zero_have_an_absolute_floor() -> None:
     observed, tied = 0.0 + 5.6e-17, 0.0
     tolerance = tie_tolerance(observed, np.ones(1), np.ones(1))
     assert 1e-15 < tolerance < 1e-10
-    assert extreme(np.array([tied]), observed, "two-sided", tolerance).all()
+    assert find_extreme(np.array([tied]), observed, "two-sided", tolerance).all()
 
 
 def test_the_floor_follows_the_standard_error() -> None:

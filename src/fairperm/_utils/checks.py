@@ -68,13 +68,13 @@ def fraction(name: str, value: object) -> float:
 
 
 def resamples(value: object, least: int) -> int:
-    """Return ``n_resamples`` checked."""
+    """Return ``n_resamples`` if it is an integer from ``least`` on."""
     hint = "9999 resolves p-values down to 0.0001."
     return integer("n_resamples", value, least, MOST_RESAMPLES, hint)
 
 
 def jobs(value: object) -> int:
-    """Return the number of threads that ``n_jobs`` asks for, in scikit-learn's convention."""
+    """Return the number of threads that ``n_jobs`` means in scikit-learn's convention."""
     if value is None:
         return 1
     hint = "None means one thread, -1 all cores."
@@ -85,10 +85,10 @@ def jobs(value: object) -> int:
 
 
 def seed(rng: object) -> int:
-    """Return the one integer that all random streams of a test are derived from.
+    """Return the integer that all random streams of a test are derived from.
 
-    ``None`` takes fresh entropy; an integer is itself; a Generator gives its next integer.
-    The integer is kept in the result, so that every answer can be computed again.
+    None takes fresh entropy, and a Generator gives its next integer. The result of a test keeps the
+    integer, so it can be computed again.
     """
     if rng is None:
         return secrets.randbits(53)  # the widest integer that every JSON reader keeps exact

@@ -1,4 +1,4 @@
-"""Write a file whole or not at all; read one of settings, or say why not."""
+"""Files: writing one whole or not at all, and reading settings."""
 
 from __future__ import annotations
 
@@ -28,10 +28,9 @@ def read_toml(path: Path) -> dict[str, Any]:
 def write_whole(path: str | os.PathLike[str], content: str | bytes) -> Path:
     """Put `content` (text as UTF-8) into the file at `path`, and return its path.
 
-    It is written to a temporary name in the same folder and moved into place, so that whoever
-    looks, and whoever kills this process, finds the old file or the new one and never a part.
-    A process that is killed in between leaves the temporary file, ``.NAME.….tmp``: nothing reads
-    it, and it can be removed. It is not removed by later runs, whose it is not.
+    It is written to a temporary name in the same folder and moved into place: readers find the old
+    file or the new one, never a part, even if this process is killed. A killed process may leave
+    the temporary file, ``.NAME.….tmp``, which nothing reads and which can be removed.
     """
     target = check_target(path)
     content = content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content
@@ -41,12 +40,12 @@ def write_whole(path: str | os.PathLike[str], content: str | bytes) -> Path:
             return target
         _replace(target.resolve(), content)  # a link stays a link
     except OSError as error:
-        raise InputError(_told(target, error)) from error
+        raise InputError(_describe_failure(target, error)) from error
     return target
 
 
 def check_target(path: str | os.PathLike[str]) -> Path:
-    """Return the path of a file to be written; say so if it has no folder, or is one."""
+    """Return the path of a file to write. Raises InputError if it is a folder or has none."""
     target = Path(path)
     try:
         if target.is_dir():
@@ -54,7 +53,7 @@ def check_target(path: str | os.PathLike[str]) -> Path:
         if not target.parent.is_dir():
             raise FileNotFoundError
     except OSError as error:
-        raise InputError(_told(target, error)) from error
+        raise InputError(_describe_failure(target, error)) from error
     return target
 
 
@@ -88,7 +87,7 @@ def _mode(target: Path) -> int:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make the new name last through a power cut, where the system can."""
+    """Make the new name survive a power cut, where the system can."""
     with contextlib.suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:
@@ -97,7 +96,7 @@ def _sync_folder(folder: Path) -> None:
             os.close(handle)
 
 
-def _told(target: Path, error: OSError) -> str:
+def _describe_failure(target: Path, error: OSError) -> str:
     folder = target.parent
     name = shown(str(target))
     if not folder.exists():

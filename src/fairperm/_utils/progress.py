@@ -1,4 +1,4 @@
-"""Signs of life from work that takes longer than a second."""
+"""Progress of work that takes longer than a second."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ T = TypeVar("T")
 _PATIENCE = 1.0  # seconds of silence before a bar appears
 
 
-def counted(steps: Iterable[T], total: int, progress: bool | None) -> Iterator[T]:
-    """Yield the steps, showing after a second how many of them are done.
+def show_progress(steps: Iterable[T], total: int, progress: bool | None) -> Iterator[T]:
+    """Yield the steps, and after a second show a bar of how many are done.
 
-    ``progress`` True shows the bar, False does not, None does on a terminal or in a notebook.
+    ``progress`` True shows the bar, False does not, None shows it on a terminal or in a notebook.
     """
     if not _is_wanted(progress):
         yield from steps
@@ -35,12 +35,12 @@ def counted(steps: Iterable[T], total: int, progress: bool | None) -> Iterator[T
             break
     else:
         return
-    yield from _shown(steps, done, total)
+    yield from _show_bar(steps, done, total)
 
 
 @contextmanager
 def waiting(message: str, progress: bool | None) -> Iterator[None]:
-    """Say after a second what takes so long, until it is done."""
+    """Show a message after a second, until the work is done."""
     if not _is_wanted(progress):
         yield
         return
@@ -58,7 +58,7 @@ def waiting(message: str, progress: bool | None) -> Iterator[None]:
         status.stop()
 
 
-def _shown(steps: Iterator[T], done: int, total: int) -> Iterator[T]:
+def _show_bar(steps: Iterator[T], done: int, total: int) -> Iterator[T]:
     from rich.console import Console
     from rich.progress import Progress
 
@@ -73,5 +73,5 @@ def _shown(steps: Iterator[T], done: int, total: int) -> Iterator[T]:
 def _is_wanted(progress: bool | None) -> bool:
     # in a notebook a bar is a widget
     in_notebook = "ipykernel" in sys.modules and find_spec("ipywidgets") is not None
-    someone_watches = sys.stderr.isatty() or in_notebook
-    return someone_watches if progress is None else progress
+    is_watched = sys.stderr.isatty() or in_notebook
+    return is_watched if progress is None else progress

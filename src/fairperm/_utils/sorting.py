@@ -1,4 +1,4 @@
-"""Sorting rows by their values, so that the order they came in changes nothing."""
+"""Sorting rows by their values: the user's order of rows must change no result."""
 
 from __future__ import annotations
 
@@ -18,23 +18,22 @@ def order_by(
 ) -> NDArray[np.intp]:
     """Return the order by the first column, ties by the second, and so on.
 
-    Rows that are equal in all columns may come in any order. Columns that do not vary cost little,
-    as does a first one in order already, and only rows that are tied in the first are sorted by the
-    rest: many times faster than ``np.lexsort`` where numbers hardly repeat. ``argsort`` sorts
-    floats.
+    Rows that are equal in all columns may come in any order. Constant columns and a first column
+    that is sorted already cost little, and only rows that are tied in the first are sorted by the
+    rest: many times faster than ``np.lexsort`` if numbers hardly repeat. ``argsort`` sorts floats.
     """
-    if len(columns[0]) < 2:  # of very many columns, sometimes
+    if len(columns[0]) < 2:  # there can be very many columns
         return np.arange(len(columns[0]))
     columns = [ranks(column) if column.dtype == object else column for column in columns]
     varying = [column for column in columns if (column != column[0]).any()]
     if not varying:
         return np.arange(len(columns[0]))
-    first, *others = varying
+    first, *rest = varying
     if (first[1:] >= first[:-1]).all():
         order = np.arange(len(first))
     else:
         order = argsort(first) if first.dtype == np.float64 else np.argsort(first)
-    if not others:
+    if not rest:
         return order
     ordered = first[order]
     is_new = np.append(True, ordered[1:] != ordered[:-1])
@@ -42,17 +41,17 @@ def order_by(
     if not tied.size:
         return order
     rows, run = order[tied], np.cumsum(is_new)[tied]
-    order[tied] = rows[np.lexsort([*(column[rows] for column in others[::-1]), run])]
+    order[tied] = rows[np.lexsort([*(column[rows] for column in rest[::-1]), run])]
     return order
 
 
 def content_keys(
     of_row: NDArray[np.intp], rank: NDArray[np.floating[Any]]
 ) -> list[NDArray[np.float64]]:
-    """Return keys that tell clusters apart by the ranks of their rows, in whatever order those are.
+    """Return keys that distinguish clusters by the ranks of their rows, in any order.
 
     They are the rows' number, sum, sum of squares and sum of scrambled ranks: without the last,
-    rows of ranks 1, 5, 6 could not be told from 2, 3, 7.
+    ranks 1, 5, 6 and 2, 3, 7 would have equal keys.
     """
     weights: list[NDArray[np.float64]] = [rank.astype(np.float64) ** power for power in (0, 1, 2)]
     bits = rank.astype(np.uint64)
@@ -63,7 +62,7 @@ def content_keys(
 
 
 def run_starts(*columns: NDArray[Any]) -> NDArray[np.intp]:
-    """Return where runs of rows that are equal in all columns start."""
+    """Return the places where runs of rows that are equal in all columns start."""
     is_new = np.zeros(len(columns[0]), bool)
     is_new[:1] = True
     for column in columns:
@@ -77,7 +76,7 @@ def run_numbers(starts: NDArray[np.intp], n_rows: int) -> NDArray[np.intp]:
 
 
 def ranks(column: NDArray[Any]) -> NDArray[np.intp]:
-    """Return for each value its rank among the distinct ones; objects are ordered by their text."""
+    """Return each value's rank among the distinct values; objects are ordered by their text."""
     if column.dtype == object:
         column = np.array([f"{type(one).__name__} {one!r}" for one in column])
     return np.unique(column, return_inverse=True)[1].ravel()

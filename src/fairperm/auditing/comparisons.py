@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
-from fairperm._utils.progress import counted
+from fairperm._utils.progress import show_progress
 from fairperm.auditing.questions import choose_reference, list_pairs
 from fairperm.auditing.verdicts import find_small_groups
 from fairperm.errors import InputError, UndefinedMetricError, argument
@@ -127,7 +127,7 @@ def _run_in_batches(
     batches = (batch for places in places_by_key.values() for batch in _split(places, questions))
     steps = (step for batch in batches for step in run(batch))
     answers: dict[int, T] = {}
-    for step in counted(steps, 2 * len(questions), progress):
+    for step in show_progress(steps, 2 * len(questions), progress):
         answers |= step
     return [answers[place] for place in range(len(questions))]
 

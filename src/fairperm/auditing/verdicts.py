@@ -16,7 +16,7 @@ from fairperm._utils.formatting import format_count, format_number, join_words, 
 from fairperm.auditing.max_t import max_t_pvalues
 from fairperm.errors import Note, argument, shown
 from fairperm.hypothesis_tests.margins.one_sided import margin_pvalues
-from fairperm.inference.multiplicity import adjusted
+from fairperm.inference.multiplicity import adjust_pvalues
 from fairperm.planning.power import detectable_gap
 
 if TYPE_CHECKING:
@@ -199,7 +199,7 @@ def _adjust_pvalues(
     if settings.adjust == "maxt" and judged:
         joint = max_t_pvalues(dict(zip(keys, judged, strict=True)), settings)
         return [max(joint[key], raw[key]) for key in keys]
-    values = adjusted(np.array(list(raw.values())), settings.adjust)
+    values = adjust_pvalues(np.array(list(raw.values())), settings.adjust)
     by_key = dict(zip(raw, values.tolist(), strict=True))
     return [by_key[key] for key in keys]
 
@@ -216,7 +216,7 @@ def _adjust_equivalence(
         if margin is not None and not result.is_joint and result.variance is not None:
             raw[key] = max(test.pvalue for test in margin_pvalues(result, margin))
     method = "holm" if settings.adjust == "maxt" else settings.adjust
-    values = adjusted(np.array(list(raw.values())), method)
+    values = adjust_pvalues(np.array(list(raw.values())), method)
     by_key = dict(zip(raw, values.tolist(), strict=True))
     return [by_key.get(key) for key in with_margin]
 

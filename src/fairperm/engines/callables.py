@@ -1,4 +1,4 @@
-"""The engine of callables: a user's function is tried on every sample, permutation and resample."""
+"""The engine of callables: a user's function is called on the sample and on every draw."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
     Counts = NDArray[np.int64]
 
-_KIND_COST = 10  # rows that are drawn in the time of drawing the count of one kind of row
-_ROWS_TRIED = 100_000  # on which counts as weights are compared with as many rows
+_KIND_COST = 10  # rows that are drawn in the time of drawing one count
+_ROWS_TRIED = 100_000  # rows on which weights are compared with repeated rows
 _MOST_JACKKNIFED = 1000  # units of a group that the jackknife leaves out, one at a time
 
 
@@ -107,13 +107,12 @@ class StratumSample:
 
 @dataclass(frozen=True, slots=True)
 class CallableEngine:
-    """Values of a user's function in samples of the distinct rows, the kinds.
+    """Values of a user's function in samples of the distinct rows, or of clusters of rows.
 
-    If the function takes weights and rows repeat, a sample is a count of every kind, passed as
-    ``sample_weight``; otherwise it is a list of rows. Kinds are in the order of their values, and
-    groups in that of their sizes (``order`` has the user's places), so that neither the order of
-    rows nor that of groups changes a draw. "bootstrap" resamples the groups of every draw,
-    ``n_bootstrap`` times.
+    If the function takes weights and rows repeat, a sample is a count of every distinct row, passed
+    as ``sample_weight``; otherwise it is a list of rows. Distinct rows are ordered by their values
+    and groups by their sizes: neither the user's order of rows nor that of groups changes a draw. A
+    bootstrap variance takes ``n_bootstrap`` samples of each group in every draw.
     """
 
     metric: CallableMetric
@@ -127,7 +126,7 @@ class CallableEngine:
     n_bootstrap: int
     names: tuple[str, ...]
 
-    block_size = 16  # few, so that slow functions show progress and share their work evenly
+    block_size = 16  # few: slow functions then show progress and share their work evenly
 
     @classmethod
     def from_rows(
@@ -139,7 +138,7 @@ class CallableEngine:
         n_bootstrap: int,
         names: tuple[str, ...],
     ) -> CallableEngine:
-        """Merge equal rows, and count or list them, whichever is faster; list clusters."""
+        """Count equal rows or list them, whichever is faster; list clusters."""
         clusters = None
         strata: Iterable[StratumSample] = ()
         if rows.cluster is not None:
@@ -190,7 +189,7 @@ class CallableEngine:
     def enumerated(
         self, n_resamples: int, *, by_sum: bool, rng: np.random.Generator
     ) -> tuple[Estimates, Array] | None:
-        """Return None: functions are tried on random permutations."""
+        """Return None: functions are called on random permutations only."""
         del n_resamples, by_sum, rng
         return None
 
@@ -209,7 +208,8 @@ class CallableEngine:
                 for rest, count in sample.without_one():
                     values.append(self._value(rest, where))
                     counts.append(count)
-                estimates = whole.replaced(s, self.order[g], np.array([values]), len(sample) - 1)
+                value, size = np.array([values]), len(sample) - 1
+                estimates = whole.replace_group(s, self.order[g], value, size)
                 yield estimates, np.array(counts, np.int64)
 
     def _estimates(
@@ -260,9 +260,9 @@ class CallableEngine:
         return self.metric.value([column.take(rows) for column in self.columns], weight, where)
 
     def _can_count(self, count: Counts) -> bool:
-        """Whether counts can stand for rows, and are drawn in less time.
+        """Whether counts can stand for rows, and are drawn faster.
 
-        Some functions that take weights mean something else by them, or ignore them: compare.
+        Some functions give weights another meaning, or ignore them, so their values are compared.
         """
         if not self.metric.takes_weight or _KIND_COST * len(count) > count.sum():
             return False
@@ -282,7 +282,7 @@ def _count_kinds(rows: Rows) -> tuple[Rows, Counts, tuple[int, ...]]:
     starts = run_starts(*(key[order] for key in keys))
     counts = np.zeros((rows.n_groups, len(starts)), np.int64)
     kind = run_numbers(starts, len(order))
-    np.add.at(counts, (rows.side[order], kind), rows.count[order])
+    np.add.at(counts, (rows.group[order], kind), rows.count[order])
     groups = sorted(range(rows.n_groups), key=lambda g: (counts[g].sum(), counts[g].tolist()))
     return rows.take(order[starts]), counts[groups], tuple(groups)
 
@@ -296,23 +296,23 @@ def _list_clusters(
     of rows change nothing.
     """
     cluster = np.repeat(cluster, rows.count)
-    rows = rows.expanded()
+    rows = rows.expand()
     weight = [] if rows.weight is None else [rows.weight]
     order = order_by([rows.stratum, *rows.contributions.T, *weight])
     rows, cluster = rows.take(order), cluster[order]
     weight = [] if rows.weight is None else [rows.weight]
     starts = run_starts(rows.stratum, *rows.contributions.T, *weight)
-    rank = run_numbers(starts, len(rows.side))
+    rank = run_numbers(starts, len(rows.group))
     _, first, of_row = np.unique(cluster, return_index=True, return_inverse=True)
     members = np.split(np.argsort(of_row, kind="stable"), np.cumsum(np.bincount(of_row))[:-1])
     keys = content_keys(of_row, rank.astype(np.float64))
     order = order_by([rows.stratum[first], *keys])
-    side, stratum = rows.side[first[order]], rows.stratum[first[order]]
+    group, stratum = rows.group[first[order]], rows.stratum[first[order]]
     every = range(rows.n_groups)
-    content = [tuple(zip(*(key[order][side == g] for key in keys), strict=True)) for g in every]
+    content = [tuple(zip(*(key[order][group == g] for key in keys), strict=True)) for g in every]
     groups = sorted(every, key=lambda g: (len(content[g]), content[g]))
     strata = []
     for s in range(rows.n_strata):
-        chosen = tuple(GroupSample(order[(stratum == s) & (side == g)]) for g in groups)
+        chosen = tuple(GroupSample(order[(stratum == s) & (group == g)]) for g in groups)
         strata.append(StratumSample(chosen, GroupSample(order[stratum == s])))
     return rows, tuple(members), strata, tuple(groups)

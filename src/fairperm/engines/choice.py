@@ -133,7 +133,7 @@ def choose_engine(
     cells = _cells(rows, weights, variance, many=many)
     if cells is not None:
         return CellsEngine(built_in, cells, variance, n_bootstrap)
-    rows, weights = order_strata(rows.expanded(), weights)
+    rows, weights = order_strata(rows.expand(), weights)
     if many:
         return ManyGroupsEngine.from_rows(built_in, rows, weights, variance)
     # only engines of units load Numba

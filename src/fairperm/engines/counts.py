@@ -1,4 +1,4 @@
-"""The counts engine: estimates from tables of counts, permuted, resampled or enumerated."""
+"""The counts engine: estimates from tables of counts, permuted, bootstrapped or enumerated."""
 
 from __future__ import annotations
 
@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairperm._utils import streams
-from fairperm.engines.estimates import Estimates, joined, score_variance, variance_of_defined
+from fairperm.engines.estimates import (
+    Estimates,
+    join_estimates,
+    score_variance,
+    variance_of_defined,
+)
 from fairperm.engines.resampling import blocks, draws
 from fairperm.engines.resampling.enumeration import enumerate_permutations
 from fairperm.metrics.definition import Metric, by_part
@@ -34,9 +39,8 @@ _ROUNDING = 1e-28  # a variance this small against the largest possible is zero 
 class CellsEngine:
     """Estimates of a metric's parts in tables of counts, by draw, stratum, group and cell.
 
-    ``variance`` is "score", "wald", "delta" or "bootstrap" (with ``n_bootstrap`` resamples of
-    each group in every draw); anything else asks for none, and costs none but for ranks, which
-    always come with DeLong's.
+    A bootstrap variance takes ``n_bootstrap`` samples of each group in every draw. Ranks always
+    come with DeLong's variance.
     """
 
     parts: tuple[Metric | RankMetric, ...]
@@ -75,11 +79,12 @@ class CellsEngine:
     def _in_pieces(
         self, n: int, drawn: Callable[[int], Counts], rng: np.random.Generator
     ) -> Estimates:
-        """Return the estimates of ``n`` draws, of which no more are held than fit into memory."""
+        """Return the estimates of ``n`` draws, made in pieces that fit into memory."""
         step = max(1, _NUMBERS_AT_ONCE // self.sample.counts.size)
-        if n <= step or self.variance == Variance.BOOTSTRAP:  # which draws from the same stream
+        if n <= step or self.variance == Variance.BOOTSTRAP:  # it draws from the same stream
             return self.estimates(drawn(n), rng)
-        return joined([self.estimates(drawn(size), rng) for size in blocks.split_draws(n, step)])
+        sizes = blocks.split_draws(n, step)
+        return join_estimates([self.estimates(drawn(size), rng) for size in sizes])
 
     def enumerated(
         self, n_resamples: int, *, by_sum: bool, rng: np.random.Generator
@@ -108,7 +113,7 @@ class CellsEngine:
             with np.errstate(divide="ignore", invalid="ignore"):
                 without = [_without_one(part, u[cells], mine) for part, u in self._parts()]
             value, size = (np.stack(arrays) for arrays in zip(*without, strict=True))
-            yield whole.replaced(s, self.order[g], value, size), mine
+            yield whole.replace_group(s, self.order[g], value, size), mine
 
     def estimates(self, counts: Counts, rng: np.random.Generator) -> Estimates:
         """Return the estimates of any tables of this sample's cells."""
@@ -186,7 +191,7 @@ def _delta_variance(part: Metric, u: Array, counts: Array, total: Array) -> Arra
     """Return the delta-method variance: the sum of the rows' squared influences."""
     gradient = part.gradient(total)
     variance = (counts * _totals(gradient, u.T) ** 2).sum(axis=-1)
-    # without bounds, a value is as large as what it is made of: it may itself be zero
+    # an unbounded value can itself be zero: its terms show its size
     span = part.span if np.isfinite(part.span) else np.abs(gradient * total).sum(axis=-1)
     largest = span**2 * ((counts > 0) / np.maximum(counts, 1)).sum(axis=-1)
     return np.where(variance <= _ROUNDING * largest, 0.0, variance)

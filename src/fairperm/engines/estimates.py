@@ -20,21 +20,21 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-ZERO_GAP = 1e-12  # of the metric's size: a smaller gap over no variance is rounding
+ZERO_GAP = 1e-12  # times the metric's size: a smaller gap without variance is a rounding error
 
 
 @dataclass(frozen=True, slots=True)
 class Estimates:
-    """What an engine finds in a block of draws.
+    """The estimates of a block of draws.
 
     Attributes
     ----------
     value
         By part of the metric, draw, stratum and group; NaN where undefined.
     variance
-        Of the value: as ``value``.
+        Variance of each value, in the same shape.
     size
-        How much the value rests on (a rate's denominator, or rows): as ``value``.
+        Denominator of each rate, or number of rows, in the same shape.
     """
 
     value: Array
@@ -57,8 +57,8 @@ class Estimates:
         """Return how far below and above the observed gap of rates an interval reaches.
 
         Newcombe's (1998) squares-and-adds of Wilson limits, with the permutation quantile in
-        place of the normal one. Gap ± quantile·SE would miss the gap too often (6 to 8 % where 5
-        are due, in groups of 40), and have no width at all for rates of 0 and 1.
+        place of the normal one. Gap ± quantile·SE would miss the gap too often (6 to 8 % of the
+        time at nominal 5 %, in groups of 40), and have no width at all for rates of 0 and 1.
         """
         share = self._shares(weights)[:, 0]
         value, size = self.value[:, 0], self.size[:, 0]
@@ -88,14 +88,16 @@ class Estimates:
         place = np.argsort(order)
         return Estimates(*(array[..., place] for array in arrays))
 
-    def replaced(self, stratum: int, group: int, value: Array, size: Array | float) -> Estimates:
+    def replace_group(
+        self, stratum: int, group: int, value: Array, size: Array | float
+    ) -> Estimates:
         """Return draws that differ from this one in one group's values, by part and draw."""
         values, sizes = (np.repeat(one, value.shape[-1], axis=1) for one in (self.value, self.size))
         values[:, :, stratum, group], sizes[:, :, stratum, group] = value, size
         return Estimates(values, np.zeros(values.shape), sizes)
 
     def pair(self, first: int, second: int, scored: Mapping[int, Metric]) -> Estimates:
-        """Return two of many groups; of parts that are ``scored`` with the variance of one rate."""
+        """Return two of many groups; parts that are ``scored`` get the variance of one rate."""
         both = [first, second]
         value, variance, size = (
             array[..., both] for array in (self.value, self.variance, self.size)
@@ -116,7 +118,7 @@ class Estimates:
     def _shares(self, weights: Array | None) -> Array:
         """Return the strata's shares: by weight, or by Mantel–Haenszel's m·m′/(m + m′).
 
-        That is 1/(1/m + 1/m′), which there is for more groups too.
+        That is 1/(1/m + 1/m′), which extends to more groups.
         """
         with np.errstate(divide="ignore", invalid="ignore"):
             if weights is None:
@@ -135,14 +137,14 @@ class Gaps:
     standard_error: Array
 
     def studentized(self, scale: Array) -> Array:
-        """Return the statistic of each draw: the gap over its error, the largest of the parts."""
+        """Return the statistic of each draw: the studentized gap, or the largest of the parts."""
         ratio = self.ratios(scale)
         return ratio[:, 0] if ratio.shape[1] == 1 else np.abs(ratio).max(axis=1)
 
     def ratios(self, scale: Array) -> Array:
-        """Return the gap of each draw and part over its error.
+        """Return the gap of each draw and part over its standard error.
 
-        No error and no gap make 0, no error and a gap ±∞. NaN where a gap is undefined.
+        Over a standard error of zero, no gap gives 0 and a gap ±∞. NaN where a gap is undefined.
         """
         gap, error = self.difference, self.standard_error
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -158,14 +160,14 @@ class Gaps:
         return np.sqrt(variance_of_defined(self.difference.T))
 
 
-def joined(blocks: Sequence[Estimates]) -> Estimates:
-    """Return the estimates of all blocks' draws as one."""
+def join_estimates(blocks: Sequence[Estimates]) -> Estimates:
+    """Return one block of the draws of all blocks."""
     arrays = [(block.value, block.variance, block.size) for block in blocks]
     return Estimates(*(np.concatenate(one, axis=1) for one in zip(*arrays, strict=True)))
 
 
-def concatenate(blocks: Sequence[Gaps]) -> Gaps:
-    """Return the draws of all blocks as one."""
+def join_gaps(blocks: Sequence[Gaps]) -> Gaps:
+    """Return one block of the gaps of all blocks."""
     return Gaps(
         np.concatenate([block.difference for block in blocks]),
         np.concatenate([block.standard_error for block in blocks]),
@@ -173,7 +175,7 @@ def concatenate(blocks: Sequence[Gaps]) -> Gaps:
 
 
 def over_groups(values: Array) -> Array:
-    """Return the sum over the last axis: much faster than NumPy's over so short an axis."""
+    """Return the sum over the last axis, faster than NumPy does over an axis so short."""
     total: Array = values[..., 0]
     for group in range(1, values.shape[-1]):
         total = total + values[..., group]
@@ -188,7 +190,7 @@ def score_variance(part: Metric, numerator: Array, denominator: Array) -> Array:
 
 
 def variance_of_defined(values: Array) -> Array:
-    """Return the variance over the last axis among defined values; NaN if fewer than two."""
+    """Return the variance of the defined values along the last axis; NaN if fewer than two."""
     defined = ~np.isnan(values)
     n = defined.sum(axis=-1)
     with np.errstate(divide="ignore", invalid="ignore"):

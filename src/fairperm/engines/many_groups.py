@@ -1,8 +1,4 @@
-"""Many groups at once: estimates of each in the sample, and with all labels permuted.
-
-Unlike the engines of two groups these give every group's own value and variance, in the user's
-order of the groups.
-"""
+"""The engine of many groups whose rows hardly repeat: all their labels are permuted at once."""
 
 from __future__ import annotations
 
@@ -35,8 +31,8 @@ if TYPE_CHECKING:
 MOST_GROUPS = 254
 
 
-def check_number(groups: tuple[Hashable, ...], hint: str) -> None:
-    """Refuse more groups than a byte can tell apart."""
+def check_group_count(groups: tuple[Hashable, ...], hint: str) -> None:
+    """Raise InputError if there are more groups than a byte can number."""
     if len(groups) > MOST_GROUPS:
         rule = f"made of at most {MOST_GROUPS} groups to permute together"
         raise InputError("sensitive_features", rule, len(groups), hint)
@@ -44,7 +40,7 @@ def check_number(groups: tuple[Hashable, ...], hint: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ManyGroupsEngine(SharedLabels):
-    """Estimates from rows that hardly repeat: a group for each in every permutation.
+    """Estimates from a group label for each unit, in every permutation.
 
     Units are sorted by stratum, block and, for an AUC, label and score; ``labels`` and ``tied``
     are those of ``AucLayout.labels``.
@@ -64,7 +60,7 @@ class ManyGroupsEngine(SharedLabels):
     labels: NDArray[np.uint8]
     tied: NDArray[np.int64]
 
-    block_size = 8  # few: with many rows a block takes a while
+    block_size = 8  # few, as a block of many rows takes a while
 
     @classmethod
     def from_rows(
@@ -74,23 +70,23 @@ class ManyGroupsEngine(SharedLabels):
         weights: Array | None,
         variance: Variance | None,
     ) -> ManyGroupsEngine:
-        """Sort the rows and order the groups by what is in them: names must not change a draw."""
-        variance = Variance.DELTA if variance == Variance.WALD else variance  # of a rate, the same
+        """Sort the rows, and order the groups by their rows: names must not change a draw."""
+        variance = Variance.DELTA if variance == Variance.WALD else variance  # the same for a rate
         totalled = tuple(part for part in parts if isinstance(part, Metric))
-        order, contributions, labels, tied = _sorted(parts, rows)
+        order, contributions, labels, tied = _sort_units(parts, rows)
         moments = Moments.of(totalled, contributions, order)
-        stratum, block = rows.stratum[order], _runs(rows.stratum[order], rows.block[order])
-        kind = _runs(block, *(column[order] for column in rows.contributions.T))
-        group, place = _by_content(rows.side[order], kind, rows.n_groups)
+        stratum, block = rows.stratum[order], _number_runs(rows.stratum[order], rows.block[order])
+        kind = _number_runs(block, *(column[order] for column in rows.contributions.T))
+        group, place = _order_groups(rows.group[order], kind, rows.n_groups)
         return cls(
             parts=parts,
             weights=weights,
             variance=variance,
             group=group,
             place=place,
-            sizes=_counts(stratum, group, len(place)).astype(float),
+            sizes=_count_pairs(stratum, group, len(place)).astype(float),
             block_sizes=np.bincount(block),
-            wanted=_counts(block, group, len(place)),
+            wanted=_count_pairs(block, group, len(place)),
             stratum_starts=np.searchsorted(stratum, np.arange(rows.n_strata + 1)),
             moments=moments,
             columns=np.ascontiguousarray(moments.columns[:, : moments.n_wanted(variance)]),
@@ -109,7 +105,7 @@ class ManyGroupsEngine(SharedLabels):
 
     @property
     def label_key(self) -> bytes:
-        """Return the sizes of the blocks, and how many of each are of which group."""
+        """Return the sizes of the blocks, and how many of their units each group has."""
         return np.column_stack([self.block_sizes, self.wanted]).tobytes() + bytes([len(self.place)])
 
     def random_labels(self, n: int, rng: np.random.Generator) -> NDArray[np.uint8]:
@@ -130,8 +126,8 @@ class ManyGroupsEngine(SharedLabels):
         return one.observed(streams.stream(0, streams.OBSERVED))
 
     def of_labels(self, labels: NDArray[np.uint8], n: int, rng: np.random.Generator) -> Estimates:
-        """Return value, variance and size of every part: of ranks, or of totals."""
-        del n, rng  # the labels are all there is to know
+        """Return the estimates of every part, from ranks or from totals."""
+        del n, rng  # the labels say everything
         by_totals = self._by_totals(labels)
         found = []
         for part in self.parts:
@@ -164,29 +160,29 @@ class ManyGroupsEngine(SharedLabels):
         return _auc(sums[:, :, self.place])
 
 
-def _sorted(
+def _sort_units(
     parts: tuple[Part, ...], rows: Rows
 ) -> tuple[NDArray[np.intp], Array, NDArray[np.uint8], NDArray[np.int64]]:
-    """Return the order of the units, what the totals are of, and the labels of a ranked part."""
+    """Return the order of the units, the contributions to totals, and the labels for ranks."""
     from fairperm.engines.kernels.auc import AucLayout
     from fairperm.engines.kernels.radix_sort import radix_argsort
 
-    label, score, contributions = _split(parts, rows.contributions)
+    label, score, contributions = _split_columns(parts, rows.contributions)
     if label is None or score is None:
         order = order_by([rows.stratum, rows.block, *contributions.T], radix_argsort)
         return order, contributions, np.empty(0, np.uint8), np.empty((0, 3), np.int64)
     layout = AucLayout.build(score, label > 0, rows.stratum, rows.n_strata)
     order = layout.order
-    if contributions.size:  # of equal label and score, too, the order of rows must not matter
-        run = _runs(*(column[order] for column in (rows.stratum, label, score)))
+    if contributions.size:  # nor must the order of rows of equal label and score matter
+        run = _number_runs(*(column[order] for column in (rows.stratum, label, score)))
         order = order[np.lexsort([*contributions[order].T[::-1], run])]
     return order, contributions, *layout.labels()
 
 
-def _split(
+def _split_columns(
     parts: tuple[Part, ...], contributions: Array
 ) -> tuple[Array | None, Array | None, Array]:
-    """Return the labels and scores of a ranked part, if there is one, and the others' columns."""
+    """Return the labels and scores of a part of ranks, if there is one, and all other columns."""
     label = score = None
     columns: list[int] = []
     for part, place in by_part(parts):
@@ -197,30 +193,31 @@ def _split(
     return label, score, contributions[:, np.array(columns, np.intp)]
 
 
-def _by_content(
-    side: NDArray[np.uint8], kind: NDArray[np.intp], n_groups: int
+def _order_groups(
+    group: NDArray[np.uint8], kind: NDArray[np.intp], n_groups: int
 ) -> tuple[NDArray[np.uint8], NDArray[np.intp]]:
-    """Return the groups in the order of their sizes and rows, and where the user's stand.
+    """Return each row's group, ordered by sizes and rows, and the places of the user's groups.
 
-    ``kind`` numbers the rows that are unlike, in order: how equal rows came does not matter.
+    ``kind`` numbers the distinct rows in order.
     """
-    kinds = kind[np.argsort(side, kind="stable")].astype(">i8")  # whose bytes sort as they do
-    ends = np.cumsum(np.bincount(side, minlength=n_groups)).tolist()
+    # big-endian: their bytes sort like the numbers
+    kinds = kind[np.argsort(group, kind="stable")].astype(">i8")
+    ends = np.cumsum(np.bincount(group, minlength=n_groups)).tolist()
     rows = [kinds[start:end] for start, end in itertools.pairwise([0, *ends])]
     order = sorted(range(n_groups), key=lambda g: (len(rows[g]), rows[g].tobytes()))
     place = np.argsort(order)
-    return place.astype(np.uint8)[side], place
+    return place.astype(np.uint8)[group], place
 
 
-def _runs(*columns: NDArray[Any]) -> NDArray[np.intp]:
-    """Return for each of the sorted rows the number of its run of equal ones."""
+def _number_runs(*columns: NDArray[Any]) -> NDArray[np.intp]:
+    """Return for each of the sorted rows the number of its run of equal rows."""
     return run_numbers(run_starts(*columns), len(columns[0]))
 
 
-def _counts(
+def _count_pairs(
     row: NDArray[np.integer[Any]], group: NDArray[np.uint8], n_groups: int
 ) -> NDArray[np.int64]:
-    """Return how often each group occurs with each number."""
+    """Return the number of units with each number and group."""
     n_rows = int(row.max()) + 1
     flat = np.bincount(row.astype(np.intp) * n_groups + group, minlength=n_rows * n_groups)
     return flat.reshape(n_rows, n_groups)

@@ -1,8 +1,8 @@
 """Estimates from totals of contributions and of their products, for any number of groups.
 
 Contributions are centred, which changes no statistic but keeps second moments accurate where they
-are small against the mean. The centre is near the median: a mean that one row has moved far away
-would take the digits of all others.
+are small against the mean. The centre is near the median: one extreme row could move the mean so
+far that the other rows would lose their digits.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 _ROUNDING = 1e-13  # a variance this small against its own terms is zero but for rounding
-_SAMPLED = 1 << 14  # rows, in order, that tell about where the others lie
-_WIDE = 1e4  # times a lower quartile: a mean so far above it is that of few rows
+_SAMPLED = 1 << 14  # sorted rows that locate the rest
+_WIDE = 1e4  # times a lower quartile: few rows make a mean so far above it
 
 
 @dataclass(frozen=True, slots=True)
 class Moments:
-    """What each unit adds to the totals that the parts of a metric are made of.
+    """The terms of each unit in the totals that a metric's parts are computed from.
 
-    ``columns`` are those that are not all zero once centred, and ``moving`` says where each stands
-    among all of them: contributions, counts of the units that contribute, products.
+    ``columns`` are those that are not all zero once centred, and ``moving`` has their places among
+    all columns: contributions, counts of the units that contribute, products.
     """
 
     parts: tuple[Metric, ...]
@@ -46,7 +46,7 @@ class Moments:
         cls, parts: tuple[Metric, ...], contributions: Array, order: NDArray[np.intp]
     ) -> Moments:
         """Return the moments of the units in this order."""
-        return cls(parts, *_centred(parts, contributions, order))
+        return cls(parts, *_centre(parts, contributions, order))
 
     @property
     def width(self) -> int:
@@ -55,13 +55,13 @@ class Moments:
 
     @property
     def n_columns(self) -> int:
-        """Return the number of columns there would be if all were moving."""
+        """Return the number of all columns, moving or not."""
         return 2 * self.width + sum(_n_products(part) for part in self.parts)
 
     def is_wide(self) -> bool:
-        """Tell whether few rows outweigh the others so far that a sum of all has lost their digits.
+        """Whether few rows outweigh the rest so far that a sum of all loses the digits of the rest.
 
-        Then a total of one group must not be found as that of all rows less that of the others.
+        Then the second group's total must not be computed as that of all rows minus the first's.
         """
         for column in self.columns.T:
             size = np.abs(column)
@@ -72,7 +72,7 @@ class Moments:
         return False
 
     def n_wanted(self, variance: Variance | None) -> int:
-        """Return how many of the moving columns are needed: products for variances only."""
+        """Return the number of moving columns needed: products only for variances."""
         if variance in {Variance.SCORE, Variance.DELTA}:
             return len(self.moving)
         return int((self.moving < 2 * self.width).sum())
@@ -81,7 +81,7 @@ class Moments:
         """Return value, variance and size of every part, from totals on the last axis."""
         width = self.width
         whole = totals[..., :width] + sizes[..., None] * self.centre
-        # what a group has none of adds up to zero, not to what rounding leaves
+        # without any contribution a total is zero, not a rounding error
         counted = np.isin(np.arange(width, 2 * width), self.moving)
         none = counted & (totals[..., width : 2 * width] == 0)
         whole = np.where(none, 0.0, whole)
@@ -107,7 +107,7 @@ class Moments:
 
 
 def _sampled(ordered: Array) -> Array:
-    """Return rows at equal distances: some that do not depend on the order rows came in."""
+    """Return sorted rows at equal distances, which do not depend on the user's order of rows."""
     return ordered[:: max(1, len(ordered) // _SAMPLED)]
 
 
@@ -116,13 +116,13 @@ def _n_products(part: Metric) -> int:
     return n * (n + 1) // 2
 
 
-def _centred(
+def _centre(
     parts: tuple[Metric, ...], contributions: Array, order: NDArray[np.intp]
 ) -> tuple[Array, NDArray[np.intp], Array]:
-    """Return the centres, which columns are not all zero once centred, and these in order.
+    """Return the centres, the places of columns that are not all zero once centred, and these.
 
-    After the contributions come counts of the rows that contribute anything, for contributions
-    that not all rows make; then products of every two of one part: the second moments.
+    After the contributions come counts of the rows that contribute, for contributions that are
+    zero in some rows; then the products of every two contributions of a part: second moments.
     """
     width = contributions.shape[1]
     centre, constant = np.empty(width), np.empty(width, bool)
@@ -153,7 +153,7 @@ def _delta_variance(gradient: Array, products: Array, n: Array, centre: Array) -
     """Return the sum of the units' squared influences, from products of centred contributions.
 
     An influence is gradient·(c + centre), c being centred; over a group the influences add up to
-    zero, so that the sum of their squares is Σ (gradient·c)² − n (gradient·centre)².
+    zero. So the sum of their squares is Σ (gradient·c)² − n (gradient·centre)².
     """
     width = gradient.shape[-1]
     pairs = [(j, k) for j in range(width) for k in range(j, width)]

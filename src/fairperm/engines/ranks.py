@@ -1,4 +1,4 @@
-"""The area under the ROC curve of units, most of whose scores are unlike."""
+"""The engine of the AUC of rows whose scores hardly repeat."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ class RankEngine(UnitsEngine):
     def from_rows(
         cls, rows: Rows, weights: Array | None, variance: Variance | None, n_bootstrap: int
     ) -> RankEngine:
-        """Sort by score, inside strata and blocks: the order of rows must not matter."""
+        """Sort by score inside strata and blocks: the user's order of rows must not matter."""
         positive, score = rows.contributions[:, 0] > 0, rows.contributions[:, 1]
         auc_layout = AucLayout.build(
             score, positive, rows.stratum, rows.n_strata, within_label=bool(rows.block.any())
         )
         order = auc_layout.order
         layout = Layout.of(
-            rows.side[order],
+            rows.group[order],
             rows.stratum[order],
             rows.block[order],
             rows.n_strata,
@@ -64,7 +64,7 @@ class RankEngine(UnitsEngine):
         whole = self.observed(stream(0, OBSERVED))
         for s, g, members in self.layout.members(self.layout.in_first):
             value = without_one(np.ones(len(members)), self._cells(members))
-            estimates = whole.replaced(s, self.order[g], value[None], len(members) - 1)
+            estimates = whole.replace_group(s, self.order[g], value[None], len(members) - 1)
             yield estimates, np.ones(len(members), np.int64)
 
     def _of_words(self, words: NDArray[np.uint64], lanes: int) -> Estimates:

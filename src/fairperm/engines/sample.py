@@ -1,7 +1,7 @@
-"""The sample: distinct rows with a count per group and stratum.
+"""The sample of a comparison: its rows, and the cells that equal rows are counted in.
 
-A permutation of group labels changes only how many rows of each kind fall in each group, so
-for a rate this small table is all that a test ever needs of the data.
+A permutation of group labels changes only how many rows of each cell are in each group, so for a
+rate a small table of counts is all that a test needs of the data.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rows:
-    """The rows of some groups, and what each contributes to the metric.
+    """The rows of some groups, and their contributions to the metric.
 
-    ``side`` is 0 for the user's first group, 1 for the second, and so on. Labels are exchanged
-    inside each stratum, among rows of equal ``block`` only, and whole clusters at a time. A cluster
-    may stand for several ``alike``.
+    ``group`` is 0 for the user's first group, 1 for the second, and so on. Labels are exchanged
+    inside each stratum, only among rows of equal ``block``, and whole clusters at a time. A cluster
+    may stand for several equal ones: ``alike`` is their number.
     """
 
     columns: Mapping[str, NDArray[Any]]
     contributions: Array
-    side: NDArray[np.uint8]
+    group: NDArray[np.uint8]
     stratum: NDArray[np.integer[Any]]
     block: NDArray[np.integer[Any]]
     count: NDArray[np.int64]
@@ -47,7 +47,7 @@ class Rows:
         return Rows(
             columns={name: column[index] for name, column in self.columns.items()},
             contributions=self.contributions[index],
-            side=self.side[index],
+            group=self.group[index],
             stratum=self.stratum[index],
             block=self.block[index],
             count=self.count[index],
@@ -58,14 +58,14 @@ class Rows:
             alike=None if self.alike is None else self.alike[index],
         )
 
-    def expanded(self) -> Rows:
+    def expand(self) -> Rows:
         """Return every row as often as it counts."""
         if (self.count == 1).all():
             return self
         rows = self.take(np.repeat(np.arange(len(self.count)), self.count))
         return replace(rows, count=np.ones(len(rows.count), np.int64))
 
-    def summed(self) -> Rows:
+    def sum_units(self) -> Rows:
         """Return the rows with weights multiplied into the contributions, clusters added up.
 
         A cluster then is one unit, and the sum of its contributions makes every variance robust
@@ -74,7 +74,7 @@ class Rows:
         if self.weight is not None:
             scaled = self.contributions * self.weight[:, None]
             rows = replace(self, contributions=scaled, columns=_as_columns(scaled), weight=None)
-            return rows.summed()
+            return rows.sum_units()
         if self.cluster is None:
             return self
         order = order_by([self.cluster, *self.contributions.T, self.count])
@@ -92,17 +92,17 @@ class Rows:
             cluster=None,
             alike=None,
         )
-        return clusters._merged()
+        return clusters._merge_equal()
 
-    def _merged(self) -> Rows:
+    def _merge_equal(self) -> Rows:
         """Return equal rows counted as one, in the order of their values."""
-        keys = [self.stratum, self.side, self.block, *self.contributions.T]
+        keys = [self.stratum, self.group, self.block, *self.contributions.T]
         order = order_by(keys)
         starts = run_starts(*(key[order] for key in keys))
         return replace(self.take(order[starts]), count=np.add.reduceat(self.count[order], starts))
 
-    def apart(self) -> Rows:
-        """Return every cluster by itself, if some stand for several."""
+    def separate_clusters(self) -> Rows:
+        """Return equal clusters as separate ones."""
         if self.alike is None or self.cluster is None:
             return self
         which = np.repeat(np.arange(len(self.count)), self.alike)
@@ -114,13 +114,13 @@ class Rows:
 
 
 def order_strata(rows: Rows, weights: Array | None) -> tuple[Rows, Array | None]:
-    """Return the strata in an order that depends on what is in them, never on their names."""
+    """Return the rows and weights with the strata ordered by their rows, never by their names."""
     if rows.n_strata == 1:
         return rows, weights
     rows = rows.take(order_by([rows.stratum, rows.block, *rows.contributions.T, rows.count]))
     starts = run_starts(rows.stratum)
     sizes = np.zeros((rows.n_strata, rows.n_groups), np.int64)
-    np.add.at(sizes, (rows.stratum, rows.side), rows.count)
+    np.add.at(sizes, (rows.stratum, rows.group), rows.count)
     count = sizes.sum(axis=1)
     unlike = count**2 - (sizes**2).sum(axis=1)  # ordered pairs of rows of different groups
     moments = (rows.contributions.T, rows.contributions.T**2)
@@ -137,15 +137,15 @@ def _as_columns(contributions: Array) -> dict[str, Array]:
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """Counts of the kinds of row that a metric and its scheme tell apart.
+    """Counts of the rows that are equal to a metric and its scheme.
 
     Attributes
     ----------
     counts
-        Rows by stratum, group and cell. The group order and the stratum order depend on the
-        counts alone, never on names, so that swapping or renaming changes no random draw.
+        Rows by stratum, group and cell. Groups and strata are ordered by their counts, never by
+        their names: swapping or renaming them changes no random draw.
     contributions
-        What one row of each cell contributes to the metric's totals.
+        Contributions of one row of each cell to the metric's totals.
     block
         Labels are exchanged among cells of equal block only.
     weights
@@ -162,7 +162,7 @@ class Cells:
 
     @classmethod
     def from_rows(cls, rows: Rows, weights: Array | None, *, many: bool = False) -> Cells:
-        """Merge the rows that neither metric nor scheme tells apart; order by counts."""
+        """Count the rows that are equal to metric and scheme; order groups and strata by counts."""
         counts, contributions, block = _count_cells(rows)
         arrange = _arrange_many if many else _arrange_two
         counts, weights, order = arrange(counts, weights)
@@ -175,18 +175,18 @@ class Cells:
 
 def _count_cells(rows: Rows) -> tuple[NDArray[np.int64], Array, NDArray[np.integer[Any]]]:
     """Return the counts by stratum, group and cell, and each cell's contributions and block."""
-    # by their values: the order that the rows came in must not matter
+    # sorted by their values: the order of the user's rows must not matter
     rows = rows.take(order_by(list(rows.columns.values())))
     keys = [rows.block, *rows.contributions.T]
     order = order_by(keys)
     starts = run_starts(*(key[order] for key in keys))
     first = np.minimum.reduceat(order, starts)
-    # cells in the order of their first rows: what merges alike is drawn alike
+    # cells in the order of their first rows: equal cells get equal draws
     rank = np.argsort(np.argsort(first))
     cell = np.empty_like(order)
     cell[order] = rank[run_numbers(starts, len(order))]
     counts = np.zeros((rows.n_strata, rows.n_groups, len(first)), np.int64)
-    np.add.at(counts, (rows.stratum, rows.side, cell), rows.count)
+    np.add.at(counts, (rows.stratum, rows.group, cell), rows.count)
     keep = np.sort(first)
     return counts, rows.contributions[keep], rows.block[keep]
 

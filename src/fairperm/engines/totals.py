@@ -1,4 +1,4 @@
-"""Metrics of contributions that differ from unit to unit."""
+"""The engine of metrics of totals whose contributions hardly repeat."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fairperm.engines.kernels.radix_sort import radix_argsort
 from fairperm.engines.kernels.subsets import same_in_all_lanes
 from fairperm.engines.kernels.totals import subset_totals
 from fairperm.engines.moments import Moments
-from fairperm.engines.units import Layout, UnitsEngine, ties_in_order
+from fairperm.engines.units import Layout, UnitsEngine, order_ties
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,9 +49,9 @@ class TotalsEngine(UnitsEngine):
         variance: Variance | None,
         n_bootstrap: int,
     ) -> TotalsEngine:
-        """Sort by stratum, block and contributions: the order of rows must not matter."""
+        """Sort by stratum, block and contributions: the user's order of rows must not matter."""
         keys = [rows.stratum, rows.block, *rows.contributions.T]
-        order = ties_in_order(order_by(keys, radix_argsort), rows.side, keys)
+        order = order_ties(order_by(keys, radix_argsort), rows.group, keys)
         moments = Moments.of(parts, rows.contributions, order)
         stratum_sizes = np.bincount(rows.stratum, minlength=rows.n_strata)
         starts = np.append(0, np.cumsum(stratum_sizes))
@@ -59,7 +59,7 @@ class TotalsEngine(UnitsEngine):
         whole[:, moments.moving] = np.add.reduceat(moments.columns, starts[:-1])
         return cls(
             layout=Layout.of(
-                rows.side[order],
+                rows.group[order],
                 rows.stratum[order],
                 rows.block[order],
                 rows.n_strata,
@@ -83,7 +83,7 @@ class TotalsEngine(UnitsEngine):
             left = np.repeat(totals[:, s, g], len(members), axis=0)
             left[:, self.moments.moving] -= self.moments.columns[members]
             mine = self.moments.estimates(left, sizes[s, g] - 1, None)
-            estimates = whole.replaced(s, self.order[g], mine.value, mine.size)
+            estimates = whole.replace_group(s, self.order[g], mine.value, mine.size)
             yield estimates, np.ones(len(members), np.int64)
 
     def _of_words(self, words: NDArray[np.uint64], lanes: int) -> Estimates:
@@ -97,7 +97,7 @@ class TotalsEngine(UnitsEngine):
         return np.stack([first, second], axis=-2)
 
     def _totals_of(self, words: NDArray[np.uint64]) -> Array:
-        """Return totals of the units that the words tell; columns of zeros cost nothing."""
+        """Return totals of the units in the words' subsets; columns of zeros cost nothing."""
         wanted = self.moments.n_wanted(self.variance)
         totals = np.zeros((LANES, *self.whole.shape))
         totals[..., self.moments.moving[:wanted]] = subset_totals(

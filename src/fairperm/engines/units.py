@@ -1,4 +1,4 @@
-"""The units engine: rows that differ from one another, permuted 64 times at once."""
+"""Engines of units, which are rows that hardly repeat, or clusters: permuted 64 times at once."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Units in an order that is theirs alone, in consecutive blocks of exchangeable ones.
+    """Units sorted by their values, in consecutive blocks inside which labels are exchanged.
 
-    The smaller group is the one that is drawn: "first" here, whatever the user calls it. The
-    ``sizes`` of the groups in each stratum are the same in every permutation.
+    The smaller group is drawn: it is "first" here, whatever the user's order. The ``sizes`` of the
+    groups in each stratum are the same in every permutation.
     """
 
     in_first: NDArray[np.bool_]
@@ -47,15 +47,15 @@ class Layout:
     @classmethod
     def of(
         cls,
-        side: NDArray[np.uint8],
+        group: NDArray[np.uint8],
         stratum: NDArray[np.integer[Any]],
         block: NDArray[np.integer[Any]],
         n_strata: int,
         values: Callable[[], Array],
     ) -> Layout:
         """Lay out units that are sorted by stratum, block and their values."""
-        swapped = _second_comes_first(side, values)
-        in_first = side == int(swapped)
+        swapped = _is_second_first(group, values)
+        in_first = group == int(swapped)
         starts = run_starts(stratum, block)
         return cls(
             in_first=in_first,
@@ -80,21 +80,21 @@ class Layout:
             yield i // 2, i % 2, members
 
 
-def ties_in_order(
-    order: NDArray[np.intp], side: NDArray[np.uint8], columns: Sequence[NDArray[Any]]
+def order_ties(
+    order: NDArray[np.intp], group: NDArray[np.uint8], columns: Sequence[NDArray[Any]]
 ) -> NDArray[np.intp]:
-    """Return an order by these columns with the first group's of equal rows before the second's.
+    """Return an order by these columns in which equal rows of the first group come first.
 
-    Sums of fractions then are rounded in one way, whatever order the rows came in.
+    Sums of fractions are then rounded the same way, whatever the order of the user's rows.
     """
     varying = [column for column in columns if (column != column[:1]).any()] or columns[:1]
     ordered = [column[order] for column in varying]
     starts = run_starts(*ordered)
     if len(starts) == len(order):
         return order
-    swapped = _second_comes_first(side[order], lambda: np.stack(ordered, axis=1))
+    swapped = _is_second_first(group[order], lambda: np.stack(ordered, axis=1))
     run = run_numbers(starts, len(order))
-    return order[np.lexsort([side[order] != int(swapped), run])]
+    return order[np.lexsort([group[order] != int(swapped), run])]
 
 
 def _sizes(
@@ -109,23 +109,23 @@ def _sizes(
     return np.stack([first, whole - first], axis=1)
 
 
-def _second_comes_first(side: NDArray[np.uint8], values: Callable[[], Array]) -> bool:
-    """Tell whether the user's second group is the smaller, or of equal ones has smaller values.
+def _is_second_first(group: NDArray[np.uint8], values: Callable[[], Array]) -> bool:
+    """Whether the user's second group is smaller or, if of equal size, has smaller values.
 
-    What the groups are called has no part in it, so that swapping them changes no draw.
+    Names do not matter: swapping the groups changes no draw.
     """
-    n_second = int(side.sum())
-    if 2 * n_second != len(side):
-        return 2 * n_second < len(side)
+    n_second = int(group.sum())
+    if 2 * n_second != len(group):
+        return 2 * n_second < len(group)
     every = values()
-    first, second = every[side == 0], every[side == 1]
+    first, second = every[group == 0], every[group == 1]
     unlike = np.argwhere(first != second)
     return bool(unlike.size and second[tuple(unlike[0])] < first[tuple(unlike[0])])
 
 
 @dataclass(frozen=True, slots=True)
 class UnitsEngine(SharedLabels):
-    """What totals and ranks of units have in common: who is drawn, and how often."""
+    """The draws of units that engines of totals and of ranks share."""
 
     layout: Layout
     weights: Array | None
@@ -149,9 +149,9 @@ class UnitsEngine(SharedLabels):
 
     @property
     def label_key(self) -> bytes | None:
-        """Return the sizes of the blocks, and how many of each are drawn.
+        """Return the sizes of the blocks, and how many units of each are drawn.
 
-        None with a bootstrap variance, which goes on with the same random numbers.
+        None with a bootstrap variance, which continues the same random stream.
         """
         if self.variance == Variance.BOOTSTRAP:
             return None
@@ -159,7 +159,7 @@ class UnitsEngine(SharedLabels):
 
     def random_labels(self, n: int, rng: np.random.Generator) -> NDArray[np.uint64]:
         """Return 64 random choices of the first group, as bits of a word for each unit."""
-        del n  # it is never more
+        del n  # at most 64
         return self.layout.subsets(rng)
 
     def of_labels(self, labels: NDArray[np.uint64], n: int, rng: np.random.Generator) -> Estimates:
@@ -188,7 +188,7 @@ class UnitsEngine(SharedLabels):
 
     @abstractmethod
     def _of_words(self, words: NDArray[np.uint64], lanes: int) -> Estimates:
-        """Return the estimates of 64 choices of the first group; of so many, if that is faster."""
+        """Return the estimates of 64 choices of the first group, or at least of ``lanes``."""
 
     @abstractmethod
     def _resampled(

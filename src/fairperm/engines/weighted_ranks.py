@@ -1,4 +1,4 @@
-"""The area under the ROC curve of rows that have weights or come in clusters."""
+"""The engine of the AUC of rows that have weights or clusters."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class WeightedRankEngine(UnitsEngine):
         cls, rows: Rows, weights: Array | None, variance: Variance | None, n_bootstrap: int
     ) -> WeightedRankEngine:
         """Sort by score inside strata; order units by their rows, not by their names."""
-        rows = rows.expanded()
+        rows = rows.expand()
         label, score = rows.contributions.T
         weight = np.ones(len(score)) if rows.weight is None else rows.weight
         walk = order_by([rows.stratum, score, label, weight])
@@ -41,7 +41,7 @@ class WeightedRankEngine(UnitsEngine):
         cluster = np.arange(len(walk)) if rows.cluster is None else rows.cluster
         unit, first, keys = _units_in_order(rows, weight, cluster)
         units = rows.take(first)
-        if rows.cluster is not None:  # of equal rows, those of the first units first
+        if rows.cluster is not None:  # equal rows in the order of their units
             again = order_by([rows.stratum, *rows.contributions.T[::-1], weight, unit])
             rows, weight, unit = rows.take(again), weight[again], unit[again]
         score = rows.contributions[:, 1]
@@ -56,7 +56,7 @@ class WeightedRankEngine(UnitsEngine):
             clustered=rows.cluster is not None,
         )
         layout = Layout.of(
-            units.side, units.stratum, units.block, rows.n_strata, lambda: np.stack(keys, axis=1)
+            units.group, units.stratum, units.block, rows.n_strata, lambda: np.stack(keys, axis=1)
         )
         return cls(layout, weights, variance, n_bootstrap, weighted)
 
@@ -85,10 +85,10 @@ class WeightedRankEngine(UnitsEngine):
 def _units_in_order(
     rows: Rows, weight: Array, cluster: NDArray[np.integer[Any]]
 ) -> tuple[NDArray[np.int64], NDArray[np.intp], list[Array]]:
-    """Return each row's unit, each unit's first row, and what the units are ordered by.
+    """Return each row's unit, each unit's first row, and the keys that order the units.
 
-    Units are ordered by stratum, block and the ranks of their rows: neither names nor the order of
-    rows have a part in it.
+    Units are ordered by stratum, block and the ranks of their rows: names and the user's order of
+    rows change nothing.
     """
     starts = run_starts(rows.stratum, *rows.contributions.T, weight)
     rank = run_numbers(starts, len(weight)) + 1.0

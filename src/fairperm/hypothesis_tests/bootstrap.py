@@ -10,7 +10,7 @@ import numpy as np
 
 from fairperm._utils import checks, streams
 from fairperm.data.arguments import Inputs
-from fairperm.engines.estimates import concatenate
+from fairperm.engines.estimates import join_gaps
 from fairperm.errors import InputError, warn_of
 from fairperm.hypothesis_tests import small_groups
 from fairperm.hypothesis_tests.comparison import Comparison
@@ -18,7 +18,7 @@ from fairperm.hypothesis_tests.comparison_checks import check_strata, check_valu
 from fairperm.hypothesis_tests.options import Options
 from fairperm.hypothesis_tests.plan import Plan, Scheme, plan_test
 from fairperm.hypothesis_tests.results.gaps import BootstrapTestResult
-from fairperm.inference.null import Null, extreme, many_undefined, pvalue, tie_tolerance
+from fairperm.inference.null import Null, find_extreme, note_undefined, pvalue, tie_tolerance
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -178,12 +178,12 @@ def compare(
         engine.block_size,
         through_joblib=metric.is_function,
     )
-    resampled = concatenate(blocks)
+    resampled = join_gaps(blocks)
     distribution, error = resampled.difference[:, 0], resampled.spread()
 
     null = Null(distribution - gap)
     tolerance = tie_tolerance(gap, comparison.scale(observed), np.ones(1))
-    is_extreme = extreme(null.statistic, gap, options.alternative, tolerance)
+    is_extreme = find_extreme(null.statistic, gap, options.alternative, tolerance)
     p = pvalue(null, is_extreme, options.confidence_level)
     return BootstrapTestResult(
         metric=metric.name,
@@ -210,7 +210,7 @@ def compare(
         notes=(
             *notes,
             *([small_groups.note_zero_error(metric.name)] if error[0] == 0 else []),
-            *many_undefined(null, "bootstrap samples", _OF_OTHERS),
+            *note_undefined(null, "bootstrap samples", _OF_OTHERS),
             *comparison.note_bins(comparison.binning_errors(), error),
             *table.notes,
         ),

@@ -64,7 +64,7 @@ class Comparison:
         rows = Rows(
             columns=columns,
             contributions=contributions,
-            side=side[chosen],
+            group=side[chosen],
             stratum=stratum,
             block=plan.block(columns),
             count=table.count[chosen],
@@ -105,7 +105,7 @@ class Comparison:
     def units(self) -> Rows:
         """Return the rows; if the metric has totals, those of a cluster or with weights as sums."""
         has_totals = all(part.has_totals for part in self.parts)
-        return self.rows.summed() if has_totals else self.rows.apart()
+        return self.rows.sum_units() if has_totals else self.rows.separate_clusters()
 
     def merge_strata(self, estimates: Estimates, variance: Variance | None) -> Estimates:
         """Return the estimates of all strata as one, in the user's order of the groups."""
@@ -135,10 +135,10 @@ class Comparison:
         """Return the number of rows of each group, and the totals that its value is made of."""
         rows = self.rows
         weight = rows.count if rows.weight is None else rows.count * rows.weight
-        n_rows = np.bincount(rows.side, rows.count, len(self.groups))
+        n_rows = np.bincount(rows.group, rows.count, len(self.groups))
         names = [(part.name, name) for part in self.parts for name in part.contributions]
         shown_columns = {
-            (part, name): _sums(rows.side, weight * column, len(self.groups))
+            (part, name): _sums(rows.group, weight * column, len(self.groups))
             for (part, name), column in zip(names, rows.contributions.T, strict=False)
             if not name.startswith("_")
         }
@@ -168,7 +168,7 @@ class Comparison:
         bins, bin_of = np.unique(place, return_inverse=True)
         shape = (2, len(self.groups), rows.n_strata, len(bins))
         counts = np.zeros(shape)
-        at = (label > 0).astype(np.intp), rows.side, rows.stratum, bin_of.ravel()
+        at = (label > 0).astype(np.intp), rows.group, rows.stratum, bin_of.ravel()
         np.add.at(counts, at, rows.count if rows.weight is None else rows.count * rows.weight)
         counts = np.concatenate([counts, counts.sum(axis=2, keepdims=True)], axis=2)
         with np.errstate(invalid="ignore"):
@@ -209,7 +209,7 @@ def _sums(side: NDArray[np.uint8], values: Array, n_groups: int) -> Array:
 
 def _n_clusters(rows: Rows, cluster: NDArray[np.integer[Any]], side: int) -> int:
     """Return the number of clusters of a group."""
-    mine = np.flatnonzero(rows.side == side)
+    mine = np.flatnonzero(rows.group == side)
     _, first = np.unique(cluster[mine], return_index=True)
     return len(first) if rows.alike is None else int(rows.alike[mine[first]].sum())
 

@@ -75,7 +75,7 @@ def _check_clusters(
     order = np.argsort(cluster, kind="stable")
     same = cluster[order][1:] == cluster[order][:-1]
     for name, value, names in (
-        ("group", rows.side, groups),
+        ("group", rows.group, groups),
         ("stratum", rows.stratum, table.strata),
     ):
         split = np.flatnonzero(same & (value[order][1:] != value[order][:-1]))
@@ -112,7 +112,7 @@ def check_strata(comparison: Comparison, observed: Estimates, weights: Array | N
     if rows.n_strata == 1 and weights is None:
         return []
     present = np.zeros((rows.n_strata, len(comparison.groups)), bool)
-    present[rows.stratum, rows.side] = True
+    present[rows.stratum, rows.group] = True
     shared = np.asarray(present.all(axis=1))
     if not shared.any():
         raise UndefinedMetricError(

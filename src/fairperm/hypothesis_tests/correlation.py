@@ -22,7 +22,7 @@ from fairperm.errors import InputError, InputTypeError
 from fairperm.hypothesis_tests.results.gaps import PlainResult
 from fairperm.hypothesis_tests.results.text import state_draws, write_result
 from fairperm.inference.intervals import gap_interval
-from fairperm.inference.null import Null, PValue, extreme, pvalue, tie_tolerance
+from fairperm.inference.null import Null, PValue, find_extreme, pvalue, tie_tolerance
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -232,7 +232,7 @@ def correlation_test(
         np.full(permuted.shape[1], -math.log(permuted.shape[1])) if exact else None,
     )
     tolerance = tie_tolerance(observed, np.ones(1), unit)
-    is_extreme = extreme(null.statistic, observed, alternative, tolerance)
+    is_extreme = find_extreme(null.statistic, observed, alternative, tolerance)
     p = pvalue(null, is_extreme, confidence_level)
     if exact:  # a share of equally likely permutations needs no rounding
         share = float(is_extreme.mean())

@@ -12,7 +12,7 @@ import numpy as np
 from fairperm._utils import streams
 from fairperm._utils.progress import waiting
 from fairperm.engines.choice import counts_in_a_draw
-from fairperm.engines.estimates import concatenate, variance_of_defined
+from fairperm.engines.estimates import join_gaps, variance_of_defined
 from fairperm.engines.resampling.shared_labels import PermutationRequest, permute
 from fairperm.hypothesis_tests import small_groups
 from fairperm.hypothesis_tests.comparison import Comparison
@@ -21,10 +21,10 @@ from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
 from fairperm.inference.intervals import gap_interval, normal_quantile
 from fairperm.inference.null import (
     Null,
-    extreme,
-    many_undefined,
+    find_extreme,
     normal_limit,
     normal_pvalue,
+    note_undefined,
     pvalue,
     tie_tolerance,
 )
@@ -140,7 +140,7 @@ class GapTest:
             null = normal_limit()
             p, n_resamples = normal_pvalue(self.statistic, alternative), 0
         else:
-            is_extreme = extreme(null.statistic, self.statistic, alternative, self.tolerance)
+            is_extreme = find_extreme(null.statistic, self.statistic, alternative, self.tolerance)
             p, n_resamples = pvalue(null, is_extreme, level), len(null.statistic)
         # permutations of rates may hardly vary: the interval is at least the normal one
         has_normal_bound = self.plan.is_binomial or n_resamples == 0
@@ -164,7 +164,7 @@ class GapTest:
             n_resamples=n_resamples,
             n_undefined=int(null.undefined.sum()),
             seed=self.options.seed,
-            notes=(*self.notes, *many_undefined(null)),
+            notes=(*self.notes, *note_undefined(null)),
             exact=n_resamples > 0 and probability is not None,
             null_distribution=null.statistic,
             null_probabilities=None if probability is None else np.exp(probability),
@@ -204,7 +204,7 @@ def null_distributions(tests: Sequence[GapTest], resampling: Resampling) -> list
     random = [place for place, null in enumerate(nulls) if null is None]
     blocks = permute([_request(tests[place]) for place in random], resampling)
     for place, gaps in zip(random, blocks, strict=True):
-        nulls[place] = tests[place].null(concatenate(gaps))
+        nulls[place] = tests[place].null(join_gaps(gaps))
     return nulls
 
 
@@ -251,7 +251,7 @@ def _errors(
         counts=counts_in_a_draw(engine),
     )
     gaps, values = zip(*blocks, strict=True)
-    return concatenate(gaps).spread(), np.sqrt(variance_of_defined(np.concatenate(values, axis=-1)))
+    return join_gaps(gaps).spread(), np.sqrt(variance_of_defined(np.concatenate(values, axis=-1)))
 
 
 def _resampled(engine: PairEngine, n: int, rng: np.random.Generator) -> tuple[Gaps, Array]:

@@ -13,7 +13,7 @@ from fairperm._utils import streams
 from fairperm._utils.progress import waiting
 from fairperm.data.arguments import Inputs
 from fairperm.engines.estimates import ZERO_GAP, variance_of_defined
-from fairperm.engines.many_groups import check_number
+from fairperm.engines.many_groups import check_group_count
 from fairperm.engines.resampling.shared_labels import PermutationRequest, permute
 from fairperm.errors import InputError, warn_of
 from fairperm.hypothesis_tests import small_groups
@@ -22,7 +22,7 @@ from fairperm.hypothesis_tests.comparison_checks import check_strata, check_valu
 from fairperm.hypothesis_tests.options import Options
 from fairperm.hypothesis_tests.plan import plan_test
 from fairperm.hypothesis_tests.results.omnibus import OmnibusTestResult
-from fairperm.inference.null import TIE, Null, extreme, many_undefined, pvalue
+from fairperm.inference.null import TIE, Null, find_extreme, note_undefined, pvalue
 from fairperm.metrics.variances import Variance
 
 if TYPE_CHECKING:
@@ -190,7 +190,7 @@ class OmnibusTest:
         cls, table: Table, plan: Plan, groups: tuple[Hashable, ...], options: Options
     ) -> OmnibusTest:
         """Compute the observed statistic. Raises UndefinedMetricError if there is none."""
-        check_number(groups, "Merge small groups, or compare some of them.")
+        check_group_count(groups, "Merge small groups, or compare some of them.")
         comparison = Comparison.of(table, plan, groups, options.stratum_weights)
         _check(plan, comparison.rows.n_strata)
         engine, estimates = _observe(comparison, plan, options)
@@ -253,7 +253,7 @@ class OmnibusTest:
             if self.weighing is not None:
                 permuted = permuted.with_variance(self.weighing)
             null = Null(permuted.statistic(self.scale))
-        is_extreme = extreme(null.statistic, self.statistic, "greater", self.tolerance)
+        is_extreme = find_extreme(null.statistic, self.statistic, "greater", self.tolerance)
         p = pvalue(null, is_extreme, self.options.confidence_level)
         return OmnibusTestResult(
             **self.sample,
@@ -264,7 +264,7 @@ class OmnibusTest:
             n_resamples=len(null.statistic),
             n_undefined=int(null.undefined.sum()),
             seed=self.options.seed,
-            notes=(*self.notes, *many_undefined(null)),
+            notes=(*self.notes, *note_undefined(null)),
             null_distribution=null.statistic,
         )
 

@@ -69,7 +69,7 @@ def note_zero_error(metric: str) -> str:
 def labels(comparison: Comparison) -> NDArray[np.int64]:
     """Return the numbers of negatives and positives that an AUC has, by group and label."""
     rows, n_groups = comparison.rows, len(comparison.groups)
-    kind = 2 * rows.side + (rows.contributions[:, 0] > 0)
+    kind = 2 * rows.group + (rows.contributions[:, 0] > 0)
     counts = np.bincount(kind, rows.count, 2 * n_groups)
     return counts.astype(np.int64).reshape(n_groups, 2)
 
@@ -85,7 +85,7 @@ def effective_rows(comparison: Comparison, *, rates: bool = False) -> dict[str, 
     if not any(_by_delta(part, rates=rates) for part in parts):
         return {}
     units, result = comparison.units(), {}
-    members = [np.flatnonzero(units.side == group) for group in range(len(comparison.groups))]
+    members = [np.flatnonzero(units.group == group) for group in range(len(comparison.groups))]
     for part, place in by_part(parts):
         if _by_delta(part, rates=rates):
             u = units.contributions[:, place]

@@ -20,18 +20,18 @@ _ROUNDING = 1e-9  # of a number of draws
 
 @dataclass(frozen=True, slots=True)
 class Bands:
-    """What the draws say of each statistic, and of all that are tested jointly.
+    """P-values and critical gaps of each statistic, singly and jointly.
 
     Attributes
     ----------
     pvalue, adjusted_pvalue
-        Of each statistic by itself, and by single-step max-T among the joint ones.
+        P-value of each statistic, and by single-step max-T among those tested jointly.
     reach, joint_reach
-        How large a gap may be, singly and jointly, without being significant.
+        Largest gap that is not significant, singly and jointly.
     joint
-        Which statistics are tested jointly.
+        Whether each statistic is tested jointly.
     global_pvalue
-        Of the largest of these.
+        P-value of the largest of these.
     """
 
     pvalue: Array
@@ -45,14 +45,14 @@ class Bands:
 def bands(sizes: Array, statistic: Array, error: Array, scale: Array, alpha: float) -> Bands:
     """Compare observed statistics with their sizes |S| in every draw (axis 0).
 
-    ``error`` is what the observed gaps were divided by, ``scale`` the size of the metric's values.
-    A statistic that is undefined (NaN) in the sample is not tested. In a draw, undefined counts as
-    extreme; statistics for which that happens in more than 1 % of the draws are tested singly
-    only: which these are is the same for all permutations of the sample, so it may be looked at.
-    The draws are left in another order: no copy of them is made, as they can be many.
+    ``error`` is the standard error of the observed gaps, ``scale`` the size of the metric's values.
+    A statistic that is undefined (NaN) in the sample is not tested. An undefined draw counts as
+    extreme; statistics that are undefined in more than 1 % of the draws are only tested singly.
+    (Their choice is the same for all permutations of the sample, so it does not affect the level.)
+    The draws, which can be many, are not copied but reordered in place.
     """
     tested = ~np.isnan(statistic)
-    # where more draws are undefined, the maximum would be of these alone
+    # with more undefined draws, these alone would decide the maximum
     joint = tested & (np.isnan(sizes).mean(axis=0) <= MANY_UNDEFINED)
     tolerance = np.array(
         [
@@ -75,7 +75,7 @@ def bands(sizes: Array, statistic: Array, error: Array, scale: Array, alpha: flo
 
 
 def _pvalues(sizes: Array, least: Array) -> Array:
-    """Return (b + 1)/(B + 1), b being the draws that are not below what is extreme."""
+    """Return (b + 1)/(B + 1) for b draws that are undefined or at least ``least``."""
     n = len(sizes)
     if sizes.shape[1] == 1:  # one maximum for all
         ascending = np.sort(sizes[:, 0])  # NaN last: undefined is extreme
@@ -88,7 +88,7 @@ def _pvalues(sizes: Array, least: Array) -> Array:
 def _critical(sizes: Array, alpha: float) -> Array:
     """Return the size that a statistic must exceed for its p-value to be at most ``alpha``."""
     n = len(sizes)
-    most = math.floor(alpha * (n + 1) + _ROUNDING)  # draws as extreme, the sample being one
+    most = math.floor(alpha * (n + 1) + _ROUNDING)  # extreme draws, including the sample
     if most == 0:
         return np.full(sizes.shape[1], math.inf)
     sizes.partition(n - most, axis=0)  # NaN last: undefined is extreme

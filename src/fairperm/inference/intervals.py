@@ -1,8 +1,4 @@
-"""From the observed statistic and its null distribution to p-values and intervals.
-
-Exceedances are counted here and, of many thresholds or hypotheses at once, in ``_bands`` and
-``_multiplicity``; nowhere else.
-"""
+"""Confidence intervals: of probabilities, and of a gap from its null distribution."""
 
 from __future__ import annotations
 
@@ -23,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def clopper_pearson(successes: int, n: int, confidence_level: float) -> tuple[float, float]:
-    """Return the interval for a probability that covers it at least at this level."""
+    """Return Clopper and Pearson's interval for a probability: it covers at least at this level."""
     from scipy.special import betaincinv
 
     tail = (1 - confidence_level) / 2
@@ -33,13 +29,13 @@ def clopper_pearson(successes: int, n: int, confidence_level: float) -> tuple[fl
 
 
 def normal_quantile(confidence_level: float, alternative: str = "two-sided") -> float:
-    """Return how far a normal deviate lies at most, at this level, to both sides or to one."""
+    """Return the two-sided or one-sided normal quantile for this level."""
     tail = (1 - confidence_level) / (2 if alternative == "two-sided" else 1)
     return NormalDist().inv_cdf(1 - tail)
 
 
 def wilson(successes: int, n: int, confidence_level: float) -> tuple[float, float]:
-    """Return Wilson's score interval for a probability: on average at this level."""
+    """Return Wilson's score interval for a probability: its mean coverage is about the level."""
     z = normal_quantile(confidence_level)
     share = successes / n
     centre = (share + z**2 / (2 * n)) / (1 + z**2 / n)
@@ -55,14 +51,14 @@ def gap_interval(
     confidence_level: float,
     most: float,
 ) -> tuple[float, float]:
-    """Return the interval of the gap, one-sided if asked; of several, of the largest in size.
+    """Return the interval of the gap in the alternative's direction; for several, of the largest.
 
-    ``reaches`` tells how far below and above the gap it goes for a quantile of the null
-    distribution. ``most`` is the largest gap there can be, beyond which no interval reaches.
-    Several gaps are covered all at once by the quantile of their largest statistic.
+    ``reaches`` returns how far below and above the gap the interval extends for a quantile of the
+    null distribution. ``most`` is the largest possible gap, which bounds the interval. The quantile
+    of the largest statistic covers several gaps at once.
     """
-    side = {"two-sided": np.abs(null.statistic), "less": -null.statistic}
-    statistic = side.get(alternative, null.statistic)
+    directed = {"two-sided": np.abs(null.statistic), "less": -null.statistic}
+    statistic = directed.get(alternative, null.statistic)
     quantile = null.quantile(statistic, confidence_level)
     below = above = np.full_like(gap, math.inf)
     if math.isfinite(quantile):

@@ -1,4 +1,4 @@
-"""P-values adjusted for how many hypotheses are tested at once."""
+"""P-values adjusted for multiple tests."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 
-def adjusted(pvalues: Array, method: str | None) -> Array:
-    """Return the adjusted p-values: rejecting those at most alpha controls the method's error.
+def adjust_pvalues(pvalues: Array, method: str | None) -> Array:
+    """Return adjusted p-values: rejecting those up to alpha controls the method's error rate.
 
     "holm" (Holm 1979) controls the probability of any false rejection, "bh" (Benjamini and
     Hochberg 1995) the expected share of false ones among the rejections if the tests are
@@ -45,8 +45,8 @@ def step_down_max_t(observed: Array, permuted: Array, rounding: Array) -> Array:
     draws for all of them (axis 0 the draws). The largest statistic is compared with the largest
     of every draw, the next with the largest of those left, and so on. Undefined draws count as
     infinite. A hypothesis whose own statistic is undefined is not tested: its p-value is 1, and
-    the others do not depend on it. ``rounding`` is what the statistics' rounding errors are
-    relative to, if that is larger than the statistics are: how many errors long a metric is.
+    no other depends on it. Rounding errors are relative to the statistics or to ``rounding``, the
+    size of the metric in standard errors, whichever is larger.
     """
     result = np.ones(len(observed))
     tested = np.flatnonzero(~np.isnan(observed))

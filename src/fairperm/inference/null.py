@@ -1,7 +1,7 @@
-"""From the observed statistic and its null distribution to p-values and intervals.
+"""The null distribution of a statistic, and the p-value that it gives.
 
-Exceedances are counted here and, of many thresholds or hypotheses at once, in ``_bands`` and
-``_multiplicity``; nowhere else.
+Exceedances are counted here and, for many thresholds or hypotheses at once, in ``bands`` and
+``multiplicity``.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
 
 
 TIE = 1e-13  # relative rounding error of a gap or a statistic, with room
-MANY_UNDEFINED = 0.01  # of the draws
+MANY_UNDEFINED = 0.01  # share of the draws
 
 
 @dataclass(frozen=True, slots=True)
 class Null:
-    """The statistic of every draw; equally likely, or with their log-probabilities if exact."""
+    """The statistic of every draw: of equally likely draws or, if exact, with log-probabilities."""
 
     statistic: Array
     log_probability: Array | None = None
 
     @property
     def undefined(self) -> NDArray[np.bool_]:
-        """Tell in which draws the statistic is undefined."""
+        """Whether the statistic is undefined, for each draw."""
         return np.isnan(self.statistic)
 
     def share(self, chosen: NDArray[np.bool_]) -> float:
@@ -61,7 +61,7 @@ class Null:
 
 @dataclass(frozen=True, slots=True)
 class PValue:
-    """A p-value with the Monte Carlo error that it was found with."""
+    """A p-value, and intervals for the one that infinitely many draws would give."""
 
     value: float
     interval: tuple[float, float]
@@ -69,7 +69,7 @@ class PValue:
 
 
 def tie_tolerance(statistic: float, span: Array, error: Array) -> float:
-    """Return how far below the observed statistic a draw still counts as tied with it.
+    """Return the distance within which a draw counts as tied with the observed statistic.
 
     Rounding errors of a gap are relative to the metric's span, not to the gap: near zero a
     tolerance relative to the statistic alone would miss ties.
@@ -80,12 +80,12 @@ def tie_tolerance(statistic: float, span: Array, error: Array) -> float:
     return float(TIE * (abs(statistic) + studentized_span))
 
 
-def extreme(
+def find_extreme(
     statistic: Array, observed: float, alternative: str, tolerance: float
 ) -> NDArray[np.bool_]:
-    """Tell which draws are at least as extreme as the observed statistic.
+    """Return which draws are at least as extreme as the observed statistic.
 
-    Undefined draws are: a p-value may err upwards only.
+    Undefined draws count as extreme: a p-value may only err upwards.
     """
     if alternative == "two-sided":
         statistic, observed = np.abs(statistic), abs(observed)
@@ -95,7 +95,7 @@ def extreme(
 
 
 def pvalue(null: Null, is_extreme: NDArray[np.bool_], confidence_level: float) -> PValue:
-    """Return the share of extreme draws; among random draws, the observed one counts too."""
+    """Return the share of extreme draws; random draws include the observed sample."""
     if null.log_probability is not None:
         # below the smallest float a p-value is still not zero
         exact = min(1.0, max(null.share(is_extreme), sys.float_info.min))
@@ -109,10 +109,10 @@ def pvalue(null: Null, is_extreme: NDArray[np.bool_], confidence_level: float) -
 
 
 def normal_limit() -> Null:
-    """Return the limit of a studentized gap where there is none, as a distribution of points.
+    """Return the normal limit of a studentized gap under the null, as a distribution of points.
 
-    Each stands for the values from itself outwards to the next, so that nothing read off it goes
-    beyond the normal distribution: what must not fall short of it takes the larger of the two.
+    Each point stands for the values from itself outwards to the next, so its quantiles never lie
+    beyond those of the normal distribution: callers that need at least these take the larger.
     """
     points = np.arange(401) / 100
     tails = np.array([math.erfc(point / math.sqrt(2)) / 2 for point in points])
@@ -130,7 +130,7 @@ def normal_pvalue(statistic: float, alternative: str) -> PValue:
     return PValue(p, (p, p), (p, p))
 
 
-def many_undefined(null: Null, draws: str = "permutations", more: str = "") -> list[str]:
+def note_undefined(null: Null, draws: str = "permutations", more: str = "") -> list[str]:
     """Return a note if the metric is undefined in more than a few of the draws."""
     share = null.share(null.undefined)
     if share <= MANY_UNDEFINED:

@@ -19,7 +19,7 @@ from fairperm._utils.formatting import (
     state_pvalue,
 )
 from fairperm.errors import InputError
-from fairperm.inference.null import extreme
+from fairperm.inference.null import find_extreme
 from fairperm.plots.parts import as_finite, embed_rows, fit_plot, head_chart, stack_layers
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def null_distribution(
             rule = f"as many as statistics ({len(values):,})"
             raise InputError("probabilities", rule, len(weights))
     drawn, place = np.isfinite(values), as_finite(observed)
-    is_tail = extreme(values, observed, alternative, _NEAR * (1 + abs(place or 0.0)))
+    is_tail = find_extreme(values, observed, alternative, _NEAR * (1 + abs(place or 0.0)))
     limits = _choose_limits(values[drawn], weights[drawn], place)
     edges = _choose_edges(limits, place, alternative)
     bars = _make_bars(values[drawn], weights[drawn], is_tail[drawn], edges)

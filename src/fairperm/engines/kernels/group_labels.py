@@ -1,6 +1,6 @@
-"""Permutations of the labels of many groups, and what every group then adds up to.
+"""Permutations of the labels of many groups, and the sums over each group.
 
-With two groups a permutation is a random subset, kept as a bit (see ``_subsets``); with more it is
+With two groups a permutation is a random subset, kept as a bit (see ``subsets``); with more it is
 a group for every unit, kept as a byte. Units lie in consecutive blocks inside which labels are
 exchanged.
 

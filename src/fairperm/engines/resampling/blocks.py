@@ -21,7 +21,7 @@ from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from fairperm._utils import checks
-from fairperm._utils.progress import counted
+from fairperm._utils.progress import show_progress
 from fairperm._utils.streams import stream
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class Resampling:
             are_few = threads == 1 and counts * sizes[0] <= _FEW
             results = _run_here(run, blocks) if are_few else _run_on_threads(run, blocks, threads)
         with closing(results):  # also on Ctrl-C: start no further block
-            return list(counted(results, len(sizes), self.progress))
+            return list(show_progress(results, len(sizes), self.progress))
 
 
 def _run_block(

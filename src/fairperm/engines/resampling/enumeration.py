@@ -4,10 +4,10 @@ Group A's counts under a permutation are independent binomials given their total
 weight of a table is a product with one factor for each cell. Factors come from the ratios of
 neighbouring counts, which stay accurate for any population, and are normalized at the end.
 
-Tables are left out only in the far tails: by Bernstein's inequality (which by Hoeffding's
-comparison with sampling with replacement holds without replacement) all that is left out
-together is less than 10⁻²⁰ of the probability of the observed table, which every p-value
-contains. No reported digit depends on it.
+Only tables in the far tails are skipped: by Bernstein's inequality (which by Hoeffding's
+comparison with sampling with replacement holds without replacement) their probability is less
+than 10⁻²⁰ of that of the observed table, which every p-value contains. No reported digit depends
+on them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-_LEFT_OUT = math.log(1e-20)
+_SKIPPED = math.log(1e-20)
 POINTS_PER_DRAW = 4  # tables that can be enumerated in the time of one random draw
 _MOST_CELLS = 64
 _STEPS_PER_DRAW = 100  # multiply-adds of a convolution in the time of one random draw
@@ -44,7 +44,7 @@ class _Block:
 
     @property
     def free(self) -> list[int]:
-        """Return all cells but the one with the widest range, which the others determine."""
+        """Return all cells but the one with the widest range, which the rest determine."""
         widest = max(range(len(self.totals)), key=lambda c: self.high[c] - self.low[c])
         return [c for c in range(len(self.totals)) if c != widest]
 
@@ -75,8 +75,8 @@ def enumerate_permutations(
 ) -> tuple[NDArray[np.int64], Array] | None:
     """Return all tables and their log-probabilities, or None if drawing would be faster.
 
-    ``by_sum`` tells that tables with equal row totals over the strata have equal statistics, as
-    Mantel–Haenszel gaps do. Then one table for each total is enough.
+    With ``by_sum``, tables with equal row totals over the strata have equal statistics, as for
+    Mantel–Haenszel gaps: one table for each total is enough.
     """
     if _are_too_many(sample):
         return None
@@ -97,9 +97,9 @@ def enumerate_permutations(
 
 
 def _are_too_many(sample: Cells) -> bool:
-    """Tell at once of a table with very many cells that move that it has too many permutations.
+    """Whether so many cells move that there are too many permutations.
 
-    Each such cell but one at least doubles their number.
+    Each moving cell but one at least doubles their number.
     """
     if len(sample.block) <= _MOST_CELLS:
         return False
@@ -117,7 +117,7 @@ def _blocks(sample: Cells) -> list[_Block]:
     tables = [sample.counts[s][:, cells] for s, cells in groups]
     log_observed = sum(_log_probability(table) for table in tables)
     tails = 2 * sum(len(cells) for _, cells in groups)
-    log_tail = _LEFT_OUT + log_observed - math.log(tails)
+    log_tail = _SKIPPED + log_observed - math.log(tails)
     blocks = []
     for (s, cells), table in zip(groups, tables, strict=True):
         totals, size = table.sum(axis=0).tolist(), int(table[0].sum())
@@ -129,7 +129,7 @@ def _blocks(sample: Cells) -> list[_Block]:
 
 
 def _log_probability(table: NDArray[np.int64]) -> float:
-    """Return roughly the log-probability of a table: it only sets how far the tails must go."""
+    """Return roughly the log-probability of a table: it only decides where the tails end."""
     first, total = table[0].tolist(), table.sum(axis=0).tolist()
     ways = sum(_log_choose(n, k) for n, k in zip(total, first, strict=True))
     return ways - _log_choose(sum(total), sum(first))
@@ -140,7 +140,7 @@ def _log_choose(n: int, k: int) -> float:
 
 
 def _range(population: int, total: int, size: int, log_tail: float) -> tuple[int, int]:
-    """Return counts of a cell outside of which at most ``exp(log_tail)`` lies on each side."""
+    """Return the counts of a cell beyond which lies at most ``exp(log_tail)`` at either end."""
     low, high = max(0, size - (population - total)), min(total, size)
     if low == high:
         return low, high
@@ -152,7 +152,7 @@ def _range(population: int, total: int, size: int, log_tail: float) -> tuple[int
 
 
 def _log_binomial(n: int, share: float, low: int, high: int) -> Array:
-    """Return log of C(n, k)·share^k·(1−share)^(n−k) for k from low to high, less the first."""
+    """Return log of C(n, k)·share^k·(1−share)^(n−k) for k from low to high, minus the first."""
     if low == high:
         return np.zeros(1)
     k = np.arange(low, high, dtype=float)
@@ -167,7 +167,7 @@ def _log_sum(log_weights: Array) -> float:
 def _tables(
     sample: Cells, blocks: list[_Block], points: list[NDArray[np.int64]]
 ) -> NDArray[np.int64]:
-    """Put each block's points for the first group into whole tables of counts."""
+    """Return whole tables of counts, from each block's counts of the first group."""
     totals = sample.counts.sum(axis=1)
     tables = np.empty((len(points[0]), *sample.counts.shape), np.int64)
     for block, first in zip(blocks, points, strict=True):

@@ -16,7 +16,7 @@ from fairperm.errors import InputError, argument
 from fairperm.hypothesis_tests.margins.restricted_rates import F1Scores, Rates, halved
 from fairperm.hypothesis_tests.results.equivalence import MarginTest
 from fairperm.inference.intervals import gap_interval, normal_quantile
-from fairperm.inference.null import Null, PValue, extreme, pvalue, tie_tolerance
+from fairperm.inference.null import Null, PValue, find_extreme, pvalue, tie_tolerance
 from fairperm.metrics.confusion import F1_TOTALS
 from fairperm.metrics.variances import Variance
 
@@ -251,7 +251,7 @@ class _Reference:
         if math.isnan(statistic):
             return PValue(1.0, (1.0, 1.0), (1.0, 1.0))
         null = _null(self.result)
-        is_extreme = extreme(null.statistic, statistic, self.alternative, tolerance)
+        is_extreme = find_extreme(null.statistic, statistic, self.alternative, tolerance)
         found = pvalue(null, is_extreme, self.result.confidence_level)
         outwards = statistic if self.alternative == "greater" else -statistic
         normal = math.erfc(outwards / math.sqrt(2)) / 2

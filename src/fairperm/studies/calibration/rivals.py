@@ -14,7 +14,7 @@ import numpy as np
 from fairperm import simulate
 from fairperm._utils import streams
 from fairperm.data.table import Table
-from fairperm.engines.estimates import concatenate, variance_of_defined
+from fairperm.engines.estimates import join_gaps, variance_of_defined
 from fairperm.engines.kernels.kernel import kernel
 from fairperm.engines.resampling import blocks
 from fairperm.errors import UndefinedMetricError
@@ -22,7 +22,7 @@ from fairperm.hypothesis_tests import gap_test, small_groups
 from fairperm.hypothesis_tests.comparison import Comparison
 from fairperm.hypothesis_tests.options import Options
 from fairperm.hypothesis_tests.plan import Plan
-from fairperm.inference.null import Null, extreme, pvalue, tie_tolerance
+from fairperm.inference.null import Null, find_extreme, pvalue, tie_tolerance
 from fairperm.metrics.registry import get_metric
 from fairperm.simulate import GROUPS
 
@@ -139,7 +139,7 @@ def _run_rivals(
     engine = comparison.engine(plan.variance)
     estimates = engine.observed(streams.stream(0, streams.OBSERVED))
     observed, scale = estimates.gaps(engine.weights), comparison.scale(estimates)
-    permuted = concatenate(list(_permute_gaps(engine, resampling)))
+    permuted = join_gaps(list(_permute_gaps(engine, resampling)))
     bootstrap = _ROW_BOOTSTRAPS.get(comparison.metric.name)
     if bootstrap is None:
         resampled = _bootstrap_gaps(engine, resampling.n_resamples, rng)
@@ -177,7 +177,7 @@ def _bootstrap_gaps(engine: PairEngine, n: int, rng: np.random.Generator) -> Arr
 def _count_pvalue(null: Array, observed: float) -> float:
     """Return the share of draws as far from zero as the observed one, which counts as a draw."""
     tolerance = tie_tolerance(observed, np.ones(1), np.ones(1))
-    return pvalue(Null(null), extreme(null, observed, "two-sided", tolerance), 0.95).value
+    return pvalue(Null(null), find_extreme(null, observed, "two-sided", tolerance), 0.95).value
 
 
 # Tests in closed form.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairperm._utils.progress import counted
+from fairperm._utils.progress import show_progress
 from fairperm.hypothesis_tests.small_groups import ENOUGH
 from fairperm.inference.intervals import clopper_pearson
 from fairperm.studies.calibration import charts
@@ -188,7 +188,7 @@ def _run_settings(
                 in_processes=True,
             ),
         )
-        for number, setting in counted(wanted, len(wanted), progress)
+        for number, setting in show_progress(wanted, len(wanted), progress)
     ]
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairperm._utils.progress import counted
+from fairperm._utils.progress import show_progress
 from fairperm.errors import FairpermError
 from fairperm.hypothesis_tests.sweep.threshold_sweep import threshold_sweep
 from fairperm.inference.intervals import normal_quantile
@@ -58,7 +58,7 @@ def thresholds(
     for name, task in tasks.items():
         each = [
             task.score_test_rows(np.random.default_rng([seed, _STREAMS[name], split]))
-            for split in counted(range(n_splits), n_splits, progress)
+            for split in show_progress(range(n_splits), n_splits, progress)
         ]
         found = np.array([compute_auc(one) for one in each])
         sweep = _sweep(each[0], 101, "pooled", seed, n_jobs)
@@ -117,7 +117,7 @@ def sample_size(
         samples = [(n, i) for n in sizes for i in range(n_samples)]
         found = [
             _test_sample(everyone, n, [seed, _STREAMS[name], n, i], n_jobs)
-            for n, i in counted(samples, len(samples), progress)
+            for n, i in show_progress(samples, len(samples), progress)
         ]
         by_size = {n: found[i * n_samples : (i + 1) * n_samples] for i, n in enumerate(sizes)}
         for label, metric in METRICS.items():

@@ -11,7 +11,7 @@ from fairperm.engines.resampling.blocks import Resampling
 from fairperm.hypothesis_tests import bootstrap, gap_test
 from fairperm.hypothesis_tests.options import Options
 from fairperm.hypothesis_tests.plan import Plan
-from fairperm.inference.null import Null, extreme, pvalue, tie_tolerance
+from fairperm.inference.null import Null, find_extreme, pvalue, tie_tolerance
 from fairperm.metrics.registry import get_metric
 from fairperm.simulate import GROUPS, PAPER_FNR
 from fairperm.studies import charts
@@ -141,7 +141,7 @@ def _bootstrap_pvalues(gap: float, resampled: NDArray[np.float64]) -> list[float
     null = Null(resampled - gap)
     tolerance = tie_tolerance(gap, np.ones(1), np.ones(1))
     greater, less, both = (
-        pvalue(null, extreme(null.statistic, gap, alternative, tolerance), 0.95).value
+        pvalue(null, find_extreme(null.statistic, gap, alternative, tolerance), 0.95).value
         for alternative in ("greater", "less", "two-sided")
     )
     return [greater, both, min(1.0, 2 * min(greater, less))]
