@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, cast
 from fairperm._utils import checks
 from fairperm.errors import FairpermError, InputError, InputTypeError
 from fairperm.studies.study import UnavailableError
-from fairperm.studies.writing import as_table, write_markdown, write_page, write_study
+from fairperm.studies.writing import as_table, write_pages, write_study
 
 if TYPE_CHECKING:
     import os
@@ -126,9 +126,8 @@ def run(
         chapters.append(write_study(study, folder, time.monotonic() - start))
         console.print(as_table(study))
     when = f"{started:%Y-%m-%d %H:%M} UTC, with --jobs {threads}"
-    write_page(chapters, failed, folder, quick=quick, when=when)
-    if markdown is not None:
-        write_markdown(chapters, failed, Path(markdown), folder, quick=quick, when=when)
+    page = None if markdown is None else Path(markdown)
+    write_pages(chapters, failed, folder, page, quick=quick, when=when)
     for missing in dict.fromkeys(one for chapter in chapters for one in chapter.study.missing):
         console.print(f"Missing data: {missing}", markup=False, soft_wrap=True)
     console.print(f"Written to {folder / 'index.html'}", markup=False, soft_wrap=True)

@@ -82,41 +82,24 @@ def write_study(study: Study, folder: Path, seconds: float) -> Chapter:
     return Chapter(study=study, seconds=seconds, files=tuple(contents), pictures=pictures)
 
 
-def write_page(
-    chapters: Sequence[Chapter], failed: Mapping[str, str], folder: Path, *, quick: bool, when: str
-) -> None:
-    """Write the page with all studies, and the script that draws the charts' own pages."""
-    if any(chapter.pictures for chapter in chapters):
-        write_whole(folder / "vega.js", vega_script())
-    page = _render(
-        "index.html.jinja",
-        chapters=chapters,
-        failed=failed,
-        quick=quick,
-        facts={"run": when, **_describe_machine()},
-    )
-    write_whole(folder / "index.html", page)
-
-
-def write_markdown(
+def write_pages(
     chapters: Sequence[Chapter],
     failed: Mapping[str, str],
-    file: Path,
     folder: Path,
+    markdown: Path | None,
     *,
     quick: bool,
     when: str,
 ) -> None:
-    """Write the page as Markdown, with links to the charts in the folder."""
-    page = _render(
-        "page.md.jinja",
-        chapters=chapters,
-        failed=failed,
-        quick=quick,
-        facts={"run": when, **_describe_machine()},
-        folder=Path(os.path.relpath(folder.resolve(), file.resolve().parent)).as_posix(),
-    )
-    write_whole(file, page)
+    """Write the page with all studies, also as Markdown with links to the charts in the folder."""
+    if any(chapter.pictures for chapter in chapters):
+        write_whole(folder / "vega.js", vega_script())
+    facts = {"run": when, **_describe_machine()}
+    values = {"chapters": chapters, "failed": failed, "quick": quick, "facts": facts}
+    write_whole(folder / "index.html", _render("index.html.jinja", **values))
+    if markdown is not None:
+        to_folder = Path(os.path.relpath(folder.resolve(), markdown.resolve().parent)).as_posix()
+        write_whole(markdown, _render("page.md.jinja", **values, folder=to_folder))
 
 
 def as_table(study: Study) -> Table:
