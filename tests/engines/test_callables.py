@@ -99,12 +99,12 @@ def test_an_active_joblib_context_is_used() -> None:
 def test_progress_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     bars: list[int] = []
 
-    def shown(steps: Any, done: int, total: int) -> Any:
+    def show_bar(steps: Any, done: int, total: int) -> Any:
         bars.append(total)
         yield from steps
 
     monkeypatch.setattr("fairperm._utils.progress._PATIENCE", 0.0)
-    monkeypatch.setattr("fairperm._utils.progress._shown", shown)
+    monkeypatch.setattr("fairperm._utils.progress._show_bar", show_bar)
     for n_jobs in (1, 2):
         run(labels(), plain_accuracy, progress=True, n_jobs=n_jobs)
     assert bars == [13] * 4  # blocks of 16 draws: of permutations and of bootstrap samples
