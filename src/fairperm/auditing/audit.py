@@ -200,8 +200,8 @@ def audit(
         missing=missing,
         score_bins=score_bins,
         sample_rows=sample_rows,
-        seed=settings.resampling.seed,
-        sums_suffice=settings.resampling.n_resamples == 0,
+        seed=settings.seed,
+        sums_suffice=settings.is_limit,
     )
     with _call_them_metrics():
         questions = read_questions(inputs, attributes, named)
@@ -221,7 +221,7 @@ def audit(
         n_hypotheses=n_hypotheses,
         min_group_size=settings.min_group_size,
         n_dropped=max(question.table.n_dropped for question in questions),
-        seed=settings.resampling.seed,
+        seed=settings.seed,
         settings={
             **_name_columns(y_true=y_true, y_pred=y_pred, y_score=y_score),
             "metrics": list(named),

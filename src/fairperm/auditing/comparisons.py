@@ -240,7 +240,7 @@ def _make_omnibus_test(
     if len(groups) < 3:
         number = ("No group is", "One group is", "Two groups are")[len(groups)]
         raise InputError(f"{number} large enough; a test of all groups at once needs three.")
-    if settings.resampling.n_resamples == 0:
+    if settings.is_limit:
         no_draws = argument("n_resamples", 0)
         raise InputError(f"A test of all groups at once needs permutations; got {no_draws}.")
     return OmnibusTest.of(

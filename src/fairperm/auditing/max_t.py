@@ -79,7 +79,7 @@ def check_max_t(questions: Sequence[Question], settings: Settings) -> None:
 
 
 def _find_obstacles(questions: Sequence[Question], settings: Settings) -> Iterator[str]:
-    if settings.resampling.n_resamples == 0:
+    if settings.is_limit:
         yield argument("n_resamples", 0)
     if settings.alternative != "two-sided":
         yield argument("alternative", settings.alternative)

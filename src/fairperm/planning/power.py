@@ -1,4 +1,4 @@
-"""Power, sample size and the smallest detectable gap, before the data or after."""
+"""Compute power, sample size or the smallest detectable gap, before the data or after."""
 
 from __future__ import annotations
 
