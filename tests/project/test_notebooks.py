@@ -54,7 +54,7 @@ def test_an_audit_prints_whole_in_a_notebook(monkeypatch: pytest.MonkeyPatch) ->
     expected = repr(audit)
     monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
     assert repr(audit) == expected
-    assert "a – b" in expected
+    assert "a − b" in expected
 
 
 def test_a_notebook_without_widgets_has_no_bar(monkeypatch: pytest.MonkeyPatch) -> None:
