@@ -129,7 +129,7 @@ UNDEFINED = [
             "f1_score",
             [0] * 4 + [1] * 4,
             [0] * 8,
-            "no rows that are positive or predicted so",
+            "no rows that are positive or predicted positive",
         ),
         (
             "matthews_corrcoef",

@@ -1,7 +1,7 @@
 """F1 is a one-to-one function of a rate, and tested exactly as rates are.
 
-Of a row that is positive or predicted so, a hit is a Bernoulli trial with Jaccard's index J as its
-chance, and F1 = 2J/(1 + J).
+A row that is positive or predicted positive is a true positive with probability J, Jaccard's index,
+and F1 = 2J/(1 + J).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def test_pvalue_is_a_sum_of_hypergeometric_probabilities(scheme: SchemeName) -> 
     assert result.counts["a"] == {"rows": 45, "hits": 8, "hits and misses": 15}
     assert result.validity == (
         "Exact for the weak null (equal f1_score; base rates may differ) at every sample size, "
-        "given the number of rows that are positive or predicted so."
+        "given the number of rows that are positive or predicted positive."
     )
 
 

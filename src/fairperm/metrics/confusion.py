@@ -31,7 +31,7 @@ def jaccard_of_f1(f1: Any) -> Any:
 F1_TOTALS = ("hits", "hits and misses")
 _JACCARD = rate(
     "jaccard_score",
-    "share of hits among all rows that are positive or predicted so",
+    "share of true positives among all rows that are positive or predicted positive",
     count="tp",
     among="fp fn tp",
     aliases=("threat_score", "critical_success_index", "jaccard"),
@@ -115,14 +115,14 @@ _RATES = (
     ),
     label_rate(
         "accuracy",
-        "share of rows predicted right",
+        "share of rows predicted correctly",
         lambda y_true, y_pred: y_true == y_pred,
         aliases=("accuracy_score",),
         complement="error_rate",
     ),
     label_rate(
         "error_rate",
-        "share of rows predicted wrong",
+        "share of rows predicted incorrectly",
         lambda y_true, y_pred: y_true != y_pred,
         aliases=("zero_one_loss", "misclassification_rate"),
         complement="accuracy",

@@ -43,7 +43,7 @@ _DENOMINATORS: dict[str, tuple[str | None, str]] = {
     "tn fp": ("label", "negatives"),
     "fp tp": ("prediction", "predicted positives"),
     "tn fn": ("prediction", "predicted negatives"),
-    "fp fn tp": ("either", "rows that are positive or predicted so"),
+    "fp fn tp": ("either", "rows that are positive or predicted positive"),
 }
 _NO_DERIVATIVE = 1e40
 _STEP = 1e-100  # of the complex-step derivative: nothing is subtracted, so it can be tiny
