@@ -76,7 +76,7 @@ class CorrelationTestResult(PlainResult):
     n, n_dropped : int
         Rows used, and rows left out for missing values.
     exact : bool
-        Whether every permutation was counted, so that the p-value has no Monte Carlo error.
+        Whether all permutations were counted: the p-value then has no Monte Carlo error.
     seed : int
         Passing it as ``rng`` gives the same result again.
     validity : str

@@ -436,7 +436,7 @@ def _resampled(engine: PairEngine, n: int, rng: np.random.Generator) -> Array:
 
 
 def _check(plan: Plan, n_strata: int) -> None:
-    """Refuse what a test of many groups cannot do."""
+    """Raise InputError for what a test of many groups cannot do."""
     if plan.metric.is_rank and (plan.weighted or plan.clustered):
         which = "sample_weight" if plan.weighted else "cluster"
         raise InputError(

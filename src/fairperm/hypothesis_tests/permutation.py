@@ -72,76 +72,78 @@ def permutation_test(
         names) make groups of their combinations, named by tuples.
     metric : str or callable
         A name or alias out of :func:`fairperm.metric_names`, or any function
-        ``metric(y_true, y_pred)`` that returns a number, as those of scikit-learn and Fairlearn;
-        fix its other arguments with :func:`functools.partial`. It gets the labels, and `y_pred`
-        or `y_score`, whichever is given (if both are, the name of its second parameter decides),
-        as they are: `threshold` and `pos_label` have no part in it. NaN means undefined. With a
-        parameter ``sample_weight`` it is run on distinct rows, their counts as weights, which is
-        fast where rows repeat.
+        ``metric(y_true, y_pred)`` that returns a number, such as those of scikit-learn and
+        Fairlearn; fix its other arguments with :func:`functools.partial`. It is called with the
+        labels and with `y_pred` or `y_score`, whichever is given (if both are, the name of its
+        second parameter decides); `threshold` and `pos_label` do not apply. NaN means undefined.
+        A function with a parameter ``sample_weight`` is called with distinct rows and their counts
+        as weights, which is fast if rows repeat.
     data : frame or mapping, optional
-        Then the arguments above may be names of its columns. Of a lazy frame (DuckDB, Spark,
-        Polars, and what else narwhals knows) they must be: its rows are counted where they are.
+        A frame whose column names the arguments above may be. With a lazy frame (DuckDB, Spark,
+        Polars and others that narwhals supports) they must be: its engine counts the rows.
     groups : pair, optional
-        The first and the second group; not needed when there are exactly two, which are then
-        taken in sorted order. Rows of other groups take no part.
+        The first and the second group; by default the only two, in sorted order. Rows of other
+        groups are ignored.
     threshold : float, optional
-        See `y_score`. One half if left out, for scores from 0 to 1; others need one.
+        See `y_score`. By default 0.5 for scores from 0 to 1; required for other scores.
     pos_label : optional
-        Which label is the positive one.
+        The positive label.
     control_features : array-like, str or list of str, optional
-        Strata: labels are exchanged only inside them, and the gap is the weighted mean of their
-        gaps. (The gap of all rows together is not centred at zero there: Simpson's paradox.)
+        Strata: labels are exchanged only within them, and the gap is the weighted mean of their
+        gaps. (The gap of all rows is not centred at zero then: Simpson's paradox.)
     stratum_weights : mapping, optional
-        A weight for every stratum, instead of Mantel–Haenszel's m_A·m_B/(m_A + m_B), where m is
-        the size of the denominator of a rate or f1_score (with `sample_weight`, its weight), or
-        else the number of the group's rows (with `cluster`, of its clusters; weights do not count).
+        A weight for every stratum, instead of Mantel–Haenszel's m_A·m_B/(m_A + m_B). There m is
+        the size of the denominator of a rate or f1_score (with `sample_weight`, its weight), for
+        other metrics the group's number of rows (with `cluster`, of clusters), whatever their
+        weights.
     cluster : array-like or str, optional
-        Which rows belong together (several rows of one person, say). Whole clusters change
-        groups, and variances allow for whatever a cluster's rows have in common.
+        Rows that belong together, such as several rows of one person. Whole clusters are
+        exchanged, and variances allow for the dependence of a cluster's rows.
     sample_weight : array-like or str, optional
-        How much each row counts, above 0. Weights stay with their rows, and variances allow for
-        them: they are not numbers of copies.
+        Weight of each row, above 0. Weights stay with their rows, and variances allow for them:
+        they are not numbers of copies.
     missing : {"error", "drop"}
-        Whether missing values are an error or their rows are left out, and counted in the result.
+        Whether missing values raise an error, or their rows are left out and counted in the
+        result.
     score_bins : int, optional
-        Into how many bins of equal width the scores of a lazy frame are put, for the AUC. By
-        default 16,384 if it has more than 1,048,576 distinct rows, and none otherwise. The result
-        says how much this can matter.
+        Number of bins of equal width for the scores of a lazy frame, for the AUC. By default
+        16,384 if it has more than 1,048,576 distinct rows, and none otherwise. The result has
+        bounds on the error.
     sample_rows : int, optional
-        Of a lazy frame with more distinct rows than that, and a metric that needs them (a squared
-        error, log loss, a function), how many rows are drawn at random and tested. Which rows is
-        decided by all the numbers in a row and the seed, so that engine and row order have no part
-        in it; with `cluster`, whole clusters are drawn. Not used where rows can be counted.
+        Number of rows to draw at random from a lazy frame with more distinct rows than that, for a
+        metric that needs all of them (a squared error, log loss, a function). The numbers in a row
+        and the seed decide whether it is drawn, whatever the engine and the order of rows; with
+        `cluster`, whole clusters are drawn. Not used if rows can be counted.
     scheme : {"auto", "pooled", "within_label", "denominator"}
-        Among which rows group labels are exchanged: all; those of equal label; those in the
-        rate's denominator. "auto" is "denominator" for rates and f1_score (a function of one),
-        "within_label" for equalized_odds (all of which are exact) and for roc_auc (it holds its
-        level with few positives), "pooled" for the rest and wherever there are weights or
-        clusters.
+        Among which rows group labels are exchanged: all rows, rows of equal label, or rows in the
+        rate's denominator. "auto" is "denominator" for rates and f1_score (a function of a rate)
+        and "within_label" for equalized_odds, whose tests are then exact; "within_label" for
+        roc_auc, which holds its level with few positives; "pooled" for all other metrics, and with
+        weights or clusters.
     variance : {"auto", "score", "wald", "delta", "bootstrap", "fast_bootstrap"} or None
-        What the gap is divided by in every permutation. "auto" is "score" for rates and
+        The variance that studentizes the gap in every permutation. "auto" is "score" for rates and
         f1_score, "delong" for the AUC, "delta" for other smooth metrics and "fast_bootstrap" for
-        functions: the observed gap over its bootstrap deviation, permuted gaps over the deviation
-        of them all.
-        "bootstrap" resamples the groups of every permutation, as in the paper's Algorithm 1.
-        None does not studentize: such a test is not valid when base rates differ.
+        functions: the observed gap is divided by its bootstrap standard deviation, permuted gaps
+        by the standard deviation of all of them. "bootstrap" resamples the groups of every
+        permutation, as in the paper's Algorithm 1. None does not studentize: such a test is not
+        valid if base rates differ.
     alternative : {"two-sided", "greater", "less"}
         Whether the first group's value differs from, is greater or is less than the second's.
     n_resamples : int
-        Random permutations, unless enumerating every one of them is faster. 0 permutes nothing:
-        p-value and interval are those of the normal limit, for which of a lazy frame the engine's
-        means and variances suffice, however many distinct rows it has.
+        Number of random permutations, unless enumerating all permutations is faster. With 0,
+        p-value and interval are those of the normal limit. They need only means and variances,
+        which the engine of a lazy frame computes from any number of distinct rows.
     n_bootstrap : int
-        Bootstrap samples within each permutation, for ``variance="bootstrap"`` only.
+        Number of bootstrap samples within each permutation, for ``variance="bootstrap"``.
     confidence_level : float
-        Of the interval for the gap and of those for the p-value.
+        Confidence level of the intervals for the gap and for the p-value.
     rng : int or numpy.random.Generator, optional
-        One seed gives one p-value, for any `n_jobs`, row order and kind of data frame.
+        Seed. One seed gives one p-value, for any `n_jobs`, order of rows and type of frame.
     n_jobs : int, optional
-        Threads; -1 for all cores. Functions run through joblib: in processes, or where
-        :func:`joblib.parallel_config` says.
+        Number of threads; -1 for all cores. Functions run through joblib, in processes or on the
+        backend of :func:`joblib.parallel_config`.
     progress : bool, optional
-        Whether to show a bar when it takes over a second; None: on a terminal or in a notebook.
+        Whether to show a progress bar after one second; by default on a terminal or in a notebook.
 
     Returns
     -------
@@ -149,15 +151,15 @@ def permutation_test(
 
     Notes
     -----
-    The statistic is S = (θ_A − θ_B) / SE, its standard error recomputed in every permutation
-    (DiCiccio et al., 2020). A p-value from B random permutations, b of them at least as extreme
-    as the sample, is (b + 1)/(B + 1); an enumerated one is the probability of those
-    permutations. Ties are extreme, and so are permutations that leave the metric undefined.
-    The result's ``validity`` says for which null the p-value holds.
+    The statistic is S = (θ_A − θ_B) / SE, with the standard error recomputed in every permutation
+    (DiCiccio et al., 2020). If b of B random permutations are at least as extreme as the sample,
+    the p-value is (b + 1)/(B + 1); if all permutations are enumerated, it is their probability.
+    Ties count as extreme, and so do permutations that leave the metric undefined. The result's
+    ``validity`` states the null hypothesis for which the p-value is valid.
 
-    The interval has the quantile q of |S| over the permutations: for rates and f1_score it is
-    Newcombe's, made of Wilson limits at q; else difference ± q·SE with the delta-method or
-    DeLong's error (for the bootstrap variances, the bootstrap error).
+    The interval uses the quantile q of |S| over the permutations: for rates and f1_score it is
+    Newcombe's, made of Wilson limits at q; otherwise it is difference ± q·SE with the delta-method
+    or DeLong's error (for the bootstrap variances, the bootstrap error).
 
     References
     ----------

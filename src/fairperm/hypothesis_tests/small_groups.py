@@ -1,4 +1,4 @@
-"""Whether groups have enough of what a metric counts for its standard error to be relied on."""
+"""Notes and errors on groups that are too small for a reliable standard error."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, TypeGuard
 
 import numpy as np
 
+from fairperm._utils.formatting import format_count
 from fairperm.errors import Shown, UndefinedMetricError, shown
 from fairperm.metrics.definition import by_part
 
@@ -22,14 +23,14 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 ENOUGH = 20
-_ROUNDING = 1e-12  # of the metric's size: what less a row moves it by is rounding
+_ROUNDING = 1e-12  # relative to the metric's size: smaller influences are rounding errors
 
 
 def notes(comparison: Comparison, plan: Plan, *, limit: bool = False) -> Iterator[str]:
-    """Yield a note for every group that is too small for the metric's error to be judged well.
+    """Yield a note for every group that is too small for a reliable standard error.
 
-    Rates of plain rows have none, and nor has F1: their default test is exact. With weights or
-    clusters, and in the normal ``limit``, it is not.
+    Rates and F1 of plain rows have none: their default test is exact. With weights or clusters,
+    and in the normal ``limit``, it is not.
     """
     if plan.metric.is_rank:
         yield from _few_of_a_label(comparison)
@@ -39,7 +40,7 @@ def notes(comparison: Comparison, plan: Plan, *, limit: bool = False) -> Iterato
 
 
 def missing_error(comparison: Comparison, plan: Plan) -> UndefinedMetricError:
-    """Return the error of groups with which no studentized gap can be made."""
+    """Return the error for groups without a studentized gap."""
     name = plan.metric.name
     if plan.is_chosen:
         rule = f"one whose standard error of {name} is defined, and not zero"
@@ -59,15 +60,15 @@ def missing_error(comparison: Comparison, plan: Plan) -> UndefinedMetricError:
 
 
 def note_zero_error(metric: str) -> str:
-    """Return the note of a gap that is said to have no error."""
+    """Return the note on a standard error of zero."""
     return (
-        f"The standard error of {metric} is zero in this sample, which then says nothing of how "
-        "far chance goes: the confidence interval says nothing either."
+        f"The standard error of {metric} is zero in this sample, which therefore does not show how "
+        "far chance goes: the confidence interval is meaningless."
     )
 
 
 def labels(comparison: Comparison) -> NDArray[np.int64]:
-    """Return the numbers of negatives and positives that an AUC has, by group and label."""
+    """Return the numbers of negatives and positives in each group."""
     rows, n_groups = comparison.rows, len(comparison.groups)
     kind = 2 * rows.group + (rows.contributions[:, 0] > 0)
     counts = np.bincount(kind, rows.count, 2 * n_groups)
@@ -75,11 +76,11 @@ def labels(comparison: Comparison) -> NDArray[np.int64]:
 
 
 def effective_rows(comparison: Comparison, *, rates: bool = False) -> dict[str, Array]:
-    """Return on how many rows of each group a variance by the delta method rests, by part.
+    """Return the effective number of rows behind each group's delta-method variance, by part.
 
-    It is (Σψ²)²/Σψ⁴ of the rows' influences ψ: the number of rows if all of them matter alike,
-    and about that of the rarer outcome if there are two. No variance rests on none. Rates are left
-    out unless they are asked for.
+    It is (Σψ²)²/Σψ⁴ of the rows' influences ψ: the number of rows if all have the same influence,
+    and about the number of the rarer outcome if there are two. Without variance it is 0. Rates are
+    included only with ``rates``.
     """
     parts = comparison.parts
     if not any(_by_delta(part, rates=rates) for part in parts):
@@ -107,7 +108,7 @@ def _effective(part: Metric, u: Array, count: Array) -> float:
         size = part.span if np.isfinite(part.span) else np.abs(gradient * total).sum()
         moved = np.abs(influence, out=influence)
         moved[moved * count.sum() <= _ROUNDING * size] = 0.0
-        moved /= moved.max(initial=0.0)  # so that nothing overflows
+        moved /= moved.max(initial=0.0)  # then nothing overflows
         squares = np.square(moved, out=moved)
         effective = (count @ squares) ** 2 / (count @ np.square(squares))
     return float(effective) if np.isfinite(effective) else 0.0
@@ -119,19 +120,19 @@ def _few_of_a_label(comparison: Comparison) -> Iterator[str]:
             if n < ENOUGH:
                 yield (
                     f"Group {shown(group)} has {n} {label}: with fewer than {ENOUGH} "
-                    "the test of the AUC may reject more often than it should."
+                    "the test of the AUC may reject too often."
                 )
 
 
 def _few_rows_matter(comparison: Comparison, *, rates: bool) -> Iterator[str]:
-    unit = "rows" if comparison.rows.cluster is None else "clusters"
+    unit = "row" if comparison.rows.cluster is None else "cluster"
     for metric, rows in effective_rows(comparison, rates=rates).items():
         for group, n in zip(comparison.groups, rows.tolist(), strict=True):
             if n < ENOUGH:
-                few = f"about {min(round(n), ENOUGH - 1)}" if n else "none"  # 19.9 is fewer
-                only = " only" if n else ""
+                few = f"No {unit}"
+                if n:  # 19.9 is fewer than 20
+                    few = f"Only about {format_count(min(max(round(n), 1), ENOUGH - 1), unit)}"
                 yield (
-                    f"The {metric} of group {shown(group)} varies with {few} of its {unit}{only}: "
-                    f"with fewer than {ENOUGH} its standard error is uncertain, and the test may "
-                    "reject more often than it should."
+                    f"{few} of group {shown(group)} can change {metric}: with fewer than {ENOUGH} "
+                    "its standard error is unreliable, and the test may reject too often."
                 )

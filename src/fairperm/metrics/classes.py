@@ -91,7 +91,7 @@ def precision_of(label: Hashable) -> Metric:
 
 
 def _is(column: NDArray[Any], label: Hashable) -> NDArray[np.bool_]:
-    """Tell which rows have the label; one by one, as NumPy takes a tuple for an array."""
+    """Return which rows have the label, one by one: NumPy would take a tuple for an array."""
     return np.fromiter((one == label for one in column.tolist()), bool, len(column))
 
 

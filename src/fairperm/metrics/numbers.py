@@ -38,7 +38,7 @@ def _log_loss(y_true: Any, y_score: Any) -> Any:
 
 
 def _excess_in_bin(y_true: Any, y_score: Any, *, bin_: int) -> Any:
-    """Return score less label in the rows whose score is in this bin; 1 is in the last."""
+    """Return score minus label in the rows whose score is in this bin; 1 is in the last."""
     inside = np.minimum(np.floor(y_score * _BINS), _BINS - 1) == bin_
     return np.where(inside, y_score - y_true, 0.0)
 
@@ -104,7 +104,7 @@ SCORE_METRICS: tuple[Metric | RankMetric, ...] = (
     ),
     mean_metric(
         "calibration_in_the_large",
-        "mean score less the base rate",
+        "mean score minus the base rate",
         lambda y_true, y_score: y_score - y_true,
         kind=Kind.PROBABILITY,
         aliases=("calibration_error_mean",),
@@ -124,7 +124,7 @@ SCORE_METRICS: tuple[Metric | RankMetric, ...] = (
 REGRESSION_METRICS = (
     mean_metric(
         "mean_error",
-        "mean of prediction less outcome",
+        "mean of prediction minus outcome",
         lambda y_true, y_pred: y_pred - y_true,
         kind=Kind.REGRESSION,
         aliases=("bias",),

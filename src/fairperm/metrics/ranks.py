@@ -109,8 +109,8 @@ def by_score(counts: Array, cells: Array) -> Components:
 def without_one(counts: Array, cells: Array) -> Array:
     """Return the AUC of these counts without one row of each cell (label, score).
 
-    A row's own label has no part in the components of the others of that label, so that one of
-    their mean's terms is all that goes.
+    The components of rows of one label do not depend on that label's other rows: their mean loses
+    one term, and nothing else changes.
     """
     parts = by_score(counts, cells)
     tie = np.unique(cells[:, 1], return_inverse=True)[1].ravel()

@@ -115,12 +115,12 @@ REFUSALS = [
     value("two dimensions", "thresholds must be one-dimensional", thresholds=np.ones((2, 2))),
     value(
         "all trivial",
-        "thresholds must have one at which some rows are predicted positive and others negative",
+        "thresholds must include one between the lowest and the highest score",
         thresholds=[5, 6],
     ),
     value(
         "all scores equal",
-        "thresholds must have one at which some rows are predicted positive and others negative",
+        "thresholds must include one between the lowest and the highest score",
         y_score=[0.5] * 8,
     ),
     value(
@@ -160,7 +160,7 @@ REFUSALS = [
     ),
     value(
         "two kinds of denominator",
-        "scheme must be 'pooled' for rates among all rows together with others",
+        "scheme must be 'pooled' for rates with different denominators",
         metric=["tpr", "selection_rate"],
         scheme="denominator",
     ),

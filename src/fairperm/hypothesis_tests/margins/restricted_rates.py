@@ -86,7 +86,7 @@ class F1Scores(Rates):
         return ratio * second, second
 
     def _rises(self, first: float, speed: float, second: float) -> bool:
-        """Tell whether the likelihood rises with the second score, and the first at a speed."""
+        """Whether the likelihood rises with the second score while the first moves at a speed."""
         return speed * _derivative(self.first, first) + _derivative(self.second, second) > 0
 
     def _error(self, score: float, n: float) -> float:

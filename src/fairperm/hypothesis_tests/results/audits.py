@@ -27,7 +27,7 @@ class AuditRow:
     attribute, metric : str
         The protected attribute, and the metric by the name it was asked for.
     groups : tuple
-        The two groups; every difference is the first less the second, every ratio the first over
+        The two groups; every difference is the first minus the second, every ratio the first over
         the second.
     sizes : tuple of int
         Their numbers of rows.

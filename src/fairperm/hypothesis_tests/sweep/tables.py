@@ -225,7 +225,7 @@ class Curve:
         return value
 
     def gaps(self) -> CutGaps:
-        """Return the gaps of the sample, first group less second in the user's order."""
+        """Return the gaps of the sample, first group minus second in the user's order."""
         gaps = self._studentizable(self.cuts.tables, _no_rng())
         statistic = gaps.studentized(self.scale())
         return CutGaps(gaps.difference[:, 0], gaps.standard_error[:, 0], statistic)

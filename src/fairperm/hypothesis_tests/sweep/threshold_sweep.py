@@ -198,7 +198,7 @@ def _sweep(
     alpha: float,
     resampling: blocks.Resampling,
 ) -> dict[str, MetricSweep]:
-    """Compare the gaps at all cuts with those of one set of permutations: the algorithm."""
+    """Compare the gaps at all cuts with those of one set of permutations."""
     cuts = curves[0].cuts
     sample = [(curve, _testable_gaps(curve)) for curve in curves]
     sizes_of = [curve.permuted_sizes(observed) for curve, observed in sample]
@@ -258,7 +258,7 @@ def _found(
 
 
 def _at(place: NDArray[np.intp], between: NDArray[Any]) -> Array:
-    """Return what belongs to the thresholds' cuts; NaN where all rows are predicted alike."""
+    """Return the values at the thresholds; NaN if all rows have the same prediction."""
     return np.concatenate([[np.nan], between, [np.nan]])[place]
 
 
@@ -270,22 +270,22 @@ def _validity(plan: Plan, *, strata: bool) -> str:
 
 
 def _testable_gaps(curve: Curve) -> CutGaps:
-    """Return the gaps of the sample; say so if there is none to be tested."""
+    """Return the gaps of the sample. Raises InputError if none can be tested."""
     gaps = curve.gaps()
     if curve.cuts.n_intervals == 1:
         raise InputError(
-            "thresholds must have one at which some rows are predicted positive and others "
-            "negative; got none such. Are all scores equal, or on another scale?"
+            f"{argument('thresholds')} must include one between the lowest and the highest score; "
+            "got none. Are all scores equal, or on another scale?"
         )
     if np.isnan(gaps.statistic[1:-1]).all():
-        got = Shown(f"{curve.metric.name}, which is at none")
+        got = Shown(f"{curve.metric.name}, which is defined at none")
         hint = "Compare another metric, or groups (and strata) with more rows."
         raise InputError("metric", "defined in both groups at one threshold at least", got, hint)
     return gaps
 
 
 def _plans(metric: object, scheme: object, variance: object) -> list[tuple[Metric, Plan]]:
-    """Return a plan for each metric, all with one scheme so that draws are joint."""
+    """Return a plan for each metric, all with one scheme, which makes draws joint."""
     checks.choice("variance", variance, VARIANCES)
     checks.choice("scheme", scheme, SCHEMES)
     metrics = [_metric(one) for one in (metric if isinstance(metric, (list, tuple)) else [metric])]
@@ -318,19 +318,19 @@ def _metric(given: object) -> Metric:
 
 
 def _check_denominators(metrics: Sequence[Metric]) -> None:
-    """Say so unless the same exchanges keep every denominator at every threshold."""
+    """Raise InputError if an exchange changes a denominator at some threshold."""
     hint = f"Use {argument('scheme', Scheme.POOLED)}."
     for metric in metrics:
         if metric.given in {"prediction", "either"}:
             rule = f"'pooled' for {metric.name}, whose denominator changes with the threshold"
             raise InputError("scheme", rule, "denominator", hint)
     if len({metric.given for metric in metrics}) > 1:
-        rule = "'pooled' for rates among all rows together with others"
+        rule = "'pooled' for rates with different denominators"
         raise InputError("scheme", rule, "denominator", hint)
 
 
 def _thresholds(given: object, table: Table, groups: object) -> Array:
-    """Return the thresholds asked for, in ascending order."""
+    """Return the thresholds in ascending order."""
     scores = table.columns_of(table.choose_groups(groups))["y_score"]
     rule = "an integer above 1, an array of finite numbers or 'scores'"
     if isinstance(given, str):
