@@ -2,8 +2,7 @@
 
 ``spark-submit`` runs it too, by the path of this file.
 
-The file says what to read, what to ask (the arguments of :func:`fairperm.audit`) and where to
-write::
+The file has the input, the arguments of :func:`fairperm.audit` and the outputs::
 
     [input]
     table = "lending.scored"        # or: path = "hdfs:///scored", format = "parquet"
@@ -21,8 +20,8 @@ write::
     report = "audit.html"
     table = "audit.parquet"
 
-Everything is made before anything is written, and every file is written whole or not at all. The
-job ends with 0, or with 2 and one sentence that says what is wrong.
+All outputs are made before the first is written, and every file is written whole or not at all.
+The exit code is 0, or 2 with one sentence about the error.
 """
 
 from __future__ import annotations
@@ -62,52 +61,52 @@ _MAY_BE_NONE = ("adjust", "variance")  # TOML has no word for None
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the job that a file describes, in the session of ``spark-submit`` or a new one."""
+    """Run the job of a config file, in the session of ``spark-submit`` or a new one."""
     parser = argparse.ArgumentParser(
         prog="python -m fairperm.spark_job", description="Audit a table with Spark."
     )
     parser.add_argument("--config", required=True, help="TOML: [input], [audit] and [output]")
     try:
         config = read_toml(Path(parser.parse_args(arguments).config))
-        session, is_mine = _session()
+        session, is_new = _open_session()
         try:
-            found = run(config, session)
+            result = run(config, session)
         finally:
-            if is_mine:
+            if is_new:
                 session.stop()
     except FairpermError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    print(found)
+    print(result)
     return 0
 
 
 def run(config: Mapping[str, Any], session: Any) -> Audit:
-    """Run the job of these settings in a Spark session; return what it has written."""
-    parts = _checked(config)
-    outputs = _outputs(parts["output"])
-    asked = dict(parts["audit"])
-    for name in _MAY_BE_NONE:
-        if asked.get(name) == "none":
-            asked[name] = None
+    """Run the job of these settings in a Spark session, and return the audit."""
+    _check_config(config)
+    paths = _find_outputs(config["output"])
+    arguments: dict[str, Any] = {
+        name: None if name in _MAY_BE_NONE and value == "none" else value
+        for name, value in config["audit"].items()
+    }
     for name in ("y_true", "sensitive_features", "metrics"):
-        if name not in asked:
+        if name not in arguments:
             raise InputTypeError(f"audit.{name}", "given", None)
-    found = audit(asked.pop("y_true"), data=_rows(parts["input"], session), **asked)
-    source = {key: shown(value) for key, value in parts["input"].items()}
-    made = {name: _made(name, found, source) for name in outputs}
-    for name, content in made.items():
-        write_whole(outputs[name], content)
-    return found
+    result = audit(arguments.pop("y_true"), data=_open_rows(config["input"], session), **arguments)
+    source = {key: shown(value) for key, value in config["input"].items()}
+    contents = {name: _make_output(name, result, source) for name in paths}
+    for name, content in contents.items():
+        write_whole(paths[name], content)
+    return result
 
 
-def _session() -> tuple[Any, bool]:
-    """Return a session, and whether it is ours to stop."""
+def _open_session() -> tuple[Any, bool]:
+    """Return a session, and whether it is new."""
     try:
         from pyspark.sql import SparkSession
     except ModuleNotFoundError as error:
-        hint = "pip install 'fairperm[spark]', or run it by spark-submit."
-        raise InputError(f"pyspark must be installed; got none. {hint}") from error
+        hint = "Run pip install 'fairperm[spark]', or use spark-submit."
+        raise InputError(f"pyspark must be installed. {hint}") from error
     active = SparkSession.getActiveSession()
     if active is not None:
         return active, False
@@ -115,8 +114,8 @@ def _session() -> tuple[Any, bool]:
         return SparkSession.builder.appName("fairperm").getOrCreate(), True
 
 
-def _checked(config: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the three tables; say so if something is not known, or not there."""
+def _check_config(config: Mapping[str, Any]) -> None:
+    """Raise InputError for unknown keys and missing tables."""
     known = {"input": _INPUT, "audit": _AUDIT, "output": _OUTPUT}
     _check_known("config", config, tuple(known))
     for name, keys in known.items():
@@ -124,7 +123,6 @@ def _checked(config: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
         if not isinstance(part, dict) or not part:
             raise InputError(name, f"a table of the config, [{name}]", part)
         _check_known(name, part, keys)
-    return {name: dict(config[name]) for name in known}
 
 
 def _check_known(where: str, given: Mapping[str, Any], known: Sequence[str]) -> None:
@@ -134,20 +132,20 @@ def _check_known(where: str, given: Mapping[str, Any], known: Sequence[str]) -> 
             raise InputError(where, rule, key, did_you_mean(key, known))
 
 
-def _outputs(given: Mapping[str, Any]) -> dict[str, Path]:
-    """Return where to write what, each to a file of its own."""
-    found = {name: _local(f"output.{name}", one) for name, one in given.items()}
-    if len({path.resolve() for path in found.values()}) < len(found):
+def _find_outputs(given: Mapping[str, Any]) -> dict[str, Path]:
+    """Return the paths of the outputs, which must differ."""
+    paths = {name: _check_path(f"output.{name}", one) for name, one in given.items()}
+    if len({path.resolve() for path in paths.values()}) < len(paths):
         raise InputError("output", "made of different files", list(given.values()))
-    return found
+    return paths
 
 
-def _local(name: str, given: object) -> Path:
-    """Return where to write, if that can be done: asked before the cluster starts to work."""
+def _check_path(name: str, given: object) -> Path:
+    """Return the path of an output. Raises InputError, before any work, if it cannot be written."""
     if not isinstance(given, str) or not given:
         raise InputTypeError(name, "the name of a file", given)
     if "://" in given:
-        hint = "Write it to the driver's disk and copy it from there."
+        hint = "Write it to the driver's disk, and copy it from there."
         raise InputError(name, "a file on the driver's own disk", given, hint)
     path = Path(given)
     if not path.parent.is_dir():
@@ -159,15 +157,15 @@ def _local(name: str, given: object) -> Path:
     return path
 
 
-def _rows(given: Mapping[str, Any], session: Any) -> Any:
-    """Return the rows to be audited, none of which is read yet."""
+def _open_rows(given: Mapping[str, Any], session: Any) -> Any:
+    """Return the rows to audit as a lazy Spark frame."""
     for name, value in given.items():
         if not isinstance(value, str):
             raise InputTypeError(f"input.{name}", "a string", value)
     if ("table" in given) == ("path" in given):
         raise InputError("input", "made of either a table or a path", sorted(given))
     if "table" in given and "format" in given:
-        raise InputError("input.format", "left out for a table", given["format"])
+        raise InputError("input.format cannot be used with input.table: a table knows its format.")
     with stage(f"opening {shown(given.get('table') or given.get('path'))}", None):
         if "table" in given:
             rows = session.table(given["table"])
@@ -176,17 +174,17 @@ def _rows(given: Mapping[str, Any], session: Any) -> Any:
         return rows.where(given["where"]) if "where" in given else rows
 
 
-def _made(name: str, found: Audit, source: Mapping[str, str]) -> str | bytes:
-    """Return what goes into an output."""
+def _make_output(name: str, result: Audit, source: Mapping[str, str]) -> str | bytes:
+    """Return the content of an output."""
     if name == "json":
-        plain = found.to_dict() | {"input": dict(source)}
+        plain = result.to_dict() | {"input": dict(source)}
         return json.dumps(plain, indent=2, ensure_ascii=False) + "\n"
     if name == "report":
-        return found.to_html(provenance=source)
+        return result.to_html(provenance=source)
     import pyarrow.parquet
 
     file = io.BytesIO()
-    pyarrow.parquet.write_table(found.to_frame("pyarrow"), file)
+    pyarrow.parquet.write_table(result.to_frame("pyarrow"), file)
     return file.getvalue()
 
 

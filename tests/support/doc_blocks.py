@@ -156,8 +156,8 @@ def _toml(block: Block, _: dict[str, Any], page: str) -> None:
     """Parse it, and check the settings of a Spark job."""
     settings = tomllib.loads(block.text)
     if {"input", "output"} & {*settings}:
-        spark_job._checked(settings)
-        spark_job._outputs(settings["output"])
+        spark_job._check_config(settings)
+        spark_job._find_outputs(settings["output"])
 
 
 def _json(block: Block, _: dict[str, Any], page: str) -> None:
