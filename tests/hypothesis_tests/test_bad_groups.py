@@ -30,7 +30,7 @@ GROUPS = [
     value(
         "three groups",
         "sensitive_features has 3 groups ('a', 'b', 'c'); a comparison needs two: "
-        "pass groups=('a', 'b'), or use audit() for every pair and omnibus_test() for all at once.",
+        "pass groups=('a', 'b'), or use audit() to compare all groups.",
         sensitive_features=list("aaabbbcc"),
     ),
     *(

@@ -183,7 +183,7 @@ REFUSALS = [
     ),
     value(
         "a reference of no attribute",
-        "reference must be a mapping with attributes ('race', 'sex') as keys; got 'Sex'. Did you",
+        "reference must be given for attributes of the audit ('race', 'sex'); got 'Sex'. Did you",
         **BOTH,
         compare="reference",
         reference={"Sex": "f"},
@@ -270,7 +270,7 @@ REFUSALS = [
     ),
     value(
         "margin of no metric",
-        "margin must be a mapping with metrics of the audit ('selection_rate') as keys; got "
+        "margin must be given for metrics of the audit ('selection_rate'); got "
         "'selection_rat'. Did you mean 'selection_rate'?",
         margin={"selection_rat": 0.1},
     ),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, SupportsIndex, TypeVar, cast
 
 import numpy as np
 
-from fairperm.errors import InputError, InputTypeError, did_you_mean, listed
+from fairperm.errors import InputError, InputTypeError, argument, did_you_mean, shown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,7 +27,8 @@ def choice(name: str, value: object, allowed: Sequence[Word]) -> Word:
     for word in allowed:
         if value is word or (isinstance(value, str) and value == word):
             return word
-    rule = f"one of {listed(allowed, most=20)}"
+    words = (argument("None") if word is None else shown(word) for word in allowed)
+    rule = f"one of {', '.join(words)}"
     raise InputError(name, rule, value, did_you_mean(value, allowed))
 
 

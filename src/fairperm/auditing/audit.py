@@ -286,7 +286,7 @@ def _name_margins(given: object, metrics: Mapping[str, AnyMetric]) -> dict[str, 
         aliases = (label for label, one in metrics.items() if name in {one.name, *one.aliases})
         meant = [name] if name in metrics else list(aliases)
         if not meant:
-            rule = f"a mapping with metrics of the audit ({listed(metrics)}) as keys"
+            rule = f"given for metrics of the audit ({listed(metrics)})"
             raise InputError("margin", rule, name, did_you_mean(name, metrics))
         margin = checks.number("margin", value, "a number above 0")
         if margin <= 0:

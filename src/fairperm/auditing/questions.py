@@ -275,7 +275,7 @@ def check_reference(reference: object, compare: str, names: Sequence[str]) -> No
     if isinstance(reference, Mapping):
         for name in reference:
             if name not in names:
-                rule = f"a mapping with attributes ({listed(names)}) as keys"
+                rule = f"given for attributes of the audit ({listed(names)})"
                 raise InputError("reference", rule, name, did_you_mean(name, names))
 
 

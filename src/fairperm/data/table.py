@@ -167,7 +167,7 @@ class Table:
         pair = argument("groups", *self.groups[:2])
         raise InputError(
             f"{feature} has {len(self.groups):,} groups ({names}); a comparison needs two: "
-            f"pass {pair}, or use audit() for every pair and omnibus_test() for all at once."
+            f"pass {pair}, or use {argument('audit()')} to compare all groups."
         )
 
 
