@@ -204,10 +204,15 @@ def test_tables_of_a_database(tmp_path: Path) -> None:
         database.execute("CREATE TABLE one (y, p, g)")
         database.execute("CREATE TABLE two (y, p, g)")
         database.execute("INSERT INTO two VALUES (1, 'x', 2), (0, 3, 4)")
+        database.execute("CREATE TABLE three (y, p, g)")
+        database.execute("INSERT INTO three VALUES (1, x'ff', 2), (0, x'00', 4)")
     asked = ("--label", "y", "--prediction", "p", "--group", "g")
     assert "--table must name one of the database's tables" in failed("audit", path, *asked)
     assert "Did you mean 'one'?" in failed("audit", path, *asked, "--table", "onee")
-    assert "holds numbers and text" in failed("audit", path, *asked, "--table", "two")
+    assert "column 'p' must have values of one type" in failed(
+        "audit", path, *asked, "--table", "two"
+    )
+    assert "has the type 'BLOB'" in failed("audit", path, *asked, "--table", "three")
     assert "at least one row" in failed("audit", path, *asked, "--table", "one")
 
 

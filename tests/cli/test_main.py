@@ -236,7 +236,7 @@ def test_errors_are_one_sentence(plain: Path) -> None:
     assert "--label must be given" in failed("audit", plain, "--group", "g")
     assert "--bogus" in failed("audit", plain, "--bogus")
     assert "'bogus'" in failed("bogus")
-    assert "'audit'? `fairperm --help`" in failed("audt")
+    assert "'audit'? `fairperm --help` lists the options." in failed("audt")
     assert "FILE must be given" in failed("audit")
     assert "'maxt', 'none'; got 'bonf'" in failed("audit", plain, *COLUMNS, "--adjust", "bonf")
     assert "--alpha must be a number strictly" in failed("audit", plain, *COLUMNS, "--alpha", 5)
@@ -250,9 +250,9 @@ def test_errors_are_one_sentence(plain: Path) -> None:
     assert "`fairperm test --help`" in failed("test", plain, "--pair", "a")
     assert failed("metrics", "nope").startswith("NAME must be one that `fairperm metrics` lists")
     said = failed("audit", plain, *COLUMNS, "--margin", "acc=0.1", "--metric", "fpr")
-    assert said.startswith("--margin must be NUMBER, or NAME=NUMBER with one of --metric (")
+    assert said.startswith("--margin must be given for metrics of the audit (")
     said = failed("audit", plain, "--prediction", "p", "--group", "g")
-    assert "give them as --label and take --metric base_rate" in said
+    assert "pass them as --label with --metric base_rate" in said
     said = failed("audit", plain, *COLUMNS, "--threshold", 5)
     assert "--threshold cannot be used with --prediction: it only turns --score into" in said
 
@@ -271,7 +271,7 @@ def test_gate(unlike: Path, tmp_path: Path) -> None:
     assert done.returncode == 1
     said = done.stderr.decode()
     assert said.startswith("fairperm: failed: 1 of 2 comparisons (--fail-on disparity)\n")
-    assert "disparity: g, selection_rate, a - b, gap +0.4000" in said
+    assert "disparity: g, selection_rate, a − b, gap +0.400, adjusted p" in said
     assert "**disparity**" in (tmp_path / "x.md").read_text()
     many = ("--fail-on", "inconclusive", "--fail-on", "disparity", "-q")
     assert run(*arguments, *many).stderr.count(b"\n") == 3
@@ -365,8 +365,10 @@ def test_sweep_command(tmp_path: Path) -> None:
 
 def test_power_command() -> None:
     rates = ("--metric", "fnr", "--second", 0.2, "--base-rate", 0.8, "--base-rate", 0.2)
-    assert "36.1% power" in succeeded("power", *rates, "--first", 0.1, "--n", 400)
-    assert succeeded("power", *rates, "--first", 0.1).startswith("1,206 rows")
+    assert "36.1 % power" in succeeded("power", *rates, "--first", 0.1, "--n", 400)
+    assert succeeded("power", *rates, "--first", 0.1).startswith(
+        "1,206 rows detect a false negative rate of 0.1 against 0.2 with 80 %"
+    )
     assert "a gap of" in succeeded("power", *rates, "--n", 400)
     assert "--first or --n must be given" in failed("power", *rates)
     few = ("power", "--metric", "fnr", "--second", 0.5, "--base-rate", 0.5, "--n", 8)

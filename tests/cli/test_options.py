@@ -14,7 +14,9 @@ import pytest
 import typer
 
 import fairperm
+from fairperm import errors
 from fairperm.cli import main
+from fairperm.cli.messages import write_message
 from fairperm.data.lazy import counting as lazy
 from tests.support.commands import Here, as_text, cells, sample
 from tests.support.report_pages import Page
@@ -25,30 +27,13 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.filterwarnings("ignore::fairperm.FairpermWarning")
 
-# What is called otherwise on the command line: data arguments are columns of FILE there.
-CALLED = {
-    "y_true": "label",
-    "y_pred": "prediction",
-    "y_score": "score",
-    "sensitive_features": "group",
-    "data": "files",
-    "control_features": "control",
-    "sample_weight": "weight",
-    "metrics": "metric",
-    "groups": "pair",
-    "n_resamples": "resamples",
-    "n_bootstrap": "bootstraps",
-    "rng": "seed",
-    "n_jobs": "jobs",
-    "progress": "quiet",
-}
 COMMANDS: dict[str, Callable[..., Any]] = {
     "audit": fairperm.audit,
     "test": fairperm.permutation_test,
     "sweep": fairperm.threshold_sweep,
 }
 # The command line's own defaults, which mean the same, and arguments that have none here.
-OWN_DEFAULTS = {"compare", "metric", "metrics", "thresholds", "progress"}
+OWN_DEFAULTS = {"compare", "metric", "metrics", "thresholds"}
 COLUMNS = ("--label", "y", "--score", "p", "--group", "g")
 
 
@@ -60,9 +45,11 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Here:
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_option_is_there_with_the_same_default(name: str) -> None:
     command: Any = typer.main.get_command(main.app)
-    options = {one.name: one for one in command.commands[name].params}
+    options = {opt: one for one in command.commands[name].params for opt in one.opts}
     for argument, parameter in inspect.signature(COMMANDS[name]).parameters.items():
-        option = options.get(CALLED.get(argument, argument))
+        if argument in {"data", "progress"}:  # FILE and --quiet
+            continue
+        option = options.get(write_message(errors.InputError(errors.argument(argument))))
         assert option is not None, f"fairperm {name} lacks {argument}"
         if argument not in OWN_DEFAULTS and parameter.default is not parameter.empty:
             assert option.default in (parameter.default, [] if not parameter.default else None)
@@ -171,7 +158,7 @@ def test_weights_of_strata_of_two_columns(here: Here, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--stratum-weights", "a=1"), "--stratum-weights must come with --control"),
+        (("--stratum-weights", "a=1"), "--stratum-weights needs --control"),
         (("--control", "age_band", "--stratum-weights", "x"), "must be VALUE=NUMBER; got 'x'"),
         (("--control", "age_band", "--stratum-weights", "x=y"), "must be a number; got 'y'"),
         (
@@ -236,7 +223,7 @@ def test_report_tells_which_sweep_failed(here: Here, tmp_path: Path) -> None:
     weighted = (*asked[:6], "--metric", "fpr", "--weight", "p", "--where", "p > 0")
     assert here.run("audit", path, *weighted, *options)[0] == 0
     text = Page(report.read_text(encoding="utf-8")).text
-    assert "g was not tested over all thresholds: sweeps know no --weight." in text
+    assert "g was not tested over all thresholds: sweeps do not support --weight." in text
 
 
 def test_bins_need_names_that_sql_can_tell(here: Here, tmp_path: Path) -> None:
@@ -244,7 +231,7 @@ def test_bins_need_names_that_sql_can_tell(here: Here, tmp_path: Path) -> None:
     asked = ("--label", "P", "--score", "p", "--group", "g", "--metric", "roc_auc")
     assert here.run("audit", tmp_path / "x.csv", *asked)[0] == 0
     code, _, said = here.run("audit", tmp_path / "x.csv", *asked, "--score-bins", 9)
-    assert (code, "are not told apart by case: 'P', 'p'" in said) == (2, True)
+    assert (code, "must differ in more than case; got 'P', 'p'" in said) == (2, True)
 
 
 @pytest.mark.parametrize("form", ["csv", "parquet", "where"])
@@ -312,7 +299,7 @@ def test_decimal_commas_are_read_if_one_says_so(here: Here) -> None:
     assert where == here.run("audit", dots, *asked, *kept) != wanted
     code, _, said = here.run("audit", commas, *asked)
     assert code == 2
-    assert said.endswith("Decimal commas take --decimal ','.\n")
+    assert said.endswith("Pass --decimal ',' for decimal commas.\n")
     code, _, said = here.run("audit", dots, *asked, "--decimal", ",")
     assert code == 2
     assert "--score (column 'p') must be made of real numbers" in said
@@ -326,9 +313,9 @@ def test_hints_are_options_and_sql(here: Here) -> None:
         as_text([(y, p, names[g]) for y, p, g in sample()] + [(1, 1, "c"), (0, 0, "c")])
     )
     said = here.run("test", path, *COLUMNS, "--metric", "fpr")[2]
-    assert "a comparison needs two: pass --pair 'b' 'c', or use `fairperm audit` for" in said
+    assert "pass --pair b c, or use `fairperm audit` to compare all groups." in said
     said = here.run("audit", path, *COLUMNS, "--where", "g = b2")[2]
-    assert said.endswith("Text stands in 'single quotes'.\n")
+    assert said.endswith("Write text in 'single quotes'.\n")
 
 
 def test_groups_that_may_be_one_are_noted(here: Here) -> None:
@@ -354,3 +341,12 @@ def test_report_sweeps_every_score_where_they_are_few(here: Here) -> None:
     assert "thresholds of 5" in text or "At no threshold" in text
     assert "The numbers: false positive rate" in text
     assert "1.04" not in text
+
+
+def test_messages_name_options() -> None:
+    pair, none = errors.argument("groups", "a b", 3), errors.argument("variance", None)
+    note = errors.Note(f"Pass {pair} or {none}, not {errors.argument('audit()')}.")
+    assert write_message(note) == "Pass --pair 'a b' 3 or --variance none, not `fairperm audit`."
+    wrong = errors.InputError("y_score (column 'y_true')", "a number", "y_true")
+    assert write_message(wrong) == "--score (column 'y_true') must be a number; got 'y_true'."
+    assert write_message("y_true is a name from data") == "y_true is a name from data"

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import fairperm
-from fairperm.cli.commands.report_sweeps import sweeps
+from fairperm.cli.commands.report_sweeps import make_sweeps
 from fairperm.report import as_html
 from tests.support.report_pages import Page, compas_audit, compas_page
 
@@ -105,7 +105,7 @@ def test_sweeps_have_the_groups_in_the_order_of_the_table(
         sensitive_features="sex",
         **given,
     )
-    made = sweeps(
+    made = make_sweeps(
         *(audit, compas),
         label="two_year_recid",
         score="decile_score",

@@ -17,39 +17,40 @@ from fairperm.errors import InputError, did_you_mean, shown
 _NOT_OPTIONS = frozenset({"config", "debug", "help", "version"})
 
 
-def read(ctx: typer.Context, value: Path | None) -> Path | None:
-    """Take defaults from the file that is given, or that lies in the working directory."""
+def read_defaults(ctx: typer.Context, value: Path | None) -> Path | None:
+    """Take defaults from the given file, or from the one in the working directory."""
     if ctx.resilient_parsing:  # the shell completes a word
         return value
-    path, settings = _found(value)
+    path, settings = _read_settings(value)
     if settings:
-        ctx.default_map = {**(ctx.default_map or {}), **_defaults(ctx, path, settings)}
+        ctx.default_map = {**(ctx.default_map or {}), **_find_defaults(ctx, path, settings)}
     return path
 
 
-def _found(given: Path | None) -> tuple[Path | None, dict[str, Any]]:
-    if given is not None:
-        found = read_toml(given)
-        if given.name == "pyproject.toml":
-            found = found.get("tool", {}).get("fairperm", {})
-        return given, found
-    path = Path("fairperm.toml")
-    if path.is_file():
-        return path, read_toml(path)
-    path = Path("pyproject.toml")
-    if path.is_file():
-        try:
-            found = read_toml(path).get("tool", {}).get("fairperm", {})
-        except InputError:
-            found = {}  # whose file it is, says so; and nobody asked us to read it
-        return (path, found) if found else (None, {})
-    return None, {}
+def _read_settings(given: Path | None) -> tuple[Path | None, dict[str, Any]]:
+    """Return the path of the file and its settings, which may be empty."""
+    path = given or next(
+        (one for one in map(Path, ("fairperm.toml", "pyproject.toml")) if one.is_file()), None
+    )
+    if path is None:
+        return None, {}
+    try:
+        settings = read_toml(path)
+    except InputError:
+        if given is None and path.name == "pyproject.toml":
+            return None, {}  # other tools report it; nobody asked us to read it
+        raise
+    if path.name == "pyproject.toml":
+        settings = settings.get("tool", {}).get("fairperm", {})
+    return (path, settings) if settings or given else (None, {})
 
 
-def _defaults(ctx: typer.Context, path: Path | None, settings: dict[str, Any]) -> dict[str, Any]:
-    """Return the values for this command, checked against the options that there are."""
+def _find_defaults(
+    ctx: typer.Context, path: Path | None, settings: dict[str, Any]
+) -> dict[str, Any]:
+    """Return the values for this command; raise InputError for unknown keys."""
     commands: dict[str, Any] = getattr(ctx.find_root().command, "commands", {})
-    options = {name: _options(command) for name, command in commands.items()}
+    options = {name: _list_options(command) for name, command in commands.items()}
     every = {key for keys in options.values() for key in keys}
     mine = options[str(ctx.info_name)]
     found = {}
@@ -61,73 +62,70 @@ def _defaults(ctx: typer.Context, path: Path | None, settings: dict[str, Any]) -
                     found[inner] = one
             continue
         _check_known(path, key, key, {*every, *commands})
-        if _plain(key) in mine and not _for_others(key, value, ctx, options):
+        name = _with_hyphens(key)
+        # a list of several values is for the commands that take several
+        is_for_others = (
+            isinstance(value, list)
+            and len(value) != 1
+            and not mine.get(name)
+            and any(one.get(name) for one in options.values())
+        )
+        if name in mine and not is_for_others:
             found = {key: value, **found}  # the command's own table wins
     return {
-        _inner_name(ctx, key): _value(path, key, value, mine[_plain(key)])
+        _parameter_name(ctx, key): _as_argument(path, key, value, mine[_with_hyphens(key)])
         for key, value in found.items()
     }
 
 
-def _for_others(
-    key: str, value: Any, ctx: typer.Context, options: dict[str, dict[str, bool]]
-) -> bool:
-    """Tell whether several values are meant for commands that take several, unlike this one."""
-    here = options[str(ctx.info_name)][_plain(key)]
-    elsewhere = any(one.get(_plain(key)) for one in options.values())
-    return isinstance(value, list) and len(value) != 1 and not here and elsewhere
-
-
-def _inner_name(ctx: typer.Context, key: str) -> str:
-    """Return what the option is called inside."""
+def _parameter_name(ctx: typer.Context, key: str) -> str:
+    """Return the name of the Python parameter that an option sets."""
     for one in ctx.command.params:
-        if _plain(key) in _names(one):
+        if _with_hyphens(key) in _option_names(one):
             return str(one.name)
     return key
 
 
-def _options(command: Any) -> dict[str, bool]:
+def _list_options(command: Any) -> dict[str, bool]:
     """Return the option names of a command, and whether each takes several values."""
     return {
         name: bool(one.multiple if hasattr(one, "multiple") else one.nargs != 1) or one.nargs == -1
         for one in command.params
-        for name in _names(one)
+        for name in _option_names(one)
         if one.name not in _NOT_OPTIONS
     }
 
 
-def _names(parameter: Any) -> set[str]:
-    """Return what a parameter is called outside: by its long option, or, an argument, by name."""
+def _option_names(parameter: Any) -> set[str]:
+    """Return the long options of a parameter, or the name of an argument without one."""
     long = {one[2:] for one in parameter.opts if one.startswith("--")}
-    return {_plain(one) for one in long} or {_plain(str(parameter.name))}
+    return {_with_hyphens(one) for one in long or {str(parameter.name)}}
 
 
-def _plain(key: str) -> str:
+def _with_hyphens(key: str) -> str:
     return key.replace("_", "-")
 
 
 def _check_known(path: Path | None, shown_key: str, key: str, known: Any) -> None:
-    if _plain(key) not in known:
-        hint = did_you_mean(_plain(key), sorted(known)) or "`fairperm audit --help` lists them."
+    if _with_hyphens(key) not in known:
+        hint = did_you_mean(_with_hyphens(key), sorted(known))
+        hint = hint or "`fairperm audit --help` lists them."
         raise InputError(f"{shown(str(path))} has an unknown key, {shown(shown_key)}. {hint}")
 
 
-def _value(path: Path | None, key: str, value: Any, several: bool) -> Any:
-    """Return a value of TOML as the command line would have it."""
-    if isinstance(value, dict):  # margin = {selection_rate = 0.05}
-        if not several:
-            raise InputError(f"{key} in {shown(str(path))} must be one value; got a table.")
-        return [f"{name}={_text(one)}" for name, one in value.items()]
+def _as_argument(path: Path | None, key: str, value: Any, several: bool) -> Any:
+    """Return a TOML value in the form of command-line arguments."""
     if isinstance(value, list) and len(value) == 1 and not several:
         value = value[0]
-    if isinstance(value, list):
-        if not several:
-            raise InputError(f"{key} in {shown(str(path))} must be one value; got a list.")
-        return [_text(one) for one in value]
+    if isinstance(value, (dict, list)) and not several:
+        kind = "table" if isinstance(value, dict) else "list"
+        raise InputError(f"{key} in {shown(str(path))} must be one value; got a {kind}.")
+    if isinstance(value, dict):  # margin = {selection_rate = 0.05}
+        return [f"{name}={_as_text(one)}" for name, one in value.items()]
     if several:
-        return [_text(value)]
-    return value if isinstance(value, bool) else _text(value)
+        return [_as_text(one) for one in (value if isinstance(value, list) else [value])]
+    return value if isinstance(value, bool) else _as_text(value)
 
 
-def _text(value: Any) -> str:
+def _as_text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)

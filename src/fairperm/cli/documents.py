@@ -1,4 +1,4 @@
-"""What is written to files: JSON for machines, CSV for spreadsheets, Markdown for reviews."""
+"""Results as documents: JSON for machines, CSV for spreadsheets, Markdown for reviews."""
 
 from __future__ import annotations
 
@@ -28,26 +28,19 @@ if TYPE_CHECKING:
 
 SCHEMA_VERSION = 1
 _LIBRARIES = ("numpy", "scipy", "numba", "duckdb", "pyarrow")
-_MARKS = {
-    "disparity": "**disparity**",
-    "equivalent": "equivalent",
-    "inconclusive": "inconclusive",
-    "too small": "too small",
-}
 
 
 def as_json(
-    kind: str,
+    command: str,
     result: Mapping[str, Any],
     *,
-    command: str,
     options: Mapping[str, Any],
     files: Sequence[Mapping[str, Any]],
     rows: int | None,
 ) -> str:
-    """Return a result with all that is needed to compute it again, as docs/json.md describes."""
+    """Return a result and everything needed to compute it again, as docs/json.md describes."""
     document = {
-        "schema": f"fairperm.{kind}",
+        "schema": f"fairperm.{command}",
         "schema_version": SCHEMA_VERSION,
         "versions": versions(),
         "command": command,
@@ -60,13 +53,13 @@ def as_json(
 
 
 def versions() -> dict[str, str]:
-    """Return the versions that numbers may depend on."""
+    """Return the versions of the software that the numbers may depend on."""
     found = {"fairperm": metadata.version("fairperm"), "python": sys.version.split()[0]}
     return found | {name: metadata.version(name) for name in _LIBRARIES}
 
 
 def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return rows of flat values as CSV; numbers with all their digits."""
+    """Return rows as CSV, numbers with all their digits."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(rows[0] if rows else [])
@@ -76,44 +69,40 @@ def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def as_markdown(audit: Audit, failed: Sequence[Any]) -> str:
-    """Return an audit for a pull request."""
+    """Return an audit as a table for a pull request, with the failed comparisons marked."""
     head = ["attribute", "metric", "groups", "values", "gap", "interval", "adjusted p"]
     head += ["detects gaps", "verdict"]
-    lines = [f"### {_escaped(heading(audit))}", ""]
+    lines = [f"### {_escape(heading(audit))}", ""]
     lines += [f"| {' | '.join(head)} |", "|---|---|---|--:|--:|--:|--:|--:|---|"]
     for row in audit.rows:
+        verdict = f"**{row.verdict}**" if row.verdict == "disparity" else row.verdict
         cells = [
-            escaped_name(row.attribute),
-            escaped_name(row.metric),
-            _escaped(name_of_gap(*row.groups)),
+            _escape(format_name(row.attribute)),
+            _escape(format_name(row.metric)),
+            _escape(name_of_gap(*row.groups)),
             format_values(row),
             format_number(row.difference, signed=True),
             format_interval(row.confidence_interval, signed=True),
             format_pvalue(row.adjusted_pvalue),
             format_detectable_gap(row),
-            _MARKS[row.verdict] + (" ✗" if row in failed else ""),
+            f"{verdict} ✗" if row in failed else verdict,
         ]
         lines.append(f"| {' | '.join(cells)} |")
-    lines += ["", _escaped(footing(audit)), ""]
+    lines += ["", _escape(footing(audit)), ""]
     return "\n".join(lines)
 
 
-def escaped_name(group: object) -> str:
-    """Return a group's name so that Markdown shows it as it is."""
-    return _escaped(format_name(group))
-
-
-def _escaped(text: str) -> str:
-    # entities, since a backslash does not stop GitHub from linking @people, #1 and addresses
+def _escape(text: str) -> str:
+    # entities: a backslash does not keep GitHub from linking @people, #1 and addresses
     text = re.sub(r"[&<>@#|`\[\]\\*~$!]", lambda found: f"&#{ord(found[0])};", text)
     text = re.sub(r"(?<!\w)_|_(?!\w)", "&#95;", text)
     return text.replace("://", "&#58;//").replace("www.", "www&#46;")
 
 
-def in_lines(audit: Audit, width: int) -> str:
-    """Return the comparisons one below the other, for screens too narrow for a table."""
+def as_lines(audit: Audit, width: int) -> str:
+    """Return the comparisons one below the other, for terminals too narrow for a table."""
 
-    def names(text: str, indent: str) -> str:
+    def wrap(text: str, indent: str) -> str:
         return textwrap.fill(
             text, max(width, 20), initial_indent=indent, subsequent_indent=f"{indent}  "
         )
@@ -122,11 +111,8 @@ def in_lines(audit: Audit, width: int) -> str:
     section = None
     for row in audit.rows:
         if section != (section := (row.attribute, row.metric)):
-            lines += ["", names(f"{format_name(row.attribute)} · {format_name(row.metric)}", "")]
-        lines += [
-            names(name_of_gap(*row.groups), "  "),
-            f"    values   {format_values(row)}",
-        ]
+            lines += ["", wrap(f"{format_name(row.attribute)} · {format_name(row.metric)}", "")]
+        lines += [wrap(name_of_gap(*row.groups), "  "), f"    values   {format_values(row)}"]
         if row.result is not None:
             lines += [
                 f"    gap      {format_number(row.difference, signed=True)}",

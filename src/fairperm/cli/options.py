@@ -1,4 +1,4 @@
-"""The options that commands share, each described once."""
+"""The options that several commands share, each defined once."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from fairperm.cli import config, state
+from fairperm.cli import config
 
 DEFAULT_METRICS = ("selection_rate", "false_positive_rate", "false_negative_rate")
 _DATA = "Data"
@@ -18,7 +18,7 @@ _OUTPUT = "Output"
 
 
 class Format(StrEnum):
-    """What a file is."""
+    """Format of a file."""
 
     csv = "csv"
     tsv = "tsv"
@@ -55,95 +55,110 @@ Files = Annotated[
         "input; or a DuckDB or SQLite database.",
     ),
 ]
-Table = Annotated[str | None, _option(_DATA, "The table of a database.", metavar="NAME")]
+Table = Annotated[str | None, _option(_DATA, "Table of a database.", metavar="NAME")]
 Sql = Annotated[
     str | None,
-    _option(_DATA, "A SELECT that makes the columns; files are the table data.", metavar="SELECT"),
+    _option(
+        _DATA, "SELECT that returns the columns; the files are the table data.", metavar="SELECT"
+    ),
 ]
 Where = Annotated[
-    str | None, _option(_DATA, 'Which rows to keep, in SQL: "age >= 18".', metavar="CONDITION")
+    str | None,
+    _option(_DATA, 'Condition on the rows to keep, in SQL: "age >= 18".', metavar="CONDITION"),
 ]
 FormatOption = Annotated[
-    Format | None, _option(_DATA, "What the files are, if their names do not say.", "--format")
+    Format | None, _option(_DATA, "Format of the files, if their names do not show it.", "--format")
 ]
 Delimiter = Annotated[
-    str | None, _option(_DATA, "What separates the columns of a CSV file.", metavar="CHARACTER")
+    str | None, _option(_DATA, "Separator of the columns of a CSV file.", metavar="CHARACTER")
 ]
 Decimal = Annotated[
     str,
     _option(
         _DATA,
-        "The decimal mark of scores and weights in a CSV file: '.' or ','. Default: '.'.",
+        "Decimal mark of scores and weights in a CSV file: '.' or ','. Default: '.'.",
         metavar="MARK",
     ),
 ]
 Encoding = Annotated[
     str | None,
-    _option(_DATA, "The encoding of a CSV file: utf-8, latin-1 and so on.", metavar="NAME"),
+    _option(_DATA, "Encoding of a CSV file: utf-8, latin-1 and so on.", metavar="NAME"),
 ]
 Na = Annotated[
     list[str] | None,
     _option(
         _DATA,
-        "What means a missing value in a CSV file (repeatable). Default: nothing, NA, N/A, NaN, "
+        "Text that means a missing value in a CSV file (repeatable). Default: empty, NA, N/A, NaN, "
         "null, None.",
         metavar="TEXT",
     ),
 ]
 Label = Annotated[
     str | None,
-    _option(_COLUMNS, "What is true: 0/1, or two values and --pos-label.", metavar="COLUMN"),
+    _option(
+        _COLUMNS, "Column of true labels: 0/1, or two values and --pos-label.", metavar="COLUMN"
+    ),
 ]
-Prediction = Annotated[str | None, _option(_COLUMNS, "What was predicted.", metavar="COLUMN")]
-Score = Annotated[str | None, _option(_COLUMNS, "The model's score.", metavar="COLUMN")]
+Prediction = Annotated[str | None, _option(_COLUMNS, "Column of predictions.", metavar="COLUMN")]
+Score = Annotated[str | None, _option(_COLUMNS, "Column of scores.", metavar="COLUMN")]
 Threshold = Annotated[
     float | None,
     _option(
         _COLUMNS,
-        "A score of at least this is a positive prediction. Default: 0.5, for scores from 0 to 1.",
+        "Scores of at least this are positive predictions. Default: 0.5, for scores from 0 to 1.",
     ),
 ]
 Group = Annotated[
-    list[str] | None, _option(_COLUMNS, "A protected attribute (repeatable).", metavar="COLUMN")
+    list[str] | None,
+    _option(_COLUMNS, "Column of a protected attribute (repeatable).", metavar="COLUMN"),
 ]
-OneGroup = Annotated[str | None, _option(_COLUMNS, "The protected attribute.", metavar="COLUMN")]
+OneGroup = Annotated[
+    str | None, _option(_COLUMNS, "Column of the protected attribute.", metavar="COLUMN")
+]
 Pair = Annotated[
     tuple[str, str] | None,
     _option(
         _COLUMNS,
-        "The first and the second group, if there are more than two.",
+        "First and second group, if there are more than two.",
         metavar="FIRST SECOND",
     ),
 ]
-PosLabel = Annotated[
-    str | None, _option(_COLUMNS, "Which label is the positive one.", metavar="VALUE")
-]
+PosLabel = Annotated[str | None, _option(_COLUMNS, "Label of the positive class.", metavar="VALUE")]
 Control = Annotated[
     list[str] | None,
-    _option(_COLUMNS, "Compare like with like in this column (repeatable).", metavar="COLUMN"),
+    _option(
+        _COLUMNS, "Column of strata: compare rows only within them (repeatable).", metavar="COLUMN"
+    ),
 ]
 StratumWeights = Annotated[
     list[str] | None,
     _option(
         _COLUMNS,
-        "How much a stratum of --control counts, for each one (repeatable); of several columns "
-        "VALUE,VALUE=N. Default: by its size.",
+        "Weight of a stratum of --control, one for each (repeatable); with several columns "
+        "VALUE,VALUE=N. Default: by size.",
         metavar="VALUE=N",
     ),
 ]
 Cluster = Annotated[
-    str | None, _option(_COLUMNS, "Which rows belong together (a person's, say).", metavar="COLUMN")
+    str | None,
+    _option(
+        _COLUMNS,
+        "Column of clusters: rows that belong together, such as those of one person.",
+        metavar="COLUMN",
+    ),
 ]
-Weight = Annotated[str | None, _option(_COLUMNS, "How much each row counts.", metavar="COLUMN")]
+Weight = Annotated[
+    str | None, _option(_COLUMNS, "Column of the weights of rows.", metavar="COLUMN")
+]
 Missing = Annotated[
-    str, _option(_COLUMNS, "Rows with missing values: error or drop. Default: error.")
+    str, _option(_COLUMNS, "Treatment of rows with missing values: error or drop. Default: error.")
 ]
 ScoreBins = Annotated[
     int | None,
     _option(
         _COLUMNS,
-        "Leave the rows in their files, and count scores in so many bins for roc_auc: for files "
-        "larger than memory. Default: read every score.",
+        "Number of bins in which to count the scores for roc_auc, for files larger than memory. "
+        "Default: read every score.",
         metavar="N",
     ),
 ]
@@ -151,8 +166,8 @@ SampleRows = Annotated[
     int | None,
     _option(
         _COLUMNS,
-        "Leave the rows in their files, and of more distinct ones than this test a random sample. "
-        "Default: read every row.",
+        "Number of rows to draw at random if there are more distinct ones, for files larger than "
+        "memory. Default: read every row.",
         metavar="N",
     ),
 ]
@@ -160,7 +175,7 @@ Metrics = Annotated[
     list[str] | None,
     _option(
         _TEST,
-        "What to compare (repeatable); `fairperm metrics` lists them. Default: "
+        "Metric to test (repeatable); `fairperm metrics` lists them. Default: "
         f"{', '.join(DEFAULT_METRICS)}.",
         "--metric",
         metavar="NAME",
@@ -170,15 +185,15 @@ Compare = Annotated[
     str | None,
     _option(
         _TEST,
-        "pairs: every two groups; reference: each with one; rest: each with all others. Default: "
-        "pairs, or reference where --reference is given.",
+        "Groups to compare: pairs, every two; reference, each with one; rest, each with all "
+        "others. Default: pairs, or reference if --reference is given.",
     ),
 ]
 Reference = Annotated[
     list[str] | None,
     _option(
         _TEST,
-        "The group that others are compared with: GROUP, or COLUMN=GROUP (repeatable).",
+        "Group to compare the others with: GROUP, or COLUMN=GROUP (repeatable).",
         metavar="GROUP",
     ),
 ]
@@ -186,55 +201,75 @@ Intersections = Annotated[
     bool,
     _option(
         _TEST,
-        "Look at the combinations of all --group columns too.",
+        "Compare the combinations of all --group columns, too.",
         "--intersections/--no-intersections",
     ),
 ]
 Adjust = Annotated[
-    str, _option(_TEST, "For many comparisons: holm, bh, by, maxt or none. Default: holm.")
+    str,
+    _option(
+        _TEST, "Adjustment for multiple comparisons: holm, bh, by, maxt or none. Default: holm."
+    ),
 ]
-Alpha = Annotated[float, _option(_TEST, "The level of the tests. Default: 0.05.")]
+Alpha = Annotated[float, _option(_TEST, "Nominal level of the tests. Default: 0.05.")]
 Margin = Annotated[
     list[str] | None,
     _option(
         _TEST,
-        "The largest gap that does not matter: NUMBER, or METRIC=NUMBER (repeatable).",
+        "Largest gap that does not matter: NUMBER, or METRIC=NUMBER (repeatable).",
         metavar="NUMBER",
     ),
 ]
 MinGroupSize = Annotated[
-    int, _option(_TEST, "Groups with fewer rows are not judged. Default: 50.", metavar="ROWS")
+    int, _option(_TEST, "Fewest rows of a group that gets a verdict. Default: 50.", metavar="ROWS")
 ]
 Scheme = Annotated[
-    str, _option(_TEST, "What is exchanged: auto, pooled, within_label or denominator.")
+    str,
+    _option(
+        _TEST, "Rows whose group labels are permuted: auto, pooled, within_label or denominator."
+    ),
 ]
 Variance = Annotated[
     str,
     _option(
         _TEST,
-        "What gaps are divided by: auto, score, wald, delta, bootstrap, fast_bootstrap, none.",
+        "Standard error used to studentize the gap: auto, score, wald, delta, bootstrap, "
+        "fast_bootstrap or none.",
     ),
 ]
-Alternative = Annotated[str, _option(_TEST, "two-sided, greater or less. Default: two-sided.")]
-Resamples = Annotated[int, _option(_TEST, "Random permutations. Default: 9999.", metavar="N")]
+Alternative = Annotated[
+    str, _option(_TEST, "Alternative hypothesis: two-sided, greater or less. Default: two-sided.")
+]
+Resamples = Annotated[
+    int, _option(_TEST, "Number of random permutations. Default: 9999.", metavar="N")
+]
 Bootstraps = Annotated[
-    int, _option(_TEST, "Samples for --variance bootstrap. Default: 500.", metavar="N")
+    int, _option(_TEST, "Number of samples for --variance bootstrap. Default: 500.", metavar="N")
 ]
-ConfidenceLevel = Annotated[float, _option(_TEST, "Of intervals. Default: 0.95.")]
+ConfidenceLevel = Annotated[
+    float, _option(_TEST, "Confidence level of the intervals. Default: 0.95.")
+]
 Seed = Annotated[
-    int | None, _option(_TEST, "The same seed gives the same numbers.", metavar="INTEGER")
+    int | None,
+    _option(
+        _TEST,
+        "Seed of the random numbers; the same seed gives the same numbers.",
+        metavar="INTEGER",
+    ),
 ]
-Jobs = Annotated[int | None, _option(_TEST, "Threads; -1 for all cores.", metavar="N")]
+Jobs = Annotated[int | None, _option(_TEST, "Number of threads; -1 for all cores.", metavar="N")]
 Json = Annotated[
     str | None,
-    _option(_OUTPUT, "Write everything as JSON; '-' prints it.", "--json", metavar="PATH"),
+    _option(_OUTPUT, "Write the whole result as JSON; '-' prints it.", "--json", metavar="PATH"),
 ]
 Csv = Annotated[
     str | None, _option(_OUTPUT, "Write the table as CSV; '-' prints it.", "--csv", metavar="PATH")
 ]
 Markdown = Annotated[
     str | None,
-    _option(_OUTPUT, "Write the table for a pull request; '-' prints it.", metavar="PATH"),
+    _option(
+        _OUTPUT, "Write the table as Markdown for a pull request; '-' prints it.", metavar="PATH"
+    ),
 ]
 Report = Annotated[
     Path | None,
@@ -244,7 +279,7 @@ Quiet = Annotated[bool, _option(_OUTPUT, "Print no table and no progress.", "--q
 Fail = Annotated[
     list[FailOn] | None,
     _option(
-        _OUTPUT, "End with exit code 1 if a comparison has this verdict (repeatable).", "--fail-on"
+        _OUTPUT, "Exit with code 1 if a comparison has this verdict (repeatable).", "--fail-on"
     ),
 ]
 Config = Annotated[
@@ -256,17 +291,7 @@ Config = Annotated[
         metavar="PATH",
         show_default=False,
         is_eager=True,
-        callback=config.read,
+        callback=config.read_defaults,
     ),
 ]
-Debug = Annotated[
-    bool,
-    typer.Option(
-        "--debug",
-        help="Show where an error came from.",
-        rich_help_panel=_OUTPUT,
-        show_default=False,
-        is_eager=True,
-        callback=state.set_debug,
-    ),
-]
+Debug = Annotated[bool, _option(_OUTPUT, "Show the traceback of an error.", "--debug")]

@@ -1,4 +1,4 @@
-"""Printing: to terminals wide and narrow, to pipes, and to screens that know only ASCII."""
+"""Printing to terminals of any width, to pipes, and to screens that show only ASCII."""
 
 from __future__ import annotations
 
@@ -8,58 +8,28 @@ import shutil
 import sys
 from typing import TYPE_CHECKING, Any, TextIO
 
-from fairperm.cli.state import NobodyReadsError
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _WIDTH_OF_PIPES = 110
 _IN_ASCII = str.maketrans(
-    {
-        "–": "-",
-        "—": "-",
-        "−": "-",
-        "×": "x",
-        "·": "|",
-        "…": "...",
-        "≥": ">=",
-        "≤": "<=",
-        "─": "-",
-        "━": "-",
-        "│": "|",
-        "┃": "|",
-        "╴": "-",
-        "╶": "-",
-        "╸": "-",
-        "╺": "-",
-        "→": "->",
-        "±": "+-",
-        "“": '"',
-        "”": '"',
-        "‘": "'",
-        "’": "'",
-        "\N{NO-BREAK SPACE}": " ",
-        "✓": "v",
-        "✗": "x",
-        "•": "*",
-        "√": "sqrt",
-        "≈": "~",
-        "▲": "^",
-        "▼": "v",
-        "●": "*",
-    }
-)
+    "–—−─━╴╶╸╺│┃·×✗✓▼▲≈•●“”‘’\N{NO-BREAK SPACE}", "---------|||xxvv^~**\"\"'' "
+) | str.maketrans({"…": "...", "≥": ">=", "≤": "<=", "→": "->", "±": "+-", "√": "sqrt"})
+
+
+class ClosedPipeError(Exception):
+    """The reader closed our standard output; typer would make exit code 1 of BrokenPipeError."""
 
 
 def width() -> int:
-    """Return the columns that there are: those of the terminal, or what COLUMNS says."""
+    """Return the number of columns of the terminal, or the value of COLUMNS."""
     return max(20, shutil.get_terminal_size((_WIDTH_OF_PIPES, 24)).columns)
 
 
-def say(text: str, stream: TextIO | None = None) -> None:
-    """Print a text, in ASCII where the screen knows no more."""
+def print_text(text: str, stream: TextIO | None = None) -> None:
+    """Print a text, in ASCII if the stream cannot encode it."""
     stream = stream or sys.stdout
-    encoding = stream.encoding or "utf-8"  # a file in memory has none
+    encoding = stream.encoding or "utf-8"  # a stream in memory has none
     try:
         text.encode(encoding)
     except (UnicodeEncodeError, LookupError):
@@ -68,16 +38,16 @@ def say(text: str, stream: TextIO | None = None) -> None:
     try:
         stream.write(text + "\n")
     except BrokenPipeError:
-        raise NobodyReadsError from None
+        raise ClosedPipeError from None
 
 
-def complain(text: str) -> None:
-    """Print a text for people, on standard error."""
-    say(text, sys.stderr)
+def print_error(text: str) -> None:
+    """Print a text on standard error."""
+    print_text(text, sys.stderr)
 
 
-def rendered(*parts: Any) -> str:
-    """Return what rich makes of its parts, in colour if a terminal that wants it looks on."""
+def render(table: Any) -> str:
+    """Return a rich table as text, in colour if it goes to a terminal."""
     from rich.console import Console
 
     out = io.StringIO()
@@ -91,13 +61,12 @@ def rendered(*parts: Any) -> str:
         legacy_windows=False,
         highlight=False,
     )
-    for part in parts:
-        console.print(part, soft_wrap=False)
+    console.print(table, soft_wrap=False)
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
 
 
 def fits(table: Any) -> bool:
-    """Tell whether a table of rich's has room for its words."""
+    """Return whether the terminal is wide enough for the words of a rich table."""
     from rich.console import Console
     from rich.measure import Measurement
 
@@ -105,8 +74,8 @@ def fits(table: Any) -> bool:
     return Measurement.get(console, console.options, table).minimum <= width()
 
 
-def wrapped(text: str, indent: str = "") -> str:
-    """Return a paragraph in lines that fit."""
+def wrap(text: str, indent: str = "") -> str:
+    """Return a paragraph in lines that fit the terminal."""
     import textwrap
 
     return textwrap.fill(
@@ -114,15 +83,15 @@ def wrapped(text: str, indent: str = "") -> str:
     )
 
 
-def pairs(items: Sequence[tuple[str, str]]) -> str:
-    """Return names and texts, one to a line; a long text hangs under its beginning."""
+def format_pairs(items: Sequence[tuple[str, str]]) -> str:
+    """Return names and texts, one pair to a line; a long text continues under its beginning."""
     import textwrap
 
     wide = max(len(name) for name, _ in items)
     lines = []
     for name, text in items:
         if width() < wide + 30:
-            lines += [name, wrapped(text, "    ")]
+            lines += [name, wrap(text, "    ")]
             continue
         head = f"{name:<{wide}}  "
         lines.append(

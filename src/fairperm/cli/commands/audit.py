@@ -1,4 +1,4 @@
-"""``fairperm audit``: many metrics and groups of a file, with a verdict for each."""
+"""``fairperm audit``: test many metrics and groups of a file, with a verdict for each gap."""
 
 from __future__ import annotations
 
@@ -7,18 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from fairperm.cli import common as running
+from fairperm._utils.formatting import format_name, format_number, name_of_gap, state_pvalue
+from fairperm.cli import common
 from fairperm.cli import options as arg
-from fairperm.cli.commands.report_sweeps import Sweeps, provenance, sweeps, write_report
-from fairperm.cli.files.wanted_columns import reading, values_of, weights_of
-from fairperm.cli.terminal import complain, fits, rendered, say, width, wrapped
-from fairperm.errors import InputError, shown
+from fairperm.cli.commands.report_sweeps import Sweeps, describe_run, make_sweeps, write_report
+from fairperm.cli.files.wanted_columns import find_stratum_weights, find_value, read_columns
+from fairperm.cli.terminal import print_error, print_text, wrap
+from fairperm.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from fairperm.auditing.result import Audit
-    from fairperm.cli.files.loading import Loaded
+    from fairperm.cli.files.loading import LoadedData
     from fairperm.hypothesis_tests.results.audits import AuditRow
 
 _MOST_FAILED = 20
@@ -74,49 +75,49 @@ def audit(
     config: arg.Config = None,
     debug: arg.Debug = False,
 ) -> int:
-    """Compare groups in several metrics, and say of each gap what can be said."""
+    """Test every gap between groups, adjust for multiple comparisons, and give each a verdict."""
     import fairperm
 
-    printed = running.check_outputs(
+    printed = common.check_outputs(
         {"--report": report, "--json": json, "--csv": csv, "--markdown": markdown}
     )
     names = list(metric or arg.DEFAULT_METRICS)
-    margins = running.number_or_pairs("--margin", margin)
+    margins = common.parse_numbers("--margin", margin)
     loaded = ctx.with_resource(
-        reading(
+        read_columns(
             ctx.params,
             names,
             with_hashes=json is not None or report is not None,
             rows=report is not None and score is not None,  # its sweep needs every score
         )
     )
-    run_audit: Callable[..., Audit] = fairperm.audit  # which checks every word that it is given
-    with running.noted(quiet) as said:
+    run_audit: Callable[..., Audit] = fairperm.audit  # it checks every word
+    with common.show_warnings(quiet) as seen:
         found = run_audit(
             label,
             prediction,
-            y_score=loaded.if_read(score),
+            y_score=loaded.column_if_read(score),
             threshold=threshold,
             sensitive_features=group[0] if group and len(group) == 1 else group,
             metrics=names,
             data=loaded.data,
             compare=compare or ("reference" if reference else "pairs"),
-            reference=_references(loaded, group or [], reference or []),
+            reference=_find_references(loaded, group or [], reference or []),
             intersections=intersections,
-            adjust=running.word_or_none(adjust),
+            adjust=common.parse_word(adjust),
             alpha=alpha,
             margin=margins,
             min_group_size=min_group_size,
-            pos_label=values_of(loaded, label, pos_label),
+            pos_label=find_value(loaded, label, pos_label),
             control_features=control or None,
-            stratum_weights=weights_of(loaded, control, stratum_weights),
+            stratum_weights=find_stratum_weights(loaded, control, stratum_weights),
             cluster=cluster,
             sample_weight=weight,
             missing=missing,
             score_bins=score_bins,
             sample_rows=sample_rows,
             scheme=scheme,
-            variance=running.word_or_none(variance),
+            variance=common.parse_word(variance),
             alternative=alternative,
             n_resamples=resamples,
             n_bootstrap=bootstraps,
@@ -125,45 +126,45 @@ def audit(
             n_jobs=jobs,
             progress=False if quiet else None,
         )
-    running.note_look_alikes(found.groups, quiet=quiet)
-    options = {**running.settings(ctx.params), "metric": names, "seed": found.seed}
+    common.warn_of_similar_names(found.groups, quiet=quiet)
+    options = {**common.collect_settings(ctx.params), "metric": names, "seed": found.seed}
     outcome = Outcome(found, loaded, options, [one.value for one in fail_on or []])
-    # first the files: who reads the table may close the pipe
+    # write the files first: the reader of the table may close the pipe
     outcome.write(report=report, json=json, csv=csv, markdown=markdown)
     if not quiet and not printed:
-        outcome.show(running.unsaid(found.notes, said))
-    return outcome.gate()
+        common.print_audit(found)
+        for note in common.select_unseen(found.notes, seen):
+            print_text(wrap(f"Note: {note}"))
+        common.print_seed(found.seed)
+    return outcome.report_failures()
 
 
-def _references(loaded: Loaded, groups: Sequence[str], given: Sequence[str]) -> Any:
-    """Return the reference group, or those of several attributes by their names."""
+def _find_references(loaded: LoadedData, groups: Sequence[str], given: Sequence[str]) -> Any:
+    """Return the reference group, or the reference groups by attribute."""
     if not given:
         return None
     if len(groups) == 1 and len(given) == 1:
-        text = given[0].removeprefix(f"{groups[0]}=")
-        return loaded.value(groups[0], text)
+        return loaded.find_value(groups[0], given[0].removeprefix(f"{groups[0]}="))
     found: dict[str, object] = {}
     for text in given:
         name = next((one for one in groups if text.startswith(f"{one}=")), None)
-        if name is None:
-            name, mark, _ = text.partition("=")
-            if not mark:
-                raise InputError(
-                    "--reference must be COLUMN=GROUP where there are several --group columns; "
-                    f"got {shown(text)}."
-                )
-            found[name] = text  # audit() says that there is no such attribute
+        if name is not None:
+            found[name] = loaded.find_value(name, text.removeprefix(f"{name}="))
             continue
-        found[name] = loaded.value(name, text.removeprefix(f"{name}="))
+        name, mark, _ = text.partition("=")
+        if not mark:
+            rule = "COLUMN=GROUP if there are several --group columns"
+            raise InputError("--reference", rule, text)
+        found[name] = text  # audit() raises: there is no such attribute
     return found
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """An audit and what to do with it."""
+    """An audit, the options that led to it, and the verdicts that make the command fail."""
 
     audit: Audit
-    loaded: Loaded
+    loaded: LoadedData
     options: dict[str, Any]
     fail_on: list[str]
 
@@ -172,95 +173,80 @@ class Outcome:
         verdicts = {one.replace("-", " ") for one in self.fail_on}
         return [row for row in self.audit.rows if row.verdict in verdicts]
 
-    def show(self, notes: Sequence[str]) -> None:
-        """Print the table, and notes that were not said yet."""
-        from fairperm.auditing.text import as_table, footing, heading
-        from fairperm.cli.documents import in_lines
-
-        table = as_table(self.audit, width())
-        say(wrapped(heading(self.audit)))
-        say(rendered(table) if fits(table) else in_lines(self.audit, width()))
-        say(wrapped(footing(self.audit)))
-        for note in notes:
-            say(wrapped(f"Note: {note}"))
-        running.tell_seed(self.audit.seed)
-
     def write(
         self, *, report: Any, json: str | None, csv: str | None, markdown: str | None
     ) -> None:
-        """Write the files that were asked for."""
+        """Write the requested files."""
         from fairperm.cli import documents
 
         if report is not None:
-            write_report(self.audit, report, provenance=self.provenance(), sweeps=self.sweeps())
+            run = describe_run("audit", self.options, self.loaded.files, self.loaded.n_rows)
+            write_report(self.audit, report, provenance=run, sweeps=self.make_sweeps())
         if json is not None:
             text = documents.as_json(
                 "audit",
                 self.audit.to_dict(),
-                command="audit",
                 options=self.options,
                 files=self.loaded.files,
                 rows=self.loaded.n_rows,
             )
-            running.write(json, text)
+            common.write_output(json, text)
         if csv is not None:
-            running.write(csv, documents.as_csv([row.cells() for row in self.audit.rows]))
+            common.write_output(csv, documents.as_csv([row.cells() for row in self.audit.rows]))
         if markdown is not None:
-            running.write(markdown, documents.as_markdown(self.audit, self.failed()))
+            common.write_output(markdown, documents.as_markdown(self.audit, self.failed()))
 
-    def provenance(self) -> dict[str, object]:
-        """Return what it takes to run the audit again, for its report."""
-        return provenance("audit", self.options, self.loaded.files, self.loaded.n_rows)
-
-    def sweeps(self) -> Sweeps:
-        """Return the sweeps for the report, where there are scores to make them of."""
+    def make_sweeps(self) -> Sweeps:
+        """Return the threshold sweeps for the report, if there are scores."""
         given = self.options
-        score = self.loaded.if_read(given.get("score"))
+        score = self.loaded.column_if_read(given.get("score"))
         if score is None:
             return Sweeps()
         for option in ("cluster", "weight"):
             if given.get(option):
-                return Sweeps([], dict.fromkeys(given["group"], f"sweeps know no --{option}."))
-        pos_label = values_of(self.loaded, given["label"], given.get("pos_label"))
-        return sweeps(
+                reason = f"sweeps do not support --{option}."
+                return Sweeps([], dict.fromkeys(given["group"], reason))
+        return make_sweeps(
             self.audit,
             self.loaded.data,
             label=given["label"],
             score=score,
             attributes=given["group"],
-            pos_label=pos_label,
-            thresholds=self._thresholds(score),
+            pos_label=find_value(self.loaded, given["label"], given.get("pos_label")),
+            thresholds=self._choose_thresholds(score),
             missing=given["missing"],
             control_features=given.get("control"),
-            stratum_weights=weights_of(
+            stratum_weights=find_stratum_weights(
                 self.loaded, given.get("control"), given.get("stratum_weights")
             ),
             progress=False,
         )
 
-    def _thresholds(self, score: str) -> object:
-        """Return every score as a threshold where they are few: between them nothing changes."""
-        known = self.loaded.table
-        few = score in known.column_names and len(known[score].unique()) <= _MOST_THRESHOLDS
-        return "scores" if few else _MOST_THRESHOLDS
+    def _choose_thresholds(self, score: str) -> object:
+        """Return every score as a threshold if they are few: between them nothing changes."""
+        from fairperm.data.lazy.backends import is_lazy
 
-    def gate(self) -> int:
-        """Say which comparisons failed; return the exit code."""
-        from fairperm._utils.formatting import format_name
+        if is_lazy(self.loaded.data):
+            return _MOST_THRESHOLDS
+        n_scores = len(self.loaded.distinct_rows([score]))
+        return "scores" if n_scores <= _MOST_THRESHOLDS else _MOST_THRESHOLDS
 
+    def report_failures(self) -> int:
+        """Print the comparisons that failed, and return the exit code."""
         failed = self.failed()
         if not failed:
             return 0
-        complain(
+        print_error(
             f"fairperm: failed: {len(failed)} of {len(self.audit.rows)} comparisons "
             f"(--fail-on {', '.join(self.fail_on)})"
         )
         for row in failed[:_MOST_FAILED]:
-            groups = " - ".join(format_name(one) for one in row.groups)
-            gap = "" if row.difference is None else f", gap {row.difference:+z.4f}"
-            p = "" if row.adjusted_pvalue is None else f", adjusted p {row.adjusted_pvalue:.4g}"
-            of = f"{format_name(row.attribute)}, {format_name(row.metric)}, {groups}"
-            complain(f"  {row.verdict}: {of}{gap}{p}")
+            parts = [format_name(row.attribute), format_name(row.metric), name_of_gap(*row.groups)]
+            if row.difference is not None:
+                parts.append(f"gap {format_number(row.difference, signed=True)}")
+            if row.adjusted_pvalue is not None:
+                parts.append(state_pvalue(row.adjusted_pvalue, "adjusted p"))
+            print_error(f"  {row.verdict}: {', '.join(parts)}")
         if len(failed) > _MOST_FAILED:
-            complain(f"  and {len(failed) - _MOST_FAILED} more")
+            print_error(f"  and {len(failed) - _MOST_FAILED} more")
         return 1

@@ -1,4 +1,4 @@
-"""``fairperm demo``: the COMPAS risk score, audited in plain words."""
+"""``fairperm demo``: audit the COMPAS risk score, explained in plain words."""
 
 from __future__ import annotations
 
@@ -8,25 +8,26 @@ from typing import Annotated
 import typer
 
 from fairperm.cli import options as arg
-from fairperm.cli.terminal import fits, rendered, say, width, wrapped
+from fairperm.cli.common import print_audit
+from fairperm.cli.terminal import print_text, wrap
 
 _INTRODUCTION = (
     "COMPAS is a score from 1 to 10 that courts in the United States use to judge how likely a "
-    'defendant is to be arrested again. We call 5 and above "high risk", as ProPublica did in '
-    "2016, and ask of 6,172 defendants in Broward County, Florida: do the score's errors fall on "
-    "all alike? Any two groups differ a little. The p-value is the probability that chance alone "
-    "makes a gap this large or larger where the true rates are equal."
+    "defendant is to be arrested again. As ProPublica did in 2016, we call scores of 5 and above "
+    '"high risk", and compare the errors of the score between groups of 6,172 defendants in '
+    "Broward County, Florida. Any two groups differ a little by chance. The p-value is the "
+    "probability of a gap at least this large if the true rates are equal."
 )
 _QUESTIONS = {
-    "false_positive_rate": "Of those not arrested again, how many had been called high risk?",
-    "false_negative_rate": "Of those arrested again, how many had been called low risk?",
-    "positive_predictive_value": "Of those called high risk, how many were arrested again?",
+    "false_positive_rate": "How many of those not arrested again were called high risk?",
+    "false_negative_rate": "How many of those arrested again were called low risk?",
+    "positive_predictive_value": "How many of those called high risk were arrested again?",
 }
 _CLOSING = (
-    "Three fair questions, three answers. Where base rates differ, no score short of perfect can "
-    "have equal error rates and equal predictive values at once; which of them matters is not "
-    "statistics. Inconclusive is no evidence that rates are equal. (The file holds too many "
-    "re-arrests among late screenings, so read its predictive values with care; see "
+    "The three questions have different answers. If base rates differ, no imperfect score can have "
+    "both equal error rates and equal predictive values; which of them matters is not a question "
+    "of statistics. An inconclusive result is no evidence that rates are equal. (The data contain "
+    "too many re-arrests among late screenings, so read the predictive values with care; see "
     "fairperm.datasets.load_compas.)"
 )
 _COMMAND = (
@@ -37,20 +38,18 @@ _IN_PYTHON = '    fairperm.audit(y_true, y_pred, sensitive_features=groups, metr
 
 
 def demo(
-    report: Annotated[Path, typer.Option(help="Where the report goes.", metavar="PATH")] = Path(
+    report: Annotated[Path, typer.Option(help="Path of the report.", metavar="PATH")] = Path(
         "fairperm-demo.html"
     ),
     debug: arg.Debug = False,
 ) -> int:
     """Audit the COMPAS risk score by race and sex, and write a report."""
     import fairperm
-    from fairperm.auditing.text import as_table, footing, heading
-    from fairperm.cli.commands.report_sweeps import provenance, sweeps, write_report
-    from fairperm.cli.documents import in_lines
+    from fairperm.cli.commands.report_sweeps import describe_run, make_sweeps, write_report
 
-    say(wrapped(_INTRODUCTION) + "\n")
+    print_text(wrap(_INTRODUCTION) + "\n")
     for metric, question in _QUESTIONS.items():
-        say(wrapped(f"{question} ({metric})"))
+        print_text(wrap(f"{question} ({metric})"))
     compas = fairperm.datasets.load_compas()
     audit = fairperm.audit(
         "two_year_recid",
@@ -63,17 +62,15 @@ def demo(
         reference={"race": "Caucasian", "sex": "Male"},
         rng=2016,
     )
-    table = as_table(audit, width())
-    say("\n" + heading(audit))
-    say(rendered(table) if fits(table) else in_lines(audit, width()))
-    say(wrapped(footing(audit)) + "\n")
-    say(wrapped(_CLOSING) + "\n")
+    print_text("")
+    print_audit(audit)
+    print_text("\n" + wrap(_CLOSING) + "\n")
     write_report(
         audit,
         report,
         title="COMPAS by race and sex",
-        provenance=provenance("demo", {}, [], None),
-        sweeps=sweeps(
+        provenance=describe_run("demo", {}, [], None),
+        sweeps=make_sweeps(
             audit,
             compas,
             label="two_year_recid",
@@ -82,7 +79,7 @@ def demo(
             thresholds="scores",
         ),
     )
-    say(f"The report is in {report}: open it in a browser.\n")
-    say("The same for a file of your own:\n\n" + _COMMAND)
-    say("\nor in Python:\n\n" + _IN_PYTHON)
+    print_text(f"Open the report in a browser: {report}\n")
+    print_text("To audit a file of your own:\n\n" + _COMMAND)
+    print_text("\nor in Python:\n\n" + _IN_PYTHON)
     return 0

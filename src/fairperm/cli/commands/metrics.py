@@ -1,4 +1,4 @@
-"""``fairperm metrics``: everything that can be compared, and what it means."""
+"""``fairperm metrics``: list the metrics and their meanings."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import Annotated, Any
 
 import typer
 
-from fairperm.cli import common as running
-from fairperm.cli.files.wanted_columns import metric_of
-from fairperm.cli.terminal import pairs, say
+from fairperm.cli import common
+from fairperm.cli.files.wanted_columns import find_metric
+from fairperm.cli.terminal import format_pairs, print_text
 
 _NEEDS = {
     "y_true": "labels",
@@ -20,7 +20,7 @@ _NEEDS = {
 def metrics(
     names: Annotated[
         list[str] | None,
-        typer.Argument(help="Only these.", metavar="NAME", show_default=False),
+        typer.Argument(help="Names of metrics. Default: all.", metavar="NAME", show_default=False),
     ] = None,
     json: Annotated[
         str | None,
@@ -32,12 +32,12 @@ def metrics(
         ),
     ] = None,
 ) -> int:
-    """List the metrics: name, meaning, other names."""
+    """List the metrics with their meanings and other names."""
     import json as json_module
 
     from fairperm.metrics.registry import metric_names
 
-    chosen = [metric_of(name, "NAME") for name in names or metric_names()]
+    chosen = [find_metric(name, "NAME") for name in names or metric_names()]
     found: list[dict[str, Any]] = [
         {
             "name": one.name,
@@ -48,12 +48,12 @@ def metrics(
         for one in chosen
     ]
     if json is not None:
-        running.write(json, json_module.dumps(found, indent=2, ensure_ascii=False) + "\n")
+        common.write_output(json, json_module.dumps(found, indent=2, ensure_ascii=False) + "\n")
         if json == "-":
             return 0
     lines = []
     for one in found:
         also = f" (also {', '.join(one['aliases'])})" if one["aliases"] else ""
         lines.append((one["name"], f"{one['meaning']}{also}"))
-    say(pairs(lines))
+    print_text(format_pairs(lines))
     return 0

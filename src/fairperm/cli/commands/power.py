@@ -1,4 +1,4 @@
-"""``fairperm power``: what a sample can see."""
+"""``fairperm power``: compute power, sample size or the smallest detectable gap."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from typing import Annotated, Any
 
 import typer
 
-from fairperm.cli import common as running
+from fairperm._utils.formatting import format_level, format_metric, format_percent
+from fairperm.cli import common
 from fairperm.cli import options as arg
-from fairperm.cli.files.wanted_columns import metric_of
-from fairperm.cli.terminal import say, wrapped
+from fairperm.cli.files.wanted_columns import find_metric
+from fairperm.cli.terminal import print_text, wrap
 from fairperm.errors import InputError
 
 _PANEL = "Assumptions"
@@ -27,18 +28,18 @@ def power(
             help="A rate, or roc_auc.", metavar="NAME", rich_help_panel=_PANEL, show_default=False
         ),
     ] = None,
-    first: Annotated[float | None, _assumed("The metric in the first group.")] = None,
-    second: Annotated[float | None, _assumed("The metric in the second group.")] = None,
-    n: Annotated[int | None, _assumed("Rows of both groups together.", "--n")] = None,
+    first: Annotated[float | None, _assumed("Value of the metric in the first group.")] = None,
+    second: Annotated[float | None, _assumed("Value of the metric in the second group.")] = None,
+    n: Annotated[int | None, _assumed("Number of rows in both groups together.", "--n")] = None,
     power: Annotated[
-        float, _assumed("How likely the gap should be found. Default: 0.8.", "--power")
+        float, _assumed("Probability of detecting the gap. Default: 0.8.", "--power")
     ] = 0.8,
     share: Annotated[
-        float | None, _assumed("The first group's share of the rows. Default: one half.")
+        float | None, _assumed("Share of the rows in the first group. Default: 0.5.")
     ] = None,
     base_rate: Annotated[
         list[float] | None,
-        _assumed("The share of positives, in both groups or (twice) in the first and the second."),
+        _assumed("Share of positive labels in both groups; give it twice if they differ."),
     ] = None,
     alpha: arg.Alpha = 0.05,
     alternative: arg.Alternative = "two-sided",
@@ -48,15 +49,15 @@ def power(
     config: arg.Config = None,
     debug: arg.Debug = False,
 ) -> int:
-    """Tell what a sample can see, before there are data.
+    """Compute power, sample size or the smallest detectable gap.
 
-    With --first, --second and --n: how likely the gap is found. Without --n: how many rows that
-    takes. With --second and --n: the smallest gap that is likely found.
+    With --first, --second and --n: the power. With --first and --second: the sample size. With
+    --second and --n: the smallest detectable gap.
     """
     from fairperm.cli.documents import as_json
     from fairperm.hypothesis_tests.results.gaps import json_ready
 
-    running.check_outputs({"--json": json})
+    common.check_outputs({"--json": json})
     if metric is None:
         raise InputError("--metric must be given: a rate, or roc_auc.")
     if base_rate and len(base_rate) > 2:
@@ -65,7 +66,7 @@ def power(
     if base_rate:
         rates = base_rate[0] if len(base_rate) == 1 else (base_rate[0], base_rate[1])
     if second is None:
-        raise InputError("--second must be given: the metric in the second group.")
+        raise InputError("--second must be given: the value of the metric in the second group.")
     shared: dict[str, Any] = {
         "share": share,
         "base_rates": rates,
@@ -73,19 +74,18 @@ def power(
         "alternative": alternative,
         "scheme": scheme,
     }
-    found, told = _answer(metric, first, second, n, power, shared)
+    result, sentence = _answer(metric, first, second, n, power, shared)
     if json is not None:
         text = as_json(
             "power",
-            json_ready(found),
-            command="power",
-            options=running.settings(ctx.params),
+            json_ready(result),
+            options=common.collect_settings(ctx.params),
             files=[],
             rows=None,
         )
-        running.write(json, text)
+        common.write_output(json, text)
     if not quiet and json != "-":
-        say(wrapped(told))
+        print_text(wrap(sentence))
     return 0
 
 
@@ -97,20 +97,23 @@ def _answer(
     power: float,
     shared: dict[str, Any],
 ) -> tuple[dict[str, Any], str]:
-    """Return what was asked for by its name, and in a sentence: whichever was not given."""
+    """Return the quantity that was not given, by its name, and a sentence that states it."""
     import fairperm
 
-    name = metric_of(metric).name
+    name = format_metric(find_metric(metric).name)
     if first is None:
         if n is None:
             raise InputError("--first or --n must be given.")
         gap = fairperm.minimum_detectable_gap(metric, value=second, n=n, power=power, **shared)
-        some = f"a gap of {gap:.4f}" if gap < float("inf") else "no gap"
-        told = f"In {n:,} rows, {some} in {name} is found with {power:.0%} power."
-        return {"minimum_detectable_gap": gap}, told
-    both = f"{first:g} and {second:g} in {name}"
+        least = f"a gap of {gap:.4f}" if gap < float("inf") else "no gap"
+        return {"minimum_detectable_gap": gap}, (
+            f"{n:,} rows detect {least} in {name} from {second:g} with {format_level(power)} power."
+        )
+    gap_text = f"a {name} of {first:g} against {second:g}"
     if n is None:
         rows = fairperm.sample_size(metric, values=(first, second), power=power, **shared)
-        return {"sample_size": rows}, f"{rows:,} rows find {both} apart with {power:.0%} power."
+        return {
+            "sample_size": rows
+        }, f"{rows:,} rows detect {gap_text} with {format_level(power)} power."
     chance = fairperm.power(metric, values=(first, second), n=n, **shared)
-    return {"power": chance}, f"In {n:,} rows, {both} are found apart with {chance:.1%} power."
+    return {"power": chance}, f"{n:,} rows detect {gap_text} with {format_percent(chance)} power."

@@ -1,11 +1,11 @@
-"""The report of an audit: with its sweeps over thresholds where there are scores."""
+"""The report of an audit, with threshold sweeps if there are scores."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from fairperm.cli.words import in_options
+from fairperm.cli.messages import write_message
 from fairperm.errors import FairpermError
 
 if TYPE_CHECKING:
@@ -20,10 +20,10 @@ _RESAMPLES = 999
 
 @dataclass(frozen=True, slots=True)
 class Sweeps:
-    """The sweeps over thresholds for a report, and by attribute why there is none."""
+    """The threshold sweeps for a report, and for each attribute without one the reason."""
 
     found: list[ThresholdSweepResult] = field(default_factory=list)
-    left_out: dict[str, str] = field(default_factory=dict)
+    reasons: dict[str, str] = field(default_factory=dict)
 
 
 def write_report(
@@ -41,19 +41,19 @@ def write_report(
         audit,
         path,
         sweep=sweeps.found,
-        not_swept=sweeps.left_out,
+        not_swept=sweeps.reasons,
         title=title,
         provenance=provenance,
     )
 
 
-def provenance(
+def describe_run(
     command: str,
     options: Mapping[str, Any],
     files: Sequence[Mapping[str, Any]],
     rows: int | None,
 ) -> dict[str, object]:
-    """Return what it takes to run the audit again, by name."""
+    """Return what is needed to run the command again, by name."""
     from fairperm.cli.documents import versions
 
     found: dict[str, object] = {"command": f"fairperm {command}"}
@@ -67,13 +67,13 @@ def provenance(
     return found | {f"version of {name}": one for name, one in versions().items()}
 
 
-def sweeps(
+def make_sweeps(
     audit: Audit, data: Any, *, label: str, score: str, attributes: Sequence[str], **options: Any
 ) -> Sweeps:
-    """Return for each attribute a sweep of its two largest groups, in the metrics that have one.
+    """Sweep the thresholds for the two largest groups of each attribute.
 
-    An attribute whose sweep cannot be made is left out, and the report says why: it is about the
-    audit.
+    Metrics without a threshold are skipped. If a sweep fails, the report gives the reason: it is
+    about the audit, not its sweeps.
     """
     import fairperm
     from fairperm.metrics.registry import get_metric
@@ -85,9 +85,9 @@ def sweeps(
     ]
     made = Sweeps()
     for attribute in attributes if names else ():
-        pair = _pair(audit, attribute)
+        pair = _largest_pair(audit, attribute)
         if pair is None:
-            made.left_out[attribute] = "fewer than two of its groups are large enough to be judged."
+            made.reasons[attribute] = "fewer than two of its groups are large enough for a verdict."
             continue
         try:
             made.found.append(
@@ -105,12 +105,12 @@ def sweeps(
                 )
             )
         except FairpermError as error:
-            made.left_out[attribute] = in_options(str(error))
+            made.reasons[attribute] = write_message(error)
     return made
 
 
-def _pair(audit: Audit, attribute: str) -> tuple[Hashable, Hashable] | None:
-    """Return the two largest groups that are judged, in the order in which the audit has them."""
+def _largest_pair(audit: Audit, attribute: str) -> tuple[Hashable, Hashable] | None:
+    """Return the two largest groups with verdicts, in the order of the audit."""
     groups = [one for one in audit.groups if one.attribute == attribute and not one.is_small]
     largest = sorted(groups, key=lambda one: -one.rows)[:2]
     if len(largest) < 2:

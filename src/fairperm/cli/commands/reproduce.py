@@ -1,4 +1,4 @@
-"""``fairperm reproduce``: the paper's studies again, with the paper's values beside ours."""
+"""``fairperm reproduce``: repeat the paper's studies, and compare our values with its own."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ def reproduce(
             show_default=False,
         ),
     ] = None,
-    out: Annotated[Path, typer.Option(help="The folder for what is found.", metavar="DIR")] = Path(
+    out: Annotated[Path, typer.Option(help="Folder for the results.", metavar="DIR")] = Path(
         "fairperm-studies"
     ),
     markdown: Annotated[
         Path | None,
-        typer.Option(help="Write the page as Markdown too.", metavar="FILE", show_default=False),
+        typer.Option(help="Write the page as Markdown, too.", metavar="FILE", show_default=False),
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Fewer data sets: a minute or two.")
+        bool, typer.Option("--quick", help="Use fewer data sets: a minute or two.")
     ] = False,
-    seed: Annotated[int, typer.Option(help="One seed gives the same numbers.", metavar="N")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the random numbers.", metavar="N")] = 0,
     jobs: arg.Jobs = None,
     debug: arg.Debug = False,
 ) -> int:
-    """Run the paper's studies again, and write tables, charts and a page about them."""
+    """Repeat the paper's studies, and write tables, charts and a page about them."""
     from fairperm import studies
 
     every = names is None or names == ["all"]

@@ -1,4 +1,4 @@
-"""``fairperm sweep``: the gap at every threshold of a score."""
+"""``fairperm sweep``: test the gap at every threshold of a score."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fairperm.cli import common as running
+from fairperm.cli import common
 from fairperm.cli import options as arg
-from fairperm.cli.files.wanted_columns import reading, values_of, weights_of
-from fairperm.cli.terminal import say
+from fairperm.cli.files.wanted_columns import find_stratum_weights, find_value, read_columns
+from fairperm.cli.terminal import print_text
 from fairperm.errors import InputError
 
 if TYPE_CHECKING:
@@ -33,7 +33,8 @@ def sweep(
     thresholds: Annotated[
         str,
         typer.Option(
-            help="How many; or 'scores' for every score; or these, parted by commas. Default: 101.",
+            help="Number of thresholds; 'scores' for every score; or a list separated by commas. "
+            "Default: 101.",
             metavar="N",
             rich_help_panel="Test",
             show_default=False,
@@ -59,32 +60,35 @@ def sweep(
     config: arg.Config = None,
     debug: arg.Debug = False,
 ) -> int:
-    """Test the gap between two groups at every threshold of a score, singly and all at once."""
+    """Test the gap between two groups at every threshold of a score, one by one and jointly."""
     import fairperm
     from fairperm.cli.documents import as_csv, as_json
 
-    printed = running.check_outputs({"--json": json, "--csv": csv})
+    printed = common.check_outputs({"--json": json, "--csv": csv})
     if score is None:
-        raise InputError("--score must be given: the column of the model's score.")
+        raise InputError("--score must be given: the column of scores.")
     names = list(metric or arg.DEFAULT_METRICS)
-    loaded = ctx.with_resource(reading(ctx.params, names, with_hashes=json is not None, rows=True))
-    # which checks every word that it is given
-    run_sweep: Callable[..., fairperm.ThresholdSweepResult] = fairperm.threshold_sweep
-    with running.noted(quiet):
+    loaded = ctx.with_resource(
+        read_columns(ctx.params, names, with_hashes=json is not None, rows=True)
+    )
+    run_sweep: Callable[..., ThresholdSweepResult] = (
+        fairperm.threshold_sweep
+    )  # it checks every word
+    with common.show_warnings(quiet):
         found = run_sweep(
             label,
             score,
             sensitive_features=group,
             metric=names,
             data=loaded.data,
-            groups=None if pair is None else tuple(values_of(loaded, group, one) for one in pair),
-            thresholds=_thresholds(thresholds),
-            pos_label=values_of(loaded, label, pos_label),
+            groups=None if pair is None else tuple(find_value(loaded, group, one) for one in pair),
+            thresholds=_parse_thresholds(thresholds),
+            pos_label=find_value(loaded, label, pos_label),
             control_features=control or None,
-            stratum_weights=weights_of(loaded, control, stratum_weights),
+            stratum_weights=find_stratum_weights(loaded, control, stratum_weights),
             missing=missing,
             scheme=scheme,
-            variance=running.word_or_none(variance),
+            variance=common.parse_word(variance),
             alpha=alpha,
             n_resamples=resamples,
             rng=seed,
@@ -95,21 +99,20 @@ def sweep(
         text = as_json(
             "sweep",
             found.to_dict(),
-            command="sweep",
-            options={**running.settings(ctx.params), "metric": names, "seed": found.seed},
+            options={**common.collect_settings(ctx.params), "metric": names, "seed": found.seed},
             files=loaded.files,
             rows=loaded.n_rows,
         )
-        running.write(json, text)
+        common.write_output(json, text)
     if csv is not None:
-        running.write(csv, as_csv(_rows(found)))
+        common.write_output(csv, as_csv(_make_rows(found)))
     if not quiet and not printed:
-        say(repr(found))
-        running.tell_seed(found.seed)
+        print_text(repr(found))
+        common.print_seed(found.seed)
     return 0
 
 
-def _rows(found: ThresholdSweepResult) -> list[dict[str, Any]]:
+def _make_rows(found: ThresholdSweepResult) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = found.to_frame("pyarrow").to_pylist()
     return [
         {name: None if isinstance(one, float) and one != one else one for name, one in row.items()}
@@ -117,9 +120,9 @@ def _rows(found: ThresholdSweepResult) -> list[dict[str, Any]]:
     ]
 
 
-def _thresholds(text: str) -> object:
+def _parse_thresholds(text: str) -> object:
     if text == "scores":
         return text
     if text.isdigit():
         return int(text)
-    return [running.number("--thresholds", one) for one in text.split(",")]
+    return [common.parse_number("--thresholds", one) for one in text.split(",")]

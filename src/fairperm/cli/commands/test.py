@@ -1,4 +1,4 @@
-"""``fairperm test``: one metric, two groups."""
+"""``fairperm test``: test one metric in two groups."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fairperm.cli import common as running
+from fairperm.cli import common
 from fairperm.cli import options as arg
-from fairperm.cli.files.wanted_columns import reading, values_of, weights_of
-from fairperm.cli.terminal import say
+from fairperm.cli.files.wanted_columns import find_stratum_weights, find_value, read_columns
+from fairperm.cli.terminal import print_text
 from fairperm.errors import InputError
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def one_test(
     metric: Annotated[
         str | None,
         typer.Option(
-            help="What to compare; `fairperm metrics` lists them.",
+            help="Metric to test; `fairperm metrics` lists them.",
             metavar="NAME",
             rich_help_panel="Test",
             show_default=False,
@@ -64,36 +64,37 @@ def one_test(
     config: arg.Config = None,
     debug: arg.Debug = False,
 ) -> int:
-    """Test whether the gap between two groups in one metric is real or chance."""
+    """Test whether the gap between two groups in one metric is real or due to chance."""
     import fairperm
     from fairperm.cli.documents import as_json
 
-    running.check_outputs({"--json": json})
+    common.check_outputs({"--json": json})
     if metric is None:
         raise InputError("--metric must be given; `fairperm metrics` lists them.")
-    loaded = ctx.with_resource(reading(ctx.params, [metric], with_hashes=json is not None))
-    # which checks every word that it is given
-    run_test: Callable[..., fairperm.PermutationTestResult] = fairperm.permutation_test
-    with running.noted(quiet) as said:
+    loaded = ctx.with_resource(read_columns(ctx.params, [metric], with_hashes=json is not None))
+    run_test: Callable[..., fairperm.PermutationTestResult] = (
+        fairperm.permutation_test
+    )  # it checks every word
+    with common.show_warnings(quiet) as seen:
         found = run_test(
             label,
             prediction,
-            y_score=loaded.if_read(score),
+            y_score=loaded.column_if_read(score),
             threshold=threshold,
             sensitive_features=group,
             metric=metric,
             data=loaded.data,
-            groups=None if pair is None else tuple(values_of(loaded, group, one) for one in pair),
-            pos_label=values_of(loaded, label, pos_label),
+            groups=None if pair is None else tuple(find_value(loaded, group, one) for one in pair),
+            pos_label=find_value(loaded, label, pos_label),
             control_features=control or None,
-            stratum_weights=weights_of(loaded, control, stratum_weights),
+            stratum_weights=find_stratum_weights(loaded, control, stratum_weights),
             cluster=cluster,
             sample_weight=weight,
             missing=missing,
             score_bins=score_bins,
             sample_rows=sample_rows,
             scheme=scheme,
-            variance=running.word_or_none(variance),
+            variance=common.parse_word(variance),
             alternative=alternative,
             n_resamples=resamples,
             n_bootstrap=bootstraps,
@@ -106,14 +107,13 @@ def one_test(
         text = as_json(
             "test",
             found.to_dict(),
-            command="test",
-            options={**running.settings(ctx.params), "seed": found.seed},
+            options={**common.collect_settings(ctx.params), "seed": found.seed},
             files=loaded.files,
             rows=loaded.n_rows,
         )
-        running.write(json, text)
+        common.write_output(json, text)
     if not quiet and json != "-":
-        say(repr(replace(found, notes=running.unsaid(found.notes, said))))
+        print_text(repr(replace(found, notes=common.select_unseen(found.notes, seen))))
         if not found.exact:
-            running.tell_seed(found.seed)
+            common.print_seed(found.seed)
     return 0

@@ -1,4 +1,8 @@
-"""From files to what the tests read: counted rows where that is enough, else columns of Arrow."""
+"""From files to the data of a test: a DuckDB relation where equal rows can be counted, else Arrow.
+
+The library counts the rows of the relation where they are. Metrics of scores, weights and clusters
+need every row.
+"""
 
 from __future__ import annotations
 
@@ -7,53 +11,97 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairperm.cli.files import column_types as typing_of
-from fairperm.cli.files import fetching
-from fairperm.cli.files.fetching import Wanted
-from fairperm.cli.files.inputs import check_kept, found, private_folder
-from fairperm.cli.files.relation import ReadOptions, Relation, opened
-from fairperm.cli.files.sql import check_condition, check_select, connected, first_line, quoted
+from fairperm.cli.files import column_types as types
+from fairperm.cli.files.inputs import check_outputs_spare, find_files, make_private_folder
+from fairperm.cli.files.relation import ReadOptions, Relation, open_relation
+from fairperm.cli.files.sql import check_condition, check_select, connect, first_line, quote_name
+from fairperm.cli.files.text import ENCODING_HINT
 from fairperm.errors import FairpermError, InputError, did_you_mean, listed, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-__all__ = ["Loaded", "ReadOptions", "Wanted", "load"]
+_BATCH = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WantedColumns:
+    """The columns that a test needs, by the options that name them.
+
+    ``needs_rows``: rows are needed one by one, and counts are not enough. ``stays_in_files``: rows
+    are counted or sampled in their files all the same. ``all_numbers``: other numbers are needed,
+    too, because samples of rows are drawn by them.
+    """
+
+    label: str
+    prediction: str | None
+    score: str | None
+    groups: tuple[str, ...]
+    controls: tuple[str, ...] = ()
+    cluster: str | None = None
+    weight: str | None = None
+    needs_rows: bool = False
+    stays_in_files: bool = False
+    all_numbers: bool = False
+
+    def columns(self) -> dict[str, tuple[str, str]]:
+        """Return the option and the role of every column."""
+        given = [
+            ("--label", types.LABEL, self.label),
+            ("--prediction", types.LABEL, self.prediction),
+            ("--score", types.NUMBER, self.score),
+            *(("--group", types.NAME, name) for name in self.groups),
+            *(("--control", types.NAME, name) for name in self.controls),
+            ("--cluster", types.NAME, self.cluster),
+            ("--weight", types.NUMBER, self.weight),
+        ]
+        columns: dict[str, tuple[str, str]] = {}
+        for option, role, name in given:
+            if name is not None:
+                columns.setdefault(name, (option, role))
+        return columns
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
-    """What was read: ``data`` for the tests, its columns, their values in ``table``, the files."""
+class LoadedData:
+    """The data for a test (a relation or a table), its columns, and its files."""
 
     data: Any
     columns: tuple[str, ...]
-    table: Any
-    n_rows: int
     files: list[dict[str, Any]]
 
-    def if_read(self, column: str | None) -> str | None:
-        """Return a column's name if it was needed."""
+    @property
+    def n_rows(self) -> int:
+        """Return the number of rows."""
+        import narwhals.stable.v2 as nw
+
+        return int(nw.from_native(self.data).lazy().select(nw.len()).collect().item())
+
+    def column_if_read(self, column: str | None) -> str | None:
+        """Return the name of the column if the test needs it."""
         return column if column in self.columns else None
 
-    def value(self, column: str, text: str) -> object:
-        """Return the value of a column that the user means by this text."""
-        values = self.table[column].unique().to_pylist()
+    def distinct_rows(self, columns: Sequence[str]) -> list[tuple[Any, ...]]:
+        """Return the distinct combinations of values in these columns."""
+        import narwhals.stable.v2 as nw
+
+        rows = nw.from_native(self.data).lazy().select(*columns).unique()
+        return [tuple(row) for row in rows.collect().iter_rows()]
+
+    def find_value(self, column: str, text: str) -> object:
+        """Return the value of a column that a text from the user means."""
+        values = [value for (value,) in self.distinct_rows([column])]
         for value in values:
             if str(value) == text and value is not None:
                 return value
         for value in values:
-            if isinstance(value, (bool, int, float)) and _means(text, value):
+            if isinstance(value, (bool, int, float)) and _is_same(text, value):
                 return value
-        return text  # the test itself says that there is no such value, and which there are
-
-    def combinations(self, columns: Sequence[str]) -> list[tuple[object, ...]]:
-        """Return the combinations of values that these columns have."""
-        distinct = self.table.select(list(columns)).group_by(list(columns)).aggregate([])
-        return [tuple(row[name] for name in columns) for row in distinct.to_pylist()]
+        return text  # the test raises, and lists the values
 
 
-def _means(text: str, value: float) -> bool:
-    """Tell whether a text says this truth value or number in other words: true, 1.0."""
+def _is_same(text: str, value: float) -> bool:
+    """Return whether a text is another spelling of this boolean or number: true, 1.0."""
     if isinstance(value, bool):
         return text.strip().casefold() == str(value).casefold()
     try:
@@ -67,34 +115,44 @@ def load(
     names: Sequence[str],
     format_: str | None,
     options: ReadOptions,
-    wanted: Wanted,
+    wanted: WantedColumns,
     *,
     outputs: Mapping[str, str],
     with_hashes: bool,
-) -> Iterator[Loaded]:
-    """Read the columns that are wanted; the database is open as long as rows are left in it."""
+) -> Iterator[LoadedData]:
+    """Read the wanted columns; the database is open as long as rows stay in it."""
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(private_folder()))
-        files = found(names, format_, folder)
-        check_kept(files, outputs)
+        folder = Path(stack.enter_context(make_private_folder()))
+        files = find_files(names, format_, folder)
+        check_outputs_spare(files, outputs)
         with _clear_errors([(str(file.path), file.name) for file in files]):
-            connection = connected(folder)
+            connection = connect(folder)
             stack.callback(connection.close)
-            relation = opened(connection, files, folder, options, list(wanted.columns()))
-            source, fields = _selected(connection, relation, options, wanted)
+            relation = open_relation(connection, files, folder, options, list(wanted.columns()))
+            source, fields = _select_columns(connection, relation, options, wanted)
             if wanted.all_numbers:
-                fields = _with_numbers(connection, relation, options, source, fields)
-            read = fetching.left_there if wanted.lazy else fetching.fetched
-            data, table, n_rows = read(connection, source, fields, wanted)
-        described = [file.described() for file in files] if with_hashes else []
-        if not wanted.lazy:
+                fields = _add_numbers(connection, relation, options, source, fields)
+            same = [one for one in fields if [*map(str.casefold, fields)].count(one.casefold()) > 1]
+            if same and wanted.stays_in_files:
+                raise InputError(
+                    f"names of columns must differ in more than case; got {listed(same)}. Columns "
+                    "of rows that stay in their files are read by SQL, which ignores case."
+                )
+            is_lazy = not same and (wanted.stays_in_files or not wanted.needs_rows)
+            if is_lazy:
+                selected = ", ".join(f"{sql} AS {quote_name(one)}" for one, sql in fields.items())
+                data = connection.sql(f"SELECT {selected} FROM {source}")
+            else:
+                data = _read_rows(connection, source, fields)
+        described = [file.describe() for file in files] if with_hashes else []
+        if not is_lazy:
             stack.close()
-        yield Loaded(data, tuple(fields), table, n_rows, described)
+        yield LoadedData(data, tuple(fields), described)
 
 
 @contextmanager
 def _clear_errors(paths: Sequence[tuple[str, str]]) -> Iterator[None]:
-    """Turn what DuckDB says into one sentence that names the user's files."""
+    """Turn an error of DuckDB into one sentence with the user's names of files."""
     import duckdb
     import pyarrow as pa
 
@@ -105,155 +163,199 @@ def _clear_errors(paths: Sequence[tuple[str, str]]) -> Iterator[None]:
     except duckdb.InterruptException:
         raise KeyboardInterrupt from None
     except (duckdb.Error, pa.ArrowException, UnicodeDecodeError) as error:
-        raise InputError(_told(error, paths)) from error
+        raise InputError(_explain(error, paths)) from error
 
 
-def _told(error: Exception, paths: Sequence[tuple[str, str]]) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+def _explain(error: Exception, paths: Sequence[tuple[str, str]]) -> str:
+    """Return what is wrong with a file; the text of DuckDB's error is all there is to go by."""
     text = first_line(error)
     for path, name in paths:
         text = text.replace(path, name)
-    where = (
-        f"{shown(paths[0][1])} cannot be read" if len(paths) == 1 else "the files cannot be read"
-    )
-    for line in lines:
+    subject = shown(paths[0][1]) if len(paths) == 1 else "the files"
+    where = f"{subject} cannot be read"
+    place = text.removeprefix("CSV Error on Line: ")
+    for line in map(str.strip, str(error).splitlines()):
         if line.startswith("Expected Number of Columns"):
             expected, got = (one.strip() for one in line.split(":", 1)[1].split("Found:"))
-            place = text.removeprefix("CSV Error on Line: ")
-            return f"{where}: line {place} has {got} columns where the header has {expected}."
+            return f"{where}: line {place} has {got} columns; the header has {expected}."
         if "unterminated quote" in line:
-            place = text.removeprefix("CSV Error on Line: ")
-            return f"{where}: a quote that is opened or closed on line {place} is out of place."
+            return f"{where}: a quote that opens or closes on line {place} is out of place."
         if "nicode" in line or "utf-8" in line.lower():
-            hint = "Say what it is with --encoding (latin-1 or windows-1252, say)."
-            return f"{where}: it is not in UTF-8. {hint}"
+            return f"{where}: it is not in UTF-8. {ENCODING_HINT}"
         if "invalid state" in line:
             return f"{where} as CSV: line ends may be mixed, or quotes out of place."
         if "maximum line size" in line.lower():
-            return f"{where}: a line is longer than 2 MB; is a quote left open?"
+            return f"{where}: a line is longer than 2 MB. Is a quote left open?"
     return f"{where}: {text}"
 
 
-def _selected(
-    connection: Any, relation: Relation, options: ReadOptions, wanted: Wanted
+def _read_rows(connection: Any, source: str, fields: Mapping[str, str]) -> Any:
+    """Return the rows as an Arrow table; text as codes, not as one Python string per row."""
+    import pyarrow as pa
+
+    selected = ", ".join(f"{sql} AS v{i}" for i, sql in enumerate(fields.values()))
+    query = f"SELECT {selected} FROM {source}"
+    read = getattr(connection.sql(query), "to_arrow_reader", None)
+    if read is None:  # an older DuckDB
+        read = connection.execute(query).fetch_record_batch
+    reader = read(_BATCH)
+    codes = pa.dictionary(pa.int32(), pa.string())
+    is_text = [
+        pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+        for kind in reader.schema.types
+    ]
+    schema = pa.schema(
+        [
+            pa.field(one.name, codes if text else one.type)
+            for one, text in zip(reader.schema, is_text, strict=True)
+        ]
+    )
+    batches = [
+        pa.record_batch(
+            [
+                column.cast(pa.string()).dictionary_encode() if text else column
+                for column, text in zip(batch.columns, is_text, strict=True)
+            ],
+            schema=schema,
+        )
+        for batch in reader
+    ]
+    table = pa.Table.from_batches(batches, schema).unify_dictionaries()
+    return table.rename_columns(list(fields))
+
+
+def _select_columns(
+    connection: Any, relation: Relation, options: ReadOptions, wanted: WantedColumns
 ) -> tuple[str, dict[str, str]]:
-    """Return what to select from, and SQL for each wanted column, in plain types."""
+    """Return the source to select from, and SQL for each wanted column in a plain type."""
     columns = wanted.columns()
-    if options.sql is None:  # then names must be there before anything is read
-        for name, (option, _) in columns.items():
-            relation.place(option, name)
-    if options.sql is None and options.where is None:
+    places = {}
+    if options.sql is None:  # raises for unknown names before anything is read
         places = {name: relation.place(option, name) for name, (option, _) in columns.items()}
+        for name, (option, role) in columns.items() if relation.is_text else ():
+            if role == types.NUMBER:
+                types.check_numbers(
+                    connection,
+                    relation.source,
+                    relation.fields[places[name]],
+                    options.missing_words,
+                    options.decimal,
+                    called=f"{option} (column {shown(name)})",
+                )
+    if options.sql is None and options.where is None:
         roles = {relation.fields[i]: columns[name][1] for name, i in places.items()}
-        fields = _typed(connection, relation, roles, options)
+        fields = _cast_text(connection, relation, roles, options)
         source = relation.source
-        types = {name: relation.types[i] for name, i in places.items()}
+        kinds = {name: relation.types[i] for name, i in places.items()}
         chosen = {name: fields[relation.fields[i]] for name, i in places.items()}
     else:
-        source = _filtered(connection, relation, options, columns)
+        source = _run_sql(connection, relation, options, columns)
         result = connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()
-        types = {str(row[0]): str(row[1]) for row in result}
+        kinds = {str(row[0]): str(row[1]) for row in result}
         chosen = {}
         for name, (option, _) in columns.items():
-            if name not in types:
-                rule = f"a column that --sql returns ({listed(types)})"
-                hint = did_you_mean(name, types)
-                raise InputError(f"{option} must be {rule}; got {shown(name)}. {hint}".rstrip())
-            chosen[name] = quoted(name)
+            if name not in kinds:
+                rule = f"a column that --sql returns ({listed(kinds)})"
+                raise InputError(option, rule, name, did_you_mean(name, kinds))
+            chosen[name] = quote_name(name)
     if relation.is_text and options.sql is None and options.where is None:
         return source, chosen
     return source, {
-        name: typing_of.plain(columns[name][0], name, types[name], chosen[name]) for name in columns
+        name: types.cast_to_plain(option, name, kinds[name], chosen[name])
+        for name, (option, _) in columns.items()
     }
 
 
-def _with_numbers(
+def _add_numbers(
     connection: Any,
     relation: Relation,
     options: ReadOptions,
     source: str,
     fields: Mapping[str, str],
 ) -> dict[str, str]:
-    """Return SQL for these columns and all others of numbers, in the order of the data."""
+    """Return SQL for these columns and all other columns of numbers, in the order of the data."""
     if options.sql is None and options.where is None:
-        unclear = {*relation.ambiguous(), ""}
+        unclear = {*relation.ambiguous_names(), ""}
         order = relation.names
         places = {
             name: relation.fields[i]
             for i, name in enumerate(order)
             if name not in unclear and name not in fields
         }
-        roles = dict.fromkeys(places.values(), typing_of.NUMBER)
-        typed = _typed(connection, relation, roles, options)
+        roles = dict.fromkeys(places.values(), types.NUMBER)
+        typed = _cast_text(connection, relation, roles, options)
         others = {name: typed[field] for name, field in places.items()}
     else:
         described = connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()
         order = [str(row[0]) for row in described]
-        others = {name: quoted(name) for name in order if name not in fields}
+        others = {name: quote_name(name) for name in order if name not in fields}
     every = {name: fields.get(name) or others[name] for name in order if name in {*fields, *others}}
     selected = ", ".join(every.values())
     described = connection.execute(f"DESCRIBE SELECT {selected} FROM {source}").fetchall()
     return {
         name: field
         for (name, field), row in zip(every.items(), described, strict=True)
-        if name in fields or typing_of.is_number(str(row[1]))
+        if name in fields or types.is_number(str(row[1]))
     }
 
 
-def _typed(
+def _cast_text(
     connection: Any, relation: Relation, roles: Mapping[str, str], options: ReadOptions
 ) -> dict[str, str]:
+    """Return SQL that casts fields of a text file to the types of their values."""
     if not relation.is_text:
         return {field: field for field in roles}
     missing, decimal = options.missing_words, options.decimal
-    return typing_of.text_types(connection, relation.source, roles, missing, decimal)
+    return types.infer_types(connection, relation.source, roles, missing, decimal)
 
 
-def _filtered(
+def _run_sql(
     connection: Any,
     relation: Relation,
     options: ReadOptions,
     columns: Mapping[str, tuple[str, str]],
 ) -> str:
-    """Return the rows that the user's SQL leaves, as something to select from."""
+    """Return the result of the user's SQL as a source to select from."""
     spoken = f"{options.sql or ''} {options.where or ''}".casefold()
-    unclear = relation.ambiguous()
+    unclear = relation.ambiguous_names()
     kept = [i for i, name in enumerate(relation.names) if name not in unclear and name]
     for name, (option, _) in columns.items():
         if name in unclear and options.sql is None:
             same = listed(sorted(one for one in unclear if one.casefold() == name.casefold()))
-            raise InputError(f"{option} cannot be told from others in SQL: the data have {same}.")
+            raise InputError(
+                f"{option} is ambiguous in SQL, which ignores case: the data have {same}."
+            )
     roles = {
-        relation.fields[i]: columns.get(relation.names[i], ("", typing_of.NAME))[1]
+        relation.fields[i]: columns.get(relation.names[i], ("", types.NAME))[1]
         for i in kept
         if relation.names[i] in columns or relation.names[i].casefold() in spoken
     }
-    typed = _typed(connection, relation, roles, options)
+    typed = _cast_text(connection, relation, roles, options)
     if kept:
         selected = ", ".join(
-            f"{typed.get(relation.fields[i], relation.fields[i])} AS {quoted(relation.names[i])}"
-            for i in kept
+            f"{typed.get(sql, sql)} AS {quote_name(name)}"
+            for sql, name in ((relation.fields[i], relation.names[i]) for i in kept)
         )
         view = f"SELECT * FROM (SELECT {selected} FROM {relation.source})"
         if options.where is not None:
             view += f" AS data WHERE (\n{check_condition(options.where)}\n)"
-        _checked(connection, "--where" if options.where else "the data", f"DESCRIBE {view}")
+        _check_query(connection, "--where" if options.where else "the data", f"DESCRIBE {view}")
         connection.execute(f"CREATE TEMP VIEW data AS {view}")
     elif options.where is not None:
-        raise InputError("--where needs --table, where SQL names the tables of a database.")
+        raise InputError("--where needs --table if the file is a database.")
     if options.sql is None:
         return "data"
     query = check_select(options.sql)
-    _checked(connection, "--sql", f"DESCRIBE {query}")
+    _check_query(connection, "--sql", f"DESCRIBE {query}")
     return f"(\n{query}\n)"
 
 
-def _checked(connection: Any, option: str, query: str) -> None:
+def _check_query(connection: Any, option: str, query: str) -> None:
     import duckdb
 
     try:
         connection.execute(query).fetchall()
     except duckdb.Error as error:
         text = first_line(error)
-        hint = "Text stands in 'single quotes'." if "column" in text and "not found" in text else ""
+        hint = "Write text in 'single quotes'." if "column" in text and "not found" in text else ""
         raise InputError(f"{option} cannot be run: {text} {hint}".rstrip()) from error

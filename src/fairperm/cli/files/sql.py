@@ -1,4 +1,4 @@
-"""SQL that no name from a file or command line can break out of, and the tables it may name."""
+"""SQL in which names and texts from users are safely quoted, and a locked DuckDB to run it."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def quoted(name: str) -> str:
+def quote_name(name: str) -> str:
     """Return a name as an SQL identifier."""
     if "\0" in name:
-        raise InputError(f"a name cannot hold a zero byte; got {shown(name)}.")
+        raise InputError(f"a name cannot contain a zero byte; got {shown(name)}.")
     return '"' + name.replace('"', '""') + '"'
 
 
-def literal(text: str) -> str:
+def quote_text(text: str) -> str:
     """Return a text as an SQL string."""
     if "\0" in text:
-        raise InputError(f"a text cannot hold a zero byte; got {shown(text)}.")
+        raise InputError(f"a text cannot contain a zero byte; got {shown(text)}.")
     return "'" + text.replace("'", "''") + "'"
 
 
 def check_select(sql: str) -> str:
-    """Return the user's ``--sql`` if it is one SELECT and nothing else."""
+    """Return the user's ``--sql``; raise InputError if it is not a single SELECT."""
     import duckdb
 
     try:
@@ -36,54 +36,52 @@ def check_select(sql: str) -> str:
     query = sql.strip().rstrip(";")
     is_select = len(statements) == 1 and statements[0].type == duckdb.StatementType.SELECT
     if is_select:
-        try:  # older versions take a PRAGMA for a SELECT; none stands in parentheses
+        try:  # older versions take a PRAGMA for a SELECT, but not in parentheses
             duckdb.extract_statements(f"SELECT * FROM (\n{query}\n)")
         except duckdb.Error:
             is_select = False
     if not is_select:
-        raise InputError(f"--sql must be one SELECT; got {shown(sql)}.")
+        raise InputError("--sql", "one SELECT", sql)
     return query
 
 
 def check_condition(where: str) -> str:
-    """Return the user's ``--where`` if it is one condition and nothing else."""
+    """Return the user's ``--where``; raise InputError if it is not a single condition."""
     import duckdb
 
-    # in parentheses and without them: "a) OR (b" is none
+    # with and without parentheses: "a) OR (b" is no condition
     for query in (f"SELECT 1 FROM data WHERE {where}\n", f"SELECT 1 FROM data WHERE (\n{where}\n)"):
         try:
             statements = duckdb.extract_statements(query)
         except duckdb.Error as error:
             raise InputError(f"--where is not a condition: {first_line(error)}") from error
         if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
-            raise InputError(f"--where must be one condition; got {shown(where)}.")
+            raise InputError("--where", "one condition", where)
     return where
 
 
-def chosen_table(given: str | None, tables: Sequence[str], known: Sequence[str]) -> str:
-    """Return the table that is meant: the one named, or the only one."""
+def choose_table(given: str | None, tables: Sequence[str], known: Sequence[str]) -> str:
+    """Return the given table, or the only one."""
     if given is None:
         if len(tables) == 1:
             return tables[0]
         raise InputError(f"--table must name one of the database's tables ({listed(tables)}).")
     if given in known:
         return given
-    hint = did_you_mean(given, known)
     rule = f"one of the database's tables ({listed(tables)})"
-    raise InputError(f"--table must be {rule}; got {shown(given)}. {hint}".rstrip())
+    raise InputError("--table", rule, given, did_you_mean(given, known))
 
 
 def first_line(error: Exception) -> str:
-    """Return the first line of a database's error, without its kind."""
+    """Return the first line of a database's error, without the kind of error."""
     line = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
     kind, mark, rest = line.partition(" Error: ")
-    return (
-        rest if (mark and " " not in kind.strip()) or (mark and kind.istitle()) else line
-    ).strip()
+    is_kind = mark and (" " not in kind.strip() or kind.istitle())
+    return (rest if is_kind else line).strip()
 
 
-def connected(folder: Path) -> Any:
-    """Return a DuckDB that is in memory, spills into our folder and loads nothing by itself."""
+def connect(folder: Path) -> Any:
+    """Return an in-memory DuckDB that spills into this folder and loads no extensions."""
     import duckdb
 
     connection = duckdb.connect(
@@ -99,9 +97,9 @@ def connected(folder: Path) -> Any:
 
 
 def lock(connection: Any, paths: list[Path], folder: Path) -> None:
-    """Let SQL read these files and no others from here on, and change no setting."""
-    allowed = ", ".join(literal(str(path)) for path in paths)
+    """Let SQL read only these files from here on, and change no setting."""
+    allowed = ", ".join(quote_text(str(path)) for path in paths)
     connection.execute(f"SET allowed_paths = [{allowed}]")
-    connection.execute(f"SET allowed_directories = [{literal(str(folder) + '/')}]")
+    connection.execute(f"SET allowed_directories = [{quote_text(str(folder) + '/')}]")
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")

@@ -1,4 +1,8 @@
-"""Files of text: their encoding, delimiter and header, looked at before DuckDB reads them."""
+"""Text files: their encoding, delimiter and header, found before DuckDB reads them.
+
+DuckDB's own sniffer looks at a sample, renames columns that differ only in case and takes broken
+quotes for text. Here every file is read by one strict dialect, under the names of its header.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ import io
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from fairperm.cli.files.sql import literal
+from fairperm.cli.files.sql import quote_text
 from fairperm.errors import InputError, shown
 
 if TYPE_CHECKING:
@@ -19,9 +23,10 @@ if TYPE_CHECKING:
 
 MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "<NA>", "#N/A")
 MOST_COLUMNS = 20_000
+ENCODING_HINT = "Pass --encoding (such as latin-1 or windows-1252)."
 _DELIMITERS = ",;\t|"
 _LONGEST_HEADER = 1 << 26
-_MARKS = (  # the longer first: UTF-32's begins with UTF-16's
+_BYTE_ORDER_MARKS = (  # the longer first: that of UTF-32 begins with that of UTF-16
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32"),
     (codecs.BOM_UTF32_BE, "utf-32"),
@@ -30,7 +35,7 @@ _MARKS = (  # the longer first: UTF-32's begins with UTF-16's
 )
 
 
-def scan_of(
+def scan_text_files(
     files: Sequence[InputFile], folder: Path, delimiter: str | None, encoding: str | None
 ) -> tuple[str, list[str], list[Path]]:
     """Return SQL that reads the files, with columns c0, c1, …; their names; the paths it reads."""
@@ -38,8 +43,8 @@ def scan_of(
     first: tuple[str, ...] = ()
     paths = []
     for file in files:
-        path = _in_utf8(file, folder, encoding)
-        mark, names = _header(file, path, delimiter)
+        path = _convert_to_utf8(file, folder, encoding)
+        mark, names = _read_header(file, path, delimiter)
         first = first or names
         if Counter(names) != Counter(first):
             differing = sorted(set(names) ^ set(first)) or sorted(names)
@@ -53,19 +58,19 @@ def scan_of(
     for (mark, names), same in by_header.items():
         columns = ", ".join(f"'c{i}': 'VARCHAR'" for i in range(len(names)))
         read = (
-            f"read_csv([{', '.join(literal(str(path)) for path in same)}], auto_detect=false, "
-            f"header=true, delim={literal(mark)}, quote='\"', escape='\"', strict_mode=true, "
+            f"read_csv([{', '.join(quote_text(str(path)) for path in same)}], auto_detect=false, "
+            f"header=true, delim={quote_text(mark)}, quote='\"', escape='\"', strict_mode=true, "
             f"nullstr='', columns={{{columns}}})"
         )
-        order = _places(first, names)
+        order = _find_places(first, names)
         parts.append(
             f"SELECT {', '.join(f'c{j} AS c{i}' for i, j in enumerate(order))} FROM {read}"
         )
     return " UNION ALL ".join(parts), list(first), paths
 
 
-def _places(wanted: Sequence[str], names: Sequence[str]) -> Iterator[int]:
-    """Yield where each wanted name is, those that occur twice in their order."""
+def _find_places(wanted: Sequence[str], names: Sequence[str]) -> Iterator[int]:
+    """Yield the place of each wanted name; names that occur twice keep their order."""
     left: dict[str, list[int]] = {}
     for i, name in enumerate(names):
         left.setdefault(name, []).append(i)
@@ -73,27 +78,29 @@ def _places(wanted: Sequence[str], names: Sequence[str]) -> Iterator[int]:
         yield left[name].pop(0)
 
 
-def _in_utf8(file: InputFile, folder: Path, encoding: str | None) -> Path:
-    """Return a path to the text in UTF-8: the file itself, or a copy if it is in another code."""
+def _convert_to_utf8(file: InputFile, folder: Path, encoding: str | None) -> Path:
+    """Return the path of the text in UTF-8: the file itself, or a copy."""
     try:
-        with _opened(file.path) as stream:
+        with _open(file.path) as stream:
             head = stream.read(4)
     except OSError as error:
         raise InputError(f"{shown(file.name)} cannot be read: {error}.") from error
     if not head:
         raise InputError(f"{shown(file.name)} is empty.")
-    name = encoding or next((one for mark, one in _MARKS if head.startswith(mark)), "utf-8")
+    name = encoding or next(
+        (one for mark, one in _BYTE_ORDER_MARKS if head.startswith(mark)), "utf-8"
+    )
     try:
         name = codecs.lookup(name).name
     except LookupError:
         hint = "Common ones are utf-8, latin-1, windows-1252 and utf-16."
-        raise InputError(f"--encoding must be an encoding; got {shown(name)}. {hint}") from None
+        raise InputError("--encoding", "an encoding", name, hint) from None
     if name in {"utf-8", "ascii", "utf-8-sig"}:
         return file.path
     copy = folder / f"{len(list(folder.iterdir()))}.txt"
     try:
         with (
-            _opened(file.path) as stream,
+            _open(file.path) as stream,
             io.TextIOWrapper(stream, name, newline="") as source,
             copy.open("w", encoding="utf-8", newline="") as target,
         ):
@@ -104,22 +111,21 @@ def _in_utf8(file: InputFile, folder: Path, encoding: str | None) -> Path:
     return copy
 
 
-def _opened(path: Path) -> io.BufferedReader:
-    """Open a file for reading, what is compressed uncompressed."""
+def _open(path: Path) -> io.BufferedReader:
+    """Open a file for reading, and decompress it if needed."""
     import pyarrow as pa
 
     try:
-        stream = io.BufferedReader(pa.input_stream(str(path), compression="detect"))
+        return io.BufferedReader(pa.input_stream(str(path), compression="detect"))
     except OSError as error:
         raise InputError(f"{shown(str(path))} cannot be read: {error}.") from error
-    return stream
 
 
-def _header(file: InputFile, path: Path, delimiter: str | None) -> tuple[str, tuple[str, ...]]:
+def _read_header(file: InputFile, path: Path, delimiter: str | None) -> tuple[str, tuple[str, ...]]:
     """Return the delimiter and the names of the columns."""
     name = shown(file.name)
     try:
-        with _opened(path) as stream:
+        with _open(path) as stream:
             raw = stream.read(1 << 16)
             while len(raw) < _LONGEST_HEADER and not _has_record(raw):
                 more = stream.read(1 << 20)
@@ -128,29 +134,27 @@ def _header(file: InputFile, path: Path, delimiter: str | None) -> tuple[str, tu
                 raw += more
     except OSError as error:
         raise InputError(f"{name} cannot be read: {error}.") from error
-    # a character may be cut in two at the end of what was read
+    # the last character that was read may be incomplete
     text = codecs.getincrementaldecoder("utf-8-sig")("strict")
     try:
         record = _first_record(text.decode(raw, final=False))
     except UnicodeDecodeError as error:
-        hint = "Say what it is with --encoding (latin-1 or windows-1252, say)."
-        raise InputError(f"{name} is not in UTF-8 (byte {error.start:,}). {hint}") from error
+        where = f"byte {error.start:,}"
+        raise InputError(f"{name} is not in UTF-8 ({where}). {ENCODING_HINT}") from error
     if "\0" in record:
-        raise InputError(f"{name} is no text file: its first line holds zero bytes.")
+        raise InputError(f"{name} is not a text file: its first line contains zero bytes.")
     if not record.strip():
         raise InputError(f"{name} must begin with a line of column names; its first line is empty.")
-    if delimiter is not None and len(delimiter) != 1:
+    if delimiter is not None:
         delimiter = {"\\t": "\t", "tab": "\t"}.get(delimiter, delimiter)
-        if len(delimiter) != 1:
-            raise InputError(f"--delimiter must be one character; got {shown(delimiter)}.")
-    if delimiter is not None and delimiter in '\r\n"':
-        raise InputError(f"--delimiter must not be a quote or line end; got {shown(delimiter)}.")
+        if len(delimiter) != 1 or delimiter in '\r\n"':
+            raise InputError("--delimiter", "one character, no quote or line end", delimiter)
     mark = delimiter or ("\t" if file.format == "tsv" else _likely_delimiter(file, record))
-    names = _parted(file, record, mark)
+    names = _split(file, record, mark)
     if len(names) > MOST_COLUMNS:
-        hint = "Keep the columns that the audit needs."
         raise InputError(
-            f"{name} has {len(names):,} columns; at most {MOST_COLUMNS:,} can be read. {hint}"
+            f"{name} has {len(names):,} columns; at most {MOST_COLUMNS:,} can be read. Keep the "
+            "columns that the audit needs."
         )
     return mark, tuple(names)
 
@@ -160,7 +164,7 @@ def _has_record(raw: bytes) -> bool:
 
 
 def _first_record(text: str) -> str:
-    """Return the text up to the first line end that is not inside quotes."""
+    """Return the text up to the first line end outside quotes."""
     quoted = False
     for i, character in enumerate(text):
         if character == '"':
@@ -171,15 +175,15 @@ def _first_record(text: str) -> str:
 
 
 def _likely_delimiter(file: InputFile, record: str) -> str:
-    """Return the mark that parts the header into most columns; of equals, the most usual."""
-    return max(_DELIMITERS, key=lambda mark: len(_parted(file, record, mark)))
+    """Return the delimiter that splits the header into most columns; if equal, the most usual."""
+    return max(_DELIMITERS, key=lambda mark: len(_split(file, record, mark)))
 
 
-def _parted(file: InputFile, record: str, mark: str) -> list[str]:
+def _split(file: InputFile, record: str, mark: str) -> list[str]:
     limit = csv.field_size_limit(_LONGEST_HEADER)
     try:
         return next(csv.reader(io.StringIO(record, newline=""), delimiter=mark))
     except csv.Error as error:
         raise InputError(f"the first line of {shown(file.name)} is not CSV: {error}.") from error
-    finally:  # the limit is everybody's
+    finally:  # the limit is global
         csv.field_size_limit(limit)
