@@ -1,4 +1,4 @@
-"""The basic bootstrap test, as a comparison: what people use and the paper warns of."""
+"""The basic bootstrap test: widely used, and included for comparison only."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def bootstrap_test(
     alternative, n_resamples, confidence_level, rng, n_jobs, progress
         As in :func:`fairperm.permutation_test`.
     method : {"BCa", "percentile", "basic"}
-        How the interval for the gap is made, in scipy's words. All are two-sided.
+        Method of the interval for the gap, as in scipy. All are two-sided.
 
     Returns
     -------
@@ -103,8 +103,8 @@ def bootstrap_test(
     should.
 
     A sample in which the metric is undefined counts as extreme, and is left out of standard error
-    and interval. BCa's acceleration is the skewness of the jackknife, over six; a group (or a
-    stratum) that has none, as its only positive cannot be left out, adds nothing to it.
+    and interval. BCa's acceleration is the skewness of the jackknife, divided by six; a group (or
+    stratum) without a jackknife, as it has only one positive, does not contribute.
 
     Examples
     --------

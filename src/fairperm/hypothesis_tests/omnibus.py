@@ -294,7 +294,7 @@ class _Values:
     def of(cls, estimates: Estimates, weights: Array | None, shared: Estimates | None) -> _Values:
         """Combine the strata; a group that shows no variance is given that of all rows as one.
 
-        As if it were certain, a small group without a single error would outweigh all others, and
+        As if it were certain, a small group without a single error would outweigh all groups, and
         the test would reject whenever there is one: far too often, where groups have fewer rows
         that matter than their permutations do.
         """

@@ -2,7 +2,7 @@
 
 A metric knows its value, its derivative and which variances fit it. It knows nothing of
 permutations, or of where the totals came from. Totals have the contributions on their last axis,
-and whatever the caller needs on the others.
+and axes of the caller, such as draws and groups, before it.
 """
 
 from __future__ import annotations
@@ -199,7 +199,7 @@ class Metric(AnyMetric):
     smooth
         Whether the value has a derivative; if not, its variance is found by the bootstrap.
     own
-        Whether a user defined it, who may have made mistakes.
+        Whether a user defined it: its contributions and derivative are then checked.
     """
 
     name: str
@@ -452,7 +452,7 @@ def _as_totals(rate: Array) -> Array:
 
 
 def columns_of(contribution: Function) -> tuple[str, ...]:
-    """Return the names of the columns that a contribution is made from."""
+    """Return the names of the columns that a contribution reads."""
     if isinstance(contribution, FunctionType):
         return _remembered(contribution)
     return _parameters(contribution)  # of an object that can be called, but may have no hash
