@@ -78,6 +78,7 @@ def test_rates_of_500_000_rows() -> None:
     assert close >= 3  # of p-values that could differ at all
 
 
+@pytest.mark.validate
 def test_auc() -> None:
     rng = np.random.default_rng(5)
     n = 8_000

@@ -178,6 +178,7 @@ def test_intervals_are_scipys(b: int, n: int, level: float) -> None:
         assert ours(b, n, level) == pytest.approx((scipys.low, scipys.high), rel=1e-9, abs=1e-15)
 
 
+@pytest.mark.validate
 def test_intervals_cover_the_exact_pvalue(drawing: None) -> None:
     """Clopper–Pearson's at least, Wilson's as often as its formula says for this p-value."""
     seeds, draws = 1000, 199

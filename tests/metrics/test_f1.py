@@ -227,6 +227,7 @@ def test_noninferiority_holds_its_level_at_the_margin() -> None:
     assert met <= at_most(0.05, DATA_SETS)
 
 
+@pytest.mark.validate
 @pytest.mark.parametrize(
     ("trials", "within"),
     [((20, 20), 0.02), ((12, 30), 0.1), ((30, 12), 0.1)],  # of unlike sizes, that of J is near it

@@ -267,6 +267,7 @@ def bootstrap_variance(name: str, y: NDArray[np.float64], x: NDArray[np.float64]
     return float(np.var([number_value(name, y[rows], x[rows]) for rows in drawn], ddof=1))
 
 
+@pytest.mark.validate
 @by_number_metric
 def test_standard_error_of_numbers_is_that_of_the_bootstrap(name: str) -> None:
     """A standard deviation of 4000 near-normal draws has a relative error of 1.1 %."""

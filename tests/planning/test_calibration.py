@@ -126,6 +126,7 @@ def chances_of(first: list[float], second: list[float]) -> list[float]:
     return chances
 
 
+@pytest.mark.validate
 @pytest.mark.parametrize(
     ("pvalue", "options"),
     [
@@ -250,6 +251,7 @@ def test_a_generator_gives_its_next_seed() -> None:
 # What it takes.
 
 
+@pytest.mark.validate
 def test_power_is_for_the_gap_that_is_asked_for() -> None:
     shared: Columns = {**GAP, "metric": "fnr", "n_simulations": 100, "rng": 1}
     powers = [calibrate(**shared, gap=gap) for gap in (-0.1, -0.25, -0.4)]

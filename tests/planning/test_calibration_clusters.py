@@ -89,6 +89,7 @@ def test_scikit_learn_finds_them_equal(metric: str) -> None:
     assert first == pytest.approx(second, rel=0, abs=1e-9)
 
 
+@pytest.mark.validate
 def test_no_other_weights_of_clusters_are_nearer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(equal_groups, "_STRONGEST", 1e12)
     made = repeat_test(clustered("positive_predictive_value"))

@@ -109,6 +109,7 @@ def test_power_from_a_pilot_is_that_of_simulated_tests() -> None:
 ROWS = rows(((48, 12, 18, 42), (56, 24, 16, 24)))  # false positive rates of 0.2 and 0.3
 
 
+@pytest.mark.validate
 def test_simulated_power_is_the_exact_power_where_there_is_one() -> None:
     for share in (None, 0.5):
         found = simulated_power(
@@ -119,6 +120,7 @@ def test_simulated_power_is_the_exact_power_where_there_is_one() -> None:
         assert low <= found.power * DATA_SETS <= high
 
 
+@pytest.mark.validate
 def test_the_effect_shrinks_the_gap() -> None:
     wide = rate_rows((90, 100, 100, 200))  # rates of 0.9 and 0.5, together 190 of 300
     found = simulated_power(

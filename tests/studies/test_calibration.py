@@ -286,6 +286,7 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner, "get_study", {"calibration": quick}.__getitem__)
 
 
+@pytest.mark.validate
 @pytest.mark.usefixtures("tiny")
 def test_page_and_tables_are_written(tmp_path: Path) -> None:
     out, page = tmp_path / "figures", tmp_path / "calibration.md"

@@ -62,6 +62,7 @@ def check_form(study: Study, name: str) -> None:
         assert vl_convert.vegalite_to_svg(chart).startswith("<svg")
 
 
+@pytest.mark.validate
 def test_thresholds(data: bool) -> None:
     study = get_study("thresholds")(quick=True, seed=0, progress=False)
     assert study.missing == ()
@@ -92,6 +93,7 @@ def test_thresholds(data: bool) -> None:
     assert study.row("Adult, FPR: largest gap").ours < -0.2
 
 
+@pytest.mark.validate
 def test_sample_size(data: bool) -> None:
     study = get_study("sample-size")(quick=True, seed=0, progress=False)
     if data:
@@ -107,6 +109,7 @@ def test_sample_size(data: bool) -> None:
     assert (detectable > critical).all()  # a true gap at the critical value is found half the time
 
 
+@pytest.mark.validate
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize("name", ["thresholds", "sample-size"])
 def test_one_seed_gives_the_same_numbers_for_any_number_of_threads(name: str) -> None:
