@@ -358,7 +358,7 @@ def test_sweep_command(tmp_path: Path) -> None:
     arguments = ("--label", "two_year_recid", "--score", "decile_score", "--group", "sex")
     options = ("--metric", "tpr", "--thresholds", "scores", "--seed", 1)
     said = succeeded("sweep", path, *arguments, *options)
-    assert "largest gap  -0.0776 at 7" in said
+    assert "largest gap  −0.078 at 7" in said
     assert len(cells(succeeded("sweep", path, *arguments, *options, "--csv", "-"))) == 10
     assert "--thresholds must be a number" in failed("sweep", path, *arguments, "--thresholds", "x")
 
