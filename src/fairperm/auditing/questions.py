@@ -110,8 +110,8 @@ def _split_attributes(data: object, given: object) -> list[Attribute]:
     if isinstance(given, Mapping) or nw.dependencies.is_into_dataframe(given):
         columns = columns_of_frame("sensitive_features", given)
         if not columns:
-            name = argument("sensitive_features")
-            raise InputError(f"{name} must have at least one column; got none.")
+            features = argument("sensitive_features")
+            raise InputError(f"{features} must have at least one column; got none.")
         return [Attribute(str(name), column) for name, column in columns.items()]
     name = getattr(given, "name", None)
     return [Attribute(name if isinstance(name, str) else "sensitive_features", given)]
