@@ -15,8 +15,7 @@ from fairperm.data.reading import read_table
 from fairperm.engines.resampling.blocks import Resampling
 from fairperm.inference.multiplicity import step_down_max_t
 from fairperm.metrics import get_metric
-from fairperm.metrics.definition import JointMetric
-from fairperm.metrics.kinds import Kind
+from fairperm.metrics.definition import JointMetric, Kind
 from tests.support.simulations import Group, Procedure, table_of
 
 if TYPE_CHECKING:

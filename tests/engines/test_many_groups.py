@@ -21,9 +21,7 @@ from fairperm.engines.many_groups import check_group_count
 from fairperm.hypothesis_tests.comparison import Comparison
 from fairperm.hypothesis_tests.plan import Plan, Scheme
 from fairperm.metrics import get_metric
-from fairperm.metrics.definition import JointMetric
-from fairperm.metrics.kinds import Kind
-from fairperm.metrics.variances import Variance
+from fairperm.metrics.definition import JointMetric, Kind, Variance
 from tests.support.many_groups import ENGINES, GROUPS, build, force, observed, permuted, repeating
 from tests.support.number_data import value
 

@@ -16,8 +16,7 @@ from scipy.stats import norm
 import fairperm
 from fairperm.engines.resampling.blocks import Resampling
 from fairperm.hypothesis_tests.omnibus import compare_all
-from fairperm.hypothesis_tests.options import Options
-from fairperm.hypothesis_tests.plan import Plan
+from fairperm.hypothesis_tests.plan import Options, Plan
 from fairperm.metrics import get_metric
 from tests.hypothesis_tests.test_levels import equal_metric
 from tests.support.callables import plain_accuracy

@@ -23,8 +23,7 @@ from fairperm.engines import counts
 from fairperm.engines.resampling.blocks import Resampling
 from fairperm.errors import FairpermWarning, InputError
 from fairperm.hypothesis_tests import bootstrap, gap_test
-from fairperm.hypothesis_tests.options import Options
-from fairperm.hypothesis_tests.plan import SCHEMES, VARIANCES, Plan
+from fairperm.hypothesis_tests.plan import SCHEMES, VARIANCES, Options, Plan
 from fairperm.metrics import get_metric
 from tests.support.examples import examples
 from tests.support.simulations import Procedure, only_monte_carlo, table_of

@@ -12,8 +12,15 @@ from scipy import stats
 
 from fairperm import InputError, bootstrap_test, permutation_test
 from fairperm.engines.resampling import enumeration
-from fairperm.inference.intervals import clopper_pearson, gap_interval, wilson
-from fairperm.inference.null import Null, find_extreme, pvalue, tie_tolerance
+from fairperm.inference.null import (
+    Null,
+    clopper_pearson,
+    find_extreme,
+    gap_interval,
+    pvalue,
+    tie_tolerance,
+    wilson,
+)
 from tests.support.helpers import rate_rows, rows
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import fairperm
 from fairperm.cli import main
 from fairperm.data.arguments import Inputs
 from fairperm.hypothesis_tests.margins.equivalence import PermutationOptions
-from fairperm.hypothesis_tests.options import Options
+from fairperm.hypothesis_tests.plan import Options
 from tests.support.commands import Here, as_text, sample
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from fairperm.engines.resampling import blocks
 from fairperm.hypothesis_tests.comparison import Comparison
 from fairperm.hypothesis_tests.plan import Plan, Scheme
 from fairperm.metrics import get_metric
-from fairperm.metrics.variances import Variance
+from fairperm.metrics.definition import Variance
 from tests.support.number_data import SCORES, arguments
 
 if TYPE_CHECKING:

@@ -19,8 +19,7 @@ from fairperm.engines.resampling import enumeration
 from fairperm.engines.resampling.blocks import Resampling
 from fairperm.errors import FairpermWarning
 from fairperm.hypothesis_tests import bootstrap, gap_test
-from fairperm.hypothesis_tests.options import Options
-from fairperm.hypothesis_tests.plan import Plan
+from fairperm.hypothesis_tests.plan import Options, Plan
 from fairperm.metrics import get_metric
 
 if TYPE_CHECKING:

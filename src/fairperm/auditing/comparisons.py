@@ -12,8 +12,7 @@ from fairperm.errors import InputError, UndefinedMetricError, argument
 from fairperm.hypothesis_tests.gap_test import GapTest, null_distributions
 from fairperm.hypothesis_tests.margins.one_sided import ratio_interval
 from fairperm.hypothesis_tests.omnibus import OmnibusTest, against_permutations
-from fairperm.hypothesis_tests.options import Options
-from fairperm.hypothesis_tests.plan import Plan
+from fairperm.hypothesis_tests.plan import Options, Plan
 from fairperm.hypothesis_tests.results.audits import AuditRow, OmnibusRow
 
 if TYPE_CHECKING:

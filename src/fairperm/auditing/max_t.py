@@ -19,8 +19,7 @@ from fairperm.errors import InputError, argument
 from fairperm.hypothesis_tests.comparison import Comparison
 from fairperm.hypothesis_tests.plan import Plan, Scheme
 from fairperm.inference.multiplicity import step_down_max_t
-from fairperm.metrics.definition import JointMetric, Metric
-from fairperm.metrics.variances import Variance
+from fairperm.metrics.definition import JointMetric, Metric, Variance
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Mapping, Sequence

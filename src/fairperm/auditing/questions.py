@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
+from fairperm.data.columns import Source, are_names, columns_of_frame
 from fairperm.data.lazy.backends import is_lazy
 from fairperm.data.reading import read_table
-from fairperm.data.sources import Source, are_names, columns_of_frame
 from fairperm.errors import InputError, InputTypeError, argument, did_you_mean, listed, shown
-from fairperm.metrics.definition import JointMetric, Metric
-from fairperm.metrics.kinds import Kind
+from fairperm.metrics.definition import JointMetric, Kind, Metric
 from fairperm.metrics.registry import get_metric
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import numpy as np
 
 from fairperm._utils.checks import number
 from fairperm.errors import InputError, InputTypeError, argument
-from fairperm.metrics.kinds import Kind
+from fairperm.metrics.definition import Kind
 
 if TYPE_CHECKING:
     from fairperm.metrics.definition import AnyMetric

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 import narwhals.stable.v2 as nw
 
 from fairperm._utils.checks import choice
-from fairperm.data.columns import as_narwhals
-from fairperm.data.sources import CountedRows
+from fairperm.data.columns import CountedRows, as_narwhals
 from fairperm.errors import InputError, listed
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from fairperm._utils import streams
 from fairperm._utils.sorting import content_keys, order_by, run_numbers, run_starts
 from fairperm.engines.estimates import Estimates, variance_of_defined
 from fairperm.engines.resampling import draws
-from fairperm.metrics.variances import Variance
+from fairperm.metrics.definition import Variance
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -15,8 +15,7 @@ from fairperm.engines.many_groups import ManyGroupsEngine
 from fairperm.engines.resampling.shared_labels import Permuting
 from fairperm.engines.sample import Cells, order_strata
 from fairperm.metrics.callables import CallableMetric
-from fairperm.metrics.definition import Metric
-from fairperm.metrics.variances import Variance
+from fairperm.metrics.definition import Metric, Variance
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -16,9 +16,8 @@ from fairperm.engines.estimates import (
 )
 from fairperm.engines.resampling import blocks, draws
 from fairperm.engines.resampling.enumeration import enumerate_permutations
-from fairperm.metrics.definition import Metric, by_part
+from fairperm.metrics.definition import Metric, Variance, by_part
 from fairperm.metrics.ranks import by_score, without_one
-from fairperm.metrics.variances import Variance
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -14,8 +14,7 @@ from fairperm.engines.estimates import Estimates
 from fairperm.engines.moments import Moments
 from fairperm.engines.resampling.shared_labels import SharedLabels
 from fairperm.errors import InputError
-from fairperm.metrics.definition import Metric, by_part
-from fairperm.metrics.variances import Variance
+from fairperm.metrics.definition import Metric, Variance, by_part
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairperm.engines.estimates import Estimates, score_variance
-from fairperm.metrics.definition import by_part
-from fairperm.metrics.variances import Variance
+from fairperm.metrics.definition import Variance, by_part
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fairperm.engines.sample import Rows
-    from fairperm.metrics.variances import Variance
+    from fairperm.metrics.definition import Variance
 
     Array = NDArray[np.float64]
 

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 
     from fairperm.engines.estimates import Estimates
     from fairperm.engines.sample import Rows
-    from fairperm.metrics.definition import Metric
-    from fairperm.metrics.variances import Variance
+    from fairperm.metrics.definition import Metric, Variance
 
     Array = NDArray[np.float64]
 

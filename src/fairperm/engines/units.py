@@ -18,7 +18,7 @@ from fairperm.engines.kernels.subsets import (
     same_in_all_lanes,
 )
 from fairperm.engines.resampling.shared_labels import SharedLabels
-from fairperm.metrics.variances import Variance
+from fairperm.metrics.definition import Variance
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

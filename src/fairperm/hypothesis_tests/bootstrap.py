@@ -15,8 +15,7 @@ from fairperm.errors import InputError, warn_of
 from fairperm.hypothesis_tests import small_groups
 from fairperm.hypothesis_tests.comparison import Comparison
 from fairperm.hypothesis_tests.comparison_checks import check_strata, check_values
-from fairperm.hypothesis_tests.options import Options
-from fairperm.hypothesis_tests.plan import Plan, Scheme, plan_test
+from fairperm.hypothesis_tests.plan import Options, Plan, Scheme, plan_test
 from fairperm.hypothesis_tests.results.gaps import BootstrapTestResult
 from fairperm.inference.null import Null, find_extreme, note_undefined, pvalue, tie_tolerance
 

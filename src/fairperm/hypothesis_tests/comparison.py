@@ -23,9 +23,8 @@ if TYPE_CHECKING:
     from fairperm.engines.choice import GroupsEngine, PairEngine
     from fairperm.engines.estimates import Estimates
     from fairperm.hypothesis_tests.plan import Plan
-    from fairperm.metrics.definition import AnyMetric, Metric
+    from fairperm.metrics.definition import AnyMetric, Metric, Variance
     from fairperm.metrics.ranks import RankMetric
-    from fairperm.metrics.variances import Variance
 
     Array = NDArray[np.float64]
 

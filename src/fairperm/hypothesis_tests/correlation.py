@@ -16,13 +16,12 @@ from fairperm._utils.formatting import (
     format_number,
     format_pvalue,
 )
-from fairperm.data.sources import Source, as_floats
+from fairperm.data.columns import Source, as_floats
 from fairperm.engines.resampling import blocks
 from fairperm.errors import InputError, InputTypeError
 from fairperm.hypothesis_tests.results.gaps import PlainResult
 from fairperm.hypothesis_tests.results.text import state_draws, write_result
-from fairperm.inference.intervals import gap_interval
-from fairperm.inference.null import Null, PValue, find_extreme, pvalue, tie_tolerance
+from fairperm.inference.null import Null, PValue, find_extreme, gap_interval, pvalue, tie_tolerance
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

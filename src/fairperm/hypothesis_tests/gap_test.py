@@ -18,18 +18,18 @@ from fairperm.hypothesis_tests import small_groups
 from fairperm.hypothesis_tests.comparison import Comparison
 from fairperm.hypothesis_tests.comparison_checks import check_strata, check_values
 from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
-from fairperm.inference.intervals import gap_interval, normal_quantile
 from fairperm.inference.null import (
     Null,
     find_extreme,
+    gap_interval,
     normal_limit,
     normal_pvalue,
+    normal_quantile,
     note_undefined,
     pvalue,
     tie_tolerance,
 )
-from fairperm.metrics.definition import metrics_of_totals
-from fairperm.metrics.variances import Variance
+from fairperm.metrics.definition import Variance, metrics_of_totals
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
@@ -40,8 +40,7 @@ if TYPE_CHECKING:
     from fairperm.engines.choice import PairEngine
     from fairperm.engines.estimates import Estimates, Gaps
     from fairperm.engines.resampling.blocks import Resampling
-    from fairperm.hypothesis_tests.options import Options
-    from fairperm.hypothesis_tests.plan import Plan
+    from fairperm.hypothesis_tests.plan import Options, Plan
 
     Array = NDArray[np.float64]
 

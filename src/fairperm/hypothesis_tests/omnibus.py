@@ -19,11 +19,10 @@ from fairperm.errors import InputError, warn_of
 from fairperm.hypothesis_tests import small_groups
 from fairperm.hypothesis_tests.comparison import Comparison
 from fairperm.hypothesis_tests.comparison_checks import check_strata, check_values
-from fairperm.hypothesis_tests.options import Options
-from fairperm.hypothesis_tests.plan import plan_test
+from fairperm.hypothesis_tests.plan import Options, plan_test
 from fairperm.hypothesis_tests.results.omnibus import OmnibusTestResult
 from fairperm.inference.null import TIE, Null, find_extreme, note_undefined, pvalue
-from fairperm.metrics.variances import Variance
+from fairperm.metrics.definition import Variance
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 from fairperm.data.arguments import Inputs
 from fairperm.errors import warn_of
 from fairperm.hypothesis_tests.gap_test import compare
-from fairperm.hypothesis_tests.options import Options
-from fairperm.hypothesis_tests.plan import plan_test
+from fairperm.hypothesis_tests.plan import Options, plan_test
 
 if TYPE_CHECKING:
     from fairperm.data.argument_types import (

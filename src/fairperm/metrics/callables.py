@@ -13,8 +13,7 @@ import numpy as np
 
 from fairperm._utils.sorting import ranks
 from fairperm.errors import InputError, InputTypeError, Shown, shown
-from fairperm.metrics.definition import AnyMetric
-from fairperm.metrics.kinds import Kind
+from fairperm.metrics.definition import AnyMetric, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

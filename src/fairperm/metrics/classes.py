@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairperm._utils.sorting import order_by
-from fairperm.metrics.definition import AnyMetric, Metric
-from fairperm.metrics.kinds import Kind
+from fairperm.metrics.definition import AnyMetric, Kind, Metric
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence

@@ -8,8 +8,7 @@ from typing import Any, Literal
 
 from fairperm._utils.checks import choice
 from fairperm.errors import InputError, InputTypeError, did_you_mean, listed
-from fairperm.metrics.definition import Metric, mean_function
-from fairperm.metrics.kinds import Kind
+from fairperm.metrics.definition import Kind, Metric, mean_function
 from fairperm.metrics.registry import _BY_ALIAS, _BY_NAME, _word
 
 _COLUMNS_OF_KIND = {

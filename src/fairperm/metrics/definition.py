@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from functools import lru_cache
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
@@ -17,8 +18,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 import numpy as np
 
 from fairperm.errors import InputError, Shown, shown
-from fairperm.metrics.kinds import Kind
-from fairperm.metrics.variances import Variance
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -47,6 +46,92 @@ _DENOMINATORS: dict[str, tuple[str | None, str]] = {
 }
 _NO_DERIVATIVE = 1e40
 _STEP = 1e-100  # of the complex-step derivative: nothing is subtracted, so it can be tiny
+
+
+class Kind(StrEnum):
+    """How the columns of a metric are read."""
+
+    BINARY = "binary"
+    """Labels and predictions, both 0 or 1; a threshold makes predictions of scores."""
+    LABELS = "labels"
+    """The same if there are two labels; otherwise labels and predictions are kept as they are."""
+    CLASSES = "classes"
+    """Labels and predictions of any number of classes, kept as they are."""
+    SCORE = "score"
+    """Binary labels and scores."""
+    PROBABILITY = "probability"
+    """Binary labels and scores from 0 to 1."""
+    REGRESSION = "regression"
+    """Numbers."""
+    ANY = "any"
+    """Values of any type, kept as they are."""
+    SEVERAL = "several"
+    """Several metrics at once: binary labels, with predictions, scores or both."""
+
+    @property
+    def makes_predictions(self) -> bool:
+        """Whether a threshold makes predictions of the scores, and nothing else uses them."""
+        return self in {Kind.BINARY, Kind.LABELS}
+
+    @property
+    def needs_labels(self) -> bool:
+        """Whether labels are read even by a metric of predictions or scores alone."""
+        return self in {Kind.BINARY, Kind.LABELS, Kind.SEVERAL}
+
+    @property
+    def keeps_values(self) -> bool:
+        """Whether columns are read as they are, without making them numbers or truth values."""
+        return self in {Kind.ANY, Kind.CLASSES}
+
+    @property
+    def is_categorical(self) -> bool:
+        """Whether rows have few distinct values: labels and predictions, but no numbers."""
+        return self in {Kind.BINARY, Kind.LABELS, Kind.CLASSES}
+
+    @property
+    def number_columns(self) -> tuple[str, ...]:
+        """Names of the columns that are read as numbers; the others are labels."""
+        if self == Kind.REGRESSION:
+            return ("y_true", "y_pred", "y_score")
+        return ("y_score",) if self in {Kind.SCORE, Kind.PROBABILITY, Kind.SEVERAL} else ()
+
+    def __repr__(self) -> str:
+        return repr(self.value)  # as users pass it, and as messages show it
+
+
+class Variance(StrEnum):
+    """How the variance of a value is estimated, in the sample and in every draw."""
+
+    SCORE = "score"
+    """p(1 − p)/m with the rate p of all groups, which is one rate under the null."""
+    WALD = "wald"
+    """p(1 − p)/m with each group's own rate p."""
+    DELTA = "delta"
+    """Sum of the rows' squared influences."""
+    DELONG = "delong"
+    """DeLong's variance of an AUC."""
+    BOOTSTRAP = "bootstrap"
+    """Variance of the values in bootstrap samples of each group, in every draw."""
+    FAST_BOOTSTRAP = "fast_bootstrap"
+    """The same in the observed sample only; permuted gaps are divided by their own deviation."""
+
+    @property
+    def is_closed_form(self) -> bool:
+        """Whether the variance has a formula, and needs no bootstrap samples."""
+        return self not in {Variance.BOOTSTRAP, Variance.FAST_BOOTSTRAP}
+
+    @property
+    def is_binomial(self) -> bool:
+        """Whether it is the variance of a rate, which needs counts only."""
+        return self in {Variance.SCORE, Variance.WALD}
+
+    @property
+    def resamples_groups(self) -> bool:
+        """Whether the groups of every draw are resampled."""
+        return self == Variance.BOOTSTRAP
+
+    def __repr__(self) -> str:
+        return repr(self.value)  # as users pass it, and as messages show it
 
 
 class GroupedColumns(Protocol):

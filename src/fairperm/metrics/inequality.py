@@ -11,8 +11,7 @@ import numpy as np
 
 from fairperm._utils.checks import number
 from fairperm.errors import InputError, InputTypeError
-from fairperm.metrics.definition import Metric
-from fairperm.metrics.kinds import Kind
+from fairperm.metrics.definition import Kind, Metric
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairperm.metrics.definition import Metric
-from fairperm.metrics.kinds import Kind
+from fairperm.metrics.definition import Kind, Metric
 from fairperm.metrics.ranks import RankMetric
 
 if TYPE_CHECKING:

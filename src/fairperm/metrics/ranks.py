@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from fairperm._utils.sorting import run_starts
-from fairperm.metrics.definition import AnyMetric
-from fairperm.metrics.kinds import Kind
-from fairperm.metrics.variances import Variance
+from fairperm.metrics.definition import AnyMetric, Kind, Variance
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

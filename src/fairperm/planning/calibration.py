@@ -13,7 +13,7 @@ from fairperm.engines.resampling import blocks
 from fairperm.errors import InputError, UndefinedMetricError, argument, shown
 from fairperm.hypothesis_tests.results.gaps import PlainResult
 from fairperm.hypothesis_tests.results.text import wrap_notes
-from fairperm.inference.intervals import clopper_pearson
+from fairperm.inference.null import clopper_pearson
 from fairperm.planning.equal_groups import (
     UnreachableError,
     compute_values,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from fairperm.inference.intervals import normal_quantile
+from fairperm.inference.null import normal_quantile
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

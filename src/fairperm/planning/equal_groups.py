@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairperm._utils.sorting import ranks
-from fairperm.metrics.kinds import Kind
+from fairperm.metrics.definition import Kind
 from fairperm.planning.influence import make_functionals, make_label_shares
 from fairperm.planning.populations import select_units
 

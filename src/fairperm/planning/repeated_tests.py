@@ -14,9 +14,8 @@ from fairperm.data.arguments import Inputs
 from fairperm.engines.resampling import blocks
 from fairperm.errors import FairpermWarning, UndefinedMetricError
 from fairperm.hypothesis_tests.gap_test import compare
-from fairperm.hypothesis_tests.options import Options
 from fairperm.hypothesis_tests.permutation import permutation_test
-from fairperm.hypothesis_tests.plan import plan_test
+from fairperm.hypothesis_tests.plan import Options, plan_test
 from fairperm.planning.populations import select_units, sort_units
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from fairperm._utils import checks
 from fairperm.engines.resampling import blocks
 from fairperm.errors import InputError, argument, shown, warn_of
 from fairperm.hypothesis_tests.results.gaps import PlainResult
-from fairperm.inference.intervals import clopper_pearson
+from fairperm.inference.null import clopper_pearson
 from fairperm.planning.populations import Population
 from fairperm.planning.repeated_tests import MOST_SIMULATIONS, RepeatedTest
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from fairperm.errors import FairpermError
-from fairperm.inference.intervals import clopper_pearson, normal_quantile
+from fairperm.inference.null import clopper_pearson, normal_quantile
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

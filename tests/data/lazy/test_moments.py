@@ -14,8 +14,7 @@ import fairperm
 from fairperm import InputError
 from fairperm.data.lazy import counting as lazy
 from fairperm.data.lazy import numpy_expressions
-from fairperm.metrics.definition import mean_function
-from fairperm.metrics.kinds import Kind
+from fairperm.metrics.definition import Kind, mean_function
 from tests.support.lazy_data import LAZY, run, sample, with_gaps
 
 if TYPE_CHECKING:

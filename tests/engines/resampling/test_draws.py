@@ -23,8 +23,7 @@ from fairperm.engines.resampling.draws import (
 )
 from fairperm.engines.sample import Cells
 from fairperm.hypothesis_tests.gap_test import compare
-from fairperm.hypothesis_tests.options import Options
-from fairperm.hypothesis_tests.plan import Plan
+from fairperm.hypothesis_tests.plan import Options, Plan
 from fairperm.metrics import get_metric
 from tests.support.helpers import rows, table
 

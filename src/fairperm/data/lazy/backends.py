@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from fairperm.data.columns import as_narwhals
-from fairperm.data.sources import describe_column
+from fairperm.data.columns import as_narwhals, describe_column
 from fairperm.errors import (
     FairpermError,
     InputError,

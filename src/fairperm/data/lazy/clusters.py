@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
+from fairperm.data.columns import CountedRows
 from fairperm.data.lazy import counting
 from fairperm.data.lazy.backends import fetch, nan_to_null, stage
 from fairperm.data.lazy.counting import COUNT
-from fairperm.data.sources import CountedRows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -13,6 +13,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from fairperm.data.arguments import check_threshold, round_threshold
+from fairperm.data.columns import CountedRows, describe_column
 from fairperm.data.lazy.backends import (
     check_column,
     check_numbers,
@@ -22,7 +23,6 @@ from fairperm.data.lazy.backends import (
     read_schema,
     stage,
 )
-from fairperm.data.sources import CountedRows, describe_column
 from fairperm.errors import InputError, argument
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
+from fairperm.data.columns import CountedRows
 from fairperm.data.lazy.backends import check_numbers, fetch, nan_to_null, stage, to_floats
 from fairperm.data.lazy.numpy_expressions import ColumnExpression
-from fairperm.data.sources import CountedRows
 from fairperm.errors import InputError, argument
 from fairperm.metrics.definition import columns_of, metrics_of_totals
 

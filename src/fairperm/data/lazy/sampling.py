@@ -16,9 +16,9 @@ import numpy as np
 
 from fairperm._utils.sorting import order_by, run_starts
 from fairperm._utils.streams import SAMPLE
+from fairperm.data.columns import CountedRows
 from fairperm.data.lazy.backends import fetch, nan_to_null, quote_column, read_schema, stage
 from fairperm.data.lazy.counting import LazyRows
-from fairperm.data.sources import CountedRows
 from fairperm.errors import InputError, argument
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
+from fairperm.data.columns import CountedRows, Source, as_floats
 from fairperm.data.lazy import counting
 from fairperm.data.lazy.backends import fetch, lazy_frame, read_schema, stage, to_floats
 from fairperm.data.reading import read_table
-from fairperm.data.sources import CountedRows, Source, as_floats
 from fairperm.errors import InputError
 
 if TYPE_CHECKING:

@@ -15,10 +15,17 @@ import numpy as np
 from fairperm.errors import InputError, argument
 from fairperm.hypothesis_tests.margins.restricted_rates import F1Scores, Rates, halved
 from fairperm.hypothesis_tests.results.equivalence import MarginTest
-from fairperm.inference.intervals import gap_interval, normal_quantile
-from fairperm.inference.null import Null, PValue, find_extreme, pvalue, tie_tolerance
+from fairperm.inference.null import (
+    Null,
+    PValue,
+    find_extreme,
+    gap_interval,
+    normal_quantile,
+    pvalue,
+    tie_tolerance,
+)
 from fairperm.metrics.confusion import F1_TOTALS
-from fairperm.metrics.variances import Variance
+from fairperm.metrics.definition import Variance
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -17,8 +17,7 @@ from fairperm._utils import streams
 from fairperm.engines.counts import CellsEngine
 from fairperm.engines.resampling import blocks, draws
 from fairperm.engines.sample import Cells
-from fairperm.metrics.definition import ONE_ROW_OF_EACH
-from fairperm.metrics.variances import Variance
+from fairperm.metrics.definition import ONE_ROW_OF_EACH, Variance
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable

@@ -8,9 +8,9 @@ import numpy as np
 
 from fairperm._utils import checks, streams
 from fairperm.data.arguments import Inputs
+from fairperm.data.columns import as_floats
 from fairperm.data.frames import library_of
 from fairperm.data.lazy.thresholds import read_scores
-from fairperm.data.sources import as_floats
 from fairperm.engines.resampling import blocks
 from fairperm.errors import InputError, InputTypeError, Shown, argument, did_you_mean, listed
 from fairperm.hypothesis_tests.comparison import Comparison
@@ -18,9 +18,8 @@ from fairperm.hypothesis_tests.plan import SCHEMES, Plan, Scheme
 from fairperm.hypothesis_tests.results.sweeps import MetricSweep, ThresholdSweepResult
 from fairperm.hypothesis_tests.sweep.tables import Curve, CutGaps, Cuts, cut_rows
 from fairperm.inference.bands import bands
-from fairperm.metrics.definition import metrics_of_totals
+from fairperm.metrics.definition import Variance, metrics_of_totals
 from fairperm.metrics.registry import get_metric
-from fairperm.metrics.variances import Variance
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence

@@ -20,8 +20,7 @@ from fairperm.engines.resampling import blocks
 from fairperm.errors import UndefinedMetricError
 from fairperm.hypothesis_tests import gap_test, small_groups
 from fairperm.hypothesis_tests.comparison import Comparison
-from fairperm.hypothesis_tests.options import Options
-from fairperm.hypothesis_tests.plan import Plan
+from fairperm.hypothesis_tests.plan import Options, Plan
 from fairperm.inference.null import Null, find_extreme, pvalue, tie_tolerance
 from fairperm.metrics.registry import get_metric
 from fairperm.simulate import GROUPS

@@ -14,7 +14,7 @@ import numpy as np
 
 from fairperm._utils.progress import show_progress
 from fairperm.hypothesis_tests.small_groups import ENOUGH
-from fairperm.inference.intervals import clopper_pearson
+from fairperm.inference.null import clopper_pearson
 from fairperm.studies.calibration import charts
 from fairperm.studies.calibration.grid import METRICS, bound_settings, gap_settings, null_settings
 from fairperm.studies.calibration.rivals import (

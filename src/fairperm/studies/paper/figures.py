@@ -10,7 +10,7 @@ import numpy as np
 from fairperm._utils.progress import show_progress
 from fairperm.errors import FairpermError
 from fairperm.hypothesis_tests.sweep.threshold_sweep import threshold_sweep
-from fairperm.inference.intervals import normal_quantile
+from fairperm.inference.null import normal_quantile
 from fairperm.planning.power import minimum_detectable_gap
 from fairperm.studies.paper import figure_charts as charts
 from fairperm.studies.paper.models import SHIPPED, STRENGTH, compute_auc, load_tasks

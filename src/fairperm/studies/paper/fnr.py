@@ -9,8 +9,7 @@ import numpy as np
 
 from fairperm.engines.resampling.blocks import Resampling
 from fairperm.hypothesis_tests import bootstrap, gap_test
-from fairperm.hypothesis_tests.options import Options
-from fairperm.hypothesis_tests.plan import Plan
+from fairperm.hypothesis_tests.plan import Options, Plan
 from fairperm.inference.null import Null, find_extreme, pvalue, tie_tolerance
 from fairperm.metrics.registry import get_metric
 from fairperm.simulate import GROUPS, PAPER_FNR

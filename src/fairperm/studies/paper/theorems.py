@@ -17,7 +17,7 @@ import numpy as np
 from fairperm import simulate
 from fairperm.hypothesis_tests.correlation import correlation_test
 from fairperm.hypothesis_tests.permutation import permutation_test
-from fairperm.inference.intervals import normal_quantile
+from fairperm.inference.null import normal_quantile
 from fairperm.studies import charts
 from fairperm.studies.simulating import simulate_data_sets
 from fairperm.studies.study import CONFIDENCE, LEVEL, Row, Study
