@@ -18,8 +18,9 @@ from fairperm.data.reading import read_table
 from fairperm.engines import choice
 from fairperm.hypothesis_tests.bootstrap import _acceleration
 from fairperm.hypothesis_tests.comparison import Comparison
-from fairperm.hypothesis_tests.plan import Plan, Scheme
+from fairperm.hypothesis_tests.plan import Plan
 from fairperm.metrics import get_metric
+from fairperm.metrics.definition import Scheme
 from tests.support.helpers import rows
 from tests.support.number_data import GIVEN_LABEL, NUMBER_METRICS, SCORES, arguments
 

@@ -19,9 +19,9 @@ from fairperm.data.reading import read_table
 from fairperm.engines.callables import CallableEngine
 from fairperm.engines.many_groups import check_group_count
 from fairperm.hypothesis_tests.comparison import Comparison
-from fairperm.hypothesis_tests.plan import Plan, Scheme
+from fairperm.hypothesis_tests.plan import Plan
 from fairperm.metrics import get_metric
-from fairperm.metrics.definition import JointMetric, Kind, Variance
+from fairperm.metrics.definition import JointMetric, Kind, Scheme, Variance
 from tests.support.many_groups import ENGINES, GROUPS, build, force, observed, permuted, repeating
 from tests.support.number_data import value
 

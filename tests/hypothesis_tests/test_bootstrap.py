@@ -13,8 +13,9 @@ from scipy import stats
 from fairperm import BootstrapTestResult, FairpermWarning, InputError, bootstrap_test
 from fairperm.hypothesis_tests.bootstrap import _acceleration
 from fairperm.hypothesis_tests.comparison import Comparison
-from fairperm.hypothesis_tests.plan import Plan, Scheme
+from fairperm.hypothesis_tests.plan import Plan
 from fairperm.metrics import get_metric
+from fairperm.metrics.definition import Scheme
 from tests.support.helpers import rate, rows, table, value
 
 if TYPE_CHECKING:

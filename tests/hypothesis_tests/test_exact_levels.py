@@ -50,7 +50,7 @@ def every_permutation(
 ) -> Iterator[tuple[NDArray[np.int64], float]]:
     """Yield every table that exchanging labels can give, with its probability."""
     plan = Plan.choose(get_metric(procedure.metric), procedure.scheme, procedure.variance)
-    block = plan.block(CELL_COLUMNS)
+    block = plan.scheme.block(plan.metric, CELL_COLUMNS)
     cells = Cells(np.array(counts), np.eye(4), block, None, order=(0, 1))
     every = enumerate_permutations(cells, 10**6, by_sum=False)
     assert every is not None

@@ -13,8 +13,9 @@ from fairperm import permutation_test
 from fairperm.data.arguments import Inputs
 from fairperm.data.reading import read_table
 from fairperm.hypothesis_tests.comparison import Comparison
-from fairperm.hypothesis_tests.plan import Plan, Scheme
+from fairperm.hypothesis_tests.plan import Plan
 from fairperm.metrics import get_metric
+from fairperm.metrics.definition import Scheme
 
 # Metrics as people write them.
 

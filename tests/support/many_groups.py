@@ -15,9 +15,9 @@ from fairperm.engines.counts import CellsEngine
 from fairperm.engines.many_groups import ManyGroupsEngine
 from fairperm.engines.resampling import blocks
 from fairperm.hypothesis_tests.comparison import Comparison
-from fairperm.hypothesis_tests.plan import Plan, Scheme
+from fairperm.hypothesis_tests.plan import Plan
 from fairperm.metrics import get_metric
-from fairperm.metrics.definition import Variance
+from fairperm.metrics.definition import Scheme, Variance
 from tests.support.number_data import SCORES, arguments
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def build(
 
 
 def observed(engine: GroupsEngine) -> Estimates:
-    return engine.observed(streams.stream(0, streams.OBSERVED))
+    return engine.observed()
 
 
 def permuted(engine: GroupsEngine, n: int, seed: int = 1) -> Estimates:

@@ -17,9 +17,9 @@ import numpy as np
 from fairperm._utils import streams
 from fairperm.errors import InputError, argument
 from fairperm.hypothesis_tests.comparison import Comparison
-from fairperm.hypothesis_tests.plan import Plan, Scheme
+from fairperm.hypothesis_tests.plan import Plan
 from fairperm.inference.multiplicity import step_down_max_t
-from fairperm.metrics.definition import JointMetric, Metric, Variance
+from fairperm.metrics.definition import JointMetric, Metric, Scheme, Variance
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Mapping, Sequence
@@ -132,7 +132,7 @@ def _draw_statistics(
     plan = Plan(joint, Scheme.POOLED, Variance.SCORE if is_plain else Variance.DELTA)
     comparison = Comparison.of(table, plan, family.groups, stratum_weights)
     engine = comparison.engine(plan.variance, many=True)
-    estimates = engine.observed(streams.stream(resampling.seed, streams.OBSERVED))
+    estimates = engine.observed(resampling.seed)
     statistics = _Statistics(
         starts=np.cumsum([0, *map(len, family.metrics)])[:-1],
         scored=_find_rates(parts) if is_plain else {},

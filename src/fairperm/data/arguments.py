@@ -1,4 +1,4 @@
-"""The data arguments of the public functions, and the checks that need no data.
+"""The data arguments of the public functions, and the checks of a threshold.
 
 Labels come as ``y_true``. Predictions come as ``y_pred``, or are made from ``y_score`` by a
 ``threshold``; which of the three are needed depends on the metric.
@@ -7,16 +7,12 @@ Labels come as ``y_true``. Predictions come as ``y_pred``, or are made from ``y_
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from fairperm._utils.checks import number
-from fairperm.errors import InputError, InputTypeError, argument
-from fairperm.metrics.definition import Kind
-
-if TYPE_CHECKING:
-    from fairperm.metrics.definition import AnyMetric
+from fairperm.errors import InputError, argument
 
 _ROUNDING = 1e-6  # probabilities in 32 bits may be this much above 1
 
@@ -74,45 +70,3 @@ def check_threshold(name: str, low: float, high: float, cut: float, given: objec
         outcome = "positive" if cut <= low else "negative"
         rule = f"above the lowest score ({low:g}) and not above the highest ({high:g})"
         raise InputError("threshold", rule, given, f"It would predict every row as {outcome}.")
-
-
-def check_columns_given(inputs: Inputs, metric: AnyMetric) -> None:
-    """Raise an error if a column that the metric needs is absent, or is given in two ways."""
-    if not metric.kind.needs_labels:
-        _check_each(inputs, metric)
-    else:
-        if inputs.y_true is None:
-            raise InputTypeError("y_true", "given", None)
-        _check_predictions(inputs, metric)
-        if metric.kind == Kind.SEVERAL and "y_score" in metric.columns and inputs.y_score is None:
-            first = next(one.name for one in metric.parts if "y_score" in one.columns)
-            hint = f"Pass it as {argument('y_score')}." if inputs.y_pred is not None else ""
-            raise InputTypeError("y_score", f"given for {first}", None, hint)
-    if inputs.sensitive_features is None:
-        raise InputTypeError("sensitive_features", "given", None)
-
-
-def _check_each(inputs: Inputs, metric: AnyMetric) -> None:
-    given = {"y_true": inputs.y_true, "y_pred": inputs.y_pred, "y_score": inputs.y_score}
-    for name in metric.columns:
-        if given[name] is not None:
-            continue
-        hint = ""
-        other = {"y_score": "y_pred", "y_pred": "y_score"}.get(name)
-        if other is not None and given[other] is not None:
-            hint = f"Pass it as {argument(name)}, not as {argument(other)}."
-        raise InputTypeError(name, f"given for {metric.name}", None, hint)
-
-
-def _check_predictions(inputs: Inputs, metric: AnyMetric) -> None:
-    threshold, y_pred, y_score = (argument(one) for one in ("threshold", "y_pred", "y_score"))
-    parse_threshold(inputs.threshold)
-    if inputs.y_pred is not None and inputs.threshold is not None:
-        raise InputError(
-            f"{threshold} cannot be used with {y_pred}: it only turns {y_score} into predictions."
-        )
-    if inputs.y_pred is not None and inputs.y_score is not None and metric.kind != Kind.SEVERAL:
-        raise InputError(f"Pass {y_pred} or {y_score}, not both.")
-    if inputs.y_pred is None and inputs.y_score is None and "y_pred" in metric.columns:
-        hint = f"Or pass {y_score} with {threshold}."
-        raise InputTypeError("y_pred", "given for this metric", None, hint)

@@ -10,7 +10,7 @@ import math
 import numbers
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -18,14 +18,20 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from fairperm.data.arguments import check_threshold, round_threshold
 from fairperm.errors import InputError, InputTypeError, argument, did_you_mean, listed, shown
+from fairperm.metrics.definition import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
     from typing import TypeGuard
 
-    from fairperm.metrics.definition import Kind
+    from fairperm.data.arguments import Inputs
+    from fairperm.metrics.definition import AnyMetric
 
+    Counts = NDArray[np.int64]
+
+_MOST_REPEATED = 1 << 24  # counted rows that are repeated in memory
 _CHUNK = 1 << 18  # rows counted at a time: their keys stay in the processor's cache
 _SMALL_RANGE = 1 << 12  # integers spread no wider than this are their own codes
 _FEW_STRINGS = 16  # fixed-width strings with more values than this are hashed instead
@@ -409,6 +415,69 @@ class Source:
             for key, one in parts.items()
         ]
 
+    def measured(self, inputs: Inputs, metric: AnyMetric) -> dict[str, Column]:
+        """Return the columns that the metric is computed from.
+
+        Several metrics get all columns that at least one of them needs.
+        """
+        kind = metric.kind
+        if kind.needs_labels:
+            columns = {"y_true": self.column("y_true", inputs.y_true)}
+            if kind.makes_predictions or "y_pred" in metric.columns:
+                columns |= self._predictions(inputs)
+            if kind == Kind.SEVERAL and "y_score" in metric.columns:
+                columns["y_score"] = self.numbers("y_score", inputs.y_score)
+        else:
+            given = {"y_true": inputs.y_true, "y_pred": inputs.y_pred, "y_score": inputs.y_score}
+            columns = {name: self.read(kind, name, given[name]) for name in metric.columns}
+        if "y_score" in columns and any(one.kind == Kind.PROBABILITY for one in metric.parts):
+            scores = np.asarray(columns["y_score"].values, np.float64)
+            outside = scores[(scores < 0) | (scores > 1)]
+            if outside.size:
+                rule, hint = (
+                    "from 0 to 1 for this metric",
+                    "Scale the scores to probabilities first.",
+                )
+                raise InputError(columns["y_score"].name, rule, outside[0].item(), hint)
+        return columns
+
+    def _predictions(self, inputs: Inputs) -> dict[str, Column]:
+        """Return the predictions, given or made from the scores, if there are any."""
+        if inputs.y_pred is not None:
+            return {"y_pred": self.column("y_pred", inputs.y_pred)}
+        if inputs.y_score is None:
+            return {}
+        if self.rows.predictions is not None:
+            name = describe_column("y_score", str(inputs.y_score))
+            made = as_column(name, self.rows.predictions)
+            return {"y_pred": replace(made, from_scores=True)}
+        name, scores = self.find("y_score", inputs.y_score)
+        return {"y_pred": _predict(name, as_floats(name, scores), inputs.threshold)}
+
+    def count(self, columns: Sequence[Column]) -> tuple[list[Index], Counts, Counts | None]:
+        """Return the distinct rows as indices into the columns, their counts, and ``alike``.
+
+        Rows that an engine has counted are repeated if they hardly repeat, as if they had been read
+        one by one: then the same engine draws the same numbers. Very many rows stay counted,
+        because they may not fit into memory. If clusters were counted, the rows of one of each kind
+        are repeated.
+        """
+        _check_lengths(columns)
+        counts, alike = self.rows.count, self.rows.alike
+        if counts is None:
+            return *count_rows(columns), None
+        rows = index_rows(columns)
+        if self.rows.contributions is not None:
+            return rows, counts, None
+        each = counts if alike is None else counts // alike
+        if not any(one.is_unique for one in columns) or each.sum() > _MOST_REPEATED:
+            return rows, counts, alike
+        again = np.repeat(np.arange(len(counts)), each)
+        rows = [again if isinstance(one, slice) else one[again] for one in rows]
+        if alike is None:
+            return rows, np.broadcast_to(np.int64(1), len(again)), None
+        return rows, alike[again], alike[again]
+
     def find(self, name: str, given: object, hint: str = "") -> tuple[str, object]:
         """Return the name for messages and the values of an argument, from ``data`` by a name."""
         if self._columns is None or not isinstance(given, str):
@@ -420,6 +489,24 @@ class Source:
             hint = did_you_mean(given, self._columns) or hint
             raise InputError(name, rule, given, hint)
         return describe_column(name, given), self._columns[given]
+
+
+def _predict(name: str, scores: NDArray[np.floating[Any]], threshold: object) -> Column:
+    """Return the predictions ``score >= threshold``, missing if the score is."""
+    cut = round_threshold(threshold, scores.dtype.type)
+    unknown = np.isnan(scores)
+    if not unknown.all():
+        check_threshold(name, float(np.nanmin(scores)), float(np.nanmax(scores)), cut, threshold)
+    codes = (scores >= cut).view(np.uint8) | unknown.view(np.uint8) << 1
+    return Column(name, codes, 0, (False, True, None, None), from_scores=True)
+
+
+def _check_lengths(columns: Sequence[Column]) -> None:
+    first = columns[0]
+    for column in columns[1:]:
+        if len(column) != len(first):
+            rule = f"as long as {first.name} ({len(first):,} rows)"
+            raise InputError(column.name, rule, len(column), "Pass columns of one length.")
 
 
 def describe_column(name: str, column: str) -> str:

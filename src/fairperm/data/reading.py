@@ -8,31 +8,26 @@ from __future__ import annotations
 
 import math
 import numbers
-from dataclasses import replace
+from collections.abc import Mapping
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fairperm._utils.checks import choice
-from fairperm.data.arguments import Inputs, check_columns_given, check_threshold, round_threshold
+from fairperm.data.arguments import Inputs, parse_threshold
 from fairperm.data.columns import (
     Column,
     Index,
     Source,
-    as_column,
-    as_floats,
-    count_rows,
-    describe_column,
-    index_rows,
 )
 from fairperm.data.lazy.choice import collect_rows
 from fairperm.data.table import Table
-from fairperm.errors import InputError, Shown, argument, did_you_mean, listed, shown
+from fairperm.errors import InputError, InputTypeError, Shown, argument, did_you_mean, listed, shown
 from fairperm.metrics.definition import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping, Sequence
+    from collections.abc import Hashable, Sequence
 
     from numpy.typing import NDArray
 
@@ -42,7 +37,6 @@ if TYPE_CHECKING:
     Counts = NDArray[np.int64]
 
 _ROWS_NAMED = 5
-_MOST_REPEATED = 1 << 24  # counted rows that are repeated in memory
 
 
 def read_table(inputs: Inputs, metric: AnyMetric, source: Source | None = None) -> Table:
@@ -51,11 +45,12 @@ def read_table(inputs: Inputs, metric: AnyMetric, source: Source | None = None) 
     A ``source`` keeps the columns that it has read, for the next metric.
     """
     missing = choice("missing", inputs.missing, ("error", "drop"))
-    check_columns_given(inputs, metric)
+    _check_columns_given(inputs, metric)
     if source is None:
-        inputs = collect_rows(inputs, metric)
+        if _may_be_lazy(inputs):
+            inputs = collect_rows(inputs, metric)
         source = Source(inputs.data)
-    measured = _read_measured(source, inputs, metric)
+    measured = source.measured(inputs, metric)
     attributes = {
         "sensitive_features": source.features("sensitive_features", inputs.sensitive_features),
         "control_features": source.features("control_features", inputs.control_features),
@@ -64,8 +59,7 @@ def read_table(inputs: Inputs, metric: AnyMetric, source: Source | None = None) 
     }
     named = [*measured.items(), *((name, one) for name in attributes for one in attributes[name])]
     columns = [column for _, column in named]
-    _check_lengths(columns)
-    rows, counts, alike = _index_rows(columns, source.rows)
+    rows, counts, alike = source.count(columns)
 
     known = np.ones(len(counts), bool)
     for column, index in zip(columns, rows, strict=True):
@@ -113,28 +107,53 @@ def read_table(inputs: Inputs, metric: AnyMetric, source: Source | None = None) 
     )
 
 
-def _read_measured(source: Source, inputs: Inputs, metric: AnyMetric) -> dict[str, Column]:
-    """Return the columns that the metric is computed from.
+def _may_be_lazy(inputs: Inputs) -> bool:
+    """Whether the data may be a lazy frame, or an option for lazy frames is given."""
+    in_memory = inputs.data is None or isinstance(inputs.data, Mapping)
+    return not in_memory or inputs.score_bins is not None or inputs.sample_rows is not None
 
-    Several metrics get all columns that at least one of them needs.
-    """
-    kind = metric.kind
-    if kind.needs_labels:
-        columns = {"y_true": source.column("y_true", inputs.y_true)}
-        if kind.makes_predictions or "y_pred" in metric.columns:
-            columns |= _read_predictions(source, inputs)
-        if kind == Kind.SEVERAL and "y_score" in metric.columns:
-            columns["y_score"] = source.numbers("y_score", inputs.y_score)
+
+def _check_columns_given(inputs: Inputs, metric: AnyMetric) -> None:
+    """Raise an error if a column that the metric needs is absent, or is given in two ways."""
+    if not metric.kind.needs_labels:
+        _check_each(inputs, metric)
     else:
-        given = {"y_true": inputs.y_true, "y_pred": inputs.y_pred, "y_score": inputs.y_score}
-        columns = {name: source.read(kind, name, given[name]) for name in metric.columns}
-    if any(one.kind == Kind.PROBABILITY for one in metric.parts):
-        scores = np.asarray(columns["y_score"].values, np.float64)
-        outside = scores[(scores < 0) | (scores > 1)]
-        if outside.size:
-            rule, hint = "from 0 to 1 for this metric", "Scale the scores to probabilities first."
-            raise InputError(columns["y_score"].name, rule, outside[0].item(), hint)
-    return columns
+        if inputs.y_true is None:
+            raise InputTypeError("y_true", "given", None)
+        _check_predictions(inputs, metric)
+        if metric.kind == Kind.SEVERAL and "y_score" in metric.columns and inputs.y_score is None:
+            first = next(one.name for one in metric.parts if "y_score" in one.columns)
+            hint = f"Pass it as {argument('y_score')}." if inputs.y_pred is not None else ""
+            raise InputTypeError("y_score", f"given for {first}", None, hint)
+    if inputs.sensitive_features is None:
+        raise InputTypeError("sensitive_features", "given", None)
+
+
+def _check_each(inputs: Inputs, metric: AnyMetric) -> None:
+    given = {"y_true": inputs.y_true, "y_pred": inputs.y_pred, "y_score": inputs.y_score}
+    for name in metric.columns:
+        if given[name] is not None:
+            continue
+        hint = ""
+        other = {"y_score": "y_pred", "y_pred": "y_score"}.get(name)
+        if other is not None and given[other] is not None:
+            hint = f"Pass it as {argument(name)}, not as {argument(other)}."
+        raise InputTypeError(name, f"given for {metric.name}", None, hint)
+
+
+def _check_predictions(inputs: Inputs, metric: AnyMetric) -> None:
+    if inputs.threshold is not None:
+        parse_threshold(inputs.threshold)
+    if inputs.y_pred is not None and inputs.threshold is not None:
+        raise InputError(
+            f"{argument('threshold')} cannot be used with {argument('y_pred')}: "
+            f"it only turns {argument('y_score')} into predictions."
+        )
+    if inputs.y_pred is not None and inputs.y_score is not None and metric.kind != Kind.SEVERAL:
+        raise InputError(f"Pass {argument('y_pred')} or {argument('y_score')}, not both.")
+    if inputs.y_pred is None and inputs.y_score is None and "y_pred" in metric.columns:
+        hint = f"Or pass {argument('y_score')} with {argument('threshold')}."
+        raise InputTypeError("y_pred", "given for this metric", None, hint)
 
 
 def _interpret(
@@ -175,63 +194,6 @@ def _choose_contributions(
     if label is None or label.dtype != np.bool_:
         return other
     return np.where(label[:, None], positive, other)
-
-
-def _read_predictions(source: Source, inputs: Inputs) -> dict[str, Column]:
-    """Return the predictions, given or made from the scores, if there are any."""
-    if inputs.y_pred is not None:
-        return {"y_pred": source.column("y_pred", inputs.y_pred)}
-    if inputs.y_score is None:
-        return {}
-    if source.rows.predictions is not None:
-        name = describe_column("y_score", str(inputs.y_score))
-        made = as_column(name, source.rows.predictions)
-        return {"y_pred": replace(made, from_scores=True)}
-    name, scores = source.find("y_score", inputs.y_score)
-    return {"y_pred": _predict(name, as_floats(name, scores), inputs.threshold)}
-
-
-def _predict(name: str, scores: NDArray[np.floating[Any]], threshold: object) -> Column:
-    """Return the predictions ``score >= threshold``, missing if the score is."""
-    cut = round_threshold(threshold, scores.dtype.type)
-    unknown = np.isnan(scores)
-    if not unknown.all():
-        check_threshold(name, float(np.nanmin(scores)), float(np.nanmax(scores)), cut, threshold)
-    codes = (scores >= cut).view(np.uint8) | unknown.view(np.uint8) << 1
-    return Column(name, codes, 0, (False, True, None, None), from_scores=True)
-
-
-def _index_rows(
-    columns: Sequence[Column], given: CountedRows
-) -> tuple[list[Index], Counts, Counts | None]:
-    """Return the distinct rows as indices into the columns, their counts, and ``alike``.
-
-    Rows that an engine has counted are repeated if they hardly repeat, as if they had been read one
-    by one: then the same engine draws the same numbers. Very many rows stay counted, because they
-    may not fit into memory. If clusters were counted, the rows of one of each kind are repeated.
-    """
-    counts, alike = given.count, given.alike
-    if counts is None:
-        return *count_rows(columns), None
-    rows = index_rows(columns)
-    if given.contributions is not None:
-        return rows, counts, None
-    each = counts if alike is None else counts // alike
-    if not any(one.is_unique for one in columns) or each.sum() > _MOST_REPEATED:
-        return rows, counts, alike
-    again = np.repeat(np.arange(len(counts)), each)
-    rows = [again if isinstance(one, slice) else one[again] for one in rows]
-    if alike is None:
-        return rows, np.broadcast_to(np.int64(1), len(again)), None
-    return rows, alike[again], alike[again]
-
-
-def _check_lengths(columns: Sequence[Column]) -> None:
-    first = columns[0]
-    for column in columns[1:]:
-        if len(column) != len(first):
-            rule = f"as long as {first.name} ({len(first):,} rows)"
-            raise InputError(column.name, rule, len(column), "Pass columns of one length.")
 
 
 def _describe_missing(

@@ -13,10 +13,11 @@ from fairperm._utils import streams
 from fairperm._utils.sorting import content_keys, order_by, run_numbers, run_starts
 from fairperm.engines.estimates import Estimates, variance_of_defined
 from fairperm.engines.resampling import draws
+from fairperm.errors import shown
 from fairperm.metrics.definition import Variance
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Hashable, Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -136,7 +137,7 @@ class CallableEngine:
         weights: Array | None,
         variance: Variance | None,
         n_bootstrap: int,
-        names: tuple[str, ...],
+        groups: tuple[Hashable, ...],
     ) -> CallableEngine:
         """Count equal rows or list them, whichever is faster; list clusters."""
         clusters = None
@@ -155,7 +156,7 @@ class CallableEngine:
             order=order,
             variance=variance,
             n_bootstrap=n_bootstrap,
-            names=tuple(names[group] for group in order),
+            names=tuple(f"group {shown(groups[place])}" for place in order),
         )
         if clusters is not None:
             return engine
@@ -164,16 +165,17 @@ class CallableEngine:
         strata = []
         for start, stop in itertools.pairwise(bounds.tolist()):
             places, mine = np.arange(start, stop), counts[:, start:stop]
-            groups = tuple(sample(places, one) for one in mine)
-            strata.append(StratumSample(groups, sample(places, mine.sum(axis=0))))
+            samples = tuple(sample(places, one) for one in mine)
+            strata.append(StratumSample(samples, sample(places, mine.sum(axis=0))))
         return replace(engine, strata=tuple(strata))
 
     def with_variance(self, variance: Variance | None) -> CallableEngine:
         """Return the same engine with another variance."""
         return replace(self, variance=variance)
 
-    def observed(self, rng: np.random.Generator) -> Estimates:
+    def observed(self, seed: int = 0) -> Estimates:
         """Return the estimates of the sample itself: a block of one."""
+        rng = streams.stream(seed, streams.OBSERVED)
         return self._estimates([[stratum.groups for stratum in self.strata]], "", rng)
 
     def permuted(self, n: int, rng: np.random.Generator) -> Estimates:
@@ -186,11 +188,9 @@ class CallableEngine:
         samples = ([stratum.resample(rng) for stratum in self.strata] for _ in range(n))
         return self._estimates(samples, "bootstrap sample", rng)
 
-    def enumerated(
-        self, n_resamples: int, *, by_sum: bool, rng: np.random.Generator
-    ) -> tuple[Estimates, Array] | None:
+    def enumerated(self, n_resamples: int, *, by_sum: bool) -> tuple[Estimates, Array] | None:
         """Return None: functions are called on random permutations only."""
-        del n_resamples, by_sum, rng
+        del n_resamples, by_sum
         return None
 
     def pooled(self) -> Estimates:
@@ -200,7 +200,7 @@ class CallableEngine:
 
     def jackknife(self) -> Iterator[tuple[Estimates, Counts]]:
         """Yield for each stratum's group the estimates without one of its rows."""
-        whole = self.with_variance(None).observed(streams.stream(0, streams.OBSERVED))
+        whole = self.with_variance(None).observed()
         for s, stratum in enumerate(self.strata):
             for g, sample in enumerate(stratum.groups):
                 where = f"{self.names[g]} minus one row"

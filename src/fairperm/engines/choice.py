@@ -18,7 +18,7 @@ from fairperm.metrics.callables import CallableMetric
 from fairperm.metrics.definition import Metric, Variance
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Hashable, Iterator
 
     import numpy as np
     from numpy.typing import NDArray
@@ -38,7 +38,10 @@ _MERGEABLE = 20_000  # rows among which looking for equal ones costs nothing
 
 
 class Engine(Permuting, Protocol):
-    """Estimates of the sample and of its permutations, with the groups in the user's order."""
+    """Estimates of the sample and of its permutations, with the groups in the user's order.
+
+    The ``seed`` of the observed estimates is that of a bootstrap variance.
+    """
 
     @property
     def weights(self) -> Array | None:
@@ -48,7 +51,7 @@ class Engine(Permuting, Protocol):
     def order(self) -> tuple[int, ...]:
         """Return the user's groups in the order of their sizes and rows, whatever their names."""
 
-    def observed(self, rng: np.random.Generator) -> Estimates:
+    def observed(self, seed: int = 0) -> Estimates:
         """Return the estimates of the sample itself: a block of one."""
 
 
@@ -61,9 +64,7 @@ class PairEngine(Engine, Protocol):
     def bootstrapped(self, n: int, rng: np.random.Generator) -> Estimates:
         """Return the estimates of ``n`` bootstrap samples."""
 
-    def enumerated(
-        self, n_resamples: int, *, by_sum: bool, rng: np.random.Generator
-    ) -> tuple[Estimates, Array] | None:
+    def enumerated(self, n_resamples: int, *, by_sum: bool) -> tuple[Estimates, Array] | None:
         """Return the estimates of every permutation with its log-probability, if few enough."""
 
 
@@ -89,7 +90,7 @@ def choose_engine(
     parts: tuple[Part, ...],
     rows: Rows,
     weights: Array | None,
-    names: tuple[str, ...],
+    groups: tuple[Hashable, ...],
     variance: Variance | None,
     n_bootstrap: int = 0,
     *,
@@ -100,7 +101,7 @@ def choose_engine(
     parts: tuple[Part, ...],
     rows: Rows,
     weights: Array | None,
-    names: tuple[str, ...],
+    groups: tuple[Hashable, ...],
     variance: Variance | None,
     n_bootstrap: int = 0,
     *,
@@ -110,7 +111,7 @@ def choose_engine(
     parts: tuple[Part, ...],
     rows: Rows,
     weights: Array | None,
-    names: tuple[str, ...],
+    groups: tuple[Hashable, ...],
     variance: Variance | None,
     n_bootstrap: int = 0,
     *,
@@ -118,11 +119,11 @@ def choose_engine(
 ) -> PairEngine | GroupsEngine:
     """Return the counts engine if rows repeat, else a units engine; a function has its own.
 
-    Errors of a user's function show the ``names`` of the groups. Joint permutations of ``many``
+    Errors of a user's function name one of the ``groups``. Joint permutations of ``many``
     groups need other random labels than those of two.
     """
     if isinstance(parts[0], CallableMetric):
-        return CallableEngine.from_rows(parts[0], rows, weights, variance, n_bootstrap, names)
+        return CallableEngine.from_rows(parts[0], rows, weights, variance, n_bootstrap, groups)
     built_in = tuple(part for part in parts if not isinstance(part, CallableMetric))
     if not many and (rows.weight is not None or rows.cluster is not None):
         from fairperm.engines.weighted_ranks import WeightedRankEngine

@@ -63,8 +63,10 @@ class CellsEngine:
         """Return the same engine with another variance."""
         return replace(self, variance=variance)
 
-    def observed(self, rng: np.random.Generator) -> Estimates:
+    def observed(self, seed: int = 0) -> Estimates:
         """Return the estimates of the sample itself: a block of one."""
+        is_random = self.variance == Variance.BOOTSTRAP
+        rng = streams.stream(seed, streams.OBSERVED) if is_random else None
         return self.estimates(self.sample.counts[None], rng)
 
     def permuted(self, n: int, rng: np.random.Generator) -> Estimates:
@@ -85,19 +87,17 @@ class CellsEngine:
         sizes = blocks.split_draws(n, step)
         return join_estimates([self.estimates(drawn(size), rng) for size in sizes])
 
-    def enumerated(
-        self, n_resamples: int, *, by_sum: bool, rng: np.random.Generator
-    ) -> tuple[Estimates, Array] | None:
+    def enumerated(self, n_resamples: int, *, by_sum: bool) -> tuple[Estimates, Array] | None:
         """Return the estimates of every permutation with its log-probability, if few enough."""
         if self.variance is not None and not self.variance.is_closed_form:
             return None
         every = enumerate_permutations(self.sample, n_resamples, by_sum=by_sum)
-        return None if every is None else (self.estimates(every[0], rng), every[1])
+        return None if every is None else (self.estimates(every[0]), every[1])
 
     def pooled(self) -> Estimates:
         """Return the estimates of all groups as one, which no permutation changes."""
         counts = self.sample.counts.sum(axis=1, keepdims=True)
-        return self._estimates(counts[None], streams.stream(0, streams.OBSERVED))
+        return self._estimates(counts[None])
 
     def jackknife(self) -> Iterator[tuple[Estimates, Counts]]:
         """Yield for each stratum's group the estimates without one row of each of its cells.
@@ -105,7 +105,7 @@ class CellsEngine:
         Each comes with the number of rows in the cell.
         """
         counts = self.sample.counts
-        whole = self.with_variance(None).observed(streams.stream(0, streams.OBSERVED))
+        whole = self.with_variance(None).observed()
         for s, g in np.ndindex(counts.shape[:2]):
             cells = np.flatnonzero(counts[s, g])
             mine = counts[s, g, cells]
@@ -114,15 +114,18 @@ class CellsEngine:
             value, size = (np.stack(arrays) for arrays in zip(*without, strict=True))
             yield whole.replace_group(s, self.order[g], value, size), mine
 
-    def estimates(self, counts: Counts, rng: np.random.Generator) -> Estimates:
-        """Return the estimates of any tables of this sample's cells."""
+    def estimates(self, counts: Counts, rng: np.random.Generator | None = None) -> Estimates:
+        """Return the estimates of any tables of this sample's cells.
+
+        A bootstrap variance needs ``rng``, without which all variances are 0.
+        """
         if len(self.order) == 2:  # a bootstrap variance resamples them in the engine's order
             return self._estimates(counts, rng).in_order(self.order)
         return self._estimates(counts[:, :, np.argsort(self.order)], rng)
 
-    def _estimates(self, counts: Counts, rng: np.random.Generator) -> Estimates:
+    def _estimates(self, counts: Counts, rng: np.random.Generator | None = None) -> Estimates:
         """Return the estimates with the groups in the order of the counts."""
-        if self.variance == Variance.BOOTSTRAP:
+        if self.variance == Variance.BOOTSTRAP and rng is not None:
             return self._bootstrap_variance(counts, rng)
         floats = counts.astype(float)
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -98,9 +98,9 @@ class ManyGroupsEngine(SharedLabels):
         """Return the user's groups by their sizes and rows."""
         return tuple(np.argsort(self.place).tolist())
 
-    def observed(self, rng: np.random.Generator) -> Estimates:
+    def observed(self, seed: int = 0) -> Estimates:
         """Return the estimates of the sample itself: a block of one."""
-        return self.of_labels(self.group[None], 1, rng)
+        return self.of_labels(self.group[None], 1, streams.stream(seed, streams.OBSERVED))
 
     @property
     def label_key(self) -> bytes:
@@ -122,7 +122,7 @@ class ManyGroupsEngine(SharedLabels):
             place=np.zeros(1, np.intp),
             sizes=self.sizes.sum(axis=1, keepdims=True),
         )
-        return one.observed(streams.stream(0, streams.OBSERVED))
+        return one.observed()
 
     def of_labels(self, labels: NDArray[np.uint8], n: int, rng: np.random.Generator) -> Estimates:
         """Return the estimates of every part, from ranks or from totals."""

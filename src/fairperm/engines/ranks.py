@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairperm._utils.streams import OBSERVED, stream
 from fairperm.engines.estimates import Estimates
 from fairperm.engines.kernels.auc import AucLayout, auc_by_lane
 from fairperm.engines.units import Layout, UnitsEngine
@@ -61,7 +60,7 @@ class RankEngine(UnitsEngine):
 
     def jackknife(self) -> Iterator[tuple[Estimates, NDArray[np.int64]]]:
         """Yield for each stratum's group the estimates without one of its units."""
-        whole = self.observed(stream(0, OBSERVED))
+        whole = self.observed()
         for s, g, members in self.layout.members(self.layout.in_first):
             value = without_one(np.ones(len(members)), self._cells(members))
             estimates = whole.replace_group(s, self.order[g], value[None], len(members) - 1)

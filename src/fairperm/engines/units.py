@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from fairperm._utils.sorting import run_numbers, run_starts
+from fairperm._utils.streams import OBSERVED, stream
 from fairperm.engines.estimates import Estimates, variance_of_defined
 from fairperm.engines.kernels.kernel import LANES
 from fairperm.engines.kernels.subsets import (
@@ -143,9 +144,9 @@ class UnitsEngine(SharedLabels):
         """Return the same engine with another variance."""
         return replace(self, variance=variance)
 
-    def observed(self, rng: np.random.Generator) -> Estimates:
+    def observed(self, seed: int = 0) -> Estimates:
         """Return the estimates of the sample itself: a block of one."""
-        return self.of_labels(same_in_all_lanes(self.layout.in_first), 1, rng)
+        return self.of_labels(same_in_all_lanes(self.layout.in_first), 1, stream(seed, OBSERVED))
 
     @property
     def label_key(self) -> bytes | None:
@@ -179,11 +180,9 @@ class UnitsEngine(SharedLabels):
         """Return the estimates of ``n`` bootstrap samples."""
         return self._resampled(self.layout.in_first, n, rng).in_order(self.order)
 
-    def enumerated(
-        self, n_resamples: int, *, by_sum: bool, rng: np.random.Generator
-    ) -> tuple[Estimates, Array] | None:
+    def enumerated(self, n_resamples: int, *, by_sum: bool) -> tuple[Estimates, Array] | None:
         """Return None: samples that can be enumerated are left to the counts engine."""
-        del n_resamples, by_sum, rng
+        del n_resamples, by_sum
         return None
 
     @abstractmethod

@@ -15,9 +15,10 @@ from fairperm.errors import InputError, warn_of
 from fairperm.hypothesis_tests import small_groups
 from fairperm.hypothesis_tests.comparison import Comparison
 from fairperm.hypothesis_tests.comparison_checks import check_strata, check_values
-from fairperm.hypothesis_tests.plan import Options, Plan, Scheme, plan_test
+from fairperm.hypothesis_tests.plan import Options, Plan, plan_test
 from fairperm.hypothesis_tests.results.gaps import BootstrapTestResult
 from fairperm.inference.null import Null, find_extreme, note_undefined, pvalue, tie_tolerance
+from fairperm.metrics.definition import Scheme
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -166,7 +167,7 @@ def compare(
     # a bootstrap test takes neither weights nor clusters
     engine = cast("JackknifeEngine", comparison.engine(None))
 
-    observed = engine.observed(streams.stream(options.seed, streams.OBSERVED))
+    observed = engine.observed(options.seed)
     values = comparison.merge_strata(observed, None).value[:, 0, 0]
     check_values(comparison, values)
     notes = check_strata(comparison, observed, engine.weights)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
-from fairperm._utils.streams import OBSERVED, stream
 from fairperm.engines.choice import choose_engine
 from fairperm.engines.sample import Rows
 from fairperm.errors import Note, argument, shown
@@ -55,7 +54,9 @@ class Comparison:
         chosen: NDArray[np.intp] | slice = slice(None) if wanted.all() else np.flatnonzero(wanted)
         columns = {name: column[chosen] for name, column in table.columns.items()}
         present, stratum = _present(table.stratum[chosen], len(table.strata))
-        weights = read_stratum_weights(table, stratum_weights)
+        weights = None
+        if stratum_weights is not None:
+            weights = read_stratum_weights(table, stratum_weights)
         if table.contributions is None:
             contributions = _contributions(plan.metric.parts, columns)
         else:
@@ -65,7 +66,7 @@ class Comparison:
             contributions=contributions,
             group=side[chosen],
             stratum=stratum,
-            block=plan.block(columns),
+            block=plan.scheme.block(plan.metric, columns),
             count=table.count[chosen],
             n_strata=len(present),
             n_groups=len(groups),
@@ -90,11 +91,10 @@ class Comparison:
         self, variance: Variance | None, n_bootstrap: int = 0, *, many: bool = False
     ) -> PairEngine | GroupsEngine:
         """Return the engine of two groups, or of ``many``."""
-        names = tuple(f"group {shown(group)}" for group in self.groups)
         units, weights = self.units(), self.weights
         if many:
-            return choose_engine(self.parts, units, weights, names, variance, many=True)
-        return choose_engine(self.parts, units, weights, names, variance, n_bootstrap)
+            return choose_engine(self.parts, units, weights, self.groups, variance, many=True)
+        return choose_engine(self.parts, units, weights, self.groups, variance, n_bootstrap)
 
     def unstratified(self) -> Comparison:
         """Return the comparison with all strata as one."""
@@ -103,6 +103,8 @@ class Comparison:
 
     def units(self) -> Rows:
         """Return the rows; if the metric has totals, those of a cluster or with weights as sums."""
+        if self.rows.weight is None and self.rows.cluster is None:
+            return self.rows
         has_totals = all(part.has_totals for part in self.parts)
         return self.rows.sum_units() if has_totals else self.rows.separate_clusters()
 
@@ -111,7 +113,7 @@ class Comparison:
         if self.rows.n_strata == 1:
             return estimates
         engine = self.unstratified().engine(variance)
-        return engine.observed(stream(0, OBSERVED))
+        return engine.observed()
 
     def by_group(self, values: Array) -> dict[Hashable, Any]:
         """Return values by part and group as one number for each group, or one for each part."""

@@ -31,10 +31,8 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 
-def read_stratum_weights(table: Table, given: object) -> Array | None:
-    """Return the weight of every stratum, if weights are given. Raises InputError for bad ones."""
-    if given is None:
-        return None
+def read_stratum_weights(table: Table, given: object) -> Array:
+    """Return the weight of every stratum. Raises InputError for bad ones."""
     if not isinstance(given, Mapping):
         raise InputTypeError("stratum_weights", "a mapping of strata to weights", given)
     strata = argument("control_features")

@@ -82,22 +82,23 @@ class GapTest:
             plan.check_limit()
         comparison = Comparison.of(table, plan, groups, options.stratum_weights)
         engine, estimates = _observe(comparison, plan, options)
-        free = _free_of_null(engine, plan, estimates)
+        weights, free = engine.weights, _free_of_null(engine, plan, estimates)
         merged = comparison.merge_strata(free, plan.metric.closed_variance)
         check_values(comparison, merged.value[:, 0, 0])
-        notes = check_strata(comparison, estimates, engine.weights)
+        notes = check_strata(comparison, estimates, weights)
+        scale, bins = comparison.scale(estimates), comparison.binning_errors()
 
         gaps = _gaps(engine, plan, estimates)
         error, errors = _errors(engine, plan, free, merged, options)
         if plan.is_bootstrapped_once:
             gaps = gaps.over(error)
-        scale = comparison.scale(estimates)
         statistic = _check_statistic(gaps.studentized(scale)[0], comparison, plan, options)
 
-        gap, bins = gaps.difference[0], comparison.binning_errors()
+        gap = gaps.difference[0]
         worst = int(np.abs(gap).argmax())
+        if options.is_limit or not plan.fixes_denominators:
+            notes += small_groups.notes(comparison, plan, limit=options.is_limit)
         notes += [
-            *small_groups.notes(comparison, plan, limit=options.is_limit),
             *_note_zero_error(plan, error[worst]),
             *comparison.note_bins(bins, error[:1]),
             *table.notes,
@@ -144,6 +145,7 @@ class GapTest:
         # permutations of rates may hardly vary: the interval is at least the normal one
         has_normal_bound = self.plan.is_binomial or n_resamples == 0
         least = max(0.0, normal_quantile(level, alternative)) if has_normal_bound else 0.0
+        n_undefined, notes = int(null.undefined.sum()), note_undefined(null)
         probability = null.log_probability
         return PermutationTestResult(
             **self.sample,
@@ -161,9 +163,9 @@ class GapTest:
             pvalue_interval=p.interval,
             pvalue_interval_wilson=p.wilson_interval,
             n_resamples=n_resamples,
-            n_undefined=int(null.undefined.sum()),
+            n_undefined=n_undefined,
             seed=self.options.seed,
-            notes=(*self.notes, *note_undefined(null)),
+            notes=(*self.notes, *notes),
             exact=n_resamples > 0 and probability is not None,
             null_distribution=null.statistic,
             null_probabilities=None if probability is None else np.exp(probability),
@@ -178,8 +180,7 @@ class GapTest:
     def enumerate(self, resampling: Resampling) -> Null | None:
         """Return every permutation with its log-probability, if they are few enough."""
         by_sum = self.plan.depends_on_sum and self.engine.weights is None
-        rng = streams.stream(resampling.seed, streams.PERMUTATIONS)
-        found = self.engine.enumerated(resampling.n_resamples, by_sum=by_sum, rng=rng)
+        found = self.engine.enumerated(resampling.n_resamples, by_sum=by_sum)
         if found is None:
             return None
         estimates, log_probability = found
@@ -201,6 +202,8 @@ def null_distributions(tests: Sequence[GapTest], resampling: Resampling) -> list
         return [None for _ in tests]
     nulls = [test.enumerate(resampling) for test in tests]
     random = [place for place, null in enumerate(nulls) if null is None]
+    if not random:
+        return nulls
     blocks = permute([_request(tests[place]) for place in random], resampling)
     for place, gaps in zip(random, blocks, strict=True):
         nulls[place] = tests[place].null(join_gaps(gaps))
@@ -224,15 +227,13 @@ def _observe(comparison: Comparison, plan: Plan, options: Options) -> tuple[Pair
     """Return the engine of the comparison, and its estimates of the sample."""
     with waiting("preparing (the first time on a machine, compiling)", options.resampling.progress):
         engine = comparison.engine(plan.variance, options.n_bootstrap)
-        return engine, engine.observed(streams.stream(options.seed, streams.OBSERVED))
+        return engine, engine.observed(options.seed)
 
 
 def _free_of_null(engine: PairEngine, plan: Plan, estimates: Estimates) -> Estimates:
     """Return the sample's estimates with variances that do not pool the groups."""
     if plan.variance in {Variance.SCORE, None} and plan.metric.closed_variance is not None:
-        return engine.with_variance(plan.metric.closed_variance).observed(
-            streams.stream(0, streams.OBSERVED)
-        )
+        return engine.with_variance(plan.metric.closed_variance).observed()
     return estimates
 
 

@@ -377,7 +377,7 @@ def _observe(
     """Return the engine of the comparison, and its estimates of the sample."""
     with waiting("preparing (the first time on a machine, compiling)", options.resampling.progress):
         engine = comparison.engine(plan.variance, many=True)
-        return engine, engine.observed(streams.stream(options.seed, streams.OBSERVED))
+        return engine, engine.observed(options.seed)
 
 
 def _merge_strata(comparison: Comparison, plan: Plan, estimates: Estimates) -> Estimates:
@@ -386,7 +386,7 @@ def _merge_strata(comparison: Comparison, plan: Plan, estimates: Estimates) -> E
     if of_one and (plan.metric.closed_variance is None or plan.variance in _FREE_OF_NULL):
         return estimates
     engine = comparison.unstratified().engine(plan.metric.closed_variance, many=True)
-    return engine.observed(streams.stream(0, streams.OBSERVED))
+    return engine.observed()
 
 
 def _check_statistic(observed: _Values, scale: Array, comparison: Comparison, plan: Plan) -> float:

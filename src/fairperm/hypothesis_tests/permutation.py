@@ -216,7 +216,8 @@ def permutation_test(
     table, plan, pair = plan_test(
         inputs, metric, options, lambda table: table.choose_groups(groups)
     )
-    plan.check_direction(options.alternative)
+    if options.alternative != "two-sided":
+        plan.check_direction(options.alternative)
     result = compare(table, plan, pair, options)
     warn_of(note for note in result.notes if note not in table.notes)
     return result

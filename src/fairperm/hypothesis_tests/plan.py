@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass, replace
-from enum import StrEnum
-from typing import TYPE_CHECKING, Any, TypeVar
-
-import numpy as np
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, TypeVar
 
 from fairperm._utils import checks
 from fairperm._utils.checks import choice
-from fairperm._utils.sorting import ranks
 from fairperm.data.reading import read_table
 from fairperm.engines.resampling.blocks import Resampling
 from fairperm.errors import InputError, argument, listed
-from fairperm.metrics.definition import Variance
+from fairperm.metrics.definition import Scheme, Variance
 from fairperm.metrics.registry import get_metric
 
 if TYPE_CHECKING:
     from typing import Self
-
-    from numpy.typing import NDArray
 
     from fairperm.data.arguments import Inputs
     from fairperm.data.table import Table
@@ -90,64 +84,6 @@ class Options:
         return replace(self, resampling=replace(self.resampling, progress=False))
 
 
-class Scheme(StrEnum):
-    """Among which rows group labels are exchanged."""
-
-    POOLED = "pooled"
-    """All rows."""
-    WITHIN_LABEL = "within_label"
-    """Rows of equal label."""
-    DENOMINATOR = "denominator"
-    """Rows in the denominator of a rate."""
-
-    @classmethod
-    def best_for(cls, metric: AnyMetric) -> Scheme:
-        """Return the scheme that holds the level of the metric's test best.
-
-        Given the label, the rates of a joint metric are Bernoulli trials as a single rate is. And
-        groups that keep their few positives hold the level of an AUC where pooled ones do not.
-        """
-        if metric.has_denominator:
-            return cls.DENOMINATOR
-        return cls.WITHIN_LABEL if metric.is_joint or metric.is_rank else cls.POOLED
-
-    def check(self, metric: AnyMetric, *, clustered: bool) -> None:
-        """Raise InputError if the scheme does not test the metric."""
-        has_rates = all(part.has_denominator for part in metric.parts)
-        if clustered and self != Scheme.POOLED:
-            hint = "Whole clusters are exchanged, whatever the labels of their rows."
-            raise InputError("scheme", f"'pooled' with {argument('cluster')}", self, hint)
-        if self == Scheme.DENOMINATOR and not metric.has_denominator:
-            better = Scheme.WITHIN_LABEL if has_rates else Scheme.POOLED
-            hint = f"Use {argument('scheme', better)}."
-            rule = f"'pooled' or 'within_label' for {metric.name}, which has no single denominator"
-            raise InputError("scheme", rule, self, hint)
-        if self == Scheme.WITHIN_LABEL and metric.given != "label":
-            others = "'denominator' or 'pooled'" if has_rates else "'pooled'"
-            hint = "Different base rates alone would make the groups differ in it."
-            raise InputError("scheme", f"{others} for {metric.name}", self, hint)
-
-    def fixes_denominator(self, part: AnyMetric) -> bool:
-        """Whether labels are exchanged only among the rows of a rate's denominator."""
-        given = {Scheme.DENOMINATOR: part.given, Scheme.WITHIN_LABEL: "label"}.get(self)
-        return part.has_denominator and part.given == given
-
-    def block(
-        self, metric: AnyMetric, columns: Mapping[str, NDArray[Any]]
-    ) -> NDArray[np.integer[Any]]:
-        """Return the block of each row, within which its label may be exchanged."""
-        if self == Scheme.WITHIN_LABEL:
-            label = columns["y_true"]
-            is_binary = label.dtype == np.bool_
-            return label.view(np.uint8) if is_binary else ranks(label)
-        if self == Scheme.DENOMINATOR:
-            return metric.parts[0].matrix(columns)[:, 1].astype(np.uint8)
-        return np.zeros(len(next(iter(columns.values()))), np.uint8)
-
-    def __repr__(self) -> str:
-        return repr(self.value)  # as users pass it, and as messages show it
-
-
 SCHEMES = ("auto", *Scheme)
 VARIANCES = ("auto", *Variance, None)
 
@@ -156,7 +92,23 @@ VARIANCES = ("auto", *Variance, None)
 class Plan:
     """A scheme and a variance that fit the metric and the rows: plain, weighted or clustered.
 
-    ``is_chosen`` says that the user chose this variance.
+    Attributes
+    ----------
+    is_chosen
+        Whether the user chose this variance.
+    variance_name
+        The variance as the plain text that results show.
+    is_binomial
+        Whether the variance is that of rates.
+    is_bootstrapped_once
+        Whether the observed gap has a bootstrap error, and permuted gaps share their own.
+    has_closed_form
+        Whether the variance has a formula.
+    fixes_denominators
+        Whether labels are exchanged only among the rows of each rate's denominator. Each of those
+        rows is a Bernoulli trial: equal rates are equal distributions.
+    depends_on_sum
+        Whether a Mantel–Haenszel gap depends only on the sum of the strata's counts.
     """
 
     metric: AnyMetric
@@ -165,6 +117,12 @@ class Plan:
     weighted: bool = False
     clustered: bool = False
     is_chosen: bool = False
+    variance_name: str | None = field(init=False)
+    is_binomial: bool = field(init=False)
+    is_bootstrapped_once: bool = field(init=False)
+    has_closed_form: bool = field(init=False)
+    fixes_denominators: bool = field(init=False)
+    depends_on_sum: bool = field(init=False)
 
     @classmethod
     def choose(
@@ -208,45 +166,22 @@ class Plan:
             clustered=table.cluster is not None,
         )
 
-    @property
-    def variance_name(self) -> str | None:
-        """The variance as the plain text that results show."""
-        return None if self.variance is None else self.variance.value
-
-    @property
-    def is_binomial(self) -> bool:
-        """Whether the variance is that of rates."""
-        return self.variance is not None and self.variance.is_binomial
-
-    @property
-    def is_bootstrapped_once(self) -> bool:
-        """Whether the observed gap has a bootstrap error, and permuted gaps share their own."""
-        return self.variance == Variance.FAST_BOOTSTRAP
-
-    @property
-    def has_closed_form(self) -> bool:
-        """Whether the variance has a formula."""
-        return self.variance is not None and self.variance.is_closed_form
-
-    @property
-    def fixes_denominators(self) -> bool:
-        """Whether labels are exchanged only among the rows of each rate's denominator.
-
-        Each of those rows is a Bernoulli trial: equal rates are equal distributions.
-        """
-        return not (self.weighted or self.clustered) and all(
-            self.scheme.fixes_denominator(part) for part in self.metric.parts
-        )
-
-    @property
-    def depends_on_sum(self) -> bool:
-        """Whether a Mantel–Haenszel gap depends only on the sum of the strata's counts."""
-        sums = {Variance.SCORE, None}
-        return self.metric.is_rate and self.fixes_denominators and self.variance in sums
-
-    def block(self, columns: Mapping[str, NDArray[Any]]) -> NDArray[np.integer[Any]]:
-        """Return the block of each row, within which its label may be exchanged."""
-        return self.scheme.block(self.metric, columns)
+    def __post_init__(self) -> None:
+        """Compute what follows from the choices."""
+        variance, scheme, parts = self.variance, self.scheme, self.metric.parts
+        plain_rows = not (self.weighted or self.clustered)
+        fixed = plain_rows and all(scheme.fixes_denominator(part) for part in parts)
+        by_sum = fixed and self.metric.is_rate and variance in {Variance.SCORE, None}
+        derived = {
+            "variance_name": None if variance is None else variance.value,
+            "is_binomial": variance is not None and variance.is_binomial,
+            "is_bootstrapped_once": variance == Variance.FAST_BOOTSTRAP,
+            "has_closed_form": variance is not None and variance.is_closed_form,
+            "fixes_denominators": fixed,
+            "depends_on_sum": by_sum,
+        }
+        for name, value in derived.items():
+            object.__setattr__(self, name, value)
 
     def check_limit(self) -> None:
         """Raise InputError if the normal limit is not that of one gap over a closed-form error."""
@@ -256,8 +191,8 @@ class Plan:
             raise InputError("n_resamples", rule, 0, hint)
 
     def check_direction(self, alternative: str) -> None:
-        """Raise InputError if a joint metric is to be tested in one direction."""
-        if self.metric.is_joint and alternative != "two-sided":
+        """Raise InputError if the metric is joint, and has no direction."""
+        if self.metric.is_joint:
             hint = "A joint test has no direction; test its parts one by one."
             rule = f"'two-sided' for {self.metric.name}"
             raise InputError("alternative", rule, alternative, hint)

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 
-from fairperm.errors import InputError, Shown, shown
+from fairperm._utils.sorting import ranks
+from fairperm.errors import InputError, Shown, argument, shown
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -54,9 +55,9 @@ class Kind(StrEnum):
     BINARY = "binary"
     """Labels and predictions, both 0 or 1; a threshold makes predictions of scores."""
     LABELS = "labels"
-    """The same if there are two labels; otherwise labels and predictions are kept as they are."""
+    """The same if there are two labels; otherwise labels and predictions are kept unchanged."""
     CLASSES = "classes"
-    """Labels and predictions of any number of classes, kept as they are."""
+    """Labels and predictions of any number of classes, kept unchanged."""
     SCORE = "score"
     """Binary labels and scores."""
     PROBABILITY = "probability"
@@ -64,36 +65,25 @@ class Kind(StrEnum):
     REGRESSION = "regression"
     """Numbers."""
     ANY = "any"
-    """Values of any type, kept as they are."""
+    """Values of any type, kept unchanged."""
     SEVERAL = "several"
     """Several metrics at once: binary labels, with predictions, scores or both."""
 
-    @property
-    def makes_predictions(self) -> bool:
-        """Whether a threshold makes predictions of the scores, and nothing else uses them."""
-        return self in {Kind.BINARY, Kind.LABELS}
-
-    @property
-    def needs_labels(self) -> bool:
-        """Whether labels are read even by a metric of predictions or scores alone."""
-        return self in {Kind.BINARY, Kind.LABELS, Kind.SEVERAL}
-
-    @property
-    def keeps_values(self) -> bool:
-        """Whether columns are read as they are, without making them numbers or truth values."""
-        return self in {Kind.ANY, Kind.CLASSES}
-
-    @property
-    def is_categorical(self) -> bool:
-        """Whether rows have few distinct values: labels and predictions, but no numbers."""
-        return self in {Kind.BINARY, Kind.LABELS, Kind.CLASSES}
-
-    @property
-    def number_columns(self) -> tuple[str, ...]:
-        """Names of the columns that are read as numbers; the others are labels."""
-        if self == Kind.REGRESSION:
-            return ("y_true", "y_pred", "y_score")
-        return ("y_score",) if self in {Kind.SCORE, Kind.PROBABILITY, Kind.SEVERAL} else ()
+    def __init__(self, value: str) -> None:
+        # a threshold makes predictions of the scores, and nothing else uses these
+        self.makes_predictions = value in {"binary", "labels"}
+        # labels are read even by a metric of predictions or scores alone
+        self.needs_labels = value in {"binary", "labels", "several"}
+        # columns are read unchanged, not as numbers or truth values
+        self.keeps_values = value in {"any", "classes"}
+        # rows have few distinct values: labels and predictions, but no numbers
+        self.is_categorical = value in {"binary", "labels", "classes"}
+        # columns that are read as numbers; all others are labels
+        self.number_columns: tuple[str, ...] = ()
+        if value == "regression":
+            self.number_columns = ("y_true", "y_pred", "y_score")
+        elif value in {"score", "probability", "several"}:
+            self.number_columns = ("y_score",)
 
     def __repr__(self) -> str:
         return repr(self.value)  # as users pass it, and as messages show it
@@ -115,20 +105,67 @@ class Variance(StrEnum):
     FAST_BOOTSTRAP = "fast_bootstrap"
     """The same in the observed sample only; permuted gaps are divided by their own deviation."""
 
-    @property
-    def is_closed_form(self) -> bool:
-        """Whether the variance has a formula, and needs no bootstrap samples."""
-        return self not in {Variance.BOOTSTRAP, Variance.FAST_BOOTSTRAP}
+    def __init__(self, value: str) -> None:
+        self.is_closed_form = "bootstrap" not in value  # a formula, without bootstrap samples
+        self.is_binomial = value in {"score", "wald"}  # of a rate, which needs counts only
 
-    @property
-    def is_binomial(self) -> bool:
-        """Whether it is the variance of a rate, which needs counts only."""
-        return self in {Variance.SCORE, Variance.WALD}
+    def __repr__(self) -> str:
+        return repr(self.value)  # as users pass it, and as messages show it
 
-    @property
-    def resamples_groups(self) -> bool:
-        """Whether the groups of every draw are resampled."""
-        return self == Variance.BOOTSTRAP
+
+class Scheme(StrEnum):
+    """Among which rows group labels are exchanged."""
+
+    POOLED = "pooled"
+    """All rows."""
+    WITHIN_LABEL = "within_label"
+    """Rows of equal label."""
+    DENOMINATOR = "denominator"
+    """Rows in the denominator of a rate."""
+
+    @classmethod
+    def best_for(cls, metric: AnyMetric) -> Scheme:
+        """Return the scheme that holds the level of the metric's test best.
+
+        Given the label, the rates of a joint metric are Bernoulli trials as a single rate is. And
+        groups that keep their few positives hold the level of an AUC where pooled ones do not.
+        """
+        if metric.has_denominator:
+            return cls.DENOMINATOR
+        return cls.WITHIN_LABEL if metric.is_joint or metric.is_rank else cls.POOLED
+
+    def check(self, metric: AnyMetric, *, clustered: bool) -> None:
+        """Raise InputError if the scheme does not test the metric."""
+        has_rates = all(part.has_denominator for part in metric.parts)
+        if clustered and self != Scheme.POOLED:
+            hint = "Whole clusters are exchanged, whatever the labels of their rows."
+            raise InputError("scheme", f"'pooled' with {argument('cluster')}", self, hint)
+        if self == Scheme.DENOMINATOR and not metric.has_denominator:
+            better = Scheme.WITHIN_LABEL if has_rates else Scheme.POOLED
+            hint = f"Use {argument('scheme', better)}."
+            rule = f"'pooled' or 'within_label' for {metric.name}, which has no single denominator"
+            raise InputError("scheme", rule, self, hint)
+        if self == Scheme.WITHIN_LABEL and metric.given != "label":
+            others = "'denominator' or 'pooled'" if has_rates else "'pooled'"
+            hint = "Different base rates alone would make the groups differ in it."
+            raise InputError("scheme", f"{others} for {metric.name}", self, hint)
+
+    def fixes_denominator(self, part: AnyMetric) -> bool:
+        """Whether labels are exchanged only among the rows of a rate's denominator."""
+        given = {Scheme.DENOMINATOR: part.given, Scheme.WITHIN_LABEL: "label"}.get(self)
+        return part.has_denominator and part.given == given
+
+    def block(
+        self, metric: AnyMetric, columns: Mapping[str, NDArray[Any]]
+    ) -> NDArray[np.integer[Any]]:
+        """Return the block of each row, within which its label may be exchanged."""
+        if self == Scheme.WITHIN_LABEL:
+            label = columns["y_true"]
+            is_binary = label.dtype == np.bool_
+            return label.view(np.uint8) if is_binary else ranks(label)
+        if self == Scheme.DENOMINATOR:
+            return metric.parts[0].matrix(columns)[:, 1].astype(np.uint8)
+        return np.zeros(len(next(iter(columns.values()))), np.uint8)
 
     def __repr__(self) -> str:
         return repr(self.value)  # as users pass it, and as messages show it
@@ -509,7 +546,12 @@ def table_metric(
 
 
 def mean_function(
-    name: str, contributions: Mapping[str, Function], value: Function, **options: Any
+    name: str,
+    contributions: Mapping[str, Function],
+    value: Function,
+    *,
+    kind: str = Kind.REGRESSION,
+    **options: Any,
 ) -> Metric:
     """Define a metric as a function of the means of contributions."""
     return Metric(
@@ -518,6 +560,7 @@ def mean_function(
         value=lambda *totals: value(*(total / totals[-1] for total in totals[:-1])),
         span=float("inf"),
         own=True,
+        kind=Kind(kind),
         **options,
     )
 

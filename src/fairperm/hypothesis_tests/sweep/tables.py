@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from fairperm._utils import streams
 from fairperm.engines.counts import CellsEngine
 from fairperm.engines.resampling import blocks, draws
 from fairperm.engines.sample import Cells
@@ -220,12 +219,12 @@ class Curve:
         """Return the metric by cut and group (in the user's order), strata taken together."""
         together = self.cuts.tables.sum(axis=1, keepdims=True)
         engine = self.engine.with_variance(None)
-        value: Array = engine.estimates(together, _no_rng()).value[0, :, 0]
+        value: Array = engine.estimates(together).value[0, :, 0]
         return value
 
     def gaps(self) -> CutGaps:
         """Return the gaps of the sample, first group minus second in the user's order."""
-        gaps = self._studentizable(self.cuts.tables, _no_rng())
+        gaps = self._studentizable(self.cuts.tables)
         statistic = gaps.studentized(self.scale())
         return CutGaps(gaps.difference[:, 0], gaps.standard_error[:, 0], statistic)
 
@@ -234,7 +233,7 @@ class Curve:
         variance = self.plan.variance
         free = Variance.DELTA if variance in {Variance.SCORE, None} else variance
         engine = self.engine.with_variance(free)
-        gaps = engine.estimates(self.cuts.tables, _no_rng()).gaps(engine.weights)
+        gaps = engine.estimates(self.cuts.tables).gaps(engine.weights)
         return np.where(np.isnan(gaps.difference), np.nan, gaps.standard_error)[:, 0]
 
     def scale(self) -> Array:
@@ -270,13 +269,8 @@ class Curve:
         gaps = self._studentizable(tables.reshape(-1, n_strata, 2, 4), rng)
         return np.abs(gaps.studentized(scale)).reshape(n, n_cuts)
 
-    def _studentizable(self, tables: Counts, rng: np.random.Generator) -> Gaps:
+    def _studentizable(self, tables: Counts, rng: np.random.Generator | None = None) -> Gaps:
         """Return the tables' gaps with their errors, or over an error of one if asked for none."""
         estimates = self.engine.estimates(tables, rng)
         gaps = estimates.gaps(self.engine.weights)
         return gaps.over(np.ones(1)) if self.plan.variance is None else gaps
-
-
-def _no_rng() -> np.random.Generator:
-    """Return a stream that nothing is drawn from: these variances have formulas."""
-    return streams.stream(0, streams.OBSERVED)

@@ -14,11 +14,11 @@ from fairperm.data.lazy.thresholds import read_scores
 from fairperm.engines.resampling import blocks
 from fairperm.errors import InputError, InputTypeError, Shown, argument, did_you_mean, listed
 from fairperm.hypothesis_tests.comparison import Comparison
-from fairperm.hypothesis_tests.plan import SCHEMES, Plan, Scheme
+from fairperm.hypothesis_tests.plan import SCHEMES, Plan
 from fairperm.hypothesis_tests.results.sweeps import MetricSweep, ThresholdSweepResult
 from fairperm.hypothesis_tests.sweep.tables import Curve, CutGaps, Cuts, cut_rows
 from fairperm.inference.bands import bands
-from fairperm.metrics.definition import Variance, metrics_of_totals
+from fairperm.metrics.definition import Scheme, Variance, metrics_of_totals
 from fairperm.metrics.registry import get_metric
 
 if TYPE_CHECKING:

@@ -136,7 +136,7 @@ def _run_rivals(
 ) -> dict[str, float]:
     """Return the p-values of all tests of this metric but the default."""
     engine = comparison.engine(plan.variance)
-    estimates = engine.observed(streams.stream(0, streams.OBSERVED))
+    estimates = engine.observed()
     observed, scale = estimates.gaps(engine.weights), comparison.scale(estimates)
     permuted = join_gaps(list(_permute_gaps(engine, resampling)))
     bootstrap = _ROW_BOOTSTRAPS.get(comparison.metric.name)
