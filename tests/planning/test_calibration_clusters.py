@@ -17,8 +17,8 @@ from scipy.optimize import brentq, linprog, minimize
 from scipy.stats import fisher_exact
 
 from fairperm import calibrate, metric_names, permutation_test
-from fairperm.engines.resampling.blocks import Resampling
 from fairperm.hypothesis_tests.gap_test import compare
+from fairperm.hypothesis_tests.plan import check_resampling
 from fairperm.planning import equal_groups
 from fairperm.planning.equal_groups import compute_values, impose_gap
 from fairperm.planning.populations import Population, select_units
@@ -47,7 +47,7 @@ def clustered(metric: str) -> Columns:
 
 
 def repeat_test(given: Columns) -> RepeatedTest:
-    return RepeatedTest.of(given, Resampling.from_options(9, 1, None, False), 0.95)
+    return RepeatedTest.of(given, check_resampling(9, 1, None, False), 0.95)
 
 
 def of_rows(table: Table, chance: Array) -> Array:
@@ -263,7 +263,7 @@ def test_a_cluster_that_is_drawn_twice_is_two_clusters(metric: str) -> None:
     values_of = zip(*(row for one in written for row in one[1:]), strict=True)
     columns: Columns = dict(zip(made.table.columns, map(np.array, values_of), strict=True))
     for n_resamples in (0, 99):
-        resampling = Resampling.from_options(n_resamples, 7, 1, False, least=0)
+        resampling = check_resampling(n_resamples, 7, 1, False, least=0)
         options = replace(made.options, resampling=resampling)
         result = compare(sample, made.plan, sample.groups, options)
         expected = permutation_test(

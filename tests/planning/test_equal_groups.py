@@ -14,7 +14,7 @@ from scipy.optimize import minimize
 from sklearn import metrics as sklearn
 
 from fairperm import metric_names
-from fairperm.engines.resampling.blocks import Resampling
+from fairperm.hypothesis_tests.plan import check_resampling
 from fairperm.metrics import get_metric
 from fairperm.planning import equal_groups
 from fairperm.planning.equal_groups import UnreachableError, compute_values, impose_gap
@@ -60,7 +60,7 @@ def data(metric: str) -> dict[str, Any]:
 
 
 def repeat_test(given: dict[str, Any]) -> RepeatedTest:
-    return RepeatedTest.of(given, Resampling.from_options(9, 1, None, False), 0.95)
+    return RepeatedTest.of(given, check_resampling(9, 1, None, False), 0.95)
 
 
 @pytest.mark.parametrize("weighted", [False, True], ids=["rows alone", "weights"])

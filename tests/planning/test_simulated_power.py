@@ -13,7 +13,7 @@ import pytest
 from scipy.stats import binomtest, norm
 
 from fairperm import permutation_test
-from fairperm.engines.resampling.blocks import Resampling
+from fairperm.hypothesis_tests.plan import check_resampling
 from fairperm.planning.power import power
 from fairperm.planning.repeated_tests import RepeatedTest
 from fairperm.planning.simulated_power import _mix_groups, simulated_power
@@ -137,7 +137,7 @@ def test_rows_are_mixed_in_from_both_groups_together() -> None:
     # predicted positive: 90 of 100 and 100 of 200, 190 of 300 together
     test = RepeatedTest.of(
         {**rows(((10, 90, 0, 0), (100, 100, 0, 0))), "metric": "selection_rate"},
-        Resampling.from_options(99, 1, None, False),
+        check_resampling(99, 1, None, False),
         0.95,
     )
     population = _mix_groups(test, n=30_000, share=None, effect=0.25)

@@ -23,8 +23,8 @@ from fairperm.auditing.result import Audit
 from fairperm.auditing.verdicts import judge_pairs, write_notes
 from fairperm.data.arguments import Inputs, parse_threshold
 from fairperm.data.frames import library_of
-from fairperm.engines.resampling import blocks
 from fairperm.errors import InputError, InputTypeError, did_you_mean, listed, warn_of
+from fairperm.hypothesis_tests.plan import check_resampling
 from fairperm.hypothesis_tests.results.audits import GroupSummary
 
 if TYPE_CHECKING:
@@ -182,7 +182,7 @@ def audit(
         stratum_weights=stratum_weights,
         n_bootstrap=checks.integer("n_bootstrap", n_bootstrap, 2, 100_000),
         confidence_level=checks.fraction("confidence_level", confidence_level),
-        resampling=blocks.Resampling.from_options(n_resamples, rng, n_jobs, progress, least=0),
+        resampling=check_resampling(n_resamples, rng, n_jobs, progress, least=0),
         n_attributes=len(attributes),
     )
     check_reference(reference, settings.compare, names)

@@ -17,8 +17,8 @@ from fairperm._utils.formatting import (
     format_pvalue,
 )
 from fairperm.data.columns import Source, as_floats
-from fairperm.engines.resampling import blocks
 from fairperm.errors import InputError, InputTypeError
+from fairperm.hypothesis_tests.plan import check_resampling
 from fairperm.hypothesis_tests.results.gaps import PlainResult
 from fairperm.hypothesis_tests.results.text import state_draws, write_result
 from fairperm.inference.null import Null, PValue, find_extreme, gap_interval, pvalue, tie_tolerance
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         Seed,
     )
     from fairperm.engines.kernels.shuffles import Margin
+    from fairperm.engines.resampling import blocks
 
     Array = NDArray[np.float64]
 
@@ -214,7 +215,7 @@ def correlation_test(
         raise InputTypeError("studentize", "True or False", studentize)
     method = checks.choice("method", method, METHODS)
     alternative = checks.choice("alternative", alternative, checks.ALTERNATIVES)
-    resampling = blocks.Resampling.from_options(n_resamples, rng, n_jobs, progress)
+    resampling = check_resampling(n_resamples, rng, n_jobs, progress)
     confidence_level = checks.fraction("confidence_level", confidence_level)
     pairs = _Pairs.read(x, y, data, missing)
     from fairperm.engines.kernels.shuffles import sums  # loads Numba

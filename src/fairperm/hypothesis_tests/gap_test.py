@@ -82,14 +82,19 @@ class GapTest:
             plan.check_limit()
         comparison = Comparison.of(table, plan, groups, options.stratum_weights)
         engine, estimates = _observe(comparison, plan, options)
-        weights, free = engine.weights, _free_of_null(engine, plan, estimates)
-        merged = comparison.merge_strata(free, plan.metric.closed_variance)
+        weights, closed, free = engine.weights, plan.metric.closed_variance, estimates
+        if plan.variance in {Variance.SCORE, None} and closed is not None:
+            free = engine.with_variance(closed).observed()  # variances that do not pool the groups
+        merged = comparison.merge_strata(free, closed)
         check_values(comparison, merged.value[:, 0, 0])
         notes = check_strata(comparison, estimates, weights)
         scale, bins = comparison.scale(estimates), comparison.binning_errors()
 
         gaps = _gaps(engine, plan, estimates)
-        error, errors = _errors(engine, plan, free, merged, options)
+        error = free.gaps(weights).standard_error[0]
+        errors = np.sqrt(merged.variance[:, 0, 0])
+        if plan.is_bootstrapped_once or not (plan.variance or closed):
+            error, errors = _bootstrap_errors(engine, plan, options)
         if plan.is_bootstrapped_once:
             gaps = gaps.over(error)
         statistic = _check_statistic(gaps.studentized(scale)[0], comparison, plan, options)
@@ -230,19 +235,8 @@ def _observe(comparison: Comparison, plan: Plan, options: Options) -> tuple[Pair
         return engine, engine.observed(options.seed)
 
 
-def _free_of_null(engine: PairEngine, plan: Plan, estimates: Estimates) -> Estimates:
-    """Return the sample's estimates with variances that do not pool the groups."""
-    if plan.variance in {Variance.SCORE, None} and plan.metric.closed_variance is not None:
-        return engine.with_variance(plan.metric.closed_variance).observed()
-    return estimates
-
-
-def _errors(
-    engine: PairEngine, plan: Plan, free: Estimates, merged: Estimates, options: Options
-) -> tuple[Array, Array]:
-    """Return the standard error of each part's gap, and of its value in each group."""
-    if not plan.is_bootstrapped_once and (plan.variance or plan.metric.closed_variance):
-        return free.gaps(engine.weights).standard_error[0], np.sqrt(merged.variance[:, 0, 0])
+def _bootstrap_errors(engine: PairEngine, plan: Plan, options: Options) -> tuple[Array, Array]:
+    """Return the bootstrap error of each part's gap, and of its value in each group."""
     blocks = options.resampling.run_blocks(
         partial(_resampled, engine),
         streams.BOOTSTRAP,

@@ -24,6 +24,19 @@ if TYPE_CHECKING:
 Groups = TypeVar("Groups", bound=tuple[Hashable, ...])
 
 
+def check_resampling(
+    n_resamples: object, rng: object, n_jobs: object, progress: object, least: int = 1
+) -> Resampling:
+    """Check these options of a public function; ``least`` 0 allows for no draws."""
+    checks.jobs(n_jobs)
+    return Resampling(
+        checks.resamples(n_resamples, least),
+        checks.seed(rng),
+        n_jobs,  # type: ignore[arg-type]  # None and -1 have a meaning to joblib
+        checks.switch("progress", progress),
+    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     """How to test: draws, scheme, variance, direction and levels.
@@ -58,9 +71,7 @@ class Options:
     ) -> Options:
         """Return the options of a public function. Raises InputError for a bad one."""
         return cls(
-            resampling=Resampling.from_options(
-                n_resamples, rng, n_jobs, progress, fewest_resamples
-            ),
+            resampling=check_resampling(n_resamples, rng, n_jobs, progress, fewest_resamples),
             scheme=scheme,
             variance=variance,
             alternative=checks.choice("alternative", alternative, checks.ALTERNATIVES),
@@ -168,9 +179,13 @@ class Plan:
 
     def __post_init__(self) -> None:
         """Compute what follows from the choices."""
-        variance, scheme, parts = self.variance, self.scheme, self.metric.parts
-        plain_rows = not (self.weighted or self.clustered)
-        fixed = plain_rows and all(scheme.fixes_denominator(part) for part in parts)
+        variance = self.variance
+        is_denominator = self.scheme == Scheme.DENOMINATOR
+        given = "label" if self.scheme == Scheme.WITHIN_LABEL else None  # None: all rows
+        fixed = not (self.weighted or self.clustered) and all(
+            part.has_denominator and (is_denominator or part.given == given)
+            for part in self.metric.parts
+        )
         by_sum = fixed and self.metric.is_rate and variance in {Variance.SCORE, None}
         derived = {
             "variance_name": None if variance is None else variance.value,

@@ -150,11 +150,6 @@ class Scheme(StrEnum):
             hint = "Different base rates alone would make the groups differ in it."
             raise InputError("scheme", f"{others} for {metric.name}", self, hint)
 
-    def fixes_denominator(self, part: AnyMetric) -> bool:
-        """Whether labels are exchanged only among the rows of a rate's denominator."""
-        given = {Scheme.DENOMINATOR: part.given, Scheme.WITHIN_LABEL: "label"}.get(self)
-        return part.has_denominator and part.given == given
-
     def block(
         self, metric: AnyMetric, columns: Mapping[str, NDArray[Any]]
     ) -> NDArray[np.integer[Any]]:

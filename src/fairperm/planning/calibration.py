@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairperm._utils import checks
-from fairperm.engines.resampling import blocks
 from fairperm.errors import InputError, UndefinedMetricError, argument, shown
+from fairperm.hypothesis_tests.plan import check_resampling
 from fairperm.hypothesis_tests.results.gaps import PlainResult
 from fairperm.hypothesis_tests.results.text import wrap_notes
 from fairperm.inference.null import clopper_pearson
@@ -248,7 +248,7 @@ def calibrate(
     """
     alpha = checks.fraction("alpha", alpha)
     n_simulations = checks.integer("n_simulations", n_simulations, 1, MOST_SIMULATIONS)
-    resampling = blocks.Resampling.from_options(n_resamples, rng, n_jobs, progress, least=0)
+    resampling = check_resampling(n_resamples, rng, n_jobs, progress, least=0)
     _check_resolution(resampling.n_resamples, alpha)
     given = {"y_true": y_true, "y_pred": y_pred, **test_options}
     test = RepeatedTest.of(given, resampling, confidence_level)

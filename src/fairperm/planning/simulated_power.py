@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairperm._utils import checks
-from fairperm.engines.resampling import blocks
 from fairperm.errors import InputError, argument, shown, warn_of
+from fairperm.hypothesis_tests.plan import check_resampling
 from fairperm.hypothesis_tests.results.gaps import PlainResult
 from fairperm.inference.null import clopper_pearson
 from fairperm.planning.populations import Population
@@ -157,7 +157,7 @@ def simulated_power(
     alpha = checks.fraction("alpha", alpha)
     effect = _check_effect(effect)
     n_simulations = checks.integer("n_simulations", n_simulations, 1, MOST_SIMULATIONS)
-    resampling = blocks.Resampling.from_options(n_resamples, rng, n_jobs, progress)
+    resampling = check_resampling(n_resamples, rng, n_jobs, progress)
     if test_options.get("cluster") is not None:
         raise InputError(
             f"simulated_power does not support {argument('cluster')}: it draws rows one by one. "

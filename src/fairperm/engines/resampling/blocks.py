@@ -51,19 +51,6 @@ class Resampling:
     n_jobs: int | None
     progress: bool | None
 
-    @classmethod
-    def from_options(
-        cls, n_resamples: object, rng: object, n_jobs: object, progress: object, least: int = 1
-    ) -> Resampling:
-        """Check the options of a public function; ``least`` 0 allows for no draws."""
-        checks.jobs(n_jobs)
-        return cls(
-            checks.resamples(n_resamples, least),
-            checks.seed(rng),
-            n_jobs,  # type: ignore[arg-type]  # None and -1 have a meaning to joblib
-            checks.switch("progress", progress),
-        )
-
     def run_blocks(
         self,
         task: Callable[[int, np.random.Generator], T],

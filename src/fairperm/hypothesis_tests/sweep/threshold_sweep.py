@@ -11,10 +11,9 @@ from fairperm.data.arguments import Inputs
 from fairperm.data.columns import as_floats
 from fairperm.data.frames import library_of
 from fairperm.data.lazy.thresholds import read_scores
-from fairperm.engines.resampling import blocks
 from fairperm.errors import InputError, InputTypeError, Shown, argument, did_you_mean, listed
 from fairperm.hypothesis_tests.comparison import Comparison
-from fairperm.hypothesis_tests.plan import SCHEMES, Plan
+from fairperm.hypothesis_tests.plan import SCHEMES, Plan, check_resampling
 from fairperm.hypothesis_tests.results.sweeps import MetricSweep, ThresholdSweepResult
 from fairperm.hypothesis_tests.sweep.tables import Curve, CutGaps, Cuts, cut_rows
 from fairperm.inference.bands import bands
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
         VarianceName,
     )
     from fairperm.data.table import Table
+    from fairperm.engines.resampling import blocks
     from fairperm.metrics.definition import Metric
 
     Array = NDArray[np.float64]
@@ -148,7 +148,7 @@ def threshold_sweep(
     (array([7., 8.]), array([7., 8.]))
     """
     plans = _plans(metric, scheme, variance)
-    resampling = blocks.Resampling.from_options(n_resamples, rng, n_jobs, progress)
+    resampling = check_resampling(n_resamples, rng, n_jobs, progress)
     alpha = checks.fraction("alpha", alpha)
     for name, given in (("y_true", y_true), ("y_score", y_score)):
         if given is None:
