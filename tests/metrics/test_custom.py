@@ -18,6 +18,7 @@ from fairperm import (
     register_metric,
 )
 from fairperm.metrics import get_metric
+from fairperm.metrics.definition import Kind, mean_function
 from tests.support import number_data
 
 if TYPE_CHECKING:
@@ -319,3 +320,10 @@ def test_what_only_the_data_can_show_is_refused_then(case: str) -> None:
             n_resamples=99,
             rng=1,
         )
+
+
+def test_the_kind_may_be_a_plain_word() -> None:
+    own = mean_function("mine", {"x": lambda y_pred: y_pred}, np.sqrt, kind="score", meaning="mine")
+    assert own.kind is Kind.SCORE
+    with pytest.raises(ValueError, match="'scores' is not a valid Kind"):
+        mean_function("mine", {"x": lambda y_pred: y_pred}, np.sqrt, kind="scores", meaning="mine")

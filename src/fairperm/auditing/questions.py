@@ -14,7 +14,7 @@ from fairperm.data.columns import Source, are_names, columns_of_frame
 from fairperm.data.lazy.backends import is_lazy
 from fairperm.data.reading import read_table
 from fairperm.errors import InputError, InputTypeError, argument, did_you_mean, listed, shown
-from fairperm.metrics.definition import JointMetric, Kind, Metric
+from fairperm.metrics.definition import JointMetric, Kind
 from fairperm.metrics.registry import get_metric
 
 if TYPE_CHECKING:
@@ -189,7 +189,7 @@ def _key_of_reading(inputs: Inputs, label: str, metric: AnyMetric) -> _ReadingKe
     if metric.is_function:
         return _ReadingKey(metric.kind, columns=_choose_columns(metric, inputs).columns)
     kind = Kind.SEVERAL if metric.kind in _KINDS_READ_TOGETHER else metric.kind
-    has_numbers = isinstance(metric, Metric) and metric.kind in _KINDS_OF_NUMBERS
+    has_numbers = metric.has_totals and metric.kind in _KINDS_OF_NUMBERS
     if has_numbers and is_lazy(inputs.data):
         if inputs.sums_suffice:
             return _ReadingKey(kind, apart=label)

@@ -290,7 +290,7 @@ def _permuted(margins: tuple[Margin, Margin], resampling: blocks.Resampling) -> 
 
 @dataclass(frozen=True, slots=True)
 class _Pairs:
-    """The rows, sorted by x and then y: the order that they came in changes no number."""
+    """The rows, sorted by x and then y: their original order changes no number."""
 
     x: Array
     y: Array
@@ -332,7 +332,7 @@ class _Pairs:
         return order
 
     def margins(self, *, ranked: bool) -> tuple[Margin, Margin]:
-        """Return each side by itself: all that the permutations depend on."""
+        """Return x and y separately: all that the permutations depend on."""
         x, y = (
             _margin(name, np.sort(values), ranked)
             for name, values in zip(self.names, (self.x, self.y), strict=True)

@@ -269,7 +269,7 @@ class OmnibusTest:
 
     @property
     def asked(self) -> PermutationRequest[_Values]:
-        """Return whose permutations are needed, and what of them."""
+        """Return the engine to permute, and the function of its estimates to keep."""
         kept = partial(_Values.of, weights=self.engine.weights, shared=self.shared)
         return PermutationRequest(self.engine, kept, self.plan.metric.is_function)
 
@@ -291,7 +291,7 @@ class _Values:
 
     @classmethod
     def of(cls, estimates: Estimates, weights: Array | None, shared: Estimates | None) -> _Values:
-        """Combine the strata; a group that shows no variance is given that of all rows as one.
+        """Combine the strata; a group without variance gets that of all rows as one group.
 
         As if it were certain, a small group without a single error would outweigh all groups, and
         the test would reject whenever there is one: far too often, where groups have fewer rows
@@ -333,7 +333,7 @@ class _Values:
         return largest
 
     def mean(self) -> Array:
-        """Return the groups' mean by inverse variance; of those without variance, if there are."""
+        """Return the inverse-variance mean of the groups, or of those with variance 0 if any."""
         with np.errstate(divide="ignore", invalid="ignore"):
             certain = self.variance == 0
             weight = np.where(certain.any(axis=-1, keepdims=True), certain, 1 / self.variance)
@@ -353,7 +353,7 @@ class _Values:
         return largest
 
     def rounding(self, statistic: float, scale: Array) -> float:
-        """Return how far below the observed statistic a draw still counts as tied with it.
+        """Return how far below the observed statistic a draw is still tied with it.
 
         Rounding errors of a value are relative to the metric's size, not to how far the value is
         from the mean; the statistic is made of squares.
@@ -367,7 +367,7 @@ class _Values:
 
 
 def _count_exchanged(totals: Mapping[Hashable, Mapping[str, float]]) -> Array:
-    """Return how many rows, or clusters of them, each group has in every permutation."""
+    """Return the number of rows or clusters of each group, which no permutation changes."""
     return np.array([counts.get("clusters", counts["rows"]) for counts in totals.values()])
 
 
@@ -411,7 +411,7 @@ def _bootstrap_variance(
 ) -> Array:
     """Return every group's bootstrap variance: two groups at a time, as in a test of their gap.
 
-    They are paired as they are ordered: by what is in them, not by their names.
+    They are paired in the engine's order, by their rows and not by their names.
     """
     variances: dict[Hashable, Array] = {}
     for i in range(0, len(ordered), 2):
@@ -435,7 +435,7 @@ def _resampled(engine: PairEngine, n: int, rng: np.random.Generator) -> Array:
 
 
 def _check(plan: Plan, n_strata: int) -> None:
-    """Raise InputError for what a test of many groups cannot do."""
+    """Raise InputError for options that a test of many groups does not support."""
     if plan.metric.is_rank and (plan.weighted or plan.clustered):
         which = "sample_weight" if plan.weighted else "cluster"
         raise InputError(

@@ -28,19 +28,19 @@ def register_metric(
     meaning: str = "",
     aliases: tuple[str, ...] = (),
 ) -> Metric:
-    """Make a metric of your own known by its name, with all that the built-in ones have.
+    """Register a metric of your own under a name; all functions then accept that name.
 
     Parameters
     ----------
     name : str
-        What to call it.
+        Name of the metric.
     contributions : mapping of str to function
-        A few numbers for each row: functions of whole columns, whose parameters name the columns
-        they need: ``y_true`` and ``y_pred``, or ``y_true`` and ``y_score`` for kinds of scores.
+        Functions of whole columns that return one number for each row. Their parameters name the
+        columns: ``y_true`` and ``y_pred``, or ``y_true`` and ``y_score`` for kinds of scores.
     value : function
-        The metric from the means of the contributions, in their order. It must be smooth and
-        work for complex numbers (no ``abs``, no comparisons): the delta method finds its
-        variance by a complex step.
+        Returns the metric, given the means of the contributions in their order. It must be smooth
+        and work for complex numbers (no ``abs``, no comparisons), because the delta method takes
+        its derivative by a complex step.
     kind : {"regression", "score", "probability", "binary"}
         How columns are read: as numbers; as 0/1 labels with scores, or with scores from 0 to 1;
         as 0/1 labels and predictions.
@@ -133,4 +133,4 @@ def _check_value(value: object, n_contributions: int) -> None:
     except TypeError as error:
         raise InputTypeError("value", rule, value) from error
     except ValueError:
-        return  # written in C: its parameters are not to be seen
+        return  # written in C: its parameters are unknown

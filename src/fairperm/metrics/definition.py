@@ -561,7 +561,7 @@ def mean_function(
 
 
 def _in_cells(cells: str) -> Function:
-    """Return the function that tells rows in these cells, from no more columns than it needs."""
+    """Return a function that is 1 for rows in these cells, of only the columns that it needs."""
     tn, fp, fn, tp = (float(cell in cells.split()) for cell in CELLS)
     if (tn, fn) == (fp, tp):
         return lambda y_true: np.where(y_true, tp, tn)

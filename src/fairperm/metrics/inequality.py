@@ -24,7 +24,7 @@ _NO_INEQUALITY = 1e-13  # an index below it is what rounding leaves of equal ben
 
 
 def benefit(y_true: Any, y_pred: Any) -> Any:
-    """Return the benefit of Speicher et al. (2018): above one where a prediction is generous."""
+    """Return the benefit of Speicher et al. (2018): above 1 for generous predictions."""
     return y_pred - y_true + 1.0
 
 
@@ -62,7 +62,7 @@ def generalized_entropy_index(alpha: float = 2.0, *, of: Function = benefit) -> 
 
 
 def atkinson_index(epsilon: float = 0.5, *, of: Function = benefit) -> Metric:
-    """Define Atkinson's index: the share of benefit that would do as well if spread equally.
+    """Define Atkinson's index: the share of benefit that equality would save at equal welfare.
 
     Parameters
     ----------

@@ -87,7 +87,7 @@ class Cuts:
 
     @classmethod
     def from_rows(cls, rows: Rows, weights: Array | None) -> Cuts:
-        """Merge the rows by label and interval; which groups and strata come first has no name."""
+        """Merge the rows by label and interval, with groups and strata ordered by their counts."""
         columns = {name: rows.columns[name] for name in ("y_true", "interval")}
         kinds = np.column_stack(list(columns.values())).astype(np.float64)
         sample = Cells.from_rows(replace(rows, columns=columns, contributions=kinds), weights)
@@ -95,17 +95,17 @@ class Cuts:
 
     @property
     def n_strata(self) -> int:
-        """Return how many strata have rows."""
+        """Return the number of strata with rows."""
         return len(self.sample.counts)
 
     @property
     def n_intervals(self) -> int:
-        """Return how many intervals of scores have rows."""
+        """Return the number of intervals of scores with rows."""
         return int(self.sample.counts.shape[-1]) // 2
 
     @property
     def block_size(self) -> int:
-        """Return how many draws to make at once, and from one random stream."""
+        """Return the number of draws that are made at once, from one random stream."""
         tables = self.n_strata * (self.n_intervals + 1)
         return max(1, min(blocks.BLOCK, _TABLES_AT_ONCE // tables))
 
@@ -124,7 +124,7 @@ class Cuts:
         return tn, fp, fn, tp
 
     def engine(self, metric: Metric, variance: Variance | None) -> CellsEngine:
-        """Return what finds the metric and its variance in confusion tables of these rows."""
+        """Return the engine that estimates the metric in confusion tables of these rows."""
         confusion = Cells(
             counts=self.tables[0],
             contributions=metric.matrix(ONE_ROW_OF_EACH),
@@ -242,13 +242,13 @@ class Curve:
         return np.array([span if np.isfinite(span) else np.nanmax(np.abs(self.values()))])
 
     def is_trivial(self) -> NDArray[np.bool_]:
-        """Tell at which cuts every row of a group is predicted alike."""
+        """Return at which thresholds all rows of some group have the same prediction."""
         tn, fp, fn, tp = np.moveaxis(self.cuts.tables.sum(axis=1), -1, 0)
         trivial: NDArray[np.bool_] = ((tn + fn == 0) | (fp + tp == 0)).any(axis=1)
         return trivial
 
     def permuted_sizes(self, gaps: CutGaps) -> Callable[[Confusion, np.random.Generator], Array]:
-        """Return what finds |S| by draw and inner cut, from the first group's confusion counts.
+        """Return a function from the first group's confusion counts to |S| by draw and inner cut.
 
         ``gaps`` are the sample's.
         """
@@ -270,7 +270,7 @@ class Curve:
         return np.abs(gaps.studentized(scale)).reshape(n, n_cuts)
 
     def _studentizable(self, tables: Counts, rng: np.random.Generator | None = None) -> Gaps:
-        """Return the tables' gaps with their errors, or over an error of one if asked for none."""
+        """Return the tables' gaps and standard errors; without a variance, the error is 1."""
         estimates = self.engine.estimates(tables, rng)
         gaps = estimates.gaps(self.engine.weights)
         return gaps.over(np.ones(1)) if self.plan.variance is None else gaps
