@@ -21,7 +21,7 @@ from fairperm.hypothesis_tests.comparison import Comparison
 from fairperm.hypothesis_tests.plan import Plan
 from fairperm.metrics import get_metric
 from fairperm.metrics.definition import Scheme
-from tests.support.helpers import rows
+from tests.support.helpers import rows, variance_over_strata
 from tests.support.number_data import GIVEN_LABEL, NUMBER_METRICS, SCORES, arguments
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ def test_rates_in_very_many_strata_are_studentized() -> None:
     result = permutation_test(**data, metric="accuracy", n_resamples=199, rng=1)
     share = right.mean(axis=2)
     p = right.mean(axis=(1, 2))
-    error = math.sqrt((p * (1 - p) * (2 / 3)).sum()) / strata
+    error = math.sqrt((p * (1 - p) * (2 / 3) * (6 / 5)).sum()) / strata
     assert result.difference == pytest.approx(np.diff(share[:, ::-1]).mean(), rel=1e-9)
     assert result.statistic == pytest.approx(result.difference / error, rel=1e-9)
     normal = 2 * stats.norm.sf(abs(result.statistic))
@@ -218,13 +218,17 @@ def delong(y: Array, score: Array) -> tuple[float, float]:
 
 
 def mean_squared_error(y: Array, prediction: Array) -> tuple[float, float]:
-    squares = (prediction - y) ** 2
-    return float(squares.mean()), float(squares.var() / len(squares))
+    return mean_and_variance((prediction - y) ** 2)
 
 
 def mean_of_positives(y: Array, score: Array) -> tuple[float, float]:
-    of = score[y == 1]
-    return (float(of.mean()), float(of.var() / len(of))) if of.size else (math.nan, math.nan)
+    return mean_and_variance(score[y == 1])
+
+
+def mean_and_variance(numbers: Array) -> tuple[float, float]:
+    if not numbers.size:
+        return math.nan, math.nan
+    return float(numbers.mean()), float(numbers.var() / len(numbers))
 
 
 ESTIMATES = {
@@ -236,17 +240,20 @@ ESTIMATES = {
 
 def statistic(estimate: Estimate, stratum: NDArray[np.intp], in_a: Bools) -> float:
     """Return the gap over its error, strata weighted by Mantel and Haenszel's n·m/(n + m)."""
-    gap = squared_error = weights = 0.0
+    weights, gaps, variances = [], [], []
     for s in range(stratum.max() + 1):
         first, second = ((stratum == s) & in_a, (stratum == s) & ~in_a)
-        weight = first.sum() * second.sum() / (first | second).sum()
+        weights.append(first.sum() * second.sum() / (first | second).sum())
         (a, var_a), (b, var_b) = estimate(first.tobytes()), estimate(second.tobytes())
-        gap += weight * (a - b)
-        squared_error += weight**2 * (var_a + var_b)
-        weights += weight
-    if squared_error / weights**2 < 1e-14:
-        return 0.0 if abs(gap) / weights < TIE else math.copysign(math.inf, gap)
-    return gap / math.sqrt(squared_error)
+        gaps.append(a - b)
+        variances.append(var_a + var_b)
+    shares = np.array(weights) / sum(weights)
+    gap, squared_error = shares @ gaps, variance_over_strata(shares, gaps, variances)
+    if math.isnan(gap) or math.isnan(squared_error):
+        return math.nan
+    if squared_error < 1e-14:
+        return 0.0 if abs(gap) < TIE else math.copysign(math.inf, gap)
+    return float(gap / math.sqrt(squared_error))
 
 
 def assignments(block: NDArray[np.intp], in_a: Bools) -> Iterator[Bools]:
@@ -296,7 +303,11 @@ def test_every_permutation_of_few_numbers(
     @cache
     def estimate(members: bytes) -> tuple[float, float]:
         chosen = np.frombuffer(members, bool)
-        return ESTIMATES[metric](y[chosen], x[chosen])
+        value, variance = ESTIMATES[metric](y[chosen], x[chosen])
+        n = int((chosen & (y == 1)).sum() if metric == "mean_score_positives" else chosen.sum())
+        if strata and metric != "roc_auc":  # DeLong's has no bias
+            variance *= n / (n - 1) if n > 1 else math.nan
+        return value, variance
 
     observed = statistic(estimate, stratum, in_a)
     null = np.array([statistic(estimate, stratum, one) for one in assignments(block, in_a)])

@@ -17,6 +17,7 @@ from scipy import stats
 from fairperm import (
     FairpermWarning,
     PermutationTestResult,
+    UndefinedMetricError,
     permutation_test,
 )
 from tests.support.helpers import (
@@ -33,6 +34,7 @@ from tests.support.helpers import (
     rate_rows,
     rows,
     value,
+    variance_over_strata,
 )
 
 if TYPE_CHECKING:
@@ -78,15 +80,31 @@ def test_designs_exact_table(
 # -- Brute force: every permutation of the rows' labels ------------------------------------------
 
 
-def _variance(metric: str, variance: str | None, a: Counts, b: Counts) -> float:
-    if variance is None:
-        return 0.0
+def _variance(metric: str, variance: str, a: Counts, b: Counts, *, stratified: bool) -> float:
+    """Return the variance of a stratum's gap; of several strata unbiased, NaN if there is none."""
     if variance == "score":
         (k_a, m_a), (k_b, m_b) = rate(metric, a), rate(metric, b)
-        p = (k_a + k_b) / (m_a + m_b)
+        n = m_a + m_b
+        p = (k_a + k_b) / n
         slope = 2 / (1 + p) ** 2 if metric == "f1_score" else 1.0  # F1 is 2p/(1 + p)
-        return slope**2 * p * (1 - p) * (1 / m_a + 1 / m_b)
-    return delta_variance(metric, a) + delta_variance(metric, b)  # of a rate: wald
+        bias = n / (n - 1) if stratified else 1.0
+        return slope**2 * p * (1 - p) * (1 / m_a + 1 / m_b) * bias
+    total = 0.0
+    for one in (a, b):  # of a rate: wald
+        n = _rows_that_count(metric, one)
+        if stratified and n == 1:
+            return math.nan
+        total += delta_variance(metric, one) * (n / (n - 1) if stratified else 1.0)
+    return total
+
+
+def _rows_that_count(metric: str, one: Counts) -> int:
+    """Return the number of rows that a metric's variance is made of: the fewest, if of two."""
+    if metric in {*RATES, *OF_RATES}:
+        return rate(metric, one)[1]
+    if metric in GIVEN_LABEL:
+        return min(one[0] + one[1], one[2] + one[3])
+    return sum(one)
 
 
 def _mantel_haenszel(metric: str, a: Counts, b: Counts) -> float:
@@ -106,7 +124,13 @@ def _one_statistic(
         return math.nan
     if variance is None:
         return gap
-    squared_error = sum(w**2 * _variance(metric, variance, a, b) for w, (a, b) in used)
+    squared_error = variance_over_strata(
+        [w for w, _ in used],
+        [value(metric, a) - value(metric, b) for _, (a, b) in used],
+        [_variance(metric, variance, a, b, stratified=len(strata) > 1) for _, (a, b) in used],
+    )
+    if math.isnan(squared_error):
+        return math.nan
     if squared_error < 1e-14:
         return 0.0 if abs(gap) < TIE else math.copysign(math.inf, gap)
     return gap / math.sqrt(squared_error)
@@ -206,6 +230,12 @@ def _check(
 ) -> None:
     given = None if weights is None else [weights[s] for s in range(len(strata))]
     observed = _statistic(metric, variance, strata, given)
+    if len(strata) > 1 and not math.isfinite(observed):  # no standard error: no test
+        with pytest.raises(UndefinedMetricError, match="standard error"):
+            next(
+                _pvalues(metric, strata, scheme=scheme, variance=variance, stratum_weights=weights)
+            )
+        return
     null = _brute_force(metric, scheme, variance, strata, given)
     undefined = sum(p for s, p in null if math.isnan(s))
     for result, warned in _pvalues(
@@ -293,16 +323,12 @@ def test_rows_of_one_label_only(metric: str, scheme: str) -> None:
 
 @pytest.mark.filterwarnings("ignore:The standard error of .* is zero")
 def test_rounding_is_no_variance() -> None:
-    """An F1 of 1 against 0 in both strata has no variance, and S = ∞.
-
-    So have the four permutations that exchange a stratum's groups, or not: all are ties. The
-    one way to each is one of C(22, 11)·C(4, 2).
-    """
-    strata = [((0, 0, 0, 11), (0, 5, 6, 0)), ((0, 0, 0, 2), (0, 1, 1, 0))]
-    result = permutation_test(**rows(*strata), metric="f1", scheme="pooled", variance="delta")
+    """An F1 of 1 against 0 has no variance, and S = ∞; so has the exchange of both groups."""
+    pair = ((0, 0, 0, 11), (0, 5, 6, 0))
+    result = permutation_test(**rows(pair), metric="f1", scheme="pooled", variance="delta")
     assert result.exact
     assert result.statistic == math.inf
-    assert result.pvalue == exactly(4 / (math.comb(22, 11) * math.comb(4, 2)))
+    assert result.pvalue == exactly(2 / math.comb(22, 11))
 
 
 # -- Tests of others -----------------------------------------------------------------------------

@@ -142,3 +142,16 @@ def rate_rows(*strata: Sequence[int]) -> dict[str, Any]:
     return rows(
         *(((n_a - k_a, k_a, 0, 0), (n_b - k_b, k_b, 0, 0)) for k_a, n_a, k_b, n_b in strata)
     )
+
+
+def variance_over_strata(
+    weights: Sequence[float], gaps: Sequence[float], variances: Sequence[float]
+) -> float:
+    """Return the variance of the weighted gap; strata without one have that between them."""
+    known = sum(w**2 * v for w, v in zip(weights, variances, strict=True) if not math.isnan(v))
+    others = [(w, gap) for w, gap, v in zip(weights, gaps, variances, strict=True) if math.isnan(v)]
+    if len(others) == 1:
+        return math.nan
+    whole = sum(w for w, _ in others)
+    mean = sum(w * gap for w, gap in others) / whole if others else 0.0
+    return known + sum(w**2 * (gap - mean) ** 2 / (1 - w / whole) for w, gap in others)

@@ -12,6 +12,7 @@ from fairperm.engines.estimates import (
     Estimates,
     join_estimates,
     score_variance,
+    unbiased,
     variance_of_defined,
 )
 from fairperm.engines.resampling import blocks, draws
@@ -147,13 +148,12 @@ class CellsEngine:
         if self.variance not in {Variance.SCORE, Variance.WALD, Variance.DELTA}:
             return np.zeros(counts.shape[:-1])
         if self.variance == Variance.DELTA or not part.has_denominator:
-            return _delta_variance(part, u, counts, total)
+            return unbiased(_delta_variance(part, u, counts, total), _number(part, u, counts))
         numerator, denominator = total[..., 0], total[..., 1]
         if self.variance == Variance.SCORE:
             return score_variance(part, numerator, denominator)
         p = numerator / denominator
-        wald: Array = p * (1 - p) / denominator
-        return wald
+        return unbiased(p * (1 - p) / denominator, denominator)
 
     def _parts(self) -> Iterator[tuple[Metric | RankMetric, Array]]:
         """Yield each part of the metric with its columns of the contributions."""
@@ -170,7 +170,10 @@ class CellsEngine:
             resampled = draws.bootstrap(counts[start : start + step], self.n_bootstrap, rng)
             values = plain._estimates(np.moveaxis(resampled, -2, 1), rng).value
             variance[:, start : start + step] = variance_of_defined(np.moveaxis(values, 2, -1))
-        return replace(estimates, variance=variance)
+        floats = counts.astype(float)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            numbers = [_number(part, u, floats) for part, u in self._parts()]
+        return replace(estimates, variance=unbiased(variance, np.stack(numbers)))
 
 
 def _without_one(part: Metric | RankMetric, u: Array, cells: Counts) -> tuple[Array, Array]:
@@ -187,6 +190,16 @@ def _totals(counts: Array, contributions: Array) -> Array:
     """Return the totals of the contributions: one matrix product for any number of samples."""
     flat = counts.reshape(-1, counts.shape[-1]) @ contributions
     return flat.reshape(*counts.shape[:-1], contributions.shape[-1])
+
+
+def _number(part: Metric | RankMetric, u: Array, counts: Array) -> Array:
+    """Return the effective number of rows that a variance is made of."""
+    labels = np.stack([u[:, 0], 1 - u[:, 0]], axis=-1)
+    base = u @ part.bases().T if isinstance(part, Metric) else labels
+    if not base.any():
+        base = np.ones((len(u), 1))
+    number: Array = (_totals(counts, base) ** 2 / _totals(counts, base**2)).min(axis=-1)
+    return number
 
 
 def _delta_variance(part: Metric, u: Array, counts: Array, total: Array) -> Array:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fairperm.inference.mantel_haenszel import GapVariance
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 ZERO_GAP = 1e-12  # times the metric's size: a smaller gap without variance is a rounding error
+_ROUNDING = 1e-9  # of an effective number of rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,26 +45,46 @@ class Estimates:
     size: Array
 
     def gaps(self, weights: Array | None) -> Gaps:
-        """Combine the strata, each by its share."""
+        """Combine the strata, each by its share.
+
+        Variances add up over strata that have one of their own. Strata without (a group has a
+        single row there) have the variance between them, as matched pairs have; a single such
+        stratum has none, and the standard error is undefined.
+        """
         share = self._shares(weights)
         used = share > 0
-        with np.errstate(invalid="ignore"):
-            gap = np.where(used, share * (self.value[..., 0] - self.value[..., 1]), 0.0)
-            error = np.sqrt(np.where(used, share**2 * over_groups(self.variance), 0.0).sum(axis=-1))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            gaps = self.value[..., 0] - self.value[..., 1]
+            gap = np.where(used, share * gaps, 0.0)
+            variance = np.where(used, share**2 * over_groups(self.variance), 0.0)
+            between = used & np.isnan(variance) & ~np.isnan(gaps)
+            if self.value.shape[-2] > 1 and between.any():
+                among = np.where(between, share, 0.0)
+                total = among.sum(axis=-1, keepdims=True)
+                mean = np.where(between, gap, 0.0).sum(axis=-1, keepdims=True) / total
+                # over one minus the leverage, which makes it unbiased if all vary alike
+                variance = np.where(
+                    between, share**2 * (gaps - mean) ** 2 / (1 - among / total), variance
+                )
+            error = np.sqrt(variance.sum(axis=-1))
         difference = np.where(used.any(axis=-1), gap.sum(axis=-1), np.nan)
         return Gaps(difference.T, error.T)
 
-    def rate_reaches(
-        self, parts: Sequence[Metric], weights: Array | None, quantile: float
-    ) -> tuple[Array, Array]:
+    def mantel_haenszel_variances(self, part: int) -> tuple[GapVariance, ...]:
+        """Return the variance of a rate's gap over strata in each draw; nothing for one stratum."""
+        if self.value.shape[2] == 1:
+            return ()
+        value, size = np.nan_to_num(self.value[part]), self.size[part]
+        return tuple(GapVariance.of(x, n) for x, n in zip(value * size, size, strict=True))
+
+    def rate_reaches(self, parts: Sequence[Metric], quantile: float) -> tuple[Array, Array]:
         """Return how far below and above the observed gap of rates an interval reaches.
 
         Newcombe's (1998) squares-and-adds of Wilson limits, with the permutation quantile in
         place of the normal one. Gap ± quantile·SE would miss the gap too often (6 to 8 % of the
         time at nominal 5 %, in groups of 40), and have no width at all for rates of 0 and 1.
         """
-        share = self._shares(weights)[:, 0]
-        value, size = self.value[:, 0], self.size[:, 0]
+        value, size = self.value[:, 0, 0], self.size[:, 0, 0]
         rate = np.stack([part.rate_of(one) for part, one in zip(parts, value, strict=True)])
         with np.errstate(divide="ignore", invalid="ignore"):
             shrink = 1 + quantile**2 / size
@@ -74,9 +97,7 @@ class Estimates:
                 for limit in (centre - half, centre + half)
             )
             down, up = (value - low) ** 2, (high - value) ** 2
-            below = np.where(share > 0, share**2 * (down[..., 0] + up[..., 1]), 0.0)
-            above = np.where(share > 0, share**2 * (up[..., 0] + down[..., 1]), 0.0)
-        return np.sqrt(below.sum(axis=-1)), np.sqrt(above.sum(axis=-1))
+        return np.sqrt(down[:, 0] + up[:, 1]), np.sqrt(up[:, 0] + down[:, 1])
 
     def in_order(self, order: tuple[int, ...]) -> Estimates:
         """Return the groups in the user's order, given the user's groups in the present one."""
@@ -183,10 +204,29 @@ def over_groups(values: Array) -> Array:
 
 
 def score_variance(part: Metric, numerator: Array, denominator: Array) -> Array:
-    """Return the variance of each group's value where all groups (the last axis) share one rate."""
-    p = over_groups(numerator) / over_groups(denominator)
+    """Return the variance of each group's value where all groups (the last axis) share one rate.
+
+    Of several strata (the axis before) each has the variance of its permutations, as Mantel and
+    Haenszel's test: N/(N − 1) times as large, which matters where strata are small.
+    """
+    both = over_groups(denominator)
+    p = over_groups(numerator) / both
     variance: Array = (part.slope(p) ** 2 * p * (1 - p))[..., None] / denominator
+    if denominator.shape[-2] > 1:
+        variance = variance * (both / (both - 1))[..., None]
     return variance
+
+
+def unbiased(variance: Array, number: Array) -> Array:
+    """Return the variances of strata without the bias of few rows; undefined for a single one.
+
+    ``number`` is how many rows the variance is made of; of unequal weights their effective number
+    (Σw)²/Σw². The strata lie on the axis before the last; one stratum keeps its variance.
+    """
+    if variance.shape[-2] == 1:
+        return variance
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(number > 1 + _ROUNDING, variance * number / (number - 1), np.nan)
 
 
 def variance_of_defined(values: Array) -> Array:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairperm.engines.estimates import Estimates, score_variance
+from fairperm.engines.estimates import Estimates, score_variance, unbiased
 from fairperm.metrics.definition import Variance, by_part
 
 if TYPE_CHECKING:
@@ -97,6 +97,10 @@ class Moments:
                     products = totals[..., product : product + n_products]
                     centre = self.centre[place]
                     spread = _delta_variance(part.gradient(mine), products, sizes, centre)
+                    if totals.ndim > 2 and totals.shape[-3] > 1:
+                        sums = totals[..., place]
+                        number = _number(part.bases(), sums, products, sizes, centre)
+                        spread = unbiased(spread, number)
                 size = np.broadcast_to(sizes, mine.shape[:-1])
                 if part.has_denominator:
                     size = mine[..., 1]
@@ -146,6 +150,32 @@ def _centre(
     if not columns:
         return centre, np.empty(0, np.intp), np.empty((len(contributions), 0))
     return centre, np.array(list(columns)), np.stack(list(columns.values()), axis=1)
+
+
+def _number(bases: Array, sums: Array, products: Array, n: Array, centre: Array) -> Array:
+    """Return the effective number (Σb)²/Σb² of units that a variance is made of.
+
+    b is a unit's number of rows, or their weight, by each base; the one with the fewest counts.
+    """
+    numbers = []
+    for base in bases[bases.any(axis=1)]:
+        shift = base @ centre
+        total = sums @ base + n * shift
+        squares = _quadratic(base, products) + shift * (2 * (sums @ base) + n * shift)
+        numbers.append(total**2 / squares)
+    return np.min(numbers, axis=0) if numbers else n
+
+
+def _quadratic(form: Array, products: Array) -> Array:
+    """Return the sum of squares of a linear form, from the products of what it is made of."""
+    width = form.shape[-1]
+    pairs = [(j, k) for j in range(width) for k in range(j, width)]
+    terms = [
+        (1 if j == k else 2) * form[..., j] * form[..., k] * products[..., i]
+        for i, (j, k) in enumerate(pairs)
+    ]
+    total: Array = np.sum(terms, axis=0)
+    return total
 
 
 def _delta_variance(gradient: Array, products: Array, n: Array, centre: Array) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
 from functools import partial
@@ -12,7 +13,7 @@ import numpy as np
 from fairperm._utils import streams
 from fairperm._utils.progress import waiting
 from fairperm.engines.choice import counts_in_a_draw
-from fairperm.engines.estimates import join_gaps, variance_of_defined
+from fairperm.engines.estimates import Estimates, join_gaps, unbiased, variance_of_defined
 from fairperm.engines.resampling.shared_labels import PermutationRequest, permute
 from fairperm.hypothesis_tests import small_groups
 from fairperm.hypothesis_tests.comparison import Comparison
@@ -20,6 +21,7 @@ from fairperm.hypothesis_tests.comparison_checks import check_strata, check_valu
 from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
 from fairperm.inference.null import (
     Null,
+    agree,
     find_extreme,
     gap_interval,
     normal_limit,
@@ -38,9 +40,10 @@ if TYPE_CHECKING:
 
     from fairperm.data.table import Table
     from fairperm.engines.choice import PairEngine
-    from fairperm.engines.estimates import Estimates, Gaps
+    from fairperm.engines.estimates import Gaps
     from fairperm.engines.resampling.blocks import Resampling
     from fairperm.hypothesis_tests.plan import Options, Plan
+    from fairperm.inference.mantel_haenszel import GapVariance
 
     Array = NDArray[np.float64]
 
@@ -67,6 +70,7 @@ class GapTest:
     estimates: Estimates
     gap: Array
     error: Array
+    variances: tuple[GapVariance, ...]
     scale: Array
     statistic: float
     tolerance: float
@@ -94,7 +98,11 @@ class GapTest:
         error = free.gaps(weights).standard_error[0]
         errors = np.sqrt(merged.variance[:, 0, 0])
         if plan.is_bootstrapped_once or not (plan.variance or closed):
-            error, errors = _bootstrap_errors(engine, plan, options)
+            error, errors = _bootstrap_errors(engine, plan, free, options)
+        variances = _mantel_haenszel_variances(engine, plan, estimates)
+        if variances:
+            pairs = zip(variances, gaps.difference[0], strict=True)
+            error = np.array([variance.standard_error(gap) for variance, gap in pairs])
         if plan.is_bootstrapped_once:
             gaps = gaps.over(error)
         statistic = _check_statistic(gaps.studentized(scale)[0], comparison, plan, options)
@@ -122,6 +130,7 @@ class GapTest:
             "n_strata": comparison.rows.n_strata,
             "n_dropped": table.n_dropped,
             "validity": plan.validity(strata=comparison.rows.n_strata > 1, limit=options.is_limit),
+            "gap_variance": variances[0] if len(variances) == 1 else None,
             "binning_errors": None if bins is None else comparison.by_group(bins[None]),
         }
         return cls(
@@ -131,6 +140,7 @@ class GapTest:
             estimates=estimates,
             gap=gap,
             error=error,
+            variances=variances,
             scale=scale,
             statistic=statistic,
             tolerance=tie_tolerance(statistic, scale, gaps.standard_error[0]),
@@ -152,18 +162,21 @@ class GapTest:
         least = max(0.0, normal_quantile(level, alternative)) if has_normal_bound else 0.0
         n_undefined, notes = int(null.undefined.sum()), note_undefined(null)
         probability = null.log_probability
+        interval = gap_interval(
+            null,
+            self.gap,
+            lambda quantile: self._reaches(max(quantile, least)),
+            alternative,
+            level,
+            max(part.span for part in self.plan.metric.parts),
+        )
+        if len(self.variances) == 1:  # the variance at zero is not quite that of permutations
+            interval = agree(interval, self.gap[0], is_rejected=p.value <= 1 - level)
         return PermutationTestResult(
             **self.sample,
             alternative=alternative,
             confidence_level=level,
-            confidence_interval=gap_interval(
-                null,
-                self.gap,
-                lambda quantile: self._reaches(max(quantile, least)),
-                alternative,
-                level,
-                max(part.span for part in self.plan.metric.parts),
-            ),
+            confidence_interval=interval,
             pvalue=p.value,
             pvalue_interval=p.interval,
             pvalue_interval_wilson=p.wilson_interval,
@@ -195,10 +208,15 @@ class GapTest:
         """Return how far below and above the gap the interval goes for this quantile."""
         if self.plan.variance is None:
             return np.full_like(self.error, quantile), np.full_like(self.error, quantile)
-        if self.plan.is_binomial:
+        if self.variances:
+            pairs = zip(self.variances, self.gap, strict=True)
+            ends = np.array([variance.interval(gap, quantile) for variance, gap in pairs])
+            return self.gap - ends[:, 0], ends[:, 1] - self.gap
+        if self.plan.is_binomial and self.estimates.value.shape[2] == 1:
             rates = metrics_of_totals(self.plan.metric.parts)
-            return self.estimates.rate_reaches(rates, self.engine.weights, quantile)
-        return quantile * self.error, quantile * self.error
+            return self.estimates.rate_reaches(rates, quantile)
+        reach = np.where(np.isnan(self.error), math.inf, quantile * self.error)
+        return reach, reach
 
 
 def null_distributions(tests: Sequence[GapTest], resampling: Resampling) -> list[Null | None]:
@@ -235,7 +253,9 @@ def _observe(comparison: Comparison, plan: Plan, options: Options) -> tuple[Pair
         return engine, engine.observed(options.seed)
 
 
-def _bootstrap_errors(engine: PairEngine, plan: Plan, options: Options) -> tuple[Array, Array]:
+def _bootstrap_errors(
+    engine: PairEngine, plan: Plan, free: Estimates, options: Options
+) -> tuple[Array, Array]:
     """Return the bootstrap error of each part's gap, and of its value in each group."""
     blocks = options.resampling.run_blocks(
         partial(_resampled, engine),
@@ -245,19 +265,29 @@ def _bootstrap_errors(engine: PairEngine, plan: Plan, options: Options) -> tuple
         counts=counts_in_a_draw(engine),
     )
     gaps, values = zip(*blocks, strict=True)
-    return join_gaps(gaps).spread(), np.sqrt(variance_of_defined(np.concatenate(values, axis=-1)))
+    variance = variance_of_defined(np.concatenate(values, axis=-1))
+    if variance.shape[1] == 1:
+        return join_gaps(gaps).spread(), np.sqrt(variance[:, 0])
+    # the groups of all strata together are not resampled as one: their values have no errors
+    by_stratum = Estimates(free.value, unbiased(variance[:, None], free.size), free.size)
+    return by_stratum.gaps(engine.weights).standard_error[0], np.full_like(variance[:, 0], np.nan)
 
 
 def _resampled(engine: PairEngine, n: int, rng: np.random.Generator) -> tuple[Gaps, Array]:
-    """Return gaps and values (by part, group and draw) of bootstrap samples.
-
-    With strata there are no values: the groups of all strata together are not resampled as one.
-    """
+    """Return gaps and values (by part, stratum, group and draw) of bootstrap samples."""
     estimates = engine.bootstrapped(n, rng)
-    values = np.moveaxis(estimates.value[:, :, 0], 1, -1)
-    if estimates.value.shape[2] > 1:
-        values = np.full_like(values, np.nan)
-    return estimates.gaps(engine.weights), values
+    return estimates.gaps(engine.weights), np.moveaxis(estimates.value, 1, -1)
+
+
+def _mantel_haenszel_variances(
+    engine: PairEngine, plan: Plan, estimates: Estimates
+) -> tuple[GapVariance, ...]:
+    """Return the variance of each part's gap over strata, if all parts are plain rates."""
+    parts = plan.metric.parts
+    if engine.weights is None and plan.is_binomial and all(part.is_rate for part in parts):
+        found = (estimates.mantel_haenszel_variances(part) for part in range(len(parts)))
+        return tuple(itertools.chain.from_iterable(found))
+    return ()
 
 
 def _note_zero_error(plan: Plan, error: float) -> list[str]:
@@ -272,9 +302,12 @@ def _check_statistic(
     """Return the observed statistic. Raises UndefinedMetricError if it cannot be compared.
 
     It is NaN if no bootstrap sample of a group is defined, and infinite over an error of zero.
-    Permuted gaps over the deviation of all of them are never infinite, nor is a normal deviate.
+    Permuted gaps over the deviation of all of them are never infinite, nor is a normal deviate;
+    and in strata an error of zero means that there are too few rows, not that chance does nothing.
     """
-    is_lost = math.isinf(statistic) and (plan.is_bootstrapped_once or options.is_limit)
+    has_strata = comparison.rows.n_strata > 1
+    needs_error = plan.is_bootstrapped_once or options.is_limit or has_strata
+    is_lost = math.isinf(statistic) and needs_error
     if math.isnan(statistic) or is_lost:
         raise small_groups.missing_error(comparison, plan)
     return float(statistic)

@@ -167,6 +167,19 @@ def wilson(successes: int, n: int, confidence_level: float) -> tuple[float, floa
     return max(0.0, centre - reach), min(1.0, centre + reach)
 
 
+def agree(interval: tuple[float, float], gap: float, *, is_rejected: bool) -> tuple[float, float]:
+    """Return the interval with 0 inside exactly if the test of no gap does not reject.
+
+    At 0 the interval's own test makes way for the reported one; other gaps are judged as before.
+    """
+    low, high = interval
+    if not is_rejected:
+        return min(low, 0.0), max(high, 0.0)
+    if gap > 0:
+        return max(low, math.nextafter(0.0, 1.0)), high
+    return low, min(high, math.nextafter(0.0, -1.0))
+
+
 def gap_interval(
     null: Null,
     gap: Array,

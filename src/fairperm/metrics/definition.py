@@ -409,6 +409,22 @@ class Metric(AnyMetric):
         # a step so small blows up where there is no derivative, as of a root at zero
         return np.where(np.abs(gradient) < _NO_DERIVATIVE, gradient, np.nan)
 
+    def bases(self) -> Array:
+        """Return by which coefficients contributions add up to numbers of rows.
+
+        The value rests on these rows: those of a rate's denominator, positives and negatives
+        apart for a metric given the label, and else all rows, as for a metric of the user.
+        """
+        names = tuple(self.contributions)
+        if self.has_denominator:
+            return np.array([[0.0, 1.0]])
+        if names == CELLS:
+            return np.array(
+                [[1.0, 1, 0, 0], [0, 0, 1, 1]] if self.given == "label" else [[1.0] * 4]
+            )
+        counting = ["rows"] if self.own else [*{"rows", "positives", "negatives"} & {*names}]
+        return np.array([[float(name == one) for name in names] for one in counting or [""]])
+
     def rate_of(self, value: Array) -> Array:
         """Return the rate that has this value."""
         return value if self.rate is None else np.asarray(self.rate(value))

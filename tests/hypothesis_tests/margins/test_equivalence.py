@@ -20,6 +20,7 @@ from fairperm.hypothesis_tests.margins.restricted_rates import (
     restricted_by_difference,
     restricted_by_ratio,
 )
+from fairperm.inference.mantel_haenszel import GapVariance
 from tests.support.helpers import rate_rows, rows
 from tests.support.number_data import numbers_for
 from tests.support.simulations import Procedure
@@ -255,11 +256,24 @@ def test_interval_of_other_metrics_agrees_with_the_test(
         assert scale.test(end - outwards, side).pvalue > 0.05
 
 
-def test_strata_weights_and_clusters_have_the_gaps_own_error() -> None:
+def test_strata_have_the_error_at_the_margin() -> None:
+    strata = [(3, 12, 9, 20), (14, 15, 6, 11), (0, 8, 2, 9)]
+    result = equivalence_test(**rate_rows(*strata), metric="selection_rate", margin=0.3, rng=1)
+    counted, sizes = np.array(strata, float)[:, [0, 2]], np.array(strata, float)[:, [1, 3]]
+    error = GapVariance.of(counted, sizes).standard_error(-0.3)
+    assert result.lower is not None
+    assert result.lower.statistic == pytest.approx((result.estimate + 0.3) / error)
+    low, high = result.confidence_interval
+    assert low < result.estimate < high
+    scale = Difference(result.permutation)
+    assert scale.test(low - 1e-6, "greater").pvalue <= 0.05
+    assert scale.test(low + 1e-6, "greater").pvalue > 0.05
+
+
+def test_weights_and_clusters_have_the_gaps_own_error() -> None:
     data = rate_rows((30, 60, 20, 55))
     n = len(data["y_true"])
     extras: list[dict[str, Any]] = [
-        {"control_features": np.arange(n) % 3},
         {"sample_weight": 1 + np.arange(n) % 2},
         {"cluster": np.arange(n) // 2 * 2 + (np.array(data["sensitive_features"]) == "a")},
     ]

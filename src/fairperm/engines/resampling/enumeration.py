@@ -88,8 +88,12 @@ def enumerate_permutations(
         log_weights = np.zeros(1)
         for _, part in parts:
             log_weights = (log_weights[:, None] + part).ravel()
-        index = np.indices([len(part) for _, part in parts]).reshape(len(parts), -1)
-        chosen = [points[i] for (points, _), i in zip(parts, index, strict=True)]
+        # np.indices of all blocks would have an axis for each, and NumPy has no more than 64
+        place, each = np.arange(len(log_weights)), len(log_weights)
+        chosen = []
+        for points, _ in parts:
+            each //= len(points)
+            chosen.append(points[place // each % len(points)])
         return _tables(sample, blocks, chosen), log_weights
     if by_sum and _convolution_steps(moving) <= _STEPS_PER_DRAW * n_resamples * len(moving):
         return _tables_by_sum(sample, blocks)

@@ -166,7 +166,8 @@ class Difference(Scale):
 
     def test(self, bound: float, alternative: str) -> MarginTest:
         """Test that the gap is greater, or less, than the bound."""
-        if self.rates is not None and abs(bound) >= 1:
+        is_rate = self.rates is not None or self.result.gap_variance is not None
+        if is_rate and abs(bound) >= 1:
             hint = "Rates are numbers from 0 to 1, not percentages."
             rule = f"below 1 for {self.result.metric}"
             raise InputError("margin", rule, abs(bound), hint)
@@ -181,14 +182,16 @@ class Difference(Scale):
         return sum(map(abs, self.values)) + abs(bound)
 
     def error(self, bound: float) -> float:
-        """Return Farrington and Manning's error for rates, otherwise the gap's own."""
-        if self.rates is None:
-            return self.result.standard_error
-        return math.hypot(*self.rates.errors(self.rates.differing_by(bound)))
+        """Return Farrington and Manning's error for rates, Sato's in strata, else the gap's own."""
+        if self.rates is not None:
+            return math.hypot(*self.rates.errors(self.rates.differing_by(bound)))
+        if self.result.gap_variance is not None:
+            return self.result.gap_variance.standard_error(bound)
+        return self.result.standard_error
 
     def interval(self) -> Interval:
         """Return the gaps that neither of the one-sided tests rejects."""
-        if self.rates is not None:
+        if self.rates is not None or self.result.gap_variance is not None:
             return self._ends(self.estimate, (-1.0, 1.0), lambda gap: gap)
         error = self.result.standard_error
         if not error > 0:

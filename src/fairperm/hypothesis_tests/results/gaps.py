@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from altair import LayerChart
     from numpy.typing import NDArray
 
+    from fairperm.inference.mantel_haenszel import GapVariance
+
 __all__ = ["BootstrapTestResult", "PermutationTestResult"]
 
 
@@ -43,7 +45,7 @@ class PlainResult:
         plain = {}
         for part in fields(self):
             value = getattr(self, part.name)
-            if isinstance(value, np.ndarray):
+            if isinstance(value, np.ndarray) or part.name == "gap_variance":
                 continue
             if part.name in _BY_GROUP:
                 groups = self.groups  # type: ignore[attr-defined]
@@ -160,6 +162,9 @@ class PermutationTestResult(GapResult):
     binning_errors : dict or None
         Bounds on the error of each group's AUC from putting scores into bins, which happens only
         in a lazy frame with very many distinct scores; None without bins.
+    gap_variance : GapVariance or None
+        The variance of a rate's gap over strata as a function of the true gap, for tests at a
+        margin; None for other metrics, given weights of strata, and a single stratum.
     exact : bool
         Whether all permutations were counted: the p-value then has no Monte Carlo error.
     null_distribution : numpy.ndarray
@@ -174,6 +179,7 @@ class PermutationTestResult(GapResult):
     variance: str | None
     exact: bool
     binning_errors: Mapping[Hashable, float] | None
+    gap_variance: GapVariance | None = field(repr=False)
     null_distribution: NDArray[np.float64] = field(repr=False)
     null_probabilities: NDArray[np.float64] | None = field(repr=False)
 

@@ -233,8 +233,15 @@ class Curve:
         variance = self.plan.variance
         free = Variance.DELTA if variance in {Variance.SCORE, None} else variance
         engine = self.engine.with_variance(free)
-        gaps = engine.estimates(self.cuts.tables).gaps(engine.weights)
-        return np.where(np.isnan(gaps.difference), np.nan, gaps.standard_error)[:, 0]
+        estimates = engine.estimates(self.cuts.tables)
+        gaps = estimates.gaps(engine.weights)
+        gap, error = gaps.difference[:, 0], gaps.standard_error[:, 0]
+        if self.plan.is_binomial and self.metric.is_rate and engine.weights is None:
+            variances = estimates.mantel_haenszel_variances(0)
+            if variances:
+                pairs = zip(variances, gap, strict=True)
+                error = np.array([variance.standard_error(one) for variance, one in pairs])
+        return np.where(np.isnan(gap), np.nan, error)
 
     def scale(self) -> Array:
         """Return the size of the values, which rounding errors are relative to."""
