@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +11,8 @@ import pytest
 from statsmodels.stats.multitest import multipletests
 
 from fairperm import FairpermWarning, audit
+from fairperm.metrics import generalized_entropy_index, get_metric
+from fairperm.metrics.definition import Metric
 from fairperm.planning.power import detectable_gap
 from tests.support.audits import DATA, DATA_OF_TWO, N, quietly, twice_accuracy
 
@@ -205,3 +208,40 @@ def test_complements_have_the_same_detectable_gap() -> None:
     for row in rows:
         assert row.result is not None
         assert row.detectable_gap == pytest.approx(detectable_gap(row.result, 0.05, 0.8), abs=1e-9)
+
+
+def test_metrics_of_one_name_are_different_hypotheses() -> None:
+    rng = np.random.default_rng(0)
+    group = np.repeat(["a", "b"], 1000)
+    y_true = np.where(group == "a", rng.gamma(1, 1, 2000), rng.gamma(9, 1, 2000))
+    y_pred = rng.gamma(4, 1, 2000)
+    named = {
+        "of prediction": generalized_entropy_index(2, of=lambda y_pred: y_pred),
+        "of outcome": generalized_entropy_index(2, of=lambda y_true: y_true),
+    }
+    for names in (["of prediction", "of outcome"], ["of outcome", "of prediction"]):
+        metrics = {name: named[name] for name in names}
+        rows = audit(
+            y_true, y_pred, sensitive_features=group, metrics=metrics, n_resamples=999, rng=1
+        )
+        assert rows.n_hypotheses == 2
+        verdicts = {row.metric: row.verdict for row in rows}
+        assert verdicts == {"of prediction": "inconclusive", "of outcome": "disparity"}
+
+
+def test_one_metric_by_two_names_is_one_hypothesis() -> None:
+    rows = audit(**DATA_OF_TWO, metrics={"a": "recall", "b": "tpr", "c": "fnr"}, rng=1)
+    assert rows.n_hypotheses == 1
+
+
+def test_a_metric_made_of_a_rate_is_not_its_complement() -> None:
+    specificity = get_metric("tnr")
+    assert isinstance(specificity, Metric)
+    copied = replace(get_metric("tpr"), contributions=specificity.contributions)  # type: ignore[type-var]
+    rows = audit(**DATA_OF_TWO, metrics={"a": "fnr", "b": copied}, rng=1)
+    assert rows.n_hypotheses == 2
+
+
+def test_parameters_are_named_by_all_their_digits() -> None:
+    names = [generalized_entropy_index(alpha).name for alpha in (2, 2.0000001)]
+    assert names == ["generalized_entropy_index(2)", "generalized_entropy_index(2.0000001)"]

@@ -14,6 +14,7 @@ from fairperm.hypothesis_tests.margins.one_sided import ratio_interval
 from fairperm.hypothesis_tests.omnibus import OmnibusTest, against_permutations
 from fairperm.hypothesis_tests.plan import Options, Plan
 from fairperm.hypothesis_tests.results.audits import AuditRow, OmnibusRow
+from fairperm.metrics.registry import hypothesis_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
@@ -57,7 +58,7 @@ class ComparedPair:
 
         In a one-sided test a metric and its complement are two hypotheses.
         """
-        identity = self.question.metric.hypothesis(directed=alternative != "two-sided")
+        identity = hypothesis_of(self.question.metric, directed=alternative != "two-sided")
         return self.row.attribute, self.row.groups, identity
 
 

@@ -77,9 +77,9 @@ class CallableMetric(AnyMetric):
         """The metrics whose gaps are tested: this one."""
         return (self,)
 
-    def hypothesis(self, *, directed: bool) -> object:
-        """Return a key that is equal for equal null hypotheses."""
-        del directed
+    @property
+    def identity(self) -> object:
+        """A key that equal metrics share: the function and its columns."""
         return id(self.function), self.columns
 
     def for_arguments(self, inputs: Any) -> CallableMetric:

@@ -262,14 +262,10 @@ class AnyMetric:
             rates = (Variance.SCORE,)
         return *rates, closed, Variance.BOOTSTRAP, Variance.FAST_BOOTSTRAP, None
 
-    def hypothesis(self, *, directed: bool) -> object:
-        """Return a key that is equal for equal null hypotheses.
-
-        Without a direction, a metric and its complement have the same one.
-        """
-        if directed or self.complement is None:
-            return self.name
-        return min(self.name, self.complement)
+    @property
+    def identity(self) -> object:
+        """A key that equal metrics share; names leave out functions and round parameters."""
+        return id(self)
 
     def for_arguments(self, inputs: Any) -> AnyMetric:
         """Return the metric that reads the columns given among the arguments of a test."""

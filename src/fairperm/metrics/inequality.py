@@ -47,7 +47,7 @@ def generalized_entropy_index(alpha: float = 2.0, *, of: Function = benefit) -> 
     'generalized_entropy_index(1)'
     """
     alpha = number("alpha", alpha)
-    name = f"generalized_entropy_index({alpha:g})"
+    name = f"generalized_entropy_index({_digits(alpha)})"
     if alpha == 0:
         return _spread(name, _log, lambda logs, b, n: np.log(b / n) - logs / n, of)
     if alpha == 1:
@@ -80,7 +80,7 @@ def atkinson_index(epsilon: float = 0.5, *, of: Function = benefit) -> Metric:
     epsilon = number("epsilon", epsilon)
     if epsilon <= 0:
         raise InputError("epsilon", "a number above 0", epsilon)
-    name = f"atkinson_index({epsilon:g})"
+    name = f"atkinson_index({_digits(epsilon)})"
     if epsilon == 1:
         return _spread(name, _log, lambda logs, b, n: 1 - np.exp(logs / n) / (b / n), of)
     return _spread(
@@ -89,6 +89,12 @@ def atkinson_index(epsilon: float = 0.5, *, of: Function = benefit) -> Metric:
         lambda powers, b, n: 1 - (powers / n) ** (1 / (1 - epsilon)) / (b / n),
         of,
     )
+
+
+def _digits(parameter: float) -> str:
+    """Return a parameter with as many digits as tell it from all others."""
+    short = f"{parameter:g}"
+    return short if float(short) == parameter else repr(parameter)
 
 
 def _spread(name: str, function: Function, value: Function, of: Function) -> Metric:

@@ -72,5 +72,16 @@ def get_metric(metric: object) -> AnyMetric:
     return found
 
 
+def hypothesis_of(metric: AnyMetric, *, directed: bool) -> frozenset[object]:
+    """Return a key that is equal for equal null hypotheses.
+
+    Without a direction, metrics of this list that are declared complements share one.
+    """
+    complement = _BY_NAME.get(metric.complement or "")
+    if directed or complement is None or _BY_NAME.get(metric.name) is not metric:
+        return frozenset({metric.identity})
+    return frozenset({metric.identity, complement.identity})
+
+
 def _word(name: str) -> str:
     return name.strip().lower().replace("-", "_").replace(" ", "_")
