@@ -176,3 +176,15 @@ def test_no_row_is_lost_whose_value_comes_back_as_another() -> None:
     )
     assert result.counts == expected.counts
     assert (result.values, result.pvalue) == (expected.values, expected.pvalue)
+
+
+@pytest.mark.filterwarnings("ignore::fairperm.FairpermWarning")
+@pytest.mark.parametrize("form", LAZY)
+def test_clusters_that_are_also_outcomes(form: str) -> None:
+    table = clustered(300, 15)
+    options: dict[str, Any] = {"y_pred": "label", "sensitive_features": "sex"}
+    options |= {"metric": "mean_error", "cluster": "person", "n_resamples": 99, "rng": 1}
+    eager = fairperm.permutation_test("person", data=table, **options)
+    lazily = fairperm.permutation_test("person", data=LAZY[form](table), **options)
+    assert lazily.values == eager.values
+    assert lazily.pvalue == eager.pvalue

@@ -224,3 +224,17 @@ def test_all_tests_say_what_bins_may_have_moved() -> None:
     with pytest.warns(fairperm.FairpermWarning, match=said):
         fairperm.bootstrap_test("label", score_bins=16, groups=("north", "west"), **options)
     assert fairperm.omnibus_test("label", score_bins=4_096, **options).notes == ()
+
+
+@pytest.mark.parametrize("form", LAZY)
+def test_a_column_of_bins_keeps_its_values_as_predictions_and_strata(form: str) -> None:
+    table = sample(1_000, decimals=0)
+    options: dict[str, Any] = {"y_true": "label", "y_pred": "score", "y_score": "score"}
+    options |= {"sensitive_features": "sex", "control_features": "score", "n_resamples": 99}
+    options |= {"metrics": ["accuracy", "selection_rate", "roc_auc"], "rng": 1}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", fairperm.FairpermWarning)
+        eager = fairperm.audit(data=table, **options)
+        lazily = fairperm.audit(data=LAZY[form](table), score_bins=7, **options)
+    for one, other in zip(eager, lazily, strict=True):
+        assert (one.values, one.pvalue) == (other.values, other.pvalue)

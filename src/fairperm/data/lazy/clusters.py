@@ -62,7 +62,7 @@ def count_clusters(lazy: LazyRows, score_bins: int | None = None) -> Inputs | No
     if count.sum() != cells.n_rows:
         return None  # a value that was fetched does not equal itself in the engine
     counted = CountedRows(columns=None, count=count, alike=alike, score_bins=score_bins)
-    return lazy.replace_data(values, counted)
+    return lazy.replace_data(values, counted, replaced=("y_score", _CLUSTER))
 
 
 def _replace_nan(lazy: LazyRows) -> LazyRows:

@@ -182,18 +182,18 @@ class LazyRows:
         self,
         values: Mapping[str, Any],
         counted: CountedRows,
-        numbers: Collection[str] = ("y_score",),
+        replaced: Collection[str] = ("y_score",),
     ) -> Inputs:
         """Return the inputs with these values of the keys as the columns of ``counted``.
 
-        Values of ``numbers`` belong to that argument only: its column may also serve as another
-        one, with exact values.
+        Values of the keys ``replaced`` belong to that argument only: its column may also serve as
+        another one, with its own values.
         """
         kept = [name for name in self.keys if name in self.columns]
         rows = replace(
             counted,
-            columns={self.columns[name]: values[name] for name in kept if name not in numbers},
-            values={name: values[name] for name in kept if name in numbers},
+            columns={self.columns[name]: values[name] for name in kept if name not in replaced},
+            values={name.split()[0]: values[name] for name in kept if name in replaced},
             predictions=values[_PREDICTION] if self.makes_predictions else None,
         )
         given: dict[str, Any] = {
