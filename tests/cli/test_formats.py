@@ -238,3 +238,103 @@ def test_sql_reads_and_nothing_else(tmp_path: Path) -> None:
     said = failed("audit", path, *asked, "--sql", f"SELECT * FROM read_csv('{secret}')")
     assert said.startswith("--sql cannot be run")
     assert sorted(one.name for one in tmp_path.iterdir()) == ["secret.csv", "x.csv"]
+
+
+def write_groups(path: Path, names: tuple[str, str]) -> Path:
+    """Write labels, predictions and two groups by these names, of 120 and 180 rows."""
+    lines = (f"{i % 2},{i % 3 % 2},{names[i % 5 < 3]}" for i in range(300))
+    path.write_text("\n".join(["y,p,g", *lines]), encoding="utf-8")
+    return path
+
+
+GROUPS = ("--label", "y", "--prediction", "p", "--group", "g", "--metric", "accuracy")
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (("1.1", "1.10"), ("1.1", "1.10")),
+        (("1E2", "100"), ("1E2", "100")),
+        (("-0", "0"), ("-0", "0")),
+        (("+1", "1"), ("+1", "1")),
+        (("1.5", "2.50"), ("1.5", "2.5")),
+        (("10", "9"), ("10", "9")),
+    ],
+)
+def test_names_of_groups_are_text_unless_each_is_another_number(
+    names: tuple[str, str], expected: tuple[str, str], tmp_path: Path
+) -> None:
+    path = write_groups(tmp_path / "x.csv", names)
+    for options in ((), ("--where", "y < 2"), ("--control", "y")):
+        (row,) = cells(succeeded("audit", path, *GROUPS, *options, "--csv", "-"))
+        found = {row[f"{one}_group"]: row[f"{one}_rows"] for one in ("first", "second")}
+        assert found == dict(zip(expected, ("120", "180"), strict=True))
+
+
+@pytest.mark.parametrize(
+    ("kind", "names", "expected"),
+    [
+        ("HUGEINT", ("123456789012345678901", "123456789012345678902"), None),
+        ("DECIMAL(38, 2)", ("123456789012345678901.10", "123456789012345678901.20"), None),
+        ("DECIMAL(18, 2)", ("1.10", "1.20"), ("1.1", "1.2")),
+        ("HUGEINT", ("1", "2"), ("1.0", "2.0")),
+    ],
+)
+def test_names_of_many_digits_are_not_rounded(
+    kind: str, names: tuple[str, str], expected: tuple[str, str] | None, tmp_path: Path
+) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    text, path = write_groups(tmp_path / "x.csv", names), tmp_path / "x.duckdb"
+    with duckdb.connect(str(path)) as database:
+        database.execute(
+            f"CREATE TABLE t AS SELECT y, p, CAST(g AS {kind}) AS g "
+            f"FROM read_csv('{text}', all_varchar = true)"
+        )
+        database.execute("ALTER TABLE t ALTER y TYPE BIGINT; ALTER TABLE t ALTER p TYPE BIGINT")
+    (row,) = cells(succeeded("audit", path, "--table", "t", *GROUPS, "--csv", "-"))
+    assert (row["first_group"], row["second_group"]) == (expected or names)
+
+
+def test_numbers_of_128_bits_are_not_rounded(tmp_path: Path) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    path = tmp_path / "x.duckdb"
+    with duckdb.connect(str(path)) as database:
+        database.execute(
+            "CREATE TABLE t AS SELECT 9007199254740992::HUGEINT + 3 * (i % 2) AS y, "
+            "9007199254740992::HUGEINT AS p, i % 2 AS g FROM range(300) r(i)"
+        )
+    asked = ("--table", "t", "--label", "y", "--prediction", "p", "--group", "g")
+    said = failed("audit", path, *asked, "--metric", "mean_error")
+    assert "--label (column 'y') must be made of integers up to 2**53; got 9007199254740995" in said
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_a_score_can_also_be_a_stratum_and_a_group(compas: Any, tmp_path: Path, form: str) -> None:
+    files, _ = write(compas, tmp_path, form)
+    options: dict[str, Any] = {"y_score": "decile_score", "threshold": 5, "data": compas, "rng": 1}
+    options |= {"metrics": "accuracy", "n_resamples": 99}
+    for group, control in (("sex", "decile_score"), ("decile_score", None)):
+        audit = fairperm.audit(
+            "two_year_recid", sensitive_features=group, control_features=control, **options
+        )
+        asked = (*COLUMNS, "--group", group, *(("--control", control) if control else ()))
+        found = cells(
+            succeeded(
+                *("audit", *files, *asked, "--metric", "accuracy", "--seed", 1),
+                *("--resamples", 99, "--csv", "-"),
+            )
+        )
+        assert [(one["difference"], one["pvalue"]) for one in found] == [
+            (str(row.difference), str(row.pvalue)) for row in audit
+        ]
+
+
+def test_a_missing_group_costs_no_row_of_another(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    lines = (f"{i % 2},{i % 3 % 2},{i % 2},{'' if i < 50 else i % 3 % 2}" for i in range(300))
+    path.write_text("\n".join(["y,p,g,h", *lines]), encoding="utf-8")
+    found = cells(
+        succeeded("audit", path, *GROUPS, "--group", "h", "--missing", "drop", "--csv", "-")
+    )
+    rows = [int(one["first_rows"]) + int(one["second_rows"]) for one in found]
+    assert rows == [300, 250]

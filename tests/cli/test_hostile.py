@@ -223,7 +223,7 @@ def test_json(here: Here) -> None:
     mixed = lines(lambda y, p, g: {"y": y, "p": p, "g": g if g == "a" else 7})
     assert "has several" in here.wrong(mixed, name="x.jsonl")
     nested = lines(lambda y, p, g: {"y": y, "p": p, "g": [g]})
-    assert "--group must be made of numbers" in here.wrong(nested, name="x.jsonl")
+    assert "--group (column 'g') must be made of numbers" in here.wrong(nested, name="x.jsonl")
     assert "cannot be read" in here.wrong(lines(plain) + '{"y": 1,', name="x.jsonl")
     assert "--label must be a column" in here.wrong("1\n2\n", name="x.jsonl")
     holes = lines(lambda y, p, g: {"y": y, "p": p, "g": g} if p else {"y": y, "g": g})

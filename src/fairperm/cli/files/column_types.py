@@ -11,9 +11,15 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 # Roles: scores and weights are numbers however they are written. Labels with leading zeros are
-# codes, not numbers; and groups, strata and clusters with more digits than a float has are names.
+# codes, not numbers. Groups, strata and clusters are names unless each of them is another number:
+# "1.1" and "1.10" are two names.
 NUMBER, LABEL, NAME = "number", "label", "name"
 _INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
+_TOO_LONG = {  # for a float: names, and labels that are no integers of 64 bits
+    NAME: "count_if(length({0}) > 16)",
+    LABEL: "count_if(regexp_full_match(trim({0}), '[+-]?[0-9]{{17,}}'))",
+}
+_LARGE = ("HUGEINT", "UHUGEINT", "BIGNUM")
 _PLAIN = (*_INTEGERS, "UBIGINT", "BOOLEAN", "FLOAT", "DOUBLE", "VARCHAR", "DATE")
 
 
@@ -50,7 +56,7 @@ def infer_types(
             f"count_if(NOT isnan({number}) AND NOT contains({value}, '_'))",
             f"count_if(CASE WHEN {number} = floor({number}) THEN {integer} ELSE false END)",
             f"count_if(CASE WHEN starts_with(ltrim({value}, ' +-'), '0') THEN {zeros} END)",
-            f"count_if(length({value}) > 16)" if role == NAME else "0",
+            _TOO_LONG.get(role, "0").format(value),
             f"count_if(CASE WHEN {number} IS NULL THEN {_is_boolean(value)} END)",
         ]
     row = connection.execute(
@@ -64,9 +70,10 @@ def infer_types(
         value = null_if_missing(one, missing)
         number = _with_dot(value, role, decimal)
         is_code = (codes > 0 and role != NUMBER) or long > 0
+        is_double = known > 0 and numbers == known and not is_code
         if known and integers == known:
             found[one] = f"CAST(trim({number}) AS BIGINT)"
-        elif known and numbers == known and not is_code:
+        elif is_double and (role != NAME or are_distinct(connection, source, f"trim({value})")):
             found[one] = f"CAST(trim({number}) AS DOUBLE)"
         elif known and booleans == known and role != NUMBER:
             found[one] = f"CAST(trim({value}) AS BOOLEAN)"
@@ -75,6 +82,14 @@ def infer_types(
         else:
             found[one] = value
     return found
+
+
+def are_distinct(connection: Any, source: str, value: str) -> bool:
+    """Whether different values are different numbers in double precision."""
+    different, numbers = connection.execute(
+        f"SELECT count(DISTINCT {value}), count(DISTINCT CAST({value} AS DOUBLE)) FROM {source}"
+    ).fetchall()[0]
+    return bool(different == numbers)
 
 
 def check_numbers(
@@ -114,21 +129,37 @@ def is_number(kind: str) -> bool:
     )
 
 
-def cast_to_plain(option: str, name: str, kind: str, field: str) -> str:
-    """Return SQL that casts a column to a type that the tests accept."""
+def cast_to_plain(
+    connection: Any, source: str, field: str, kind: str, *, role: str, called: str
+) -> str:
+    """Return SQL that casts a column to a type that the tests accept.
+
+    Raises InputError, under the name ``called``, without one, and if it would round integers.
+    """
     if kind in _PLAIN or kind.startswith("TIMESTAMP"):
         return field
-    if kind.startswith("DECIMAL") or kind in {"REAL", "HUGEINT", "UHUGEINT", "BIGNUM"}:
+    if kind.startswith("DECIMAL") or kind in {"REAL", *_LARGE}:
+        if role == NAME and not are_distinct(connection, source, field):
+            return f"CAST({field} AS VARCHAR)"
+        if role != NAME and kind in _LARGE:
+            _check_exact(connection, source, field, called)
         return f"CAST({field} AS DOUBLE)"
     if kind.startswith("ENUM") or kind in {"UUID", "TIME", "INTERVAL"}:
         return f"CAST({field} AS VARCHAR)"
     if kind in {'"NULL"', "NULL"}:
         return f"CAST({field} AS BIGINT)"
     if kind == "JSON":
-        raise InputError(
-            f"{option} must have values of one type; column {shown(name)} has several."
-        )
+        raise InputError(f"{called} must have values of one type; it has several.")
     raise InputError(
-        f"{option} must be made of numbers, booleans or text; column {shown(name)} has the type "
-        f"{shown(kind)}."
+        f"{called} must be made of numbers, booleans or text; it has the type {shown(kind)}."
     )
+
+
+def _check_exact(connection: Any, source: str, field: str, called: str) -> None:
+    """Raise InputError for integers that a float may not hold."""
+    (wrong,) = connection.execute(
+        f"SELECT any_value({field}) FROM {source} WHERE abs(CAST({field} AS DOUBLE)) > {2**53}"
+    ).fetchall()[0]
+    if wrong is not None:
+        hint = "Subtract a common offset; or CAST to DOUBLE by --sql if rounding does not matter."
+        raise InputError(called, "made of integers up to 2**53", int(wrong), hint)

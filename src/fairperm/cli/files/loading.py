@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 _BATCH = 1 << 20
+_ORDER = {"": 0, types.LABEL: 1, types.NAME: 2, types.NUMBER: 3}  # of a column with several roles
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,8 +58,8 @@ class WantedColumns:
         ]
         columns: dict[str, tuple[str, str]] = {}
         for option, role, name in given:
-            if name is not None:
-                columns.setdefault(name, (option, role))
+            if name is not None and _ORDER[role] > _ORDER[columns.get(name, ("", ""))[1]]:
+                columns[name] = option, role
         return columns
 
 
@@ -261,8 +262,15 @@ def _select_columns(
     if relation.is_text and options.sql is None and options.where is None:
         return source, chosen
     return source, {
-        name: types.cast_to_plain(option, name, kinds[name], chosen[name])
-        for name, (option, _) in columns.items()
+        name: types.cast_to_plain(
+            connection,
+            source,
+            chosen[name],
+            kinds[name],
+            role=role,
+            called=f"{option} (column {shown(name)})",
+        )
+        for name, (option, role) in columns.items()
     }
 
 
