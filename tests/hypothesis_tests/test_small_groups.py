@@ -125,3 +125,17 @@ def test_an_interval_of_a_rate_needs_no_error() -> None:
     assert result.standard_error == 0
     assert result.notes == ()
     assert result.confidence_interval[1] > 0.05
+
+
+@pytest.mark.parametrize("n_groups", [129, 254])
+def test_groups_are_named_rightly_however_many_there_are(n_groups: int) -> None:
+    """Numbers of groups in eight bits are not doubled in eight bits."""
+    group = np.repeat(np.arange(n_groups), 60)
+    y_true = np.tile(np.arange(60) % 2, n_groups)
+    y_true[group == 128] = np.arange(60) % 6 == 0
+    score = np.random.default_rng(4).random(len(group))
+    with pytest.warns(fairperm.FairpermWarning, match="may reject too often") as caught:
+        fairperm.omnibus_test(
+            y_true, y_score=score, sensitive_features=group, metric="roc_auc", n_resamples=9, rng=1
+        )
+    assert [str(one.message)[:26] for one in caught] == ["Group 128 has 10 positives"]

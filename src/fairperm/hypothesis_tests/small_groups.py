@@ -70,7 +70,7 @@ def note_zero_error(metric: str) -> str:
 def labels(comparison: Comparison) -> NDArray[np.int64]:
     """Return the numbers of negatives and positives in each group."""
     rows, n_groups = comparison.rows, len(comparison.groups)
-    kind = 2 * rows.group + (rows.contributions[:, 0] > 0)
+    kind = 2 * rows.group.astype(np.intp) + (rows.contributions[:, 0] > 0)
     counts = np.bincount(kind, rows.count, 2 * n_groups)
     return counts.astype(np.int64).reshape(n_groups, 2)
 
