@@ -354,7 +354,22 @@ def test_rows_that_do_not_vary_prove_nothing() -> None:
     assert result.pvalue == 1
     assert result.confidence_interval == (-math.inf, math.inf)
     assert result.ratio_interval == (0, math.inf)
-    assert len(result.notes) == 1
+    own, *others = result.notes
+    assert own.endswith("the p-value is 1.")
+    assert tuple(others) == result.permutation.notes
+
+
+@pytest.mark.parametrize("test", [equivalence_test, noninferiority])
+def test_notes_of_the_permutation_test_are_kept_and_said_once(test: Callable[..., Any]) -> None:
+    rng = np.random.default_rng(2)
+    data: dict[str, Any] = {"y_true": np.arange(200) % 2, "y_score": rng.random(200)}
+    data |= {"sensitive_features": np.where(np.arange(200) < 24, "a", "b")}
+    with pytest.warns(fairperm.FairpermWarning, match="may reject too often") as caught:
+        result = test(**data, metric="roc_auc", margin=0.1, n_resamples=99, rng=1)
+    assert len(caught) == len(result.notes) == 2
+    assert result.notes == result.permutation.notes
+    assert result.to_dict()["notes"] == list(result.notes)
+    assert repr(result).count("  note ") == 2
 
 
 @pytest.mark.parametrize("metric", ["true_positive_rate", "f1_score"])

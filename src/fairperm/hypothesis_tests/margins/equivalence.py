@@ -131,7 +131,7 @@ def equivalence_test(
     result = _test_margin(
         permutation_test(y_true, y_pred, **_check_options(options)), scale, bounds
     )
-    warn_of(result.notes)
+    warn_of(note for note in result.notes if note not in result.permutation.notes)
     return result
 
 
@@ -203,7 +203,7 @@ def noninferiority(
     result = _test_margin(
         permutation_test(y_true, y_pred, **_check_options(options)), scale, bounds
     )
-    warn_of(result.notes)
+    warn_of(note for note in result.notes if note not in result.permutation.notes)
     return result
 
 
@@ -239,7 +239,7 @@ def _test_margin(
             f"Asymptotically valid for the null that the groups' {scale_name} in {result.metric} "
             "lies on the margin's edge or beyond; base rates may differ."
         ),
-        notes=_notes(result, tests),
+        notes=(*_notes(result, tests), *result.notes),
     )
 
 

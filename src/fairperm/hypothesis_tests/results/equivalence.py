@@ -79,7 +79,7 @@ class EquivalenceTestResult:
     validity : str
         For which null the p-value is valid, and in which sense.
     notes : tuple of str
-        Remarks that matter for reading the result.
+        Remarks that matter for reading the result, with those of ``permutation``.
     """
 
     permutation: PermutationTestResult
@@ -131,8 +131,7 @@ class EquivalenceTestResult:
             ("validity", self.validity),
         ]
         title = f"{type(self).__name__}: {self.permutation.metric}, {gap}"
-        notes = (*self.notes, *self.permutation.notes)
-        return write_result(title, lines, self.permutation.n_dropped, notes)
+        return write_result(title, lines, self.permutation.n_dropped, self.notes)
 
     def _draws(self) -> str:
         if self.permutation.exact:
