@@ -339,6 +339,7 @@ def test_a_missing_feature_costs_no_row_of_another() -> None:
         rows[one.attribute] += one.rows
     assert rows == {"sex": N, "race": N - 20}
     assert result.n_dropped == 20
+    assert "Up to 20 rows with missing values were dropped from a comparison." in repr(result)
 
 
 def test_weights(expected: Audit) -> None:

@@ -281,3 +281,17 @@ def test_a_joint_metric_is_never_called_equivalent() -> None:
 def test_without_an_error_nothing_is_called_equivalent() -> None:
     (row,) = audit(**DATA_OF_TWO, metrics="tpr", margin=0.9, variance=None, rng=1)
     assert row.equivalence_pvalue is None
+
+
+@pytest.mark.parametrize(("alternative", "counts"), [("greater", (10, 90)), ("less", (90, 10))])
+def test_a_gap_in_the_direction_that_was_not_tested(
+    alternative: str, counts: tuple[int, int]
+) -> None:
+    first, second = ((n, 100) for n in counts)
+    row = one_row(first, second, alternative=alternative)
+    assert row.verdict == "inconclusive"
+    assert row.reason.startswith("not decided: the gap is on the other side of the alternative")
+    other = one_row(second, first, alternative=alternative)
+    assert other.verdict == "disparity"
+    near = one_row((50, 100), (50, 100), alternative=alternative)
+    assert "chance could explain this gap" in near.reason

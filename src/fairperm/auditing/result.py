@@ -46,7 +46,8 @@ class Audit(AuditData):
     min_group_size : int
         Groups with fewer rows are not judged.
     n_dropped : int
-        Rows dropped for missing values.
+        Rows dropped for missing values, in the comparison that lost most. A row is dropped only
+        from the comparisons of attributes and metrics whose columns it lacks.
     seed : int
         Passing it as ``rng`` gives the same audit again.
     settings : dict

@@ -15,7 +15,7 @@ from fairperm._utils.formatting import (
     state_pvalue,
 )
 from fairperm.auditing.verdicts import explain_verdicts, format_detectable_gap
-from fairperm.hypothesis_tests.results.text import wrap_notes
+from fairperm.hypothesis_tests.results.text import state_dropped, wrap_notes
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -75,9 +75,7 @@ def footing(audit: AuditData) -> str:
         *explain_verdicts(audit.rows),
     ]
     if audit.n_dropped:
-        were = "was" if audit.n_dropped == 1 else "were"
-        rows = format_count(audit.n_dropped, "row")
-        sentences.append(f"{rows} with missing values {were} dropped.")
+        sentences.append(state_dropped(audit))
     return " ".join(sentences)
 
 

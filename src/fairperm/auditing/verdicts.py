@@ -48,6 +48,13 @@ def give_verdict(row: AuditRow, settings: Settings) -> AuditRow:
     elif p <= alpha:
         verdict = "inconclusive"
         reason = f"not decided: {significant}, but not larger than the margin of {margin:g}"
+    elif gap * {"greater": -1, "less": 1}.get(settings.alternative, 0) > 0:
+        verdict = "inconclusive"
+        reason = (
+            "not decided: the gap is on the other side of the alternative "
+            f"{shown(settings.alternative)}, where this test does not look "
+            f"({state_pvalue(p, name)})"
+        )
     else:
         verdict = "inconclusive"
         reason = (

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from fairperm._utils.formatting import format_count, format_name
+from fairperm.hypothesis_tests.results.text import state_dropped
 from fairperm.report import sentences
 from fairperm.report.vega import inline_json, vega_script
 from fairperm.report.view import AuditView
@@ -94,6 +95,7 @@ def _environment() -> Environment:
         "error_rates": sentences.describe_error_rates,
         "name": sentences.mark_name,
         "count": format_count,
+        "dropped": state_dropped,
         "style": lambda name: Markup(_read_text(name)),  # noqa: S704
     }
     return environment

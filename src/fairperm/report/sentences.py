@@ -86,10 +86,14 @@ def explain_verdicts(view: AuditView) -> dict[str, str]:
     has_margin = any(row.margin is not None for row in view.audit.rows)
     beyond = ", and it is beyond the margin" if has_margin else ""
     within = "The gap was shown to be within the margin." if has_margin else "No margin was set."
+    is_directed = view.audit.settings.get("alternative") in _DIRECTIONS
+    other = " It may also be in the direction that was not tested." if is_directed else ""
     return {
         "disparity": f"The gap is larger than chance explains{beyond}.",
         "equivalent": within,
-        "inconclusive": "Not decided: chance could explain the gap, and a real gap is possible.",
+        "inconclusive": (
+            f"Not decided: chance could explain the gap, and a real gap is possible.{other}"
+        ),
         "too small": "A group has too few rows to be judged.",
     }
 

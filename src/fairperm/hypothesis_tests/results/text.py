@@ -10,6 +10,8 @@ from fairperm._utils.formatting import format_count, format_level, format_pvalue
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from fairperm.hypothesis_tests.results.audits import AuditData
+
 _LINE = 88  # characters
 
 
@@ -48,3 +50,12 @@ def state_draws(n_resamples: int, level: float, interval: tuple[float, float]) -
     """Return the number of draws, and the interval of the p-value of infinitely many."""
     low, high = map(format_pvalue, interval)
     return f"{n_resamples:,} draws, {format_level(level)} interval {low} to {high}"
+
+
+def state_dropped(audit: AuditData) -> str:
+    """Return how many rows were dropped; comparisons of other columns may have kept them."""
+    were = "was" if audit.n_dropped == 1 else "were"
+    numbers = {row.result.n_dropped for row in audit.rows if row.result is not None}
+    up_to, where = ("Up to ", " from a comparison") if len(numbers) > 1 else ("", "")
+    rows = format_count(audit.n_dropped, "row")
+    return f"{up_to}{rows} with missing values {were} dropped{where}."
