@@ -19,7 +19,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairperm.data.arguments import check_threshold, round_threshold
-from fairperm.errors import InputError, InputTypeError, argument, did_you_mean, listed, shown
+from fairperm.errors import (
+    InputError,
+    InputTypeError,
+    Note,
+    argument,
+    did_you_mean,
+    listed,
+    shown,
+)
 from fairperm.metrics.definition import Kind
 
 if TYPE_CHECKING:
@@ -37,6 +45,8 @@ _SMALL_RANGE = 1 << 12  # integers spread no wider than this are their own codes
 _FEW_STRINGS = 16  # fixed-width strings with more values than this are hashed instead
 _FEW_CELLS = 16  # up to here comparing the keys with each cell is faster than np.bincount
 _REPEATS = 200  # numbers that repeat this often on average are worth counting
+_SHOWN = 3  # equal values in a note
+LARGEST_INTEGER = 2**53  # floats hold all integers up to here
 _DENSE_CELLS = 1 << 20  # larger tables of possible rows are counted by sorting
 
 
@@ -49,6 +59,7 @@ class Column:
 
     Numbers that hardly repeat have no codes: ``values`` holds them row by row. ``name`` is how
     messages call the column; ``from_scores`` is True for predictions made by a threshold.
+    ``notes`` are remarks for columns of names.
     """
 
     name: str
@@ -56,6 +67,7 @@ class Column:
     low: int
     values: Sequence[Hashable] | NDArray[np.float64]
     from_scores: bool = False
+    notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.values) if self.is_unique else len(self.codes)
@@ -221,7 +233,29 @@ def _from_objects(name: str, objects: Sequence[Any] | NDArray[np.object_]) -> Co
     distinct = {value: i for i, value in enumerate(dict.fromkeys(values))}
     if len(distinct) < len(values):  # NaNs differ from each other, but all of them are missing
         codes = np.array([distinct[value] for value in values], np.int32)[codes]
-    return Column(name, codes, 0, list(distinct))
+    for value in distinct:
+        if isinstance(value, (str, bytes)) and value[-1:] in {"\0", b"\0"}:
+            hint = "NumPy's arrays of text drop it."
+            raise InputError(name, "made of text that does not end in a NUL", value, hint)
+    return Column(name, codes, 0, list(distinct), notes=_note_equal_numbers(name, objects))
+
+
+def _note_equal_numbers(name: str, objects: Sequence[Any] | NDArray[np.object_]) -> tuple[str, ...]:
+    """Return a note if numbers of different types are equal, such as 1, 1.0 and True."""
+    types = {
+        one for one in set(map(type, objects)) if issubclass(one, (numbers.Number, np.generic))
+    }
+    if len(types) < 2:
+        return ()
+    spellings: defaultdict[Hashable, dict[str, None]] = defaultdict(dict)
+    for _, value in dict.fromkeys((type(one), one) for one in objects if type(one) in types):
+        if not is_missing(value):
+            spellings[value][repr(to_python(value))] = None
+    merged = [" = ".join(texts) for texts in spellings.values() if len(texts) > 1]
+    if not merged:
+        return ()
+    equal = ", ".join(merged[:_SHOWN])
+    return (Note(f"{name} has equal values of different types, each of which is one: {equal}."),)
 
 
 def to_python(value: Hashable) -> Hashable:
@@ -541,9 +575,27 @@ def as_floats(name: str, data: object, *, booleans: bool = False) -> NDArray[np.
     """Return a column of numbers, NaN if missing; True is 1 if ``booleans`` are allowed."""
     sequence = as_sequence(name, data)
     if isinstance(sequence, np.ndarray) and sequence.dtype.kind in ("biuf" if booleans else "iuf"):
-        return sequence if sequence.dtype.kind == "f" else sequence.astype(np.float64)
+        if sequence.dtype.kind == "f":
+            return sequence
+        if sequence.dtype.itemsize == 8:
+            is_large = (sequence > LARGEST_INTEGER) | (sequence < -LARGEST_INTEGER)
+            for value in sequence[is_large].tolist():
+                _check_exact(name, value)
+        return sequence.astype(np.float64)
     floats = (_as_float(name, value, booleans=booleans) for value in sequence)
     return np.fromiter(floats, np.float64, len(sequence))
+
+
+def _check_exact(name: str, value: int) -> None:
+    if float(value) != value:
+        raise inexact_error(name, value)
+
+
+def inexact_error(name: str, value: int) -> InputError:
+    """Return the error for an integer that a float cannot hold."""
+    rule = "made of integers that a float can hold (all up to 2**53)"
+    hint = "Subtract a common offset; or convert to floats if rounding does not matter."
+    return InputError(name, rule, value, hint)
 
 
 def _as_float(name: str, value: object, *, booleans: bool) -> float:
@@ -553,9 +605,12 @@ def _as_float(name: str, value: object, *, booleans: bool) -> float:
     is_number = isinstance(value, (numbers.Real, Decimal)) and not isinstance(value, np.timedelta64)
     if booleans if is_boolean else is_number:
         try:
-            return float(value)  # type: ignore[arg-type]
+            number = float(value)  # type: ignore[arg-type]
         except OverflowError:
             return math.inf
+        if abs(number) >= LARGEST_INTEGER and isinstance(value, numbers.Integral):
+            _check_exact(name, int(value))
+        return number
     is_score = name.startswith(argument("y_score"))
     is_label = is_boolean or isinstance(value, (str, bytes))
     hint = "Labels are not scores." if is_label and is_score else ""

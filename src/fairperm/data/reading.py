@@ -11,6 +11,7 @@ import numbers
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
+from unicodedata import normalize
 
 import numpy as np
 
@@ -23,7 +24,16 @@ from fairperm.data.columns import (
 )
 from fairperm.data.lazy.choice import collect_rows
 from fairperm.data.table import Table
-from fairperm.errors import InputError, InputTypeError, Shown, argument, did_you_mean, listed, shown
+from fairperm.errors import (
+    InputError,
+    InputTypeError,
+    Note,
+    Shown,
+    argument,
+    did_you_mean,
+    listed,
+    shown,
+)
 from fairperm.metrics.definition import Kind
 
 if TYPE_CHECKING:
@@ -37,6 +47,8 @@ if TYPE_CHECKING:
     Counts = NDArray[np.int64]
 
 _ROWS_NAMED = 5
+_MOST_KEYS = 1 << 62  # possible combinations that can be numbered
+_NORMALIZE = "unicodedata.normalize('NFC', text) makes them one."
 
 
 def read_table(inputs: Inputs, metric: AnyMetric, source: Source | None = None) -> Table:
@@ -103,7 +115,7 @@ def read_table(inputs: Inputs, metric: AnyMetric, source: Source | None = None) 
         n_dropped=n_dropped,
         score_bins=source.rows.score_bins,
         contributions=_choose_contributions(source.rows, values.get("y_true"), known),
-        notes=source.rows.notes,
+        notes=(*source.rows.notes, *_note_names(attributes)),
     )
 
 
@@ -216,6 +228,13 @@ def _describe_missing(
     return f"{found}. Pass {drop} to drop these rows; the result counts them."
 
 
+def _note_names(attributes: Mapping[str, Sequence[Column]]) -> list[str]:
+    """Return notes on names of groups, strata and clusters that are easily confused."""
+    columns = [one for name, some in attributes.items() if name != "sample_weight" for one in some]
+    found = (note for one in columns for note in (*one.notes, *_note_unicode_forms(one)))
+    return list(dict.fromkeys(found))
+
+
 def _name_groups(
     columns: Sequence[IndexedColumn], n_rows: int
 ) -> tuple[tuple[Hashable, ...], NDArray[np.integer[Any]]]:
@@ -225,7 +244,7 @@ def _name_groups(
     shape = [len(column.values) for column, _ in columns]
     distinct, inverse = _find_combinations([index for _, index in columns], shape)
     names: list[Hashable] = []
-    for row in zip(*np.unravel_index(distinct, shape), strict=True):
+    for row in zip(*distinct, strict=True):
         values = tuple(column.values[i] for (column, _), i in zip(columns, row, strict=True))
         names.append(values if len(values) > 1 else values[0])
     order = sorted(range(len(names)), key=lambda i: sort_key(names[i]))
@@ -236,14 +255,18 @@ def _name_groups(
 
 def _find_combinations(
     rows: Sequence[Any], shape: Sequence[int]
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the combinations that occur, as flat indices, and each row's index among them."""
+) -> tuple[tuple[NDArray[np.intp], ...], NDArray[np.intp]]:
+    """Return the combinations that occur, by column, and each row's index among them."""
+    if math.prod(shape) > _MOST_KEYS:  # first those of all columns but the last
+        first, index = _find_combinations(rows[:-1], shape[:-1])
+        (place, last), inverse = _find_combinations([index, rows[-1]], [len(first[0]), shape[-1]])
+        return (*(one[place] for one in first), last), inverse
     keys = rows[0] if len(rows) == 1 else np.ravel_multi_index(tuple(rows), shape)
     if math.prod(shape) > len(keys) + 2**16:
         distinct, inverse = np.unique(keys, return_inverse=True)
-        return distinct, inverse.ravel()
+        return np.unravel_index(distinct, shape), inverse.ravel()
     occurs = np.bincount(keys, minlength=math.prod(shape)) > 0
-    return np.flatnonzero(occurs), (np.cumsum(occurs) - 1)[keys]
+    return np.unravel_index(np.flatnonzero(occurs), shape), (np.cumsum(occurs) - 1)[keys]
 
 
 def find_positives(
@@ -300,14 +323,38 @@ def has_named_classes(labels: Mapping[str, IndexedColumn]) -> bool:
 
 
 def check_spelling(labels: Mapping[str, IndexedColumn]) -> None:
-    """Raise InputError if a predicted label differs from a true one by case, spaces or type."""
+    """Raise InputError if a predicted label differs from a true one by case, spaces or type.
+
+    Labels that differ only in Unicode form look alike, in one column or in both.
+    """
     values = {name: _distinct_values(*one) for name, one in labels.items()}
+    forms: dict[str, str] = {}
+    for name, distinct in values.items():
+        for text in (one for one in distinct if isinstance(one, str)):
+            similar = forms.setdefault(normalize("NFC", text), text)
+            if similar != text:
+                rule = f"made of labels in one Unicode form ({similar!a})"
+                raise InputError(name, rule, Shown(ascii(text)), _NORMALIZE)
     truths = {str(one).strip().casefold(): one for one in values.get("y_true", [])}
     for one in values.get("y_pred", []):
-        similar = truths.get(str(one).strip().casefold(), one)
-        if similar != one:
+        other = truths.get(str(one).strip().casefold(), one)
+        if other != one:
             rule = f"made of the labels of {argument('y_true')} ({listed(values['y_true'])})"
-            raise InputError("y_pred", rule, one, f"Did you mean {shown(similar)}?")
+            raise InputError("y_pred", rule, one, f"Did you mean {shown(other)}?")
+
+
+def _note_unicode_forms(column: Column) -> list[str]:
+    """Return a note if names of a column look alike but differ in Unicode form."""
+    forms: dict[str, set[str]] = {}
+    if not isinstance(column.values, (range, np.ndarray)):
+        for text in column.values:
+            if isinstance(text, str) and not text.isascii():
+                forms.setdefault(normalize("NFC", text), set()).add(text)
+    alike = [form for form, texts in forms.items() if len(texts) > 1]
+    if not alike:
+        return []
+    different = "names that look alike but differ in Unicode form, and count as different"
+    return [Note(f"{column.name} has {different}: {listed(alike)}. {_NORMALIZE}")]
 
 
 def _distinct_values(column: Column, index: Index) -> list[Hashable]:

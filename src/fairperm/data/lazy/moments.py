@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from fairperm.data.columns import CountedRows
+from fairperm.data.columns import LARGEST_INTEGER, CountedRows, describe_column, inexact_error
 from fairperm.data.lazy.backends import check_numbers, fetch, nan_to_null, stage, to_floats
 from fairperm.data.lazy.numpy_expressions import ColumnExpression
 from fairperm.errors import InputError, argument
@@ -141,9 +141,13 @@ def _make_inputs(
         _place_points(sums, count, few, i, one)[present] for i, one in enumerate(contributions)
     )
     values: dict[str, Any] = {name: sums[name][twice] for name in lazy.keys if name not in numbers}
+    schema = lazy.rows.collect_schema()
     for name in numbers:
         ends = [to_floats(sums[f"{end} {name}"]) for end in ("low", "high")]
         values[name] = np.concatenate(ends)[present]
+        if schema[name].is_integer() and (np.abs(values[name]) > LARGEST_INTEGER).any():
+            largest = values[name][np.nanargmax(np.abs(values[name]))]
+            raise inexact_error(describe_column(name, lazy.columns[name]), int(largest))
     rows = CountedRows(columns=None, count=counts[present], contributions=(positive, other))
     return lazy.replace_data(values, rows, numbers)
 
