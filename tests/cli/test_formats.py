@@ -295,6 +295,18 @@ def test_names_of_many_digits_are_not_rounded(
     assert (row["first_group"], row["second_group"]) == (expected or names)
 
 
+def test_labels_of_many_digits_are_not_rounded(tmp_path: Path) -> None:
+    label = {0: "12345678901234567890", 1: "12345678901234567891", 2: "12345678901234567892"}
+    lines = (f"{label[i % 3]},{label[i % 2]},{i % 4 // 2}" for i in range(300))
+    path = tmp_path / "x.csv"
+    path.write_text("\n".join(["y,p,g", *lines]), encoding="utf-8")
+    (row,) = cells(succeeded("audit", path, *GROUPS, "--csv", "-"))
+    hits = [i % 4 // 2 for i in range(300) if i % 3 == i % 2]
+    assert [row["first_numerator"], row["second_numerator"]] == [
+        str(hits.count(one)) for one in (0, 1)
+    ]
+
+
 def test_numbers_of_128_bits_are_not_rounded(tmp_path: Path) -> None:
     duckdb = pytest.importorskip("duckdb")
     path = tmp_path / "x.duckdb"
