@@ -52,7 +52,7 @@ DTYPES = st.one_of(
 )
 OBJECTS = st.one_of(
     st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=2), st.binary(max_size=2)
-)
+).filter(lambda one: not str(one).endswith(("\0", "\\x00'")))  # which is refused
 
 
 @given(st.data())
