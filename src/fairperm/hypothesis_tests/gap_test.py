@@ -112,6 +112,7 @@ class GapTest:
         if options.is_limit or not plan.fixes_denominators:
             notes += small_groups.notes(comparison, plan, limit=options.is_limit)
         notes += [
+            *small_groups.note_outcomes_apart(comparison, options.alternative),
             *_note_zero_error(plan, error[worst]),
             *comparison.note_bins(bins, error[:1]),
             *table.notes,

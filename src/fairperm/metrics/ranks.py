@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
+_ROUNDING = 1e-12  # smaller differences between components and the AUC are rounding errors
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankMetric(AnyMetric):
@@ -110,14 +112,34 @@ def without_one(counts: Array, cells: Array) -> Array:
     The components of rows of one label do not depend on that label's other rows: their mean loses
     one term, and nothing else changes.
     """
+    auc, component, n = _component_of_cells(counts, cells)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        value: Array = (n * auc - component) / (n - 1)
+    return value
+
+
+def placements(counts: Array, cells: Array) -> tuple[Array, Array]:
+    """Return the component of each cell (label, score) minus the AUC, and its label's count.
+
+    Their ratio is the influence of one row on the AUC. A difference that is a rounding error is 0.
+    """
+    auc, component, n = _component_of_cells(counts, cells)
+    difference = component - auc
+    difference[np.abs(difference) <= _ROUNDING] = 0.0
+    return difference, n
+
+
+def _component_of_cells(counts: Array, cells: Array) -> tuple[Array, Array, Array]:
+    """Return the AUC of these counts, and the component and the label's count of each cell."""
     parts = by_score(counts, cells)
     tie = np.unique(cells[:, 1], return_inverse=True)[1].ravel()
     positive = cells[:, 0] > 0
     component = np.where(positive, parts.of_positives[tie], parts.of_negatives[tie])
-    n = np.where(positive, parts.positives.sum(), parts.negatives.sum())
-    with np.errstate(divide="ignore", invalid="ignore"):
-        value: Array = (n * parts.value() - component) / (n - 1)
-    return value
+    return (
+        parts.value(),
+        component,
+        np.where(positive, parts.positives.sum(), parts.negatives.sum()),
+    )
 
 
 def _share_before(counts: Array) -> Array:
