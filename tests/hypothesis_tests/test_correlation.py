@@ -7,6 +7,7 @@ import json
 import math
 import subprocess
 import sys
+import warnings
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import stats
 
-from fairperm import InputError, InputTypeError
+from fairperm import FairpermWarning, InputError, InputTypeError
 from fairperm.engines.kernels import shuffles
 from fairperm.hypothesis_tests.correlation import _Pairs, _statistic, correlation_test
 from tests.support.examples import examples
@@ -405,3 +406,67 @@ def test_bad_values_are_refused(changes: dict[str, Any], says: str) -> None:
 def test_bad_kinds_are_refused(changes: dict[str, Any], says: str) -> None:
     with pytest.raises(InputTypeError, match=says):
         correlation_test(**{**GOOD, **changes})
+
+
+# Few rows that carry the correlation.
+
+
+def effective_by_hand(x: Array, y: Array, method: str) -> float:
+    """Return (Σw²)²/Σw⁴, with the influences w that the notes of the test define."""
+    if method == "spearman":
+        x, y = stats.rankdata(x), stats.rankdata(y)
+    if method == "pearson":
+        influence = (x - x.mean()) * (y - y.mean())
+    else:
+        n, half = len(x), 0.5
+        u, v = (x - x.mean()) / n, (y - y.mean()) / n
+        below_x = (x[:, None] < x) + half * (x[:, None] == x)
+        below_y = (y[:, None] < y) + half * (y[:, None] == y)
+        influence = u * v + below_x @ v / n + below_y @ u / n
+    return float((influence**2).sum() ** 2 / (influence**4).sum())
+
+
+@every_method
+@pytest.mark.parametrize("seed", range(20))
+def test_few_rows_that_carry_the_correlation_are_noted(
+    method: CorrelationMethod, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    x = np.append(rng.random(28) < 0.15, [True, False]).astype(float)
+    y = np.round(rng.normal(size=30) * np.where(x > 0, 5, 1), 1)
+    n = effective_by_hand(x, y, method)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FairpermWarning)
+        result = correlation_test(x, y, method=method, n_resamples=9, rng=1)
+        plain = correlation_test(x, y, method=method, n_resamples=9, rng=1, studentize=False)
+    assert len(result.notes) == (n < 5)
+    assert not plain.notes  # claims nothing that few rows could spoil
+    if result.notes:
+        assert f"Only about {max(1, min(4, round(n)))} of 30 rows can change" in result.notes[0]
+        assert result.notes[0] in " ".join(repr(result).split())
+
+
+def test_few_rows_that_carry_the_correlation_are_warned_of() -> None:
+    x = np.repeat([0.0, 1.0], [27, 3])
+    y = np.random.default_rng(1).normal(size=30) * np.repeat([1, 3], [27, 3])
+    with pytest.warns(FairpermWarning, match="of 30 rows can change the correlation"):
+        correlation_test(x, y, n_resamples=9, rng=1)
+
+
+def test_many_rows_that_carry_the_correlation_are_not_noted() -> None:
+    x, y = np.random.default_rng(1).normal(size=(2, 100))
+    assert correlation_test(x, y, n_resamples=9, rng=1).notes == ()
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "level"),
+    [
+        ([1, 3, 0, 2, 3], [1, 3, 2, 3, 2], 0.8),
+        ([2, 3, 3, 2], [0, 0, 0, 1], 0.9),
+        ([0, 2, 2, 1, 1, 3, 1], [3, 3, 0, 0, 3, 1, 0], 0.5),
+    ],
+)
+def test_an_interval_that_ends_at_zero_includes_it(x: Any, y: Any, level: float) -> None:
+    result = correlation_test(x, y, confidence_level=level)
+    assert result.pvalue > 1 - level
+    assert 0.0 in result.confidence_interval

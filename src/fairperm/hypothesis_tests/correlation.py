@@ -17,13 +17,16 @@ from fairperm._utils.formatting import (
     format_pvalue,
 )
 from fairperm.data.columns import Source, as_floats
-from fairperm.errors import InputError, InputTypeError
+from fairperm.errors import InputError, InputTypeError, warn_of
 from fairperm.hypothesis_tests.plan import check_resampling
 from fairperm.hypothesis_tests.results.gaps import PlainResult
 from fairperm.hypothesis_tests.results.text import state_draws, write_result
+from fairperm.hypothesis_tests.small_groups import effective_number
 from fairperm.inference.null import Null, PValue, find_extreme, gap_interval, pvalue, tie_tolerance
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
     from fairperm.data.argument_types import (
@@ -46,6 +49,7 @@ _VALIDITY = {  # by whether the statistic is studentized
     True: "Exact under independence; asymptotically valid for zero correlation under dependence.",
     False: "Exact under independence only: not valid for zero correlation under dependence.",
 }
+_ENOUGH = 5  # effective number of rows: with fewer the level can be 0.13 at nominal level 0.05
 _FEWEST_ROWS = 4  # of three, no pairing has a one-sided p-value below 1/3! = 0.17
 _ROWS_NAMED = 5
 _ROUNDING = 8 * np.finfo(np.float64).eps  # centred values below this share of the largest are zero
@@ -81,6 +85,8 @@ class CorrelationTestResult(PlainResult):
         Passing it as ``rng`` gives the same result again.
     validity : str
         For which null the p-value is valid, and in which sense.
+    notes : tuple of str
+        What makes the test less reliable, if anything does.
     null_distribution : numpy.ndarray
         The statistic under each permutation.
     """
@@ -102,6 +108,7 @@ class CorrelationTestResult(PlainResult):
     exact: bool
     seed: int
     validity: str
+    notes: tuple[str, ...]
     null_distribution: NDArray[np.float64] = field(repr=False)
 
     def __repr__(self) -> str:
@@ -116,7 +123,7 @@ class CorrelationTestResult(PlainResult):
             ("validity", self.validity),
         ]
         title = f"{type(self).__name__}: {self.method}, {format_count(self.n, 'row')}"
-        return write_result(title, lines, self.n_dropped)
+        return write_result(title, lines, self.n_dropped, self.notes)
 
 
 def correlation_test(
@@ -187,6 +194,9 @@ def correlation_test(
     (un-studentized: r ± the quantile of |r|). It excludes zero where the test rejects, but it is
     approximate: √τ is the error of a correlation of zero, too large for most strong ones.
 
+    The effective number of rows that carry the correlation is (Σw²)²/Σw⁴. If it is below 5, a
+    warning appears: unless `x` and `y` are independent, the test may reject too often.
+
     References
     ----------
     DiCiccio, Romano. Robust permutation tests for correlation and regression coefficients.
@@ -220,8 +230,8 @@ def correlation_test(
     pairs = _Pairs.read(x, y, data, missing)
     from fairperm.engines.kernels.shuffles import sums  # loads Numba
 
-    margins = pairs.margins(ranked=method == "spearman")
-    r, square = sums(*margins, pairs.order())
+    margins, order = pairs.margins(ranked=method == "spearman"), pairs.order()
+    r, square = sums(*margins, order)
     observed = _statistic(np.array([[r], [square]]), studentize)[0]
     permuted, exact = _permuted(margins, resampling)
 
@@ -240,11 +250,14 @@ def correlation_test(
     interval = gap_interval(
         null, np.array([r]), lambda q: (q * unit, q * unit), alternative, confidence_level, most=1.0
     )
+    low, high = (0.0 if abs(end) <= _NO_ERROR else end for end in interval)
+    notes = tuple(_few_rows_matter(*margins, order)) if studentize else ()
+    warn_of(notes)
     return CorrelationTestResult(
         method=method,
         correlation=min(max(r, -1.0), 1.0),
         standard_error=error,
-        confidence_interval=interval,
+        confidence_interval=(low, high),
         confidence_level=confidence_level,
         statistic=float(observed),
         pvalue=p.value,
@@ -258,6 +271,7 @@ def correlation_test(
         exact=exact,
         seed=resampling.seed,
         validity=_VALIDITY[studentize],
+        notes=notes,
         null_distribution=null.statistic,
     )
 
@@ -271,6 +285,31 @@ def _statistic(sums: Array, studentize: bool) -> Array:
         statistic[known] /= error[known]
         statistic[~known] = 0.0
     return statistic
+
+
+def _few_rows_matter(x: Margin, y: Margin, order: NDArray[np.uint32]) -> Iterator[str]:
+    """Yield a note if few rows carry the correlation, by their influences w in the test's notes."""
+    y_of_x = y.values[order]
+    influence = x.values * y_of_x
+    if x.per_rank > 0:
+        x_of_y = np.empty_like(y_of_x)
+        x_of_y[order] = x.values
+        influence += _sum_above(x, y_of_x) + _sum_above(y, x_of_y)[order]
+    influence[np.abs(influence) <= _NO_ERROR] = 0.0
+    n = effective_number(np.abs(influence), np.ones(len(order)))
+    if n < _ENOUGH:
+        few = f"Only about {min(max(round(n), 1), _ENOUGH - 1)}" if n else "None"
+        yield (
+            f"{few} of {format_count(len(order), 'row')} can change the correlation: with fewer "
+            f"than {_ENOUGH} the test may reject too often, unless x and y are independent."
+        )
+
+
+def _sum_above(margin: Margin, partners: Array) -> Array:
+    """Return the sum of the partners of larger values, and half of those of ties, in ranks."""
+    above = np.append(np.cumsum(partners[::-1])[::-1], 0.0)
+    total: Array = margin.per_rank * (above[margin.starts] + above[margin.stops])
+    return total
 
 
 def _permuted(margins: tuple[Margin, Margin], resampling: blocks.Resampling) -> tuple[Array, bool]:
