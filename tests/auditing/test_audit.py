@@ -24,7 +24,6 @@ METRICS: dict[str, tuple[Any, str]] = {  # a metric of each kind, and the column
     "joint": ("equalized_odds", "y_pred"),
     "AUC": ("roc_auc", "y_score"),
     "probability": ("brier_score", "y_score"),
-    "bins": ("expected_calibration_error", "y_score"),
     "regression": ("mean_squared_error", "y_pred"),
     "classes": ("macro_f1", "y_pred"),
     "function": (twice_accuracy, "y_pred"),

@@ -251,7 +251,6 @@ UNFIT += [
         ("roc_auc", "score", f"'delong', {BOOTSTRAPS}"),
         ("roc_auc", "delta", f"'delong', {BOOTSTRAPS}"),
         ("accuracy", "delong", f"'score', 'wald', 'delta', {BOOTSTRAPS}"),
-        ("expected_calibration_error", "delta", "'fast_bootstrap', 'bootstrap', None"),
     ]
 ] + [
     fitted(

@@ -91,7 +91,7 @@ def schemes(metric: str) -> tuple[str, ...]:
 
 def variances(metric: str) -> tuple[str | None, ...]:
     if metric == "expected_calibration_error":
-        return "fast_bootstrap", None
+        return (None,)
     return ("delong" if metric == "roc_auc" else "delta"), None
 
 
@@ -132,7 +132,7 @@ def test_engines_agree(metric: str, scheme: str, variance: str | None, strata: b
     assert null.pvalue > 1e-4
 
 
-@pytest.mark.parametrize("metric", ["roc_auc", "mean_squared_error", "expected_calibration_error"])
+@pytest.mark.parametrize("metric", ["roc_auc", "mean_squared_error"])
 def test_bootstrap_errors_agree(metric: str) -> None:
     """Standard deviations of 1000 draws have a relative error of 2.2 %; five of √2 of those."""
     data, within = repeating(metric), 5 * math.sqrt(2) / math.sqrt(2 * 1000)

@@ -6,11 +6,13 @@ import itertools
 import math
 import warnings
 from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
+import fairperm
 from fairperm import (
     FairpermWarning,
     InputError,
@@ -29,7 +31,9 @@ from tests.support.number_data import (
     NUMBER_METRICS,
     REGRESSIONS,
     SCORES,
+    STUDENTIZED,
     arguments,
+    default_variance,
     numbers_for,
 )
 from tests.support.number_data import value as number_value
@@ -198,7 +202,7 @@ by_number_metric = pytest.mark.parametrize("name", NUMBER_METRICS)
 
 
 def run(name: str, data: dict[str, Any], **options: Any) -> PermutationTestResult:
-    options = {"n_resamples": 9, "rng": 1, **options}
+    options = {"n_resamples": 9, "rng": 1, "variance": default_variance(name), **options}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FairpermWarning)  # of small groups and undefined draws
         return permutation_test(**data, metric=name, **options)
@@ -275,13 +279,13 @@ def test_standard_error_of_numbers_is_that_of_the_bootstrap(name: str) -> None:
     y, x = list(data.values())[:2]
     halves = (slice(0, None, 2), slice(1, None, 2))
     expected = math.sqrt(sum(bootstrap_variance(name, y[half], x[half]) for half in halves))
-    smooth = name != "expected_calibration_error"
+    smooth = name in STUDENTIZED
     result = run(name, data, n_resamples=9 if smooth else 4000)
     assert result.variance == ("delong" if name == "roc_auc" else SMOOTH[smooth])
     assert result.standard_error == pytest.approx(expected, rel=0.05)
 
 
-SMOOTH = {True: "delta", False: "fast_bootstrap"}
+SMOOTH = {True: "delta", False: None}
 
 
 @by_number_metric
@@ -301,11 +305,9 @@ def test_numbers_that_cannot_vary_have_no_error(name: str) -> None:
     y, x = (np.repeat(column, 321) for column in zip(*kinds, strict=True))
     data = arguments(name, np.tile(y, 2), np.tile(x, 2))
     data["sensitive_features"] = ["a"] * len(y) + ["b"] * len(y)
-    if name == "expected_calibration_error":
-        data["variance"] = "bootstrap"
     result = run(name, data)
     assert (result.difference, result.statistic) == (0, 0)
-    rounding = 1e-12 if result.variance == "bootstrap" else 0
+    rounding = 1e-12 if result.variance is None else 0  # the error is then bootstrapped
     assert 0 <= result.standard_error <= rounding
     assert result.pvalue == 1
 
@@ -378,3 +380,38 @@ def test_complements_are_mutual_and_add_to_one() -> None:
 def test_what_is_no_metric(given: object, error: type[Exception], match: str) -> None:
     with pytest.raises(error, match=match):
         get_metric(given)
+
+
+BIASED = (
+    r"must be one whose bias does not depend on a group's size and base rate; got "
+    r"'expected_calibration_error'\. .* Test 'calibration_in_the_large' or 'brier_score' instead"
+)
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        fairperm.permutation_test,
+        fairperm.omnibus_test,
+        fairperm.bootstrap_test,
+        partial(fairperm.permutation_test, variance="bootstrap"),
+        partial(fairperm.equivalence_test, margin=0.1),
+        partial(fairperm.noninferiority, margin=0.1, higher_is_better=False),
+        fairperm.calibrate,
+        fairperm.audit,
+    ],
+)
+def test_a_gap_in_the_expected_calibration_error_is_not_tested(test: Any) -> None:
+    """Groups that are both calibrated, with base rates 0.05 and 0.5, would differ in it: 0.41."""
+    data = numbers_for("expected_calibration_error", 200, seed=1)
+    given = {"metrics": ["ece"]} if test is fairperm.audit else {"metric": "ece"}
+    with pytest.raises(InputError, match=BIASED):
+        test(**data, **given)
+
+
+def test_equal_distributions_are_tested_by_the_expected_calibration_error() -> None:
+    """Without studentizing the test is exact for the strong null, which it claims alone."""
+    data = numbers_for("expected_calibration_error", 200, seed=1)
+    result = run("ece", data, variance=None, n_resamples=99)
+    assert result.validity.startswith("Exact for the strong null")
+    assert "Not valid for the weak null" in result.validity

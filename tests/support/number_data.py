@@ -55,6 +55,8 @@ REGRESSIONS: dict[str, Value] = {  # of outcomes and predictions
     "mean_outcome": lambda y, _: float(y.mean()),
 }
 NUMBER_METRICS = (*SCORES, *REGRESSIONS)
+NOT_STUDENTIZED = "expected_calibration_error"  # its bias is as large as its standard error
+STUDENTIZED = tuple(metric for metric in NUMBER_METRICS if metric != NOT_STUDENTIZED)
 GIVEN_LABEL = ("roc_auc", "mean_score_positives", "mean_score_negatives")
 
 
@@ -77,6 +79,11 @@ def columns_for(metric: str, n: int, seed: int) -> tuple[Array, Array]:
 def arguments(metric: str, y: NDArray[Any], x: NDArray[Any]) -> dict[str, Any]:
     """Return the columns under the names that the metric takes them by."""
     return {"y_true": y, ("y_score" if metric in SCORES else "y_pred"): x}
+
+
+def default_variance(metric: str) -> str | None:
+    """Return "auto", or None for the metric whose gap is not studentized."""
+    return None if metric == NOT_STUDENTIZED else "auto"
 
 
 def numbers_for(metric: str, n: int, seed: int) -> dict[str, Any]:

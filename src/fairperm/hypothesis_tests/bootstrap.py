@@ -148,6 +148,7 @@ def bootstrap_test(
     if plan.metric.is_joint:
         hint = "Use permutation_test, or test its parts one by one."
         raise InputError("metric", "a single metric", plan.metric.name, hint)
+    plan.metric.check_studentized()
     chosen_method = checks.choice("method", method, METHODS)
     result = compare(table, plan.metric, pair, options, chosen_method)
     warn_of(note for note in result.notes if note not in table.notes)

@@ -267,6 +267,9 @@ class AnyMetric:
         """A key that equal metrics share; names leave out functions and round parameters."""
         return id(self)
 
+    def check_studentized(self) -> None:
+        """Raise InputError if the bias of the gap can be as large as its standard error."""
+
     def for_arguments(self, inputs: Any) -> AnyMetric:
         """Return the metric that reads the columns given among the arguments of a test."""
         del inputs
@@ -311,6 +314,9 @@ class Metric(AnyMetric):
         rate's numerator and denominator.
     smooth
         Whether the value has a derivative; if not, its variance is found by the bootstrap.
+    instead
+        Metrics to test in its place, if its bias is of the order of its standard error and depends
+        on a group's size and base rate: equal groups would then differ in it.
     own
         Whether a user defined it: its contributions and derivative are then checked.
     """
@@ -327,6 +333,7 @@ class Metric(AnyMetric):
     among: str = "rows"
     rate: Function | None = None
     smooth: bool = True
+    instead: tuple[str, ...] = ()
     own: bool = False
 
     has_totals: ClassVar[bool] = True
@@ -340,6 +347,18 @@ class Metric(AnyMetric):
     def has_denominator(self) -> bool:
         """Whether equal values are equal rates of Bernoulli trials."""
         return self.is_rate or self.rate is not None
+
+    def check_studentized(self) -> None:
+        """Raise InputError if the bias of the gap can be as large as its standard error."""
+        if self.instead:
+            raise InputError(
+                "metric",
+                "one whose bias does not depend on a group's size and base rate",
+                self.name,
+                "Groups that are equal in it would be found to differ. Test "
+                f"{' or '.join(map(shown, self.instead))} instead; permutation_test with "
+                f"{argument('variance', None)} tests whether the groups have equal distributions.",
+            )
 
     @property
     def parts(self) -> tuple[Metric, ...]:

@@ -117,6 +117,7 @@ SCORE_METRICS: tuple[Metric | RankMetric, ...] = (
         kind=Kind.PROBABILITY,
         aliases=("ece",),
         smooth=False,
+        instead=("calibration_in_the_large", "brier_score"),
     ),
 )
 

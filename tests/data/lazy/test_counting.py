@@ -29,7 +29,7 @@ CASES: dict[str, dict[str, Any]] = {
     "auc in strata": {"metric": "roc_auc", "control_features": "region"},
     "brier": {"metric": "brier_score_loss"},
     "log loss": {"metric": "log_loss"},
-    "calibration": {"metric": "expected_calibration_error"},
+    "calibration": {"metric": "expected_calibration_error", "variance": None},
     "regression": {"metric": "mean_squared_error", "y_pred": "score", "y_score": None},
     "strata": {**RATE, "control_features": "region"},
     "strata of two columns": {**RATE, "control_features": ["region", "predicted"]},

@@ -75,7 +75,7 @@ def test_two_groups_are_drawn_once(
     ("metrics", "data"),
     [
         (REGRESSION, numbers(2)),
-        ([*SCORES, "expected_calibration_error", "accuracy"], sample(2)),
+        ([*SCORES, "accuracy"], sample(2)),
         (SCORES, sample(2, "control_features")),
         (SCORES, sample(2, "sample_weight")),
         (SCORES, sample(2, "cluster")),
