@@ -16,7 +16,7 @@ import fairperm
 from fairperm.errors import FairpermWarning, InputError
 from fairperm.hypothesis_tests.plan import SCHEMES, VARIANCES, Plan
 from fairperm.metrics import get_metric
-from tests.support.number_data import STUDENTIZED, numbers_for
+from tests.support.number_data import STUDENTIZED_METRICS, numbers_for
 from tests.support.simulations import Procedure
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def test_dict_survives_json(
 
 
 @pytest.mark.parametrize("variance", ["auto", "bootstrap", "fast_bootstrap", None])
-@pytest.mark.parametrize("metric", STUDENTIZED)
+@pytest.mark.parametrize("metric", STUDENTIZED_METRICS)
 def test_dict_of_a_metric_of_numbers_survives_json(metric: str, variance: VarianceName) -> None:
     data = numbers_for(metric, 200, seed=1)
     result = fairperm.permutation_test(

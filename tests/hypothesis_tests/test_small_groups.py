@@ -198,7 +198,7 @@ def test_rows_that_matter_to_the_auc(option: str) -> None:
 
 def test_strata_of_the_auc_count_by_their_shares() -> None:
     given = auc_rows(3)
-    twice = {name: np.tile(column, 2) for name, column in given.items()}
+    twice: dict[str, Any] = {name: np.tile(column, 2) for name, column in given.items()}
     stratum = np.repeat([0, 1], AUC_ROWS)
     plan = Plan.choose(get_metric("roc_auc"), "auto", "auto")
     one, both = (

@@ -23,7 +23,7 @@ from fairperm.metrics import get_metric
 from tests.support.examples import examples
 from tests.support.number_data import (
     NUMBER_METRICS,
-    STUDENTIZED,
+    STUDENTIZED_METRICS,
     arguments,
     columns_for,
     default_variance,
@@ -155,7 +155,7 @@ def bootstrapped(metric: str, rows: Rows, groups: tuple[str, str]) -> BootstrapT
         raise
 
 
-@pytest.mark.parametrize("metric", STUDENTIZED)
+@pytest.mark.parametrize("metric", STUDENTIZED_METRICS)
 @on_any_data
 @given(data=st.data())
 def test_swapping_the_groups_keeps_the_bootstrap_pvalue(metric: str, data: st.DataObject) -> None:
@@ -226,7 +226,7 @@ def test_pvalue_is_a_probability_inside_its_interval(metric: str, data: st.DataO
 # Seeds.
 
 
-WAYS: list[tuple[str, str | None]] = [(metric, "auto") for metric in STUDENTIZED]
+WAYS: list[tuple[str, str | None]] = [(metric, "auto") for metric in STUDENTIZED_METRICS]
 WAYS += itertools.product(
     ["roc_auc", "mean_squared_error", "r2_score"], ["bootstrap", "fast_bootstrap", None]
 )

@@ -31,7 +31,7 @@ from tests.support.number_data import (
     NUMBER_METRICS,
     REGRESSIONS,
     SCORES,
-    STUDENTIZED,
+    STUDENTIZED_METRICS,
     arguments,
     default_variance,
     numbers_for,
@@ -279,7 +279,7 @@ def test_standard_error_of_numbers_is_that_of_the_bootstrap(name: str) -> None:
     y, x = list(data.values())[:2]
     halves = (slice(0, None, 2), slice(1, None, 2))
     expected = math.sqrt(sum(bootstrap_variance(name, y[half], x[half]) for half in halves))
-    smooth = name in STUDENTIZED
+    smooth = name in STUDENTIZED_METRICS
     result = run(name, data, n_resamples=9 if smooth else 4000)
     assert result.variance == ("delong" if name == "roc_auc" else SMOOTH[smooth])
     assert result.standard_error == pytest.approx(expected, rel=0.05)

@@ -56,7 +56,7 @@ REGRESSIONS: dict[str, Value] = {  # of outcomes and predictions
 }
 NUMBER_METRICS = (*SCORES, *REGRESSIONS)
 NOT_STUDENTIZED = "expected_calibration_error"  # its bias is as large as its standard error
-STUDENTIZED = tuple(metric for metric in NUMBER_METRICS if metric != NOT_STUDENTIZED)
+STUDENTIZED_METRICS = tuple(metric for metric in NUMBER_METRICS if metric != NOT_STUDENTIZED)
 GIVEN_LABEL = ("roc_auc", "mean_score_positives", "mean_score_negatives")
 
 
