@@ -11,6 +11,8 @@ import numpy as np
 from fairperm.inference.null import MANY_UNDEFINED, tie_tolerance
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     Array = NDArray[np.float64]
@@ -32,6 +34,10 @@ class Bands:
         Whether each statistic is tested jointly.
     global_pvalue
         P-value of the largest of these.
+    largest
+        The largest of these in every draw.
+    size, error, slack
+        Size and standard error of the observed statistics, and by how much ties may differ.
     """
 
     pvalue: Array
@@ -40,6 +46,10 @@ class Bands:
     joint_reach: Array
     joint: NDArray[np.bool_]
     global_pvalue: float
+    largest: Array
+    size: Array
+    error: Array
+    slack: float
 
 
 def bands(sizes: Array, statistic: Array, error: Array, scale: Array, alpha: float) -> Bands:
@@ -61,17 +71,38 @@ def bands(sizes: Array, statistic: Array, error: Array, scale: Array, alpha: flo
         ]
     )
     largest = sizes.max(axis=1, initial=0.0, where=joint)[:, None]
-    slack = np.full_like(tolerance, tolerance[joint].max(initial=0.0))
-    adjusted = np.where(joint, _pvalues(largest, np.abs(statistic) - slack), np.nan)
-    single = np.where(tested, _pvalues(sizes, np.abs(statistic) - tolerance), np.nan)
+    slack, size = float(tolerance[joint].max(initial=0.0)), np.abs(statistic)
+    adjusted = np.where(joint, _pvalues(largest, size - slack), np.nan)
+    single = np.where(tested, _pvalues(sizes, size - tolerance), np.nan)
     return Bands(
         pvalue=single,
         adjusted_pvalue=adjusted,
         reach=_reach(tested, _critical(sizes, alpha) + tolerance, error),
-        joint_reach=_reach(joint, _critical(largest, alpha) + slack, error),
+        joint_reach=_reach(joint, _critical(largest.copy(), alpha) + slack, error),
         joint=joint,
         global_pvalue=float(adjusted[joint].min()) if joint.any() else math.nan,
+        largest=largest,
+        size=size,
+        error=error,
+        slack=slack,
     )
+
+
+def join_bands(every: Sequence[Bands], alpha: float) -> list[tuple[Array, Array]]:
+    """Return p-values and critical gaps by max-T over several sets of statistics of the same draws.
+
+    Statistics that are only tested singly in their own set have none.
+    """
+    largest = np.max([one.largest for one in every], axis=0)
+    slack = max(one.slack for one in every)
+    critical = _critical(largest.copy(), alpha) + slack
+    return [
+        (
+            np.where(one.joint, _pvalues(largest, one.size - slack), np.nan),
+            _reach(one.joint, critical, one.error),
+        )
+        for one in every
+    ]
 
 
 def _pvalues(sizes: Array, least: Array) -> Array:

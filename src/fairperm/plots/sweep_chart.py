@@ -117,7 +117,8 @@ def threshold_sweep(
     longest = min(60, letters - len(" 0.000,"))
     names = [isolate_direction(format_name(group, longest)) for group in groups]
     curves = [_Curve.of(columns, metric, names, alpha, letters) for metric in metrics]
-    bands = f"Chance can explain gaps within a band ({format_level(1 - alpha)} bands)."
+    of_each = " of each metric by itself" if len(metrics) > 1 else ""
+    bands = f"Chance can explain gaps within a band ({format_level(1 - alpha)} bands{of_each})."
     n = max((curve.n for curve in curves), default=0)
     is_thinned = any(curve.n > len(curve.items) for curve in curves)
     head = head_chart(

@@ -160,7 +160,7 @@ def test_a_frame_comes_back_from_the_library_that_the_data_came_from(library: An
     )
     frame = result.to_frame()
     assert isinstance(frame, type(make(columns)))
-    assert frame.shape == (22, 14)
+    assert frame.shape == (22, 17)
     assert isinstance(result.to_frame("polars"), pl.DataFrame)
     first = pd.DataFrame(result.to_frame("pandas")).iloc[5]
     curve = result.curves["true_positive_rate"]

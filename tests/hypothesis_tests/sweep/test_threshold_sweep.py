@@ -11,7 +11,7 @@ from scipy.stats import ks_2samp
 import fairperm
 from fairperm._utils import streams
 from fairperm.hypothesis_tests.sweep.threshold_sweep import threshold_sweep
-from tests.support.simulations import between
+from tests.support.simulations import at_most, between
 from tests.support.sweeps import METRICS, every_assignment, scored, statistics, sweep
 
 if TYPE_CHECKING:
@@ -270,3 +270,44 @@ def test_a_registered_metric_can_be_swept() -> None:
     curve = sweep(data, "hit_share", thresholds=[0.5], n_resamples=99)
     hits = (data["y_true"] == 1) & (data["y_score"] >= 0.5)
     assert curve.values["a"][0] == hits[data["sensitive_features"] == "a"].mean()
+
+
+def test_the_joint_band_is_that_of_all_metrics() -> None:
+    data, metrics = scored(400, seed=4), ["tpr", "fpr", "selection_rate"]
+    options: dict[str, Any] = {"thresholds": 11, "n_resamples": 199, "rng": 1}
+    together = threshold_sweep(**data, metric=metrics, scheme="pooled", **options).curves.values()
+    for curve in together:
+        tested = ~np.isnan(curve.adjusted_pvalue)
+        assert (curve.joint_pvalue[tested] >= curve.adjusted_pvalue[tested]).all()
+        inside = np.abs(curve.difference) <= curve.joint_band[1]
+        assert ((curve.joint_pvalue > 0.05) == inside)[tested].all()
+        # one critical value for all metrics
+        assert np.isnan(curve.joint_band[1]).tolist() == (~tested).tolist()
+    ratios = [curve.joint_band[1] / curve.simultaneous_band[1] for curve in together]
+    assert all(np.nanmin(ratio) >= 1 for ratio in ratios)
+    (alone,) = threshold_sweep(**data, metric="tpr", scheme="pooled", **options).curves.values()
+    for one, other in zip(alone.joint_band, alone.simultaneous_band, strict=True):
+        assert np.array_equal(one, other, equal_nan=True)
+    assert np.array_equal(alone.joint_pvalue, alone.adjusted_pvalue, equal_nan=True)
+
+
+@pytest.mark.validate
+def test_the_joint_band_is_left_as_seldom_as_it_says() -> None:
+    """Three metrics, and no gap in any: some gap leaves a simultaneous band in 0.15 of samples."""
+    samples, joint, simultaneous = 300, 0, 0
+    for seed in range(samples):
+        rng = np.random.default_rng(seed)
+        label = rng.integers(0, 2, 300)
+        curves = threshold_sweep(
+            label,
+            rng.random(300) / 2 + label / 4,
+            sensitive_features=np.arange(300) % 2,
+            metric=["tpr", "fpr", "ppv"],
+            thresholds=np.linspace(0.3, 0.6, 5),
+            n_resamples=199,
+            rng=seed,
+        ).curves.values()
+        joint += any((curve.joint_pvalue <= 0.05).any() for curve in curves)
+        simultaneous += any((curve.adjusted_pvalue <= 0.05).any() for curve in curves)
+    assert joint <= at_most(0.05, samples)
+    assert simultaneous > at_most(0.05, samples)

@@ -45,10 +45,11 @@ class MetricSweep:
         Standard error of the difference.
     statistic : numpy.ndarray
         The studentized gap.
-    pointwise_band, simultaneous_band : tuple of numpy.ndarray
+    pointwise_band, simultaneous_band, joint_band : tuple of numpy.ndarray
         The lower and the upper limit, around zero. A gap outside the first is significant if its
-        threshold was chosen beforehand; one outside the second, wherever one looks.
-    pvalue, adjusted_pvalue : numpy.ndarray
+        threshold was chosen beforehand; one outside the second, at whichever threshold of this
+        metric one looks; one outside the third, at whichever threshold of whichever metric.
+    pvalue, adjusted_pvalue, joint_pvalue : numpy.ndarray
         The same as p-values: at most alpha just where the gap lies outside the band.
     global_pvalue : float
         For the null hypothesis that there is no gap at any threshold; NaN if all are "sparse".
@@ -70,8 +71,10 @@ class MetricSweep:
     statistic: Array
     pointwise_band: tuple[Array, Array]
     simultaneous_band: tuple[Array, Array]
+    joint_band: tuple[Array, Array]
     pvalue: Array
     adjusted_pvalue: Array
+    joint_pvalue: Array
     global_pvalue: float
     status: NDArray[np.str_]
     variance: str | None
@@ -146,7 +149,8 @@ class ThresholdSweepResult:
         frame
             With the columns metric, threshold, status, value_first, value_second (the two
             ``groups``), difference, standard_error, statistic, pointwise_lower, pointwise_upper,
-            simultaneous_lower, simultaneous_upper, pvalue and adjusted_pvalue.
+            simultaneous_lower, simultaneous_upper, pvalue, adjusted_pvalue, joint_lower,
+            joint_upper and joint_pvalue.
         """
         curves = [self.columns(curve) for curve in self.curves.values()]
         columns = {name: np.concatenate([one[name] for one in curves]) for name in curves[0]}
@@ -162,6 +166,8 @@ class ThresholdSweepResult:
         mode: str = "auto",
     ) -> VConcatChart:
         """Draw the gaps of one metric, or of all, with their bands over the thresholds.
+
+        The bands are the pointwise and the simultaneous one of each metric by itself.
 
         With `slider`, readers pick a threshold to see its numbers; `mode` is "light" or
         "dark", as the page is, or "auto" for both. See :func:`fairperm.plots.threshold_sweep`.
@@ -200,12 +206,15 @@ class ThresholdSweepResult:
             "simultaneous_upper": curve.simultaneous_band[1],
             "pvalue": curve.pvalue,
             "adjusted_pvalue": curve.adjusted_pvalue,
+            "joint_lower": curve.joint_band[0],
+            "joint_upper": curve.joint_band[1],
+            "joint_pvalue": curve.joint_pvalue,
         }
 
     def _plain(self, curve: MetricSweep) -> dict[str, Any]:
         plain = {part.name: getattr(curve, part.name) for part in fields(curve)}
         plain["values"] = [curve.values[group].tolist() for group in self.groups]
-        for name in ("pointwise_band", "simultaneous_band"):
+        for name in ("pointwise_band", "simultaneous_band", "joint_band"):
             plain[name] = [limit.tolist() for limit in plain[name]]
         return {
             name: one.tolist() if isinstance(one, np.ndarray) else one
@@ -225,13 +234,18 @@ class ThresholdSweepResult:
         worst = curve.largest()
         gap = format_number(curve.difference[worst], signed=True)
         outside = format_count(int((curve.adjusted_pvalue <= self.alpha).sum()), "gap")
+        level = format_level(1 - self.alpha)
         lines = [
             ("largest gap", f"{gap} at {self.thresholds[worst]:.4g}"),
             (
                 "p-value",
                 f"{format_pvalue(curve.global_pvalue)} over all thresholds; {outside} "
-                f"outside the simultaneous {format_level(1 - self.alpha)} band",
+                f"outside the simultaneous {level} band",
             ),
             ("validity", curve.validity),
         ]
+        if len(self.curves) > 1:
+            outside = format_count(int((curve.joint_pvalue <= self.alpha).sum()), "gap")
+            jointly = f"{outside} outside the joint {level} band of all {len(self.curves)} metrics"
+            lines.insert(2, ("jointly", jointly))
         return indent(write_result(curve.metric, lines), "  ")

@@ -16,7 +16,7 @@ from fairperm.hypothesis_tests.comparison import Comparison
 from fairperm.hypothesis_tests.plan import SCHEMES, Plan, check_resampling
 from fairperm.hypothesis_tests.results.sweeps import MetricSweep, ThresholdSweepResult
 from fairperm.hypothesis_tests.sweep.tables import Curve, CutGaps, Cuts, cut_rows
-from fairperm.inference.bands import bands
+from fairperm.inference.bands import Bands, bands, join_bands
 from fairperm.metrics.definition import Scheme, Variance, metrics_of_totals
 from fairperm.metrics.registry import get_metric
 
@@ -115,9 +115,12 @@ def threshold_sweep(
     times the standard error in the sample (Figure 2 of DiCiccio et al., 2020). The simultaneous
     band has the quantile of the largest |S(t)| of all thresholds instead (max-T; Westfall and
     Young, 1993), which is what a gap must exceed that was looked for. It covers the thresholds of
-    one metric; with several metrics, each has a band of its own. Undefined statistics count as
-    extreme. One permutation serves all thresholds and metrics: rows are counted by label and by
-    interval between thresholds, and one random draw of these counts makes every confusion table.
+    one metric; with several metrics, each has a simultaneous band of its own, and plots draw that
+    one. The joint band has the quantile of the largest |S(t)| of all thresholds and metrics:
+    without any gap, a gap of some metric leaves it in at most alpha of all samples. Undefined
+    statistics count as extreme. One permutation serves all thresholds and metrics: rows are counted
+    by label and by interval between thresholds, and one random draw of these counts makes every
+    confusion table.
 
     References
     ----------
@@ -208,26 +211,32 @@ def _sweep(
 
     counts = cuts.tables.size * len(curves)
     blocks = resampling.run_blocks(block, streams.PERMUTATIONS, cuts.block_size, counts=counts)
-    found = {}
+    inner, every = slice(1, -1), []
     for i, (curve, observed) in enumerate(sample):
         sizes = np.concatenate([one[i] for one in blocks])
-        found[curve.metric.name] = _found(curve, observed, sizes, place, groups, alpha)
-    return found
+        statistic, error = observed.statistic[inner], observed.error[inner]
+        every.append(bands(sizes, statistic, error, curve.scale(), alpha))
+    return {
+        curve.metric.name: _found(curve, observed, own, joint, place, groups)
+        for (curve, observed), own, joint in zip(
+            sample, every, join_bands(every, alpha), strict=True
+        )
+    }
 
 
 def _found(
     curve: Curve,
     observed: CutGaps,
-    sizes: Array,
+    found: Bands,
+    of_all_metrics: tuple[Array, Array],
     place: NDArray[np.intp],
     groups: tuple[Hashable, Hashable],
-    alpha: float,
 ) -> MetricSweep:
     """Return a metric's results, from cuts to the thresholds that lie there."""
-    plan, inner = curve.plan, slice(1, -1)
-    found = bands(sizes, observed.statistic[inner], observed.error[inner], curve.scale(), alpha)
-    reach, joint_reach = (
-        np.minimum(_at(place, one), curve.metric.span) for one in (found.reach, found.joint_reach)
+    plan, (joint_pvalue, widest) = curve.plan, of_all_metrics
+    narrow, wide, widest = (
+        np.minimum(_at(place, one), curve.metric.span)
+        for one in (found.reach, found.joint_reach, widest)
     )
     first, second = curve.values()[place].T
     return MetricSweep(
@@ -236,10 +245,12 @@ def _found(
         difference=observed.difference[place],
         standard_error=curve.standard_error()[place],
         statistic=observed.statistic[place],
-        pointwise_band=(-reach, reach),
-        simultaneous_band=(-joint_reach, joint_reach),
+        pointwise_band=(-narrow, narrow),
+        simultaneous_band=(-wide, wide),
+        joint_band=(-widest, widest),
         pvalue=_at(place, found.pvalue),
         adjusted_pvalue=_at(place, found.adjusted_pvalue),
+        joint_pvalue=_at(place, joint_pvalue),
         global_pvalue=found.global_pvalue,
         status=np.select(
             [
