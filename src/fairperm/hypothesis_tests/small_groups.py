@@ -8,8 +8,7 @@ import numpy as np
 
 from fairperm._utils.formatting import format_count
 from fairperm.errors import Note, Shown, UndefinedMetricError, argument, shown
-from fairperm.hypothesis_tests.plan import Scheme
-from fairperm.metrics.definition import by_part
+from fairperm.metrics.definition import Scheme, by_part
 from fairperm.metrics.ranks import placements
 
 if TYPE_CHECKING:
