@@ -159,20 +159,44 @@ def _open_json(connection: Any, listing: str) -> Relation:
 
 
 def _open_arrow(files: Sequence[InputFile]) -> Any:
+    """Return Arrow files as one dataset, and streams as one table.
+
+    Every batch is checked in full before anything else reads it: an offset, a code of a dictionary
+    or a text that is out of bounds would make compiled code read any memory.
+    """
     import pyarrow as pa
     import pyarrow.dataset as ds
 
+    name = files[0].name
     try:
-        with files[0].path.open("rb") as file:
-            is_stream = not file.read(6).startswith(b"ARROW1")
-        if is_stream:
-            return pa.concat_tables([pa.ipc.open_stream(file.path).read_all() for file in files])
+        tables = []
+        for file in files:
+            name = file.name
+            with pa.OSFile(str(file.path)) as source:  # a memory map of a cut file ends the process
+                if source.read(6) == b"ARROW1":
+                    _check_arrow_file(source)
+                    continue
+                source.seek(0)
+                tables.append(pa.ipc.open_stream(source).read_all())
+                tables[-1].validate(full=True)
+        if 0 < len(tables) < len(files):
+            raise InputError("Arrow files and Arrow streams cannot be read together.")
+        if tables:
+            return pa.concat_tables(tables)
         found = ds.dataset([str(file.path) for file in files], format="feather")
-        for name in set(found.schema.names):
-            found.schema.field(name)
+        for column in set(found.schema.names):
+            found.schema.field(column)
         return found
-    except (pa.ArrowException, OSError, KeyError) as error:
-        raise InputError(f"{shown(files[0].name)} cannot be read: {first_line(error)}") from error
+    except (pa.ArrowException, OSError, KeyError, UnicodeDecodeError) as error:
+        raise InputError(f"{shown(name)} cannot be read: {first_line(error)}") from error
+
+
+def _check_arrow_file(source: Any) -> None:
+    import pyarrow as pa
+
+    reader = pa.ipc.open_file(source)
+    for i in range(reader.num_record_batches):
+        reader.get_batch(i).validate(full=True)
 
 
 def _open_duckdb(connection: Any, file: InputFile, options: ReadOptions) -> Relation:

@@ -1,0 +1,98 @@
+"""Damage files at random and run the command on each: ``python -m tests.support.damaged_files``.
+
+A crash ends this process, whose parent counts it: see tests/cli/test_damaged_files.py. Each line
+that is printed has the number of a mutation, and how the command ended.
+"""
+
+from __future__ import annotations
+
+import io
+import random
+import resource
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet
+
+from fairperm.cli import main
+from tests.support.commands import sample
+
+MOST_MEMORY = 8 << 30
+EXTREMES = (0, 1, 2, 0x7F, 0xFF, 0x7FFF, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF)
+FORMATS = ("x.arrow", "x.arrows", "dictionary.arrow", "zstd.feather", "x.parquet", "plain.parquet")
+COLUMNS = ("--label", "y", "--prediction", "p", "--group", "g", "--metric", "selection_rate")
+
+
+def write_files() -> dict[str, bytes]:
+    """Return the undamaged files by their names."""
+    y, p, g = (list(column) for column in zip(*sample(120), strict=True))
+    names = ["ä first group" if one == "a" else "b" for one in g]
+    plain = pa.table({"y": y, "p": p, "g": names, "z": [None, *range(119)]})
+    coded = plain.set_column(2, "g", plain["g"].dictionary_encode())
+    found = {}
+    for name in FORMATS:
+        out = io.BytesIO()
+        table = coded if name.startswith("dictionary") else plain
+        if name.endswith("parquet"):
+            compression = "none" if name.startswith("plain") else "snappy"
+            pyarrow.parquet.write_table(table, out, compression=compression)
+        elif name.endswith("feather"):
+            pyarrow.feather.write_feather(table, out, compression="zstd")
+        else:
+            new = pa.ipc.new_stream if name.endswith("arrows") else pa.ipc.new_file
+            with new(out, table.schema) as writer:
+                writer.write_table(table, max_chunksize=50)
+        found[name] = out.getvalue()
+    return found
+
+
+def damage(content: bytes, chance: random.Random) -> bytes:
+    """Return the content with flipped bits, a cut, extreme numbers, no UTF-8 or moved bytes."""
+    data = bytearray(content)
+    for _ in range(chance.choice((1, 1, 2, 8))):
+        at = chance.randrange(len(data))
+        how = chance.randrange(7)
+        if how == 0:
+            data[at] ^= 1 << chance.randrange(8)
+        elif how == 1 and len(data) > 1:
+            del data[at:]
+            data = data or bytearray(b"\0")
+        elif how in (2, 3):  # offsets, lengths and codes are aligned
+            size = chance.choice((4, 8))
+            at -= at % size
+            number = chance.choice(EXTREMES).to_bytes(4, "little")
+            data[at : at + size] = (
+                number if size == 4 else number + chance.choice((bytes(4), b"\xff" * 4))
+            )
+        elif how == 4:
+            data[at : at + 3] = b"\xff\xfe\x80"
+        elif how == 5:
+            end = at + chance.randrange(1, 64)
+            data[at:end] = bytes(len(data[at:end]))
+        else:
+            to = chance.randrange(len(data))
+            data[to : to + 16] = data[at : at + 16]
+    return bytes(data)
+
+
+def run(first: int, end: int, folder: Path) -> None:
+    """Run the command on these mutations."""
+    resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
+    files = write_files()
+    told = sys.stdout
+    for number in range(first, end):
+        chance = random.Random(number)
+        name = FORMATS[number % len(FORMATS)]
+        path = folder / f"damaged-{name}"
+        path.write_bytes(damage(files[name], chance))
+        print(number, name, end=" ", file=told, flush=True)
+        sys.argv = ["fairperm", "audit", str(path), *COLUMNS, "--resamples", "9", "-q"]
+        sys.stdout, sys.stderr = io.StringIO(), io.StringIO()
+        code = main._run()
+        print(code, repr(sys.stderr.getvalue()), file=told, flush=True)
+
+
+if __name__ == "__main__":
+    run(int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3]))
