@@ -6,16 +6,14 @@ import re
 import struct
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.support.commands import QUIET, failed, succeeded
 from tests.support.damaged_files import COLUMNS, FORMATS, write_files
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
+CHILD = (sys.executable, "-W", "ignore", "-m", "tests.support.damaged_files")
 QUICK, ALL, PARTS = 240, 2_000, 4
 
 
@@ -24,8 +22,8 @@ def count_crashes(first: int, end: int, folder: Path) -> tuple[list[str], list[s
     crashes, endings = [], []
     while first < end:
         done = subprocess.run(
-            [sys.executable, "-W", "ignore", "-m", "tests.support.damaged_files"]
-            + [str(first), str(end), str(folder)],
+            [*CHILD, str(first), str(end), str(folder)],
+            cwd=Path(__file__).parents[2],
             capture_output=True,
             text=True,
             env=QUIET,

@@ -8,6 +8,7 @@ from __future__ import annotations
 import gzip
 import json
 import random
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -276,3 +277,59 @@ def test_scores_of_no_rows(here: Here, command: str) -> None:
     code, out, err = here.run(command, path, *columns)
     assert (code, out) == (2, "")
     assert "must have at least one row" in err
+
+
+FORMULAS = ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(1)", "\t=1", "\r=1", " =1", "＝1"]
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+def test_names_are_no_formulas_in_csv(here: Here, name: str) -> None:
+    rows = [(y, p, name if g == "a" else g) for y, p, g in ROWS]
+    content = json.dumps([{"y": y, "p": p, "g": g} for y, p, g in rows])
+    (first, second) = here.right(content, name="x.json")
+    assert {first[0], second[0]} == {"'" + name.replace("\r", "\\r"), "b"}
+    (first, second) = here.right(content, "--raw-names", name="x.json")
+    assert {first[0], second[0]} == {name, "b"}
+
+
+@pytest.mark.parametrize("name", ["-1", "+1.5", "-.5e3", "- ", "a=b", "'=1"])
+def test_numbers_and_other_names_stay_in_csv(here: Here, name: str) -> None:
+    from fairperm.cli.documents import as_csv
+
+    (row,) = cells(as_csv([{"name": name, "gap": -0.5, "none": None}]))
+    assert row == {"name": f"'{name}" if name == "- " else name, "gap": "-0.5", "none": ""}
+
+
+def test_control_characters_in_outputs(here: Here) -> None:
+    """No output commands a terminal: neither a title, nor a colour, nor a carriage return."""
+    name = "\x1b]0;title\x07\x9b31m\r\u202ea"
+    content = json.dumps([{"y": y, "p": p, "g": name if g == "a" else g} for y, p, g in ROWS])
+    path = here.folder / "x.json"
+    path.write_text(content)
+    for option in ("--csv", "--json", "--markdown"):
+        code, out, err = here.run("audit", path, *ASKED, option, "-")
+        assert code == 0, err
+        assert not {*"\x1b\x07\x9b\r\u202e"} & {*out, *err}
+        if option == "--json":
+            groups = json.loads(out)["result"]["groups"]
+            assert name in [one["group"] for one in groups]
+    code, out, err = here.run("audit", path, *ASKED)
+    assert not {*"\x1b\x07\x9b\r\u202e"} & {*out, *err}
+    code, out, err = here.run("audit", here.folder / "\x1b[31m.csv", *ASKED)
+    assert (code, "\x1b" in err) == (2, False)
+
+
+@pytest.mark.parametrize("other", ["a ", " a", "a\u200b", "a\u200d", "a\ufe0f", "a\u3164", "a\xad"])
+def test_names_that_differ_in_invisible_characters_are_shown_differently(
+    here: Here, other: str
+) -> None:
+    content = json.dumps([{"y": y, "p": p, "g": other if g == "a" else "a"} for y, p, g in ROWS])
+    path = here.folder / "x.json"
+    path.write_text(content)
+    for options in ((), ("--markdown", "-")):
+        code, out, err = here.run("audit", path, *ASKED, *options)
+        assert code == 0, err
+        pair = re.search(r"(\S+) − (\S+)", out)
+        assert pair is not None
+        assert sorted(map(len, pair.groups())) != [1, 1]
+        assert not ({*other} - {*"a "}) & {*out}

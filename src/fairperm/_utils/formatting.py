@@ -8,6 +8,7 @@ show their invisible characters; callers escape them for HTML or Markdown.
 from __future__ import annotations
 
 import math
+import re
 import unicodedata
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,11 @@ _LARGE, _HUGE, _SMALL = 1e4, 1e7, 5e-4
 _SMALLEST_P = 1e-4
 _SMALL_SHARE, _SMALLEST_SHARE = 1e-2, 1e-4
 _ACRONYMS = {"roc_auc": "ROC AUC", "f1_score": "F1 score", "r2_score": "R² score"}
-_JOINERS = "\u200c\u200d"  # part of how Persian words and emoji are written
+# Joiners are a part of Persian and Indic words and of emoji, variation selectors of symbols: they
+# stay between such characters. These letters and spaces are blank, whatever their category:
+_JOINERS = re.compile("[\u200c\u200d\ufe00-\ufe0f\U000e0100-\U000e01ef]")
+_BLANKS = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\uffa0]")
+_EXTRA_SPACES = re.compile("^ +|(?<= ) +| +$")
 
 
 def format_number(value: Any, *, signed: bool = False) -> str:
@@ -148,22 +153,41 @@ def format_name(name: object, longest: int = LONGEST_NAME) -> str:
     Examples
     --------
     >>> format_name("two" + chr(10) + "lines"), format_name(" "), format_name(("Female", 3))
-    ('two␊lines', "' '", 'Female × 3')
+    ('two␊lines', '␠', 'Female × 3')
     """
     if isinstance(name, tuple):
         return shorten(" × ".join(format_name(one, longest) for one in name), longest)
     text = str(name)
-    return shorten("".join(map(_make_visible, text)) if text.strip() else shown(name), longest)
+    return shorten(make_visible(text) or shown(name), longest)
 
 
-def _make_visible(character: str) -> str:
-    """Return a character, or its picture or code if it is invisible, breaks or reorders text."""
+def make_visible(text: str) -> str:
+    """Return a text in which invisible characters are seen and none breaks or reorders it.
+
+    Control characters become pictures and other invisible ones codes. Spaces that begin or end the
+    text, or follow another space, become ``␠``.
+    """
+    text = _EXTRA_SPACES.sub(lambda found: "␠" * len(found[0]), text)
+    return "".join(_make_visible(text, i) for i in range(len(text)))
+
+
+def _make_visible(text: str, i: int) -> str:
+    character = text[i]
+    if character.isascii() and character.isprintable():
+        return character
     if ord(character) < 32:
         return chr(0x2400 + ord(character))
-    is_seen = unicodedata.category(character) not in {"Cc", "Cf", "Cs", "Zl", "Zp"}
-    if is_seen or character in _JOINERS:
-        return character
-    return f"\\u{ord(character):04x}"
+    if _JOINERS.match(character):
+        before = text[i - 1 : i] or "."
+        shapes = unicodedata.category(before) in {"So", "Sk", "Mn", "Mc", "Cf"}
+        is_seen = shapes or unicodedata.bidirectional(before) == "AL"
+        is_seen = is_seen and (i + 1 < len(text) or character not in "\u200c\u200d")
+    else:
+        is_seen = character == "\u3000" or not (
+            unicodedata.category(character) in {"Cc", "Cf", "Cs", "Zl", "Zp", "Zs"}
+            or _BLANKS.match(character)
+        )
+    return character if is_seen else f"\\u{ord(character):04x}"
 
 
 def shorten(text: str, longest: int = LONGEST_NAME) -> str:

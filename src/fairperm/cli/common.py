@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from fairperm.hypothesis_tests.results.audits import GroupSummary
 
 NOT_SETTINGS = frozenset(
-    {"files", "json", "csv", "markdown", "report", "quiet", "config", "debug", "fail_on"}
+    {"files", "json", "csv", "raw_names", "markdown", "report", "quiet"}
+    | {"config", "debug", "fail_on"}
 )
 _MERGE_NAMES = '--sql "SELECT * REPLACE (lower(trim(x)) AS x) FROM data" makes them equal.'
 

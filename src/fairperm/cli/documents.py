@@ -22,11 +22,16 @@ from fairperm.auditing.text import footing, format_values, heading
 from fairperm.auditing.verdicts import format_detectable_gap
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from fairperm.auditing.result import Audit
 
 SCHEMA_VERSION = 1
+# would command a terminal or reorder its text: controls, and marks of direction and of lines
+_UNSAFE = re.compile("[\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
+_CONTROLS = re.compile(f"[\0-\x08\x0b-\x1f]|{_UNSAFE.pattern}")  # a line end or a tab is quoted
+_FORMULA = re.compile(r"\s*[=+\-@＝＋－＠]|[\t\r]")  # a spreadsheet may run it
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _LIBRARIES = ("numpy", "scipy", "numba", "duckdb", "pyarrow")
 
 
@@ -49,7 +54,8 @@ def as_json(
         "rows_read": rows,
         "result": result,
     }
-    return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
+    return _UNSAFE.sub(lambda found: json.dumps(found[0])[1:-1], text) + "\n"
 
 
 def versions() -> dict[str, str]:
@@ -58,14 +64,32 @@ def versions() -> dict[str, str]:
     return found | {name: metadata.version(name) for name in _LIBRARIES}
 
 
-def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return rows as CSV, numbers with all their digits."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(rows[0] if rows else [])
+def as_csv(rows: Sequence[Mapping[str, Any]], *, raw_names: bool = False) -> str:
+    """Return rows as CSV, numbers with all their digits.
+
+    Texts that a spreadsheet would run as a formula get an apostrophe, and control characters are
+    written as escapes, unless ``raw_names`` asks for them unchanged.
+    """
+    lines = [_write_line(rows[0] if rows else [])]
     for row in rows:
-        writer.writerow(["" if one is None else one for one in row.values()])
-    return out.getvalue()
+        cells = ["" if one is None else one for one in row.values()]
+        lines.append(_write_line(cells if raw_names else map(_neutralize, cells)))
+    return "".join(lines)
+
+
+def _write_line(cells: Iterable[object]) -> str:
+    out = io.StringIO()
+    csv.writer(out).writerow(cells)  # quotes the characters of its own line end, "\r\n"
+    return out.getvalue().removesuffix("\r\n") + "\n"
+
+
+def _neutralize(cell: object) -> object:
+    if isinstance(cell, (bool, int, float)):
+        return cell
+    text = str(cell)
+    is_formula = _FORMULA.match(text) and not _NUMBER.fullmatch(text)
+    text = _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+    return f"'{text}" if is_formula else text
 
 
 def as_markdown(audit: Audit, failed: Sequence[Any]) -> str:

@@ -265,6 +265,14 @@ Json = Annotated[
 Csv = Annotated[
     str | None, _option(_OUTPUT, "Write the table as CSV; '-' prints it.", "--csv", metavar="PATH")
 ]
+RawNames = Annotated[
+    bool,
+    _option(
+        _OUTPUT,
+        "Write names to CSV unchanged, even if a spreadsheet would run them as formulas.",
+        "--raw-names",
+    ),
+]
 Markdown = Annotated[
     str | None,
     _option(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import shutil
 import sys
 from typing import TYPE_CHECKING, Any, TextIO
@@ -15,6 +16,8 @@ _WIDTH_OF_PIPES = 110
 _IN_ASCII = str.maketrans(
     "–—−─━╴╶╸╺│┃·×✗✓▼▲≈•●“”‘’\N{NO-BREAK SPACE}", "---------|||xxvv^~**\"\"'' "
 ) | str.maketrans({"…": "...", "≥": ">=", "≤": "<=", "→": "->", "±": "+-", "√": "sqrt"})
+
+_CONTROLS = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 class ClosedPipeError(Exception):
@@ -42,7 +45,8 @@ def print_text(text: str, stream: TextIO | None = None) -> None:
 
 
 def print_error(text: str) -> None:
-    """Print a text on standard error."""
+    """Print a text on standard error; control characters, from names of files, as escapes."""
+    text = _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
     print_text(text, sys.stderr)
 
 

@@ -69,6 +69,7 @@ def audit(
     report: arg.Report = None,
     json: arg.Json = None,
     csv: arg.Csv = None,
+    raw_names: arg.RawNames = False,
     markdown: arg.Markdown = None,
     fail_on: arg.Fail = None,
     quiet: arg.Quiet = False,
@@ -130,7 +131,7 @@ def audit(
     options = {**common.collect_settings(ctx.params), "metric": names, "seed": found.seed}
     outcome = Outcome(found, loaded, options, [one.value for one in fail_on or []])
     # write the files first: the reader of the table may close the pipe
-    outcome.write(report=report, json=json, csv=csv, markdown=markdown)
+    outcome.write(report=report, json=json, csv=csv, raw_names=raw_names, markdown=markdown)
     if not quiet and not printed:
         common.print_audit(found)
         for note in common.select_unseen(found.notes, seen):
@@ -174,7 +175,13 @@ class Outcome:
         return [row for row in self.audit.rows if row.verdict in verdicts]
 
     def write(
-        self, *, report: Any, json: str | None, csv: str | None, markdown: str | None
+        self,
+        *,
+        report: Any,
+        json: str | None,
+        csv: str | None,
+        raw_names: bool,
+        markdown: str | None,
     ) -> None:
         """Write the requested files."""
         from fairperm.cli import documents
@@ -192,7 +199,8 @@ class Outcome:
             )
             common.write_output(json, text)
         if csv is not None:
-            common.write_output(csv, documents.as_csv([row.cells() for row in self.audit.rows]))
+            rows = [row.cells() for row in self.audit.rows]
+            common.write_output(csv, documents.as_csv(rows, raw_names=raw_names))
         if markdown is not None:
             common.write_output(markdown, documents.as_markdown(self.audit, self.failed()))
 

@@ -56,6 +56,7 @@ def sweep(
     na: arg.Na = None,
     json: arg.Json = None,
     csv: arg.Csv = None,
+    raw_names: arg.RawNames = False,
     quiet: arg.Quiet = False,
     config: arg.Config = None,
     debug: arg.Debug = False,
@@ -105,7 +106,7 @@ def sweep(
         )
         common.write_output(json, text)
     if csv is not None:
-        common.write_output(csv, as_csv(_make_rows(found)))
+        common.write_output(csv, as_csv(_make_rows(found), raw_names=raw_names))
     if not quiet and not printed:
         print_text(repr(found))
         common.print_seed(found.seed)
