@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
+import pickle
+import warnings
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, cast
 
 import numba
+from numba.core.caching import FunctionCache
+from numba.core.serialize import dumps
+
+from fairperm._utils.files import write_whole
+from fairperm.errors import FairpermWarning, InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -13,6 +23,12 @@ if TYPE_CHECKING:
 Function = TypeVar("Function", bound="Callable[..., Any]")
 
 LANES = 64  # permutations handled at once: lane l of a unit's word is bit l
+_DIGEST = 32  # bytes of a SHA-256
+_NO_CACHE = (
+    "No folder for compiled code can be written to, neither that of fairperm nor one in the home "
+    "folder: it is compiled anew in every process, which takes 5 to 30 seconds. Set "
+    "NUMBA_CACHE_DIR to a folder that can be written to."
+)
 
 
 def kernel(function: Function) -> Function:
@@ -20,10 +36,59 @@ def kernel(function: Function) -> Function:
 
     Kernels use one thread: callers run blocks of permutations on a pool of threads. No fast-math:
     sums keep their order, so a result does not depend on the machine's vector width. Division by
-    zero gives NaN or infinity, as in NumPy.
+    zero gives NaN or infinity, as in NumPy. Without a folder to keep the compiled code in, it is
+    compiled once per process.
     """
-    compiled = numba.njit(nogil=True, cache=True, error_model="numpy")(function)
+    compiled = numba.njit(nogil=True, error_model="numpy")(function)
+    if hasattr(compiled, "_cache"):  # not if Numba is told to interpret
+        try:
+            compiled._cache = _KernelCache(function)
+        except RuntimeError:  # Numba finds no folder
+            _warn_of_no_cache()
     return cast("Function", compiled)
+
+
+@cache
+def _warn_of_no_cache() -> None:
+    warnings.warn(_NO_CACHE, FairpermWarning, stacklevel=3)
+
+
+class _KernelCache(FunctionCache):  # type: ignore[misc]
+    """The compiled code of a function: one file per signature, with a digest of its content.
+
+    Numba's own cache has an index of files, which two first runs at the same time can make point to
+    the code of another signature, and fails if a file is damaged.
+    """
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return the code for a signature; None, and it is compiled, if there is none intact."""
+        target_context.refresh()
+        try:
+            content = self._find_path(sig, target_context.codegen()).read_bytes()
+        except OSError:
+            return None
+        digest, code = content[:_DIGEST], content[_DIGEST:]
+        if hashlib.sha256(code).digest() != digest:
+            return None
+        return self._impl.rebuild(target_context, pickle.loads(code))
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep the code for a signature, if there is room for it."""
+        if not self._impl.check_cachable(data):
+            return
+        code = dumps(self._impl.reduce(data))
+        try:
+            self._impl.locator.ensure_cache_path()
+            path = self._find_path(sig, data.codegen)
+            write_whole(path, hashlib.sha256(code).digest() + code)
+        except (OSError, InputError):  # the next process compiles it again
+            return
+
+    def _find_path(self, sig: Any, codegen: Any) -> Path:
+        parts = numba.__version__, self._impl.locator.get_source_stamp()
+        key = repr((*parts, self._index_key(sig, codegen))).encode()
+        name = f"{self._impl.filename_base}.{hashlib.sha256(key).hexdigest()[:20]}.nbc"
+        return Path(self.cache_path) / name
 
 
 def inlined(function: Function) -> Function:
