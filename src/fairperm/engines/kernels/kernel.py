@@ -42,7 +42,7 @@ def kernel(function: Function) -> Function:
     compiled = numba.njit(nogil=True, error_model="numpy")(function)
     if hasattr(compiled, "_cache"):  # not if Numba is told to interpret
         try:
-            compiled._cache = _KernelCache(function)
+            compiled._cache = _KernelCache(function)  # type: ignore[no-untyped-call]
         except RuntimeError:  # Numba finds no folder
             _warn_of_no_cache()
     return cast("Function", compiled)
@@ -53,7 +53,7 @@ def _warn_of_no_cache() -> None:
     warnings.warn(_NO_CACHE, FairpermWarning, stacklevel=3)
 
 
-class _KernelCache(FunctionCache):  # type: ignore[misc]
+class _KernelCache(FunctionCache):
     """The compiled code of a function: one file per signature, with a digest of its content.
 
     Numba's own cache has an index of files, which two first runs at the same time can make point to
@@ -70,7 +70,8 @@ class _KernelCache(FunctionCache):  # type: ignore[misc]
         digest, code = content[:_DIGEST], content[_DIGEST:]
         if hashlib.sha256(code).digest() != digest:
             return None
-        return self._impl.rebuild(target_context, pickle.loads(code))
+        found = pickle.loads(code)  # noqa: S301 (code that we wrote, as in Numba's own cache)
+        return self._impl.rebuild(target_context, found)
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep the code for a signature, if there is room for it."""
@@ -86,7 +87,8 @@ class _KernelCache(FunctionCache):  # type: ignore[misc]
 
     def _find_path(self, sig: Any, codegen: Any) -> Path:
         parts = numba.__version__, self._impl.locator.get_source_stamp()
-        key = repr((*parts, self._index_key(sig, codegen))).encode()
+        index: Any = self._index_key(sig, codegen)  # type: ignore[no-untyped-call]
+        key = repr((*parts, index)).encode()
         name = f"{self._impl.filename_base}.{hashlib.sha256(key).hexdigest()[:20]}.nbc"
         return Path(self.cache_path) / name
 
