@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.commands import as_text, failed, run, sample, succeeded
+from tests.support.commands import as_text, run, sample, succeeded
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,6 +19,16 @@ COLUMNS = 'files = ["x.csv"]\nlabel = "y"\nprediction = "p"\ngroup = "g"\n'
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "x.csv").write_text(as_text(sample()))
     return tmp_path
+
+
+def failed(*arguments: object, cwd: Path) -> str:
+    """Return the line in which the command says what is wrong; another may name the file used."""
+    done = run(*arguments, cwd=cwd)
+    assert (done.returncode, done.stdout) == (2, b"")
+    *notes, said = done.stderr.decode().splitlines()
+    assert len(notes) <= 1
+    assert all(one.startswith("fairperm: note: options from ") for one in notes)
+    return said.removeprefix("fairperm: error: ")
 
 
 def options(folder: Path, *arguments: object) -> dict[str, object]:
@@ -96,3 +106,54 @@ def test_wrong_files(folder: Path, text: str, said: str) -> None:
 
 def test_missing_file(folder: Path) -> None:
     assert "'none.toml' cannot be read" in failed("audit", "--config", "none.toml", cwd=folder)
+
+
+def test_file_used_is_always_named(folder: Path) -> None:
+    (folder / "fairperm.toml").write_text(COLUMNS)
+    for arguments in ((), ("-q",), ("--config", "fairperm.toml", "-q")):
+        said = run("audit", *arguments, cwd=folder).stderr.decode()
+        assert "fairperm: note: options from 'fairperm.toml'\n" in said
+    values = ("--metric", "fpr", "--first", "0.1", "--second", "0.2")
+    assert run("power", *values, cwd=folder).stderr == b""
+
+
+KEYS = ("files", "report", "json", "csv", "markdown")
+
+
+@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("table", ["", "[audit]\n"])
+def test_file_found_unasked_stays_in_its_folder(folder: Path, key: str, table: str) -> None:
+    inside = folder / "inside"
+    inside.mkdir()
+    target = folder / "x.csv"
+    before = target.read_bytes()
+    (inside / "x.csv").write_bytes(before)
+    (inside / "link").symlink_to(target)
+    (inside / "links").symlink_to(folder)
+    columns = "" if key == "files" else COLUMNS
+    for name in ("../x.csv", str(target), "link", "links/x.csv", "../*.csv", "sub/../../x.csv"):
+        (inside / "fairperm.toml").write_text(f'{columns}{table}{key} = "{name}"\n')
+        said = failed("audit", cwd=inside)
+        assert said.startswith(f"{key} in 'fairperm.toml' must be inside the folder of that file")
+        assert said.endswith("If you trust the file, pass --config fairperm.toml.")
+        assert target.read_bytes() == before
+
+
+def test_glob_that_leads_outside(folder: Path) -> None:
+    inside = folder / "inside"
+    inside.mkdir()
+    (inside / "links").symlink_to(folder)
+    (inside / "fairperm.toml").write_text(COLUMNS.replace("x.csv", "*/x.csv"))
+    assert "must be inside the folder" in failed("audit", cwd=inside)
+
+
+def test_outputs_inside_and_trusted_files(folder: Path) -> None:
+    inside = folder / "inside"
+    inside.mkdir()
+    (inside / "x.csv").write_text(as_text(sample()))
+    (inside / "fairperm.toml").write_text(COLUMNS + 'json = "./x.json"\ncsv = "-"\n')
+    assert succeeded("audit", cwd=inside).startswith("attribute,")
+    assert (inside / "x.json").is_file()
+    (inside / "fairperm.toml").write_text(COLUMNS + 'json = "../x.json"\n')
+    succeeded("audit", "--config", "fairperm.toml", cwd=inside)
+    assert (folder / "x.json").is_file()

@@ -2,18 +2,24 @@
 
 A key is an option's name. Keys at the top are for every command that has the option; those in a
 table named after a command are for that command. The command line wins.
+
+A file that is found in the working directory, and not given by ``--config``, may belong to someone
+else: its inputs and outputs must be inside its folder.
 """
 
 from __future__ import annotations
 
+import glob
 from pathlib import Path
 from typing import Any
 
 import typer
 
 from fairperm._utils.files import read_toml
+from fairperm.cli.terminal import print_error
 from fairperm.errors import InputError, did_you_mean, shown
 
+_PATHS = frozenset({"files", "report", "json", "csv", "markdown", "out"})
 _NOT_OPTIONS = frozenset({"config", "debug", "help", "version"})
 
 
@@ -22,9 +28,31 @@ def read_defaults(ctx: typer.Context, value: Path | None) -> Path | None:
     if ctx.resilient_parsing:  # the shell completes a word
         return value
     path, settings = _read_settings(value)
-    if settings:
-        ctx.default_map = {**(ctx.default_map or {}), **_find_defaults(ctx, path, settings)}
+    if path is None or not settings:
+        return path
+    found = _find_defaults(ctx, path, settings)
+    if value is None:
+        for key in _PATHS & {*found}:
+            for name in found[key] if isinstance(found[key], list) else [found[key]]:
+                _check_inside(path, key, str(name))
+    if found:
+        print_error(f"fairperm: note: options from {shown(str(path))}")
+        ctx.default_map = {**(ctx.default_map or {}), **found}
     return path
+
+
+def _check_inside(path: Path, key: str, name: str) -> None:
+    """Raise InputError if a path, or a file that a glob matches, is outside the file's folder."""
+    folder = path.resolve().parent
+    # links count by where they lead to
+    places = [name, *glob.glob(name, recursive=True)]  # noqa: PTH207 (may be absolute)
+    if name != "-" and not all(Path(one).resolve().is_relative_to(folder) for one in places):
+        raise InputError(
+            f"{key} in {shown(str(path))}",
+            "inside the folder of that file",
+            name,
+            f"If you trust the file, pass --config {path}.",
+        )
 
 
 def _read_settings(given: Path | None) -> tuple[Path | None, dict[str, Any]]:
@@ -45,9 +73,7 @@ def _read_settings(given: Path | None) -> tuple[Path | None, dict[str, Any]]:
     return (path, settings) if settings or given else (None, {})
 
 
-def _find_defaults(
-    ctx: typer.Context, path: Path | None, settings: dict[str, Any]
-) -> dict[str, Any]:
+def _find_defaults(ctx: typer.Context, path: Path, settings: dict[str, Any]) -> dict[str, Any]:
     """Return the values for this command; raise InputError for unknown keys."""
     commands: dict[str, Any] = getattr(ctx.find_root().command, "commands", {})
     options = {name: _list_options(command) for name, command in commands.items()}
