@@ -113,8 +113,9 @@ def test_file_used_is_always_named(folder: Path) -> None:
     for arguments in ((), ("-q",), ("--config", "fairperm.toml", "-q")):
         said = run("audit", *arguments, cwd=folder).stderr.decode()
         assert "fairperm: note: options from 'fairperm.toml'\n" in said
-    values = ("--metric", "fpr", "--first", "0.1", "--second", "0.2")
-    assert run("power", *values, cwd=folder).stderr == b""
+    (folder / "fairperm.toml").write_text("[sweep]\nseed = 1\n")
+    columns = ("--label", "y", "--prediction", "p", "--group", "g")
+    assert run("audit", "x.csv", *columns, "-q", cwd=folder).stderr == b""
 
 
 KEYS = ("files", "report", "json", "csv", "markdown")
