@@ -3,3 +3,51 @@
 Only what ``--help`` needs is imported at the top of these modules; NumPy, DuckDB and the tests are
 imported by the commands that use them.
 """
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import sys
+
+_SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
+
+
+def start() -> None:
+    """Run the command as a process of its own.
+
+    A signal ends it, even while it imports, with the exit code 128 plus the signal's number and
+    without a traceback; temporary data are removed on the way out.
+    """
+    received: list[int] = []
+
+    def stop(number: int, _: object) -> None:
+        if not received:  # a second one would interrupt the removal of temporary data
+            received.append(number)
+            raise KeyboardInterrupt
+
+    for one in (getattr(signal, name) for name in _SIGNALS if hasattr(signal, name)):
+        if signal.getsignal(one) is not signal.SIG_IGN:  # as nohup wants it
+            signal.signal(one, stop)
+    try:
+        _fill_closed_streams()
+        from fairperm.cli.main import main
+
+        main()
+    finally:
+        if received:
+            from fairperm.cli.terminal import print_error
+
+            print_error("fairperm: interrupted")
+            sys.exit(128 + received[0])
+
+
+def _fill_closed_streams() -> None:
+    """Open the null device where a standard stream is closed: no file may take its number."""
+    sys.stderr = sys.stderr or io.StringIO()
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)

@@ -13,7 +13,7 @@ from fairperm.cli.terminal import fits, print_error, print_text, render, width, 
 from fairperm.errors import FairpermWarning, InputError, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from fairperm.auditing.result import Audit
@@ -145,3 +145,10 @@ def write_output(path: str, text: str) -> None:
         print_text(text.rstrip("\n"))
     else:
         write_whole(path, text)
+
+
+def write_outputs(*outputs: tuple[str | None, Callable[[], str]]) -> None:
+    """Write the outputs that have a path; what is printed comes last, for its reader may leave."""
+    for path, make_text in sorted(outputs, key=lambda one: one[0] == "-"):
+        if path is not None:
+            write_output(path, make_text())

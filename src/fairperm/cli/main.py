@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import io
-import os
 import sys
+import traceback
 from typing import Annotated, Any
 
 import typer
@@ -17,7 +18,7 @@ from fairperm.cli.commands.reproduce import reproduce
 from fairperm.cli.commands.sweep import sweep
 from fairperm.cli.commands.test import one_test
 from fairperm.cli.messages import write_message
-from fairperm.cli.terminal import ClosedPipeError, print_error
+from fairperm.cli.terminal import ClosedPipeError, describe_failure, discard, print_error
 from fairperm.errors import FairpermError, shown
 
 WRONG, INTERRUPTED, BROKEN_PIPE = 2, 130, 141  # exit codes; 1 means a --fail-on verdict
@@ -52,22 +53,31 @@ def _fairperm(
 ) -> None:
     """Test whether gaps between groups in a model's metrics are real or due to chance.
 
-    Exit codes: 0 success, 1 a --fail-on verdict was found, 2 an error.
+    Exit codes: 0 success, 1 a --fail-on verdict was found, 2 an error, 141 nobody reads standard
+    output any more, 128 + N ended by signal N.
     """
 
 
 def main() -> None:
     """Run the command and exit with its code."""
+    is_closed = sys.stdout is None
+    sys.stdout, sys.stderr = sys.stdout or io.StringIO(), sys.stderr or io.StringIO()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # names from data may be unprintable
     code = _run()
     try:
         sys.stdout.flush()
+        if is_closed and isinstance(sys.stdout, io.StringIO) and sys.stdout.getvalue():
+            raise OSError(errno.EBADF, "it is closed")
     except BrokenPipeError:
         code = BROKEN_PIPE
-    if code == BROKEN_PIPE:  # keep Python from flushing the closed pipe at exit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        print_error(f"fairperm: error: {describe_failure(error)}")
+        code = WRONG
+        discard(sys.stdout)
+    if code == BROKEN_PIPE:
+        discard(sys.stdout)
     sys.exit(code)
 
 
@@ -78,11 +88,11 @@ def _run() -> int:
     except (BrokenPipeError, ClosedPipeError):
         return BROKEN_PIPE
     except (KeyboardInterrupt, typer.Abort):
-        print_error("fairperm: interrupted")
         return INTERRUPTED
     except Exception as error:
         if "--debug" in sys.argv:
-            raise
+            print_error("".join(traceback.format_exception(error)).rstrip())
+            return WRONG
         print_error(f"fairperm: error: {_explain(error)}")
         return WRONG
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import re
 import shutil
 import sys
 from typing import TYPE_CHECKING, Any, TextIO
+
+from fairperm.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,12 +45,30 @@ def print_text(text: str, stream: TextIO | None = None) -> None:
         stream.write(text + "\n")
     except BrokenPipeError:
         raise ClosedPipeError from None
+    except OSError as error:
+        discard(stream)
+        raise InputError(describe_failure(error)) from error
+
+
+def describe_failure(error: OSError) -> str:
+    """Return a sentence about standard output, which could not be written."""
+    return f"standard output cannot be written: {error.strerror or error}."
+
+
+def discard(stream: TextIO) -> None:
+    """Drop what a broken stream still holds: Python would fail to write it at exit."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def print_error(text: str) -> None:
     """Print a text on standard error; control characters, from names of files, as escapes."""
     text = _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
-    print_text(text, sys.stderr)
+    try:
+        print_text(text, sys.stderr)
+        sys.stderr.flush()
+    except (ClosedPipeError, InputError, OSError):  # nobody is left to tell; the exit code says it
+        discard(sys.stderr)
 
 
 def render(table: Any) -> str:

@@ -189,20 +189,22 @@ class Outcome:
         if report is not None:
             run = describe_run("audit", self.options, self.loaded.files, self.loaded.n_rows)
             write_report(self.audit, report, provenance=run, sweeps=self.make_sweeps())
-        if json is not None:
-            text = documents.as_json(
+
+        def make_json() -> str:
+            return documents.as_json(
                 "audit",
                 self.audit.to_dict(),
                 options=self.options,
                 files=self.loaded.files,
                 rows=self.loaded.n_rows,
             )
-            common.write_output(json, text)
-        if csv is not None:
-            rows = [row.cells() for row in self.audit.rows]
-            common.write_output(csv, documents.as_csv(rows, raw_names=raw_names))
-        if markdown is not None:
-            common.write_output(markdown, documents.as_markdown(self.audit, self.failed()))
+
+        rows = [row.cells() for row in self.audit.rows]
+        common.write_outputs(
+            (json, make_json),
+            (csv, lambda: documents.as_csv(rows, raw_names=raw_names)),
+            (markdown, lambda: documents.as_markdown(self.audit, self.failed())),
+        )
 
     def make_sweeps(self) -> Sweeps:
         """Return the threshold sweeps for the report, if there are scores."""

@@ -96,17 +96,19 @@ def sweep(
             n_jobs=jobs,
             progress=False if quiet else None,
         )
-    if json is not None:
-        text = as_json(
+
+    def make_json() -> str:
+        return as_json(
             "sweep",
             found.to_dict(),
             options={**common.collect_settings(ctx.params), "metric": names, "seed": found.seed},
             files=loaded.files,
             rows=loaded.n_rows,
         )
-        common.write_output(json, text)
-    if csv is not None:
-        common.write_output(csv, as_csv(_make_rows(found), raw_names=raw_names))
+
+    common.write_outputs(
+        (json, make_json), (csv, lambda: as_csv(_make_rows(found), raw_names=raw_names))
+    )
     if not quiet and not printed:
         print_text(repr(found))
         common.print_seed(found.seed)
