@@ -132,3 +132,10 @@ def test_a_folder_that_cannot_be_written_to(folder: Path, monkeypatch: pytest.Mo
         fairperm.FairpermError, match=r"output\.json must be in a folder that can be"
     ):
         spark_job.run(read_toml(folder / "audit.toml"), None)
+
+
+@pytest.mark.parametrize("name", ["reflect", "java_method", "try_reflect", "REFLECT"])
+def test_conditions_call_no_methods_of_java(name: str) -> None:
+    with pytest.raises(fairperm.errors.InputError, match=r"input\.where must be a condition"):
+        spark_job._check_where(f"{name} ('java.lang.Runtime', 'getRuntime') = 'x'")
+    assert spark_job._check_where("reflected = 1") == "reflected = 1"

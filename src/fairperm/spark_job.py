@@ -31,6 +31,7 @@ import inspect
 import io
 import json
 import os
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -42,6 +43,7 @@ from fairperm.errors import (
     FairpermError,
     InputError,
     InputTypeError,
+    Shown,
     did_you_mean,
     listed,
     shown,
@@ -57,6 +59,7 @@ __all__ = ["main", "run"]
 _INPUT = ("table", "path", "format", "where")
 _OUTPUT = ("json", "report", "table")
 _AUDIT = tuple(name for name in inspect.signature(audit).parameters if name != "data")
+_JAVA_CALLS = re.compile(r"\b(try_)?reflect\b|\bjava_method\b", re.IGNORECASE)
 _MAY_BE_NONE = ("adjust", "variance")  # TOML has no word for None
 
 
@@ -171,7 +174,15 @@ def _open_rows(given: Mapping[str, Any], session: Any) -> Any:
             rows = session.table(given["table"])
         else:
             rows = session.read.format(given.get("format", "parquet")).load(given["path"])
-        return rows.where(given["where"]) if "where" in given else rows
+        return rows.where(_check_where(given["where"])) if "where" in given else rows
+
+
+def _check_where(condition: str) -> str:
+    """Return the condition. Raises InputError if it calls functions of Java, which run anything."""
+    if found := _JAVA_CALLS.search(condition):
+        rule = "a condition on columns, which calls no methods of Java"
+        raise InputError("input.where", rule, Shown(shown(found[0])))
+    return condition
 
 
 def _make_output(name: str, result: Audit, source: Mapping[str, str]) -> str | bytes:

@@ -5,10 +5,15 @@ Most run inside this process, which is what the installed command does, without 
 
 from __future__ import annotations
 
+import bz2
+import errno
 import gzip
+import io
 import json
 import random
 import re
+import subprocess
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -333,3 +338,109 @@ def test_names_that_differ_in_invisible_characters_are_shown_differently(
         assert pair is not None
         assert sorted(map(len, pair.groups())) != [1, 1]
         assert not ({*other} - {*"a "}) & {*out}
+
+
+@pytest.mark.parametrize("number", ["12345678901234567890123", "28446744073709551612", "1e400"])
+def test_json_numbers_that_a_float_cannot_tell_apart(here: Here, number: str) -> None:
+    groups = {"a": number, "b": number[:-1] + "4"}
+    lines = "".join(f'{{"y": {y}, "p": {p}, "g": {groups[g]}}}\n' for y, p, g in ROWS)
+    assert "that 64 bits cannot represent" in here.wrong(lines, name="x.jsonl")
+    quoted = "".join(f'{{"y": {y}, "p": {p}, "g": "{groups[g]}"}}\n' for y, p, g in ROWS)
+    assert here.right(quoted, name="x.jsonl") == expected(*groups.values())
+
+
+def test_columns_of_json(here: Here) -> None:
+    def wide(n: int) -> str:
+        more = {f"c{i}": 1 for i in range(n)}
+        return "".join(json.dumps({"y": y, "p": p, "g": g, **more}) + "\n" for y, p, g in ROWS)
+
+    assert here.right(wide(400), name="x.jsonl") == expected()
+    one = json.dumps({f"c{i}": 1 for i in range(20_001)})
+    assert "the data have 20,001 columns; at most 20,000" in here.wrong(one, name="x.jsonl")
+
+
+@pytest.mark.parametrize("options", [(), ("--format", "csv")])
+def test_bzip2(here: Here, options: tuple[str, ...]) -> None:
+    content = bz2.compress(as_text(ROWS).encode())
+    assert "is compressed with bzip2" in here.wrong(content, *options, name="x.csv.bz2")
+
+
+def test_line_longer_than_the_buffer(here: Here) -> None:
+    text = as_text(ROWS) + "0" * (40 << 20) + "\n1,1,b\n"
+    assert "a line is longer than 2 MB. Is a quote left open?" in here.wrong(text)
+
+
+def test_two_outputs_are_two_files(here: Here) -> None:
+    path = here.folder / "x.csv"
+    path.write_text(as_text(ROWS))
+    (here.folder / "link").symlink_to(here.folder / "out")
+    (here.folder / "sub").mkdir()
+    for other in ("link", "./out", "sub/../out"):
+        outputs = ("--json", here.folder / "out", "--csv", f"{here.folder}/{other}")
+        code, _, err = here.run("audit", path, *ASKED, *outputs)
+        assert (code, "two outputs cannot be the same file" in err) == (2, True)
+
+
+def test_full_temporary_folder(here: Here) -> None:
+    class Pipe:
+        buffer = io.BytesIO(as_text(ROWS).encode())
+
+        def isatty(self) -> bool:
+            return False
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    here.monkeypatch.setattr("sys.stdin", Pipe())
+    here.monkeypatch.setattr("shutil.copyfileobj", refuse)
+    here.monkeypatch.setattr("tempfile.tempdir", str(here.folder))
+    code, _, err = here.run("audit", "-", *ASKED)
+    said = f"the temporary folder '{here.folder}' cannot be written: No space left on device. Set"
+    assert (code, said in err) == (2, True)
+
+
+def test_numbers_of_bins_and_rows(here: Here) -> None:
+    for options in (("--score-bins", -1), ("--sample-rows", 0)):
+        path = here.folder / "x.csv"
+        path.write_text(as_text(ROWS))
+        columns = ("--label", "y", "--score", "p", "--group", "g", "--metric", "roc_auc")
+        code, _, err = here.run("audit", path, *columns, *options)
+        assert (code, f"{options[0]} must be an integer from 2 to" in err) == (2, True)
+
+
+MEASURED = """
+import resource, sys
+from fairperm.cli import main
+code = main._run()
+print(code, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+"""
+
+
+@pytest.mark.validate
+@pytest.mark.parametrize("kind", ["line", "bomb", "header"])
+def test_huge_lines_are_read_in_bounded_memory(tmp_path: Path, kind: str) -> None:
+    """A line of 2 GB, and 1.5 GB of zeros in a compressed file: an error under 1 GB of memory."""
+    path = tmp_path / ("x.csv.gz" if kind == "bomb" else "x.csv")
+    if kind == "bomb":
+        with gzip.open(path, "wb", compresslevel=1) as file:
+            file.write(b"y,p,g\n1,1,a\n")
+            for _ in range(1500):
+                file.write(b"0" * (1 << 20))
+            file.write(b"\n1,1,b\n")
+    else:
+        with path.open("wb") as file:
+            file.write(b"y,p,g" + (b"\n1,1,a" if kind == "line" else b""))
+            file.seek(2 << 30)  # zeros that take no room on the disk
+            file.write(b"\n1,1,b\n")
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", MEASURED, "audit", path, *ASKED],
+        capture_output=True,
+        text=True,
+        env=commands.QUIET,
+        timeout=300,
+        check=False,
+    )
+    code, megabytes = map(int, done.stdout.split())
+    said = {"line": "longer than 2 MB", "bomb": "longer than 2 MB", "header": "zero bytes"}
+    assert (code, megabytes < 1024) == (2, True), done
+    assert said[kind] in done.stderr

@@ -11,9 +11,11 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pytest
 from scipy import sparse
 
-from fairperm import bootstrap_test
+from fairperm import bootstrap_test, permutation_test
+from fairperm.errors import InputError
 from tests.support.refusals import GOOD, Refusal, check_wording, each, kind, value
 
 COLUMN = "must be a list, a NumPy array or a data frame's column"
@@ -396,3 +398,9 @@ def test_bad_data_are_refused_in_a_full_sentence_that_names_the_argument(refusal
 @each([*LENGTHS, *KINDS, *LABELS])
 def test_the_bootstrap_test_takes_the_same_data(refusal: Refusal) -> None:
     assert replace(refusal, function=bootstrap_test).message() == refusal.message()
+
+
+def test_durations_are_no_predictions() -> None:
+    durations = np.array([0, 1] * 60, "m8[s]")
+    with pytest.raises(InputError, match="y_pred must be binary"):
+        permutation_test([0, 1] * 60, durations, sensitive_features=["a", "b"] * 60, metric="fpr")

@@ -131,10 +131,12 @@ def check_outputs(outputs: Mapping[str, str | Path | None]) -> bool:
     if "--report" in printed:
         raise InputError("--report must be the name of a file; only text can go to '-'.")
     names = [str(path) for path in outputs.values() if path is not None and str(path) != "-"]
+    seen = set()
     for name in names:
-        check_target(name)
-        if names.count(name) > 1:
+        target = check_target(name).resolve()  # "./x" and a link to x are x
+        if target in seen:
             raise InputError(f"two outputs cannot be the same file, {shown(name)}.")
+        seen.add(target)
     return bool(printed)
 
 

@@ -382,7 +382,11 @@ def _check_conventional(name: str, values: Sequence[Hashable], *, is_prediction:
 
 def _are_scores(values: Sequence[Hashable]) -> bool:
     """Whether these look like scores: numbers, and more than two or with fractions."""
-    found: list[Any] = [one for one in values if isinstance(one, numbers.Real)]
+    found: list[Any] = [
+        one
+        for one in values
+        if isinstance(one, numbers.Real) and not isinstance(one, np.timedelta64)  # NumPy's Integral
+    ]
     return len(found) == len(values) and (len(found) > 2 or any(one % 1 for one in found))
 
 

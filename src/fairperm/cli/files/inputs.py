@@ -9,7 +9,7 @@ import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from fairperm.cli.options import Format
 from fairperm.errors import InputError, Shown, did_you_mean, listed, shown
@@ -26,7 +26,7 @@ _ENDINGS = {
     **dict.fromkeys((".duckdb", ".ddb"), "duckdb"),
     **dict.fromkeys((".sqlite", ".sqlite3"), "sqlite"),
 }
-_COMPRESSED = (".gz", ".zst", ".bz2")
+_COMPRESSED = (".gz", ".zst")
 _DATABASES = ("duckdb", "sqlite")
 _WILDCARDS = frozenset("*?[]")  # DuckDB would look for other files
 
@@ -122,9 +122,13 @@ def _make_readable(path: Path, folder: Path) -> Path:
     n_copies = len(list(folder.iterdir()))
     if not path.is_file():  # a pipe, as in <(…)
         copy = folder / f"{n_copies}.pipe"
-        with path.open("rb") as source, copy.open("wb") as target:
-            shutil.copyfileobj(source, target, 1 << 20)
+        with path.open("rb") as source:
+            _copy(source, copy)
         return copy
+    with path.open("rb") as file:
+        if file.read(3) == b"BZh":
+            hint = "Compress it with gzip or zstd, or not at all."
+            raise InputError(f"{shown(str(path))} is compressed with bzip2. {hint}")
     whole = path.resolve()
     if _WILDCARDS.isdisjoint(str(whole)):
         return whole
@@ -139,9 +143,25 @@ def _save_stdin(folder: Path) -> Path:
     if sys.stdin is None or sys.stdin.isatty():
         raise InputError("FILE '-' is standard input, but nothing is piped into it.")
     path = folder / "stdin"
-    with path.open("wb") as target:
-        shutil.copyfileobj(sys.stdin.buffer, target, 1 << 20)
+    _copy(sys.stdin.buffer, path)
     return path
+
+
+def _copy(source: BinaryIO, path: Path) -> None:
+    try:
+        with path.open("wb") as target:
+            shutil.copyfileobj(source, target, 1 << 20)
+    except OSError as error:
+        raise InputError(describe_full_folder(path.parent, error)) from error
+
+
+def describe_full_folder(folder: Path, error: OSError) -> str:
+    """Return a sentence about the temporary folder, which could not be written to."""
+    where = shown(str(folder.parent))
+    reason = error.strerror or error
+    return (
+        f"the temporary folder {where} cannot be written: {reason}. Set TMPDIR to another folder."
+    )
 
 
 def _find_format(path: Path) -> str:

@@ -185,7 +185,7 @@ def _explain(error: Exception, paths: Sequence[tuple[str, str]]) -> str:
             return f"{where}: it is not in UTF-8. {ENCODING_HINT}"
         if "invalid state" in line:
             return f"{where} as CSV: line ends may be mixed, or quotes out of place."
-        if "maximum line size" in line.lower():
+        if "maximum line size" in line.lower() or "Parallel CSV Reader" in line:
             return f"{where}: a line is longer than 2 MB. Is a quote left open?"
     return f"{where}: {text}"
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairperm.cli.files import sqlite
 from fairperm.cli.files.sql import choose_table, first_line, lock, quote_name, quote_text
-from fairperm.cli.files.text import scan_text_files
+from fairperm.cli.files.text import MOST_COLUMNS, scan_text_files
 from fairperm.errors import InputError, did_you_mean, listed, shown
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def open_relation(
     lock(connection, paths, folder)
     listing = f"[{', '.join(quote_text(str(path)) for path in paths)}]"
     if kind == "jsonl":
-        return _open_json(connection, listing)
+        return _open_json(connection, listing, wanted)
     return _open_parquet(connection, files, listing)
 
 
@@ -139,10 +139,16 @@ def _open_parquet(connection: Any, files: Sequence[InputFile], listing: str) -> 
     return Relation(source, names, found.fields, found.types)  # spelt as in the file
 
 
-def _open_json(connection: Any, listing: str) -> Relation:
+def _open_json(connection: Any, listing: str, wanted: Sequence[str]) -> Relation:
     """Return JSON lines; values other than numbers and booleans stay text, dates too."""
-    source = f"read_json({listing}, format='auto', sample_size=-1)"
+    read = f"read_json({listing}, format='auto'"
+    source = f"{read}, sample_size=-1, map_inference_threshold=-1)"
     found = _describe(connection, source)
+    if len(found.names) > MOST_COLUMNS:
+        raise InputError(
+            f"the data have {len(found.names):,} columns; at most {MOST_COLUMNS:,} can be read. "
+            "Keep the columns that the audit needs."
+        )
     types = [
         one if one in _JSON_TYPES or "(" in one or "[" in one else "VARCHAR" for one in found.types
     ]
@@ -152,10 +158,28 @@ def _open_json(connection: Any, listing: str) -> Relation:
     )
     if found.names == ["json"] and found.types == ["JSON"]:
         raise InputError("a JSON file must have an object of columns and values on every line.")
+    for name, one in zip(found.names, types, strict=True):
+        if one == "DOUBLE" and name in wanted:
+            _check_json_numbers(connection, read, name)
     if types == found.types or found.has_made_up_names():
         return found
-    source = f"read_json({listing}, format='auto', columns={{{columns}}})"
-    return Relation(source, found.names, found.fields, types)
+    return Relation(f"{read}, columns={{{columns}}})", found.names, found.fields, types)
+
+
+def _check_json_numbers(connection: Any, read: str, name: str) -> None:
+    """Raise InputError for numbers of a JSON column that a float cannot distinguish."""
+    text = f"CAST({quote_name(name)} AS VARCHAR)"
+    is_long = f"regexp_full_match({text}, '-?[0-9]{{17,}}')"
+    is_too_large = f"coalesce(isinf(TRY_CAST({text} AS DOUBLE)), false)"
+    (wrong,) = connection.execute(
+        f"SELECT min({text}) FROM {read}, columns={{{quote_text(name)}: 'JSON'}}) "
+        f"WHERE {is_long} OR {is_too_large}"
+    ).fetchall()[0]
+    if wrong is not None:
+        raise InputError(
+            f"column {shown(name)} has a number that 64 bits cannot represent, {wrong[:40]}. Write "
+            "such numbers as text."
+        )
 
 
 def _open_arrow(files: Sequence[InputFile]) -> Any:
