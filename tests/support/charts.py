@@ -24,7 +24,7 @@ HOSTILE = [
     "x" * 10_000,
     "\u202eעברית شخص\u202c",
     "👩🏽‍🔬 and 👨‍👩‍👧",
-    "new\nline\ttab\x00",
+    "new\x00\nline\ttab",
     "",
     "漢字" * 60,
     "half \ud800 pair",

@@ -18,7 +18,7 @@ HOSTILE = (
     "\u202eright to left\u2066",
     "x" * 10_000,
     "🦊 👩‍👩‍👧 é",
-    "line\u2028break\nand\ttab\x00",
+    "line\u2028break\x00\nand\ttab",
     "{{ 7 * 7 }} {% raw %}",
     "&lt;b&gt;&amp;",
     "النساء",
