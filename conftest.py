@@ -33,6 +33,14 @@ def _own_registry() -> Iterator[None]:
         known.update(before)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave everything that starts Spark to ``make validate``."""
+    for item in items:
+        if {"spark", "java"} & {*getattr(item, "fixturenames", ())}:
+            item.add_marker("validate")
+
+
 def pytest_collection_finish() -> None:
     """Let no collection of garbage walk through all modules and tests: they stay to the end.
 

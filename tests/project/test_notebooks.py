@@ -24,6 +24,7 @@ def read(name: str) -> Any:
     return nbformat.read(FOLDER / name, as_version=4)  # type: ignore[no-untyped-call]
 
 
+@pytest.mark.validate
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of Jupyter's own event loops
 @pytest.mark.parametrize("name", sorted({*NOTEBOOKS} - {ON_SPARK}))
 def test_a_notebook_runs(name: str, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import pytest
 from tests.support.kernel_runs import results
 
 
+@pytest.mark.validate
 @pytest.mark.filterwarnings("ignore::fairperm.FairpermWarning")  # so few resamples
 def test_compiled_and_interpreted_kernels_agree_to_the_last_bit() -> None:
     """A difference would be of types: what Python and Numba do with integers of two kinds."""
