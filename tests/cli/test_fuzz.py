@@ -201,7 +201,7 @@ def test_answers_are_right_or_there_is_an_error(
         asked = ("--group", "g", "--metric", "selection_rate", "--metric", "fnr", "--seed", 1)
         code, out, err = here.run(
             *("audit", path, *columns, *asked, *case.options),
-            *("--min-group-size", 1, "--csv", "-"),
+            *("--min-group-size", 1, "--csv", "-", "--raw-names"),
         )
         try:
             right: list[dict[str, str]] | None = answer(case)

@@ -90,7 +90,7 @@ def test_un_studentized_auc_does_not(draw: Any) -> None:
 def test_auc_of_ten_positives_holds_its_level_by_default() -> None:
     """Pooled, it rejects about twice as often as it should: groups must keep their positives."""
     draw = binormal((0.05, 0.5))
-    with pytest.warns(fairperm.FairpermWarning, match="fewer than 20"):
+    with pytest.warns(fairperm.FairpermWarning, match="fewer than 10"):
         assert rejections(draw) <= most()
     with pytest.warns(fairperm.FairpermWarning, match="fewer than 20"):
         assert rejections(draw, scheme="pooled") > most()

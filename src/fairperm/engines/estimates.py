@@ -62,10 +62,10 @@ class Estimates:
                 among = np.where(between, share, 0.0)
                 total = among.sum(axis=-1, keepdims=True)
                 mean = np.where(between, gap, 0.0).sum(axis=-1, keepdims=True) / total
+                size = np.nanmax(np.abs(self.value), axis=(-2, -1), initial=0.0)[..., None]
+                apart = np.where(np.abs(gaps - mean) <= ZERO_GAP * size, 0.0, gaps - mean)
                 # over one minus the leverage, which makes it unbiased if all vary alike
-                variance = np.where(
-                    between, share**2 * (gaps - mean) ** 2 / (1 - among / total), variance
-                )
+                variance = np.where(between, share**2 * apart**2 / (1 - among / total), variance)
             error = np.sqrt(variance.sum(axis=-1))
         difference = np.where(used.any(axis=-1), gap.sum(axis=-1), np.nan)
         return Gaps(difference.T, error.T)
