@@ -149,6 +149,27 @@ def test_no_pvalue_comes_from_an_error_of_zero() -> None:
         )
 
 
+@pytest.mark.parametrize("rate", [0, 1])
+@pytest.mark.parametrize("sizes", [(1, 3), (3, 1), (2, 2)], ids=str)
+def test_rates_that_are_all_alike_have_intervals_with_a_width(
+    rate: int, sizes: tuple[int, int]
+) -> None:
+    """Nothing varies in the sample, but that does not make the gap known."""
+    group = np.tile(np.repeat(["a", "b"], sizes), 20)
+    y = np.full(len(group), rate)
+    result = permutation_test(
+        y,
+        y,
+        sensitive_features=group,
+        control_features=np.repeat(np.arange(20), sum(sizes)),
+        metric="selection_rate",
+        rng=1,
+    )
+    low, high = result.confidence_interval
+    assert result.pvalue == 1
+    assert low < -0.04 < 0.04 < high
+
+
 def test_more_strata_than_an_array_has_axes_are_enumerated() -> None:
     y = (np.random.default_rng(0).random(140) < 0.05).astype(int)
     result = permutation_test(

@@ -70,6 +70,13 @@ class Estimates:
         difference = np.where(used.any(axis=-1), gap.sum(axis=-1), np.nan)
         return Gaps(difference.T, error.T)
 
+    def merge_strata(self) -> Estimates:
+        """Return the rates of all strata together, without variances."""
+        size = self.size.sum(axis=-2, keepdims=True)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            value = np.nansum(self.value * self.size, axis=-2, keepdims=True) / size
+        return Estimates(value, np.zeros_like(value), size)
+
     def mantel_haenszel_variances(self, part: int) -> tuple[GapVariance, ...]:
         """Return the variance of a rate's gap over strata in each draw; nothing for one stratum."""
         if self.value.shape[2] == 1:

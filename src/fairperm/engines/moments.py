@@ -161,21 +161,22 @@ def _number(bases: Array, sums: Array, products: Array, n: Array, centre: Array)
     for base in bases[bases.any(axis=1)]:
         shift = base @ centre
         total = sums @ base + n * shift
-        squares = _quadratic(base, products) + shift * (2 * (sums @ base) + n * shift)
+        squares = _squared_terms(base, products).sum(axis=0)
+        squares += shift * (2 * (sums @ base) + n * shift)
         numbers.append(total**2 / squares)
     return np.min(numbers, axis=0) if numbers else n
 
 
-def _quadratic(form: Array, products: Array) -> Array:
-    """Return the sum of squares of a linear form, from the products of what it is made of."""
+def _squared_terms(form: Array, products: Array) -> Array:
+    """Return the terms of a linear form's sum of squares, from products of what it is made of."""
     width = form.shape[-1]
     pairs = [(j, k) for j in range(width) for k in range(j, width)]
-    terms = [
-        (1 if j == k else 2) * form[..., j] * form[..., k] * products[..., i]
-        for i, (j, k) in enumerate(pairs)
-    ]
-    total: Array = np.sum(terms, axis=0)
-    return total
+    return np.stack(
+        [
+            (1 if j == k else 2) * form[..., j] * form[..., k] * products[..., i]
+            for i, (j, k) in enumerate(pairs)
+        ]
+    )
 
 
 def _delta_variance(gradient: Array, products: Array, n: Array, centre: Array) -> Array:
@@ -184,14 +185,7 @@ def _delta_variance(gradient: Array, products: Array, n: Array, centre: Array) -
     An influence is gradient·(c + centre), c being centred; over a group the influences add up to
     zero. So the sum of their squares is Σ (gradient·c)² − n (gradient·centre)².
     """
-    width = gradient.shape[-1]
-    pairs = [(j, k) for j in range(width) for k in range(j, width)]
-    terms = np.stack(
-        [
-            (1 if j == k else 2) * gradient[..., j] * gradient[..., k] * products[..., i]
-            for i, (j, k) in enumerate(pairs)
-        ]
-    )
+    terms = _squared_terms(gradient, products)
     shift = n * (gradient @ centre) ** 2
     variance = terms.sum(axis=0) - shift
     return np.where(variance <= _ROUNDING * (np.abs(terms).sum(axis=0) + shift), 0.0, variance)

@@ -212,7 +212,14 @@ class GapTest:
         if self.variances:
             pairs = zip(self.variances, self.gap, strict=True)
             ends = np.array([variance.interval(gap, quantile) for variance, gap in pairs])
-            return self.gap - ends[:, 0], ends[:, 1] - self.gap
+            # where all rows of each stratum are alike, all strata together say how far chance goes
+            is_alike = np.array([variance.at_zero == 0 for variance in self.variances])
+            rates = metrics_of_totals(self.plan.metric.parts)
+            below, above = self.estimates.merge_strata().rate_reaches(rates, quantile)
+            return (
+                np.where(is_alike, below, self.gap - ends[:, 0]),
+                np.where(is_alike, above, ends[:, 1] - self.gap),
+            )
         if self.plan.is_binomial and self.estimates.value.shape[2] == 1:
             rates = metrics_of_totals(self.plan.metric.parts)
             return self.estimates.rate_reaches(rates, quantile)

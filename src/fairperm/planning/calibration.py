@@ -204,7 +204,7 @@ def calibrate(
     counts for more than three times their mean size among rows of a label: tails keep their shape,
     and no few rows bear the whole change. With strata this is done in each. If no weights of its
     own rows give a group that value (a rate of 0 has no rows to give weight to), rows of the other
-    group with the same label are mixed in; the result's ``null`` then says so. In regression,
+    group with the same label are mixed in, as the result's ``null`` then states. In regression,
     outcomes have no shares to keep.
 
     *Samples.* Every sample has as many rows of each group as the data. Rows are drawn independently
