@@ -11,7 +11,7 @@ from fairperm.errors import InputError, did_you_mean, listed, shown
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fairperm.data.argument_types import Column
+    from fairperm.data.arguments import Column
 
 __all__ = ["assert_no_disparity"]
 

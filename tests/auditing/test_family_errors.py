@@ -17,7 +17,7 @@ from fairperm.inference.multiplicity import adjust_pvalues
 from tests.support.simulations import Group, at_least, at_most
 
 if TYPE_CHECKING:
-    from fairperm.data.argument_types import Adjustment
+    from fairperm.data.arguments import Adjustment
 
 # all tests read the same audits: two workers of pytest would each make them
 pytestmark = [pytest.mark.validate, pytest.mark.xdist_group("family errors")]

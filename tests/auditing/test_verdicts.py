@@ -18,7 +18,7 @@ from tests.support.audits import DATA_OF_TWO, one_row, selected
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-    from fairperm.data.argument_types import Adjustment
+    from fairperm.data.arguments import Adjustment
 
 
 def warns_of_nothing_judged(expected: bool = True) -> AbstractContextManager[object]:

@@ -29,7 +29,7 @@ from tests.support.callables import (
 )
 
 if TYPE_CHECKING:
-    from fairperm.data.argument_types import BootstrapMethod
+    from fairperm.data.arguments import BootstrapMethod
 
 # However it runs.
 

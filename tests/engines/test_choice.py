@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fairperm import PermutationTestResult
-    from fairperm.data.argument_types import VarianceName
+    from fairperm.data.arguments import VarianceName
 
     Array = NDArray[np.float64]
     Bools = NDArray[np.bool_]

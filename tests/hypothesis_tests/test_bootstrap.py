@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from fairperm.data.argument_types import Alternative, BootstrapMethod
+    from fairperm.data.arguments import Alternative, BootstrapMethod
     from tests.support.helpers import Counts, Pair
 
 ALTERNATIVES: tuple[Alternative, ...] = ("two-sided", "greater", "less")

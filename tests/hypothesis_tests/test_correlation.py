@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from fairperm.data.argument_types import Alternative, CorrelationMethod
+    from fairperm.data.arguments import Alternative, CorrelationMethod
 
     Array = NDArray[np.float64]
 

@@ -25,7 +25,7 @@ from fairperm.simulate import Correlation
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from fairperm.data.argument_types import Alternative, CorrelationMethod
+    from fairperm.data.arguments import Alternative, CorrelationMethod
 
     Array = NDArray[np.float64]
 

@@ -40,7 +40,7 @@ from tests.support.helpers import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from fairperm.data.argument_types import Alternative, SchemeName, VarianceName
+    from fairperm.data.arguments import Alternative, SchemeName, VarianceName
 
 ALTERNATIVES: tuple[Alternative, ...] = ("two-sided", "greater", "less")
 TIE = 1e-9  # far above rounding, far below any true difference between so few rows

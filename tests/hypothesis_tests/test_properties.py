@@ -18,7 +18,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import fairperm
-from fairperm.data.table import Table
+from fairperm.data.reading import Table
 from fairperm.engines import counts
 from fairperm.engines.resampling.blocks import Resampling
 from fairperm.errors import FairpermWarning, InputError

@@ -22,7 +22,7 @@ from tests.support.simulations import Procedure
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
 
-    from fairperm.data.argument_types import VarianceName
+    from fairperm.data.arguments import VarianceName
 
 COUNTS = [[[30, 10, 6, 14], [20, 9, 12, 9]]]
 NO_VARIANCE = [[[10, 0, 0, 10], [0, 10, 10, 0]]]  # one group all right, the other all wrong

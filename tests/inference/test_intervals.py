@@ -18,7 +18,7 @@ from tests.support.helpers import rate, rate_rows, rows
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fairperm.data.argument_types import Alternative, VarianceName
+    from fairperm.data.arguments import Alternative, VarianceName
     from tests.support.helpers import Pair
 
 Rates = tuple[int, int, int, int]  # k of n against j of m

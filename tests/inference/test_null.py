@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from fairperm.data.argument_types import SchemeName, VarianceName
+    from fairperm.data.arguments import SchemeName, VarianceName
     from tests.support.helpers import Pair
 
 INF, NAN = math.inf, math.nan

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from fairperm.data.argument_types import MetricLike
+    from fairperm.data.arguments import MetricLike
 
 N = 120
 KINDS: dict[str, list[Any]] = {

@@ -25,7 +25,7 @@ from tests.support.simulations import Group, Procedure, at_least, at_most, draw_
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from fairperm.data.argument_types import SchemeName
+    from fairperm.data.arguments import SchemeName
     from tests.support.helpers import Counts, Pair
 
 DATA_SETS = 1000

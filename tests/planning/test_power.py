@@ -33,7 +33,7 @@ from tests.support.helpers import rate_rows, rows
 from tests.support.simulations import Procedure
 
 if TYPE_CHECKING:
-    from fairperm.data.argument_types import Alternative
+    from fairperm.data.arguments import Alternative
 
 ALTERNATIVES = ("two-sided", "greater", "less")
 SIDES = {"two-sided": "two-sided", "greater": "larger", "less": "smaller"}  # to statsmodels

@@ -23,7 +23,7 @@ from tests.support.simulations import Group, Procedure, at_most, between, draw_c
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fairperm.data.argument_types import SchemeName
+    from fairperm.data.arguments import SchemeName
 
 LEVEL = 0.05
 N_RESAMPLES = 319  # (b + 1)/320 reaches 0.05 exactly

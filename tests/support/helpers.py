@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairperm.data.table import Table
+from fairperm.data.reading import Table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

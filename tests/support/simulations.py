@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from fairperm.data.table import Table
+from fairperm.data.reading import Table
 from fairperm.engines.resampling import enumeration
 from fairperm.engines.resampling.blocks import Resampling
 from fairperm.errors import FairpermWarning

@@ -22,7 +22,7 @@ from fairperm.auditing.questions import (
 from fairperm.auditing.result import Audit
 from fairperm.auditing.verdicts import judge_pairs, write_notes
 from fairperm.data.arguments import Inputs, parse_threshold
-from fairperm.data.frames import library_of
+from fairperm.data.columns import library_of
 from fairperm.errors import InputError, InputTypeError, did_you_mean, listed, warn_of
 from fairperm.hypothesis_tests.plan import check_resampling
 from fairperm.hypothesis_tests.results.audits import GroupSummary
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Sequence
 
     from fairperm.auditing.questions import Question
-    from fairperm.data.argument_types import (
+    from fairperm.data.arguments import (
         Adjustment,
         Alternative,
         Column,
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
         StratumWeights,
         VarianceName,
     )
-    from fairperm.data.table import Table
+    from fairperm.data.reading import Table
     from fairperm.metrics.definition import AnyMetric
 
 ADJUSTMENTS = ("holm", "bh", "by", "maxt", None)

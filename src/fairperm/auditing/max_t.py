@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from fairperm.auditing.comparisons import ComparedPair, Settings
     from fairperm.auditing.questions import Question
-    from fairperm.data.table import Table
+    from fairperm.data.reading import Table
     from fairperm.engines.choice import GroupsEngine
     from fairperm.engines.estimates import Estimates, Gaps
     from fairperm.engines.resampling import blocks

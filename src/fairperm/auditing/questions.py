@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from fairperm.data.arguments import Inputs
-    from fairperm.data.table import Table
+    from fairperm.data.reading import Table
     from fairperm.metrics.definition import AnyMetric
 
 COMPARISONS = ("pairs", "reference", "rest")

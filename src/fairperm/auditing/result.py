@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairperm._utils.checks import choice
 from fairperm.auditing.text import as_text
-from fairperm.data.frames import frame_of
+from fairperm.data.columns import frame_of
 from fairperm.errors import InputError
 from fairperm.hypothesis_tests.results.audits import VERDICTS, AuditData, AuditRow, GroupSummary
 from fairperm.hypothesis_tests.results.gaps import json_ready

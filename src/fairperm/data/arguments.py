@@ -1,4 +1,4 @@
-"""The data arguments of the public functions, and the checks of a threshold.
+"""The data arguments of the public functions: their types, and the checks of a threshold.
 
 Labels come as ``y_true``. Predictions come as ``y_pred``, or are made from ``y_score`` by a
 ``threshold``; which of the three are needed depends on the metric.
@@ -7,12 +7,53 @@ Labels come as ``y_true``. Predictions come as ``y_pred``, or are made from ``y_
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
 from fairperm._utils.checks import number
 from fairperm.errors import InputError, argument
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Mapping, Sequence
+
+    from narwhals.typing import IntoFrame, IntoSeries
+    from numpy.typing import ArrayLike
+
+    from fairperm.metrics.definition import AnyMetric
+
+Column: TypeAlias = "ArrayLike | IntoSeries | Sequence[Any] | str"
+"""Values of a column, or its name in ``data``."""
+
+Columns: TypeAlias = "Column | IntoFrame | Mapping[Any, Any] | Sequence[str]"
+"""One column or several: a frame, a mapping of names to values, or names in ``data``."""
+
+Frame: TypeAlias = "IntoFrame | Mapping[Any, Any]"
+"""A data frame, eager or lazy, or a mapping of names to columns."""
+
+MetricLike: TypeAlias = "str | Callable[..., Any] | AnyMetric"
+"""A metric's name or alias, or a function ``metric(y_true, y_pred)``."""
+
+Label: TypeAlias = "Hashable"
+"""A value of a column of labels."""
+
+Groups: TypeAlias = "Sequence[Hashable]"
+"""Values of ``sensitive_features``."""
+
+StratumWeights: TypeAlias = "Mapping[Any, float]"
+"""A weight for every stratum."""
+
+Missing: TypeAlias = Literal["error", "drop"]
+SchemeName: TypeAlias = Literal["auto", "pooled", "within_label", "denominator"]
+VarianceName: TypeAlias = (
+    Literal["auto", "score", "wald", "delta", "delong", "bootstrap", "fast_bootstrap"] | None
+)
+Alternative: TypeAlias = Literal["two-sided", "greater", "less"]
+Adjustment: TypeAlias = Literal["holm", "bh", "by", "maxt"] | None
+Pairing: TypeAlias = Literal["pairs", "reference", "rest"]
+BootstrapMethod: TypeAlias = Literal["BCa", "percentile", "basic"]
+CorrelationMethod: TypeAlias = Literal["pearson", "spearman"]
+Seed: TypeAlias = "int | np.random.Generator | None"
 
 _ROUNDING = 1e-6  # probabilities in 32 bits may be this much above 1
 

@@ -1,4 +1,4 @@
-"""Columns: where they are read, their small integer codes, and distinct rows with counts.
+"""Columns: where they are read, their small integer codes, distinct rows with counts, and frames.
 
 A column is sorted or copied as a whole only as a last resort: booleans and integers in a small
 range are their own codes, and strings are compared with the few values that occur.
@@ -18,16 +18,9 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from fairperm._utils.checks import choice
 from fairperm.data.arguments import check_threshold, round_threshold
-from fairperm.errors import (
-    InputError,
-    InputTypeError,
-    Note,
-    argument,
-    did_you_mean,
-    listed,
-    shown,
-)
+from fairperm.errors import InputError, InputTypeError, Note, argument, did_you_mean, listed, shown
 from fairperm.metrics.definition import Kind
 
 if TYPE_CHECKING:
@@ -51,6 +44,8 @@ _DENSE_CELLS = 1 << 20  # larger tables of possible rows are counted by sorting
 
 
 Index = NDArray[np.integer[Any]] | slice
+_ANY = (nw.DataFrame, nw.LazyFrame, nw.Series)
+LIBRARIES = ("pandas", "polars", "pyarrow")
 
 
 @dataclass(frozen=True, slots=True)
@@ -615,3 +610,24 @@ def _as_float(name: str, value: object, *, booleans: bool) -> float:
     is_label = is_boolean or isinstance(value, (str, bytes))
     hint = "Labels are not scores." if is_label and is_score else ""
     raise InputTypeError(name, "made of real numbers", to_python(value), hint)
+
+
+def library_of(data: object) -> str | None:
+    """Return the library of a frame or column; None for anything else."""
+    if data is None or isinstance(data, CountedRows):
+        return None
+    frame = as_narwhals("data", data)
+    return str(frame.implementation.value) if isinstance(frame, _ANY) else None
+
+
+def frame_of(columns: Mapping[str, Any], library: str | None, default: str | None) -> Any:
+    """Return a frame of the library, by default that of the data or else pandas."""
+    chosen = default if default in LIBRARIES else "pandas"
+    if library is not None:
+        chosen = choice("library", library, LIBRARIES)
+    try:
+        return nw.from_dict(dict(columns), backend=chosen).to_native()  # type: ignore[arg-type]
+    except ModuleNotFoundError as error:
+        hint = f"Install {chosen}, name one of {listed(LIBRARIES)}, or use to_dict()."
+        rule = "a data-frame library that is installed"
+        raise InputError("library", rule, chosen, hint) from error

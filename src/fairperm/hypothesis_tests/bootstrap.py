@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from fairperm.data.argument_types import (
+    from fairperm.data.arguments import (
         Alternative,
         BootstrapMethod,
         Column,
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
         Seed,
         StratumWeights,
     )
-    from fairperm.data.table import Table
+    from fairperm.data.reading import Table
     from fairperm.engines.choice import JackknifeEngine
     from fairperm.engines.estimates import Gaps
     from fairperm.metrics.definition import AnyMetric

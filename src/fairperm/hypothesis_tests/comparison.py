@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from fairperm.data.table import Table
+    from fairperm.data.reading import Table
     from fairperm.engines.choice import GroupsEngine, PairEngine
     from fairperm.engines.estimates import Estimates
     from fairperm.hypothesis_tests.plan import Plan

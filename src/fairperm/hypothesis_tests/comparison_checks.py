@@ -22,7 +22,7 @@ from fairperm.errors import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from fairperm.data.table import Table
+    from fairperm.data.reading import Table
     from fairperm.engines.estimates import Estimates
     from fairperm.engines.sample import Rows
     from fairperm.hypothesis_tests.comparison import Comparison

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from fairperm.data.argument_types import (
+    from fairperm.data.arguments import (
         Alternative,
         Column,
         CorrelationMethod,

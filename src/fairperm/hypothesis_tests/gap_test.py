@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from fairperm.data.table import Table
+    from fairperm.data.reading import Table
     from fairperm.engines.choice import PairEngine
     from fairperm.engines.estimates import Gaps
     from fairperm.engines.resampling.blocks import Resampling

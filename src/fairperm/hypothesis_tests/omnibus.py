@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from fairperm.data.argument_types import (
+    from fairperm.data.arguments import (
         Column,
         Columns,
         Frame,
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
         StratumWeights,
         VarianceName,
     )
-    from fairperm.data.table import Table
+    from fairperm.data.reading import Table
     from fairperm.engines.choice import GroupsEngine, PairEngine
     from fairperm.engines.estimates import Estimates
     from fairperm.engines.resampling.blocks import Resampling

@@ -10,7 +10,7 @@ from fairperm.hypothesis_tests.gap_test import compare
 from fairperm.hypothesis_tests.plan import Options, plan_test
 
 if TYPE_CHECKING:
-    from fairperm.data.argument_types import (
+    from fairperm.data.arguments import (
         Alternative,
         Column,
         Columns,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from fairperm.data.arguments import Inputs
-    from fairperm.data.table import Table
+    from fairperm.data.reading import Table
     from fairperm.metrics.definition import AnyMetric
 
 Groups = TypeVar("Groups", bound=tuple[Hashable, ...])

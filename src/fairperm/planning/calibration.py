@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from fairperm.data.argument_types import Column, Seed
-    from fairperm.data.table import Table
+    from fairperm.data.arguments import Column, Seed
+    from fairperm.data.reading import Table
 
     Array = NDArray[np.float64]
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from fairperm.data.table import Table
+    from fairperm.data.reading import Table
     from fairperm.planning.influence import Functional, Parts
 
     Array = NDArray[np.float64]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from fairperm.data.table import Table
+    from fairperm.data.reading import Table
     from fairperm.metrics.ranks import RankMetric
 
     Array = NDArray[np.float64]

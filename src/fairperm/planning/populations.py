@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from fairperm.data.table import Table
+    from fairperm.data.reading import Table
 
     Array = NDArray[np.float64]
     Codes = NDArray[np.intp]

@@ -23,7 +23,7 @@ from fairperm.planning.designs import (
 )
 
 if TYPE_CHECKING:
-    from fairperm.data.argument_types import Alternative, MetricLike, SchemeName
+    from fairperm.data.arguments import Alternative, MetricLike, SchemeName
     from fairperm.planning.designs import Design, Pair
 
 __all__ = ["detectable_gap", "minimum_detectable_gap", "power", "sample_size"]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from fairperm.data.table import Table
+    from fairperm.data.reading import Table
     from fairperm.hypothesis_tests.plan import Plan
     from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
     from fairperm.planning.populations import Population

@@ -18,7 +18,7 @@ from fairperm.planning.repeated_tests import MOST_SIMULATIONS, RepeatedTest
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from fairperm.data.argument_types import Column, Seed
+    from fairperm.data.arguments import Column, Seed
 
 __all__ = ["SimulatedPower", "simulated_power"]
 

@@ -18,7 +18,7 @@ from fairperm.metrics.definition import Kind, mean_function
 from tests.support.lazy_data import LAZY, run, sample, with_gaps
 
 if TYPE_CHECKING:
-    from fairperm.data.argument_types import Alternative
+    from fairperm.data.arguments import Alternative
 
 OF_PREDICTIONS = {"y_pred": "score", "y_score": None}
 CASES: dict[str, dict[str, Any]] = {

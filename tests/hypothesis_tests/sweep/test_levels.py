@@ -16,7 +16,7 @@ from fairperm.hypothesis_tests.sweep.threshold_sweep import threshold_sweep
 from tests.support.simulations import at_least, at_most
 
 if TYPE_CHECKING:
-    from fairperm.data.argument_types import SchemeName, VarianceName
+    from fairperm.data.arguments import SchemeName, VarianceName
 
 # most tests read the same sweeps: two workers of pytest would each make them
 pytestmark = [pytest.mark.validate, pytest.mark.xdist_group("sweep levels")]

@@ -179,7 +179,7 @@ def test_a_library_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatc
         raise ModuleNotFoundError
 
     result = threshold_sweep(**scored(), metric="tpr", thresholds=11, n_resamples=19, rng=1)
-    monkeypatch.setattr("fairperm.data.frames.nw.from_dict", missing)
+    monkeypatch.setattr("fairperm.data.columns.nw.from_dict", missing)
     with pytest.raises(fairperm.InputError, match=r"^library must be .* got 'pandas'\. Install"):
         result.to_frame()
     with pytest.raises(fairperm.InputError, match=r"^library must be one of 'pandas'"):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from fairperm.data.arguments import Inputs
     from fairperm.data.lazy.counting import LazyRows
-    from fairperm.data.table import Table
+    from fairperm.data.reading import Table
     from fairperm.metrics.definition import AnyMetric
 
     Array = NDArray[np.float64]

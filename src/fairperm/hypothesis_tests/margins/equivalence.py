@@ -25,7 +25,7 @@ from fairperm.hypothesis_tests.results.equivalence import EquivalenceTestResult
 if TYPE_CHECKING:
     from typing import Unpack
 
-    from fairperm.data.argument_types import (
+    from fairperm.data.arguments import (
         Column,
         Columns,
         Frame,

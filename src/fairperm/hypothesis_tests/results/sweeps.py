@@ -16,7 +16,7 @@ from fairperm._utils.formatting import (
     format_pvalue,
     name_of_gap,
 )
-from fairperm.data.frames import frame_of
+from fairperm.data.columns import frame_of
 from fairperm.hypothesis_tests.results.gaps import json_ready
 from fairperm.hypothesis_tests.results.text import write_result
 

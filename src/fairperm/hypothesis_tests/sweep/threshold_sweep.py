@@ -8,8 +8,7 @@ import numpy as np
 
 from fairperm._utils import checks, streams
 from fairperm.data.arguments import Inputs
-from fairperm.data.columns import as_floats
-from fairperm.data.frames import library_of
+from fairperm.data.columns import as_floats, library_of
 from fairperm.data.lazy.thresholds import read_scores
 from fairperm.errors import InputError, InputTypeError, Shown, argument, did_you_mean, listed
 from fairperm.hypothesis_tests.comparison import Comparison
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from fairperm.data.argument_types import (
+    from fairperm.data.arguments import (
         Column,
         Columns,
         Frame,
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
         StratumWeights,
         VarianceName,
     )
-    from fairperm.data.table import Table
+    from fairperm.data.reading import Table
     from fairperm.engines.resampling import blocks
     from fairperm.metrics.definition import Metric
 

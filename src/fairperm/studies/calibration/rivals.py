@@ -13,7 +13,7 @@ import numpy as np
 
 from fairperm import simulate
 from fairperm._utils import streams
-from fairperm.data.table import Table
+from fairperm.data.reading import Table
 from fairperm.engines.estimates import join_gaps, variance_of_defined
 from fairperm.engines.kernels.kernel import kernel
 from fairperm.engines.resampling import blocks

@@ -19,7 +19,7 @@ from fairperm.studies.study import CONFIDENCE, LEVEL, Row, Study
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from fairperm.data.argument_types import SchemeName
+    from fairperm.data.arguments import SchemeName
     from fairperm.hypothesis_tests.results.sweeps import MetricSweep, ThresholdSweepResult
     from fairperm.studies.paper.models import ScoredRows
 
