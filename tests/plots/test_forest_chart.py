@@ -14,8 +14,7 @@ import pytest
 from fairperm import plots
 from fairperm._utils.formatting import format_interval, format_number, format_pvalue
 from fairperm.plots.forest_chart import _space_ticks
-from fairperm.plots.parts import embed_rows
-from fairperm.plots.style import SHAPES
+from fairperm.plots.parts import SHAPES, embed_rows
 from tests.support.charts import compas_audit, compas_specs, data_with, drawn, spec_of
 
 if TYPE_CHECKING:

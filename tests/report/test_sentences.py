@@ -10,7 +10,7 @@ import pytest
 
 import fairperm
 from fairperm.cli.commands.report_sweeps import make_sweeps
-from fairperm.report import as_html
+from fairperm.report.page import as_html
 from tests.support.report_pages import Page, compas_audit, compas_page
 
 pytestmark = pytest.mark.xdist_group("report")

@@ -163,12 +163,12 @@ class Audit(AuditData):
         provenance : mapping, optional
             What else is needed to repeat the audit, by name: the command, the file, its hash.
         """
-        from fairperm.report import as_html
+        from fairperm.report.page import as_html
 
         return as_html(self, path, sweep=sweep, title=title, provenance=provenance)
 
     def _repr_html_(self) -> str:
-        from fairperm.report import as_notebook_html
+        from fairperm.report.page import as_notebook_html
 
         return as_notebook_html(self)
 

@@ -51,7 +51,7 @@ def select_unseen(notes: Iterable[str], seen: set[str]) -> tuple[str, ...]:
 
 def warn_of_similar_names(groups: Iterable[GroupSummary], *, quiet: bool) -> None:
     """Print which groups may be one group misspelt, and how to merge them."""
-    from fairperm.report.names import find_look_alikes
+    from fairperm.report.view import find_look_alikes
 
     for text in () if quiet else find_look_alikes(groups):
         print_error(f"fairperm: note: {text} {_MERGE_NAMES}")

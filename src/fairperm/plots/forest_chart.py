@@ -20,15 +20,17 @@ from fairperm._utils.formatting import (
     isolate_direction,
 )
 from fairperm.plots.parts import (
+    FINDINGS,
     GAP_LABEL,
     PER_LETTER,
+    SHAPES,
     as_finite,
     embed_rows,
     head_chart,
+    name_style,
     round_ticks,
     stack_layers,
 )
-from fairperm.plots.style import FINDINGS, SHAPES, name_style
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Parts of every chart: its data, its title, the room for its plot and the numbers of its axes.
+"""Parts of every chart: colours, shapes and fonts, data, title, room for the plot, and axes.
 
 Names from data are data values only: no field, expression or scale is ever made of one.
 """
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 import altair as alt
 import numpy as np
 
-from fairperm.plots.style import theme
+from fairperm._utils.checks import choice
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -20,9 +20,140 @@ if TYPE_CHECKING:
 
     Numbers = Sequence[float] | NDArray[Any]
 
+MODES = ("auto", "light", "dark")
+_FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
+
+# Okabe and Ito's colours, darkened or lightened where they would be faint on the page. "auto" is
+# for pages of unknown colour: every entry has a contrast of at least 3 on white and on #121212.
+_COLOURS = {  # by mode, in the order of MODES
+    "ink": ("#767676", "#1f2328", "#e6edf3"),
+    "muted": ("#7b7b7b", "#59636e", "#9ea7b3"),
+    "faint": ("#808080", "#6e7781", "#8b949e"),
+    "grid": ("#8080804d", "#d1d9e0", "#3d444d"),
+    "disparity": ("#d55e00", "#c04a00", "#f28c45"),
+    "equivalent": ("#00916a", "#007a58", "#2dbf94"),
+    "inconclusive": ("#2d84c0", "#0072b2", "#56b4e9"),
+    "too small": ("#828282", "#69727c", "#8b949e"),
+    "bar": ("#8c8c8c", "#87909a", "#6b737d"),
+}
+# Verdicts differ without colours too: each has a shape, and only the two findings are filled.
+SHAPES = {
+    "disparity": "diamond",
+    "equivalent": "square",
+    "inconclusive": "circle",
+    "too small": "triangle-up",
+}
+FINDINGS = ("disparity", "equivalent")
 PER_LETTER = 6.2  # pixels, in the mean of a wide font
 GAP_LABEL = "datum.value == 0 ? '0' : format(datum.value, '+.6~g')"  # a Vega expression
 _AXIS, _LEAST_ROOM = 62, 160  # pixels left of a plot, and the least width of a plot
+
+
+def theme(mode: str = "auto") -> dict[str, Any]:
+    """Return the Vega-Lite config with the colours for a page.
+
+    It holds all colours of a chart: to show the chart on a page of another colour, replace
+    ``config`` in its specification.
+
+    Parameters
+    ----------
+    mode : {"auto", "light", "dark"}
+        Colours for light or dark pages; "auto" is legible on both, with less contrast.
+
+    Returns
+    -------
+    dict
+
+    Examples
+    --------
+    >>> from fairperm import plots
+    >>> chart = plots.power_curve([100, 200, 400], [0.3, 0.6, 0.9])
+    >>> specification = chart.to_dict() | {"config": plots.theme("dark")}
+    """
+    place = MODES.index(choice("mode", mode, MODES))
+    colour = {role: colours[place] for role, colours in _COLOURS.items()}
+    ink, muted = colour["ink"], colour["muted"]
+    axis = {
+        "labelColor": muted,
+        "titleColor": muted,
+        "tickColor": colour["grid"],
+        "domainColor": colour["grid"],
+        "gridColor": colour["grid"],
+        "gridOpacity": 0.6,
+        "labelFontSize": 11,
+        "titleFontSize": 12,
+        "titleFontWeight": "normal",
+        "titlePadding": 8,
+        "labelPadding": 4,
+        "domain": False,
+        "tickSize": 4,
+    }
+    legend = {
+        "labelColor": ink,
+        "titleColor": muted,
+        "labelFontSize": 11.5,
+        "labelLimit": 640,
+        "symbolSize": 110,
+        "padding": 0,
+    }
+    title = {
+        "color": ink,
+        "subtitleColor": muted,
+        "fontSize": 15,
+        "subtitleFontSize": 12,
+        "fontWeight": 600,
+        "anchor": "start",
+        "offset": 12,
+        "subtitlePadding": 5,
+        "frame": "bounds",
+    }
+    return {
+        "background": "transparent",
+        "font": _FONT,
+        "view": {"stroke": None},
+        "mark": {"aria": False},  # a chart is read by its description, numbers in a table
+        "axis": axis,
+        "legend": legend,
+        "title": title,
+        "concat": {"spacing": 18},
+        "style": _styles(colour),
+    }
+
+
+def _styles(colour: Mapping[str, str]) -> dict[str, Any]:
+    ink, muted, blue = colour["ink"], colour["muted"], colour["inconclusive"]
+    text = {"fontSize": 11.5, "baseline": "middle"}
+    styles: dict[str, Any] = {
+        "fp-head": {**text, "color": ink, "fontWeight": 600, "fontSize": 12.5},
+        "fp-text": {**text, "color": ink},
+        "fp-note": {**text, "color": muted},
+        "fp-ruler": {"color": colour["grid"], "strokeWidth": 1},
+        "fp-zero": {"color": colour["faint"], "strokeWidth": 1.2},
+        "fp-target": {"color": colour["faint"], "strokeWidth": 1.2, "strokeDash": [5, 4]},
+        "fp-line": {"color": ink, "strokeWidth": 2},
+        "fp-point": {"color": ink},
+        "fp-margin": {"color": colour["equivalent"], "fillOpacity": 0.18},
+        "fp-bar": {"color": colour["bar"]},
+        "fp-tail": {"color": colour["disparity"]},
+        "fp-observed": {"color": ink, "strokeWidth": 2},
+        "fp-mirror": {"color": ink, "strokeWidth": 1.2, "strokeDash": [4, 4]},
+        "fp-curve": {"color": blue, "strokeWidth": 2.4},
+        "fp-wide": {"color": blue, "fillOpacity": 0.18},
+        "fp-narrow": {"color": blue, "fillOpacity": 0.28},
+        "fp-outside": {"color": colour["disparity"]},
+        "fp-missing": {"color": colour["too small"], "strokeWidth": 1.5},
+    }
+    for verdict in SHAPES:
+        name, own = name_style(verdict), colour[verdict]
+        styles[f"{name}-mark"] = {"color": own, "strokeWidth": 1.6}
+        styles[f"{name}-line"] = {"color": own, "strokeWidth": 1.8}
+        styles[f"{name}-word"] = {**text, "color": own, "fontWeight": 600}
+    return styles
+
+
+def name_style(verdict: str) -> str:
+    """Return the beginning of the names of a verdict's styles."""
+    return f"fp-{verdict.replace(' ', '-')}"
 
 
 def embed_rows(rows: Iterable[Mapping[str, Any]]) -> alt.InlineData:

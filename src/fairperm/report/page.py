@@ -1,4 +1,4 @@
-"""Render templates, styles and scripts into one page that needs nothing else."""
+"""An audit as one HTML file that needs nothing else, and as a short form for notebooks."""
 
 from __future__ import annotations
 
@@ -11,40 +11,59 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
+from fairperm._utils.files import write_whole
 from fairperm._utils.formatting import format_count, format_name
+from fairperm.hypothesis_tests.results.sweeps import ThresholdSweepResult
 from fairperm.hypothesis_tests.results.text import state_dropped
 from fairperm.report import sentences
-from fairperm.report.vega import inline_json, vega_script
 from fairperm.report.view import AuditView
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Mapping, Sequence
 
     from jinja2 import Environment
 
     from fairperm.hypothesis_tests.results.audits import AuditData
-    from fairperm.hypothesis_tests.results.sweeps import ThresholdSweepResult
 
 MOST_COMPACT_ROWS = 100
 _TITLE = "Fairness audit"
 
 
-def render_report(
+def as_html(
     audit: AuditData,
-    sweeps: Sequence[ThresholdSweepResult],
-    not_swept: Mapping[str, str],
-    title: str | None,
-    provenance: Mapping[str, object],
+    path: str | os.PathLike[str] | None = None,
+    *,
+    sweep: ThresholdSweepResult | Sequence[ThresholdSweepResult] | None = None,
+    not_swept: Mapping[str, str] | None = None,
+    title: str | None = None,
+    provenance: Mapping[str, object] | None = None,
 ) -> str:
-    """Return the report."""
-    from fairperm.report import charts, method
+    """Return the report, and write it to `path` if there is one.
+
+    Parameters
+    ----------
+    audit
+        The audit to report. Nothing is computed here: all numbers are the audit's own.
+    path
+        A file, written whole or not at all.
+    sweep
+        One sweep over thresholds, or several, each shown with a slider.
+    not_swept
+        Attributes for which there is no sweep, with the reason.
+    title
+        The report's heading.
+    provenance
+        Other settings needed to run the audit again (the command, the file, its hash), by name.
+    """
+    from fairperm.report import charts
 
     view = AuditView.of(audit)
     forest, nulls = charts.draw_forest(view), charts.draw_nulls(view)
-    sweep_parts = charts.draw_sweeps(view, sweeps)
+    sweep_parts = charts.draw_sweeps(view, _list_sweeps(sweep))
     drawn = [*([forest] if forest else []), *(one.chart for one in sweep_parts), *nulls]
-    scripts = [vega_script(), _read_text("charts.js")] if drawn else []
-    return _render(
+    scripts = [charts.vega_script(), _read_text("charts.js")] if drawn else []
+    page = _render(
         "report.html.jinja",
         view=view,
         title=title or _TITLE,
@@ -52,24 +71,35 @@ def render_report(
         forest=forest,
         nulls=nulls,
         sweeps=sweep_parts,
-        not_swept={format_name(name): reason for name, reason in not_swept.items()},
+        not_swept={format_name(name): reason for name, reason in (not_swept or {}).items()},
         findings=sentences.describe_findings(view),
         question=sentences.describe_question(view),
-        **method.collect_facts(view),
-        tests=method.describe_tests(view),
-        notes=method.collect_notes(view),
-        power=method.summarize_power(view),
-        settings=method.list_settings(view, provenance),
-        versions=method.list_versions(),
+        **sentences.collect_facts(view),
+        tests=sentences.describe_tests(view),
+        notes=sentences.collect_notes(view),
+        power=sentences.summarize_power(view),
+        settings=sentences.list_settings(view, provenance or {}),
+        versions=sentences.list_versions(),
         policy=_write_policy(scripts),
         scripts=[Markup(script) for script in scripts],  # noqa: S704
-        charts=inline_json(
+        charts=charts.inline_json(
             {"configs": charts.make_themes(), "charts": {one.key: one.specs for one in drawn}}
         ),
     )
+    if path is not None:
+        write_whole(path, page)
+    return page
 
 
-def render_notebook(audit: AuditData) -> str:
+def _list_sweeps(
+    sweep: ThresholdSweepResult | Sequence[ThresholdSweepResult] | None,
+) -> list[ThresholdSweepResult]:
+    if sweep is None:
+        return []
+    return [sweep] if isinstance(sweep, ThresholdSweepResult) else list(sweep)
+
+
+def as_notebook_html(audit: AuditData) -> str:
     """Return the verdicts and the table, without scripts, for a notebook."""
     return _render("compact.html.jinja", view=AuditView.of(audit), most_rows=MOST_COMPACT_ROWS)
 

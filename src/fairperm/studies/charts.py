@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import altair as alt
 
-from fairperm.plots.style import theme
+from fairperm.plots.parts import theme
 from fairperm.studies.study import LEVEL
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairperm._utils.files import write_whole
 from fairperm._utils.formatting import NONE
-from fairperm.report.vega import inline_json, vega_lite, vega_script
+from fairperm.report.charts import inline_json, vega_lite, vega_script
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

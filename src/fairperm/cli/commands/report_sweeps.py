@@ -35,7 +35,7 @@ def write_report(
     sweeps: Sweeps,
 ) -> None:
     """Write the report."""
-    from fairperm.report import as_html
+    from fairperm.report.page import as_html
 
     as_html(
         audit,

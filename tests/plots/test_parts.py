@@ -14,7 +14,7 @@ import vl_convert
 
 from fairperm import plots
 from fairperm.errors import InputError
-from fairperm.plots.style import SHAPES
+from fairperm.plots.parts import SHAPES
 from tests.support.charts import (
     CHARTS,
     HOSTILE,

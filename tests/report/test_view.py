@@ -6,7 +6,7 @@ import re
 from importlib.resources import files
 
 from fairperm.hypothesis_tests.results.audits import GroupSummary
-from fairperm.report.names import ShortNames, find_look_alikes
+from fairperm.report.view import ShortNames, find_look_alikes
 
 
 def test_short_names_differ() -> None:
