@@ -299,7 +299,7 @@ def test_names_are_no_formulas_in_csv(here: Here, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["-1", "+1.5", "-.5e3", "- ", "a=b", "'=1"])
 def test_numbers_and_other_names_stay_in_csv(here: Here, name: str) -> None:
-    from fairperm.cli.documents import as_csv
+    from fairperm.cli.outputs import as_csv
 
     (row,) = cells(as_csv([{"name": name, "gap": -0.5, "none": None}]))
     assert row == {"name": f"'{name}" if name == "- " else name, "gap": "-0.5", "none": ""}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -11,66 +10,25 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
-import typer
 
 import fairperm
 from fairperm import errors
-from fairperm.cli import main
-from fairperm.cli.messages import write_message
+from fairperm.cli.terminal import write_message
 from fairperm.data.lazy import counting as lazy
 from tests.support.commands import Here, as_text, cells, sample
 from tests.support.report_pages import Page
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
 pytestmark = pytest.mark.filterwarnings("ignore::fairperm.FairpermWarning")
 
-COMMANDS: dict[str, Callable[..., Any]] = {
-    "audit": fairperm.audit,
-    "test": fairperm.permutation_test,
-    "sweep": fairperm.threshold_sweep,
-}
-# The command line's own defaults, which mean the same, and arguments that have none here.
-OWN_DEFAULTS = {"compare", "metric", "metrics", "thresholds"}
 COLUMNS = ("--label", "y", "--score", "p", "--group", "g")
 
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Here:
     return Here(tmp_path, monkeypatch)
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_every_option_is_there_with_the_same_default(name: str) -> None:
-    command: Any = typer.main.get_command(main.app)
-    options = {opt: one for one in command.commands[name].params for opt in one.opts}
-    for argument, parameter in inspect.signature(COMMANDS[name]).parameters.items():
-        if argument in {"data", "progress"}:  # FILE and --quiet
-            continue
-        option = options.get(write_message(errors.InputError(errors.argument(argument))))
-        assert option is not None, f"fairperm {name} lacks {argument}"
-        if argument not in OWN_DEFAULTS and parameter.default is not parameter.empty:
-            assert option.default in (parameter.default, [] if not parameter.default else None)
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_every_option_is_handed_on(
-    here: Here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
-    signature = inspect.signature(COMMANDS[name])
-    handed: dict[str, object] = {}
-
-    def record(*values: object, **options: object) -> None:
-        handed.update(signature.bind(*values, **options).arguments)
-        raise fairperm.errors.FairpermError("enough")
-
-    monkeypatch.setattr(fairperm, COMMANDS[name].__name__, record)
-    (tmp_path / "x.csv").write_text(as_text(sample()))
-    code, _, said = here.run(name, tmp_path / "x.csv", *COLUMNS, "--metric", "fpr")
-    assert (code, said) == (2, "fairperm: error: enough\n")
-    assert set(handed) == set(signature.parameters)
 
 
 @pytest.fixture(scope="module")

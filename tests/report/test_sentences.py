@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import fairperm
-from fairperm.cli.commands.report_sweeps import make_sweeps
+from fairperm.cli.commands.audit import make_sweeps
 from fairperm.report.page import as_html
 from tests.support.report_pages import Page, compas_audit, compas_page
 

@@ -17,8 +17,13 @@ from fairperm.cli.commands.power import power
 from fairperm.cli.commands.reproduce import reproduce
 from fairperm.cli.commands.sweep import sweep
 from fairperm.cli.commands.test import one_test
-from fairperm.cli.messages import write_message
-from fairperm.cli.terminal import ClosedPipeError, describe_failure, discard, print_error
+from fairperm.cli.terminal import (
+    ClosedPipeError,
+    describe_failure,
+    discard,
+    print_error,
+    write_message,
+)
 from fairperm.errors import FairpermError, shown
 
 WRONG, INTERRUPTED, BROKEN_PIPE = 2, 130, 141  # exit codes; 1 means a --fail-on verdict

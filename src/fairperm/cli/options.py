@@ -1,16 +1,24 @@
-"""The options that several commands share, each defined once."""
+"""The options that several commands share, each defined once, and what their values mean."""
 
 from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from fairperm.cli import config
+from fairperm.errors import InputError, did_you_mean, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 DEFAULT_METRICS = ("selection_rate", "false_positive_rate", "false_negative_rate")
+_NOT_SETTINGS = frozenset(
+    {"files", "json", "csv", "raw_names", "markdown", "report", "quiet"}
+    | {"config", "debug", "fail_on"}
+)
 _DATA = "Data"
 _COLUMNS = "Columns"
 _TEST = "Test"
@@ -303,3 +311,65 @@ Config = Annotated[
     ),
 ]
 Debug = Annotated[bool, _option(_OUTPUT, "Show the traceback of an error.", "--debug")]
+
+
+def parse_word(value: str) -> str | None:
+    """Return the word, or None for "none"."""
+    return None if value.strip().lower() == "none" else value
+
+
+def parse_numbers(option: str, given: Sequence[str] | None) -> Any:
+    """Return one number, or numbers by name from NAME=NUMBER."""
+    if not given:
+        return None
+    if len(given) == 1 and "=" not in given[0]:
+        return parse_number(option, given[0])
+    return parse_pairs(option, given, "NUMBER or NAME=NUMBER", "With several, each needs a name.")
+
+
+def parse_pairs(option: str, given: Sequence[str], rule: str, hint: str = "") -> dict[str, float]:
+    """Return numbers by name from NAME=NUMBER."""
+    found: dict[str, float] = {}
+    for text in given:
+        name, mark, value = text.rpartition("=")
+        if not mark or not name.strip():
+            raise InputError(option, rule, text, hint)
+        if name.strip() in found:
+            raise InputError(f"{option} must be given only once for {shown(name.strip())}.")
+        found[name.strip()] = parse_number(option, value)
+    return found
+
+
+def parse_number(option: str, text: str) -> float:
+    """Return a text as a number."""
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(option, "a number", text) from None
+
+
+def find_metric(name: str, option: str = "--metric") -> Any:
+    """Return the metric of this name."""
+    from fairperm.metrics.registry import get_metric, metric_names
+
+    try:
+        return get_metric(name)
+    except InputError:
+        aliases = (alias for one in metric_names() for alias in get_metric(one).aliases)
+        hint = did_you_mean(name, [*metric_names(), *aliases])
+        raise InputError(option, "one that `fairperm metrics` lists", name, hint) from None
+
+
+def collect_settings(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that decide the numbers, ready for JSON."""
+    return {
+        name: _make_plain(value)
+        for name, value in params.items()
+        if name not in _NOT_SETTINGS and value not in (None, [], ())
+    }
+
+
+def _make_plain(value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return [_make_plain(one) for one in value]
+    return getattr(value, "value", value)

@@ -1,4 +1,7 @@
-"""Printing to terminals of any width, to pipes, and to screens that show only ASCII."""
+"""Printing: to terminals of any width, to pipes, to screens that show only ASCII.
+
+The messages of the library are printed in the command line's words: its arguments are options.
+"""
 
 from __future__ import annotations
 
@@ -8,19 +11,54 @@ import os
 import re
 import shutil
 import sys
+import textwrap
+import warnings
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
-from fairperm.errors import InputError
+from fairperm._utils.formatting import (
+    format_interval,
+    format_name,
+    format_number,
+    format_pvalue,
+    name_of_gap,
+)
+from fairperm.errors import ArgumentError, FairpermWarning, InputError, in_words
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from fairperm.auditing.result import Audit
+    from fairperm.hypothesis_tests.results.audits import GroupSummary
 
 _WIDTH_OF_PIPES = 110
 _IN_ASCII = str.maketrans(
     "–—−─━╴╶╸╺│┃·×✗✓▼▲≈•●“”‘’\N{NO-BREAK SPACE}", "---------|||xxvv^~**\"\"'' "
 ) | str.maketrans({"…": "...", "≥": ">=", "≤": "<=", "→": "->", "±": "+-", "√": "sqrt"})
-
 _CONTROLS = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f]")
+# Every other argument has the option of its own name: pos_label has --pos-label.
+_OPTIONS = {
+    "y_true": "--label",
+    "y_pred": "--prediction",
+    "y_score": "--score",
+    "sensitive_features": "--group",
+    "control_features": "--control",
+    "sample_weight": "--weight",
+    "data": "the data",
+    "metrics": "--metric",
+    "groups": "--pair",
+    "n_resamples": "--resamples",
+    "n_bootstrap": "--bootstraps",
+    "n_jobs": "--jobs",
+    "rng": "--seed",
+    "values": "--first and --second",
+    "value": "--second",
+    "base_rates": "--base-rate",
+    "names": "NAME",
+    "audit()": "`fairperm audit`",
+    "None": "'none'",
+}
+_MERGE_NAMES = '--sql "SELECT * REPLACE (lower(trim(x)) AS x) FROM data" makes them equal.'
 
 
 class ClosedPipeError(Exception):
@@ -101,8 +139,6 @@ def fits(table: Any) -> bool:
 
 def wrap(text: str, indent: str = "") -> str:
     """Return a paragraph in lines that fit the terminal."""
-    import textwrap
-
     return textwrap.fill(
         text, max(20, width() - 1), initial_indent=indent, subsequent_indent=indent
     )
@@ -110,8 +146,6 @@ def wrap(text: str, indent: str = "") -> str:
 
 def format_pairs(items: Sequence[tuple[str, str]]) -> str:
     """Return names and texts, one pair to a line; a long text continues under its beginning."""
-    import textwrap
-
     wide = max(len(name) for name, _ in items)
     lines = []
     for name, text in items:
@@ -123,3 +157,106 @@ def format_pairs(items: Sequence[tuple[str, str]]) -> str:
             textwrap.fill(text, width() - 1, initial_indent=head, subsequent_indent=" " * len(head))
         )
     return "\n".join(lines)
+
+
+def write_message(message: object) -> str:
+    """Return an error or a note with ``pos_label='yes'`` as ``--pos-label yes`` and so on.
+
+    Examples
+    --------
+    >>> from fairperm.errors import InputError, argument
+    >>> hint = f"Pass {argument('pos_label', 'yes')}."
+    >>> write_message(InputError("y_true (column 'y')", "made of 0 and 1", "no", hint))
+    "--label (column 'y') must be made of 0 and 1; got 'no'. Pass --pos-label yes."
+    """
+    if isinstance(message, ArgumentError):
+        return in_words(message.marked_text(), _write_option)
+    return in_words(getattr(message, "marked", str(message)), _write_option)
+
+
+def _write_option(name: str, values: Sequence[str]) -> str:
+    bare = name.partition(" (")[0].partition(" column ")[0]  # as in "y_true (column 'y')"
+    option = _OPTIONS.get(bare)
+    if option is None:  # --label, FILE and the like are names of this package
+        is_argument = bare.isidentifier() and not bare.isupper()
+        option = f"--{bare.replace('_', '-')}" if is_argument else bare
+    return " ".join([option + name.removeprefix(bare), *map(_write_value, values)])
+
+
+def _write_value(value: str) -> str:
+    """Return a value as one types it: without the quotes that no shell needs."""
+    bare = value[1:-1] if value[:1] in "'\"" else value.lower()  # None is none
+    is_plain = bare.isascii() and bare.replace("_", "").replace(".", "").isalnum()
+    return bare if is_plain else value
+
+
+@contextmanager
+def show_warnings(quiet: bool) -> Iterator[set[str]]:
+    """Print each warning of the library once, on standard error; yield those that were shown."""
+    seen: set[str] = set()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", FairpermWarning)
+        try:
+            yield seen
+        finally:
+            for one in caught:
+                note = one.message.args[0] if isinstance(one.message, FairpermWarning) else None
+                if note is None or note in seen:
+                    continue
+                seen.add(note)
+                if not quiet:
+                    print_error(f"fairperm: note: {write_message(note)}")
+
+
+def select_unseen(notes: Iterable[str], seen: set[str]) -> tuple[str, ...]:
+    """Return the notes that were not shown as warnings, in the command line's words."""
+    return tuple(write_message(note) for note in notes if note not in seen)
+
+
+def warn_of_similar_names(groups: Iterable[GroupSummary], *, quiet: bool) -> None:
+    """Print which groups may be one group misspelt, and how to merge them."""
+    from fairperm.report.view import find_look_alikes
+
+    for text in () if quiet else find_look_alikes(groups):
+        print_error(f"fairperm: note: {text} {_MERGE_NAMES}")
+
+
+def print_audit(audit: Audit) -> None:
+    """Print an audit as a table, or as lines if the terminal is narrow."""
+    from fairperm.auditing.text import as_table, footing, heading
+
+    table = as_table(audit, width())
+    print_text(wrap(heading(audit)))
+    print_text(render(table) if fits(table) else _as_lines(audit))
+    print_text(wrap(footing(audit)))
+
+
+def _as_lines(audit: Audit) -> str:
+    """Return the comparisons one below the other, for terminals too narrow for a table."""
+    from fairperm.auditing.text import format_values
+
+    def fill(text: str, indent: str) -> str:
+        return textwrap.fill(text, width(), initial_indent=indent, subsequent_indent=f"{indent}  ")
+
+    lines = []
+    section = None
+    for row in audit.rows:
+        if section != (section := (row.attribute, row.metric)):
+            lines += [
+                "",
+                fill(f"{format_name(row.attribute)} · {format_name(row.metric)}", ""),
+            ]
+        lines += [fill(name_of_gap(*row.groups), "  "), f"    values   {format_values(row)}"]
+        if row.result is not None:
+            lines += [
+                f"    gap      {format_number(row.difference, signed=True)}",
+                f"    interval {format_interval(row.confidence_interval, signed=True)}",
+                f"    p        {format_pvalue(row.adjusted_pvalue)} adjusted",
+            ]
+        lines.append(f"    verdict  {row.verdict}")
+    return "\n".join(lines[1:])
+
+
+def print_seed(seed: int) -> None:
+    """Print how to get the same numbers again."""
+    print_text(wrap(f"Seed {seed}: the same --seed gives the same numbers again."))

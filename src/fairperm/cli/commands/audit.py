@@ -2,28 +2,39 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from fairperm._utils.formatting import format_name, format_number, name_of_gap, state_pvalue
-from fairperm.cli import common
 from fairperm.cli import options as arg
-from fairperm.cli.commands.report_sweeps import Sweeps, describe_run, make_sweeps, write_report
-from fairperm.cli.files.wanted_columns import find_stratum_weights, find_value, read_columns
-from fairperm.cli.terminal import print_error, print_text, wrap
-from fairperm.errors import InputError
+from fairperm.cli import outputs
+from fairperm.cli.terminal import (
+    print_audit,
+    print_error,
+    print_seed,
+    print_text,
+    select_unseen,
+    show_warnings,
+    warn_of_similar_names,
+    wrap,
+    write_message,
+)
+from fairperm.errors import FairpermError, InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Hashable, Mapping, Sequence
+    from pathlib import Path
 
     from fairperm.auditing.result import Audit
     from fairperm.cli.files.loading import LoadedData
     from fairperm.hypothesis_tests.results.audits import AuditRow
+    from fairperm.hypothesis_tests.results.sweeps import ThresholdSweepResult
 
 _MOST_FAILED = 20
 _MOST_THRESHOLDS = 101
+_RESAMPLES = 999
 
 
 def audit(
@@ -78,12 +89,13 @@ def audit(
 ) -> int:
     """Test every gap between groups, adjust for multiple comparisons, and give each a verdict."""
     import fairperm
+    from fairperm.cli.files.loading import read_columns
 
-    printed = common.check_outputs(
+    printed = outputs.check_outputs(
         {"--report": report, "--json": json, "--csv": csv, "--markdown": markdown}
     )
     names = list(metric or arg.DEFAULT_METRICS)
-    margins = common.parse_numbers("--margin", margin)
+    margins = arg.parse_numbers("--margin", margin)
     loaded = ctx.with_resource(
         read_columns(
             ctx.params,
@@ -93,7 +105,7 @@ def audit(
         )
     )
     run_audit: Callable[..., Audit] = fairperm.audit  # it checks every word
-    with common.show_warnings(quiet) as seen:
+    with show_warnings(quiet) as seen:
         found = run_audit(
             label,
             prediction,
@@ -105,20 +117,20 @@ def audit(
             compare=compare or ("reference" if reference else "pairs"),
             reference=_find_references(loaded, group or [], reference or []),
             intersections=intersections,
-            adjust=common.parse_word(adjust),
+            adjust=arg.parse_word(adjust),
             alpha=alpha,
             margin=margins,
             min_group_size=min_group_size,
-            pos_label=find_value(loaded, label, pos_label),
+            pos_label=loaded.find_value(label, pos_label),
             control_features=control or None,
-            stratum_weights=find_stratum_weights(loaded, control, stratum_weights),
+            stratum_weights=loaded.find_stratum_weights(control, stratum_weights),
             cluster=cluster,
             sample_weight=weight,
             missing=missing,
             score_bins=score_bins,
             sample_rows=sample_rows,
             scheme=scheme,
-            variance=common.parse_word(variance),
+            variance=arg.parse_word(variance),
             alternative=alternative,
             n_resamples=resamples,
             n_bootstrap=bootstraps,
@@ -127,16 +139,16 @@ def audit(
             n_jobs=jobs,
             progress=False if quiet else None,
         )
-    common.warn_of_similar_names(found.groups, quiet=quiet)
-    options = {**common.collect_settings(ctx.params), "metric": names, "seed": found.seed}
+    warn_of_similar_names(found.groups, quiet=quiet)
+    options = {**arg.collect_settings(ctx.params), "metric": names, "seed": found.seed}
     outcome = Outcome(found, loaded, options, [one.value for one in fail_on or []])
     # write the files first: the reader of the table may close the pipe
     outcome.write(report=report, json=json, csv=csv, raw_names=raw_names, markdown=markdown)
     if not quiet and not printed:
-        common.print_audit(found)
-        for note in common.select_unseen(found.notes, seen):
+        print_audit(found)
+        for note in select_unseen(found.notes, seen):
             print_text(wrap(f"Note: {note}"))
-        common.print_seed(found.seed)
+        print_seed(found.seed)
     return outcome.report_failures()
 
 
@@ -184,14 +196,12 @@ class Outcome:
         markdown: str | None,
     ) -> None:
         """Write the requested files."""
-        from fairperm.cli import documents
-
         if report is not None:
             run = describe_run("audit", self.options, self.loaded.files, self.loaded.n_rows)
             write_report(self.audit, report, provenance=run, sweeps=self.make_sweeps())
 
         def make_json() -> str:
-            return documents.as_json(
+            return outputs.as_json(
                 "audit",
                 self.audit.to_dict(),
                 options=self.options,
@@ -200,10 +210,10 @@ class Outcome:
             )
 
         rows = [row.cells() for row in self.audit.rows]
-        common.write_outputs(
+        outputs.write_outputs(
             (json, make_json),
-            (csv, lambda: documents.as_csv(rows, raw_names=raw_names)),
-            (markdown, lambda: documents.as_markdown(self.audit, self.failed())),
+            (csv, lambda: outputs.as_csv(rows, raw_names=raw_names)),
+            (markdown, lambda: outputs.as_markdown(self.audit, self.failed())),
         )
 
     def make_sweeps(self) -> Sweeps:
@@ -222,12 +232,12 @@ class Outcome:
             label=given["label"],
             score=score,
             attributes=given["group"],
-            pos_label=find_value(self.loaded, given["label"], given.get("pos_label")),
+            pos_label=self.loaded.find_value(given["label"], given.get("pos_label")),
             thresholds=self._choose_thresholds(score),
             missing=given["missing"],
             control_features=given.get("control"),
-            stratum_weights=find_stratum_weights(
-                self.loaded, given.get("control"), given.get("stratum_weights")
+            stratum_weights=self.loaded.find_stratum_weights(
+                given.get("control"), given.get("stratum_weights")
             ),
             progress=False,
         )
@@ -260,3 +270,103 @@ class Outcome:
         if len(failed) > _MOST_FAILED:
             print_error(f"  and {len(failed) - _MOST_FAILED} more")
         return 1
+
+
+@dataclass(frozen=True, slots=True)
+class Sweeps:
+    """The threshold sweeps for a report, and for each attribute without one the reason."""
+
+    found: list[ThresholdSweepResult] = field(default_factory=list)
+    reasons: dict[str, str] = field(default_factory=dict)
+
+
+def write_report(
+    audit: Audit,
+    path: Path,
+    *,
+    title: str | None = None,
+    provenance: Mapping[str, object],
+    sweeps: Sweeps,
+) -> None:
+    """Write the report."""
+    from fairperm.report.page import as_html
+
+    as_html(
+        audit,
+        path,
+        sweep=sweeps.found,
+        not_swept=sweeps.reasons,
+        title=title,
+        provenance=provenance,
+    )
+
+
+def describe_run(
+    command: str,
+    options: Mapping[str, Any],
+    files: Sequence[Mapping[str, Any]],
+    rows: int | None,
+) -> dict[str, object]:
+    """Return what is needed to run the command again, by name."""
+    found: dict[str, object] = {"command": f"fairperm {command}"}
+    for file in files:
+        found[f"sha256 of {file['path']}"] = file["sha256"]
+    if rows is not None:
+        found["rows read"] = f"{rows:,}"
+    for name, value in options.items():
+        text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+        found[f"--{name.rstrip('_').replace('_', '-')}"] = text
+    return found | {f"version of {name}": one for name, one in outputs.versions().items()}
+
+
+def make_sweeps(
+    audit: Audit, data: Any, *, label: str, score: str, attributes: Sequence[str], **options: Any
+) -> Sweeps:
+    """Sweep the thresholds for the two largest groups of each attribute.
+
+    Metrics without a threshold are skipped. If a sweep fails, the report gives the reason: it is
+    about the audit, not its sweeps.
+    """
+    import fairperm
+    from fairperm.metrics.registry import get_metric
+
+    names = [
+        one.name
+        for one in map(get_metric, audit.settings["metrics"])
+        if one.uses_threshold and not one.is_joint
+    ]
+    made = Sweeps()
+    for attribute in attributes if names else ():
+        pair = _largest_pair(audit, attribute)
+        if pair is None:
+            made.reasons[attribute] = "fewer than two of its groups are large enough for a verdict."
+            continue
+        try:
+            made.found.append(
+                fairperm.threshold_sweep(
+                    label,
+                    score,
+                    sensitive_features=attribute,
+                    metric=names,
+                    data=data,
+                    groups=pair,
+                    alpha=audit.alpha,
+                    n_resamples=_RESAMPLES,
+                    rng=audit.seed,
+                    **options,
+                )
+            )
+        except FairpermError as error:
+            made.reasons[attribute] = write_message(error)
+    return made
+
+
+def _largest_pair(audit: Audit, attribute: str) -> tuple[Hashable, Hashable] | None:
+    """Return the two largest groups with verdicts, in the order of the audit."""
+    groups = [one for one in audit.groups if one.attribute == attribute and not one.is_small]
+    largest = sorted(groups, key=lambda one: -one.rows)[:2]
+    if len(largest) < 2:
+        return None
+    first, second = (one.group for one in groups if one in largest)
+    compared = {row.groups for row in audit.rows if row.attribute == attribute}
+    return (second, first) if (second, first) in compared else (first, second)

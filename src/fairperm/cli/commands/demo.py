@@ -8,8 +8,7 @@ from typing import Annotated
 import typer
 
 from fairperm.cli import options as arg
-from fairperm.cli.common import print_audit
-from fairperm.cli.terminal import print_text, wrap
+from fairperm.cli.terminal import print_audit, print_text, wrap
 
 _INTRODUCTION = (
     "COMPAS is a score from 1 to 10 that courts in the United States use to judge how likely a "
@@ -45,7 +44,7 @@ def demo(
 ) -> int:
     """Audit the COMPAS risk score by race and sex, and write a report."""
     import fairperm
-    from fairperm.cli.commands.report_sweeps import describe_run, make_sweeps, write_report
+    from fairperm.cli.commands.audit import describe_run, make_sweeps, write_report
 
     print_text(wrap(_INTRODUCTION) + "\n")
     for metric, question in _QUESTIONS.items():

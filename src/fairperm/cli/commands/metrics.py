@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from fairperm.cli import common
-from fairperm.cli.files.wanted_columns import find_metric
+from fairperm.cli import options as arg
+from fairperm.cli import outputs
 from fairperm.cli.terminal import format_pairs, print_text
 
 _NEEDS = {
@@ -37,7 +37,7 @@ def metrics(
 
     from fairperm.metrics.registry import metric_names
 
-    chosen = [find_metric(name, "NAME") for name in names or metric_names()]
+    chosen = [arg.find_metric(name, "NAME") for name in names or metric_names()]
     found: list[dict[str, Any]] = [
         {
             "name": one.name,
@@ -48,7 +48,7 @@ def metrics(
         for one in chosen
     ]
     if json is not None:
-        common.write_output(json, json_module.dumps(found, indent=2, ensure_ascii=False) + "\n")
+        outputs.write_output(json, json_module.dumps(found, indent=2, ensure_ascii=False) + "\n")
         if json == "-":
             return 0
     lines = []

@@ -7,9 +7,8 @@ from typing import Annotated, Any
 import typer
 
 from fairperm._utils.formatting import format_level, format_metric, format_percent
-from fairperm.cli import common
 from fairperm.cli import options as arg
-from fairperm.cli.files.wanted_columns import find_metric
+from fairperm.cli import outputs
 from fairperm.cli.terminal import print_text, wrap
 from fairperm.errors import InputError
 
@@ -20,27 +19,32 @@ def _assumed(text: str, *names: str) -> Any:
     return typer.Option(*names, help=text, rich_help_panel=_PANEL, show_default=False)
 
 
+Metric = Annotated[
+    str | None,
+    typer.Option(
+        help="A rate, or roc_auc.", metavar="NAME", rich_help_panel=_PANEL, show_default=False
+    ),
+]
+First = Annotated[float | None, _assumed("Value of the metric in the first group.")]
+Second = Annotated[float | None, _assumed("Value of the metric in the second group.")]
+Rows = Annotated[int | None, _assumed("Number of rows in both groups together.", "--n")]
+Power = Annotated[float, _assumed("Probability of detecting the gap. Default: 0.8.", "--power")]
+Share = Annotated[float | None, _assumed("Share of the rows in the first group. Default: 0.5.")]
+BaseRate = Annotated[
+    list[float] | None,
+    _assumed("Share of positive labels in both groups; give it twice if they differ."),
+]
+
+
 def power(
     ctx: typer.Context,
-    metric: Annotated[
-        str | None,
-        typer.Option(
-            help="A rate, or roc_auc.", metavar="NAME", rich_help_panel=_PANEL, show_default=False
-        ),
-    ] = None,
-    first: Annotated[float | None, _assumed("Value of the metric in the first group.")] = None,
-    second: Annotated[float | None, _assumed("Value of the metric in the second group.")] = None,
-    n: Annotated[int | None, _assumed("Number of rows in both groups together.", "--n")] = None,
-    power: Annotated[
-        float, _assumed("Probability of detecting the gap. Default: 0.8.", "--power")
-    ] = 0.8,
-    share: Annotated[
-        float | None, _assumed("Share of the rows in the first group. Default: 0.5.")
-    ] = None,
-    base_rate: Annotated[
-        list[float] | None,
-        _assumed("Share of positive labels in both groups; give it twice if they differ."),
-    ] = None,
+    metric: Metric = None,
+    first: First = None,
+    second: Second = None,
+    n: Rows = None,
+    power: Power = 0.8,
+    share: Share = None,
+    base_rate: BaseRate = None,
     alpha: arg.Alpha = 0.05,
     alternative: arg.Alternative = "two-sided",
     scheme: arg.Scheme = "auto",
@@ -54,10 +58,9 @@ def power(
     With --first, --second and --n: the power. With --first and --second: the sample size. With
     --second and --n: the smallest detectable gap.
     """
-    from fairperm.cli.documents import as_json
     from fairperm.hypothesis_tests.results.gaps import json_ready
 
-    common.check_outputs({"--json": json})
+    outputs.check_outputs({"--json": json})
     if metric is None:
         raise InputError("--metric must be given: a rate, or roc_auc.")
     if base_rate and len(base_rate) > 2:
@@ -76,14 +79,14 @@ def power(
     }
     result, sentence = _answer(metric, first, second, n, power, shared)
     if json is not None:
-        text = as_json(
+        text = outputs.as_json(
             "power",
             json_ready(result),
-            options=common.collect_settings(ctx.params),
+            options=arg.collect_settings(ctx.params),
             files=[],
             rows=None,
         )
-        common.write_output(json, text)
+        outputs.write_output(json, text)
     if not quiet and json != "-":
         print_text(wrap(sentence))
     return 0
@@ -100,7 +103,7 @@ def _answer(
     """Return the quantity that was not given, by its name, and a sentence that states it."""
     import fairperm
 
-    name = format_metric(find_metric(metric).name)
+    name = format_metric(arg.find_metric(metric).name)
     if first is None:
         if n is None:
             raise InputError("--first or --n must be given.")

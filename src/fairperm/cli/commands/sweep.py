@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fairperm.cli import common
 from fairperm.cli import options as arg
-from fairperm.cli.files.wanted_columns import find_stratum_weights, find_value, read_columns
-from fairperm.cli.terminal import print_text
+from fairperm.cli import outputs
+from fairperm.cli.terminal import print_seed, print_text, show_warnings
 from fairperm.errors import InputError
 
 if TYPE_CHECKING:
@@ -63,9 +62,9 @@ def sweep(
 ) -> int:
     """Test the gap between two groups at every threshold of a score, one by one and jointly."""
     import fairperm
-    from fairperm.cli.documents import as_csv, as_json
+    from fairperm.cli.files.loading import read_columns
 
-    printed = common.check_outputs({"--json": json, "--csv": csv})
+    printed = outputs.check_outputs({"--json": json, "--csv": csv})
     if score is None:
         raise InputError("--score must be given: the column of scores.")
     names = list(metric or arg.DEFAULT_METRICS)
@@ -75,21 +74,21 @@ def sweep(
     run_sweep: Callable[..., ThresholdSweepResult] = (
         fairperm.threshold_sweep
     )  # it checks every word
-    with common.show_warnings(quiet):
+    with show_warnings(quiet):
         found = run_sweep(
             label,
             score,
             sensitive_features=group,
             metric=names,
             data=loaded.data,
-            groups=None if pair is None else tuple(find_value(loaded, group, one) for one in pair),
+            groups=None if pair is None else tuple(loaded.find_value(group, one) for one in pair),
             thresholds=_parse_thresholds(thresholds),
-            pos_label=find_value(loaded, label, pos_label),
+            pos_label=loaded.find_value(label, pos_label),
             control_features=control or None,
-            stratum_weights=find_stratum_weights(loaded, control, stratum_weights),
+            stratum_weights=loaded.find_stratum_weights(control, stratum_weights),
             missing=missing,
             scheme=scheme,
-            variance=common.parse_word(variance),
+            variance=arg.parse_word(variance),
             alpha=alpha,
             n_resamples=resamples,
             rng=seed,
@@ -98,20 +97,20 @@ def sweep(
         )
 
     def make_json() -> str:
-        return as_json(
+        return outputs.as_json(
             "sweep",
             found.to_dict(),
-            options={**common.collect_settings(ctx.params), "metric": names, "seed": found.seed},
+            options={**arg.collect_settings(ctx.params), "metric": names, "seed": found.seed},
             files=loaded.files,
             rows=loaded.n_rows,
         )
 
-    common.write_outputs(
-        (json, make_json), (csv, lambda: as_csv(_make_rows(found), raw_names=raw_names))
+    outputs.write_outputs(
+        (json, make_json), (csv, lambda: outputs.as_csv(_make_rows(found), raw_names=raw_names))
     )
     if not quiet and not printed:
         print_text(repr(found))
-        common.print_seed(found.seed)
+        print_seed(found.seed)
     return 0
 
 
@@ -128,4 +127,4 @@ def _parse_thresholds(text: str) -> object:
         return text
     if text.isdigit():
         return int(text)
-    return [common.parse_number("--thresholds", one) for one in text.split(",")]
+    return [arg.parse_number("--thresholds", one) for one in text.split(",")]

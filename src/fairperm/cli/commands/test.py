@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fairperm.cli import common
 from fairperm.cli import options as arg
-from fairperm.cli.files.wanted_columns import find_stratum_weights, find_value, read_columns
-from fairperm.cli.terminal import print_text
+from fairperm.cli import outputs
+from fairperm.cli.terminal import print_seed, print_text, select_unseen, show_warnings
 from fairperm.errors import InputError
 
 if TYPE_CHECKING:
@@ -66,16 +65,16 @@ def one_test(
 ) -> int:
     """Test whether the gap between two groups in one metric is real or due to chance."""
     import fairperm
-    from fairperm.cli.documents import as_json
+    from fairperm.cli.files.loading import read_columns
 
-    common.check_outputs({"--json": json})
+    outputs.check_outputs({"--json": json})
     if metric is None:
         raise InputError("--metric must be given; `fairperm metrics` lists them.")
     loaded = ctx.with_resource(read_columns(ctx.params, [metric], with_hashes=json is not None))
     run_test: Callable[..., fairperm.PermutationTestResult] = (
         fairperm.permutation_test
     )  # it checks every word
-    with common.show_warnings(quiet) as seen:
+    with show_warnings(quiet) as seen:
         found = run_test(
             label,
             prediction,
@@ -84,17 +83,17 @@ def one_test(
             sensitive_features=group,
             metric=metric,
             data=loaded.data,
-            groups=None if pair is None else tuple(find_value(loaded, group, one) for one in pair),
-            pos_label=find_value(loaded, label, pos_label),
+            groups=None if pair is None else tuple(loaded.find_value(group, one) for one in pair),
+            pos_label=loaded.find_value(label, pos_label),
             control_features=control or None,
-            stratum_weights=find_stratum_weights(loaded, control, stratum_weights),
+            stratum_weights=loaded.find_stratum_weights(control, stratum_weights),
             cluster=cluster,
             sample_weight=weight,
             missing=missing,
             score_bins=score_bins,
             sample_rows=sample_rows,
             scheme=scheme,
-            variance=common.parse_word(variance),
+            variance=arg.parse_word(variance),
             alternative=alternative,
             n_resamples=resamples,
             n_bootstrap=bootstraps,
@@ -104,16 +103,16 @@ def one_test(
             progress=False if quiet else None,
         )
     if json is not None:
-        text = as_json(
+        text = outputs.as_json(
             "test",
             found.to_dict(),
-            options={**common.collect_settings(ctx.params), "seed": found.seed},
+            options={**arg.collect_settings(ctx.params), "seed": found.seed},
             files=loaded.files,
             rows=loaded.n_rows,
         )
-        common.write_output(json, text)
+        outputs.write_output(json, text)
     if not quiet and json != "-":
-        print_text(repr(replace(found, notes=common.select_unseen(found.notes, seen))))
+        print_text(repr(replace(found, notes=select_unseen(found.notes, seen))))
         if not found.exact:
-            common.print_seed(found.seed)
+            print_seed(found.seed)
     return 0

@@ -11,11 +11,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fairperm._utils.checks import choice
+from fairperm._utils.progress import waiting
 from fairperm.cli.files import column_types as types
-from fairperm.cli.files.inputs import check_outputs_spare, find_files, make_private_folder
-from fairperm.cli.files.relation import ReadOptions, Relation, open_relation
+from fairperm.cli.files.formats import (
+    ENCODING_HINT,
+    MISSING,
+    ReadOptions,
+    Relation,
+    check_outputs_spare,
+    find_files,
+    make_private_folder,
+    open_relation,
+)
 from fairperm.cli.files.sql import check_condition, check_select, connect, first_line, quote_name
-from fairperm.cli.files.text import ENCODING_HINT
+from fairperm.cli.options import find_metric, parse_pairs
 from fairperm.errors import FairpermError, InputError, did_you_mean, listed, shown
 
 if TYPE_CHECKING:
@@ -23,6 +33,7 @@ if TYPE_CHECKING:
 
 _BATCH = 1 << 20
 _ORDER = {"": 0, types.LABEL: 1, types.NAME: 2, types.NUMBER: 3}  # of a column with several roles
+_OUTPUTS = ("report", "json", "csv", "markdown")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,8 +100,10 @@ class LoadedData:
         rows = nw.from_native(self.data).lazy().select(*columns).unique()
         return [tuple(row) for row in rows.collect().iter_rows()]
 
-    def find_value(self, column: str, text: str) -> object:
-        """Return the value of a column that a text from the user means."""
+    def find_value(self, column: str | None, text: str | None) -> object:
+        """Return the value of a column that a text from the user means; None without a text."""
+        if column is None or text is None:
+            return None
         values = [value for (value,) in self.distinct_rows([column])]
         for value in values:
             if str(value) == text and value is not None:
@@ -99,6 +112,28 @@ class LoadedData:
             if isinstance(value, (bool, int, float)) and _is_same(text, value):
                 return value
         return text  # the test raises, and lists the values
+
+    def find_stratum_weights(
+        self, controls: Sequence[str] | None, given: Sequence[str] | None
+    ) -> dict[Any, float] | None:
+        """Return the weights of strata, given as VALUE=NUMBER."""
+        if not given:
+            return None
+        if not controls:
+            raise InputError("--stratum-weights needs --control, the column of strata.")
+        known: dict[str, list[Any]] = {}
+        for values in self.distinct_rows(controls):
+            stratum = values if len(controls) > 1 else values[0]
+            known.setdefault(",".join(map(str, values)), []).append(stratum)
+        found: dict[Any, float] = {}
+        for text, weight in parse_pairs("--stratum-weights", given, "VALUE=NUMBER").items():
+            meant = known.get(text, [])
+            if len(meant) != 1:
+                rule = f"VALUE=NUMBER with strata of --control ({listed(sorted(known))})"
+                hint = "Several strata have this name." if meant else did_you_mean(text, known)
+                raise InputError("--stratum-weights", rule, text, hint)
+            found[meant[0]] = weight
+        return found
 
 
 def _is_same(text: str, value: float) -> bool:
@@ -109,6 +144,68 @@ def _is_same(text: str, value: float) -> bool:
         return float(text) == value
     except ValueError:
         return False
+
+
+@contextmanager
+def read_columns(
+    params: Mapping[str, Any],
+    metrics: Sequence[str],
+    *,
+    with_hashes: bool,
+    rows: bool = False,
+) -> Iterator[LoadedData]:
+    """Read the columns that the options of a command name; ``rows`` asks for every row."""
+    if not params.get("files"):
+        raise InputError("FILE must be given: a file, a glob, or '-' for standard input.")
+    kinds = [find_metric(name) for name in metrics]
+    label, prediction, score = (params.get(name) for name in ("label", "prediction", "score"))
+    groups = params.get("group") or ()
+    if not label:
+        raise InputError(
+            "--label must be given: the column of true labels. If there are only predictions, pass "
+            "them as --label with --metric base_rate."
+        )
+    if not groups:
+        raise InputError("--group must be given: the column of a protected attribute.")
+    if not prediction and not score and any(set(one.columns) - {"y_true"} for one in kinds):
+        raise InputError("--prediction or --score must be given: a column of the model's output.")
+    can_count = all(one.kind.is_categorical for one in kinds)
+    uses_score = score is not None and (not can_count or prediction is None)
+    wanted = WantedColumns(
+        label=label,
+        prediction=prediction,
+        score=score if uses_score else None,
+        groups=tuple(groups) if isinstance(groups, (list, tuple)) else (groups,),
+        controls=tuple(params.get("control") or ()),
+        cluster=params.get("cluster"),
+        weight=params.get("weight"),
+        needs_rows=rows or not can_count or bool(params.get("cluster") or params.get("weight")),
+        stays_in_files=any(params.get(one) is not None for one in ("score_bins", "sample_rows")),
+        all_numbers=params.get("sample_rows") is not None,
+    )
+    options = ReadOptions(
+        table=params.get("table"),
+        sql=params.get("sql"),
+        where=params.get("where"),
+        delimiter=params.get("delimiter"),
+        decimal=choice("decimal", params.get("decimal", "."), (".", ",")),
+        encoding=params.get("encoding"),
+        missing_words=tuple(dict.fromkeys(("", *params["na"]))) if params.get("na") else MISSING,
+    )
+    chosen = params.get("format_")
+    with ExitStack() as stack:
+        with waiting("reading", False if params.get("quiet") else None):
+            loaded = stack.enter_context(
+                load(
+                    params["files"],
+                    None if chosen is None else str(chosen),
+                    options,
+                    wanted,
+                    outputs={f"--{one}": str(params[one]) for one in _OUTPUTS if params.get(one)},
+                    with_hashes=with_hashes,
+                )
+            )
+        yield loaded
 
 
 @contextmanager

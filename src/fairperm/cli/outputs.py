@@ -1,16 +1,13 @@
-"""Results as documents: JSON for machines, CSV for spreadsheets, Markdown for reviews."""
+"""Results as files: JSON for machines, CSV for spreadsheets, Markdown for reviews."""
 
 from __future__ import annotations
 
-import csv
 import io
-import json
 import re
 import sys
-import textwrap
-from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
+from fairperm._utils.files import check_target, write_whole
 from fairperm._utils.formatting import (
     format_interval,
     format_name,
@@ -18,11 +15,12 @@ from fairperm._utils.formatting import (
     format_pvalue,
     name_of_gap,
 )
-from fairperm.auditing.text import footing, format_values, heading
-from fairperm.auditing.verdicts import format_detectable_gap
+from fairperm.cli.terminal import print_text
+from fairperm.errors import InputError, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from pathlib import Path
 
     from fairperm.auditing.result import Audit
 
@@ -44,6 +42,8 @@ def as_json(
     rows: int | None,
 ) -> str:
     """Return a result and everything needed to compute it again, as docs/json.md describes."""
+    import json
+
     document = {
         "schema": f"fairperm.{command}",
         "schema_version": SCHEMA_VERSION,
@@ -60,6 +60,8 @@ def as_json(
 
 def versions() -> dict[str, str]:
     """Return the versions of the software that the numbers may depend on."""
+    from importlib import metadata
+
     found = {"fairperm": metadata.version("fairperm"), "python": sys.version.split()[0]}
     return found | {name: metadata.version(name) for name in _LIBRARIES}
 
@@ -78,6 +80,8 @@ def as_csv(rows: Sequence[Mapping[str, Any]], *, raw_names: bool = False) -> str
 
 
 def _write_line(cells: Iterable[object]) -> str:
+    import csv
+
     out = io.StringIO()
     csv.writer(out).writerow(cells)  # quotes the characters of its own line end, "\r\n"
     return out.getvalue().removesuffix("\r\n") + "\n"
@@ -94,6 +98,9 @@ def _neutralize(cell: object) -> object:
 
 def as_markdown(audit: Audit, failed: Sequence[Any]) -> str:
     """Return an audit as a table for a pull request, with the failed comparisons marked."""
+    from fairperm.auditing.text import footing, format_values, heading
+    from fairperm.auditing.verdicts import format_detectable_gap
+
     head = ["attribute", "metric", "groups", "values", "gap", "interval", "adjusted p"]
     head += ["detects gaps", "verdict"]
     lines = [f"### {_escape(heading(audit))}", ""]
@@ -123,25 +130,34 @@ def _escape(text: str) -> str:
     return text.replace("://", "&#58;//").replace("www.", "www&#46;")
 
 
-def as_lines(audit: Audit, width: int) -> str:
-    """Return the comparisons one below the other, for terminals too narrow for a table."""
+def check_outputs(outputs: Mapping[str, str | Path | None]) -> bool:
+    """Check the paths of outputs before any work; return whether one is standard output."""
+    printed = [name for name, path in outputs.items() if str(path) == "-"]
+    if len(printed) > 1:
+        raise InputError(f"only one of {' and '.join(printed)} can be '-', standard output.")
+    if "--report" in printed:
+        raise InputError("--report must be the name of a file; only text can go to '-'.")
+    names = [str(path) for path in outputs.values() if path is not None and str(path) != "-"]
+    seen = set()
+    for name in names:
+        target = check_target(name).resolve()  # "./x" and a link to x are x
+        if target in seen:
+            raise InputError(f"two outputs cannot be the same file, {shown(name)}.")
+        seen.add(target)
+    return bool(printed)
 
-    def wrap(text: str, indent: str) -> str:
-        return textwrap.fill(
-            text, max(width, 20), initial_indent=indent, subsequent_indent=f"{indent}  "
-        )
 
-    lines = []
-    section = None
-    for row in audit.rows:
-        if section != (section := (row.attribute, row.metric)):
-            lines += ["", wrap(f"{format_name(row.attribute)} · {format_name(row.metric)}", "")]
-        lines += [wrap(name_of_gap(*row.groups), "  "), f"    values   {format_values(row)}"]
-        if row.result is not None:
-            lines += [
-                f"    gap      {format_number(row.difference, signed=True)}",
-                f"    interval {format_interval(row.confidence_interval, signed=True)}",
-                f"    p        {format_pvalue(row.adjusted_pvalue)} adjusted",
-            ]
-        lines.append(f"    verdict  {row.verdict}")
-    return "\n".join(lines[1:])
+def write_output(path: str, text: str) -> None:
+    """Write a file whole or not at all, or print it if the path is "-"."""
+    if path == "-":
+        sys.stdout.flush()
+        print_text(text.rstrip("\n"))
+    else:
+        write_whole(path, text)
+
+
+def write_outputs(*outputs: tuple[str | None, Callable[[], str]]) -> None:
+    """Write the outputs that have a path; what is printed comes last, for its reader may leave."""
+    for path, make_text in sorted(outputs, key=lambda one: one[0] == "-"):
+        if path is not None:
+            write_output(path, make_text())

@@ -1,0 +1,670 @@
+"""The formats of files: how each is recognized, and read as one relation of DuckDB."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import glob
+import hashlib
+import io
+import shutil
+import sqlite3
+import sys
+import tempfile
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+from urllib.parse import quote
+
+from fairperm.cli.files.sql import choose_table, first_line, lock, quote_name, quote_text
+from fairperm.cli.options import Format
+from fairperm.errors import InputError, Shown, did_you_mean, listed, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+_JSON_TYPES = ("BIGINT", "UBIGINT", "HUGEINT", "DOUBLE", "BOOLEAN", "JSON")
+_ENDINGS = {
+    **dict.fromkeys((".csv", ".txt"), "csv"),
+    **dict.fromkeys((".tsv", ".tab"), "tsv"),
+    **dict.fromkeys((".parquet", ".pq"), "parquet"),
+    **dict.fromkeys((".jsonl", ".ndjson", ".json"), "jsonl"),
+    **dict.fromkeys((".arrow", ".arrows", ".feather", ".ipc"), "arrow"),
+    **dict.fromkeys((".duckdb", ".ddb"), "duckdb"),
+    **dict.fromkeys((".sqlite", ".sqlite3"), "sqlite"),
+}
+_COMPRESSED = (".gz", ".zst")
+_DATABASES = ("duckdb", "sqlite")
+_WILDCARDS = frozenset("*?[]")  # DuckDB would look for other files
+MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "<NA>", "#N/A")
+MOST_COLUMNS = 20_000
+ENCODING_HINT = "Pass --encoding (such as latin-1 or windows-1252)."
+_DELIMITERS = ",;\t|"
+_LONGEST_HEADER = 1 << 26
+_BYTE_ORDER_MARKS = (  # the longer first: that of UTF-32 begins with that of UTF-16
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_BATCH = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class InputFile:
+    """A file: its name from the user, the path of its bytes, and its format."""
+
+    name: str
+    path: Path
+    format: str
+
+    def describe(self) -> dict[str, Any]:
+        """Return what identifies the file: name, format, size and hash."""
+        digest = hashlib.sha256()
+        with self.path.open("rb") as file:
+            while block := file.read(1 << 20):
+                digest.update(block)
+        return {
+            "path": self.name,
+            "format": self.format,
+            "bytes": self.path.stat().st_size,
+            "sha256": digest.hexdigest(),
+        }
+
+
+def find_files(names: Sequence[str], given_format: str | None, folder: Path) -> list[InputFile]:
+    """Return the files of these names.
+
+    Parameters
+    ----------
+    names
+        Files, globs, or "-" for standard input.
+    given_format
+        Format of all files; by default their names and first bytes decide.
+    folder
+        Temporary folder for copies of what cannot be read twice.
+    """
+    if names.count("-") > 1:
+        raise InputError("FILE can be '-', standard input, only once.")
+    files = [one for name in names for one in _expand(name, given_format, folder)]
+    formats = sorted({one.format for one in files})
+    if len(formats) > 1:
+        raise InputError(f"all files must have the same format; got {listed(formats)}.")
+    if formats[0] in _DATABASES and len(files) > 1:
+        raise InputError(f"only one database can be read at a time; got {len(files)} files.")
+    return files
+
+
+def check_outputs_spare(files: Sequence[InputFile], outputs: Mapping[str, str]) -> None:
+    """Raise InputError if an output, given by its option, would overwrite the data."""
+    for option, name in outputs.items():
+        path = Path(name)
+        if any(file.name != "-" and path.exists() and path.samefile(file.name) for file in files):
+            raise InputError(option, "another file than the data", name)
+
+
+def _expand(name: str, given_format: str | None, folder: Path) -> Iterator[InputFile]:
+    if name == "-":
+        path = _save_stdin(folder)
+        yield InputFile("-", path, given_format or _read_signature(path) or "csv")
+        return
+    if "\0" in name:
+        raise InputError("FILE", "the name of a file", name)
+    paths = [Path(name)]
+    if not paths[0].exists():
+        matches = sorted(glob.glob(name, recursive=True))  # noqa: PTH207 (may be absolute)
+        paths = [one for one in map(Path, matches) if not one.is_dir()]
+    if not paths:
+        raise InputError("FILE", "a file that exists", name, _suggest(name))
+    for path in paths:
+        if path.is_dir():
+            hint = f"Name its files, such as {shown(str(path / '*.parquet'))}."
+            raise InputError("FILE", "a file", Shown(f"the folder {shown(str(path))}"), hint)
+        yield InputFile(str(path), _make_readable(path, folder), given_format or _find_format(path))
+
+
+def _suggest(name: str) -> str:
+    try:
+        siblings = sorted(one.name for one in Path(name).parent.iterdir())
+    except OSError:
+        return ""
+    return did_you_mean(Path(name).name, siblings)
+
+
+def _make_readable(path: Path, folder: Path) -> Path:
+    """Return a path without wildcards to a file that can be read more than once."""
+    try:
+        with path.open("rb"):
+            pass
+    except OSError as error:
+        raise InputError(f"{shown(str(path))} cannot be read: {error.strerror}.") from error
+    n_copies = len(list(folder.iterdir()))
+    if not path.is_file():  # a pipe, as in <(…)
+        copy = folder / f"{n_copies}.pipe"
+        with path.open("rb") as source:
+            _copy(source, copy)
+        return copy
+    with path.open("rb") as file:
+        if file.read(3) == b"BZh":
+            hint = "Compress it with gzip or zstd, or not at all."
+            raise InputError(f"{shown(str(path))} is compressed with bzip2. {hint}")
+    whole = path.resolve()
+    if _WILDCARDS.isdisjoint(str(whole)):
+        return whole
+    suffixes = "".join(whole.suffixes[-2:])
+    link = folder / f"{n_copies}{suffixes if _WILDCARDS.isdisjoint(suffixes) else '.link'}"
+    link.symlink_to(whole)
+    return link
+
+
+def _save_stdin(folder: Path) -> Path:
+    """Copy standard input to a file, which can be read twice and need not fit into memory."""
+    if sys.stdin is None or sys.stdin.isatty():
+        raise InputError("FILE '-' is standard input, but nothing is piped into it.")
+    path = folder / "stdin"
+    _copy(sys.stdin.buffer, path)
+    return path
+
+
+def _copy(source: BinaryIO, path: Path) -> None:
+    try:
+        with path.open("wb") as target:
+            shutil.copyfileobj(source, target, 1 << 20)
+    except OSError as error:
+        raise InputError(_describe_full_folder(path.parent, error)) from error
+
+
+def _describe_full_folder(folder: Path, error: OSError) -> str:
+    """Return a sentence about the temporary folder, which could not be written to."""
+    where = shown(str(folder.parent))
+    reason = error.strerror or error
+    return (
+        f"the temporary folder {where} cannot be written: {reason}. Set TMPDIR to another folder."
+    )
+
+
+def _find_format(path: Path) -> str:
+    """Return the format by the first bytes if they show it, else by the name."""
+    if signature := _read_signature(path):
+        return signature
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if suffixes and suffixes[-1] in _COMPRESSED:
+        suffixes.pop()
+    last = suffixes[-1] if suffixes else ""
+    if last in _ENDINGS:
+        return _ENDINGS[last]
+    if last == ".db" and not path.stat().st_size:
+        return "sqlite"
+    if path.is_file() and not last:
+        return "csv"
+    hint = f"Pass --format ({', '.join(Format)})."
+    raise InputError(f"the name of {shown(str(path))} does not show its format. {hint}")
+
+
+def _read_signature(path: Path) -> str | None:
+    if not path.is_file():
+        return None
+    with path.open("rb") as file:
+        head = file.read(16)
+    if head.startswith(b"PAR1"):
+        return "parquet"
+    if head.startswith((b"ARROW1", b"\xff\xff\xff\xff")):
+        return "arrow"
+    if head.startswith(b"SQLite format 3\0"):
+        return "sqlite"
+    if head[8:12] == b"DUCK":
+        return "duckdb"
+    return "jsonl" if head.lstrip(b"\xef\xbb\xbf \r\n\t")[:1] in (b"{", b"[") else None
+
+
+def make_private_folder() -> tempfile.TemporaryDirectory[str]:
+    """Return a temporary folder that only this user can read."""
+    return tempfile.TemporaryDirectory(prefix="fairperm-", ignore_cleanup_errors=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """The rows as SQL can select them.
+
+    ``names`` are the columns as spelt in the file, ``fields`` the SQL for each and ``types``
+    DuckDB's types. In a text file (``is_text``) all types are VARCHAR.
+    """
+
+    source: str
+    names: list[str]
+    fields: list[str]
+    types: list[str]
+    is_text: bool = False
+    _places: dict[str, list[int]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for i, name in enumerate(self.names):
+            self._places.setdefault(name, []).append(i)
+
+    def place(self, option: str, name: str) -> int:
+        """Return the place of the column that an option names."""
+        places = self._places.get(name, [])
+        if len(places) == 1:
+            return places[0]
+        if places:
+            raise InputError(
+                f"{option} must be a column with a unique name; {len(places)} are called "
+                f"{shown(name)}."
+            )
+        rule = f"a column of the data ({listed(self.names)})"
+        raise InputError(option, rule, name, did_you_mean(name, self.names))
+
+    def ambiguous_names(self) -> set[str]:
+        """Return the names that differ only in case: SQL cannot distinguish them."""
+        seen: dict[str, list[str]] = {}
+        for name in self.names:
+            seen.setdefault(name.casefold(), []).append(name)
+        return {name for same in seen.values() if len(same) > 1 for name in same}
+
+    def has_made_up_names(self) -> bool:
+        """Return whether DuckDB may have renamed a column whose name occurs twice."""
+        known = {name.casefold() for name in self.names}
+        return any(
+            base.casefold() in known
+            for base, _, number in (name.rpartition("_") for name in self.names)
+            if number.isdigit()
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadOptions:
+    """The user's options for reading files."""
+
+    table: str | None = None
+    sql: str | None = None
+    where: str | None = None
+    delimiter: str | None = None
+    decimal: str = "."
+    encoding: str | None = None
+    missing_words: tuple[str, ...]
+
+
+def open_relation(
+    connection: Any,
+    files: Sequence[InputFile],
+    folder: Path,
+    options: ReadOptions,
+    wanted: Sequence[str],
+) -> Relation:
+    """Return the files as a relation; from here on the connection reads no other files."""
+    kind = files[0].format
+    if options.table is not None and kind not in {"duckdb", "sqlite"}:
+        raise InputError(f"--table is for databases; {shown(files[0].name)} is a {kind} file.")
+    paths = [file.path for file in files]
+    if kind in {"csv", "tsv"}:
+        scan, names, paths = _scan_text_files(files, folder, options.delimiter, options.encoding)
+        lock(connection, paths, folder)
+        fields = [f"c{i}" for i in range(len(names))]
+        return Relation(f"({scan})", names, fields, ["VARCHAR"] * len(names), is_text=True)
+    if kind == "duckdb":
+        return _open_duckdb(connection, files[0], options)
+    if kind == "sqlite":
+        lock(connection, [], folder)
+        return _describe(connection, _register_tables(connection, files[0], options, wanted))
+    if kind == "arrow":
+        lock(connection, [], folder)
+        connection.register("_arrow", _open_arrow(files))
+        return _describe(connection, "_arrow")
+    lock(connection, paths, folder)
+    listing = f"[{', '.join(quote_text(str(path)) for path in paths)}]"
+    if kind == "jsonl":
+        return _open_json(connection, listing, wanted)
+    return _open_parquet(connection, files, listing)
+
+
+def _describe(connection: Any, source: str) -> Relation:
+    try:
+        rows = connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()
+    except Exception as error:
+        raise InputError(f"the data cannot be read: {first_line(error)}") from error
+    names = [str(row[0]) for row in rows]
+    return Relation(
+        source, names, [quote_name(name) for name in names], [str(row[1]) for row in rows]
+    )
+
+
+def _open_parquet(connection: Any, files: Sequence[InputFile], listing: str) -> Relation:
+    import pyarrow.parquet as pq
+
+    source = f"read_parquet({listing}, hive_partitioning=false)"
+    found = _describe(connection, source)
+    try:
+        names = [str(name) for name in pq.read_schema(files[0].path).names]
+    except Exception as error:
+        raise InputError(f"{shown(files[0].name)} cannot be read: {first_line(error)}") from error
+    if len(names) != len(found.names):
+        return found
+    return Relation(source, names, found.fields, found.types)  # spelt as in the file
+
+
+def _open_json(connection: Any, listing: str, wanted: Sequence[str]) -> Relation:
+    """Return JSON lines; values other than numbers and booleans stay text, dates too."""
+    read = f"read_json({listing}, format='auto'"
+    source = f"{read}, sample_size=-1, map_inference_threshold=-1)"
+    found = _describe(connection, source)
+    if len(found.names) > MOST_COLUMNS:
+        raise InputError(
+            f"the data have {len(found.names):,} columns; at most {MOST_COLUMNS:,} can be read. "
+            "Keep the columns that the audit needs."
+        )
+    types = [
+        one if one in _JSON_TYPES or "(" in one or "[" in one else "VARCHAR" for one in found.types
+    ]
+    columns = ", ".join(
+        f"{quote_text(name)}: {quote_text(one)}"
+        for name, one in zip(found.names, types, strict=True)
+    )
+    if found.names == ["json"] and found.types == ["JSON"]:
+        raise InputError("a JSON file must have an object of columns and values on every line.")
+    for name, one in zip(found.names, types, strict=True):
+        if one == "DOUBLE" and name in wanted:
+            _check_json_numbers(connection, read, name)
+    if types == found.types or found.has_made_up_names():
+        return found
+    return Relation(f"{read}, columns={{{columns}}})", found.names, found.fields, types)
+
+
+def _check_json_numbers(connection: Any, read: str, name: str) -> None:
+    """Raise InputError for numbers of a JSON column that a float cannot distinguish."""
+    text = f"CAST({quote_name(name)} AS VARCHAR)"
+    is_long = f"regexp_full_match({text}, '-?[0-9]{{17,}}')"
+    is_too_large = f"coalesce(isinf(TRY_CAST({text} AS DOUBLE)), false)"
+    (wrong,) = connection.execute(
+        f"SELECT min({text}) FROM {read}, columns={{{quote_text(name)}: 'JSON'}}) "
+        f"WHERE {is_long} OR {is_too_large}"
+    ).fetchall()[0]
+    if wrong is not None:
+        raise InputError(
+            f"column {shown(name)} has a number that 64 bits cannot represent, {wrong[:40]}. Write "
+            "such numbers as text."
+        )
+
+
+def _open_arrow(files: Sequence[InputFile]) -> Any:
+    """Return Arrow files as one dataset, and streams as one table.
+
+    Every batch is checked in full before anything else reads it: an offset, a code of a dictionary
+    or a text that is out of bounds would make compiled code read any memory.
+    """
+    import pyarrow as pa
+    import pyarrow.dataset as ds
+
+    name = files[0].name
+    try:
+        tables = []
+        for file in files:
+            name = file.name
+            with pa.OSFile(str(file.path)) as source:  # a memory map of a cut file ends the process
+                if source.read(6) == b"ARROW1":
+                    _check_arrow_file(source)
+                    continue
+                source.seek(0)
+                tables.append(pa.ipc.open_stream(source).read_all())
+                tables[-1].validate(full=True)
+        if 0 < len(tables) < len(files):
+            raise InputError("Arrow files and Arrow streams cannot be read together.")
+        if tables:
+            return pa.concat_tables(tables)
+        found = ds.dataset([str(file.path) for file in files], format="feather")
+        for column in set(found.schema.names):
+            found.schema.field(column)
+        return found
+    except (pa.ArrowException, OSError, KeyError, UnicodeDecodeError) as error:
+        raise InputError(f"{shown(name)} cannot be read: {first_line(error)}") from error
+
+
+def _check_arrow_file(source: Any) -> None:
+    import pyarrow as pa
+
+    reader = pa.ipc.open_file(source)
+    for i in range(reader.num_record_batches):
+        reader.get_batch(i).validate(full=True)
+
+
+def _open_duckdb(connection: Any, file: InputFile, options: ReadOptions) -> Relation:
+    try:
+        connection.execute(f"ATTACH {quote_text(str(file.path))} AS input (READ_ONLY)")
+    except Exception as error:
+        raise InputError(f"{shown(file.name)} cannot be opened: {first_line(error)}") from error
+    lock(connection, [file.path], file.path.parent / ".none")
+    tables = connection.execute(
+        "SELECT table_schema, table_name FROM information_schema.tables "
+        "WHERE table_catalog = 'input' ORDER BY ALL"
+    ).fetchall()
+    connection.execute("USE input")
+    by_name = {f"{schema}.{name}": (schema, name) for schema, name in tables}
+    by_name |= {name: (schema, name) for schema, name in reversed(tables)}
+    if options.sql is not None and options.table is None:
+        return Relation("(SELECT 1)", [], [], [])  # the user's SQL names the tables
+    chosen = choose_table(options.table, [name for _, name in tables], list(by_name))
+    schema, name = by_name[chosen]
+    return _describe(connection, f"input.{quote_name(schema)}.{quote_name(name)}")
+
+
+def _scan_text_files(
+    files: Sequence[InputFile], folder: Path, delimiter: str | None, encoding: str | None
+) -> tuple[str, list[str], list[Path]]:
+    """Return SQL that reads the files, with columns c0, c1, …; their names; the paths it reads.
+
+    DuckDB's own sniffer looks at a sample, renames columns that differ only in case and takes
+    broken quotes for text. Here every file is read by one strict dialect, under the names of its
+    header.
+    """
+    by_header: dict[tuple[str, tuple[str, ...]], list[Path]] = {}
+    first: tuple[str, ...] = ()
+    paths = []
+    for file in files:
+        path = _convert_to_utf8(file, folder, encoding)
+        mark, names = _read_header(file, path, delimiter)
+        first = first or names
+        if Counter(names) != Counter(first):
+            differing = sorted(set(names) ^ set(first)) or sorted(names)
+            raise InputError(
+                f"all files must have the same columns; {shown(file.name)} and "
+                f"{shown(files[0].name)} differ in {shown(differing[0])}."
+            )
+        by_header.setdefault((mark, names), []).append(path)
+        paths.append(path)
+    parts = []
+    for (mark, names), same in by_header.items():
+        columns = ", ".join(f"'c{i}': 'VARCHAR'" for i in range(len(names)))
+        read = (
+            f"read_csv([{', '.join(quote_text(str(path)) for path in same)}], auto_detect=false, "
+            f"header=true, delim={quote_text(mark)}, quote='\"', escape='\"', strict_mode=true, "
+            f"nullstr='', columns={{{columns}}})"
+        )
+        order = _find_places(first, names)
+        parts.append(
+            f"SELECT {', '.join(f'c{j} AS c{i}' for i, j in enumerate(order))} FROM {read}"
+        )
+    return " UNION ALL ".join(parts), list(first), paths
+
+
+def _find_places(wanted: Sequence[str], names: Sequence[str]) -> Iterator[int]:
+    """Yield the place of each wanted name; names that occur twice keep their order."""
+    left: dict[str, list[int]] = {}
+    for i, name in enumerate(names):
+        left.setdefault(name, []).append(i)
+    for name in wanted:
+        yield left[name].pop(0)
+
+
+def _convert_to_utf8(file: InputFile, folder: Path, encoding: str | None) -> Path:
+    """Return the path of the text in UTF-8: the file itself, or a copy."""
+    try:
+        with _open(file.path) as stream:
+            head = stream.read(4)
+    except OSError as error:
+        raise InputError(f"{shown(file.name)} cannot be read: {error}.") from error
+    if not head:
+        raise InputError(f"{shown(file.name)} is empty.")
+    name = encoding or next(
+        (one for mark, one in _BYTE_ORDER_MARKS if head.startswith(mark)), "utf-8"
+    )
+    try:
+        name = codecs.lookup(name).name
+    except LookupError:
+        hint = "Common ones are utf-8, latin-1, windows-1252 and utf-16."
+        raise InputError("--encoding", "an encoding", name, hint) from None
+    if name in {"utf-8", "ascii", "utf-8-sig"}:
+        return file.path
+    copy = folder / f"{len(list(folder.iterdir()))}.txt"
+    try:
+        with (
+            _open(file.path) as stream,
+            io.TextIOWrapper(stream, name, newline="") as source,
+            copy.open("w", encoding="utf-8", newline="") as target,
+        ):
+            while text := source.read(1 << 20):
+                target.write(text)
+    except UnicodeError as error:
+        raise InputError(f"{shown(file.name)} is not in the encoding {name}: {error}.") from error
+    return copy
+
+
+def _open(path: Path) -> io.BufferedReader:
+    """Open a file for reading, and decompress it if needed."""
+    import pyarrow as pa
+
+    try:
+        return io.BufferedReader(pa.input_stream(str(path), compression="detect"))
+    except OSError as error:
+        raise InputError(f"{shown(str(path))} cannot be read: {error}.") from error
+
+
+def _read_header(file: InputFile, path: Path, delimiter: str | None) -> tuple[str, tuple[str, ...]]:
+    """Return the delimiter and the names of the columns."""
+    name = shown(file.name)
+    try:
+        with _open(path) as stream:
+            raw = stream.read(1 << 16)
+            while len(raw) < _LONGEST_HEADER and not _has_record(raw):
+                more = stream.read(1 << 20)
+                if not more:
+                    break
+                raw += more
+    except OSError as error:
+        raise InputError(f"{name} cannot be read: {error}.") from error
+    # the last character that was read may be incomplete
+    text = codecs.getincrementaldecoder("utf-8-sig")("strict")
+    try:
+        record = _first_record(text.decode(raw, final=False))
+    except UnicodeDecodeError as error:
+        where = f"byte {error.start:,}"
+        raise InputError(f"{name} is not in UTF-8 ({where}). {ENCODING_HINT}") from error
+    if "\0" in record:
+        raise InputError(f"{name} is not a text file: its first line contains zero bytes.")
+    if not record.strip():
+        raise InputError(f"{name} must begin with a line of column names; its first line is empty.")
+    if delimiter is not None:
+        delimiter = {"\\t": "\t", "tab": "\t"}.get(delimiter, delimiter)
+        if len(delimiter) != 1 or delimiter in '\r\n"':
+            raise InputError("--delimiter", "one character, no quote or line end", delimiter)
+    mark = delimiter or ("\t" if file.format == "tsv" else _likely_delimiter(file, record))
+    names = _split(file, record, mark)
+    if len(names) > MOST_COLUMNS:
+        raise InputError(
+            f"{name} has {len(names):,} columns; at most {MOST_COLUMNS:,} can be read. Keep the "
+            "columns that the audit needs."
+        )
+    return mark, tuple(names)
+
+
+def _has_record(raw: bytes) -> bool:
+    return any(raw[:at].count(b'"') % 2 == 0 for end in b"\n\r" if (at := raw.find(end)) >= 0)
+
+
+def _first_record(text: str) -> str:
+    """Return the text up to the first line end outside quotes."""
+    quoted = False
+    for i, character in enumerate(text):
+        if character == '"':
+            quoted = not quoted
+        elif character in "\r\n" and not quoted:
+            return text[:i]
+    return text
+
+
+def _likely_delimiter(file: InputFile, record: str) -> str:
+    """Return the delimiter that splits the header into most columns; if equal, the most usual."""
+    return max(_DELIMITERS, key=lambda mark: len(_split(file, record, mark)))
+
+
+def _split(file: InputFile, record: str, mark: str) -> list[str]:
+    limit = csv.field_size_limit(_LONGEST_HEADER)
+    try:
+        return next(csv.reader(io.StringIO(record, newline=""), delimiter=mark))
+    except csv.Error as error:
+        raise InputError(f"the first line of {shown(file.name)} is not CSV: {error}.") from error
+    finally:  # the limit is global
+        csv.field_size_limit(limit)
+
+
+def _register_tables(
+    connection: Any, file: InputFile, options: ReadOptions, wanted: Sequence[str]
+) -> str:
+    """Register tables of the database with DuckDB, and return the name of the one to read.
+
+    Python's own sqlite3 reads them: DuckDB's extension may not be installed. Only columns that are
+    wanted, or named in the user's SQL, are read.
+    """
+    try:
+        database = sqlite3.connect(f"file:{quote(str(file.path))}?mode=ro", uri=True)
+        tables = [
+            str(row[0])
+            for row in database.execute(
+                "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') "
+                "AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name"
+            )
+        ]
+    except sqlite3.Error as error:
+        raise InputError(f"{shown(file.name)} cannot be opened: {error}.") from error
+    spoken = f"{options.sql or ''} {options.where or ''}".casefold()
+    try:
+        if options.sql is not None and options.table is None:
+            for name in tables:
+                if name.casefold() in spoken:
+                    connection.register(name, _read_table(database, name, None))
+            return "(SELECT 1)"
+        chosen = choose_table(options.table, tables, tables)
+        needed = None if "*" in spoken else [*wanted]
+        connection.register("_sqlite", _read_table(database, chosen, needed, spoken))
+    except sqlite3.Error as error:
+        raise InputError(f"{shown(file.name)} cannot be read: {error}.") from error
+    finally:
+        database.close()
+    return "_sqlite"
+
+
+def _read_table(
+    database: sqlite3.Connection, name: str, wanted: Sequence[str] | None, spoken: str = ""
+) -> Any:
+    """Return a table as Arrow; columns that are not needed contain only missing values."""
+    import pyarrow as pa
+
+    described = database.execute(f"SELECT * FROM {quote_name(name)} LIMIT 0").description
+    names = [str(one[0]) for one in described]
+    read = [
+        one for one in names if wanted is None or one in wanted or one.casefold() in spoken
+    ] or names[:1]
+    cursor = database.execute(f"SELECT {', '.join(map(quote_name, read))} FROM {quote_name(name)}")
+    chunks = {one: [pa.table([pa.nulls(0)], [one])] for one in read}
+    columns, column = {}, ""
+    try:
+        while rows := cursor.fetchmany(_BATCH):
+            for column, values in zip(read, zip(*rows, strict=True), strict=True):
+                chunks[column].append(pa.table([pa.array(values)], [column]))
+        for column in read:  # integers become floats if there are both
+            columns[column] = pa.concat_tables(chunks[column], promote_options="permissive")[column]
+    except pa.ArrowException as error:
+        rule = "must have values of one type that 64 bits can represent"
+        raise InputError(f"column {shown(column)} {rule}: {first_line(error)}.") from error
+    empty = pa.nulls(len(columns[column]))
+    return pa.table({one: columns.get(one, empty) for one in names})
