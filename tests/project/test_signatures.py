@@ -10,7 +10,9 @@ import pytest
 import typer
 
 import fairperm
+from fairperm import errors
 from fairperm.cli import main
+from fairperm.cli.terminal import write_message
 from fairperm.data.arguments import Inputs
 from fairperm.hypothesis_tests.margins.equivalence import PermutationOptions
 from fairperm.hypothesis_tests.plan import Options
@@ -116,6 +118,8 @@ def test_commands_have_every_argument_as_an_option(name: str) -> None:
         assert option is not None, f"fairperm {name} lacks {argument}"
         if argument != "data":
             assert f"--{option.name.replace('_', '-')}" in option.opts
+        if argument not in {"data", "progress"}:  # messages of the library name the option
+            assert write_message(errors.InputError(errors.argument(argument))) in option.opts
         if argument not in OWN_DEFAULTS and parameter.default is not parameter.empty:
             assert option.default in (parameter.default, [] if not parameter.default else None)
 
