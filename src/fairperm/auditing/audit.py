@@ -21,8 +21,8 @@ from fairperm.auditing.questions import (
 )
 from fairperm.auditing.result import Audit
 from fairperm.auditing.verdicts import judge_pairs, write_notes
-from fairperm.data.arguments import Inputs, parse_threshold
-from fairperm.data.columns import library_of
+from fairperm.data.arguments import Inputs
+from fairperm.data.columns import library_of, parse_threshold
 from fairperm.errors import InputError, InputTypeError, did_you_mean, listed, warn_of
 from fairperm.hypothesis_tests.plan import check_resampling
 from fairperm.hypothesis_tests.results.audits import GroupSummary

@@ -18,8 +18,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from fairperm._utils.checks import choice
-from fairperm.data.arguments import check_threshold, round_threshold
+from fairperm._utils.checks import choice, number
 from fairperm.errors import InputError, InputTypeError, Note, argument, did_you_mean, listed, shown
 from fairperm.metrics.definition import Kind
 
@@ -41,9 +40,8 @@ _REPEATS = 200  # numbers that repeat this often on average are worth counting
 _SHOWN = 3  # equal values in a note
 LARGEST_INTEGER = 2**53  # floats hold all integers up to here
 _DENSE_CELLS = 1 << 20  # larger tables of possible rows are counted by sorting
-
-
 Index = NDArray[np.integer[Any]] | slice
+_ROUNDING = 1e-6  # probabilities in 32 bits may be this much above 1
 _ANY = (nw.DataFrame, nw.LazyFrame, nw.Series)
 LIBRARIES = ("pandas", "polars", "pyarrow")
 
@@ -528,6 +526,36 @@ def _predict(name: str, scores: NDArray[np.floating[Any]], threshold: object) ->
         check_threshold(name, float(np.nanmin(scores)), float(np.nanmax(scores)), cut, threshold)
     codes = (scores >= cut).view(np.uint8) | unknown.view(np.uint8) << 1
     return Column(name, codes, 0, (False, True, None, None), from_scores=True)
+
+
+def parse_threshold(given: object) -> float:
+    """Return the threshold, by default 0.5."""
+    return 0.5 if given is None else number("threshold", given)
+
+
+def round_threshold(given: object, precision: type[np.floating[Any]]) -> float:
+    """Return the threshold in the precision of the scores: 0.7 in 32 bits is at least 0.7."""
+    with np.errstate(over="ignore"):
+        return float(precision(parse_threshold(given)))
+
+
+def check_threshold(name: str, low: float, high: float, cut: float, given: object) -> None:
+    """Raise InputError if scores are infinite, or if all of them are on one side of the threshold.
+
+    The default of 0.5 is the middle of probabilities; percentages or log-odds need a choice.
+    """
+    if not np.isfinite([low, high]).all():
+        hint = "Replace infinite scores by the largest finite score you mean."
+        raise InputError(name, "finite", high if np.isinf(high) else low, hint)
+    if given is None and not -_ROUNDING <= low <= high <= 1 + _ROUNDING:
+        raise InputError(
+            f"{argument('threshold')} must be given if {name} is not between 0 and 1; got scores "
+            f"from {low:g} to {high:g}. The default of 0.5 is for probabilities."
+        )
+    if not low < cut <= high:
+        outcome = "positive" if cut <= low else "negative"
+        rule = f"above the lowest score ({low:g}) and not above the highest ({high:g})"
+        raise InputError("threshold", rule, given, f"It would predict every row as {outcome}.")
 
 
 def _check_lengths(columns: Sequence[Column]) -> None:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -21,8 +20,8 @@ import numpy as np
 
 from fairperm._utils.checks import choice
 from fairperm._utils.sorting import order_by
-from fairperm.data.arguments import Inputs, parse_threshold
-from fairperm.data.columns import Column, Index, Source
+from fairperm.data.columns import Column, Index, Source, parse_threshold
+from fairperm.data.lazy.backends import lazy_frame
 from fairperm.data.lazy.choice import collect_rows
 from fairperm.errors import (
     InputError,
@@ -37,10 +36,11 @@ from fairperm.errors import (
 from fairperm.metrics.definition import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Hashable, Sequence
+    from collections.abc import Collection, Hashable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
+    from fairperm.data.arguments import Inputs
     from fairperm.data.columns import CountedRows, IndexedColumn
     from fairperm.metrics.definition import AnyMetric
 
@@ -212,8 +212,11 @@ def read_table(inputs: Inputs, metric: AnyMetric, source: Source | None = None) 
     missing = choice("missing", inputs.missing, ("error", "drop"))
     _check_columns_given(inputs, metric)
     if source is None:
-        if _may_be_lazy(inputs):
-            inputs = collect_rows(inputs, metric)
+        frame = None if inputs.data is None else lazy_frame(inputs.data)
+        if frame is not None:
+            inputs = collect_rows(inputs, metric, frame)
+        else:
+            _check_not_lazy(inputs)
         source = Source(inputs.data)
     measured = source.measured(inputs, metric)
     attributes = {
@@ -272,10 +275,11 @@ def read_table(inputs: Inputs, metric: AnyMetric, source: Source | None = None) 
     )
 
 
-def _may_be_lazy(inputs: Inputs) -> bool:
-    """Whether the data may be a lazy frame, or an option for lazy frames is given."""
-    in_memory = inputs.data is None or isinstance(inputs.data, Mapping)
-    return not in_memory or inputs.score_bins is not None or inputs.sample_rows is not None
+def _check_not_lazy(inputs: Inputs) -> None:
+    """Raise InputError if an option for lazy frames is given."""
+    for name in ("score_bins", "sample_rows"):
+        if getattr(inputs, name) is not None:
+            raise InputError(f"{argument(name)} is for lazy frames: all rows are in memory.")
 
 
 def _check_columns_given(inputs: Inputs, metric: AnyMetric) -> None:

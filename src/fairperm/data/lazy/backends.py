@@ -7,6 +7,7 @@ only by streaming.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,7 @@ from fairperm.errors import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
@@ -38,7 +39,7 @@ def is_lazy(data: object) -> bool:
 
 def lazy_frame(data: object) -> nw.LazyFrame[Any] | None:
     """Return the data as a lazy frame; None if they are anything else."""
-    if data is None:
+    if data is None or isinstance(data, Mapping):
         return None
     with stage("reading the names of the columns", None):
         frame = as_narwhals("data", data)

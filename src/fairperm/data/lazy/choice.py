@@ -6,32 +6,26 @@ by bins of their scores; a sample of rows is drawn; the rows' contributions are 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fairperm._utils.checks import integer
 from fairperm.data.lazy import counting
-from fairperm.data.lazy.backends import lazy_frame
 from fairperm.data.lazy.clusters import MOST_CELLS, count_clusters
 from fairperm.data.lazy.moments import sum_contributions
 from fairperm.data.lazy.sampling import draw_sample
 from fairperm.errors import InputError, argument
 
 if TYPE_CHECKING:
+    import narwhals.stable.v2 as nw
+
     from fairperm.data.arguments import Inputs
     from fairperm.metrics.definition import AnyMetric
 
 _MOST_SAMPLED = 1 << 27
-_LAZY_ONLY = ("score_bins", "sample_rows")
 
 
-def collect_rows(inputs: Inputs, metric: AnyMetric) -> Inputs:
-    """Return the inputs with data in memory: counted rows in place of a lazy frame."""
-    frame = lazy_frame(inputs.data)
-    if frame is None:
-        for name in _LAZY_ONLY:
-            if getattr(inputs, name) is not None:
-                raise InputError(f"{argument(name)} is for lazy frames: all rows are in memory.")
-        return inputs
+def collect_rows(inputs: Inputs, metric: AnyMetric, frame: nw.LazyFrame[Any]) -> Inputs:
+    """Return the inputs with data in memory: counted rows in place of the lazy frame."""
     n_sampled = None
     if inputs.sample_rows is not None:
         n_sampled = integer("sample_rows", inputs.sample_rows, 2, _MOST_SAMPLED)

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from fairperm.data.arguments import check_threshold, round_threshold
-from fairperm.data.columns import CountedRows, describe_column
+from fairperm.data.columns import CountedRows, check_threshold, describe_column, round_threshold
 from fairperm.data.lazy.backends import (
     check_column,
     check_numbers,
