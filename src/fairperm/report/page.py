@@ -108,17 +108,22 @@ def _render(template: str, **values: Any) -> str:
     return _environment().get_template(template).render(**values)
 
 
-@cache
-def _environment() -> Environment:
+def make_environment(package: str) -> Environment:
+    """Return what renders the templates of a package: values are escaped, unknown names raise."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    environment = Environment(
-        loader=PackageLoader("fairperm.report"),
+    return Environment(
+        loader=PackageLoader(package),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+
+
+@cache
+def _environment() -> Environment:
+    environment = make_environment("fairperm.report")
     environment.globals |= {
         "summary": sentences.summarize_audit,
         "verdict_meanings": sentences.explain_verdicts,

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from fairperm._utils.files import write_whole
 from fairperm._utils.formatting import NONE
 from fairperm.report.charts import inline_json, vega_lite, vega_script
+from fairperm.report.page import make_environment
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -164,15 +165,7 @@ def _render(template: str, **values: Any) -> str:
 
 
 def _environment() -> Environment:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    environment = Environment(
-        loader=PackageLoader("fairperm.studies"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = make_environment("fairperm.studies")
     environment.filters |= {
         "value": format_value,
         "interval": _format_limits,

@@ -25,7 +25,6 @@ from fairperm.errors import FairpermError, InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping, Sequence
-    from pathlib import Path
 
     from fairperm.auditing.result import Audit
     from fairperm.cli.files.loading import LoadedData
@@ -197,8 +196,13 @@ class Outcome:
     ) -> None:
         """Write the requested files."""
         if report is not None:
+            from fairperm.report.page import as_html
+
             run = describe_run("audit", self.options, self.loaded.files, self.loaded.n_rows)
-            write_report(self.audit, report, provenance=run, sweeps=self.make_sweeps())
+            sweeps = self.make_sweeps()
+            as_html(
+                self.audit, report, sweep=sweeps.found, not_swept=sweeps.reasons, provenance=run
+            )
 
         def make_json() -> str:
             return outputs.as_json(
@@ -278,27 +282,6 @@ class Sweeps:
 
     found: list[ThresholdSweepResult] = field(default_factory=list)
     reasons: dict[str, str] = field(default_factory=dict)
-
-
-def write_report(
-    audit: Audit,
-    path: Path,
-    *,
-    title: str | None = None,
-    provenance: Mapping[str, object],
-    sweeps: Sweeps,
-) -> None:
-    """Write the report."""
-    from fairperm.report.page import as_html
-
-    as_html(
-        audit,
-        path,
-        sweep=sweeps.found,
-        not_swept=sweeps.reasons,
-        title=title,
-        provenance=provenance,
-    )
 
 
 def describe_run(

@@ -44,7 +44,8 @@ def demo(
 ) -> int:
     """Audit the COMPAS risk score by race and sex, and write a report."""
     import fairperm
-    from fairperm.cli.commands.audit import describe_run, make_sweeps, write_report
+    from fairperm.cli.commands.audit import describe_run, make_sweeps
+    from fairperm.report.page import as_html
 
     print_text(wrap(_INTRODUCTION) + "\n")
     for metric, question in _QUESTIONS.items():
@@ -64,19 +65,21 @@ def demo(
     print_text("")
     print_audit(audit)
     print_text("\n" + wrap(_CLOSING) + "\n")
-    write_report(
+    sweeps = make_sweeps(
+        audit,
+        compas,
+        label="two_year_recid",
+        score="decile_score",
+        attributes=["race"],
+        thresholds="scores",
+    )
+    as_html(
         audit,
         report,
+        sweep=sweeps.found,
+        not_swept=sweeps.reasons,
         title="COMPAS by race and sex",
         provenance=describe_run("demo", {}, [], None),
-        sweeps=make_sweeps(
-            audit,
-            compas,
-            label="two_year_recid",
-            score="decile_score",
-            attributes=["race"],
-            thresholds="scores",
-        ),
     )
     print_text(f"Open the report in a browser: {report}\n")
     print_text("To audit a file of your own:\n\n" + _COMMAND)
