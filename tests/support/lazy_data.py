@@ -74,6 +74,13 @@ def with_gaps(n: int = 400) -> pa.Table:
     return pa.table({**columns, "predicted": table["predicted"]})
 
 
+def number_bins(score: Any, n_bins: int) -> Any:
+    """Return the bins of positive scores, with one width on the scale of fourth roots."""
+    root = np.sqrt(np.sqrt(score))
+    width = (root.max() - root.min()) / n_bins
+    return np.floor((root - root.min()) / width).clip(0, n_bins - 1)
+
+
 def run(data: Any, metric: Any, **options: Any) -> fairperm.PermutationTestResult:
     """Test by few draws; names of columns as in ``sample``."""
     given: dict[str, Any] = {"y_score": "score", "sensitive_features": "sex"}

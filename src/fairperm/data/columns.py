@@ -342,8 +342,8 @@ class CountedRows:
         column may also serve as another argument, and stays unchanged for that.
     predictions
         Predictions that the engine made from the scores.
-    score_bins
-        The number of bins of scores; None if scores are exact.
+    mixed_bins
+        The bins that hold different scores; None if scores are not put into bins.
     contributions
         Each row's contributions if its label is positive, and if it is not; None if they are to be
         computed from the columns.
@@ -356,7 +356,7 @@ class CountedRows:
     alike: NDArray[np.int64] | None = None
     values: Mapping[str, object] = field(default_factory=dict)
     predictions: object = None
-    score_bins: int | None = None
+    mixed_bins: NDArray[np.float64] | None = None
     contributions: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
     notes: tuple[str, ...] = ()
 

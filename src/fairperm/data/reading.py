@@ -67,8 +67,8 @@ class Table:
     alike
         The number of equal clusters that each row's cluster stands for, if clusters were counted;
         ``count`` has the rows of all of them.
-    score_bins
-        The number of bins of scores; None if scores are exact.
+    mixed_bins
+        The bins that hold different scores; None if scores are not put into bins.
     contributions
         Each row's contributions to the metric, if an engine has added them up.
     notes
@@ -86,7 +86,7 @@ class Table:
     clusters: tuple[Hashable, ...] = ()
     alike: NDArray[np.int64] | None = None
     n_dropped: int = 0
-    score_bins: int | None = None
+    mixed_bins: NDArray[np.float64] | None = None
     contributions: Array | None = None
     notes: tuple[str, ...] = ()
 
@@ -269,7 +269,7 @@ def read_table(inputs: Inputs, metric: AnyMetric, source: Source | None = None) 
         clusters=clusters,
         alike=alike,
         n_dropped=n_dropped,
-        score_bins=source.rows.score_bins,
+        mixed_bins=source.rows.mixed_bins,
         contributions=_choose_contributions(source.rows, values.get("y_true"), known),
         notes=(*source.rows.notes, *_note_names(attributes)),
     )

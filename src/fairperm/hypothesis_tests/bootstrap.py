@@ -17,7 +17,14 @@ from fairperm.hypothesis_tests.comparison import Comparison
 from fairperm.hypothesis_tests.comparison_checks import check_strata, check_values
 from fairperm.hypothesis_tests.plan import Options, Plan, plan_test
 from fairperm.hypothesis_tests.results.gaps import BootstrapTestResult
-from fairperm.inference.null import Null, find_extreme, note_undefined, pvalue, tie_tolerance
+from fairperm.inference.null import (
+    Null,
+    find_extreme,
+    nearer_to_null,
+    note_undefined,
+    pvalue,
+    tie_tolerance,
+)
 from fairperm.metrics.definition import Scheme
 
 if TYPE_CHECKING:
@@ -184,8 +191,12 @@ def compare(
 
     null = Null(distribution - gap)
     tolerance = tie_tolerance(gap, comparison.scale(observed), np.ones(1))
-    is_extreme = find_extreme(null.statistic, gap, options.alternative, tolerance)
+    bins = comparison.binning_errors()
+    hidden = 0.0 if bins is None else float(bins.sum())
+    seen = nearer_to_null(gap, hidden, options.alternative)
+    is_extreme = find_extreme(null.statistic, seen, options.alternative, tolerance)
     p = pvalue(null, is_extreme, options.confidence_level)
+    low, high = _interval(engine, gap, distribution, tolerance, options.confidence_level, method)
     return BootstrapTestResult(
         metric=metric.name,
         groups=(groups[0], groups[1]),
@@ -193,9 +204,7 @@ def compare(
         counts=comparison.totals(),
         difference=gap,
         standard_error=float(error[0]),
-        confidence_interval=_interval(
-            engine, gap, distribution, tolerance, options.confidence_level, method
-        ),
+        confidence_interval=(low - hidden, high + hidden),
         confidence_level=options.confidence_level,
         statistic=gap,
         pvalue=p.value,
@@ -212,7 +221,7 @@ def compare(
             *notes,
             *([small_groups.note_zero_error(metric.name)] if error[0] == 0 else []),
             *note_undefined(null, "bootstrap samples", _OF_OTHERS),
-            *comparison.note_bins(comparison.binning_errors(), error),
+            *comparison.note_bins(bins, error),
             *table.notes,
         ),
         method=method,

@@ -40,7 +40,7 @@ class Comparison:
     groups: tuple[Hashable, ...]
     rows: Rows
     weights: Array | None
-    score_bins: int | None = None
+    mixed_bins: Array | None = None
 
     @classmethod
     def of(
@@ -76,7 +76,7 @@ class Comparison:
         )
         check_rows(rows, plan.metric, table, groups)
         weights = None if weights is None else weights[present]
-        return cls(plan.metric, groups, rows, weights, table.score_bins)
+        return cls(plan.metric, groups, rows, weights, table.mixed_bins)
 
     @property
     def parts(self) -> tuple[Metric | RankMetric, ...]:
@@ -159,10 +159,10 @@ class Comparison:
     def binning_errors(self) -> Array | None:
         """Return a bound on each group's error of the AUC from putting scores into bins.
 
-        A positive and a negative in one bin count one half, where their scores would have counted
-        0 or 1. With strata, it is the largest bound of a stratum or of all rows.
+        A positive and a negative in one bin count one half, where different scores would have
+        counted 0 or 1. With strata, it is the largest bound of a stratum or of all rows.
         """
-        if self.score_bins is None or not self.parts[0].is_rank:
+        if self.mixed_bins is None or not self.parts[0].is_rank:
             return None
         rows = self.rows
         label, place = rows.contributions.T
@@ -174,7 +174,8 @@ class Comparison:
         counts = np.concatenate([counts, counts.sum(axis=2, keepdims=True)], axis=2)
         with np.errstate(invalid="ignore"):
             pairs = counts[0].sum(axis=-1) * counts[1].sum(axis=-1)
-            error: Array = (counts[0] * counts[1]).sum(axis=-1) / (2 * pairs)
+            hidden = (counts[0] * counts[1])[..., np.isin(bins, self.mixed_bins)]
+            error: Array = hidden.sum(axis=-1) / (2 * pairs)
         largest: Array = np.nanmax(error, axis=1)
         return largest
 

@@ -13,7 +13,7 @@ import numpy as np
 from fairperm._utils import streams
 from fairperm._utils.progress import waiting
 from fairperm.engines.choice import counts_in_a_draw
-from fairperm.engines.estimates import Estimates, join_gaps, unbiased, variance_of_defined
+from fairperm.engines.estimates import Estimates, Gaps, join_gaps, unbiased, variance_of_defined
 from fairperm.engines.resampling.shared_labels import PermutationRequest, permute
 from fairperm.hypothesis_tests import small_groups
 from fairperm.hypothesis_tests.comparison import Comparison
@@ -24,6 +24,7 @@ from fairperm.inference.null import (
     agree,
     find_extreme,
     gap_interval,
+    nearer_to_null,
     normal_limit,
     normal_pvalue,
     normal_quantile,
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
 
     from fairperm.data.reading import Table
     from fairperm.engines.choice import PairEngine
-    from fairperm.engines.estimates import Gaps
     from fairperm.engines.resampling.blocks import Resampling
     from fairperm.hypothesis_tests.plan import Options, Plan
     from fairperm.inference.mantel_haenszel import GapVariance
@@ -61,7 +61,8 @@ def compare(
 class GapTest:
     """The studentized gap of the sample, before its permutations.
 
-    ``sample`` has the fields of the result that do not depend on them.
+    ``sample`` has the fields of the result that do not depend on them. Bins of scores may hide so
+    much of the gap (``hidden``); what is left of the statistic then is ``compared`` with draws.
     """
 
     plan: Plan
@@ -73,6 +74,8 @@ class GapTest:
     variances: tuple[GapVariance, ...]
     scale: Array
     statistic: float
+    compared: float
+    hidden: float
     tolerance: float
     notes: tuple[str, ...]
     sample: Mapping[str, Any]
@@ -106,6 +109,13 @@ class GapTest:
         if plan.is_bootstrapped_once:
             gaps = gaps.over(error)
         statistic = _check_statistic(gaps.studentized(scale)[0], comparison, plan, options)
+
+        compared, hidden = statistic, 0.0
+        if bins is not None:
+            hidden = float(bins.sum())
+            least = nearer_to_null(float(gaps.difference[0, 0]), hidden, options.alternative)
+            seen = Gaps(np.array([[least]]), gaps.standard_error)
+            compared = float(seen.studentized(scale)[0])
 
         gap = gaps.difference[0]
         worst = int(np.abs(gap).argmax())
@@ -144,6 +154,8 @@ class GapTest:
             variances=variances,
             scale=scale,
             statistic=statistic,
+            compared=compared,
+            hidden=hidden,
             tolerance=tie_tolerance(statistic, scale, gaps.standard_error[0]),
             notes=tuple(notes),
             sample=sample,
@@ -154,9 +166,9 @@ class GapTest:
         alternative, level = self.options.alternative, self.options.confidence_level
         if null is None:
             null = normal_limit()
-            p, n_resamples = normal_pvalue(self.statistic, alternative), 0
+            p, n_resamples = normal_pvalue(self.compared, alternative), 0
         else:
-            is_extreme = find_extreme(null.statistic, self.statistic, alternative, self.tolerance)
+            is_extreme = find_extreme(null.statistic, self.compared, alternative, self.tolerance)
             p, n_resamples = pvalue(null, is_extreme, level), len(null.statistic)
         # permutations of rates may hardly vary: the interval is at least the normal one
         has_normal_bound = self.plan.is_binomial or n_resamples == 0
@@ -208,7 +220,8 @@ class GapTest:
     def _reaches(self, quantile: float) -> tuple[Array, Array]:
         """Return how far below and above the gap the interval goes for this quantile."""
         if self.plan.variance is None:
-            return np.full_like(self.error, quantile), np.full_like(self.error, quantile)
+            reach = np.full_like(self.error, quantile + self.hidden)
+            return reach, reach
         if self.variances:
             pairs = zip(self.variances, self.gap, strict=True)
             ends = np.array([variance.interval(gap, quantile) for variance, gap in pairs])
@@ -223,7 +236,7 @@ class GapTest:
         if self.plan.is_binomial and self.estimates.value.shape[2] == 1:
             rates = metrics_of_totals(self.plan.metric.parts)
             return self.estimates.rate_reaches(rates, quantile)
-        reach = np.where(np.isnan(self.error), math.inf, quantile * self.error)
+        reach = np.where(np.isnan(self.error), math.inf, quantile * self.error + self.hidden)
         return reach, reach
 
 

@@ -105,9 +105,9 @@ def permutation_test(
         Whether missing values raise an error, or their rows are left out and counted in the
         result.
     score_bins : int, optional
-        Number of bins of equal width for the scores of a lazy frame, for the AUC. By default
-        16,384 if it has more than 1,048,576 distinct rows, and none otherwise. The result has
-        bounds on the error.
+        Number of bins for the scores of a lazy frame, for the AUC; each holds about equally many
+        rows. By default 16,384 if it has more than 1,048,576 distinct rows, and none otherwise.
+        The result has bounds on the error, and its interval and p-value allow for them.
     sample_rows : int, optional
         Number of rows to draw at random from a lazy frame with more distinct rows than that, for a
         metric that needs all of them (a squared error, log loss, a function). The numbers in a row

@@ -95,6 +95,15 @@ def find_extreme(
     return np.isnan(statistic) | (statistic >= observed - tolerance)
 
 
+def nearer_to_null(statistic: float, error: float, alternative: str) -> float:
+    """Return the least extreme of the statistics that are at most ``error`` away."""
+    if alternative == "greater":
+        return statistic - error
+    if alternative == "less":
+        return statistic + error
+    return math.copysign(max(abs(statistic) - error, 0.0), statistic)
+
+
 def pvalue(null: Null, is_extreme: NDArray[np.bool_], confidence_level: float) -> PValue:
     """Return the share of extreme draws; random draws include the observed sample."""
     if null.log_probability is not None:

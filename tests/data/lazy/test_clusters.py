@@ -14,7 +14,7 @@ from fairperm import InputError
 from fairperm.data.lazy import choice as counting
 from fairperm.data.lazy import clusters
 from fairperm.data.lazy import counting as lazy
-from tests.support.lazy_data import LAZY, clustered, run, same
+from tests.support.lazy_data import LAZY, clustered, number_bins, run, same
 
 WITH = {"cluster": "person"}
 CASES: dict[str, dict[str, Any]] = {
@@ -118,7 +118,7 @@ def test_missing_values(form: str) -> None:
 
 def test_bins_of_clusters(monkeypatch: pytest.MonkeyPatch) -> None:
     table = clustered(900, 3, decimals=None)
-    place = np.floor(table["score"].to_numpy() * 8).clip(0, 7)
+    place = number_bins(table["score"].to_numpy(), 8)
     by_hand = run(table.set_column(1, "score", pa.array(place)), "roc_auc", **WITH)
     with pytest.warns(fairperm.FairpermWarning, match="put into bins"):
         result = run(LAZY["duckdb"](table), "roc_auc", score_bins=8, **WITH)

@@ -12,7 +12,8 @@ import pytest
 
 import fairperm
 from fairperm.data.lazy import counting as lazy
-from tests.support.lazy_data import LAZY, run, same, sample
+from fairperm.hypothesis_tests.comparison import Comparison
+from tests.support.lazy_data import LAZY, number_bins, run, same, sample
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,7 +52,9 @@ def _alternating() -> tuple[Any, Any]:
     """Return in every bin the negatives just below the positives: the bins hide it all."""
     label = np.tile([0, 1], N // 2)
     place = np.repeat(np.arange(BINS), N // BINS)
-    return (place + 0.2 + 0.5 * label) / BINS, label
+    root = (place + 0.2 + 0.5 * label) / BINS
+    root[[0, -1]] = 0, 1
+    return root**4, label
 
 
 def _ties() -> tuple[Any, Any]:
@@ -97,10 +100,9 @@ def test_bins_move_no_auc_by_more_than_their_bound(name: str) -> None:
         moved = abs(binned.values[group] - exact.values[group])
         bound = binned.binning_errors[group]
         assert moved <= bound + 1e-12
+        assert bound < 2 / BINS  # twice that of equally filled bins, and labels that differ
         if name == "alternating":
-            assert moved == pytest.approx(bound)  # no bound can be better
-        if name == "one bin":
-            assert bound > 0.4
+            assert moved == pytest.approx(bound, rel=0.01)  # no bound can be better
     total = sum(binned.binning_errors.values())
     is_noted = any("put into bins" in note for note in binned.notes)
     assert is_noted == (total > 0.1 * binned.standard_error)
@@ -108,22 +110,99 @@ def test_bins_move_no_auc_by_more_than_their_bound(name: str) -> None:
 
 @pytest.mark.parametrize("form", LAZY)
 def test_draws_over_bins_are_those_of_the_binned_scores(form: str) -> None:
-    """Scores outside 0 and 1 have bins of equal width from the lowest to the highest."""
+    """Bins of smooth scores have equal width on the scale of fourth roots."""
     table = sample(2_000, decimals=None)
-    score = table["score"].to_numpy() * 7 - 3
-    low, high = float(score.min()), float(score.max())
-    place = np.floor((score / 2 - low / 2) / ((high / 2 - low / 2) / 32)).clip(0, 31)
-    by_hand = run(table.set_column(1, "score", pa.array(place)), "roc_auc", scheme="pooled")
+    score = table["score"].to_numpy() * 7 + 3
+    place = pa.array(number_bins(score, 32))
+    by_hand = run(table.set_column(1, "score", place), "roc_auc", scheme="pooled")
     binned = table.set_column(1, "score", pa.array(score))
     options: dict[str, Any] = {"score_bins": 32, "scheme": "pooled"}
     result = _quietly(LAZY[form](binned), "roc_auc", **options)
-    left_out = {"notes", "binning_errors"}
+    left_out = {"notes", "binning_errors", "confidence_interval"}
+    left_out |= {name for name in result.to_dict() if name.startswith("pvalue")}
     plain = [
         {name: one for name, one in each.to_dict().items() if name not in left_out}
         for each in (result, by_hand)
     ]
     assert plain[0] == plain[1]
     assert np.array_equal(result.null_distribution, by_hand.null_distribution)
+
+
+@pytest.fixture(scope="module")
+def skewed() -> pa.Table:
+    """Return scores of which equal widths would put almost all into one bin."""
+    rng = np.random.default_rng(5)
+    n = 6_000
+    label, sex = rng.integers(0, 2, n), rng.choice(["a", "b"], n)
+    score = np.exp(4 * (rng.normal(size=n) + label * np.where(sex == "a", 1.0, 1.1)))
+    score[rng.random(n) < 0.3] = 0  # one score that many share hides nothing
+    return pa.table({"label": label, "score": score, "sex": sex})
+
+
+@pytest.mark.parametrize("form", ["polars", pytest.param("dask", marks=pytest.mark.validate)])
+def test_every_engine_bins_skewed_scores_alike_and_finely(form: str, skewed: pa.Table) -> None:
+    exact = run(skewed, "roc_auc")
+    first, other = (
+        _quietly(LAZY[one](skewed), "roc_auc", score_bins=512) for one in ("duckdb", form)
+    )
+    assert same(first, other)
+    assert first.binning_errors is not None
+    hidden = sum(first.binning_errors.values())
+    assert abs(first.difference - exact.difference) <= hidden < 2 / 512
+
+
+@pytest.mark.parametrize("alternative", ["two-sided", "greater", "less"])
+def test_interval_and_pvalue_allow_for_what_bins_hide(
+    skewed: pa.Table, alternative: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The interval is wider by the bound, and the p-value is that of a gap nearer to no gap."""
+    options: dict[str, Any] = {"alternative": alternative, "n_resamples": 199, "score_bins": 64}
+    binned = _quietly(LAZY["polars"](skewed), "roc_auc", **options)
+    assert binned.binning_errors is not None
+    hidden = sum(binned.binning_errors.values())
+    monkeypatch.setattr(Comparison, "binning_errors", lambda _: None)
+    plain = _quietly(LAZY["polars"](skewed), "roc_auc", **options)
+    assert plain.statistic == binned.statistic
+    wider = np.add(plain.confidence_interval, [-hidden, hidden])
+    assert binned.confidence_interval == pytest.approx(np.clip(wider, -1, 1).tolist())
+    assert binned.pvalue > plain.pvalue
+    if alternative != "two-sided":
+        sign = 1 if alternative == "greater" else -1
+        left = (sign * plain.difference - hidden) / plain.standard_error
+        assert binned.pvalue == ((sign * plain.null_distribution >= left).sum() + 1) / 200
+
+
+def test_tests_at_a_margin_allow_for_what_bins_hide(skewed: pa.Table) -> None:
+    options: dict[str, Any] = {"y_score": "score", "sensitive_features": "sex", "rng": 7}
+    options |= {"metric": "roc_auc", "data": LAZY["duckdb"](skewed), "n_resamples": 99}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", fairperm.FairpermWarning)
+        coarse, fine = (
+            fairperm.equivalence_test("label", margin=0.1, score_bins=bins, **options)
+            for bins in (64, 4_096)
+        )
+        by_ratio = fairperm.equivalence_test("label", ratio=0.8, score_bins=64, **options)
+    result = coarse.permutation
+    assert result.binning_errors is not None
+    hidden = sum(result.binning_errors.values())
+    gap, error = result.difference, result.standard_error
+    assert coarse.lower is not None
+    assert coarse.upper is not None
+    assert coarse.lower.statistic == pytest.approx((gap + 0.1 - hidden) / error)
+    assert coarse.upper.statistic == pytest.approx((gap - 0.1 + hidden) / error)
+    for one, other in (
+        (coarse.confidence_interval, fine.confidence_interval),
+        (coarse.ratio_interval, fine.ratio_interval),
+    ):
+        assert one is not None
+        assert other is not None
+        assert one[0] < other[0] < other[1] < one[1]
+    assert by_ratio.lower is not None
+    first, second = (result.values[group] for group in result.groups)
+    blur = result.binning_errors["a"] + 0.8 * result.binning_errors["b"]
+    errors = result.standard_errors["a"], 0.8 * result.standard_errors["b"]
+    expected = (first - 0.8 * second - blur) / np.hypot(*errors)
+    assert by_ratio.lower.statistic == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("form", LAZY)
@@ -134,7 +213,7 @@ def test_single_precision_and_missing_scores_are_binned_alike(form: str) -> None
     table = table.set_column(1, "score", pa.array(values, pa.float32()))
     kept = np.array(values, float)
     keep = np.flatnonzero(~np.isnan(kept))
-    place = np.floor(kept[keep].astype(np.float32).astype(float) * 32).clip(0, 31)
+    place = number_bins(kept[keep].astype(np.float32).astype(float), 32)
     by_hand = run(table.take(keep).set_column(1, "score", pa.array(place)), "roc_auc")
     result = _quietly(LAZY[form](table), "roc_auc", score_bins=32, missing="drop")
     assert result.n_dropped == 2
@@ -197,7 +276,7 @@ def test_bounds_count_weights_and_cover_all_strata_together() -> None:
     label = np.tile([0, 1], n)
     region = np.repeat(["x", "y"], n)
     place = np.where(region == "x", label, 1 - label)  # each stratum's bins have one label
-    score = (place + 0.2 + 0.5 * label) / 2
+    score = ((place + 0.2 + 0.5 * label) / 2) ** 4
     table = pa.table(
         {"label": label, "score": score, "region": region, "sex": np.tile(list("aabb"), n // 2),
          "weight": np.where(label == 1, 3.0, 1.0)}

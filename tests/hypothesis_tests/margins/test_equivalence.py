@@ -161,7 +161,11 @@ def test_statistic_and_interval_of_a_difference_are_the_published_ones() -> None
     assert upper.statistic == pytest.approx(1.348, abs=5e-4)
     gap, half_a_digit = Difference(result), 5e-5
     for end, z in ((0.0533, norm.isf(0.025)), (0.3377, -norm.isf(0.025))):
-        assert gap.statistic(end - half_a_digit) > z > gap.statistic(end + half_a_digit)
+        assert (
+            gap.statistic(end - half_a_digit, "greater")
+            > z
+            > gap.statistic(end + half_a_digit, "greater")
+        )
 
 
 @pytest.mark.parametrize("one", TABLES, ids=str)
@@ -204,7 +208,11 @@ def test_the_error_at_the_margin_is_not_that_of_the_permutation_test() -> None:
     )
     for one, other in zip(margin_pvalues(score, 0.1), margin_pvalues(wald, 0.1), strict=True):
         assert one.statistic == other.statistic
-    assert Ratio(score).statistic(0.8) == Ratio(wald).statistic(0.8) == pytest.approx(2.5**0.5)
+    assert (
+        Ratio(score).statistic(0.8, "greater")
+        == Ratio(wald).statistic(0.8, "greater")
+        == pytest.approx(2.5**0.5)
+    )
 
 
 # -- Everything that is not a plain rate --------------------------------------------------------

@@ -52,15 +52,15 @@ def collect_rows(inputs: Inputs, metric: AnyMetric, frame: nw.LazyFrame[Any]) ->
 
 
 def _count_by_bins(rows: counting.LazyRows, metric: AnyMetric, n_bins: int) -> Inputs:
-    binned = rows.bin_scores(n_bins)
+    binned, mixed = rows.bin_scores(n_bins)
     if rows.inputs.cluster is not None:
-        clusters = count_clusters(binned, n_bins)
+        clusters = count_clusters(binned, mixed)
         if clusters is not None:
             return clusters
     counted = binned.count("counting rows by bins of the score")
     if len(counted) > counting.MOST_KINDS:
         raise _too_many_clusters() if rows.inputs.cluster else _too_many_rows(metric)
-    return binned.make_inputs(counted, n_bins)
+    return binned.make_inputs(counted, mixed)
 
 
 def _parse_bins(inputs: Inputs, metric: AnyMetric) -> int | None:

@@ -22,10 +22,13 @@ from fairperm.data.lazy.backends import (
     read_schema,
     stage,
 )
+from fairperm.data.lazy.bins import find_bins
 from fairperm.errors import InputError, argument
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
+
+    from numpy.typing import NDArray
 
     from fairperm.data.arguments import Inputs
     from fairperm.metrics.definition import AnyMetric
@@ -140,19 +143,11 @@ class LazyRows:
         with stage(doing, self.rows):
             return fetch(self.rows.group_by(*self.keys).agg(*totals).head(MOST_KINDS + 1))
 
-    def bin_scores(self, n_bins: int) -> LazyRows:
-        """Return the rows with the number of a bin for each score: bins of equal width."""
-        low, high = self._find_score_range()
-        if low >= 0 and high <= 1:
-            low, high = 0.0, 1.0
-        score = nw.col("y_score").cast(nw.Float64)
-        # halves, because the difference of two scores may overflow
-        width = (high / 2 - low / 2) / n_bins
-        place = nw.lit(0.0) * score
-        if width > 0:
-            place = ((score / 2 - low / 2) / width).floor().clip(0, n_bins - 1)
-        rows = self.rows.with_columns(y_score=place)
-        return replace(self, rows=rows, makes_predictions=self.threshold is not None)
+    def bin_scores(self, n_bins: int) -> tuple[LazyRows, NDArray[np.float64]]:
+        """Return the rows with the number of a bin for each score, and the bins that mix scores."""
+        bins, mixed = find_bins(self.rows, *self._find_score_range(), n_bins)
+        rows = bins.add_places(self.rows, "y_score")
+        return replace(self, rows=rows, makes_predictions=self.threshold is not None), mixed
 
     def _find_score_range(self) -> tuple[float, float]:
         """Return the lowest and the highest score. Raises InputError if one is infinite."""
@@ -169,12 +164,14 @@ class LazyRows:
             check_threshold(self.score_name, low, high, self.threshold, self.inputs.threshold)
         return low, high
 
-    def make_inputs(self, counted: nw.DataFrame[Any], score_bins: int | None = None) -> Inputs:
+    def make_inputs(
+        self, counted: nw.DataFrame[Any], mixed_bins: NDArray[np.float64] | None = None
+    ) -> Inputs:
         """Return the inputs with counted rows as their data."""
-        if score_bins is None:
+        if mixed_bins is None:
             self.check_predictions(counted)
         count = counted[COUNT].to_numpy().astype(np.int64)
-        rows = CountedRows(columns=None, count=count, score_bins=score_bins)
+        rows = CountedRows(columns=None, count=count, mixed_bins=mixed_bins)
         return self.replace_data({name: counted[name] for name in self.keys}, rows)
 
     def replace_data(

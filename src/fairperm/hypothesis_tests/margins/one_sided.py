@@ -20,6 +20,7 @@ from fairperm.inference.null import (
     PValue,
     find_extreme,
     gap_interval,
+    nearer_to_null,
     normal_quantile,
     pvalue,
     tie_tolerance,
@@ -67,10 +68,11 @@ def ratio_interval(result: PermutationTestResult) -> tuple[float, Interval] | No
     is_normal = result.variance in _BINOMIAL or result.n_resamples == 0
     normal = normal_quantile(result.confidence_level, result.alternative)
     least = max(0.0, normal) if is_normal else 0.0
+    blur = _log_blur(result)
     logs = gap_interval(
         _null(result),
         np.array([centre]),
-        lambda quantile: (np.array([max(quantile, least) * error]),) * 2,
+        lambda quantile: (np.array([max(quantile, least) * error + blur]),) * 2,
         result.alternative,
         result.confidence_level,
         most=math.inf,
@@ -92,6 +94,13 @@ def _log_ratio(result: PermutationTestResult) -> tuple[float, float]:
     return math.log(first / second), math.hypot(errors[0] / first, errors[1] / second)
 
 
+def _log_blur(result: PermutationTestResult) -> float:
+    """Return how far bins of scores may have moved the logarithm of the ratio."""
+    hidden = result.binning_errors or {}
+    shares = [error / result.values[group] for group, error in hidden.items()]
+    return sum(-math.log1p(-share) if share < 1 else math.inf for share in shares)
+
+
 class Scale(ABC):
     """The quantity that is compared with a bound: the groups' difference, or their ratio."""
 
@@ -101,6 +110,8 @@ class Scale(ABC):
         self.result = result
         self.values: tuple[float, float] = result.values[first], result.values[second]
         self.rates = _plain_rates(result)
+        hidden = result.binning_errors or {}  # of each group's AUC
+        self.hidden = hidden.get(first, 0.0), hidden.get(second, 0.0)
 
     @property
     @abstractmethod
@@ -110,6 +121,10 @@ class Scale(ABC):
     @abstractmethod
     def excess(self, bound: float) -> float:
         """Return the first group's value minus its value at the bound."""
+
+    @abstractmethod
+    def blur(self, bound: float) -> float:
+        """Return how much of the excess bins of scores may have made."""
 
     @abstractmethod
     def size(self, bound: float) -> float:
@@ -123,16 +138,18 @@ class Scale(ABC):
     def interval(self) -> Interval:
         """Return the bounds that neither of the one-sided tests rejects."""
 
-    def statistic(self, bound: float) -> float:
+    def statistic(self, bound: float, alternative: str) -> float:
         """Return how many standard errors the excess is; NaN if it is not zero but they are."""
-        excess, error = self.excess(bound), self.error(bound)
+        excess = nearer_to_null(self.excess(bound), self.blur(bound), alternative)
+        error = self.error(bound)
         if excess == 0:
             return 0.0
         return excess / error if error > 0 else math.nan
 
     def test(self, bound: float, alternative: str) -> MarginTest:
         """Test that the difference or ratio is greater, or less, than the bound."""
-        statistic, reference = self.statistic(bound), _Reference(self.result, alternative)
+        statistic = self.statistic(bound, alternative)
+        reference = _Reference(self.result, alternative)
         size, error = np.array([self.size(bound)]), np.array([self.error(bound)])
         tolerance = tie_tolerance(statistic, size, error)
         p = reference.pvalue(statistic, tolerance)
@@ -151,8 +168,10 @@ class Scale(ABC):
         above = _Reference(self.result, "greater").critical()
         below = _Reference(self.result, "less").critical()
         return (
-            halved(lambda at: not self.statistic(bound_at(at)) > above, inside, limits[0]),
-            halved(lambda at: not -self.statistic(bound_at(at)) > below, inside, limits[1]),
+            halved(
+                lambda at: not self.statistic(bound_at(at), "greater") > above, inside, limits[0]
+            ),
+            halved(lambda at: not -self.statistic(bound_at(at), "less") > below, inside, limits[1]),
         )
 
 
@@ -177,6 +196,11 @@ class Difference(Scale):
         """Return the gap minus the bound."""
         return self.result.difference - bound
 
+    def blur(self, bound: float) -> float:
+        """Return how much of the gap bins of scores may have made."""
+        del bound
+        return sum(self.hidden)
+
     def size(self, bound: float) -> float:
         """Return the sum of the absolute values and the absolute bound."""
         return sum(map(abs, self.values)) + abs(bound)
@@ -198,7 +222,8 @@ class Difference(Scale):
             return -math.inf, math.inf
         above = _Reference(self.result, "greater").critical()
         below = _Reference(self.result, "less").critical()
-        return self.estimate - above * error, self.estimate + below * error
+        blur = sum(self.hidden)
+        return self.estimate - above * error - blur, self.estimate + below * error + blur
 
 
 class Ratio(Scale):
@@ -220,6 +245,10 @@ class Ratio(Scale):
         """Return the first value minus the bound times the second."""
         first, second = self.values
         return first - bound * second
+
+    def blur(self, bound: float) -> float:
+        """Return how much of the excess bins of scores may have made."""
+        return self.hidden[0] + bound * self.hidden[1]
 
     def size(self, bound: float) -> float:
         """Return the first value and the bound times the second."""
