@@ -70,7 +70,7 @@ REFUSALS = [
     value(
         "a gap that there is no room for",
         "gap must be a gap that weights of rows can make in false_negative_rate; got -0.99. The "
-        "groups have 0.1 and 0.2, which limits gaps around their mean.",
+        "groups have 0.100 and 0.200, which limits gaps around their mean.",
         gap=-0.99,
     ),
     value(

@@ -238,6 +238,6 @@ def test_simulated_power_is_shown_on_a_few_lines() -> None:
     text = repr(replace(found, power=0.25, confidence_interval=(0.1, 0.5)))
     assert text == (
         "SimulatedPower: false_positive_rate, 100 rows of 'a' and 100 rows of 'b'\n"
-        "  power  0.2500  0.95 interval [0.1000, 0.5000] from 10 simulations\n"
-        "  for    0.5 of the observed difference, at level 0.05"
+        "  power  0.250  95 % interval 0.100 to 0.500, 10 simulations\n"
+        "  gap    50.0 % of the observed difference, at level 5 %"
     )

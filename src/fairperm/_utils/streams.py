@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-PERMUTATIONS, BOOTSTRAP, OBSERVED, MAX_T, SAMPLE = range(5)  # purposes of random streams
+# Purposes of random streams.
+PERMUTATIONS, BOOTSTRAP, OBSERVED, MAX_T, SAMPLE, RESAMPLED_ROWS = range(6)
 
 
 def stream(seed: int, purpose: int, block: int = 0) -> np.random.Generator:

@@ -151,7 +151,7 @@ def note_undefined(null: Null, draws: str = "permutations", more: str = "") -> l
     ]
 
 
-def clopper_pearson(successes: int, n: int, confidence_level: float) -> tuple[float, float]:
+def clopper_pearson(successes: float, n: float, confidence_level: float) -> tuple[float, float]:
     """Return Clopper and Pearson's interval for a probability: it covers at least at this level."""
     from scipy.special import betaincinv
 

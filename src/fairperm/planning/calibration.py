@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fairperm._utils import checks
+from fairperm._utils.formatting import (
+    format_count,
+    format_interval,
+    format_level,
+    format_number,
+    format_percent,
+)
 from fairperm.errors import InputError, UndefinedMetricError, argument, shown
 from fairperm.hypothesis_tests.plan import check_resampling
 from fairperm.hypothesis_tests.results.gaps import PlainResult
-from fairperm.hypothesis_tests.results.text import wrap_notes
-from fairperm.inference.null import clopper_pearson
+from fairperm.hypothesis_tests.results.text import wrap_notes, write_result
 from fairperm.planning.equal_groups import (
     UnreachableError,
     compute_values,
@@ -22,6 +29,7 @@ from fairperm.planning.equal_groups import (
 )
 from fairperm.planning.populations import Population, select_units
 from fairperm.planning.repeated_tests import MOST_SIMULATIONS, RepeatedTest
+from fairperm.planning.simulated_share import SimulatedShare
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
@@ -61,16 +69,20 @@ class Calibration(PlainResult):
         in which the metric is undefined (or the standard error is zero, with `n_resamples` of 0)
         have no test and do not count.
     level_interval : tuple of float
-        Clopper–Pearson interval for the level in infinitely many samples.
+        Clopper–Pearson interval for the level in infinitely many samples drawn from these rows: it
+        allows for chance in the simulation only.
+    level_total_interval : tuple of float
+        The interval for the level in the population that the rows come from: it allows for chance
+        in the simulation and in the observed sample, as far as a bootstrap of the rows shows it.
     gap : float
         The gap for which the power is computed: first group minus second.
     power : float
         The share of samples with this gap in which the test rejects. Samples without a test count
         as not rejected.
-    power_interval : tuple of float
-        Clopper–Pearson interval for the power in infinitely many samples.
+    power_interval, power_total_interval : tuple of float
+        The same two intervals for the power.
     confidence_level : float
-        The level of both intervals.
+        The level of all intervals.
     n_simulations : int
         Number of samples with equal groups, and of samples with the gap.
     n_undefined : tuple of int
@@ -96,9 +108,11 @@ class Calibration(PlainResult):
     alpha: float
     level: float
     level_interval: tuple[float, float]
+    level_total_interval: tuple[float, float]
     gap: float
     power: float
     power_interval: tuple[float, float]
+    power_total_interval: tuple[float, float]
     confidence_level: float
     n_simulations: int
     n_undefined: tuple[int, int]
@@ -109,45 +123,54 @@ class Calibration(PlainResult):
 
     def summary(self) -> str:
         """Return level and power in plain words."""
-        low, high = self.level_interval
-        verdict = "agrees with the nominal level"
-        if low > self.alpha:
-            verdict = "is more often than it should"
-        elif high < self.alpha:
-            verdict = "is less often than it may (the test is conservative)"
-        level = _format_share(self.level, self.level_interval)
-        power = _format_share(self.power, self.power_interval)
+        level = _state_share(self.level, self.level_interval, self.level_total_interval)
+        power = _state_share(self.power, self.power_interval, self.power_total_interval)
         return (
-            f"At nominal level {_percent(self.alpha)} %, this test rejects in {level} of samples "
-            f"like yours with equal groups. That {verdict}. It detects a gap of {self.gap:+.4g} in "
-            f"{power} of samples. Intervals are those of the simulation."
+            f"At nominal level {format_level(self.alpha)}, this test rejects in {level} of samples "
+            f"like yours with equal groups. {self._verdict()} It detects a gap of "
+            f"{format_number(self.gap, signed=True)} in {power} of samples. The first interval "
+            f"allows for chance in the simulation, the second for chance in your sample as well."
         )
+
+    def _verdict(self) -> str:
+        (low, high), (lowest, highest) = self.level_interval, self.level_total_interval
+        if low <= self.alpha <= high:
+            return "That agrees with the nominal level."
+        often = "more often than it should" if self.alpha < low else "less often than it may"
+        if lowest <= self.alpha <= highest:
+            return f"That is {often}, or it is chance in your sample."
+        return f"That is {often}."
 
     def __str__(self) -> str:
         return "\n".join([self.summary(), *wrap_notes(self.notes)])
 
     def __repr__(self) -> str:
-        rows = [f"{n:,} rows" for n in self.sizes]
-        if self.clusters is not None:
-            rows = [f"{n:,} clusters" for n in self.clusters]
-        both = zip(rows, self.groups, strict=True)
-        n = self.n_resamples
-        level = f"{self.confidence_level:.4g} interval"
-        (low, high), (lowest, highest) = self.level_interval, self.power_interval
-        return "\n".join(
-            [
-                f"{type(self).__name__}: {self.metric}, "
-                + " and ".join(f"{one} of {shown(group)}" for one, group in both),
-                f"  test   {self.scheme}, variance {self.variance}, {self.alternative}, "
-                + (f"{n:,} permutations" if n else "normal limit"),
-                f"  level  {self.level:.4f}  {level} [{low:.4f}, {high:.4f}], nominal "
-                f"{self.alpha:.4g}",
-                f"  power  {self.power:.4f}  {level} [{lowest:.4f}, {highest:.4f}], for a gap of "
-                f"{self.gap:+.4g}",
-                f"  null   {self.null}",
-                *wrap_notes(self.notes, len("level")),
-            ]
+        counts, unit = (self.sizes, "row") if self.clusters is None else (self.clusters, "cluster")
+        groups = (
+            f"{format_count(n, unit)} of {shown(group)}"
+            for n, group in zip(counts, self.groups, strict=True)
         )
+        n = self.n_resamples
+        draws = format_count(n, "permutation") if n else "normal limit"
+        nominal = f"nominal level {format_level(self.alpha)}"
+        gap = f"gap {format_number(self.gap, signed=True)}"
+        ends = (
+            (self.level_interval, self.level_total_interval),
+            (self.power_interval, self.power_total_interval),
+        )
+        level, power = (
+            f"{format_level(self.confidence_level)} interval {format_interval(one)} (simulation), "
+            f"{format_interval(total)} (and sample)"
+            for one, total in ends
+        )
+        lines = [
+            ("test", f"{self.scheme}, variance {self.variance}, {self.alternative}, {draws}"),
+            ("level", f"{format_number(self.level)}  {nominal}; {level}"),
+            ("power", f"{format_number(self.power)}  {gap}; {power}"),
+            ("null", self.null),
+        ]
+        title = f"{type(self).__name__}: {self.metric}, {' and '.join(groups)}"
+        return write_result(title, lines, notes=self.notes)
 
 
 def calibrate(
@@ -219,12 +242,20 @@ def calibrate(
     *Power.* The same with groups as observed, or with weights that give them the `gap` around the
     same mean.
 
-    The observed rows stand for the whole population. The level is that of this test in populations
-    like these, not the probability that the observed result is wrong.
+    *Intervals.* The observed rows stand for the whole population, and another sample of it would
+    give another level: the tails of errors, above all, are hardly known from one sample. Hence the
+    simulation is repeated, with as many samples in all, from 25 bootstrap samples of the rows (or
+    clusters) that are made equal, or given the gap, in the same way. The variance of the level
+    between them, less that of the simulation, widens the ``level_total_interval``; it is taken at
+    its upper 90 % confidence limit, because 25 samples show it only roughly. No bootstrap shows
+    what is in the population but not in the rows. The ``level_interval`` leaves all this out.
+
+    The level is that of this test in populations like these, not the probability that the observed
+    result is wrong.
 
     Examples
     --------
-    Base rates of 0.8 and 0.2, with a test that only shuffles labels, then with the default test:
+    Base rates of 0.8 and 0.2, and a test that only shuffles labels:
 
     >>> import fairperm
     >>> rows = {
@@ -237,14 +268,14 @@ def calibrate(
     ... )
     Calibration: false_negative_rate, 200 rows of 'a' and 200 rows of 'b'
       test   pooled, variance None, two-sided, 499 permutations
-      level  0.1250  0.95 interval [0.0826, 0.1790], nominal 0.05
-      power  0.5350  0.95 interval [0.4633, 0.6056], for a gap of -0.1
-      null   Rows were reweighted until false_negative_rate was 0.12 in both groups, with the
-             share of each label unchanged; this moved 1.6 % of 'a' and 1.6 % of 'b'.
-    >>> print(fairperm.calibrate(**rows, metric="fnr", n_simulations=200, rng=1))
-    At nominal level 5 %, this test rejects in 3 % (1.11 to 6.42 %) of samples like yours with equal
-    groups. That agrees with the nominal level. It detects a gap of -0.1 in 32 % (25.6 to 38.9 %) of
-    samples. Intervals are those of the simulation.
+      level  0.125  nominal level 5 %; 95 % interval 0.083 to 0.179 (simulation), 0.025 to
+             0.332 (and sample)
+      power  0.535  gap −0.100; 95 % interval 0.463 to 0.606 (simulation), 0.254 to 0.801
+             (and sample)
+      null   Rows were reweighted until false_negative_rate was 0.120 in both groups, with
+             the share of each label unchanged; this moved 1.6 % of 'a' and 1.6 % of 'b'.
+
+    More simulations make both intervals narrower.
     """
     alpha = checks.fraction("alpha", alpha)
     n_simulations = checks.integer("n_simulations", n_simulations, 1, MOST_SIMULATIONS)
@@ -255,29 +286,36 @@ def calibrate(
     own, observed = test.shares(), test.observed
     equal = _equalize_groups(test, own)
     apart = own if gap is None else _separate_groups(test, own, gap)
-    drawn = _count_by_group(select_units(test.table))
-    populations = [Population(test.table, drawn, chances) for chances in (equal, apart)]
+    distance = observed.difference if gap is None else float(gap)
+    populations = [Population(test.table, test.sizes(), chances) for chances in (equal, apart)]
     counts = test.count_rejections(populations, alpha, n_simulations, resampling)
     (rejected, without), (found, missing) = counts
     if without == n_simulations:
         rule = "a metric that is defined in samples of this size"
         raise UndefinedMetricError("metric", rule, observed.metric, "Use larger groups.")
+    repopulate = partial(_make_populations, distance)
+    resampled = test.count_in_resamples(repopulate, alpha, n_simulations, resampling)
+    n_tests = n_simulations - without
+    level = SimulatedShare(rejected, n_tests, [(k, n - lost) for n, ((k, lost), _) in resampled])
+    power = SimulatedShare(found, n_simulations, [(k, n) for n, (_, (k, _)) in resampled])
     moved = [float(np.abs(one - of).sum() / 2) for one, of in zip(equal, own, strict=True)]
     return Calibration(
         metric=observed.metric,
         groups=observed.groups,
         sizes=_count_by_group(test.table),
-        clusters=drawn if test.plan.clustered else None,
+        clusters=test.sizes() if test.plan.clustered else None,
         scheme=observed.scheme,
         variance=observed.variance,
         alternative=observed.alternative,
         n_resamples=resampling.n_resamples,
         alpha=alpha,
-        level=rejected / (n_simulations - without),
-        level_interval=clopper_pearson(rejected, n_simulations - without, confidence_level),
-        gap=observed.difference if gap is None else float(gap),
-        power=found / n_simulations,
-        power_interval=clopper_pearson(found, n_simulations, confidence_level),
+        level=level.value,
+        level_interval=level.interval(confidence_level),
+        level_total_interval=level.total_interval(confidence_level),
+        gap=distance,
+        power=power.value,
+        power_interval=power.interval(confidence_level),
+        power_total_interval=power.total_interval(confidence_level),
         confidence_level=confidence_level,
         n_simulations=n_simulations,
         n_undefined=(without, missing),
@@ -318,6 +356,17 @@ def _equalize_groups(test: RepeatedTest, own: tuple[Array, Array]) -> tuple[Arra
         raise InputError("metric", rule, metric.name, hint) from None
 
 
+def _make_populations(gap: float, test: RepeatedTest) -> list[Population]:
+    """Return the rows' populations with equal groups, and with this gap.
+
+    Raises UnreachableError if no weights make one of them. Several gaps stay as they are.
+    """
+    own, parts = test.shares(), test.plan.metric.parts
+    equal = impose_gap(test.table, parts, own, 0.0)
+    apart = impose_gap(test.table, parts, own, gap) if len(parts) == 1 else own
+    return [Population(test.table, test.sizes(), chances) for chances in (equal, apart)]
+
+
 def _separate_groups(
     test: RepeatedTest, own: tuple[Array, Array], gap: object
 ) -> tuple[Array, Array]:
@@ -335,7 +384,10 @@ def _separate_groups(
         return impose_gap(test.table, parts, own, distance)
     except UnreachableError:
         first, second = (compute_values(test.table, parts, share)[0] for share in own)
-        hint = f"The groups have {first:.4g} and {second:.4g}, which limits gaps around their mean."
+        hint = (
+            f"The groups have {format_number(first)} and {format_number(second)}, which limits "
+            "gaps around their mean."
+        )
         rule = f"a gap that weights of {test.unit}s can make in {test.plan.metric.name}"
         raise InputError("gap", rule, gap, hint) from None
 
@@ -349,13 +401,14 @@ def _describe_null(
     units = f"{test.unit}s".capitalize()
     same = "was the same in both groups" if len(parts) == 1 else "were the same in both groups"
     if len(parts) == test.observed.n_strata == 1:
-        same = f"was {compute_values(test.table, parts, equal[0])[0]:.4g} in both groups"
+        value = compute_values(test.table, parts, equal[0])[0]
+        same = f"was {format_number(value)} in both groups"
     where = " in every stratum" if test.observed.n_strata > 1 else ""
     kept = (
         ", with the share of each label unchanged" if keeps_label_shares(test.table, parts) else ""
     )
     first, second = (
-        f"{_percent(one)} % of {shown(g)}" for one, g in zip(moved, groups, strict=True)
+        f"{format_percent(one)} of {shown(g)}" for one, g in zip(moved, groups, strict=True)
     )
     yield (
         f"{units} were reweighted until {names} {same}{where}{kept}; this moved {first} and "
@@ -371,15 +424,11 @@ def _note_large_changes(groups: tuple[Hashable, Hashable], moved: list[float]) -
     for group, much in zip(groups, moved, strict=True):
         if much > _LARGE_CHANGE:
             yield (
-                f"Making the groups equal moved {_percent(much)} % of {shown(group)}: the level "
-                "is that of a population unlike it."
+                f"Making the groups equal moved {format_percent(much)} of {shown(group)}: the "
+                "level is that of a population unlike it."
             )
 
 
-def _percent(share: float) -> str:
-    return f"{100 * share:.3g}"
-
-
-def _format_share(share: float, interval: tuple[float, float]) -> str:
-    low, high = map(_percent, interval)
-    return f"{_percent(share)} % ({low} to {high} %)"
+def _state_share(share: float, interval: tuple[float, float], total: tuple[float, float]) -> str:
+    ends = (" to ".join(map(format_percent, one)) for one in (interval, total))
+    return f"{format_percent(share)} ({'; '.join(ends)})"

@@ -16,7 +16,8 @@ from fairperm.errors import FairpermWarning, UndefinedMetricError
 from fairperm.hypothesis_tests.gap_test import compare
 from fairperm.hypothesis_tests.permutation import permutation_test
 from fairperm.hypothesis_tests.plan import Options, plan_test
-from fairperm.planning.populations import select_units, sort_units
+from fairperm.planning.equal_groups import UnreachableError
+from fairperm.planning.populations import Population, select_units, sort_units
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from fairperm.data.reading import Table
     from fairperm.hypothesis_tests.plan import Plan
     from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
-    from fairperm.planning.populations import Population
 
     Array = NDArray[np.float64]
 
@@ -34,6 +34,7 @@ T = TypeVar("T")
 
 MOST_SIMULATIONS = 10**6
 _BLOCK = 10  # simulations per random stream; changing it changes the draws
+_BOOTSTRAP_SAMPLES = 25  # of the user's rows
 _OPTIONS = ("stratum_weights", "alternative", "n_bootstrap")
 
 
@@ -77,6 +78,11 @@ class RepeatedTest:
         """Return "cluster" or "row": the unit that samples draw."""
         return "cluster" if self.plan.clustered else "row"
 
+    def sizes(self) -> tuple[int, int]:
+        """Return the number of units of the first and of the second group."""
+        first, second = select_units(self.table).sizes().values()
+        return first, second
+
     def shares(self) -> tuple[Array, Array]:
         """Return the share of each unit in the first and in the second group."""
         drawn = select_units(self.table)
@@ -97,6 +103,46 @@ class RepeatedTest:
         blocks = simulations.run_blocks(task, streams.BOOTSTRAP, _BLOCK, through_joblib=True)
         counts: list[list[int]] = np.sum(blocks, axis=0).tolist()
         return counts
+
+    def count_in_resamples(
+        self,
+        make_populations: Callable[[RepeatedTest], Sequence[Population]],
+        alpha: float,
+        n_simulations: int,
+        resampling: blocks.Resampling,
+    ) -> list[tuple[int, list[list[int]]]]:
+        """Return the simulations and their counts in each of a few bootstrap samples of the rows.
+
+        The simulations are divided among them. A bootstrap sample from which ``make_populations``
+        cannot make any is left out.
+        """
+        n_samples = min(_BOOTSTRAP_SAMPLES, n_simulations)
+        each = n_simulations // n_samples
+        task = partial(_count_in_resample, self, make_populations, alpha, each, resampling)
+        samples = replace(resampling, n_resamples=n_samples)
+        counts = samples.run_blocks(task, streams.RESAMPLED_ROWS, 1, through_joblib=True)
+        return [(each, one) for one in counts if one is not None]
+
+
+def _count_in_resample(
+    test: RepeatedTest,
+    make_populations: Callable[[RepeatedTest], Sequence[Population]],
+    alpha: float,
+    n_simulations: int,
+    resampling: blocks.Resampling,
+    _: int,
+    rng: np.random.Generator,
+) -> list[list[int]] | None:
+    """Count rejections in samples of populations that are made from one bootstrap sample."""
+    resampled = Population(test.table, test.sizes(), test.shares()).sample(rng)
+    try:
+        populations = make_populations(replace(test, table=resampled))
+    except UnreachableError:
+        return None
+    run = partial(_test_sample, test.plan, test.options)
+    counts = _count_rejections(populations, run, alpha, resampling.n_resamples, n_simulations, rng)
+    found: list[list[int]] = counts.tolist()
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairperm._utils import checks
+from fairperm._utils.formatting import (
+    format_count,
+    format_interval,
+    format_level,
+    format_number,
+    format_percent,
+)
 from fairperm.errors import InputError, argument, shown, warn_of
 from fairperm.hypothesis_tests.plan import check_resampling
 from fairperm.hypothesis_tests.results.gaps import PlainResult
+from fairperm.hypothesis_tests.results.text import write_result
 from fairperm.inference.null import clopper_pearson
 from fairperm.planning.populations import Population
 from fairperm.planning.repeated_tests import MOST_SIMULATIONS, RepeatedTest
@@ -66,17 +74,21 @@ class SimulatedPower(PlainResult):
     seed: int
 
     def __repr__(self) -> str:
-        rows = " and ".join(
-            f"{size:,} rows of {shown(group)}"
+        rows = (
+            f"{format_count(size, 'row')} of {shown(group)}"
             for size, group in zip(self.sizes, self.groups, strict=True)
         )
-        low, high = self.confidence_interval
-        return (
-            f"{type(self).__name__}: {self.metric}, {rows}\n"
-            f"  power  {self.power:.4f}  {self.confidence_level:.4g} interval "
-            f"[{low:.4f}, {high:.4f}] from {self.n_simulations:,} simulations\n"
-            f"  for    {self.effect:.4g} of the observed difference, at level {self.alpha:.4g}"
-        )
+        interval = format_interval(self.confidence_interval)
+        simulations = format_count(self.n_simulations, "simulation")
+        level = format_level(self.confidence_level)
+        effect = "the observed difference"
+        if self.effect < 1:
+            effect = f"{format_percent(self.effect)} of the observed difference"
+        lines = [
+            ("power", f"{format_number(self.power)}  {level} interval {interval}, {simulations}"),
+            ("gap", f"{effect}, at level {format_level(self.alpha)}"),
+        ]
+        return write_result(f"{type(self).__name__}: {self.metric}, {' and '.join(rows)}", lines)
 
 
 def simulated_power(
@@ -150,8 +162,8 @@ def simulated_power(
     ...     n=400, n_simulations=100, n_resamples=199, rng=1,
     ... )
     SimulatedPower: f1_score, 241 rows of 'African-American' and 159 rows of 'Caucasian'
-      power  0.5400  0.95 interval [0.4374, 0.6402] from 100 simulations
-      for    1 of the observed difference, at level 0.05
+      power  0.540  95 % interval 0.437 to 0.640, 100 simulations
+      gap    the observed difference, at level 5 %
     """
     n = checks.integer("n", n, 2, _MOST_ROWS)
     alpha = checks.fraction("alpha", alpha)
