@@ -367,13 +367,20 @@ def test_power_command() -> None:
     rates = ("--metric", "fnr", "--second", 0.2, "--base-rate", 0.8, "--base-rate", 0.2)
     assert "36.1 % power" in succeeded("power", *rates, "--first", 0.1, "--n", 400)
     assert succeeded("power", *rates, "--first", 0.1).startswith(
-        "1,206 rows detect a false negative rate of 0.1 against 0.2 with 80 %"
+        "1,206 rows detect a false negative rate of 0.100 against 0.200 with 80 % power."
     )
-    assert "a gap of" in succeeded("power", *rates, "--n", 400)
-    assert "--first or --n must be given" in failed("power", *rates)
+    of_rows: tuple[str | float, ...] = ("power", "--metric", "accuracy", "--n", 400, "--share", 0.2)
+    assert " ".join(succeeded(*of_rows, "--second", 0.7).split()) == (
+        "400 rows detect a gap of 0.171 (an accuracy of at least 0.871 or at most 0.529 in the "
+        "first group against 0.700 in the second) with 80 % power."
+    )
+    one_side = ("--first", 0.7, "--alternative", "greater")
+    assert "at most 0.5" in succeeded(*of_rows, *one_side)
+    assert "--first and --second, or one of them and --n, must be" in failed("power", *rates)
     few = ("power", "--metric", "fnr", "--second", 0.5, "--base-rate", 0.5, "--n", 8)
     unseen = json.loads(succeeded(*few, "--json", "-"))
-    assert unseen["result"] == {"minimum_detectable_gap": "Infinity"}
+    assert unseen["result"] == {"minimum_detectable_gap": "Infinity", "moves": "first"}
+    assert "detect no false negative rate in the first group against" in succeeded(*few)
     found = json.loads(succeeded("power", *rates, "--first", 0.1, "--json", "-"))
     assert found["result"] == {"sample_size": 1206}
 

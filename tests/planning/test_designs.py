@@ -8,7 +8,8 @@ from scipy.optimize import brentq
 from scipy.special import gammaln
 from scipy.stats import binom
 
-from fairperm.planning.designs import Level, _binomial, _log_choose, rate_power, smallest_gap
+from fairperm.planning.designs import Level, _binomial, _log_choose, rate_power
+from fairperm.planning.searches import smallest_gap
 
 
 @pytest.mark.parametrize("n", [0, 1, 7, 3200])
@@ -40,4 +41,5 @@ def test_smallest_gap_is_where_brents_method_finds_it(
     found = [brentq(lambda first: power(first, value) - 0.8, value, end) for end in reached]
     lost = [end for end in ends if end not in reached]
     expected = max(abs(first - value) for first in found + lost)
-    assert smallest_gap(power, value, level, 0.8, (0.0, 1.0)) == pytest.approx(expected, abs=1e-9)
+    smallest = smallest_gap(lambda one: power(one, value), value, level.sides, 0.8, (0.0, 1.0))
+    assert smallest == pytest.approx(expected, abs=1e-9)

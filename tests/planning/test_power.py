@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.integrate import quad
 from scipy.stats import binom, fisher_exact, norm
 from statsmodels.stats.power import NormalIndPower
 from statsmodels.stats.proportion import power_proportions_2indep
@@ -23,7 +22,6 @@ from fairperm.planning.designs import (
     MOST_CELLS,
     ExactTest,
     Level,
-    auc_variance,
     rate_power,
     table_size,
 )
@@ -226,25 +224,6 @@ def test_a_pilot_of_other_shares_is_scaled_group_by_group() -> None:
 def test_a_pilot_is_taken_at_its_own_gap() -> None:
     pilot = pilot_of(difference=-0.4)
     assert power(pilot=pilot, n=300) == power(pilot=pilot, values=(0.6, 1.0), n=300)
-
-
-def test_auc_variance_is_that_of_normal_scores() -> None:
-    for auc in (0.5, 0.73, 0.9, 0.99):
-        shift = norm.ppf(auc) * math.sqrt(2)
-        twice, _ = quad(lambda x, d=shift: norm.cdf(x) ** 2 * norm.pdf(x - d), -10, 15)
-        expected = (auc * (1 - auc) + (41 + 72 - 2) * (twice - auc**2)) / (41 * 72)
-        assert auc_variance(auc, 41, 72) == pytest.approx(expected, rel=1e-6)
-    assert auc_variance(1.0, 41, 72) == auc_variance(0.0, 41, 72) == 0.0
-    # of scores that say nothing, Mann and Whitney's: (positives + negatives + 1)/12 of the pairs
-    assert auc_variance(0.5, 41, 72) == pytest.approx((41 + 72 + 1) / (12 * 41 * 72))
-
-
-def test_auc_variance_is_near_that_of_proc() -> None:
-    # power.roc.test(ncases = 41, ncontrols = 72, auc = 0.73): power 0.9897453. It tests against
-    # 0.5, with Obuchowski's variance of the area under a fitted binormal curve
-    reach = norm.ppf(0.975) * math.sqrt(auc_variance(0.5, 41, 72))
-    found = norm.cdf((0.23 - reach) / math.sqrt(auc_variance(0.73, 41, 72)))
-    assert found == pytest.approx(0.9897453, abs=0.003)
 
 
 # The level.

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from fairperm.inference.null import normal_quantile
+from fairperm.planning.auc_power import auc_power
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,7 +28,6 @@ Power = Callable[[float, float], float]
 
 MOST_CELLS = 10**6  # of the exact test's table: about 1,600 rows in each denominator
 _ROUNDING = 1e-9  # of a p-value that equals alpha up to rounding, and is rejected
-_CLOSE, _STEPS = 1e-12, 200  # tolerance of a root, and the largest number of steps
 _FAR, _FARTHER = 9.0, 20  # deviations, plus counts, beyond which probabilities are negligible
 
 
@@ -44,9 +44,18 @@ class Level:
         return normal_quantile(1 - self.alpha, self.alternative)
 
     @property
+    def tails(self) -> tuple[tuple[float, tuple[int, ...]], ...]:
+        """Return the probability of each part of the rejection region, and the gaps' signs in it.
+
+        A two-sided test rejects statistics of one size on both sides.
+        """
+        sides = {"two-sided": (1, -1), "greater": (1,), "less": (-1,)}[self.alternative]
+        return ((self.alpha, sides),)
+
+    @property
     def sides(self) -> tuple[int, ...]:
         """Return the signs of the gaps that the test can detect."""
-        return {"two-sided": (1, -1), "greater": (1,), "less": (-1,)}[self.alternative]
+        return tuple(side for _, sides in self.tails for side in sides)
 
 
 class Design(Protocol):
@@ -85,6 +94,7 @@ class AUCDesign:
 
     positives: Pair
     negatives: Pair
+    pooled: bool  # whether rows of both labels are exchanged together
 
     @property
     def fewest(self) -> int:
@@ -92,19 +102,9 @@ class AUCDesign:
         return _rows_for(2, (*self.positives, *self.negatives))
 
     def at(self, n: int, level: Level) -> Power:
-        """Return the power of the normal limit."""
-
-        def power(first: float, second: float) -> float:
-            variance = sum(
-                auc_variance(auc, n * positives, n * negatives)
-                for auc, positives, negatives in zip(
-                    (first, second), self.positives, self.negatives, strict=True
-                )
-            )
-            error = math.sqrt(variance)
-            return normal_power(first - second, level.quantile * error, error, level)
-
-        return power
+        """Return the power for normal scores."""
+        sizes = n * np.array([self.positives, self.negatives]).T
+        return auc_power(sizes, level, pooled=self.pooled)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,20 +162,6 @@ def rate_power(sizes: Pair, level: Level, *, exact: bool, most_cells: int = MOST
         return normal_power(first - second, reach, error, level)
 
     return power
-
-
-def auc_variance(auc: float, positives: float, negatives: float) -> float:
-    """Return the variance of the AUC of normal scores with equal spread in both labels.
-
-    Hanley and McNeil (1982) derive it from the probability that a row is ranked correctly against
-    two rows of the other label at once. For normal scores this is a probability of two normals with
-    correlation ½, given by Owen's T function, and the same for both labels by symmetry.
-    """
-    from scipy.special import ndtri, owens_t
-
-    twice = auc - 2 * owens_t(ndtri(auc), math.sqrt(1 / 3))
-    shared = (positives + negatives - 2) * (twice - auc**2)
-    return max(0.0, float(auc * (1 - auc) + shared) / (positives * negatives))
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,59 +260,6 @@ def _take(values: Array, index: Integers, *, before_start: float, beyond_end: fl
     last = values.shape[1] - 1
     found = np.take_along_axis(values, np.clip(index, 0, last), axis=1)
     return np.where(index < 0, before_start, np.where(index > last, beyond_end, found))
-
-
-def smallest_n(is_enough: Callable[[int], bool], fewest: int, most: int) -> int | None:
-    """Return an n that is enough while n − 1 is not; None if ``most`` is not enough."""
-    low, high = fewest - 1, fewest
-    while not is_enough(high):
-        if high == most:
-            return None
-        low, high = high, min(2 * high, most)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if is_enough(middle) else (middle, high)
-    return high
-
-
-def smallest_gap(power: Power, value: float, level: Level, target: float, limits: Pair) -> float:
-    """Return the smallest gap beyond which all possible gaps have the power, or infinity.
-
-    ``limits`` are the lowest and the highest value of the first group; the second has ``value``.
-    """
-
-    def excess(first: float) -> float:
-        return power(first, value) - target
-
-    ends = {end: excess(end) >= 0 for end in (limits[side > 0] for side in level.sides)}
-    if not any(ends.values()):
-        return math.inf
-    # in a direction in which no gap has the power, every possible gap is smaller than the result
-    firsts = [_root(excess, value, end) if found else end for end, found in ends.items()]
-    return max(abs(first - value) for first in firsts)
-
-
-def _root(excess: Callable[[float], float], low: float, high: float) -> float:
-    """Return the root of an excess that is negative at ``low`` and not at ``high``.
-
-    The method is false position in the Illinois form: if an end stays twice, its value is halved.
-    """
-    below, above = excess(low), excess(high)
-    stayed = 0  # −1: the low end stayed, 1: the high end
-    for _ in range(_STEPS):
-        if above == 0 or abs(high - low) < _CLOSE * max(1.0, abs(low)):
-            break
-        middle = (low * above - high * below) / (above - below)
-        found = excess(middle)
-        if found >= 0:
-            high, above = middle, found
-            below *= 0.5 if stayed == -1 else 1.0
-            stayed = -1
-        else:
-            low, below = middle, found
-            above *= 0.5 if stayed == 1 else 1.0
-            stayed = 1
-    return high
 
 
 def normal_gap(error: float, level: Level, target: float) -> float:

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+import math
+from typing import Annotated, Any, Literal
 
 import typer
 
-from fairperm._utils.formatting import format_level, format_metric, format_percent
+from fairperm._utils.formatting import (
+    format_count,
+    format_level,
+    format_metric,
+    format_number,
+    format_percent,
+)
 from fairperm.cli import options as arg
 from fairperm.cli import outputs
 from fairperm.cli.terminal import print_text, wrap
 from fairperm.errors import InputError
 
 _PANEL = "Assumptions"
+_ROUNDING = 1e-9  # of a value that is 0 or 1
 
 
 def _assumed(text: str, *names: str) -> Any:
@@ -55,8 +63,8 @@ def power(
 ) -> int:
     """Compute power, sample size or the smallest detectable gap.
 
-    With --first, --second and --n: the power. With --first and --second: the sample size. With
-    --second and --n: the smallest detectable gap.
+    With --first, --second and --n: the power. With --first and --second: the sample size. With --n
+    and one of the two: the smallest detectable gap between it and the other group.
     """
     from fairperm.hypothesis_tests.results.gaps import json_ready
 
@@ -68,8 +76,6 @@ def power(
     rates: Any = None
     if base_rate:
         rates = base_rate[0] if len(base_rate) == 1 else (base_rate[0], base_rate[1])
-    if second is None:
-        raise InputError("--second must be given: the value of the metric in the second group.")
     shared: dict[str, Any] = {
         "share": share,
         "base_rates": rates,
@@ -95,7 +101,7 @@ def power(
 def _answer(
     metric: str,
     first: float | None,
-    second: float,
+    second: float | None,
     n: int | None,
     power: float,
     shared: dict[str, Any],
@@ -103,20 +109,42 @@ def _answer(
     """Return the quantity that was not given, by its name, and a sentence that states it."""
     import fairperm
 
-    name = format_metric(arg.find_metric(metric).name)
-    if first is None:
-        if n is None:
-            raise InputError("--first or --n must be given.")
-        gap = fairperm.minimum_detectable_gap(metric, value=second, n=n, power=power, **shared)
-        least = f"a gap of {gap:.4f}" if gap < float("inf") else "no gap"
-        return {"minimum_detectable_gap": gap}, (
-            f"{n:,} rows detect {least} in {name} from {second:g} with {format_level(power)} power."
+    name, level = format_metric(arg.find_metric(metric).name), f"{format_level(power)} power"
+    if first is None or second is None:
+        value = first if second is None else second
+        moves: Literal["first", "second"] = "second" if second is None else "first"
+        if value is None or n is None:
+            raise InputError("--first and --second, or one of them and --n, must be given.")
+        gap = fairperm.minimum_detectable_gap(
+            metric, value=value, moves=moves, n=n, power=power, **shared
         )
-    gap_text = f"a {name} of {first:g} against {second:g}"
+        found = _describe_gap(gap, name, value, moves, shared["alternative"])
+        sentence = f"{format_count(n, 'row')} detect {found} with {level}."
+        return {"minimum_detectable_gap": gap, "moves": moves}, sentence
+    values = f"{_add_article(name)} of {format_number(first)} against {format_number(second)}"
     if n is None:
         rows = fairperm.sample_size(metric, values=(first, second), power=power, **shared)
-        return {
-            "sample_size": rows
-        }, f"{rows:,} rows detect {gap_text} with {format_level(power)} power."
+        return {"sample_size": rows}, f"{format_count(rows, 'row')} detect {values} with {level}."
     chance = fairperm.power(metric, values=(first, second), n=n, **shared)
-    return {"power": chance}, f"{n:,} rows detect {gap_text} with {format_percent(chance)} power."
+    sentence = f"{format_count(n, 'row')} detect {values} with {format_percent(chance)} power."
+    return {"power": chance}, sentence
+
+
+def _describe_gap(gap: float, name: str, value: float, moves: str, alternative: str) -> str:
+    """Return in words which values of the group that moves are detected."""
+    other = "second" if moves == "first" else "first"
+    against = f"in the {moves} group against {format_number(value)} in the {other}"
+    if gap == math.inf:
+        return f"no {name} {against}"
+    upwards, downwards = ("greater", "less") if moves == "first" else ("less", "greater")
+    ends = []
+    if alternative != downwards and value + gap <= 1 + _ROUNDING:
+        ends.append(f"at least {format_number(value + gap)}")
+    if alternative != upwards and value - gap >= -_ROUNDING:
+        ends.append(f"at most {format_number(value - gap)}")
+    values = f"{_add_article(name)} of {' or '.join(ends)}"
+    return f"a gap of {format_number(gap)} ({values} {against})"
+
+
+def _add_article(name: str) -> str:
+    return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
