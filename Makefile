@@ -1,8 +1,10 @@
 # `make demo` and `make test` set everything up by themselves; the second time they start at once.
 PYTHON ?= python3
 BIN := .venv/bin
+# the versions to install; CONSTRAINTS=/dev/null installs the newest
+CONSTRAINTS ?= constraints.txt
 # what is never imported need not be compiled
-PIP := --quiet --no-compile
+PIP := --quiet --no-compile --constraint $(CONSTRAINTS)
 # and what is, only once, also where the environment says not to keep it: tests start many processes
 export PYTHONDONTWRITEBYTECODE :=
 
@@ -11,7 +13,7 @@ PYTEST := $(BIN)/pytest -n auto --dist loadgroup
 # compiles the kernels, which Numba keeps: each worker of pytest would compile those that are not
 KERNELS := $(BIN)/python -W ignore -m tests.support.kernel_runs > /dev/null
 
-.PHONY: demo test validate coverage bench bench-scale bench-peers docs dist clean
+.PHONY: demo test validate coverage bench bench-scale bench-peers docs dist constraints clean
 
 demo: .venv/core
 	$(BIN)/fairperm demo
@@ -59,17 +61,21 @@ docs: .venv/docs
 # the wheel (made from the sdist) and the sdist; tests/project/test_release.py tries them
 dist: .venv/dev
 	rm -rf dist
-	$(BIN)/python -m build
+	PIP_CONSTRAINT=$(abspath $(CONSTRAINTS)) $(BIN)/python -m build
 	$(BIN)/python -m twine check --strict dist/*
+
+# the newest versions, which the tests must then pass with
+constraints: .venv/python
+	$(BIN)/python scripts/constraints.py
 
 .venv/python: Makefile
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "fairperm needs Python 3.11 or newer: make PYTHON=python3.12")'
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(BIN)/python -m pip install $(PIP) --upgrade "pip>=25.3"
 	touch $@
 
-.venv/core: .venv/python pyproject.toml
-	$(BIN)/python -m pip install $(PIP) --editable .
+.venv/core: .venv/python pyproject.toml $(CONSTRAINTS)
+	$(BIN)/python -m pip install $(PIP) --build-constraint $(CONSTRAINTS) --editable .
 	touch $@
 
 .venv/dev: .venv/core
