@@ -29,6 +29,11 @@ _ACRONYMS = {"roc_auc": "ROC AUC", "f1_score": "F1 score", "r2_score": "R² scor
 _JOINERS = re.compile("[\u200c\u200d\ufe00-\ufe0f\U000e0100-\U000e01ef]")
 _BLANKS = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\uffa0]")
 _EXTRA_SPACES = re.compile("^ +|(?<= ) +| +$")
+# would command a terminal or reorder its text: controls, and marks of direction and of lines
+UNSAFE = re.compile("[\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
+_CONTROLS = re.compile(f"[\0-\x08\x0b-\x1f]|{UNSAFE.pattern}")  # a line end or a tab is quoted
+_FORMULA = re.compile(r"\s*[=+\-@＝＋－＠]|[\t\r]")  # a spreadsheet may run it
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
 def format_number(value: Any, *, signed: bool = False) -> str:
@@ -161,11 +166,27 @@ def format_name(name: object, longest: int = LONGEST_NAME) -> str:
     return shorten(make_visible(text) or shown(name), longest)
 
 
+def neutralize(cell: object) -> object:
+    """Return a cell of a CSV file that no spreadsheet runs and no terminal obeys.
+
+    Examples
+    --------
+    >>> neutralize("=1+1"), neutralize("-1"), neutralize(-0.5)
+    ("'=1+1", '-1', -0.5)
+    """
+    if cell is None or isinstance(cell, (bool, int, float)):
+        return cell
+    text = str(cell)
+    is_formula = _FORMULA.match(text) and not _NUMBER.fullmatch(text)
+    text = _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+    return f"'{text}" if is_formula else text
+
+
 def make_visible(text: str) -> str:
     """Return a text in which invisible characters are seen and none breaks or reorders it.
 
-    Control characters become pictures and other invisible ones codes. Spaces that begin or end the
-    text, or follow another space, become ``␠``.
+    Control characters become pictures and other invisible ones codes, as do characters of another
+    Unicode form than NFC. Spaces that begin or end the text, or follow another space, become ``␠``.
     """
     text = _EXTRA_SPACES.sub(lambda found: "␠" * len(found[0]), text)
     return "".join(_make_visible(text, i) for i in range(len(text)))
@@ -186,8 +207,20 @@ def _make_visible(text: str, i: int) -> str:
         is_seen = character == "\u3000" or not (
             unicodedata.category(character) in {"Cc", "Cf", "Cs", "Zl", "Zp", "Zs"}
             or _BLANKS.match(character)
+            or _is_decomposed(text, i)
         )
     return character if is_seen else f"\\u{ord(character):04x}"
+
+
+def _is_decomposed(text: str, i: int) -> bool:
+    """Return whether a character is written in another way in NFC, alone or after the one before.
+
+    "é" as one character and as two looks the same.
+    """
+    alone, before = unicodedata.normalize("NFC", text[i]), text[i - 1 : i]
+    return alone != text[i] or unicodedata.normalize("NFC", before + alone) != (
+        unicodedata.normalize("NFC", before) + alone
+    )
 
 
 def shorten(text: str, longest: int = LONGEST_NAME) -> str:

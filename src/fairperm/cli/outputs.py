@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from fairperm._utils.files import check_target, write_whole
 from fairperm._utils.formatting import (
+    UNSAFE,
     format_interval,
     format_name,
     format_number,
     format_pvalue,
     name_of_gap,
+    neutralize,
 )
 from fairperm.cli.terminal import print_text
 from fairperm.errors import InputError, shown
@@ -25,11 +27,6 @@ if TYPE_CHECKING:
     from fairperm.auditing.result import Audit
 
 SCHEMA_VERSION = 1
-# would command a terminal or reorder its text: controls, and marks of direction and of lines
-_UNSAFE = re.compile("[\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
-_CONTROLS = re.compile(f"[\0-\x08\x0b-\x1f]|{_UNSAFE.pattern}")  # a line end or a tab is quoted
-_FORMULA = re.compile(r"\s*[=+\-@＝＋－＠]|[\t\r]")  # a spreadsheet may run it
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _LIBRARIES = ("numpy", "scipy", "numba", "duckdb", "pyarrow")
 
 
@@ -55,7 +52,7 @@ def as_json(
         "result": result,
     }
     text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
-    return _UNSAFE.sub(lambda found: json.dumps(found[0])[1:-1], text) + "\n"
+    return UNSAFE.sub(lambda found: json.dumps(found[0])[1:-1], text) + "\n"
 
 
 def versions() -> dict[str, str]:
@@ -75,7 +72,7 @@ def as_csv(rows: Sequence[Mapping[str, Any]], *, raw_names: bool = False) -> str
     lines = [_write_line(rows[0] if rows else [])]
     for row in rows:
         cells = ["" if one is None else one for one in row.values()]
-        lines.append(_write_line(cells if raw_names else map(_neutralize, cells)))
+        lines.append(_write_line(cells if raw_names else map(neutralize, cells)))
     return "".join(lines)
 
 
@@ -85,15 +82,6 @@ def _write_line(cells: Iterable[object]) -> str:
     out = io.StringIO()
     csv.writer(out).writerow(cells)  # quotes the characters of its own line end, "\r\n"
     return out.getvalue().removesuffix("\r\n") + "\n"
-
-
-def _neutralize(cell: object) -> object:
-    if isinstance(cell, (bool, int, float)):
-        return cell
-    text = str(cell)
-    is_formula = _FORMULA.match(text) and not _NUMBER.fullmatch(text)
-    text = _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
-    return f"'{text}" if is_formula else text
 
 
 def as_markdown(audit: Audit, failed: Sequence[Any]) -> str:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairperm._utils.files import write_whole
-from fairperm._utils.formatting import NONE
+from fairperm._utils.formatting import NONE, neutralize
 from fairperm.report.charts import inline_json, vega_lite, vega_script
 from fairperm.report.page import make_environment
 
@@ -139,7 +139,7 @@ def _format_csv(header: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(header)
-    writer.writerows(rows)
+    writer.writerows(map(neutralize, row) for row in rows)
     return text.getvalue()
 
 
