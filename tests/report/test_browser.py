@@ -7,13 +7,21 @@ installs it where it can. Without one these tests are skipped, and the summary s
 from __future__ import annotations
 
 import contextlib
+import csv
 import os
 import shutil
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.report_pages import HOSTILE, compas_audit, compas_page, hostile_page
+from tests.support.commands import succeeded
+from tests.support.report_pages import (
+    HOSTILE,
+    compas_audit,
+    compas_page,
+    hostile_data,
+    hostile_page,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,6 +33,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.xdist_group("report")
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+FILE = "'\"><img src=x onerror=alert(8)>${alert(8)}.csv"
 WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 
 
@@ -50,11 +59,24 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("reports")
-    pages = {"compas": compas_page(), "hostile": hostile_page()}
+    pages = {"compas": compas_page(), "hostile": hostile_page(), "file": file_page(path)}
     pages["notebook"] = f"<!doctype html><meta charset=utf-8>{compas_audit()._repr_html_()}"
     for name, html in pages.items():
         (path / f"{name}.html").write_text(html, encoding="utf-8")
     return path
+
+
+def file_page(folder: Path) -> str:
+    """Return the command's report on a file with a hostile name, columns and groups."""
+    data = {name: values[:160] for name, values in hostile_data().items()}
+    with (folder / FILE).open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([["y", "<img src=x onerror=alert(9)>", "<b>g"]])
+        csv.writer(file).writerows(zip(*data.values(), strict=True))
+    columns = ("--label", "y", "--score", "<img src=x onerror=alert(9)>", "--group", "<b>g")
+    report = folder / "command.html"
+    metrics = ("--metric", "selection_rate", "--metric", "roc_auc", "--resamples", "99")
+    succeeded("audit", folder / FILE, *columns, *metrics, "--report", report, "-q")
+    return report.read_text(encoding="utf-8")
 
 
 class Trouble(list[str]):
@@ -216,8 +238,39 @@ def test_hostile_names_are_shown_as_text(browser: Browser, folder: Path) -> None
         assert page.title() == "<title></title><script>alert(6)</script>"
         assert page.locator("main script, main img, main i, main s, main u").count() == 0
         assert "<script>alert(1)" in (page.locator("#forest svg").text_content() or "")
-        page.locator("#forest svg path").nth(8).hover(force=True)  # tooltips are made of names too
-        page.wait_for_timeout(300)
+
+
+@pytest.mark.parametrize("name", [pytest.param("hostile", marks=pytest.mark.validate), "file"])
+def test_hover_focus_filters_and_slider_run_nothing(
+    browser: Browser, folder: Path, name: str
+) -> None:
+    tip = "document.querySelector('#vg-tooltip-element.visible')"
+    with opened(browser, folder / f"{name}.html") as (page, _):
+        page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
+        for one in page.locator("a, input, summary, [tabindex]").all():
+            one.focus()
+        for one in page.locator("input[type=checkbox]").all():
+            one.uncheck()
+            one.check()
+        slider = page.locator("input[type=range]").first
+        before = slider.input_value()
+        slider.focus()
+        page.keyboard.press("ArrowRight")
+        assert slider.input_value() != before
+        seen = []
+        for chart in page.locator(".chart svg:visible").all()[:4]:
+            box = chart.bounding_box()
+            assert box is not None
+            for x, y in ((0.3, 0.3), (0.5, 0.5), (0.7, 0.6)):
+                place = {"x": x * box["width"], "y": y * box["height"]}
+                chart.hover(position=place, force=True)  # type: ignore[arg-type]
+                if page.evaluate(f"{tip} !== null"):
+                    seen.append(page.evaluate(f"{tip}.textContent"))
+                    assert page.evaluate(f"{tip}.querySelectorAll('script, img, i, s').length") == 0
+        assert any("<script>alert(1)</script>" in one for one in seen), seen
+        if name == "file":
+            assert FILE in page.locator("main").inner_text()
+        page.wait_for_timeout(100)
 
 
 def test_all_can_be_done_by_keyboard(browser: Browser, folder: Path) -> None:
