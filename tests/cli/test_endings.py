@@ -76,17 +76,24 @@ def test_error_shown_by_debug_is_no_verdict(data: Path) -> None:
     assert b"Traceback" in done.stderr
 
 
-# says when it has begun to read or to import, and takes its time then
+# says when it has begun to import, to read or to count, and takes its time then
 SLOW = """
 import sys, time
 from fairperm.cli import start
-if sys.argv.pop(1) == "imports":
+when = sys.argv.pop(1)
+if when == "imports":
     class Slow:
         def find_spec(self, name, path=None, target=None):
             if name == "typer":
                 print("working", flush=True)
                 time.sleep(60)
     sys.meta_path.insert(0, Slow())
+elif when == "counting":
+    import fairperm
+    def say(*arguments, audit=fairperm.audit, **options):
+        print("working", flush=True)
+        return audit(*arguments, **options)
+    fairperm.audit = say
 else:
     from fairperm.cli.files import loading
     def wait(*_):
@@ -97,16 +104,27 @@ start()
 """
 
 
-@pytest.mark.parametrize("when", ["imports", "reading"])
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+NUMBERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+LONG = """SELECT hash(a.i * b.i) % 2 AS y, hash(a.i + b.i) % 2 AS p, hash(a.i - b.i) % 2 AS g
+FROM range(1_000_000) AS a(i), range(1_000_000) AS b(i)"""
+
+
+@pytest.mark.parametrize(
+    ("when", "number"),
+    [
+        *((when, number) for when in ("imports", "reading") for number in NUMBERS),
+        ("counting", signal.SIGINT),
+    ],
+)
 def test_signal(data: Path, when: str, number: signal.Signals) -> None:
     """Its own exit code, no traceback, and no row of data is left in the temporary folder."""
     folder = data.with_name("temporary")
     folder.mkdir()
+    query = ("--sql", LONG) if when == "counting" else ()
     with (
         data.open("rb") as source,
         subprocess.Popen(
-            [sys.executable, "-W", "ignore", "-c", SLOW, when, "audit", "-", *COLUMNS],
+            [sys.executable, "-W", "ignore", "-c", SLOW, when, "audit", "-", *COLUMNS, *query],
             stdin=source,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -117,7 +135,8 @@ def test_signal(data: Path, when: str, number: signal.Signals) -> None:
         assert process.stdout is not None
         assert process.stderr is not None
         assert process.stdout.readline() == b"working\n"
-        assert (when == "reading") == any(folder.iterdir())
+        assert (when != "imports") == any(folder.iterdir())
+        time.sleep(0.3 if query else 0)  # until DuckDB counts, for some hours
         process.send_signal(number)
         said = process.stderr.read()
     assert process.returncode == 128 + number

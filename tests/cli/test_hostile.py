@@ -365,9 +365,25 @@ def test_bzip2(here: Here, options: tuple[str, ...]) -> None:
     assert "is compressed with bzip2" in here.wrong(content, *options, name="x.csv.bz2")
 
 
-def test_line_longer_than_the_buffer(here: Here) -> None:
-    text = as_text(ROWS) + "0" * (40 << 20) + "\n1,1,b\n"
-    assert "a line is longer than 2 MB. Is a quote left open?" in here.wrong(text)
+@pytest.mark.parametrize(
+    ("name", "rest"),
+    [("x.csv", "\n1,1,b\n"), ("x.csv", "\r\n\n"), ("x.csv", ""), ("x.csv.gz", "\n")],
+)
+def test_line_longer_than_the_buffer(here: Here, name: str, rest: str) -> None:
+    """Also the last line, which DuckDB drops without an error."""
+    content = (as_text(ROWS) + "1,1," + "0" * (40 << 20) + rest).encode()
+    content = gzip.compress(content, 1) if name.endswith("gz") else content
+    said = here.wrong(content, name=name)
+    assert "cannot be read: a line is longer than 2 MB. Is a quote left open?" in said
+
+
+def test_rows_larger_than_the_memory(here: Here) -> None:
+    """Rates need no rows in memory, the AUC does: a compressed file can hold any number of them."""
+    here.monkeypatch.setattr("fairperm.cli.files.loading._find_memory_limit", lambda _: 5000)
+    rows = gzip.compress(as_text(sample(5_000)).encode())
+    assert len(here.right(rows, name="x.csv.gz")) == 2
+    said = here.wrong(rows, "--metric", "roc_auc", "--score", "p", name="x.csv.gz")
+    assert re.search(r"are too large: 5,000 rows take more than 0 MB, half of the memory.", said)
 
 
 def test_two_outputs_are_two_files(here: Here) -> None:
@@ -417,23 +433,26 @@ print(code, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
 
 
 @pytest.mark.validate
-@pytest.mark.parametrize("kind", ["line", "bomb", "header"])
-def test_huge_lines_are_read_in_bounded_memory(tmp_path: Path, kind: str) -> None:
-    """A line of 2 GB, and 1.5 GB of zeros in a compressed file: an error under 1 GB of memory."""
-    path = tmp_path / ("x.csv.gz" if kind == "bomb" else "x.csv")
+@pytest.mark.parametrize("kind", ["line", "bomb", "header", "rows"])
+def test_huge_files_are_read_in_bounded_memory(tmp_path: Path, kind: str) -> None:
+    """Files of 2 GB, and 1.5 GB in compressed ones: an error or a count under 1 GB of memory."""
+    path, out = tmp_path / ("x.csv.gz" if kind in {"bomb", "rows"} else "x.csv"), tmp_path / "out"
     if kind == "bomb":
         with gzip.open(path, "wb", compresslevel=1) as file:
             file.write(b"y,p,g\n1,1,a\n")
             for _ in range(1500):
                 file.write(b"0" * (1 << 20))
             file.write(b"\n1,1,b\n")
+    elif kind == "rows":  # a compressed file may have several parts
+        rows = gzip.compress(as_text(ROWS, line="{},{},{}," + "0" * 5000, end="\n")[6:].encode())
+        path.write_bytes(gzip.compress(b"y,p,g,z\n") + rows * 1000)
     else:
         with path.open("wb") as file:
             file.write(b"y,p,g" + (b"\n1,1,a" if kind == "line" else b""))
             file.seek(2 << 30)  # zeros that take no room on the disk
             file.write(b"\n1,1,b\n")
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", MEASURED, "audit", path, *ASKED],
+        [sys.executable, "-W", "ignore", "-c", MEASURED, "audit", path, *ASKED, "-q", "--csv", out],
         capture_output=True,
         text=True,
         env=commands.QUIET,
@@ -441,6 +460,44 @@ def test_huge_lines_are_read_in_bounded_memory(tmp_path: Path, kind: str) -> Non
         check=False,
     )
     code, megabytes = map(int, done.stdout.split())
+    assert (code, megabytes < 1024) == (0 if kind == "rows" else 2, True), done
     said = {"line": "longer than 2 MB", "bomb": "longer than 2 MB", "header": "zero bytes"}
-    assert (code, megabytes < 1024) == (2, True), done
-    assert said[kind] in done.stderr
+    assert said.get(kind, "") in done.stderr
+    if kind == "rows":
+        (row,) = cells(out.read_text())
+        assert int(row["first_rows"]) + int(row["second_rows"]) == 1000 * len(ROWS)
+
+
+# a file of more than 1 MB cannot be written, and DuckDB has little memory
+SPILLING = """
+import resource, sys
+from fairperm.cli import main
+from fairperm.cli.files import loading
+def connect(folder, connect=loading.connect):
+    connection = connect(folder)
+    connection.execute("SET memory_limit = '40MB'")
+    return connection
+loading.connect = connect
+resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
+sys.exit(main._run())
+"""
+
+
+@pytest.mark.validate
+@pytest.mark.parametrize("asked", [("--metric", "selection_rate"), ("--metric", "roc_auc")])
+def test_full_disk_while_duckdb_sorts(tmp_path: Path, asked: tuple[str, ...]) -> None:
+    """Whether rows are counted where they are or read."""
+    (tmp_path / "x.csv").write_text(as_text(ROWS))
+    sql = "SELECT i % 2 AS y, i % 3 % 2 AS p, g FROM data, range(6000) AS t(i) ORDER BY hash(i, g)"
+    columns = ("--label", "y", "--score", "p", "--group", "g", *asked, "--sql")
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", SPILLING, "audit", "x.csv", *columns, sql],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        env={**commands.QUIET, "TMPDIR": str(tmp_path)},
+        timeout=300,
+        check=False,
+    )
+    said = f"the temporary folder '{tmp_path}' cannot be written: File too large. Set TMPDIR to"
+    assert (done.returncode, said in done.stderr) == (2, True), done

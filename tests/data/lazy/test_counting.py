@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import duckdb
@@ -13,6 +14,7 @@ import pytest
 import fairperm
 from fairperm import InputError
 from fairperm.data.lazy import counting as lazy
+from fairperm.data.lazy.backends import stage
 from fairperm.hypothesis_tests.sweep.threshold_sweep import threshold_sweep
 from tests.support.lazy_data import EAGER, LAZY, run, same, sample, with_gaps
 
@@ -374,3 +376,25 @@ def test_sweeps_that_are_refused(
     chosen: dict[str, Any] = {"sensitive_features": "sex", "metric": "accuracy"} | options
     with pytest.raises(InputError, match=said):
         threshold_sweep("label", "score", data=data, **chosen)
+
+
+def test_interrupted_queries_are_no_errors_of_the_data() -> None:
+    """Ctrl-C while DuckDB counts; it has two errors for that."""
+    query = """SELECT hash(a.i * b.i) % 2 AS y, hash(a.i + b.i) % 2 AS g
+        FROM range(1_000_000) AS a(i), range(1_000_000) AS b(i)"""
+    connection = duckdb.connect()
+    rows = connection.sql(query)
+    ended = threading.Event()
+
+    def interrupt() -> None:
+        while not ended.wait(0.1):
+            connection.interrupt()
+
+    threading.Thread(target=interrupt).start()
+    with pytest.raises(KeyboardInterrupt, match=r"^$"):
+        fairperm.permutation_test(
+            "y", data=rows, sensitive_features="g", metric="base_rate", groups=(0, 1)
+        )
+    ended.set()
+    with pytest.raises(KeyboardInterrupt, match=r"^$"), stage("counting", None):
+        raise RuntimeError("Query interrupted")

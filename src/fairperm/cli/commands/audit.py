@@ -104,7 +104,7 @@ def audit(
         )
     )
     run_audit: Callable[..., Audit] = fairperm.audit  # it checks every word
-    with show_warnings(quiet) as seen:
+    with show_warnings(quiet) as seen, loaded.clear_errors():
         found = run_audit(
             label,
             prediction,

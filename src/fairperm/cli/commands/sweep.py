@@ -74,7 +74,7 @@ def sweep(
     run_sweep: Callable[..., ThresholdSweepResult] = (
         fairperm.threshold_sweep
     )  # it checks every word
-    with show_warnings(quiet):
+    with show_warnings(quiet), loaded.clear_errors():
         found = run_sweep(
             label,
             score,

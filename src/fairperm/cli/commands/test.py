@@ -74,7 +74,7 @@ def one_test(
     run_test: Callable[..., fairperm.PermutationTestResult] = (
         fairperm.permutation_test
     )  # it checks every word
-    with show_warnings(quiet) as seen:
+    with show_warnings(quiet) as seen, loaded.clear_errors():
         found = run_test(
             label,
             prediction,

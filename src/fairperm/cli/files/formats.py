@@ -42,6 +42,8 @@ MOST_COLUMNS = 20_000
 ENCODING_HINT = "Pass --encoding (such as latin-1 or windows-1252)."
 _DELIMITERS = ",;\t|"
 _LONGEST_HEADER = 1 << 26
+_LONGEST_LINE = 1 << 21  # DuckDB's limit
+LONG_LINE = "a line is longer than 2 MB. Is a quote left open?"
 _BYTE_ORDER_MARKS = (  # the longer first: that of UTF-32 begins with that of UTF-16
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -173,13 +175,12 @@ def _copy(source: BinaryIO, path: Path) -> None:
         with path.open("wb") as target:
             shutil.copyfileobj(source, target, 1 << 20)
     except OSError as error:
-        raise InputError(_describe_full_folder(path.parent, error)) from error
+        raise InputError(describe_full_folder(path.parent, error.strerror or str(error))) from error
 
 
-def _describe_full_folder(folder: Path, error: OSError) -> str:
+def describe_full_folder(folder: Path, reason: str) -> str:
     """Return a sentence about the temporary folder, which could not be written to."""
     where = shown(str(folder.parent))
-    reason = error.strerror or error
     return (
         f"the temporary folder {where} cannot be written: {reason}. Set TMPDIR to another folder."
     )
@@ -299,7 +300,7 @@ def open_relation(
         raise InputError(f"--table is for databases; {shown(files[0].name)} is a {kind} file.")
     paths = [file.path for file in files]
     if kind in {"csv", "tsv"}:
-        scan, names, paths = _scan_text_files(files, folder, options.delimiter, options.encoding)
+        scan, names, paths = _scan_text_files(files, folder, options)
         lock(connection, paths, folder)
         fields = [f"c{i}" for i in range(len(names))]
         return Relation(f"({scan})", names, fields, ["VARCHAR"] * len(names), is_text=True)
@@ -449,7 +450,7 @@ def _open_duckdb(connection: Any, file: InputFile, options: ReadOptions) -> Rela
 
 
 def _scan_text_files(
-    files: Sequence[InputFile], folder: Path, delimiter: str | None, encoding: str | None
+    files: Sequence[InputFile], folder: Path, options: ReadOptions
 ) -> tuple[str, list[str], list[Path]]:
     """Return SQL that reads the files, with columns c0, c1, …; their names; the paths it reads.
 
@@ -461,8 +462,8 @@ def _scan_text_files(
     first: tuple[str, ...] = ()
     paths = []
     for file in files:
-        path = _convert_to_utf8(file, folder, encoding)
-        mark, names = _read_header(file, path, delimiter)
+        path = _convert_to_utf8(file, folder, options.encoding)
+        mark, names = _read_header(file, path, options.delimiter)
         first = first or names
         if Counter(names) != Counter(first):
             differing = sorted(set(names) ^ set(first)) or sorted(names)
@@ -470,6 +471,7 @@ def _scan_text_files(
                 f"all files must have the same columns; {shown(file.name)} and "
                 f"{shown(files[0].name)} differ in {shown(differing[0])}."
             )
+        _check_last_line(file, path)
         by_header.setdefault((mark, names), []).append(path)
         paths.append(path)
     parts = []
@@ -485,6 +487,25 @@ def _scan_text_files(
             f"SELECT {', '.join(f'c{j} AS c{i}' for i, j in enumerate(order))} FROM {read}"
         )
     return " UNION ALL ".join(parts), list(first), paths
+
+
+def _check_last_line(file: InputFile, path: Path) -> None:
+    """Raise InputError if the last line is too long: DuckDB drops it if it fills a buffer."""
+    end = b""
+    try:
+        if path.suffix.lower() in _COMPRESSED:
+            with _open(path) as stream:
+                while block := stream.read(1 << 23):
+                    end = (end + block)[-_LONGEST_LINE:]
+        else:
+            with path.open("rb") as stream:
+                stream.seek(max(0, path.stat().st_size - _LONGEST_LINE))
+                end = stream.read()
+    except OSError as error:
+        raise InputError(f"{shown(file.name)} cannot be read: {error}.") from error
+    line = end.rstrip(b"\r\n")
+    if len(end) == _LONGEST_LINE and b"\n" not in line and b"\r" not in line:
+        raise InputError(f"{shown(file.name)} cannot be read: {LONG_LINE}")
 
 
 def _find_places(wanted: Sequence[str], names: Sequence[str]) -> Iterator[int]:
@@ -526,6 +547,10 @@ def _convert_to_utf8(file: InputFile, folder: Path, encoding: str | None) -> Pat
                 target.write(text)
     except UnicodeError as error:
         raise InputError(f"{shown(file.name)} is not in the encoding {name}: {error}.") from error
+    except OSError as error:
+        if error.errno is None:  # the compressed file is damaged
+            raise InputError(f"{shown(file.name)} cannot be read: {error}.") from error
+        raise InputError(describe_full_folder(folder, error.strerror or str(error))) from error
     return copy
 
 

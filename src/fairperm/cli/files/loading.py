@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,22 +17,35 @@ from fairperm._utils.progress import waiting
 from fairperm.cli.files import column_types as types
 from fairperm.cli.files.formats import (
     ENCODING_HINT,
+    LONG_LINE,
     MISSING,
     ReadOptions,
     Relation,
     check_outputs_spare,
+    describe_full_folder,
     find_files,
     make_private_folder,
     open_relation,
 )
-from fairperm.cli.files.sql import check_condition, check_select, connect, first_line, quote_name
+from fairperm.cli.files.sql import (
+    check_condition,
+    check_select,
+    connect,
+    first_line,
+    interrupt_on_signal,
+    quote_name,
+)
 from fairperm.cli.options import find_metric, parse_pairs
 from fairperm.errors import FairpermError, InputError, did_you_mean, listed, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
+
+    from fairperm.cli.files.formats import InputFile
 
 _BATCH = 1 << 20
+_UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 _ORDER = {"": 0, types.LABEL: 1, types.NAME: 2, types.NUMBER: 3}  # of a column with several roles
 _OUTPUTS = ("report", "json", "csv", "markdown")
 
@@ -76,11 +90,15 @@ class WantedColumns:
 
 @dataclass(frozen=True, slots=True)
 class LoadedData:
-    """The data for a test (a relation or a table), its columns, and its files."""
+    """The data for a test (a relation or a table), its columns, and its files.
+
+    ``clear_errors`` is for everything that counts the rows: it names the files in errors.
+    """
 
     data: Any
     columns: tuple[str, ...]
     files: list[dict[str, Any]]
+    clear_errors: Callable[[], AbstractContextManager[None]]
 
     @property
     def n_rows(self) -> int:
@@ -219,57 +237,76 @@ def load(
     with_hashes: bool,
 ) -> Iterator[LoadedData]:
     """Read the wanted columns; the database is open as long as rows stay in it."""
+    import pyarrow as pa
+
     with ExitStack() as stack:
         folder = Path(stack.enter_context(make_private_folder()))
         files = find_files(names, format_, folder)
         check_outputs_spare(files, outputs)
-        with _clear_errors([(str(file.path), file.name) for file in files]):
-            connection = connect(folder)
-            stack.callback(connection.close)
-            relation = open_relation(connection, files, folder, options, list(wanted.columns()))
-            source, fields = _select_columns(connection, relation, options, wanted)
-            if wanted.all_numbers:
-                fields = _add_numbers(connection, relation, options, source, fields)
-            same = [one for one in fields if [*map(str.casefold, fields)].count(one.casefold()) > 1]
-            if same and wanted.stays_in_files:
-                raise InputError(
-                    f"names of columns must differ in more than case; got {listed(same)}. Columns "
-                    "of rows that stay in their files are read by SQL, which ignores case."
-                )
-            is_lazy = not same and (wanted.stays_in_files or not wanted.needs_rows)
-            if is_lazy:
-                selected = ", ".join(f"{sql} AS {quote_name(one)}" for one, sql in fields.items())
-                data = connection.sql(f"SELECT {selected} FROM {source}")
-            else:
-                data = _read_rows(connection, source, fields)
+        clear_errors = partial(_clear_errors, files, folder)
+        with clear_errors():
+            data, columns = _open_data(stack, files, folder, options, wanted)
         described = [file.describe() for file in files] if with_hashes else []
-        if not is_lazy:
+        if isinstance(data, pa.Table):
             stack.close()
-        yield LoadedData(data, tuple(fields), described)
+        yield LoadedData(data, columns, described, clear_errors)
+
+
+def _open_data(
+    stack: ExitStack,
+    files: Sequence[InputFile],
+    folder: Path,
+    options: ReadOptions,
+    wanted: WantedColumns,
+) -> tuple[Any, tuple[str, ...]]:
+    """Return the data, in a database that the stack closes, and the names of their columns."""
+    connection = connect(folder)
+    stack.callback(connection.close)
+    stack.enter_context(interrupt_on_signal(connection))
+    relation = open_relation(connection, files, folder, options, list(wanted.columns()))
+    source, fields = _select_columns(connection, relation, options, wanted)
+    if wanted.all_numbers:
+        fields = _add_numbers(connection, relation, options, source, fields)
+    same = [one for one in fields if [*map(str.casefold, fields)].count(one.casefold()) > 1]
+    if same and wanted.stays_in_files:
+        raise InputError(
+            f"names of columns must differ in more than case; got {listed(same)}. Columns "
+            "of rows that stay in their files are read by SQL, which ignores case."
+        )
+    if same or (wanted.needs_rows and not wanted.stays_in_files):
+        return _read_rows(connection, source, fields), tuple(fields)
+    selected = ", ".join(f"{sql} AS {quote_name(one)}" for one, sql in fields.items())
+    return connection.sql(f"SELECT {selected} FROM {source}"), tuple(fields)
 
 
 @contextmanager
-def _clear_errors(paths: Sequence[tuple[str, str]]) -> Iterator[None]:
+def _clear_errors(files: Sequence[InputFile], folder: Path) -> Iterator[None]:
     """Turn an error of DuckDB into one sentence with the user's names of files."""
     import duckdb
     import pyarrow as pa
 
+    from fairperm.data.lazy.backends import is_interrupt
+
     try:
         yield
-    except FairpermError:
+    except Exception as error:
+        if is_interrupt(error):
+            raise KeyboardInterrupt from None
+        # the library's own error, while it counts, has that of DuckDB as its cause
+        found = error.__cause__ if type(error) is FairpermError else error
+        if isinstance(found, (duckdb.Error, pa.ArrowException, UnicodeDecodeError)):
+            raise InputError(_explain(found, files, folder)) from error
         raise
-    except duckdb.InterruptException:
-        raise KeyboardInterrupt from None
-    except (duckdb.Error, pa.ArrowException, UnicodeDecodeError) as error:
-        raise InputError(_explain(error, paths)) from error
 
 
-def _explain(error: Exception, paths: Sequence[tuple[str, str]]) -> str:
+def _explain(error: BaseException, files: Sequence[InputFile], folder: Path) -> str:
     """Return what is wrong with a file; the text of DuckDB's error is all there is to go by."""
     text = first_line(error)
-    for path, name in paths:
-        text = text.replace(path, name)
-    subject = shown(paths[0][1]) if len(paths) == 1 else "the files"
+    if str(folder / "spill") in text:
+        return describe_full_folder(folder, text.rpartition(": ")[2])
+    for file in files:
+        text = text.replace(str(file.path), file.name)
+    subject = shown(files[0].name) if len(files) == 1 else "the files"
     where = f"{subject} cannot be read"
     place = text.removeprefix("CSV Error on Line: ")
     for line in map(str.strip, str(error).splitlines()):
@@ -283,7 +320,7 @@ def _explain(error: Exception, paths: Sequence[tuple[str, str]]) -> str:
         if "invalid state" in line:
             return f"{where} as CSV: line ends may be mixed, or quotes out of place."
         if "maximum line size" in line.lower() or "Parallel CSV Reader" in line:
-            return f"{where}: a line is longer than 2 MB. Is a quote left open?"
+            return f"{where}: {LONG_LINE}"
     return f"{where}: {text}"
 
 
@@ -291,6 +328,7 @@ def _read_rows(connection: Any, source: str, fields: Mapping[str, str]) -> Any:
     """Return the rows as an Arrow table; text as codes, not as one Python string per row."""
     import pyarrow as pa
 
+    limit = _find_memory_limit(connection)
     selected = ", ".join(f"{sql} AS v{i}" for i, sql in enumerate(fields.values()))
     query = f"SELECT {selected} FROM {source}"
     read = getattr(connection.sql(query), "to_arrow_reader", None)
@@ -308,18 +346,29 @@ def _read_rows(connection: Any, source: str, fields: Mapping[str, str]) -> Any:
             for one, text in zip(reader.schema, is_text, strict=True)
         ]
     )
-    batches = [
-        pa.record_batch(
-            [
-                column.cast(pa.string()).dictionary_encode() if text else column
-                for column, text in zip(batch.columns, is_text, strict=True)
-            ],
-            schema=schema,
-        )
-        for batch in reader
-    ]
+    batches, size = [], 0
+    for batch in reader:
+        columns = [
+            column.cast(pa.string()).dictionary_encode() if text else column
+            for column, text in zip(batch.columns, is_text, strict=True)
+        ]
+        batches.append(pa.record_batch(columns, schema=schema))
+        size += batches[-1].nbytes
+        if size > limit:
+            raise InputError(
+                f"the data are too large: {sum(map(len, batches)):,} rows take more than "
+                f"{limit >> 20:,} MB, half of the memory. Rates are counted without keeping rows; "
+                "for other metrics see --sample-rows and --score-bins."
+            )
     table = pa.Table.from_batches(batches, schema).unify_dictionaries()
     return table.rename_columns(list(fields))
+
+
+def _find_memory_limit(connection: Any) -> int:
+    """Return how many bytes rows may take: half of what DuckDB may use, here or in a container."""
+    ((text,),) = connection.execute("SELECT current_setting('memory_limit')").fetchall()
+    number, unit = text.split()
+    return int(float(number) * 1024 ** _UNITS.index(unit) / 2)
 
 
 def _select_columns(

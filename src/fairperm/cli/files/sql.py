@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import signal
+import socket
+import threading
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from fairperm.errors import InputError, did_you_mean, listed, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
 
@@ -72,7 +76,7 @@ def choose_table(given: str | None, tables: Sequence[str], known: Sequence[str])
     raise InputError("--table", rule, given, did_you_mean(given, known))
 
 
-def first_line(error: Exception) -> str:
+def first_line(error: BaseException) -> str:
     """Return the first line of a database's error, without the kind of error."""
     line = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
     kind, mark, rest = line.partition(" Error: ")
@@ -94,6 +98,29 @@ def connect(folder: Path) -> Any:
     )
     connection.execute("SET enable_progress_bar = false")
     return connection
+
+
+@contextmanager
+def interrupt_on_signal(connection: Any) -> Iterator[None]:
+    """End the query if a signal comes: Python would not look at it before the query has ended."""
+    if threading.current_thread() is not threading.main_thread():  # others get no signals
+        yield
+        return
+    reader, writer = socket.socketpair()
+    writer.setblocking(False)
+
+    def wait() -> None:
+        with reader:
+            while reader.recv(1):
+                connection.interrupt()
+
+    threading.Thread(target=wait, daemon=True).start()
+    before = signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(before)
+        writer.close()
 
 
 def lock(connection: Any, paths: list[Path], folder: Path) -> None:

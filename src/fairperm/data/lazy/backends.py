@@ -60,11 +60,18 @@ def stage(doing: str, frame: nw.LazyFrame[Any] | None) -> Iterator[None]:
     except FairpermError:
         raise
     except Exception as error:
+        if is_interrupt(error):
+            raise KeyboardInterrupt from None
         engine = "the engine" if frame is None else frame.implementation.value
         raise FairpermError(
             f"The rows of data could not be read: {engine} failed while {doing}: "
             f"{type(error).__name__}: {_reason(error)}"
         ) from error
+
+
+def is_interrupt(error: Exception) -> bool:
+    """Return whether an error of DuckDB means that a signal, such as Ctrl-C, ended a query."""
+    return type(error).__name__ == "InterruptException" or str(error) == "Query interrupted"
 
 
 def _reason(error: Exception) -> str:
