@@ -6,12 +6,14 @@ Most run inside this process, which is what the installed command does, without 
 from __future__ import annotations
 
 import bz2
+import contextlib
 import errno
 import gzip
 import io
 import json
 import random
 import re
+import sqlite3
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
@@ -377,13 +379,26 @@ def test_line_longer_than_the_buffer(here: Here, name: str, rest: str) -> None:
     assert "cannot be read: a line is longer than 2 MB. Is a quote left open?" in said
 
 
+def test_endless_view(here: Here) -> None:
+    """Of a database that somebody else made; Python reads it into memory."""
+    here.monkeypatch.setattr("fairperm.cli.files.sql._SHARE_OF_ROWS", 1e-9)
+    path = here.folder / "x.sqlite"
+    with contextlib.closing(sqlite3.connect(path)) as database:
+        database.execute(
+            "CREATE VIEW data AS WITH RECURSIVE r(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM r) "
+            "SELECT i % 2 AS y, i % 3 AS p, i % 5 AS g FROM r"
+        )
+    code, _, err = here.run("audit", path, *ASKED)
+    assert (code, "the data are too large: they take more than 0 MB, half of the" in err) == (2, 1)
+
+
 def test_rows_larger_than_the_memory(here: Here) -> None:
     """Rates need no rows in memory, the AUC does: a compressed file can hold any number of them."""
-    here.monkeypatch.setattr("fairperm.cli.files.loading._find_memory_limit", lambda _: 5000)
+    here.monkeypatch.setattr("fairperm.cli.files.sql._SHARE_OF_ROWS", 1e-9)
     rows = gzip.compress(as_text(sample(5_000)).encode())
     assert len(here.right(rows, name="x.csv.gz")) == 2
     said = here.wrong(rows, "--metric", "roc_auc", "--score", "p", name="x.csv.gz")
-    assert re.search(r"are too large: 5,000 rows take more than 0 MB, half of the memory.", said)
+    assert re.search(r"are too large: they take more than 0 MB, half of the memory.", said)
 
 
 def test_two_outputs_are_two_files(here: Here) -> None:

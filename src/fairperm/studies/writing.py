@@ -138,7 +138,7 @@ def _format_limits(interval: tuple[float, float] | None) -> str:
 def _format_csv(header: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(header)
+    writer.writerow(map(neutralize, header))
     writer.writerows(map(neutralize, row) for row in rows)
     return text.getvalue()
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 from urllib.parse import quote
 
-from fairperm.cli.files.sql import choose_table, first_line, lock, quote_name, quote_text
+from fairperm.cli.files.sql import Memory, choose_table, first_line, lock, quote_name, quote_text
 from fairperm.cli.options import Format
 from fairperm.errors import InputError, Shown, did_you_mean, listed, shown
 
@@ -652,15 +652,16 @@ def _register_tables(
     except sqlite3.Error as error:
         raise InputError(f"{shown(file.name)} cannot be opened: {error}.") from error
     spoken = f"{options.sql or ''} {options.where or ''}".casefold()
+    memory = Memory(connection)
     try:
         if options.sql is not None and options.table is None:
             for name in tables:
                 if name.casefold() in spoken:
-                    connection.register(name, _read_table(database, name, None))
+                    connection.register(name, _read_table(database, name, None, memory))
             return "(SELECT 1)"
         chosen = choose_table(options.table, tables, tables)
         needed = None if "*" in spoken else [*wanted]
-        connection.register("_sqlite", _read_table(database, chosen, needed, spoken))
+        connection.register("_sqlite", _read_table(database, chosen, needed, memory, spoken))
     except sqlite3.Error as error:
         raise InputError(f"{shown(file.name)} cannot be read: {error}.") from error
     finally:
@@ -669,7 +670,11 @@ def _register_tables(
 
 
 def _read_table(
-    database: sqlite3.Connection, name: str, wanted: Sequence[str] | None, spoken: str = ""
+    database: sqlite3.Connection,
+    name: str,
+    wanted: Sequence[str] | None,
+    memory: Memory,
+    spoken: str = "",
 ) -> Any:
     """Return a table as Arrow; columns that are not needed contain only missing values."""
     import pyarrow as pa
@@ -686,6 +691,7 @@ def _read_table(
         while rows := cursor.fetchmany(_BATCH):
             for column, values in zip(read, zip(*rows, strict=True), strict=True):
                 chunks[column].append(pa.table([pa.array(values)], [column]))
+                memory.add(chunks[column][-1].nbytes, "Convert the database to Parquet.")
         for column in read:  # integers become floats if there are both
             columns[column] = pa.concat_tables(chunks[column], promote_options="permissive")[column]
     except pa.ArrowException as error:

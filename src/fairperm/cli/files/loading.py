@@ -28,6 +28,7 @@ from fairperm.cli.files.formats import (
     open_relation,
 )
 from fairperm.cli.files.sql import (
+    Memory,
     check_condition,
     check_select,
     connect,
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
     from fairperm.cli.files.formats import InputFile
 
 _BATCH = 1 << 20
-_UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 _ORDER = {"": 0, types.LABEL: 1, types.NAME: 2, types.NUMBER: 3}  # of a column with several roles
 _OUTPUTS = ("report", "json", "csv", "markdown")
 
@@ -328,7 +328,7 @@ def _read_rows(connection: Any, source: str, fields: Mapping[str, str]) -> Any:
     """Return the rows as an Arrow table; text as codes, not as one Python string per row."""
     import pyarrow as pa
 
-    limit = _find_memory_limit(connection)
+    memory = Memory(connection)
     selected = ", ".join(f"{sql} AS v{i}" for i, sql in enumerate(fields.values()))
     query = f"SELECT {selected} FROM {source}"
     read = getattr(connection.sql(query), "to_arrow_reader", None)
@@ -346,29 +346,20 @@ def _read_rows(connection: Any, source: str, fields: Mapping[str, str]) -> Any:
             for one, text in zip(reader.schema, is_text, strict=True)
         ]
     )
-    batches, size = [], 0
+    batches = []
     for batch in reader:
         columns = [
             column.cast(pa.string()).dictionary_encode() if text else column
             for column, text in zip(batch.columns, is_text, strict=True)
         ]
         batches.append(pa.record_batch(columns, schema=schema))
-        size += batches[-1].nbytes
-        if size > limit:
-            raise InputError(
-                f"the data are too large: {sum(map(len, batches)):,} rows take more than "
-                f"{limit >> 20:,} MB, half of the memory. Rates are counted without keeping rows; "
-                "for other metrics see --sample-rows and --score-bins."
-            )
+        memory.add(
+            batches[-1].nbytes,
+            "Rates are counted without keeping rows; for other metrics see --sample-rows and "
+            "--score-bins.",
+        )
     table = pa.Table.from_batches(batches, schema).unify_dictionaries()
     return table.rename_columns(list(fields))
-
-
-def _find_memory_limit(connection: Any) -> int:
-    """Return how many bytes rows may take: half of what DuckDB may use, here or in a container."""
-    ((text,),) = connection.execute("SELECT current_setting('memory_limit')").fetchall()
-    number, unit = text.split()
-    return int(float(number) * 1024 ** _UNITS.index(unit) / 2)
 
 
 def _select_columns(

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
+_SHARE_OF_ROWS = 0.5  # of the memory
+_UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
+
 
 def quote_name(name: str) -> str:
     """Return a name as an SQL identifier."""
@@ -114,13 +117,34 @@ def interrupt_on_signal(connection: Any) -> Iterator[None]:
             while reader.recv(1):
                 connection.interrupt()
 
-    threading.Thread(target=wait, daemon=True).start()
+    thread = threading.Thread(target=wait, daemon=True)
+    thread.start()
     before = signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
     try:
         yield
     finally:
         signal.set_wakeup_fd(before)
         writer.close()
+        thread.join()  # before the connection is closed
+
+
+class Memory:
+    """The memory that rows take: at most half of what DuckDB may use, here or in a container."""
+
+    def __init__(self, connection: Any) -> None:
+        ((text,),) = connection.execute("SELECT current_setting('memory_limit')").fetchall()
+        number, unit = text.split()
+        self.limit = float(number) * 1024 ** _UNITS.index(unit) * _SHARE_OF_ROWS
+        self.size = 0
+
+    def add(self, size: int, hint: str) -> None:
+        """Count the bytes of more rows. Raises InputError beyond the limit."""
+        self.size += size
+        if self.size > self.limit:
+            limit = f"{self.limit / 2**20:,.0f} MB"
+            raise InputError(
+                f"the data are too large: they take more than {limit}, half of the memory. {hint}"
+            )
 
 
 def lock(connection: Any, paths: list[Path], folder: Path) -> None:
