@@ -215,6 +215,18 @@ def test_names_of_files(here: Here) -> None:
     assert here.right(text, "--format", "csv", name="x.dat") == expected()
 
 
+@pytest.mark.parametrize("name", ["x.csv.gz", "x.jsonl.gz"])
+def test_checksum_of_a_compressed_file(here: Here, name: str) -> None:
+    """A file whose bytes changed can still be decompressed, to other rows."""
+    lines = [json.dumps({"y": y, "p": p, "g": g}) for y, p, g in ROWS]
+    content = gzip.compress((as_text(ROWS) if "csv" in name else "\n".join(lines)).encode())
+    assert here.right(content, name=name) == expected()
+    damaged = content[:-8] + bytes(4) + content[-4:]
+    assert "cannot be read: zlib inflate failed: incorrect data check" in here.wrong(
+        damaged, name=name
+    )
+
+
 def test_json(here: Here) -> None:
     def lines(make: Callable[[int, int, str], Any]) -> str:
         return "".join(json.dumps(make(*row)) + "\n" for row in ROWS)

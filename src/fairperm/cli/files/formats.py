@@ -316,6 +316,8 @@ def open_relation(
     lock(connection, paths, folder)
     listing = f"[{', '.join(quote_text(str(path)) for path in paths)}]"
     if kind == "jsonl":
+        for file in files:
+            _read_end(file, file.path)  # DuckDB does not check checksums
         return _open_json(connection, listing, wanted)
     return _open_parquet(connection, files, listing)
 
@@ -491,6 +493,14 @@ def _scan_text_files(
 
 def _check_last_line(file: InputFile, path: Path) -> None:
     """Raise InputError if the last line is too long: DuckDB drops it if it fills a buffer."""
+    end = _read_end(file, path)
+    line = end.rstrip(b"\r\n")
+    if len(end) == _LONGEST_LINE and b"\n" not in line and b"\r" not in line:
+        raise InputError(f"{shown(file.name)} cannot be read: {LONG_LINE}")
+
+
+def _read_end(file: InputFile, path: Path) -> bytes:
+    """Return the end of a file. Raises InputError if it is compressed and its checksum is wrong."""
     end = b""
     try:
         if path.suffix.lower() in _COMPRESSED:
@@ -503,9 +513,7 @@ def _check_last_line(file: InputFile, path: Path) -> None:
                 end = stream.read()
     except OSError as error:
         raise InputError(f"{shown(file.name)} cannot be read: {error}.") from error
-    line = end.rstrip(b"\r\n")
-    if len(end) == _LONGEST_LINE and b"\n" not in line and b"\r" not in line:
-        raise InputError(f"{shown(file.name)} cannot be read: {LONG_LINE}")
+    return end
 
 
 def _find_places(wanted: Sequence[str], names: Sequence[str]) -> Iterator[int]:
