@@ -208,6 +208,9 @@ def test_auc_and_its_error_are_delongs(by_race: Audit) -> None:
         (first, error), (second, other) = (by_group[group] for group in row.groups)
         assert row.result is not None
         assert row.values == pytest.approx((first, second))
+        if row.result.notes:  # few rows make the error: it is widened
+            assert row.result.standard_error > math.hypot(error, other)
+            continue
         assert row.result.standard_error == pytest.approx(math.hypot(error, other))
         z = (first - second) / math.hypot(error, other)
         assert row.result.statistic == pytest.approx(z)

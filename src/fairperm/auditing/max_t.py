@@ -18,6 +18,7 @@ from fairperm._utils import streams
 from fairperm.errors import InputError, argument
 from fairperm.hypothesis_tests.comparison import Comparison
 from fairperm.hypothesis_tests.plan import Plan
+from fairperm.hypothesis_tests.small_groups import InfluentialRows
 from fairperm.inference.multiplicity import step_down_max_t
 from fairperm.metrics.definition import JointMetric, Metric, Scheme, Variance
 
@@ -129,10 +130,18 @@ def _draw_statistics(
     is_plain = table.weight is None and table.cluster is None
     parts = tuple(part for metric in family.metrics for part in metric)
     joint = JointMetric(name="all metrics", meaning="", parts=parts)
-    plan = Plan(joint, Scheme.POOLED, Variance.SCORE if is_plain else Variance.DELTA)
+    plan = Plan(
+        joint,
+        Scheme.POOLED,
+        Variance.SCORE if is_plain else Variance.DELTA,
+        weighted=table.weight is not None,
+        clustered=table.cluster is not None,
+    )
     comparison = Comparison.of(table, plan, family.groups, stratum_weights)
     engine = comparison.engine(plan.variance, many=True)
     estimates = engine.observed(resampling.seed)
+    influential = InfluentialRows.count(comparison, plan)
+    estimates = influential.widen(estimates, engine.weights)
     statistics = _Statistics(
         starts=np.cumsum([0, *map(len, family.metrics)])[:-1],
         scored=_find_rates(parts) if is_plain else {},

@@ -6,7 +6,7 @@ recompute the standard error in a permutation.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -69,6 +69,15 @@ class Estimates:
             error = np.sqrt(variance.sum(axis=-1))
         difference = np.where(used.any(axis=-1), gap.sum(axis=-1), np.nan)
         return Gaps(difference.T, error.T)
+
+    def widen(self, factor: Array, extra: Array, weights: Array | None) -> Estimates:
+        """Return variances ``factor`` times as large, and ``extra`` larger over all strata.
+
+        Both are given by part and group.
+        """
+        spread = np.nansum(self._shares(weights) ** 2, axis=-1)[..., None, None]
+        variance = self.variance * factor[:, None, None] + extra[:, None, None] / spread
+        return replace(self, variance=variance)
 
     def merge_strata(self) -> Estimates:
         """Return the rates of all strata together, without variances."""

@@ -19,6 +19,7 @@ from fairperm.hypothesis_tests import small_groups
 from fairperm.hypothesis_tests.comparison import Comparison
 from fairperm.hypothesis_tests.comparison_checks import check_strata, check_values
 from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
+from fairperm.hypothesis_tests.small_groups import InfluentialRows
 from fairperm.inference.null import (
     Null,
     agree,
@@ -89,6 +90,8 @@ class GapTest:
             plan.check_limit()
         comparison = Comparison.of(table, plan, groups, options.stratum_weights)
         engine, estimates = _observe(comparison, plan, options)
+        influential = InfluentialRows.count(comparison, plan, limit=options.is_limit)
+        estimates = influential.widen(estimates, engine.weights)
         weights, closed, free = engine.weights, plan.metric.closed_variance, estimates
         if plan.variance in {Variance.SCORE, None} and closed is not None:
             free = engine.with_variance(closed).observed()  # variances that do not pool the groups
@@ -119,9 +122,8 @@ class GapTest:
 
         gap = gaps.difference[0]
         worst = int(np.abs(gap).argmax())
-        if options.is_limit or not plan.fixes_denominators:
-            notes += small_groups.notes(comparison, plan, limit=options.is_limit)
         notes += [
+            *influential.notes(),
             *small_groups.note_outcomes_apart(comparison, options.alternative),
             *_note_zero_error(plan, error[worst]),
             *comparison.note_bins(bins, error[:1]),

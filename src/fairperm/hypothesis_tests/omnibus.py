@@ -21,6 +21,7 @@ from fairperm.hypothesis_tests.comparison import Comparison
 from fairperm.hypothesis_tests.comparison_checks import check_strata, check_values
 from fairperm.hypothesis_tests.plan import Options, plan_test
 from fairperm.hypothesis_tests.results.omnibus import OmnibusTestResult
+from fairperm.hypothesis_tests.small_groups import InfluentialRows
 from fairperm.inference.null import TIE, Null, find_extreme, note_undefined, pvalue
 from fairperm.metrics.definition import Variance
 
@@ -199,11 +200,15 @@ class OmnibusTest:
         notes = check_strata(comparison, estimates, engine.weights)
 
         shared = engine.pooled() if plan.has_closed_form else None
+        influential = InfluentialRows.count(comparison, plan)
         variance = merged.variance[:, :, 0]
+        if merged is estimates:
+            variance = influential.widen(estimates, engine.weights).variance[:, :, 0]
         if plan.is_bootstrapped_once or plan.metric.closed_variance is None:
             ordered = tuple(groups[place] for place in engine.order)
             variance = _bootstrap_variance(table, plan, groups, ordered, options.resampling)
         observed, weighing = _Values.of(estimates, engine.weights, shared), None
+        observed = observed.widen(influential)
         if plan.is_bootstrapped_once:
             observed = observed.with_variance(variance)
         elif plan.variance is None:
@@ -213,7 +218,7 @@ class OmnibusTest:
         statistic = _check_statistic(observed, scale, comparison, plan)
         mean = observed.mean()
         notes += [
-            *small_groups.notes(comparison, plan),
+            *influential.notes(),
             *comparison.note_bins(comparison.binning_errors(), np.sqrt(variance[0, 0])),
             *table.notes,
         ]
@@ -311,6 +316,13 @@ class _Values:
 
     def with_variance(self, variance: Array) -> _Values:
         return _Values(self.value, np.broadcast_to(variance, self.value.shape))
+
+    def widen(self, influential: InfluentialRows) -> _Values:
+        """Return the observed values with variances that allow for few influential rows."""
+        if not influential.widens:
+            return self
+        variance = self.variance * influential.factor[:, None] + influential.extra[:, None]
+        return _Values(self.value, variance)
 
     def distance(self) -> Array:
         """Return the statistic of every draw by the covariance of all draws; largest of the parts.

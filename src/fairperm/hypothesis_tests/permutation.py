@@ -125,7 +125,8 @@ def permutation_test(
         functions: the observed gap is divided by its bootstrap standard deviation, permuted gaps
         by the standard deviation of all of them. "bootstrap" resamples the groups of every
         permutation, as in the paper's Algorithm 1. None does not studentize: such a test is not
-        valid if base rates differ.
+        valid if base rates differ. If few rows make the error of an AUC, or of a metric with
+        weights or clusters, "auto" also widens the observed error, and a note warns of it.
     alternative : {"two-sided", "greater", "less"}
         Whether the first group's value differs from, is greater or is less than the second's.
     n_resamples : int

@@ -1,7 +1,8 @@
-"""Notes and errors on groups that are too small for a reliable standard error."""
+"""Notes, errors and wider standard errors for groups too small for a reliable standard error."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeGuard
 
 import numpy as np
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from fairperm.engines.estimates import Estimates
+    from fairperm.engines.sample import Rows
     from fairperm.hypothesis_tests.comparison import Comparison
     from fairperm.hypothesis_tests.plan import Plan
     from fairperm.metrics.definition import Metric
@@ -25,30 +28,82 @@ if TYPE_CHECKING:
 
 ENOUGH = 20
 ENOUGH_WITHIN_LABEL = 10  # for an AUC whose permutations keep each group's positives
+_UNSURE = 3.0  # influential rows e multiply a variance by 1 + (this/e)² − (this/ENOUGH)²
 _FAR_APART = 2.0  # standard deviations between mean outcomes
 _ROUNDING = 1e-12  # relative to the metric's size: smaller influences are rounding errors
 
 
-def notes(comparison: Comparison, plan: Plan, *, limit: bool = False) -> Iterator[str]:
-    """Yield a note for every group that is too small for a reliable standard error.
+@dataclass(frozen=True, slots=True)
+class InfluentialRows:
+    """The effective number of rows behind each group's variance, and what follows from a small one.
 
-    Rates and F1 of plain rows have none: their default test is exact. With weights or clusters,
-    and in the normal ``limit``, it is not.
+    With few influential rows the observed variance is often far too small, while those of
+    permutations, whose groups are mixed, are not. Under ``auto`` it is then widened: multiplied
+    with weights, with clusters and in the normal limit of an AUC, and for an AUC increased by what
+    one more total miss would add. Permutations are left alone, so the p-value can only grow.
+
+    Attributes
+    ----------
+    effective
+        Effective number of rows by part and group.
+    enough
+        The effective number from which on nothing is noted and nothing widened.
+    factor, extra
+        By part and group, what widens the variance: it is multiplied and added to.
     """
-    asymptotic = limit or plan.weighted or plan.clustered
-    within_label = plan.scheme == Scheme.WITHIN_LABEL and not asymptotic
-    enough = ENOUGH_WITHIN_LABEL if plan.metric.is_rank and within_label else ENOUGH
-    unit = "row" if comparison.rows.cluster is None else "cluster"
-    for metric, rows in effective_rows(comparison, rates=asymptotic).items():
-        for group, n in zip(comparison.groups, rows.tolist(), strict=True):
-            if n < enough:
-                few = f"No {unit}"
-                if n:  # 19.9 is fewer than 20
-                    few = f"Only about {format_count(min(max(round(n), 1), enough - 1), unit)}"
-                yield (
-                    f"{few} of group {shown(group)} can change {metric}: with fewer than {enough} "
-                    "its standard error is unreliable, and the test may reject too often."
-                )
+
+    comparison: Comparison
+    effective: Array
+    enough: int
+    factor: Array
+    extra: Array
+
+    @classmethod
+    def count(cls, comparison: Comparison, plan: Plan, *, limit: bool = False) -> InfluentialRows:
+        """Count them; in the normal ``limit``, and with weights or clusters, those of rates too.
+
+        Rates and F1 of plain rows are not counted: their default test is exact.
+        """
+        asymptotic = limit or plan.weighted or plan.clustered
+        within_label = plan.scheme == Scheme.WITHIN_LABEL and not asymptotic
+        enough = ENOUGH_WITHIN_LABEL if plan.metric.is_rank and within_label else ENOUGH
+        effective, unseen = _effective_and_unseen(comparison, rates=asymptotic)
+        factor, extra = np.ones_like(effective), np.zeros_like(effective)
+        if not plan.is_chosen:
+            is_rank = np.array([[part.is_rank] for part in comparison.parts])
+            is_wider = (limit & is_rank) | plan.weighted | plan.clustered
+            few = (effective < ENOUGH) & (effective > 0) & is_wider
+            factor[few] += _UNSURE**2 * (effective[few] ** -2 - float(ENOUGH) ** -2)
+            extra = np.where(effective < enough, unseen / (1 + effective) ** 3, 0.0)
+        return cls(comparison, effective, enough, factor, extra)
+
+    @property
+    def widens(self) -> bool:
+        """Whether any variance is widened."""
+        return bool((self.factor > 1).any() or (self.extra > 0).any())
+
+    def widen(self, estimates: Estimates, weights: Array | None) -> Estimates:
+        """Return the observed estimates with variances that allow for few influential rows."""
+        if not self.widens:
+            return estimates
+        return estimates.widen(self.factor, self.extra, weights)
+
+    def notes(self) -> Iterator[str]:
+        """Yield a note for every group that is too small for a reliable standard error."""
+        unit = "row" if self.comparison.rows.cluster is None else "cluster"
+        places = zip(*np.nonzero(self.effective < self.enough), strict=True)
+        for part, side in places:
+            n, few = self.effective[part, side], f"No {unit}"
+            if n:  # 19.9 is fewer than 20
+                at_most = min(max(round(n), 1), self.enough - 1)
+                few = f"Only about {format_count(at_most, unit)}"
+            is_wider = self.factor[part, side] > 1 or self.extra[part, side] > 0
+            yield (
+                f"{few} of group {shown(self.comparison.groups[side])} can change "
+                f"{self.comparison.parts[part].name}: with fewer than {self.enough} its standard "
+                f"error is unreliable{', even widened' if is_wider else ''}, and the test may "
+                "reject too often."
+            )
 
 
 def note_outcomes_apart(comparison: Comparison, alternative: str) -> list[str]:
@@ -112,27 +167,33 @@ def labels(comparison: Comparison) -> NDArray[np.int64]:
     return counts.astype(np.int64).reshape(n_groups, 2)
 
 
-def effective_rows(comparison: Comparison, *, rates: bool = False) -> dict[str, Array]:
-    """Return the effective number of rows behind each group's closed-form variance, by part.
+def effective_rows(comparison: Comparison, *, rates: bool = False) -> Array:
+    """Return the effective number of rows behind closed-form variances, by part and group.
 
     It is (Σψ²)²/Σψ⁴ of the influences ψ of rows, or of clusters: their number if all have the same
     influence, and about the number of the rarer outcome if there are two. Without variance it is 0.
-    Rates are included only with ``rates``.
+    Where it is not computed it is infinite: for functions, and for rates unless ``rates``.
     """
-    parts = comparison.parts
-    if comparison.metric.is_rank:
-        return {comparison.metric.name: _effective_placements(comparison)}
-    if not any(_by_delta(part, rates=rates) for part in parts):
-        return {}
-    units, result = comparison.units(), {}
+    return _effective_and_unseen(comparison, rates=rates)[0]
+
+
+def _effective_and_unseen(comparison: Comparison, *, rates: bool) -> tuple[Array, Array]:
+    """Return the effective numbers, and the squared influence of one more total miss of an AUC."""
+    shape = len(comparison.parts), len(comparison.groups)
+    effective, unseen = np.full(shape, np.inf), np.zeros(shape)
+    if not any(part.is_rank or _by_delta(part, rates=rates) for part in comparison.parts):
+        return effective, unseen
+    units = comparison.units()
     members = [np.flatnonzero(units.group == group) for group in range(len(comparison.groups))]
-    for part, place in by_part(parts):
-        if _by_delta(part, rates=rates):
-            u = units.contributions[:, place]
-            result[part.name] = np.array(
-                [_effective(part, u.take(i, axis=0), units.count[i].astype(float)) for i in members]
-            )
-    return result
+    for i, (part, place) in enumerate(by_part(comparison.parts)):
+        u = units.contributions[:, place]
+        if part.is_rank:
+            effective[i], unseen[i] = _count_placements(comparison, units, u)
+        elif _by_delta(part, rates=rates):
+            effective[i] = [
+                _effective(part, u.take(j, axis=0), units.count[j].astype(float)) for j in members
+            ]
+    return effective, unseen
 
 
 def _by_delta(part: Metric | RankMetric, *, rates: bool) -> TypeGuard[Metric]:
@@ -150,42 +211,56 @@ def _effective(part: Metric, u: Array, count: Array) -> float:
     return effective_number(moved, count)
 
 
-def _effective_placements(comparison: Comparison) -> Array:
-    """Return the effective number of rows or clusters behind the AUC of each group.
+def _count_placements(
+    comparison: Comparison, rows: Rows, label_and_score: Array
+) -> tuple[Array, Array]:
+    """Return the effective number of rows or clusters behind each group's AUC, and one more's part.
 
     A row's influence is its weight times its structural component minus the AUC, over the weight of
     its label. Those of a cluster's rows are added up, and strata count by their shares.
+
+    One more row of a label has at most an influence like that of a row whose component is 0 or 1,
+    whichever is farther from the AUC. The mean of these largest influences, each counting by its
+    own size, is squared and added up over both labels: it is about (AUC/m)² + (AUC/n)² for plain
+    rows, of which m are positive and n negative.
     """
-    rows, n_groups = comparison.units(), len(comparison.groups)
+    n_groups = len(comparison.groups)
     weight = np.ones(len(rows.count)) if rows.weight is None else rows.weight
     place = rows.stratum.astype(np.intp) * n_groups + rows.group
     sizes = np.bincount(place, rows.count, rows.n_strata * n_groups).reshape(-1, n_groups)
     with np.errstate(divide="ignore"):
         share = 1 / (1 / sizes).sum(axis=1) if comparison.weights is None else comparison.weights
+    share = share / share.sum()
     order = np.argsort(place, kind="stable")
     influences: list[list[Array]] = [[] for _ in range(n_groups)]
     counts: list[list[Array]] = [[] for _ in range(n_groups)]
+    sums = np.zeros((n_groups, 2, 2))  # of largest influences and their squares, by label
     for members in np.split(order, np.flatnonzero(np.diff(place[order])) + 1):
         stratum, group = divmod(int(place[members[0]]), n_groups)
         if share[stratum] == 0:
             continue
-        count = rows.count[members].astype(float)
-        difference, total = placements(count * weight[members], rows.contributions[members])
-        largest = share[stratum] * weight[members] / total
-        influence = largest * difference
+        count, cells = rows.count[members].astype(float), label_and_score[members]
+        auc, difference, total = placements(count * weight[members], cells)
+        scale = share[stratum] * weight[members] / total
+        influence, largest = scale * difference, np.zeros((len(members), 2))
+        largest[np.arange(len(members)), (cells[:, 0] > 0).astype(np.intp)] = scale
         if rows.cluster is not None:
             cluster = np.unique(rows.cluster[members], return_inverse=True)[1].ravel()
             influence = np.bincount(cluster, count * influence)
-            influence[np.abs(influence) <= _ROUNDING * np.bincount(cluster, count * largest)] = 0.0
+            largest = np.stack([np.bincount(cluster, count * one) for one in largest.T], axis=1)
+            influence[np.abs(influence) <= _ROUNDING * largest.sum(axis=1)] = 0.0
             count = np.ones(len(influence))
         influences[group].append(influence)
         counts[group].append(count)
-    return np.array(
-        [
-            effective_number(np.abs(np.concatenate(influence)), np.concatenate(count))
-            for influence, count in zip(influences, counts, strict=True)
-        ]
-    )
+        largest *= max(auc, 1 - auc)
+        sums[group] += count @ largest, count @ largest**2
+    effective = [
+        effective_number(np.abs(np.concatenate(influence)), np.concatenate(count))
+        for influence, count in zip(influences, counts, strict=True)
+    ]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        unseen = ((sums[:, 1] / sums[:, 0]) ** 2).sum(axis=-1)
+    return np.array(effective), np.nan_to_num(unseen)
 
 
 def effective_number(moved: Array, count: Array) -> float:

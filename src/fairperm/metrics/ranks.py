@@ -118,15 +118,16 @@ def without_one(counts: Array, cells: Array) -> Array:
     return value
 
 
-def placements(counts: Array, cells: Array) -> tuple[Array, Array]:
-    """Return the component of each cell (label, score) minus the AUC, and its label's count.
+def placements(counts: Array, cells: Array) -> tuple[float, Array, Array]:
+    """Return the AUC, the component of each cell (label, score) minus it, and its label's count.
 
-    Their ratio is the influence of one row on the AUC. A difference that is a rounding error is 0.
+    The last two make the influence of one row: their ratio. A difference that is a rounding error
+    is 0.
     """
     auc, component, n = _component_of_cells(counts, cells)
     difference = component - auc
     difference[np.abs(difference) <= _ROUNDING] = 0.0
-    return difference, n
+    return float(auc), difference, n
 
 
 def _component_of_cells(counts: Array, cells: Array) -> tuple[Array, Array, Array]:

@@ -67,7 +67,7 @@ class RepeatedTest:
         options = Options(
             resampling=resampling,
             scheme=observed.scheme,
-            variance=observed.variance,
+            variance=given.get("variance", "auto"),
             **{name: given[name] for name in _OPTIONS if name in given},
         )
         table, plan, groups = plan_test(inputs, given["metric"], options, lambda _: observed.groups)

@@ -60,7 +60,9 @@ def clustered(seed: int, n: int = 60) -> dict[str, Any]:
 @pytest.mark.parametrize("left_out", ["", "sample_weight", "cluster"])
 def test_variance_is_obuchowskis(seed: int, left_out: str) -> None:
     data = {name: column for name, column in clustered(seed).items() if name != left_out}
-    result = fairperm.permutation_test(**data, metric="roc_auc", n_resamples=9, rng=1)
+    result = fairperm.permutation_test(
+        **data, metric="roc_auc", variance="delong", n_resamples=9, rng=1
+    )
     n = len(data["y_true"])
     for group in (0, 1):
         mine = data["sensitive_features"] == group
@@ -75,6 +77,7 @@ def test_variance_is_obuchowskis(seed: int, left_out: str) -> None:
 def test_clusters_of_one_row_are_rows() -> None:
     data = {**clustered(4), "cluster": None, "sample_weight": None}
     options: dict[str, Any] = {"metric": "roc_auc", "n_resamples": 9, "rng": 1}
+    options["variance"] = "delong"
     rows = fairperm.permutation_test(**data, **options, scheme="pooled")
     alone = fairperm.permutation_test(**{**data, "cluster": np.arange(60)}, **options)
     assert alone.statistic == pytest.approx(rows.statistic, rel=1e-12)
@@ -90,6 +93,7 @@ def separated(seed: int) -> dict[str, Any]:
         "sensitive_features": ["a"] * 6 + ["b"] * 6,
         "sample_weight": rng.integers(1, 30, 12) / 10,
         "metric": "roc_auc",
+        "variance": "delong",
         "rng": 1,
     }
 
@@ -109,14 +113,14 @@ def test_a_variance_of_zero_is_zero_whatever_the_weights_are_rounded_to(seed: in
 
 @pytest.mark.parametrize("seed", range(5))
 def test_no_error_is_no_evidence_of_equivalence(seed: int) -> None:
-    data = separated(seed)
+    data = {name: one for name, one in separated(seed).items() if name != "variance"}
     apart = np.where(data["y_true"] == 1, 1.0, 0.0) + np.arange(12) / 100
     result = fairperm.equivalence_test(**{**data, "y_score": apart}, margin=0.1, n_resamples=99)
-    assert result.pvalue == 1
+    assert result.pvalue > 0.3
 
 
 def test_without_permutations_no_error_is_refused() -> None:
-    with pytest.raises(fairperm.UndefinedMetricError, match="standard error is defined, and not"):
+    with pytest.raises(fairperm.UndefinedMetricError, match="roc_auc is defined, and not zero"):
         fairperm.permutation_test(**separated(0), n_resamples=0)
 
 
@@ -133,6 +137,7 @@ def test_clusters_without_variance_tie_with_all_others_like_them() -> None:
         cluster=cluster,
         sample_weight=weight,
         metric="roc_auc",
+        variance="delong",
         n_resamples=4999,
         rng=1,
     )
@@ -174,6 +179,7 @@ def test_influences_that_cancel_out_within_clusters_leave_no_variance(
         sensitive_features=list(group),
         cluster=list(cluster),
         metric="roc_auc",
+        variance="delong",
         n_resamples=99,
         rng=1,
     )

@@ -111,7 +111,7 @@ def count_smaller_group(comparison: Comparison, result: PermutationTestResult) -
         return min(result.counts[group][denominator] for group in GROUPS)
     if metric.name == "roc_auc":
         return float(small_groups.labels(comparison).min())
-    return float(small_groups.effective_rows(comparison)[metric.name].min())
+    return float(small_groups.effective_rows(comparison).min())
 
 
 def _make_table(
