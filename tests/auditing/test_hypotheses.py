@@ -122,8 +122,8 @@ HARMONIC = sum(1 / rank for rank in range(1, 7))
     ("adjust", "factor"), [("holm", 6), ("bh", 6), ("by", 6 * HARMONIC), ("maxt", 1), (None, 1)]
 )
 def test_too_few_resamples_for_any_disparity(adjust: str | None, factor: float) -> None:
-    """The smallest p-value is 1/(n + 1); adjusted it may be as many times larger as hypotheses."""
-    enough = next(n for n in itertools.count(1) if factor / (n + 1) <= 0.05)
+    """The smallest p-value is 2/(n + 1); adjusted it may be as many times larger as hypotheses."""
+    enough = next(n for n in itertools.count(1) if 2 * factor / (n + 1) <= 0.05)
     message = (
         rf"A p-value from {enough - 1} resamples is at least .* n_resamples={enough} or more\."
     )
@@ -135,12 +135,12 @@ def test_too_few_resamples_for_any_disparity(adjust: str | None, factor: float) 
 
 
 def test_max_t_of_two_attributes_is_one_family() -> None:
-    """Its smallest p-value is that of one draw, however many attributes there are."""
+    """Its smallest p-value is twice that of one draw, however many attributes there are."""
     group = DATA["few scores"]["sensitive_features"]
     two = {"one": group, "other": group}
-    with pytest.warns(FairpermWarning, match=r"at least 0.0526, and the level .* n_resamples=19 "):
-        noted(sensitive_features=two, adjust="maxt", n_resamples=18)
-    assert noted(sensitive_features=two, adjust="maxt", n_resamples=19).notes == ()
+    with pytest.warns(FairpermWarning, match=r"at least 0.0513, and the level .* n_resamples=39 "):
+        noted(sensitive_features=two, adjust="maxt", n_resamples=38)
+    assert noted(sensitive_features=two, adjust="maxt", n_resamples=39).notes == ()
 
 
 def test_no_pvalue_below_the_smallest_that_the_note_names() -> None:
@@ -149,16 +149,16 @@ def test_no_pvalue_below_the_smallest_that_the_note_names() -> None:
     y_score = np.where(group == "a", y_true, 1 - y_true)
     with (
         pytest.warns(FairpermWarning, match="No row of group 'a' can change roc_auc"),
-        pytest.warns(FairpermWarning, match="A p-value from 18 resamples is at least 0.0526, and"),
+        pytest.warns(FairpermWarning, match="A p-value from 38 resamples is at least 0.0513, and"),
     ):
         (row,) = audit(
-            y_true, y_score=y_score, sensitive_features=group, metrics="roc_auc", n_resamples=18
+            y_true, y_score=y_score, sensitive_features=group, metrics="roc_auc", n_resamples=38
         )
-    assert row.pvalue == pytest.approx(1 / 19)
+    assert row.pvalue == pytest.approx(2 / 39)
     assert row.verdict == "inconclusive"
     with pytest.warns(FairpermWarning, match="No row of group 'a' can change roc_auc"):
         (row,) = audit(
-            y_true, y_score=y_score, sensitive_features=group, metrics="roc_auc", n_resamples=19
+            y_true, y_score=y_score, sensitive_features=group, metrics="roc_auc", n_resamples=39
         )
     assert row.verdict == "disparity"
 

@@ -13,7 +13,7 @@ from fairperm.auditing.max_t import Family, max_t
 from fairperm.data.arguments import Inputs
 from fairperm.data.reading import read_table
 from fairperm.engines.resampling.blocks import Resampling
-from fairperm.inference.multiplicity import step_down_max_t
+from fairperm.inference.multiplicity import two_tailed_max_t
 from fairperm.metrics import get_metric
 from fairperm.metrics.definition import JointMetric, Kind
 from tests.support.simulations import Group, Procedure, table_of
@@ -36,37 +36,42 @@ def adjusted(
     table: Any,
     pairs: Sequence[tuple[Any, Any]],
     metrics: Sequence[str] = METRICS,
+    alternative: str = "two-sided",
     **changes: Any,
 ) -> Any:
     """Return the p-values by pair and metric."""
     options = {"n_resamples": 499, "seed": 1, "n_jobs": 1, "progress": False, **changes}
     parts: Any = tuple(get_metric(name).parts for name in metrics)
     families = [Family(table, pair, parts) for pair in pairs]
-    found = max_t(families, stratum_weights=None, resampling=Resampling(**options))
+    resampling = Resampling(**options)
+    found = max_t(families, stratum_weights=None, resampling=resampling, alternative=alternative)
     return found.reshape(len(pairs), len(metrics))
 
 
 def test_a_single_hypothesis_is_the_pooled_gap_test() -> None:
     two = counts()[:, :2]
-    for metric in METRICS:
-        found = adjusted(table_of(two), [("a", "b")], [metric], n_resamples=4999)
-        exact = Procedure(metric, "pooled", n_resamples=4999)(two).pvalue
-        error = math.sqrt(exact * (1 - exact) / 5000) * (
-            1 if metric != "f1_score" else math.sqrt(2)
-        )
-        assert found[0, 0] == pytest.approx(exact, abs=5 * error + 1 / 5000)
+    for metric, alternative in itertools.product(METRICS, ("two-sided", "symmetric")):
+        options: dict[str, Any] = {"alternative": alternative, "n_resamples": 4999}
+        found = adjusted(table_of(two), [("a", "b")], [metric], **options)
+        alone = Procedure(metric, "pooled", **options)(two)
+        exact = alone.pvalue
+        error = math.sqrt(2 * exact * (1 - exact) / 5000) * (1 if alone.exact else math.sqrt(2))
+        if alone.ordering == alternative:  # exact tests of rates are always by size
+            assert found[0, 0] == pytest.approx(exact, abs=5 * error + 2 / 5000)
 
 
 @pytest.fixture
 def seen(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """What the step-down procedure is given."""
+    """What the step-down procedure is given, in the upper tail."""
     kept: dict[str, Any] = {}
 
     def spy(observed: Any, permuted: Any, rounding: Any) -> Any:
-        kept.update(observed=observed, permuted=permuted)
-        return step_down_max_t(observed, permuted, rounding)
+        np.testing.assert_array_equal(observed[1], -observed[0])
+        np.testing.assert_array_equal(permuted[1], -permuted[0])
+        kept.update(observed=observed[0], permuted=permuted[0])
+        return two_tailed_max_t(observed, permuted, rounding)
 
-    monkeypatch.setattr("fairperm.auditing.max_t.step_down_max_t", spy)
+    monkeypatch.setattr("fairperm.auditing.max_t.two_tailed_max_t", spy)
     return kept
 
 
@@ -79,7 +84,8 @@ def test_metrics_share_their_draws(seen: dict[str, Any]) -> None:
     for place, (pair, metric) in enumerate(itertools.product(PAIRS, metrics)):
         sides = [GROUPS.index(one) for one in pair]
         alone = Procedure(metric, "pooled", n_resamples=9)(counts()[:, sides])
-        assert seen["observed"][place] == pytest.approx(abs(alone.statistic), rel=1e-9)
+        sign = -1 if metric == "false_negative_rate" else 1  # as its complement, whose gap is −gap
+        assert seen["observed"][place] == pytest.approx(sign * alone.statistic, rel=1e-9)
 
 
 def test_metrics_of_a_pair_depend_and_pairs_do_not(seen: dict[str, Any]) -> None:
@@ -110,8 +116,9 @@ def test_a_complement_costs_nothing() -> None:
 
 def test_joint_hypotheses_are_the_larger_of_their_parts() -> None:
     table = table_of(counts(), GROUPS)
-    together = adjusted(table, [("a", "b")], ["equalized_odds"])
-    apart = adjusted(table, [("a", "b")], ["true_positive_rate", "false_positive_rate"])
+    parts = ["true_positive_rate", "false_positive_rate"]
+    together = adjusted(table, [("a", "b")], ["equalized_odds"], "symmetric")
+    apart = adjusted(table, [("a", "b")], parts, "symmetric")
     assert together[0, 0] == pytest.approx(apart.min())
 
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     Estimate = Callable[[bytes], tuple[float, float]]
 
 TIE = 1e-9  # far above rounding, far below any true difference between so few rows
-ALTERNATIVES = ("two-sided", "greater", "less")
+ALTERNATIVES = ("two-sided", "symmetric", "greater", "less")
 ENGINES = {  # thresholds at which every sample goes one way
     "counts": {"_FEW_CELLS": 10**9, "_MERGEABLE": 10**9},
     "units": {"_FEW_CELLS": -1, "_MERGEABLE": -1, "_COUNT_COST": 10**12},
@@ -121,11 +121,15 @@ def test_engines_agree(metric: str, scheme: str, variance: str | None, strata: b
         assert units.statistic == pytest.approx(counts.statistic, rel=1e-10)
     assert units.counts == counts.counts
     assert not units.exact
+    assert units.ordering == counts.ordering
+    tails = 2 if counts.ordering == "two-sided" else 1
+    shares = [one.pvalue / tails for one in (counts, units)]
     if counts.exact:
-        extremes = round(units.pvalue * (draws + 1)) - 1
-        assert stats.binomtest(extremes, draws, counts.pvalue).pvalue > 1e-4
+        extremes = round(shares[1] * (draws + 1)) - 1
+        is_likely = stats.binomtest(extremes, draws, shares[0]).pvalue > 1e-4
+        assert is_likely or units.pvalue == 1
         return
-    table = [[p * (draws + 1) - 1, (1 - p) * (draws + 1)] for p in (counts.pvalue, units.pvalue)]
+    table = [[p * (draws + 1) - 1, (1 - p) * (draws + 1)] for p in shares]
     assert stats.fisher_exact(np.round(table).astype(int)).pvalue > 1e-4
     nulls = [one.null_distribution for one in (counts, units)]
     null = stats.ks_2samp(*(one[~np.isnan(one)] for one in nulls))
@@ -282,6 +286,12 @@ def few_rows(metric: str, ties: bool, strata: bool, seed: int) -> tuple[Any, ...
     return y.astype(float), x, stratum, in_a
 
 
+SIDES: dict[str, list[Any]] = {
+    "two-sided": [np.positive, np.negative],
+    "symmetric": [np.abs],
+    "greater": [np.positive],
+    "less": [np.negative],
+}
 SMALL = [
     ("roc_auc", "pooled"),
     ("roc_auc", "within_label"),
@@ -314,19 +324,21 @@ def test_every_permutation_of_few_numbers(
     data = {**arguments(metric, y, x), "sensitive_features": np.where(in_a, "a", "b")}
     data["control_features"] = stratum
     for alternative in ALTERNATIVES:
-        sign = {"two-sided": np.abs, "greater": np.positive, "less": np.negative}[alternative]
-        extreme = np.isnan(null) | (sign(null) >= sign(observed) - TIE)
+        tails, share = 2 if alternative == "two-sided" else 1, 1.0
+        for sign in SIDES[alternative]:
+            extreme = np.isnan(null) | (sign(null) >= sign(observed) - TIE)
+            share = min(share, float(extreme.mean()))
         options = {"metric": metric, "scheme": scheme, "alternative": alternative}
         options["variance"] = "delong" if metric == "roc_auc" else "auto"
         exact = run("counts", data, **options, n_resamples=10**6)
         assert exact.exact
         assert exact.statistic == pytest.approx(observed, rel=1e-9)
-        assert exact.pvalue == pytest.approx(extreme.mean(), rel=1e-9)
+        assert exact.pvalue == pytest.approx(min(1, tails * share), rel=1e-9)
         drawn = run("units", data, **options, n_resamples=1999)
         assert not drawn.exact
         assert drawn.statistic == pytest.approx(observed, rel=1e-9)
-        extremes = round(drawn.pvalue * 2000) - 1
-        assert stats.binomtest(extremes, 1999, extreme.mean()).pvalue > 1e-4
+        extremes = round(drawn.pvalue / tails * 2000) - 1
+        assert drawn.pvalue == 1 or stats.binomtest(extremes, 1999, share).pvalue > 1e-4
     assert (drawn.n_undefined > 0) <= bool(np.isnan(null).any())
 
 

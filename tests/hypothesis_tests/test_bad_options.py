@@ -44,7 +44,7 @@ CHOICES = [
     value("variance False", f"variance must be one of {VARIANCES}; got False.", variance=False),
     value(
         "alternative misspelt",
-        "alternative must be one of 'two-sided', 'greater', 'less'; got 'two_sided'. "
+        "alternative must be one of 'two-sided', 'symmetric', 'greater', 'less'; got 'two_sided'. "
         "Did you mean 'two-sided'?",
         alternative="two_sided",
     ),

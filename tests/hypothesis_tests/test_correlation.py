@@ -97,10 +97,11 @@ def test_pvalue_is_that_of_all_permutations(
     )
     observed = statistic(x, y, method, studentize)
     expected: dict[Alternative, float] = {
-        "two-sided": (np.abs(null) >= abs(observed) - 1e-9).mean(),
+        "symmetric": (np.abs(null) >= abs(observed) - 1e-9).mean(),
         "greater": (null >= observed - 1e-9).mean(),
         "less": (null <= observed + 1e-9).mean(),
     }
+    expected["two-sided"] = min(1.0, 2 * min(expected["greater"], expected["less"]))
     for alternative, p in expected.items():
         result = correlation_test(
             x, y, method=method, studentize=studentize, alternative=alternative
@@ -328,7 +329,7 @@ def test_one_sided_intervals_have_one_end() -> None:
 def test_pvalue_is_never_zero() -> None:
     x = np.arange(50.0)
     result = correlation_test(x, x, n_resamples=99, rng=1)
-    assert result.pvalue == 0.01
+    assert result.pvalue == 0.02
     assert result.correlation == 1
 
 
@@ -469,4 +470,5 @@ def test_many_rows_that_carry_the_correlation_are_not_noted() -> None:
 def test_an_interval_that_ends_at_zero_includes_it(x: Any, y: Any, level: float) -> None:
     result = correlation_test(x, y, confidence_level=level)
     assert result.pvalue > 1 - level
-    assert 0.0 in result.confidence_interval
+    low, high = result.confidence_interval
+    assert low <= 0 <= high

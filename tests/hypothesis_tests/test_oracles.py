@@ -20,6 +20,7 @@ from fairperm import (
     UndefinedMetricError,
     permutation_test,
 )
+from fairperm.hypothesis_tests.margins.one_sided import ratio_interval
 from tests.support.helpers import (
     CELLS,
     GIVEN_LABEL,
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 
     from fairperm.data.arguments import Alternative, SchemeName, VarianceName
 
-ALTERNATIVES: tuple[Alternative, ...] = ("two-sided", "greater", "less")
+ALTERNATIVES: tuple[Alternative, ...] = ("two-sided", "symmetric", "greater", "less")
 TIE = 1e-9  # far above rounding, far below any true difference between so few rows
 
 
@@ -51,7 +52,7 @@ def exactly(pvalue: float) -> object:
 
 
 # -- The exact table in section 2.3 of the design, from a prototype that enumerated every split --
-# FN_A of P_A, FN_B of P_B, n_A, n_B; ties and permutations without positives count as extreme.
+# By |S|. FN_A of P_A, FN_B of P_B, n_A, n_B; ties and permutations without positives are extreme.
 FIRST: Pair = ((40, 0, 16, 144), (160, 0, 8, 32))
 SECOND: Pair = ((40, 0, 5, 55), (250, 0, 12, 38))
 
@@ -72,7 +73,9 @@ SECOND: Pair = ((40, 0, 5, 55), (250, 0, 12, 38))
 def test_designs_exact_table(
     pair: Pair, scheme: SchemeName, variance: VarianceName, expected: float
 ) -> None:
-    result = permutation_test(**rows(pair), metric="fnr", scheme=scheme, variance=variance)
+    result = permutation_test(
+        **rows(pair), metric="fnr", scheme=scheme, variance=variance, alternative="symmetric"
+    )
     assert result.exact
     assert result.pvalue == pytest.approx(expected, abs=5e-7)
 
@@ -198,11 +201,23 @@ def _brute_force(
     ]
 
 
+def _is_by_size(metric: str, scheme: str) -> bool:
+    """Whether a two-sided test compares |S|: a joint test, or one that fixes the denominator."""
+    if metric in JOINT:
+        return True
+    if metric not in {*RATES, *OF_RATES}:
+        return False
+    return _exchangeable("denominator", metric)[0] in _exchangeable(scheme, metric)
+
+
 def _share_extreme(
-    null: Iterable[tuple[float, Fraction]], observed: float, alternative: str
+    null: Sequence[tuple[float, Fraction]], observed: float, alternative: str
 ) -> float:
+    if alternative == "two-sided":
+        return min(1.0, 2 * min(_share_extreme(null, observed, one) for one in ("greater", "less")))
+
     def size(s: float) -> float:
-        return abs(s) if alternative == "two-sided" else s if alternative == "greater" else -s
+        return abs(s) if alternative == "symmetric" else s if alternative == "greater" else -s
 
     return float(sum(p for s, p in null if math.isnan(s) or size(s) >= size(observed) - TIE))
 
@@ -211,7 +226,7 @@ def _pvalues(
     metric: str, strata: Sequence[Pair], **options: Any
 ) -> Iterator[tuple[PermutationTestResult, bool]]:
     """Yield the test with each alternative, and whether it warned of undefined permutations."""
-    for alternative in ALTERNATIVES[:1] if metric in JOINT else ALTERNATIVES:
+    for alternative in ALTERNATIVES[:2] if metric in JOINT else ALTERNATIVES:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             result = permutation_test(
@@ -243,9 +258,23 @@ def _check(
     ):
         assert result.exact
         assert result.statistic == pytest.approx(observed, rel=1e-9, abs=1e-12)
-        assert result.pvalue == exactly(_share_extreme(null, observed, result.alternative))
+        is_by_size = result.alternative == "two-sided" and _is_by_size(metric, scheme)
+        ordering = "symmetric" if is_by_size else result.alternative
+        assert result.pvalue == exactly(_share_extreme(null, observed, ordering))
+        _check_agreement(result)
         assert warned == (undefined > 0.01)
         assert (result.n_undefined > 0) == (undefined > 0)
+
+
+def _check_agreement(result: PermutationTestResult) -> None:
+    """Assert that the interval excludes 0, and that of the ratio 1, exactly if the test rejects."""
+    rejects, (low, high) = result.pvalue <= 0.05, result.confidence_interval
+    assert (not low <= 0 <= high) == rejects
+    found = ratio_interval(result)
+    if found is not None:
+        ratio, (low, high) = found
+        assert (not low <= 1 <= high) == rejects
+        assert low <= ratio <= high
 
 
 def _small_tables(metric: str, number: int, n_strata: int = 1) -> list[list[Pair]]:

@@ -91,7 +91,7 @@ def test_pairs_find_a_gap_and_have_an_interval() -> None:
         rng=0,
     )
     difference = y_pred[::2] - y_pred[1::2]
-    assert result.pvalue == 1 / 200
+    assert result.pvalue == 2 / 200
     assert result.standard_error == pytest.approx(difference.std(ddof=1) / 10, rel=1e-9)
     low, high = result.confidence_interval
     assert 4 < low < result.difference < high < 6

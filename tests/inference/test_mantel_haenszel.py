@@ -9,7 +9,6 @@ import pytest
 from scipy.stats import binom
 
 from fairperm.inference.mantel_haenszel import GapVariance
-from fairperm.inference.null import agree
 
 # R> library(metafor)  # 3.8-1
 # R> rma.mh(measure="RD", ai=tpos, bi=tneg, ci=cpos, di=cneg, data=dat.bcg)[c("beta", "se")]
@@ -53,14 +52,3 @@ def test_ends_of_the_interval_are_a_quantile_away() -> None:
     variance = GapVariance.of(np.array([[3.0, 9], [14, 6]]), np.array([[12.0, 20], [15, 11]]))
     for end in variance.interval(0.1, 1.7):
         assert abs(0.1 - end) == pytest.approx(1.7 * variance.standard_error(end), rel=1e-9)
-
-
-def test_interval_agrees_with_the_test() -> None:
-    assert agree((0.01, 0.2), 0.1, is_rejected=False) == (0.0, 0.2)
-    assert agree((-0.2, -0.01), -0.1, is_rejected=False) == (-0.2, 0.0)
-    low, high = agree((-0.01, 0.2), 0.1, is_rejected=True)
-    assert 0 < low < 1e-300
-    assert high == 0.2
-    low, high = agree((-0.2, 0.01), -0.1, is_rejected=True)
-    assert low == -0.2
-    assert -1e-300 < high < 0

@@ -14,6 +14,7 @@ from fairperm import InputError, bootstrap_test, permutation_test
 from fairperm.engines.resampling import enumeration
 from fairperm.inference.null import (
     Null,
+    agree,
     clopper_pearson,
     find_extreme,
     gap_interval,
@@ -78,28 +79,29 @@ def test_random_draws_agree_with_all_of_them(
     assert exact.exact
     assert not drawn.exact
     assert exact.statistic == drawn.statistic
-    extremes = round(drawn.pvalue * 5000) - 1
-    assert stats.binomtest(extremes, 4999, exact.pvalue).pvalue > 1e-4
+    tails = 2 if exact.ordering == "two-sided" else 1
+    extremes = round(drawn.pvalue / tails * 5000) - 1
+    assert stats.binomtest(extremes, 4999, exact.pvalue / tails).pvalue > 1e-4
     assert (drawn.n_undefined > 0) <= (exact.n_undefined > 0)
 
 
 def test_fast_bootstrap_divides_by_two_errors() -> None:
-    """|T*|/sd(T*) ≥ |T|/SE, with sd of the hypergeometric and SE of the binomial distribution."""
+    """T*/sd(T*) ≤ T/SE, with sd of the hypergeometric and SE of the binomial distribution."""
     k_a, n_a, k_b, n_b = 3, 12, 40, 80
     gap = k_a / n_a - k_b / n_b
     error = math.sqrt(k_a * (n_a - k_a) / n_a**3 + k_b * (n_b - k_b) / n_b**3)
     permuted = stats.hypergeom(n_a + n_b, k_a + k_b, n_a)
     k = np.arange(n_a + 1)
-    gaps = np.abs(k / n_a - (k_a + k_b - k) / n_b)
-    least = abs(gap) / error * permuted.std() * (1 / n_a + 1 / n_b)
-    few, many = (permuted.pmf(k)[gaps >= c * least].sum() for c in (1.04, 0.96))
+    gaps = k / n_a - (k_a + k_b - k) / n_b
+    most = gap / error * permuted.std() * (1 / n_a + 1 / n_b)
+    few, many = (permuted.pmf(k)[gaps <= c * most].sum() for c in (1.04, 0.96))
     assert few == many  # no gap lies where Monte Carlo errors could matter
 
     data = rate_rows((k_a, n_a, k_b, n_b))
     result = permutation_test(**data, metric="selection_rate", variance="fast_bootstrap", rng=1)
     assert result.statistic == pytest.approx(gap / error, rel=5 / math.sqrt(2 * 9999))
     assert result.null_distribution.std(ddof=1) == pytest.approx(1)
-    assert stats.binomtest(round(result.pvalue * 10_000) - 1, 9999, few).pvalue > 1e-4
+    assert stats.binomtest(round(result.pvalue / 2 * 10_000) - 1, 9999, few).pvalue > 1e-4
 
 
 def test_nested_bootstrap_recomputes_the_error_in_every_permutation() -> None:
@@ -120,10 +122,40 @@ def test_nested_bootstrap_recomputes_the_error_in_every_permutation() -> None:
     assert (away.min(axis=1) <= noise * np.abs(result.null_distribution) + 1e-9).all()
 
 
-def test_the_observed_permutation_counts_as_a_draw() -> None:
+@pytest.mark.parametrize(
+    ("alternative", "observed", "extreme", "factor"),
+    [
+        ("symmetric", 2.0, 2, 1),
+        ("greater", 2.0, 1, 1),
+        ("less", 2.0, 4, 1),
+        ("two-sided", 2.0, 1, 2),
+        ("two-sided", -2.0, 1, 2),
+        ("two-sided", 0.5, 2, 2),
+        ("two-sided", 0.1, 2, 2),
+    ],
+)
+def test_the_observed_permutation_counts_as_a_draw(
+    alternative: str, observed: float, extreme: int, factor: int
+) -> None:
+    """Two-sided is twice the smaller tail, with twice its intervals."""
     null = Null(np.array([0.1, -3.0, 2.0, 0.5]))
-    p = pvalue(null, find_extreme(null.statistic, 2.0, "two-sided", 0.0), 0.95)
-    assert p.value == 3 / 5
+    p = pvalue(null, observed, alternative, 0.0, 0.95)
+    assert p.value == min(1.0, factor * (extreme + 1) / 5)
+    intervals = clopper_pearson(extreme, 4, 0.95), wilson(extreme, 4, 0.95)
+    doubled = [tuple(min(1.0, factor * end) for end in ends) for ends in intervals]
+    assert [p.interval, p.wilson_interval] == doubled
+
+
+def test_undefined_draws_are_in_both_tails() -> None:
+    null = Null(np.array([NAN, 1.0, -1.0, 0.5]))
+    assert pvalue(null, 3.0, "two-sided", 0.0, 0.95).value == 2 * 2 / 5
+    assert pvalue(null, -3.0, "two-sided", 0.0, 0.95).value == 2 * 2 / 5
+
+
+def test_two_sided_of_all_permutations_is_twice_the_smaller_tail() -> None:
+    null = Null(np.array([-3.0, -1.0, 0.5, 2.0]), np.log([0.1, 0.2, 0.4, 0.3]))
+    found = [pvalue(null, one, "two-sided", 0.0, 0.95).value for one in null.statistic]
+    assert found == pytest.approx([0.2, 0.6, 1.0, 0.6])
 
 
 def test_undefined_draws_are_extreme() -> None:
@@ -134,12 +166,12 @@ def test_undefined_draws_are_extreme() -> None:
 @pytest.mark.parametrize(
     ("alternative", "observed", "expected"),
     [
-        ("two-sided", 2.0, [True, True, False, False, True]),
-        ("two-sided", -2.0, [True, True, False, False, True]),
+        ("symmetric", 2.0, [True, True, False, False, True]),
+        ("symmetric", -2.0, [True, True, False, False, True]),
         ("greater", 2.0, [False, False, False, False, True]),
         ("less", -2.0, [True, True, False, False, False]),
         ("greater", -INF, [True, True, True, True, True]),
-        ("two-sided", INF, [True, False, False, False, False]),
+        ("symmetric", INF, [True, False, False, False, False]),
     ],
 )
 def test_extreme(alternative: str, observed: float, expected: list[bool]) -> None:
@@ -152,7 +184,7 @@ def test_ties_near_zero_have_an_absolute_floor() -> None:
     observed, tied = 0.0 + 5.6e-17, 0.0
     tolerance = tie_tolerance(observed, np.ones(1), np.ones(1))
     assert 1e-15 < tolerance < 1e-10
-    assert find_extreme(np.array([tied]), observed, "two-sided", tolerance).all()
+    assert find_extreme(np.array([tied]), observed, "symmetric", tolerance).all()
 
 
 def test_the_floor_follows_the_standard_error() -> None:
@@ -251,8 +283,11 @@ NULL = Null(np.array([-2.0, -1.0, 0.5, 1.5]), np.log([0.05, 0.25, 0.6, 0.1]))
     ("alternative", "level", "expected"),
     [
         # |S| is 0.5, 1, 1.5, 2 with probabilities 0.6, 0.25, 0.1, 0.05
-        ("two-sided", 0.95, (0.2 - 1.5 * 0.1, 0.2 + 1.5 * 0.1)),
-        ("two-sided", 0.96, (0.2 - 2.0 * 0.1, 0.2 + 2.0 * 0.1)),
+        ("symmetric", 0.95, (0.2 - 1.5 * 0.1, 0.2 + 1.5 * 0.1)),
+        ("symmetric", 0.96, (0.2 - 2.0 * 0.1, 0.2 + 2.0 * 0.1)),
+        # S is at most 1.5 and at least −1 with probability 0.95 each
+        ("two-sided", 0.9, (0.2 - 1.5 * 0.1, 0.2 + 1.0 * 0.1)),
+        ("two-sided", 0.95, (0.2 - 1.5 * 0.1, 0.2 + 2.0 * 0.1)),
         # the quantile of S at 0.9 is 0.5
         ("greater", 0.9, (0.2 - 0.5 * 0.1, 1.0)),
         # −S is −1.5, −0.5, 1, 2 with probabilities 0.1, 0.6, 0.25, 0.05
@@ -279,10 +314,38 @@ def test_gap_interval_without_a_quantile_is_everything(error: float) -> None:
 def test_joint_gap_interval() -> None:
     """Every part's |gap| ± 1.5·error at once; the largest |gap| lies between their maxima."""
     gap, reaches = np.array([-0.3, 0.2]), times(0.05, 0.2)
-    joint = gap_interval(NULL, gap, reaches, "two-sided", 0.95, 1.0)
+    joint = gap_interval(NULL, gap, reaches, "symmetric", 0.95, 1.0)
     assert joint == pytest.approx((0.3 - 1.5 * 0.05, 0.2 + 1.5 * 0.2))
-    small = gap_interval(NULL, gap / 10, reaches, "two-sided", 0.95, 1.0)
+    small = gap_interval(NULL, gap / 10, reaches, "symmetric", 0.95, 1.0)
     assert small[0] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("interval", "p", "alternative", "estimate", "expected"),
+    [
+        ((0.01, 0.2), 0.06, "two-sided", 0.1, (0.0, 0.2)),
+        ((-0.2, -0.01), 0.06, "two-sided", -0.1, (-0.2, 0.0)),
+        ((-0.01, 0.2), 0.05, "two-sided", 0.1, (5e-324, 0.2)),
+        ((-0.2, 0.01), 0.05, "symmetric", -0.1, (-0.2, -5e-324)),
+        ((-0.01, 1.0), 0.05, "greater", 0.1, (5e-324, 1.0)),
+        ((-1.0, 0.01), 0.05, "less", -0.1, (-1.0, -5e-324)),
+        ((0.01, 0.2), 0.05, "two-sided", 0.1, (0.01, 0.2)),
+    ],
+)
+def test_interval_agrees_with_the_test(
+    interval: tuple[float, float],
+    p: float,
+    alternative: str,
+    estimate: float,
+    expected: tuple[float, float],
+) -> None:
+    assert agree(interval, p, alternative, 0.95, estimate) == expected
+
+
+def test_ratio_agrees_with_the_test() -> None:
+    """1 − 0.9 is below 0.1 in floats, and a p-value of 0.1 still rejects at level 0.1."""
+    assert agree((0.99, 2.0), 0.1, "two-sided", 0.9, 1.5, equal=1.0) == (1 + 2**-52, 2.0)
+    assert agree((1.01, 2.0), 0.11, "two-sided", 0.9, 1.5, equal=1.0) == (1.0, 2.0)
 
 
 # -- What has no p-value ----------------------------------------------------------------------

@@ -35,7 +35,7 @@ LACKS = {
     "bootstrap_test": {"cluster", "sample_weight", "scheme", "variance", "n_bootstrap"},
     "threshold_sweep": {
         *("y_pred", "threshold", "cluster", "sample_weight", "score_bins", "sample_rows"),
-        *("alternative", "n_bootstrap", "confidence_level"),
+        *("n_bootstrap", "confidence_level"),
     },
     "audit": {"metric", "groups"},
 }

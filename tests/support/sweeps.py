@@ -68,7 +68,7 @@ def statistic(metric: str, first: Counts, second: Counts, variance: str | None) 
     else:
         square = sum(helpers.delta_variance(metric, one) for one in (first, second))
     if square < 1e-20:
-        return 0.0 if abs(gap) < 1e-12 else math.inf
+        return 0.0 if abs(gap) < 1e-12 else math.copysign(math.inf, gap)
     return gap / math.sqrt(square)
 
 

@@ -18,7 +18,12 @@ if TYPE_CHECKING:
 
 Word = TypeVar("Word", bound=str | None)
 
-ALTERNATIVES: Sequence[Literal["two-sided", "greater", "less"]] = ("two-sided", "greater", "less")
+DIRECTIONS: Sequence[Literal["greater", "less"]] = ("greater", "less")
+ALTERNATIVES: Sequence[Literal["two-sided", "symmetric", "greater", "less"]] = (
+    "two-sided",
+    "symmetric",
+    *DIRECTIONS,
+)
 MOST_RESAMPLES = 10**8
 
 

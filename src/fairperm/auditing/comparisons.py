@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
+from fairperm._utils.checks import DIRECTIONS
 from fairperm._utils.progress import show_progress
 from fairperm.auditing.questions import choose_reference, list_pairs
 from fairperm.auditing.verdicts import find_small_groups
@@ -58,7 +59,7 @@ class ComparedPair:
 
         In a one-sided test a metric and its complement are two hypotheses.
         """
-        identity = hypothesis_of(self.question.metric, directed=alternative != "two-sided")
+        identity = hypothesis_of(self.question.metric, directed=alternative in DIRECTIONS)
         return self.row.attribute, self.row.groups, identity
 
 
@@ -147,7 +148,7 @@ def _split(places: Sequence[int], questions: Sequence[Question]) -> Iterator[lis
 
 def _check_options(metric: AnyMetric, label: str, settings: Settings) -> None:
     """Raise InputError for a direction of a joint test, or a margin that no gap can exceed."""
-    if len(metric.parts) > 1 and settings.alternative != "two-sided":
+    if len(metric.parts) > 1 and settings.alternative in DIRECTIONS:
         hint = "A joint test has no direction; audit its parts."
         rule = f"'two-sided' for {metric.name}"
         raise InputError("alternative", rule, settings.alternative, hint)

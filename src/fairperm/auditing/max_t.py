@@ -1,9 +1,9 @@
 """Adjusted p-values from joint draws of all metrics of two groups.
 
 Metrics of the same rows are dependent, and joint draws preserve that dependence. Pairs of groups
-are drawn independently of each other, also where they share rows. That is conservative: for jointly
-normal statistics the events |S| ≤ c, convex and symmetric about zero, are together at least as
-likely as the product of their probabilities (Royen 2014).
+are drawn independently of each other, also where they share rows. That is conservative: the tails
+of jointly normal statistics are alike, and the events |S| ≤ c, convex and symmetric about zero, are
+together at least as likely as the product of their probabilities (Royen 2014).
 """
 
 from __future__ import annotations
@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairperm._utils import streams
+from fairperm._utils.checks import DIRECTIONS
 from fairperm.errors import InputError, argument
 from fairperm.hypothesis_tests.comparison import Comparison
 from fairperm.hypothesis_tests.plan import Plan
 from fairperm.hypothesis_tests.small_groups import InfluentialRows
-from fairperm.inference.multiplicity import step_down_max_t
+from fairperm.inference.multiplicity import two_tailed_max_t
 from fairperm.metrics.definition import JointMetric, Metric, Scheme, Variance
+from fairperm.metrics.registry import metric_names
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Mapping, Sequence
@@ -58,6 +60,7 @@ def max_t_pvalues(
         [_make_family([*members.values()], settings) for members in families.values()],
         stratum_weights=settings.stratum_weights,
         resampling=settings.resampling,
+        alternative=settings.alternative,
     )
     keys = [key for members in families.values() for key in members]
     return dict(zip(keys, values.tolist(), strict=True))
@@ -81,7 +84,7 @@ def check_max_t(questions: Sequence[Question], settings: Settings) -> None:
 def _find_obstacles(questions: Sequence[Question], settings: Settings) -> Iterator[str]:
     if settings.is_limit:
         yield argument("n_resamples", 0)
-    if settings.alternative != "two-sided":
+    if settings.alternative in DIRECTIONS:
         yield argument("alternative", settings.alternative)
     if settings.variance is None:
         yield argument("variance", None)
@@ -99,7 +102,11 @@ def _find_obstacles(questions: Sequence[Question], settings: Settings) -> Iterat
 
 
 def max_t(
-    families: Sequence[Family], *, stratum_weights: object, resampling: blocks.Resampling
+    families: Sequence[Family],
+    *,
+    stratum_weights: object,
+    resampling: blocks.Resampling,
+    alternative: str = "two-sided",
 ) -> Array:
     """Return the p-values of all families' metrics, one after the other, by step-down max-T.
 
@@ -107,12 +114,14 @@ def max_t(
     studentized in every permutation.
     """
     found = [
-        _draw_statistics(family, stratum_weights, replace(resampling, seed=seed))
+        _draw_statistics(family, stratum_weights, replace(resampling, seed=seed), alternative)
         for family, seed in zip(families, _seeds(resampling.seed, len(families)), strict=True)
     ]
     observed, permuted, rounding = zip(*found, strict=True)
-    return step_down_max_t(
-        np.concatenate(observed), np.concatenate(permuted, axis=1), np.concatenate(rounding)
+    return two_tailed_max_t(
+        np.concatenate(observed, axis=1),
+        np.concatenate(permuted, axis=2),
+        np.concatenate(rounding),
     )
 
 
@@ -123,9 +132,12 @@ def _seeds(seed: int, n: int) -> list[int]:
 
 
 def _draw_statistics(
-    family: Family, stratum_weights: object, resampling: blocks.Resampling
+    family: Family, stratum_weights: object, resampling: blocks.Resampling, alternative: str
 ) -> tuple[Array, Array, Array]:
-    """Return a family's observed statistics, those of every draw, and their rounding."""
+    """Return a family's observed statistics, those of every draw, and their rounding.
+
+    The tails are the first axis.
+    """
     table = family.table
     is_plain = table.weight is None and table.cluster is None
     parts = tuple(part for metric in family.metrics for part in metric)
@@ -147,12 +159,25 @@ def _draw_statistics(
         scored=_find_rates(parts) if is_plain else {},
         weights=engine.weights,
         scale=comparison.scale(estimates),
+        signs=np.array([_find_sign(part) for part in parts]),
+        tails=(np.abs,) if alternative == "symmetric" else (np.positive, np.negative),
     )
     blocks = resampling.run_blocks(
         partial(_permute, engine, statistics), streams.PERMUTATIONS, engine.block_size
     )
-    observed = statistics.of(estimates)[0]
-    return observed, np.concatenate(blocks), statistics.rounding(estimates)
+    observed = statistics.of(estimates)[:, 0]
+    return observed, np.concatenate(blocks, axis=1), statistics.rounding(estimates)
+
+
+def _find_sign(part: Metric | RankMetric) -> float:
+    """Return 1, or −1 for a share of errors, so that its gap has the direction of its complement.
+
+    The list of metrics has shares of correct predictions before those of errors.
+    """
+    names = metric_names()
+    if part.complement not in names or part.name not in names:
+        return 1.0
+    return -1.0 if names.index(part.complement) < names.index(part.name) else 1.0
 
 
 def _find_rates(parts: Sequence[Metric | RankMetric]) -> dict[int, Metric]:
@@ -172,18 +197,21 @@ def _permute(
 
 @dataclass(frozen=True, slots=True)
 class _Statistics:
-    """Absolute statistics of metrics; ``starts`` is the place of each metric's first part."""
+    """Statistics of metrics in each tail; ``starts`` is the place of each metric's first part."""
 
     starts: NDArray[np.intp]
     scored: Mapping[int, Metric]
     weights: Array | None
     scale: Array
+    signs: Array
+    tails: tuple[np.ufunc, ...]
 
     def of(self, estimates: Estimates) -> Array:
-        """Return the statistics by draw and metric: the largest of the parts."""
-        ratios = np.abs(self._gaps(estimates).ratios(self.scale))
-        largest: Array = np.maximum.reduceat(ratios, self.starts, axis=1)
-        return largest
+        """Return the statistics by tail, draw and metric: the largest of the parts."""
+        ratios = self.signs * self._gaps(estimates).ratios(self.scale)
+        return np.stack(
+            [np.maximum.reduceat(side(ratios), self.starts, axis=1) for side in self.tails]
+        )
 
     def rounding(self, observed: Estimates) -> Array:
         """Return the size of each metric's values in standard errors."""

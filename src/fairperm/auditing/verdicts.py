@@ -105,9 +105,12 @@ def write_notes(
     """Return notes on the whole audit; those of its tests count unless they are ``known``."""
     judged = [row for row in rows if row.adjusted_pvalue is not None and row.result is not None]
     drawn = [row for row in judged if settings.adjust == "maxt" or not _result_of(row).exact]
+    is_doubled = settings.alternative == "two-sided" and (
+        settings.adjust == "maxt" or any(_result_of(row).ordering == "two-sided" for row in drawn)
+    )
     return (
         *_note_nothing_judged(rows, judged),
-        *_note_few_resamples(len(drawn), n_hypotheses, settings),
+        *_note_few_resamples(len(drawn), n_hypotheses, settings, 2 if is_doubled else 1),
         *_note_notes(judged, known),
     )
 
@@ -123,7 +126,9 @@ def _note_nothing_judged(rows: Sequence[AuditRow], judged: Sequence[AuditRow]) -
         )
 
 
-def _note_few_resamples(n_drawn: int, n_hypotheses: int, settings: Settings) -> Iterator[str]:
+def _note_few_resamples(
+    n_drawn: int, n_hypotheses: int, settings: Settings, n_tails: int
+) -> Iterator[str]:
     """Yield a note if a p-value from draws may be above the level however large the gap."""
     n_resamples, alpha = settings.resampling.n_resamples, settings.alpha
     factor: float = {
@@ -131,16 +136,17 @@ def _note_few_resamples(n_drawn: int, n_hypotheses: int, settings: Settings) -> 
         "maxt": 1.0,
         "by": n_hypotheses * sum(1 / rank for rank in range(1, n_hypotheses + 1)),
     }.get(settings.adjust, float(n_hypotheses))
-    most = factor / (n_resamples + 1)
+    least = n_tails / (n_resamples + 1)
+    most = factor * least
     if n_drawn == 0 or n_resamples == 0 or most <= alpha:
         return
     raised = ""
     if factor > 1:
         hypotheses = format_count(n_hypotheses, "hypothesis", "hypotheses")
         raised = f" (up to {min(most, 1.0):.3g} after adjustment for {hypotheses})"
-    enough = argument("n_resamples", _count_resamples(factor, alpha))
+    enough = argument("n_resamples", _count_resamples(n_tails * factor, alpha))
     yield Note(
-        f"A p-value from {n_resamples:,} resamples is at least {1 / (n_resamples + 1):.3g}"
+        f"A p-value from {n_resamples:,} resamples is at least {least:.3g}"
         f"{raised}, and the level is {alpha:g}: {format_count(n_drawn, 'comparison')} may not be "
         f"called a disparity however large the gap. Use {enough} or more."
     )

@@ -246,7 +246,7 @@ Variance = Annotated[
     ),
 ]
 Alternative = Annotated[
-    str, _option(_TEST, "Alternative hypothesis: two-sided, greater or less. Default: two-sided.")
+    str, _option(_TEST, "Alternative: two-sided, symmetric, greater or less. Default: two-sided.")
 ]
 Resamples = Annotated[
     int, _option(_TEST, "Number of random permutations. Default: 9999.", metavar="N")

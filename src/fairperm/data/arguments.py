@@ -44,7 +44,7 @@ SchemeName: TypeAlias = Literal["auto", "pooled", "within_label", "denominator"]
 VarianceName: TypeAlias = (
     Literal["auto", "score", "wald", "delta", "delong", "bootstrap", "fast_bootstrap"] | None
 )
-Alternative: TypeAlias = Literal["two-sided", "greater", "less"]
+Alternative: TypeAlias = Literal["two-sided", "symmetric", "greater", "less"]
 Adjustment: TypeAlias = Literal["holm", "bh", "by", "maxt"] | None
 Pairing: TypeAlias = Literal["pairs", "reference", "rest"]
 BootstrapMethod: TypeAlias = Literal["BCa", "percentile", "basic"]

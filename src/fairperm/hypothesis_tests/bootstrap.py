@@ -19,7 +19,6 @@ from fairperm.hypothesis_tests.plan import Options, Plan, plan_test
 from fairperm.hypothesis_tests.results.gaps import BootstrapTestResult
 from fairperm.inference.null import (
     Null,
-    find_extreme,
     nearer_to_null,
     note_undefined,
     pvalue,
@@ -105,9 +104,9 @@ def bootstrap_test(
     -----
     Each group is resampled with replacement (within its strata). With T the observed gap and T*
     that of a bootstrap sample, T* − T stands for the gap that chance makes where there is none,
-    so the two-sided p-value is the share of samples with |T* − T| ≥ |T|, counted as
-    (b + 1)/(B + 1). In the paper's section 4.2 this test rejects more than twice as often as it
-    should.
+    so the p-value is the share of samples with |T* − T| ≥ |T|, counted as (b + 1)/(B + 1).
+    "two-sided" and "symmetric" are the same here: twice the smaller tail would reject even more
+    often (0.090 instead of 0.080 at nominal level 0.05 in the paper's section 4.2).
 
     A sample in which the metric is undefined counts as extreme, and is left out of standard error
     and interval. BCa's acceleration is the skewness of the jackknife, divided by six; a group (or
@@ -194,8 +193,9 @@ def compare(
     bins = comparison.binning_errors()
     hidden = 0.0 if bins is None else float(bins.sum())
     seen = nearer_to_null(gap, hidden, options.alternative)
-    is_extreme = find_extreme(null.statistic, seen, options.alternative, tolerance)
-    p = pvalue(null, is_extreme, options.confidence_level)
+    is_directed = options.alternative in checks.DIRECTIONS
+    ordering = options.alternative if is_directed else "symmetric"
+    p = pvalue(null, seen, ordering, tolerance, options.confidence_level)
     low, high = _interval(engine, gap, distribution, tolerance, options.confidence_level, method)
     return BootstrapTestResult(
         metric=metric.name,

@@ -4,29 +4,33 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 import numpy as np
 
-from fairperm.engines.choice import choose_engine
+from fairperm._utils.progress import waiting
+from fairperm.engines.choice import Engine, choose_engine
 from fairperm.engines.sample import Rows
 from fairperm.errors import Note, argument, shown
 from fairperm.hypothesis_tests.comparison_checks import check_rows, read_stratum_weights
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping, Sequence
+    from collections.abc import Callable, Hashable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from fairperm.data.reading import Table
     from fairperm.engines.choice import GroupsEngine, PairEngine
     from fairperm.engines.estimates import Estimates
+    from fairperm.engines.resampling.blocks import Resampling
     from fairperm.hypothesis_tests.plan import Plan
     from fairperm.metrics.definition import AnyMetric, Metric, Variance
     from fairperm.metrics.ranks import RankMetric
 
     Array = NDArray[np.float64]
 
+
+E = TypeVar("E", bound=Engine)
 
 _LITTLE = 0.1  # of the standard error
 _OTHER = 255  # place of groups that are not compared
@@ -238,3 +242,10 @@ def _present(
 def _as_count(total: float) -> float:
     """Return a whole number as an integer."""
     return int(total) if float(total).is_integer() else float(total)
+
+
+def observe(make_engine: Callable[[], E], resampling: Resampling) -> tuple[E, Estimates]:
+    """Return the engine of a comparison, and its estimates of the sample."""
+    with waiting("preparing (the first time on a machine, compiling)", resampling.progress):
+        engine = make_engine()
+        return engine, engine.observed(resampling.seed)

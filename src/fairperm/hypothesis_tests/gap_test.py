@@ -11,19 +11,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairperm._utils import streams
-from fairperm._utils.progress import waiting
 from fairperm.engines.choice import counts_in_a_draw
 from fairperm.engines.estimates import Estimates, Gaps, join_gaps, unbiased, variance_of_defined
 from fairperm.engines.resampling.shared_labels import PermutationRequest, permute
 from fairperm.hypothesis_tests import small_groups
-from fairperm.hypothesis_tests.comparison import Comparison
+from fairperm.hypothesis_tests.comparison import Comparison, observe
 from fairperm.hypothesis_tests.comparison_checks import check_strata, check_values
 from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
 from fairperm.hypothesis_tests.small_groups import InfluentialRows
 from fairperm.inference.null import (
     Null,
     agree,
-    find_extreme,
     gap_interval,
     nearer_to_null,
     normal_limit,
@@ -89,7 +87,9 @@ class GapTest:
         if options.is_limit:
             plan.check_limit()
         comparison = Comparison.of(table, plan, groups, options.stratum_weights)
-        engine, estimates = _observe(comparison, plan, options)
+        engine, estimates = observe(
+            lambda: comparison.engine(plan.variance, options.n_bootstrap), options.resampling
+        )
         influential = InfluentialRows.count(comparison, plan, limit=options.is_limit)
         estimates = influential.widen(estimates, engine.weights)
         weights, closed, free = engine.weights, plan.metric.closed_variance, estimates
@@ -166,12 +166,13 @@ class GapTest:
     def result(self, null: Null | None) -> PermutationTestResult:
         """Compare the gap with its permutations; without any, with their normal limit."""
         alternative, level = self.options.alternative, self.options.confidence_level
+        ordering = self.plan.ordering(alternative)
         if null is None:
             null = normal_limit()
             p, n_resamples = normal_pvalue(self.compared, alternative), 0
         else:
-            is_extreme = find_extreme(null.statistic, self.compared, alternative, self.tolerance)
-            p, n_resamples = pvalue(null, is_extreme, level), len(null.statistic)
+            p = pvalue(null, self.compared, ordering, self.tolerance, level)
+            n_resamples = len(null.statistic)
         # permutations of rates may hardly vary: the interval is at least the normal one
         has_normal_bound = self.plan.is_binomial or n_resamples == 0
         least = max(0.0, normal_quantile(level, alternative)) if has_normal_bound else 0.0
@@ -181,15 +182,16 @@ class GapTest:
             null,
             self.gap,
             lambda quantile: self._reaches(max(quantile, least)),
-            alternative,
+            ordering,
             level,
             max(part.span for part in self.plan.metric.parts),
         )
-        if len(self.variances) == 1:  # the variance at zero is not quite that of permutations
-            interval = agree(interval, self.gap[0], is_rejected=p.value <= 1 - level)
+        # the variance of permutations is not quite that of the interval, and numbers are rounded
+        interval = agree(interval, p.value, alternative, level, self.sample["difference"])
         return PermutationTestResult(
             **self.sample,
             alternative=alternative,
+            ordering=ordering,
             confidence_level=level,
             confidence_interval=interval,
             pvalue=p.value,
@@ -267,13 +269,6 @@ def _gaps(engine: PairEngine, plan: Plan, estimates: Estimates) -> Gaps:
     gaps = estimates.gaps(engine.weights)
     has_errors = plan.variance is not None and not plan.is_bootstrapped_once
     return gaps if has_errors else gaps.over(np.ones(1))
-
-
-def _observe(comparison: Comparison, plan: Plan, options: Options) -> tuple[PairEngine, Estimates]:
-    """Return the engine of the comparison, and its estimates of the sample."""
-    with waiting("preparing (the first time on a machine, compiling)", options.resampling.progress):
-        engine = comparison.engine(plan.variance, options.n_bootstrap)
-        return engine, engine.observed(options.seed)
 
 
 def _bootstrap_errors(

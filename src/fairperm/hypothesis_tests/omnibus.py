@@ -10,19 +10,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairperm._utils import streams
-from fairperm._utils.progress import waiting
 from fairperm.data.arguments import Inputs
 from fairperm.engines.estimates import ZERO_GAP, variance_of_defined
 from fairperm.engines.many_groups import check_group_count
 from fairperm.engines.resampling.shared_labels import PermutationRequest, permute
 from fairperm.errors import InputError, warn_of
 from fairperm.hypothesis_tests import small_groups
-from fairperm.hypothesis_tests.comparison import Comparison
+from fairperm.hypothesis_tests.comparison import Comparison, observe
 from fairperm.hypothesis_tests.comparison_checks import check_strata, check_values
 from fairperm.hypothesis_tests.plan import Options, plan_test
 from fairperm.hypothesis_tests.results.omnibus import OmnibusTestResult
 from fairperm.hypothesis_tests.small_groups import InfluentialRows
-from fairperm.inference.null import TIE, Null, find_extreme, note_undefined, pvalue
+from fairperm.inference.null import TIE, Null, note_undefined, pvalue
 from fairperm.metrics.definition import Variance
 
 if TYPE_CHECKING:
@@ -193,7 +192,9 @@ class OmnibusTest:
         check_group_count(groups, "Merge small groups, or compare some of them.")
         comparison = Comparison.of(table, plan, groups, options.stratum_weights)
         _check(plan, comparison.rows.n_strata)
-        engine, estimates = _observe(comparison, plan, options)
+        engine, estimates = observe(
+            lambda: comparison.engine(plan.variance, many=True), options.resampling
+        )
         merged = _merge_strata(comparison, plan, estimates)
         check_values(comparison, merged.value[:, 0, 0])
         totals = comparison.totals()
@@ -257,11 +258,11 @@ class OmnibusTest:
             if self.weighing is not None:
                 permuted = permuted.with_variance(self.weighing)
             null = Null(permuted.statistic(self.scale))
-        is_extreme = find_extreme(null.statistic, self.statistic, "greater", self.tolerance)
-        p = pvalue(null, is_extreme, self.options.confidence_level)
+        level = self.options.confidence_level
+        p = pvalue(null, self.statistic, "greater", self.tolerance, level)
         return OmnibusTestResult(
             **self.sample,
-            confidence_level=self.options.confidence_level,
+            confidence_level=level,
             pvalue=p.value,
             pvalue_interval=p.interval,
             pvalue_interval_wilson=p.wilson_interval,
@@ -381,15 +382,6 @@ class _Values:
 def _count_exchanged(totals: Mapping[Hashable, Mapping[str, float]]) -> Array:
     """Return the number of rows or clusters of each group, which no permutation changes."""
     return np.array([counts.get("clusters", counts["rows"]) for counts in totals.values()])
-
-
-def _observe(
-    comparison: Comparison, plan: Plan, options: Options
-) -> tuple[GroupsEngine, Estimates]:
-    """Return the engine of the comparison, and its estimates of the sample."""
-    with waiting("preparing (the first time on a machine, compiling)", options.resampling.progress):
-        engine = comparison.engine(plan.variance, many=True)
-        return engine, engine.observed(options.seed)
 
 
 def _merge_strata(comparison: Comparison, plan: Plan, estimates: Estimates) -> Estimates:

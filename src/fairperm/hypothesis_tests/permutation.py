@@ -127,8 +127,11 @@ def permutation_test(
         permutation, as in the paper's Algorithm 1. None does not studentize: such a test is not
         valid if base rates differ. If few rows make the error of an AUC, or of a metric with
         weights or clusters, "auto" also widens the observed error, and a note warns of it.
-    alternative : {"two-sided", "greater", "less"}
+    alternative : {"two-sided", "symmetric", "greater", "less"}
         Whether the first group's value differs from, is greater or is less than the second's.
+        "two-sided" is twice the smaller of the one-sided p-values, as in scipy; "symmetric"
+        compares |S|, as in the paper. Exact tests of rates and joint metrics, whose statistic has
+        no direction, always compare |S| ("ordering" in the result).
     n_resamples : int
         Number of random permutations, unless enumerating all permutations is faster. With 0,
         p-value and interval are those of the normal limit. They need only means and variances,
@@ -154,12 +157,14 @@ def permutation_test(
     The statistic is S = (θ_A − θ_B) / SE, with the standard error recomputed in every permutation
     (DiCiccio et al., 2020). If b of B random permutations are at least as extreme as the sample,
     the p-value is (b + 1)/(B + 1); if all permutations are enumerated, it is their probability.
-    Ties count as extreme, and so do permutations that leave the metric undefined. The result's
-    ``validity`` states the null hypothesis for which the p-value is valid.
+    Twice the smaller tail is at least 2/(B + 1). Ties count as extreme, and so do permutations that
+    leave the metric undefined. The result's ``validity`` states the null hypothesis for which the
+    p-value is valid.
 
-    The interval uses the quantile q of |S| over the permutations: for rates and f1_score it is
-    Newcombe's, made of Wilson limits at q; otherwise it is difference ± q·SE with the delta-method
-    or DeLong's error (for the bootstrap variances, the bootstrap error).
+    The interval has the quantiles of S that the test has: it runs from difference − q_high·SE to
+    difference − q_low·SE, with the delta-method or DeLong's error (for the bootstrap variances, the
+    bootstrap error), and for rates and f1_score it is Newcombe's, made of Wilson limits at the
+    quantiles. It excludes 0 exactly if the p-value is at most 1 − `confidence_level`.
 
     References
     ----------
@@ -217,8 +222,7 @@ def permutation_test(
     table, plan, pair = plan_test(
         inputs, metric, options, lambda table: table.choose_groups(groups)
     )
-    if options.alternative != "two-sided":
-        plan.check_direction(options.alternative)
+    plan.check_direction(options.alternative)
     result = compare(table, plan, pair, options)
     warn_of(note for note in result.notes if note not in table.notes)
     return result

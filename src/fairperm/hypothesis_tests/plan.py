@@ -208,11 +208,21 @@ class Plan:
             raise InputError("n_resamples", rule, 0, hint)
 
     def check_direction(self, alternative: str) -> None:
-        """Raise InputError if the metric is joint, and has no direction."""
-        if self.metric.is_joint:
+        """Raise InputError for a direction of a joint metric, which has none."""
+        if self.metric.is_joint and alternative in checks.DIRECTIONS:
             hint = "A joint test has no direction; test its parts one by one."
             rule = f"'two-sided' for {self.metric.name}"
             raise InputError("alternative", rule, alternative, hint)
+
+    def ordering(self, alternative: str) -> str:
+        """Return the alternative by which draws are compared with the sample.
+
+        A statistic without a direction is compared by its size, and so are exact tests of rates:
+        they hold their level however skewed the distribution is.
+        """
+        is_exact = self.fixes_denominators and not self.is_bootstrapped_once
+        is_by_size = alternative == "two-sided" and (is_exact or self.metric.is_joint)
+        return "symmetric" if is_by_size else alternative
 
     def validity(self, *, strata: bool, limit: bool = False) -> str:
         """Return for which null the p-value is valid, and whether exactly or asymptotically.

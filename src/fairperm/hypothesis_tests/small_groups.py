@@ -107,11 +107,11 @@ class InfluentialRows:
 
 
 def note_outcomes_apart(comparison: Comparison, alternative: str) -> list[str]:
-    """Return a note if outcomes of the groups are too far apart for a one-sided test of R².
+    """Return a note if outcomes of the groups are too far apart for the tails of a test of R².
 
     Permuted groups mix the outcomes of both, and their R² is then skewed in another way.
     """
-    if comparison.metric.name != "r2_score" or alternative == "two-sided":
+    if comparison.metric.name != "r2_score" or alternative == "symmetric":
         return []
     rows = comparison.units()
     _, outcomes, squares, n = (
@@ -124,9 +124,9 @@ def note_outcomes_apart(comparison: Comparison, alternative: str) -> list[str]:
         return []
     return [
         Note(
-            f"The groups' mean outcomes are {apart:.1f} standard deviations apart: a one-sided "
-            "test of r2_score may then reject too often. "
-            f"Use {argument('alternative', 'two-sided')}."
+            f"The groups' mean outcomes are {apart:.1f} standard deviations apart: permuted values "
+            "of r2_score are then skewed in another way, and the test may reject too often. "
+            f"Use {argument('alternative', 'symmetric')}."
         )
     ]
 

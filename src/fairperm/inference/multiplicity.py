@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +13,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Array = NDArray[np.float64]
+
+_SCALING_LEVEL = 0.975  # of the quantile that a tail is divided by
+_ROUNDING = 1e-9  # of a number of draws
 
 
 def adjust_pvalues(pvalues: Array, method: str | None) -> Array:
@@ -38,15 +42,47 @@ def adjust_pvalues(pvalues: Array, method: str | None) -> Array:
     return result
 
 
+def scale_tails(ascending: Array, observed: Array) -> Array:
+    """Return what each statistic (axis 0) is divided by before the largest of a draw is taken.
+
+    It is a high quantile of the draws (axis 1, ascending) and the sample together, and hence the
+    same for all permutations of the sample; 1 if that is no positive number. Without it, those
+    with the longest tails would set the critical value for all, and a small group that does worse
+    would hardly be found.
+    """
+    n = ascending.shape[1]
+    rank = math.ceil(_SCALING_LEVEL * (n + 1) - _ROUNDING)  # among n + 1
+    below = ascending[:, rank - 2] if rank >= 2 else np.full(len(ascending), -math.inf)
+    above = ascending[:, rank - 1] if rank <= n else np.full(len(ascending), math.inf)
+    quantile = np.where(np.isnan(above), math.inf, np.fmin(np.fmax(observed, below), above))
+    return np.where(np.isfinite(quantile) & (quantile > 0), quantile, 1.0)
+
+
+def two_tailed_max_t(observed: Array, permuted: Array, rounding: Array) -> Array:
+    """Return p-values by step-down max-T: of both tails, twice the smaller.
+
+    The statistics of the hypotheses, and of every draw for all of them, have the tails as their
+    first axis: both S and −S, or |S| alone. Two tails are each scaled by a quantile of their own.
+    """
+    pvalues = []
+    for mine, drawn in zip(observed, permuted, strict=True):
+        scale = np.ones_like(mine)
+        if len(observed) > 1:
+            scale = scale_tails(np.sort(drawn.T, axis=1), mine)
+        pvalues.append(step_down_max_t(mine / scale, drawn / scale, rounding / scale))
+    smallest: Array = np.min(pvalues, axis=0)
+    return np.minimum(1.0, len(pvalues) * smallest)
+
+
 def step_down_max_t(observed: Array, permuted: Array, rounding: Array) -> Array:
     """Return the p-values of Westfall and Young's (1993) step-down max-T.
 
-    ``observed`` are the absolute statistics of the hypotheses, ``permuted`` those of the same
-    draws for all of them (axis 0 the draws). The largest statistic is compared with the largest
-    of every draw, the next with the largest of those left, and so on. Undefined draws count as
-    infinite. A hypothesis whose own statistic is undefined is not tested: its p-value is 1, and
-    no other depends on it. Rounding errors are relative to the statistics or to ``rounding``, the
-    size of the metric in standard errors, whichever is larger.
+    ``observed`` are the statistics of the hypotheses, large ones extreme, ``permuted`` those of the
+    same draws for all of them (axis 0 the draws). The largest statistic is compared with the
+    largest of every draw, the next with the largest of those left, and so on. Undefined draws
+    count as infinite. A hypothesis whose own statistic is undefined is not tested: its p-value is
+    1, and no other depends on it. Rounding errors are relative to the statistics or to
+    ``rounding``, the size of the metric in standard errors, whichever is larger.
     """
     result = np.ones(len(observed))
     tested = np.flatnonzero(~np.isnan(observed))
@@ -54,7 +90,7 @@ def step_down_max_t(observed: Array, permuted: Array, rounding: Array) -> Array:
     ordered = observed[order]
     draws = np.where(np.isnan(permuted), np.inf, permuted)[:, order]
     largest_left = np.maximum.accumulate(draws[:, ::-1], axis=1)[:, ::-1]
-    tolerance = np.where(np.isfinite(ordered), TIE * (1 + ordered + rounding[order]), 0.0)
+    tolerance = np.where(np.isfinite(ordered), TIE * (1 + np.abs(ordered) + rounding[order]), 0.0)
     exceeding = (largest_left >= ordered - tolerance).sum(axis=0)
     result[order] = np.maximum.accumulate((exceeding + 1) / (len(draws) + 1))
     return result

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fairperm._utils.checks import DIRECTIONS
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 
 TIE = 1e-13  # relative rounding error of a gap or a statistic, with room
 MANY_UNDEFINED = 0.01  # share of the draws
+_ROUNDING = 1e-9  # of a number of draws
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +43,8 @@ class Null:
 
     def share(self, chosen: NDArray[np.bool_]) -> float:
         """Return the probability of the chosen draws."""
-        if self.log_probability is None:
-            return float(chosen.mean())
+        if self.log_probability is None or np.ptp(self.log_probability) == 0:
+            return float(chosen.mean())  # all are equally likely: no sum to round
         return float(np.exp(self.log_probability[chosen]).sum())
 
     def quantile(self, values: Array, level: float) -> float:
@@ -51,13 +54,16 @@ class Null:
         known, so the quantile errs to the far side.
         """
         values = np.where(np.isnan(values), np.inf, values)
-        order = np.argsort(values)
         if self.log_probability is None:
-            rank = math.ceil(level * (len(values) + 1) - TIE)
-            return float(values[order[rank - 1]]) if rank <= len(values) else math.inf
+            rank = math.ceil(level * (len(values) + 1) - _ROUNDING)
+            if rank > len(values):
+                return math.inf
+            place = max(rank - 1, 0)
+            return float(np.partition(values, place)[place])
+        order = np.argsort(values)
         reached = np.cumsum(np.exp(self.log_probability[order]))
-        rank = int(np.searchsorted(reached, level - TIE))
-        return float(values[order[min(rank, len(values) - 1)]])
+        place = int(np.searchsorted(reached, level - TIE))
+        return float(values[order[min(place, len(values) - 1)]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +73,14 @@ class PValue:
     value: float
     interval: tuple[float, float]
     wilson_interval: tuple[float, float]
+
+    def doubled(self) -> PValue:
+        """Return twice the p-value and its intervals, at most 1."""
+
+        def double(ends: tuple[float, float]) -> tuple[float, float]:
+            return min(1.0, 2 * ends[0]), min(1.0, 2 * ends[1])
+
+        return PValue(min(1.0, 2 * self.value), double(self.interval), double(self.wilson_interval))
 
 
 def tie_tolerance(statistic: float, span: Array, error: Array) -> float:
@@ -86,9 +100,10 @@ def find_extreme(
 ) -> NDArray[np.bool_]:
     """Return which draws are at least as extreme as the observed statistic.
 
-    Undefined draws count as extreme: a p-value may only err upwards.
+    "symmetric" compares sizes, "greater" and "less" compare on one side. Undefined draws count as
+    extreme: a p-value may only err upwards.
     """
-    if alternative == "two-sided":
+    if alternative == "symmetric":
         statistic, observed = np.abs(statistic), abs(observed)
     elif alternative == "less":
         statistic, observed = -statistic, -observed
@@ -104,8 +119,33 @@ def nearer_to_null(statistic: float, error: float, alternative: str) -> float:
     return math.copysign(max(abs(statistic) - error, 0.0), statistic)
 
 
-def pvalue(null: Null, is_extreme: NDArray[np.bool_], confidence_level: float) -> PValue:
-    """Return the share of extreme draws; random draws include the observed sample."""
+def pvalue(
+    null: Null, observed: float, alternative: str, tolerance: float, confidence_level: float
+) -> PValue:
+    """Return the p-value of an observed statistic; random draws include the observed sample.
+
+    "two-sided" is twice the smaller of the one-sided p-values. "symmetric" counts draws that are
+    as large in size: where the null distribution is skewed, its longer tail alone may fill the
+    level, and a gap on the other side is hardly ever found.
+    """
+    is_extreme = find_tail(null.statistic, observed, alternative, tolerance, null.share)
+    found = _count(null, is_extreme, confidence_level)
+    return found.doubled() if alternative == "two-sided" else found
+
+
+def find_tail(
+    statistic: Array,
+    observed: float,
+    alternative: str,
+    tolerance: float,
+    share: Callable[[NDArray[np.bool_]], float],
+) -> NDArray[np.bool_]:
+    """Return which draws the p-value counts: of a two-sided one, those of the smaller tail."""
+    sides = DIRECTIONS if alternative == "two-sided" else (alternative,)
+    return min((find_extreme(statistic, observed, side, tolerance) for side in sides), key=share)
+
+
+def _count(null: Null, is_extreme: NDArray[np.bool_], confidence_level: float) -> PValue:
     if null.log_probability is not None:
         # below the smallest float a p-value is still not zero
         exact = min(1.0, max(null.share(is_extreme), sys.float_info.min))
@@ -134,9 +174,9 @@ def normal_limit() -> Null:
 
 def normal_pvalue(statistic: float, alternative: str) -> PValue:
     """Return the probability that a normal deviate is as extreme; never zero."""
-    outwards = {"two-sided": abs(statistic), "less": -statistic}.get(alternative, statistic)
+    outwards = {"greater": statistic, "less": -statistic}.get(alternative, abs(statistic))
     tail = math.erfc(outwards / math.sqrt(2)) / 2
-    p = max(2 * tail if alternative == "two-sided" else tail, sys.float_info.min)
+    p = max(tail if alternative in DIRECTIONS else 2 * tail, sys.float_info.min)
     return PValue(p, (p, p), (p, p))
 
 
@@ -163,7 +203,7 @@ def clopper_pearson(successes: float, n: float, confidence_level: float) -> tupl
 
 def normal_quantile(confidence_level: float, alternative: str = "two-sided") -> float:
     """Return the two-sided or one-sided normal quantile for this level."""
-    tail = (1 - confidence_level) / (2 if alternative == "two-sided" else 1)
+    tail = (1 - confidence_level) / (1 if alternative in DIRECTIONS else 2)
     return NormalDist().inv_cdf(1 - tail)
 
 
@@ -176,17 +216,40 @@ def wilson(successes: int, n: int, confidence_level: float) -> tuple[float, floa
     return max(0.0, centre - reach), min(1.0, centre + reach)
 
 
-def agree(interval: tuple[float, float], gap: float, *, is_rejected: bool) -> tuple[float, float]:
-    """Return the interval with 0 inside exactly if the test of no gap does not reject.
+def agree(
+    interval: tuple[float, float],
+    p: float,
+    alternative: str,
+    confidence_level: float,
+    estimate: float,
+    equal: float = 0.0,
+) -> tuple[float, float]:
+    """Return the interval without the value of equal groups exactly if the test rejects it.
 
-    At 0 the interval's own test makes way for the reported one; other gaps are judged as before.
+    That value, ``equal``, is 0 for a difference and 1 for a ratio. There the interval's own test
+    makes way for the reported one; all other values are judged as before.
     """
     low, high = interval
-    if not is_rejected:
-        return min(low, 0.0), max(high, 0.0)
-    if gap > 0:
-        return max(low, math.nextafter(0.0, 1.0)), high
-    return low, min(high, math.nextafter(0.0, -1.0))
+    if p > (1 - confidence_level) * (1 + TIE):
+        return min(low, equal), max(high, equal)
+    if not low <= equal <= high:
+        return interval
+    is_above = estimate > equal if alternative not in DIRECTIONS else alternative == "greater"
+    nearest = math.nextafter(equal, math.inf if is_above else -math.inf)
+    return (nearest, max(high, nearest)) if is_above else (min(low, nearest), nearest)
+
+
+def critical_values(null: Null, alternative: str, confidence_level: float) -> tuple[float, float]:
+    """Return the statistics between which, ends included, p is above 1 − confidence_level."""
+    statistic = null.statistic
+    if alternative == "symmetric":
+        size = null.quantile(np.abs(statistic), confidence_level)
+        return -size, size
+    level = confidence_level if alternative in DIRECTIONS else (1 + confidence_level) / 2
+    return (
+        -math.inf if alternative == "greater" else -null.quantile(-statistic, level),
+        math.inf if alternative == "less" else null.quantile(statistic, level),
+    )
 
 
 def gap_interval(
@@ -200,20 +263,16 @@ def gap_interval(
     """Return the interval of the gap in the alternative's direction; for several, of the largest.
 
     ``reaches`` returns how far below and above the gap the interval extends for a quantile of the
-    null distribution. ``most`` is the largest possible gap, which bounds the interval. The quantile
-    of the largest statistic covers several gaps at once.
+    null distribution: below by the upper critical value, above by the lower. ``most`` is the
+    largest possible gap, which bounds the interval. The critical size of the largest statistic
+    covers several gaps at once.
     """
-    directed = {"two-sided": np.abs(null.statistic), "less": -null.statistic}
-    statistic = directed.get(alternative, null.statistic)
-    quantile = null.quantile(statistic, confidence_level)
-    below = above = np.full_like(gap, math.inf)
-    if math.isfinite(quantile):
-        below, above = reaches(quantile)
+    lower, upper = critical_values(null, alternative, confidence_level)
+    unbounded = np.full_like(gap, math.inf)
+    below = reaches(upper)[0] if math.isfinite(upper) else unbounded
+    above = reaches(-lower)[1] if math.isfinite(lower) else unbounded
     low, high = np.maximum(gap - below, -most), np.minimum(gap + above, most)
     if len(gap) > 1:
         nearest = np.where((low <= 0) & (high >= 0), 0.0, np.minimum(abs(low), abs(high)))
         return float(nearest.max()), float(np.maximum(abs(low), abs(high)).max())
-    return (
-        -most if alternative == "less" else float(low[0]),
-        most if alternative == "greater" else float(high[0]),
-    )
+    return float(low[0]), float(high[0])

@@ -280,9 +280,9 @@ def calibrate(
     alpha = checks.fraction("alpha", alpha)
     n_simulations = checks.integer("n_simulations", n_simulations, 1, MOST_SIMULATIONS)
     resampling = check_resampling(n_resamples, rng, n_jobs, progress, least=0)
-    _check_resolution(resampling.n_resamples, alpha)
     given = {"y_true": y_true, "y_pred": y_pred, **test_options}
     test = RepeatedTest.of(given, resampling, confidence_level)
+    _check_resolution(resampling.n_resamples, alpha, test.observed.ordering)
     own, observed = test.shares(), test.observed
     equal = _equalize_groups(test, own)
     apart = own if gap is None else _separate_groups(test, own, gap)
@@ -326,9 +326,10 @@ def calibrate(
     )
 
 
-def _check_resolution(n_resamples: int, alpha: float) -> None:
+def _check_resolution(n_resamples: int, alpha: float, ordering: str) -> None:
     """Raise InputError for so few permutations that the test could never reject."""
-    fewest = math.ceil(1 / alpha - 1e-9) - 1
+    n_tails = 2 if ordering == "two-sided" else 1
+    fewest = math.ceil(n_tails / alpha - 1e-9) - 1
     if 0 < n_resamples < fewest:
         rule = f"at least {fewest:,} for {argument('alpha', alpha)}"
         hint = "With fewer random permutations no p-value is small enough."

@@ -47,9 +47,12 @@ class Level:
     def tails(self) -> tuple[tuple[float, tuple[int, ...]], ...]:
         """Return the probability of each part of the rejection region, and the gaps' signs in it.
 
-        A two-sided test rejects statistics of one size on both sides.
+        A two-sided test has half its level in each tail, a symmetric one rejects statistics of one
+        size on both sides.
         """
-        sides = {"two-sided": (1, -1), "greater": (1,), "less": (-1,)}[self.alternative]
+        if self.alternative == "two-sided":
+            return (self.alpha / 2, (1,)), (self.alpha / 2, (-1,))
+        sides = {"symmetric": (1, -1), "greater": (1,), "less": (-1,)}[self.alternative]
         return ((self.alpha, sides),)
 
     @property
@@ -186,7 +189,7 @@ class ExactTest:
         probability = np.exp(_log_hypergeometric(first, total, sizes))
         below = np.cumsum(probability, axis=1)
         above = np.cumsum(probability[:, ::-1], axis=1)[:, ::-1]
-        if level.alternative == "two-sided":  # by the size of the gap: |first − total·a/n|
+        if len(level.sides) == 2:  # by the size of the gap: |first − total·a/n|
             mirrored = 2 * total * a - first * n
             start = first[:, :1]
             below, above = (

@@ -72,7 +72,7 @@ def power(
         all rows, nor with a `pilot`.
     alpha : float
         The test rejects if its p-value is at most this.
-    alternative : {"two-sided", "greater", "less"}
+    alternative : {"two-sided", "symmetric", "greater", "less"}
         As in :func:`fairperm.permutation_test`.
     scheme : {"auto", "pooled", "within_label", "denominator"}
         As in :func:`fairperm.permutation_test`. Not with a `pilot`.

@@ -19,7 +19,7 @@ from fairperm._utils.formatting import (
     state_pvalue,
 )
 from fairperm.errors import InputError
-from fairperm.inference.null import find_extreme
+from fairperm.inference.null import find_tail
 from fairperm.plots.parts import as_finite, embed_rows, fit_plot, head_chart, stack_layers
 
 if TYPE_CHECKING:
@@ -61,8 +61,9 @@ def null_distribution(
         The statistic of the sample.
     probabilities : array-like, optional
         Probabilities of the permutations, if they are not equally likely.
-    alternative : {"two-sided", "greater", "less"}
-        Which tails are coloured.
+    alternative : {"two-sided", "symmetric", "greater", "less"}
+        Which draws are coloured: those of the smaller tail, whose share is doubled; of both
+        tails, as far from zero as the observed statistic; or of one side.
     pvalue, metric, groups
         For the text, if given.
     studentized : bool
@@ -92,7 +93,8 @@ def null_distribution(
             rule = f"as many as statistics ({len(values):,})"
             raise InputError("probabilities", rule, len(weights))
     drawn, place = np.isfinite(values), as_finite(observed)
-    is_tail = find_extreme(values, observed, alternative, _NEAR * (1 + abs(place or 0.0)))
+    near = _NEAR * (1 + abs(place or 0.0))
+    is_tail = find_tail(values, observed, alternative, near, lambda one: float(weights[one].sum()))
     limits = _choose_limits(values[drawn], weights[drawn], place)
     edges = _choose_edges(limits, place, alternative)
     bars = _make_bars(values[drawn], weights[drawn], is_tail[drawn], edges)
@@ -123,13 +125,14 @@ def null_distribution(
     subject = [format_name(format_metric(metric), 50)] if metric else []
     subject += [name_of_gap(*groups, 24)] if groups else []
     tails, lost = (float(weights[one].sum()) for one in (is_tail, ~drawn))
+    on_its_side = " on its side; p is twice that" if alternative == "two-sided" else ""
     undrawn = "undefined" if np.isnan(observed) else "infinite"
     head = head_chart(
         mode,
         title or "Could chance alone explain this gap?",
         ", ".join(subject),
         f"Coloured: {format_percent(tails)} of {n} permutations, at least as extreme as the "
-        f"observed statistic{p}.",
+        f"observed statistic{on_its_side}{p}.",
         f"{format_percent(lost)} have no finite statistic and are not drawn." if lost else "",
         f"The observed statistic is {undrawn}." if place is None else "",
     )
@@ -158,7 +161,7 @@ def _choose_edges(limits: tuple[float, float], observed: float | None, alternati
     step, start = (high - low) / _BINS, 0.0
     if observed is None or not low <= observed <= high:
         pass
-    elif alternative != "two-sided":
+    elif alternative != "symmetric":
         start = observed
     elif 2 * abs(observed) >= step:
         step = 2 * abs(observed) / round(2 * abs(observed) / step)
@@ -221,7 +224,7 @@ def _mark_observed(
     alternative: str,
     x: Callable[[str], alt.X],
 ) -> list[alt.Chart]:
-    """Return the line of the observed statistic, and its mirror image if both tails count."""
+    """Return the line of the observed statistic, and its mirror image if sizes count."""
     if place is None:
         return []
     low, high = limits
@@ -231,7 +234,7 @@ def _mark_observed(
     align: Any = "right" if share > 0.8 else "left" if share < 0.2 else "center"
     label = f"observed {format_number(place, signed=True)}{arrow}"
     rows = [{"at": at, "observed": place, "label": label}]
-    mirrored = [{"at": -place}] if alternative == "two-sided" and low <= -place <= high else []
+    mirrored = [{"at": -place}] if alternative == "symmetric" and low <= -place <= high else []
     line, word = alt.Chart(embed_rows(rows)), alt.Chart(embed_rows(rows))
     return [
         alt.Chart(embed_rows(mirrored)).mark_rule(style="fp-mirror").encode(x=x("at")),

@@ -177,7 +177,7 @@ def _draw_null(key: str, section: Section, comparison: ComparisonView) -> Chart:
         result.null_distribution,
         result.statistic,
         probabilities=result.null_probabilities,
-        alternative=result.alternative,
+        alternative=result.ordering,
         pvalue=result.pvalue,
         metric=section.metric,
         groups=(comparison.first, comparison.second),

@@ -166,10 +166,12 @@ def test_the_interval_of_a_rate_of_zero_goes_to_its_ratio() -> None:
     assert math.isfinite(high)
     found = ratio_interval(of_rates(*none_of_first))
     assert found is not None
-    assert (found[0], *found[1]) == pytest.approx((0, 0, high))
+    assert (found[0], *found[1]) == pytest.approx((0, 0, 1))  # below 1: the test rejects
+    assert found[1][1] < 1 < high
     found = ratio_interval(of_rates(8, 40, 0, 30))
     assert found is not None
-    assert (found[0], *found[1]) == pytest.approx((math.inf, 1 / high, math.inf))
+    assert (found[0], *found[1]) == pytest.approx((math.inf, 1, math.inf))
+    assert 1 / high < 1 < found[1][0]
 
 
 def test_the_interval_of_two_rates_of_one_has_a_width() -> None:
@@ -221,11 +223,12 @@ def test_other_metrics_have_the_delta_methods_error() -> None:
     assert found is not None
     first, second = (result.values[group] for group in result.groups)
     errors = [result.standard_errors[group] for group in result.groups]
-    size = np.sort(np.abs(result.null_distribution))[9500 - 1]
-    reach = size * math.hypot(errors[0] / first, errors[1] / second)
+    below, above = np.sort(result.null_distribution)[[250 - 1, 9750 - 1]]
+    error = math.hypot(errors[0] / first, errors[1] / second)
     ratio = first / second
     assert found[0] == pytest.approx(ratio)
-    assert found[1] == pytest.approx((ratio * math.exp(-reach), ratio * math.exp(reach)))
+    ends = ratio * math.exp(-above * error), ratio * math.exp(-below * error)
+    assert found[1] == pytest.approx(ends)
 
 
 NO_RATIO: dict[str, dict[str, Any]] = {

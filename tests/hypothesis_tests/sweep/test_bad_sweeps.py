@@ -29,7 +29,7 @@ def kind(name: str, says: str, **changes: Any) -> Refusal:
     return Refusal(name, says, {**GOOD, **changes}, InputTypeError, threshold_sweep)
 
 
-PREDICTIONS = "metric must be made of labels and of predictions that are positive or negative; got "
+PREDICTIONS = "metric must be a metric of labels and binary predictions; got "
 NUMBERS = "thresholds must be an integer above 1, an array of finite numbers or 'scores'; got "
 
 REFUSALS = [
@@ -77,10 +77,12 @@ REFUSALS = [
     # metrics
     value("unknown metric", "metric must be one of 'selection_rate'", metric="truth"),
     kind("no metric", "metric must be the name of a metric or a function; got None.", metric=None),
-    value("empty list", "metric must be a metric, or a list of different ones; got [].", metric=[]),
+    value(
+        "empty list", "metric must be a metric, or a list of different metrics; got [].", metric=[]
+    ),
     value(
         "the same twice",
-        "metric must be a metric, or a list of different ones; got ['tpr', 'recall'].",
+        "metric must be a metric, or a list of different metrics; got ['tpr', 'recall'].",
         metric=["tpr", "recall"],
     ),
     value(
@@ -91,7 +93,7 @@ REFUSALS = [
     ),
     value(
         "no predictions in it",
-        f"{PREDICTIONS}'base_rate'. It does not depend on the threshold.",
+        f"{PREDICTIONS}'base_rate'. This metric does not depend on the threshold.",
         metric="base_rate",
     ),
     value("a score's metric", f"{PREDICTIONS}'roc_auc'. Only metrics of", metric="roc_auc"),
@@ -100,7 +102,7 @@ REFUSALS = [
     value("a function", f"{PREDICTIONS}'mean'.", metric=np.mean),
     value(
         "undefined everywhere",
-        "metric must be defined in both groups at one threshold at least; got true_positive_rate",
+        "metric must be defined in both groups at some threshold; got true_positive_rate",
         y_true=[0, 0, 0, 0, 1, 1, 0, 0],
     ),
     # thresholds
@@ -125,8 +127,8 @@ REFUSALS = [
     ),
     value(
         "too much memory",
-        "thresholds must be at most 671, so that times 100,000 permutations times 1 of metric they "
-        "fit into 1 GiB of memory; got 700.",
+        "thresholds must be at most 671 for 100,000 permutations of 1 metric, to fit into 1 GiB of "
+        "memory; got 700.",
         thresholds=700,
         n_resamples=100_000,
     ),

@@ -75,7 +75,7 @@ def rejected(
         )
         for i, curve in enumerate(result.curves.values()):
             for j, band in enumerate((curve.pointwise_band, curve.simultaneous_band)):
-                outside[i, j, seed] = np.abs(curve.difference) > band[1]
+                outside[i, j, seed] = (curve.difference < band[0]) | (curve.difference > band[1])
             assert outside[i, 1, seed].any() == (curve.global_pvalue <= LEVEL)
     return {
         name: Rejected(

@@ -17,6 +17,8 @@ from tests.support.sweeps import METRICS, every_assignment, scored, statistics, 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from fairperm.data.arguments import Alternative
+
 
 # The sample, against a single test at each threshold.
 
@@ -65,14 +67,21 @@ def test_pvalues_are_those_of_single_tests(
         "n_resamples": 9999,
         "rng": 1,
     }
-    swept = sweep(data, thresholds=[0.4, 0.6], **options)
+    # exact tests of rates compare sizes, where a sweep has two tails for all metrics
+    alternative: Alternative = "two-sided" if scheme == "pooled" else "symmetric"
+    swept = sweep(data, thresholds=[0.4, 0.6], alternative=alternative, **options)
     for k, threshold in enumerate([0.4, 0.6]):
-        single = fairperm.permutation_test(**data, threshold=threshold, **options)
+        single = fairperm.permutation_test(
+            **data, threshold=threshold, alternative=alternative, **options
+        )
         assert single.exact
         assert swept.difference[k] == pytest.approx(single.difference, abs=1e-14)
         assert swept.statistic[k] == pytest.approx(single.statistic, abs=1e-12)
-        fewest, most = between(single.pvalue, single.pvalue, 9999)
-        assert fewest + 1 <= round(swept.pvalue[k] * 10_000) <= most + 1
+        tails = 2 if scheme == "pooled" else 1
+        fewest, most = between(single.pvalue / tails, single.pvalue / tails, 9999)
+        extreme = round(swept.pvalue[k] / tails * 10_000)
+        assert extreme <= most + 1
+        assert fewest + 1 <= extreme or swept.pvalue[k] == 1
 
 
 # The p-values, against brute force over rows.
@@ -99,17 +108,18 @@ def test_pvalues_are_those_of_every_assignment_of_rows(
     y_true, in_first = data["y_true"], data["sensitive_features"] == "a"
     scheme = "within_label" if within_label else "pooled"
     n = 4999
-    swept = sweep(
-        data, metric, thresholds="scores", scheme=scheme, variance=variance, n_resamples=n
-    )
+    options: dict[str, Any] = {"scheme": scheme, "variance": variance, "n_resamples": n}
+    swept = sweep(data, metric, thresholds="scores", alternative="symmetric", **options)
+    two_tailed = sweep(data, metric, thresholds="scores", **options)
     thresholds = np.unique(data["y_score"]).tolist()
-    observed = np.abs(statistics(data, metric, variance, in_first, thresholds))
-    null = np.abs(
+    signed = statistics(data, metric, variance, in_first, thresholds)
+    draws = np.array(
         [
             statistics(data, metric, variance, chosen, thresholds)
             for chosen in every_assignment(y_true, in_first, within_label=within_label)
         ]
     )
+    observed, null = np.abs(signed), np.abs(draws)
     tested = ~np.isnan(swept.pvalue)
     assert tested.sum() >= 4
     assert (tested == ~np.isnan(observed) & (np.arange(len(thresholds)) > 0)).all()
@@ -120,6 +130,13 @@ def test_pvalues_are_those_of_every_assignment_of_rows(
         share = float((~(null[:, k] < observed[k] - 1e-9)).mean())
         fewest, most = between(share, share, n)
         assert fewest + 1 <= round(swept.pvalue[k] * (n + 1)) <= most + 1
+        above, below = (
+            float((~(sign * draws[:, k] < sign * signed[k] - 1e-9)).mean()) for sign in (1, -1)
+        )
+        fewest, most = between(min(above, below), min(above, below), n)
+        extreme = round(two_tailed.pvalue[k] / 2 * (n + 1))
+        assert extreme <= most + 1
+        assert fewest + 1 <= extreme or two_tailed.pvalue[k] == 1
         if joint[k]:
             share = float((~(largest < observed[k] - 1e-9)).mean())
             fewest, most = between(share, share, n)
@@ -130,7 +147,9 @@ def test_over_all_scores_the_unstudentized_test_is_that_of_kolmogorov_and_smirno
     n = 4999
     for seed in range(4):
         data = scored(150, seed)
-        swept = sweep(data, thresholds="scores", variance=None, n_resamples=n)
+        swept = sweep(
+            data, thresholds="scores", variance=None, n_resamples=n, alternative="symmetric"
+        )
         positive, in_first = data["y_true"] == 1, data["sensitive_features"] == "a"
         a, b = (data["y_score"][positive & side] for side in (in_first, ~in_first))
         known = ks_2samp(a, b, method="exact")
@@ -139,37 +158,73 @@ def test_over_all_scores_the_unstudentized_test_is_that_of_kolmogorov_and_smirno
         assert fewest + 1 <= round(swept.global_pvalue * (n + 1)) <= most + 1
 
 
+@pytest.mark.parametrize("alternative", ["two-sided", "symmetric", "greater", "less"])
 @pytest.mark.parametrize("metric", ["true_positive_rate", "balanced_accuracy"])
-def test_results_are_those_of_the_same_draws_by_definition(metric: str) -> None:
+def test_results_are_those_of_the_same_draws_by_definition(
+    metric: str, alternative: Alternative
+) -> None:
     data = scored(80, seed=2, decimals=1)
     n, alpha = 199, 0.1
     swept = sweep(
-        data, metric, thresholds="scores", scheme="within_label", n_resamples=n, alpha=alpha
+        data,
+        metric,
+        thresholds="scores",
+        scheme="within_label",
+        n_resamples=n,
+        alpha=alpha,
+        alternative=alternative,
     )
     thresholds = np.unique(data["y_score"])
     variance = "score" if metric == "true_positive_rate" else "delta"
-    null = np.abs(
-        [
-            statistics(data, metric, variance, chosen, thresholds.tolist())
-            for chosen in _same_draws(data, thresholds, n)
-        ]
-    )[:, 1:]
     in_first = data["sensitive_features"] == "a"
-    observed = np.abs(statistics(data, metric, variance, in_first, thresholds.tolist()))[1:]
-    extreme = (null >= observed - 1e-9).sum(axis=0)
-    assert np.array_equal(swept.pvalue[1:], (extreme + 1) / (n + 1))
-    largest = null.max(axis=1)
-    extreme = (largest[:, None] >= observed - 1e-9).sum(axis=0)
-    assert np.array_equal(swept.adjusted_pvalue[1:], (extreme + 1) / (n + 1))
-    assert swept.global_pvalue == np.nanmin(swept.adjusted_pvalue)
-    # of 199 draws and the sample, 20 are a tenth: the band is where the 20th largest draw lies
+    flip = 1 if in_first.sum() < (~in_first).sum() else -1  # draws are of the smaller group
+    draws = (
+        flip
+        * np.array(
+            [
+                statistics(data, metric, variance, chosen, thresholds.tolist())
+                for chosen in _same_draws(data, thresholds, n)
+            ]
+        )[:, 1:]
+    )
+    observed = statistics(data, metric, variance, in_first, thresholds.tolist())[1:]
     some = swept.statistic[1:] != 0
     error = np.abs(swept.difference[1:][some] / swept.statistic[1:][some])
-    pointwise, simultaneous = (
-        upper[1:][some] for _, upper in (swept.pointwise_band, swept.simultaneous_band)
-    )
-    assert pointwise == pytest.approx(np.sort(null, axis=0)[-20, some] * error)
-    assert simultaneous == pytest.approx(np.sort(largest)[-20] * error)
+    sides: dict[str, list[Any]] = {
+        "two-sided": [np.positive, np.negative],
+        "symmetric": [np.abs],
+        "greater": [np.positive],
+        "less": [np.negative],
+    }
+    single, jointly = [], []
+    for outwards in sides[alternative]:
+        null, mine = outwards(draws), outwards(observed)
+        single.append(((null >= mine - 1e-9).sum(axis=0) + 1) / (n + 1))
+        # of 199 draws and the sample, the 195th is the 0.975 quantile
+        quantile = np.sort(np.vstack([null, mine]), axis=0)[195 - 1]
+        scale = 1.0 if alternative == "symmetric" else np.where(quantile > 0, quantile, 1.0)
+        largest = (null / scale).max(axis=1)
+        jointly.append(((largest[:, None] >= mine / scale - 1e-9).sum(axis=0) + 1) / (n + 1))
+        # 20 are a tenth: the band is where the 20th largest draw lies, or the 10th of each tail
+        most = -20 // len(sides[alternative])
+        upper = outwards is not np.negative
+        pointwise, simultaneous = (
+            (band[1] if upper else -band[0])[1:][some]
+            for band in (swept.pointwise_band, swept.simultaneous_band)
+        )
+        assert pointwise == pytest.approx(np.sort(null, axis=0)[most, some] * error)
+        critical = (np.sort(largest)[most] * scale * np.ones(null.shape[1]))[some]
+        assert simultaneous == pytest.approx(np.minimum(critical * error, 1.0))
+    tails = len(single)
+    expected = np.minimum(1, tails * np.min(single, axis=0))
+    assert swept.pvalue[1:] == pytest.approx(expected)
+    expected = np.minimum(1, tails * np.min(jointly, axis=0))
+    assert swept.adjusted_pvalue[1:] == pytest.approx(expected)
+    assert swept.global_pvalue == np.nanmin(swept.adjusted_pvalue)
+    for band in (swept.pointwise_band, swept.simultaneous_band):
+        one_sided = {"greater": (0, -1.0), "less": (1, 1.0)}.get(alternative)
+        if one_sided is not None:
+            assert (band[one_sided[0]][1:] == one_sided[1]).all()
 
 
 def _same_draws(
@@ -193,14 +248,16 @@ def _same_draws(
     return list(chosen)
 
 
+@pytest.mark.parametrize("alternative", ["two-sided", "symmetric", "greater", "less"])
 @pytest.mark.parametrize("variance", ["auto", "wald", None])
 @pytest.mark.parametrize("metric", ["fnr", "selection_rate"])
 def test_gaps_lie_outside_the_bands_just_where_pvalues_are_small(
-    metric: str, variance: str | None
+    metric: str, variance: str | None, alternative: Alternative
 ) -> None:
     seen = set()
+    options: dict[str, Any] = {"variance": variance, "alternative": alternative}
     for seed in range(8):
-        curve = sweep(scored(150, seed), metric, variance=variance, n_resamples=99, alpha=0.1)
+        curve = sweep(scored(150, seed), metric, n_resamples=99, alpha=0.1, **options)
         tested = ~np.isnan(curve.pvalue)
         for (lower, upper), p in (
             (curve.pointwise_band, curve.pvalue),
@@ -208,7 +265,8 @@ def test_gaps_lie_outside_the_bands_just_where_pvalues_are_small(
         ):
             outside = (curve.difference < lower) | (curve.difference > upper)
             assert np.array_equal(outside[tested], p[tested] <= 0.1 + 1e-12)
-            assert np.array_equal(lower, -upper, equal_nan=True)
+            if alternative == "symmetric":
+                assert np.array_equal(lower, -upper, equal_nan=True)
             seen |= set(outside[tested].tolist())
         assert (curve.adjusted_pvalue[tested] >= curve.pvalue[tested]).all()
     assert seen == {False, True}
@@ -279,9 +337,9 @@ def test_the_joint_band_is_that_of_all_metrics() -> None:
     for curve in together:
         tested = ~np.isnan(curve.adjusted_pvalue)
         assert (curve.joint_pvalue[tested] >= curve.adjusted_pvalue[tested]).all()
-        inside = np.abs(curve.difference) <= curve.joint_band[1]
+        lower, upper = curve.joint_band
+        inside = (lower <= curve.difference) & (curve.difference <= upper)
         assert ((curve.joint_pvalue > 0.05) == inside)[tested].all()
-        # one critical value for all metrics
         assert np.isnan(curve.joint_band[1]).tolist() == (~tested).tolist()
     ratios = [curve.joint_band[1] / curve.simultaneous_band[1] for curve in together]
     assert all(np.nanmin(ratio) >= 1 for ratio in ratios)

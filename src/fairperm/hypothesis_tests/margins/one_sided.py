@@ -18,7 +18,7 @@ from fairperm.hypothesis_tests.results.equivalence import MarginTest
 from fairperm.inference.null import (
     Null,
     PValue,
-    find_extreme,
+    agree,
     gap_interval,
     nearer_to_null,
     normal_quantile,
@@ -57,29 +57,36 @@ def ratio_interval(result: PermutationTestResult) -> tuple[float, Interval] | No
     The interval is on the log scale, where errors of ratios are nearly symmetric (Katz et al.,
     1978), with the quantile of the gap's interval. If a rate is 0 or 1, ½ is added to all counts
     of both groups, and the interval then includes the observed ratio: it begins at 0 if the first
-    rate is 0, and is unbounded if the second is.
+    rate is 0, and is unbounded if the second is. It excludes 1 exactly if the test rejects.
     """
     if result.is_joint or result.variance is None or _lack_of_ratio(result) is not None:
         return None
     ratio = Ratio(result).estimate
     centre, error = _log_ratio(result)
-    if not error > 0:  # rows that do not vary do not show how far chance goes
-        return ratio, (0.0, math.inf)
-    is_normal = result.variance in _BINOMIAL or result.n_resamples == 0
-    normal = normal_quantile(result.confidence_level, result.alternative)
-    least = max(0.0, normal) if is_normal else 0.0
-    blur = _log_blur(result)
-    logs = gap_interval(
-        _null(result),
-        np.array([centre]),
-        lambda quantile: (np.array([max(quantile, least) * error + blur]),) * 2,
+    low, high = 0.0, math.inf  # rows that do not vary do not show how far chance goes
+    if error > 0:
+        is_normal = result.variance in _BINOMIAL or result.n_resamples == 0
+        normal = normal_quantile(result.confidence_level, result.alternative)
+        least = max(0.0, normal) if is_normal else 0.0
+        blur = _log_blur(result)
+        logs = gap_interval(
+            _null(result),
+            np.array([centre]),
+            lambda quantile: (np.array([max(quantile, least) * error + blur]),) * 2,
+            result.ordering,
+            result.confidence_level,
+            most=math.inf,
+        )
+        with np.errstate(over="ignore"):
+            low, high = (float(end) for end in np.exp(logs))
+    return ratio, agree(
+        (min(low, ratio), max(high, ratio)),
+        result.pvalue,
         result.alternative,
         result.confidence_level,
-        most=math.inf,
+        ratio,
+        equal=1.0,
     )
-    with np.errstate(over="ignore"):
-        low, high = (float(end) for end in np.exp(logs))
-    return ratio, (min(low, ratio), max(high, ratio))
 
 
 def _log_ratio(result: PermutationTestResult) -> tuple[float, float]:
@@ -290,8 +297,8 @@ class _Reference:
         if math.isnan(statistic):
             return PValue(1.0, (1.0, 1.0), (1.0, 1.0))
         null = _null(self.result)
-        is_extreme = find_extreme(null.statistic, statistic, self.alternative, tolerance)
-        found = pvalue(null, is_extreme, self.result.confidence_level)
+        level = self.result.confidence_level
+        found = pvalue(null, statistic, self.alternative, tolerance, level)
         outwards = statistic if self.alternative == "greater" else -statistic
         normal = math.erfc(outwards / math.sqrt(2)) / 2
         least = max(normal, _share_of_a_labelling(self.result))

@@ -159,6 +159,9 @@ class PermutationTestResult(GapResult):
         Standard errors of the values, in the same form; NaN if unknown (functions with strata).
     scheme, variance : str
         Among which rows labels were exchanged, and the variance that studentized the gap.
+    ordering : str
+        By which alternative draws are compared with the sample: `alternative`, or "symmetric" for
+        a two-sided test that compares sizes, as exact tests of rates do.
     binning_errors : dict or None
         Bounds on the error of each group's AUC from putting scores into bins, which happens only
         in a lazy frame with very many distinct scores; None without bins.
@@ -177,6 +180,7 @@ class PermutationTestResult(GapResult):
     standard_errors: Mapping[Hashable, Any]
     scheme: str
     variance: str | None
+    ordering: str
     exact: bool
     binning_errors: Mapping[Hashable, float] | None
     gap_variance: GapVariance | None = field(repr=False)
@@ -195,7 +199,7 @@ class PermutationTestResult(GapResult):
             self.null_distribution,
             self.statistic,
             probabilities=self.null_probabilities,
-            alternative=self.alternative,
+            alternative=self.ordering,
             pvalue=self.pvalue,
             metric=self.metric,
             groups=self.groups,

@@ -98,6 +98,8 @@ class ThresholdSweepResult:
         The results of each metric, by its full name.
     groups : tuple
         The two groups; every difference is the first minus the second.
+    alternative : str
+        In which directions gaps are tested.
     alpha : float
         The level of the bands.
     scheme : str
@@ -115,6 +117,7 @@ class ThresholdSweepResult:
     thresholds: Array
     curves: Mapping[str, MetricSweep]
     groups: tuple[Hashable, Hashable]
+    alternative: str
     alpha: float
     scheme: str
     n_resamples: int

@@ -186,19 +186,21 @@ class Line:
             weight = 1 / per_row if engine.weights is None else engine.weights
             slope = np.where(weight > 0, weight / weight.sum() * per_row, 0.0)
             expected = numerator * (size[:, 0] / size.sum(axis=1))[:, None]
+        if engine.sample.order == (1, 0):  # the user's first group is the second here
+            slope = -slope
         # where there is no error, all rows are alike and no permutation has a gap
         return cls(counted, expected, slope[:, None] / np.where(error > 0, error, np.inf))
 
-    def sizes(self, first: Confusion) -> Array:
-        """Return |S| by draw and cut, from the first group's counts in every draw."""
-        sizes = np.zeros((len(first[0]), self.slope.shape[1]))
+    def statistics(self, first: Confusion) -> Array:
+        """Return S by draw and cut, from the first group's counts in every draw."""
+        total = np.zeros((len(first[0]), self.slope.shape[1]))
         for s in np.flatnonzero(self.slope.any(axis=1)):
             statistic = -self.expected[s]
             for cell in self.counted:
                 statistic = statistic + first[cell][:, s]
             statistic *= self.slope[s]
-            sizes += statistic
-        return np.abs(sizes, out=sizes)
+            total += statistic
+        return total
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,27 +256,27 @@ class Curve:
         trivial: NDArray[np.bool_] = ((tn + fn == 0) | (fp + tp == 0)).any(axis=1)
         return trivial
 
-    def permuted_sizes(self, gaps: CutGaps) -> Callable[[Confusion, np.random.Generator], Array]:
-        """Return a function from the first group's confusion counts to |S| by draw and inner cut.
+    def permuted(self, gaps: CutGaps) -> Callable[[Confusion, np.random.Generator], Array]:
+        """Return a function from the first group's confusion counts to S by draw and inner cut.
 
         ``gaps`` are the sample's.
         """
         if self.plan.depends_on_sum:
             line = Line.of(self.engine, self.cuts.tables[1:-1], gaps.error[1:-1])
-            return lambda first, _: line.sizes(first)
-        return partial(self._sizes, self.cuts.tables[1:-1].sum(axis=2), self.scale())
+            return lambda first, _: line.statistics(first)
+        return partial(self._statistics, self.cuts.tables[1:-1].sum(axis=2), self.scale())
 
-    def _sizes(
+    def _statistics(
         self, totals: Counts, scale: Array, first: Confusion, rng: np.random.Generator
     ) -> Array:
-        """Return |S| where its error changes, from both groups' counts by cut, stratum and cell."""
+        """Return S where its error changes, from both groups' counts by cut, stratum and cell."""
         n, n_strata, n_cuts = first[0].shape
         tables = np.empty((n, n_cuts, n_strata, 2, 4), np.int64)
         for cell, counts in enumerate(first):
             tables[..., 0, cell] = np.swapaxes(counts, 1, 2)
         np.subtract(totals, tables[..., 0, :], out=tables[..., 1, :])
         gaps = self._studentizable(tables.reshape(-1, n_strata, 2, 4), rng)
-        return np.abs(gaps.studentized(scale)).reshape(n, n_cuts)
+        return gaps.studentized(scale).reshape(n, n_cuts)
 
     def _studentizable(self, tables: Counts, rng: np.random.Generator | None = None) -> Gaps:
         """Return the tables' gaps and standard errors; without a variance, the error is 1."""

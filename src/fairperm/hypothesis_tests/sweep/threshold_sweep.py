@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from fairperm._utils import checks, streams
+from fairperm._utils.formatting import format_count
 from fairperm.data.arguments import Inputs
 from fairperm.data.columns import as_floats, library_of
 from fairperm.data.lazy.thresholds import read_scores
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from fairperm.data.arguments import (
+        Alternative,
         Column,
         Columns,
         Frame,
@@ -65,6 +67,7 @@ def threshold_sweep(
     missing: Missing = "error",
     scheme: SchemeName = "auto",
     variance: VarianceName = "auto",
+    alternative: Alternative = "two-sided",
     alpha: float = 0.05,
     n_resamples: int = 9999,
     rng: Seed = None,
@@ -95,6 +98,9 @@ def threshold_sweep(
     variance : {"auto", "score", "wald", "delta"} or None
         What the gap is divided by in every permutation; "auto" is "score" for rates and
         f1_score, "delta" for other metrics. None does not studentize.
+    alternative : {"two-sided", "symmetric", "greater", "less"}
+        As in :func:`fairperm.permutation_test`; "two-sided" is twice the smaller tail for all
+        metrics. One-sided bands have one end.
     alpha : float
         The level: how often the bands are left by chance where there is no gap.
     n_resamples : int
@@ -110,16 +116,18 @@ def threshold_sweep(
     Notes
     -----
     At each threshold t, S(t) is the gap over its standard error, recomputed in every
-    permutation. The pointwise band is ± the (1 − alpha) quantile of |S(t)| over the permutations,
-    times the standard error in the sample (Figure 2 of DiCiccio et al., 2020). The simultaneous
-    band has the quantile of the largest |S(t)| of all thresholds instead (max-T; Westfall and
-    Young, 1993), which is what a gap must exceed that was looked for. It covers the thresholds of
-    one metric; with several metrics, each has a simultaneous band of its own, and plots draw that
-    one. The joint band has the quantile of the largest |S(t)| of all thresholds and metrics:
-    without any gap, a gap of some metric leaves it in at most alpha of all samples. Undefined
-    statistics count as extreme. One permutation serves all thresholds and metrics: rows are counted
-    by label and by interval between thresholds, and one random draw of these counts makes every
-    confusion table.
+    permutation. The pointwise band lies between the alpha/2 and 1 − alpha/2 quantiles of S(t) over
+    the permutations, times the standard error in the sample. The simultaneous band has the
+    quantiles of the largest S(t) and the largest −S(t) of all thresholds instead (max-T; Westfall
+    and Young, 1993), each over its own 0.975 quantile, so that no threshold with long tails decides
+    for all. A gap that was looked for must leave this band. It covers the thresholds of one
+    metric; with several metrics, each has a simultaneous band of its own, and plots draw that
+    one. The joint band has the quantiles over all thresholds and metrics: without any gap, a gap
+    of some metric leaves it in at most alpha of all samples. With ``alternative="symmetric"``
+    bands are ± the (1 − alpha) quantile of |S(t)| or of the largest |S(t)|, as in Figure 2 of
+    DiCiccio et al. (2020). Undefined statistics count as extreme. One permutation serves all
+    thresholds and metrics: rows are counted by label and by interval between thresholds, and one
+    random draw of these counts makes every confusion table.
 
     References
     ----------
@@ -141,7 +149,7 @@ def threshold_sweep(
     ThresholdSweepResult: Female − Male at 10 thresholds, 9,999 draws
       true_positive_rate
         largest gap  −0.078 at 7
-        p-value      0.0161 over all thresholds; 2 gaps outside the simultaneous 95 % band
+        p-value      0.0104 over all thresholds; 2 gaps outside the simultaneous 95 % band
         validity     Exact for the weak null (equal true_positive_rate; base rates may differ)
                      at every sample size, given the rates' denominators. The same holds for
                      the simultaneous band.
@@ -152,6 +160,7 @@ def threshold_sweep(
     plans = _plans(metric, scheme, variance)
     resampling = check_resampling(n_resamples, rng, n_jobs, progress)
     alpha = checks.fraction("alpha", alpha)
+    alternative = checks.choice("alternative", alternative, checks.ALTERNATIVES)
     for name, given in (("y_true", y_true), ("y_score", y_score)):
         if given is None:
             raise InputTypeError(name, "given", None)
@@ -166,7 +175,7 @@ def threshold_sweep(
     )
     table, chosen, precision = read_scores(
         inputs,
-        get_metric("roc_auc"),  # which is made of labels and scores, too
+        get_metric("roc_auc"),  # a metric of labels and scores reads the same columns
         lambda table: _thresholds(thresholds, table, groups),
         need_all=isinstance(thresholds, str),
     )
@@ -180,8 +189,9 @@ def threshold_sweep(
     curves = [Curve.of(one, plan, between) for one, plan in plans]
     return ThresholdSweepResult(
         thresholds=chosen,
-        curves=_sweep(curves, place, pair, alpha, resampling),
+        curves=_sweep(curves, place, pair, alpha, alternative, resampling),
         groups=pair,
+        alternative=alternative,
         alpha=alpha,
         scheme=curves[0].plan.scheme.value,
         n_resamples=resampling.n_resamples,
@@ -197,24 +207,25 @@ def _sweep(
     place: NDArray[np.intp],
     groups: tuple[Hashable, Hashable],
     alpha: float,
+    alternative: str,
     resampling: blocks.Resampling,
 ) -> dict[str, MetricSweep]:
     """Compare the gaps at all cuts with those of one set of permutations."""
     cuts = curves[0].cuts
     sample = [(curve, _testable_gaps(curve)) for curve in curves]
-    sizes_of = [curve.permuted_sizes(observed) for curve, observed in sample]
+    permuted = [curve.permuted(observed) for curve, observed in sample]
 
     def block(n: int, stream: np.random.Generator) -> list[Array]:
         first = cuts.permuted(n, stream)
-        return [sizes(first, stream) for sizes in sizes_of]
+        return [statistics(first, stream) for statistics in permuted]
 
     counts = cuts.tables.size * len(curves)
     blocks = resampling.run_blocks(block, streams.PERMUTATIONS, cuts.block_size, counts=counts)
     inner, every = slice(1, -1), []
     for i, (curve, observed) in enumerate(sample):
-        sizes = np.concatenate([one[i] for one in blocks])
+        draws = np.concatenate([one[i] for one in blocks])
         statistic, error = observed.statistic[inner], observed.error[inner]
-        every.append(bands(sizes, statistic, error, curve.scale(), alpha))
+        every.append(bands(draws, statistic, error, curve.scale(), alpha, alternative))
     return {
         curve.metric.name: _found(curve, observed, own, joint, place, groups)
         for (curve, observed), own, joint in zip(
@@ -227,15 +238,15 @@ def _found(
     curve: Curve,
     observed: CutGaps,
     found: Bands,
-    of_all_metrics: tuple[Array, Array],
+    of_all_metrics: tuple[Array, tuple[Array, Array]],
     place: NDArray[np.intp],
     groups: tuple[Hashable, Hashable],
 ) -> MetricSweep:
     """Return a metric's results, from cuts to the thresholds that lie there."""
-    plan, (joint_pvalue, widest) = curve.plan, of_all_metrics
-    narrow, wide, widest = (
-        np.minimum(_at(place, one), curve.metric.span)
-        for one in (found.reach, found.joint_reach, widest)
+    plan, span, (joint_pvalue, widest) = curve.plan, curve.metric.span, of_all_metrics
+    pointwise, simultaneous, joint = (
+        (np.maximum(_at(place, low), -span), np.minimum(_at(place, high), span))
+        for low, high in (found.band, found.joint_band, widest)
     )
     first, second = curve.values()[place].T
     return MetricSweep(
@@ -244,9 +255,9 @@ def _found(
         difference=observed.difference[place],
         standard_error=curve.standard_error()[place],
         statistic=observed.statistic[place],
-        pointwise_band=(-narrow, narrow),
-        simultaneous_band=(-wide, wide),
-        joint_band=(-widest, widest),
+        pointwise_band=pointwise,
+        simultaneous_band=simultaneous,
+        joint_band=joint,
         pvalue=_at(place, found.pvalue),
         adjusted_pvalue=_at(place, found.adjusted_pvalue),
         joint_pvalue=_at(place, joint_pvalue),
@@ -279,17 +290,17 @@ def _validity(plan: Plan, *, strata: bool) -> str:
 
 
 def _testable_gaps(curve: Curve) -> CutGaps:
-    """Return the gaps of the sample. Raises InputError if none can be tested."""
+    """Return the gaps of the sample. Raises InputError if no gap can be tested."""
     gaps = curve.gaps()
     if curve.cuts.n_intervals == 1:
         raise InputError(
             f"{argument('thresholds')} must include one between the lowest and the highest score; "
-            "got none. Are all scores equal, or on another scale?"
+            "got none. Check that scores differ and are on the same scale as the thresholds."
         )
     if np.isnan(gaps.statistic[1:-1]).all():
-        got = Shown(f"{curve.metric.name}, which is defined at none")
-        hint = "Compare another metric, or groups (and strata) with more rows."
-        raise InputError("metric", "defined in both groups at one threshold at least", got, hint)
+        got = Shown(f"{curve.metric.name}, which is undefined at all thresholds")
+        hint = "Choose another metric, or groups (and strata) with more rows."
+        raise InputError("metric", "defined in both groups at some threshold", got, hint)
     return gaps
 
 
@@ -300,7 +311,7 @@ def _plans(metric: object, scheme: object, variance: object) -> list[tuple[Metri
     metrics = [_metric(one) for one in (metric if isinstance(metric, (list, tuple)) else [metric])]
     names = [one.name for one in metrics]
     if not names or len(set(names)) < len(names):
-        rule = "a metric, or a list of different ones"
+        rule = "a metric, or a list of different metrics"
         raise InputError("metric", rule, metric)
     if scheme == "auto":
         fixed = all(one.given == "label" for one in metrics)
@@ -317,12 +328,12 @@ def _metric(given: object) -> Metric:
         (part,) = metrics_of_totals(metric.parts)
         return part
     if metric.kind.makes_predictions and not metric.is_joint:
-        hint = "It does not depend on the threshold."
+        hint = "This metric does not depend on the threshold."
     elif metric.is_joint:
         hint = f"Pass a list of its parts: [{listed(part.name for part in metric.parts)}]."
     else:
         hint = "Only metrics of a confusion table change with a threshold."
-    rule = "made of labels and of predictions that are positive or negative"
+    rule = "a metric of labels and binary predictions"
     raise InputError("metric", rule, metric.name, hint)
 
 
@@ -348,12 +359,12 @@ def _thresholds(given: object, table: Table, groups: object) -> Array:
             raise InputError("thresholds", rule, given, hint)
         return np.unique(scores)
     if isinstance(given, (int, np.integer, np.bool_)):
-        hint = "A single threshold is a list of one number."
+        hint = "Pass a single threshold as a list of one number."
         n = checks.integer("thresholds", given, 2, _MOST_THRESHOLDS, hint)
         return _equally_spaced(n, float(scores.min()), float(scores.max()))
     values = np.unique(as_floats("thresholds", given).astype(np.float64))
     if not values.size or not np.isfinite(values).all():
-        hint = "Leave out the infinite one that roc_curve begins with." if values.size else ""
+        hint = "Leave out the infinite threshold that roc_curve starts with." if values.size else ""
         raise InputError("thresholds", rule, given, hint)
     return values
 
@@ -374,8 +385,8 @@ def _check_memory(n_thresholds: int, n_metrics: int, n_resamples: int, n_strata:
     for_each = max(n_resamples * n_metrics, 16 * n_strata)  # strata have tables of their own
     if n_thresholds * for_each > _MOST_STATISTICS:
         rule = (
-            f"at most {_MOST_STATISTICS // for_each:,}, so that times {n_resamples:,} permutations "
-            f"times {n_metrics} of metric they fit into 1 GiB of memory"
+            f"at most {_MOST_STATISTICS // for_each:,} for {n_resamples:,} permutations of "
+            f"{format_count(n_metrics, 'metric')}, to fit into 1 GiB of memory"
         )
-        hint = "101 show a curve well; or use fewer permutations, metrics or strata."
+        hint = "101 thresholds suffice for a curve. Or use fewer permutations, metrics or strata."
         raise InputError("thresholds", rule, n_thresholds, hint)

@@ -21,7 +21,7 @@ from fairperm.errors import UndefinedMetricError
 from fairperm.hypothesis_tests import gap_test, small_groups
 from fairperm.hypothesis_tests.comparison import Comparison
 from fairperm.hypothesis_tests.plan import Options, Plan
-from fairperm.inference.null import Null, find_extreme, pvalue, tie_tolerance
+from fairperm.inference.null import Null, pvalue, tie_tolerance
 from fairperm.metrics.registry import get_metric
 from fairperm.simulate import GROUPS
 
@@ -176,7 +176,7 @@ def _bootstrap_gaps(engine: PairEngine, n: int, rng: np.random.Generator) -> Arr
 def _count_pvalue(null: Array, observed: float) -> float:
     """Return the share of draws as far from zero as the observed one, which counts as a draw."""
     tolerance = tie_tolerance(observed, np.ones(1), np.ones(1))
-    return pvalue(Null(null), find_extreme(null, observed, "two-sided", tolerance), 0.95).value
+    return pvalue(Null(null), observed, "symmetric", tolerance, 0.95).value
 
 
 # Tests in closed form.

@@ -77,9 +77,9 @@ def thresholds(
             "training, 15 % validation, 15 % test) and compares false positive rates and recall "
             "of women and men in the test rows, for decision thresholds from 0 to 1, with what "
             f"1,000 permutations call significant. Here likewise: C = {STRENGTH:g}, without sex "
-            "and race among the features, pooled permutations and the score variance; a gap "
-            "beyond the pointwise critical value is significant at that threshold, one beyond "
-            "the simultaneous one whichever threshold one looks at."
+            "and race among the features, pooled permutations compared by |S| and the score "
+            "variance; a gap beyond the pointwise critical value is significant at that threshold, "
+            "one beyond the simultaneous one whichever threshold one looks at."
         ),
         rows=tuple(rows),
         settings=_list_settings(seed, n_splits=n_splits, n_thresholds=101),
@@ -166,6 +166,7 @@ def _sweep(
         metric=[*METRICS.values()],
         thresholds=cuts,
         scheme=scheme,
+        alternative="symmetric",
         alpha=LEVEL,
         n_resamples=PERMUTATIONS,
         rng=seed,

@@ -49,9 +49,10 @@ _ABOUT = (
     "An attribute x and errors that are uncorrelated with it, but whose spread depends on x: "
     "N(0, 1) divided by x² or |x|. In the first example x is uniform between 0.00001 and 1, in the "
     "second it is 1 plus an exponential variable. Algorithm 1 is fairperm.correlation_test: "
-    "Pearson's correlation, studentized in every permutation. FairTest puts x and the errors into "
-    "one pool, shuffles it and correlates the halves; it is implemented here from that "
-    "description. The table has the shares of data sets in which each test rejects at 0.05."
+    "Pearson's correlation, studentized in every permutation and compared by |S|. FairTest puts x "
+    "and the errors into one pool, shuffles it and correlates the halves; it is implemented here "
+    "from that description. The table has the shares of data sets in which each test rejects at "
+    "0.05."
 )
 _NOTES = (
     "In the first example the null hypothesis is zero correlation, and it holds: a test should "
@@ -125,6 +126,7 @@ def _compute_pvalues(
             *("x", "error"),
             data=data,
             studentize=studentize,
+            alternative="symmetric",
             n_resamples=n_resamples,
             rng=rng,
             progress=False,
