@@ -193,7 +193,8 @@ def correlation_test(
 
     The interval runs from r − q_high·√τ to r − q_low·√τ, with the quantiles of S over the
     permutations that the test has, within [-1, 1] (un-studentized: with those of r alone). It
-    excludes zero exactly where the test rejects, but it is approximate: √τ is the error of a correlation of zero, too large for most strong ones.
+    excludes zero exactly where the test rejects, but it is approximate: √τ is the error of a
+    correlation of zero, too large for most strong ones.
 
     The effective number of rows that carry the correlation is (Σw²)²/Σw⁴. If it is below 5, a
     warning appears: unless `x` and `y` are independent, the test may reject too often.
