@@ -64,7 +64,7 @@ def pvalues(
     rng = np.random.default_rng(2027)
     found = np.empty((n, 2))
     for seed in range(n):
-        columns = population.draw(rng)
+        columns: dict[str, Any] = {**population.draw(rng)}
         group = columns.pop("group")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", fairperm.FairpermWarning)  # of few rows

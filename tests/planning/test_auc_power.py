@@ -102,7 +102,7 @@ SETTINGS = {
     "large and small, worse": ((0.6, 0.7), 1000, 0.8, (0.2, 0.5)),
 }
 DATA_SETS = 500
-ALTERNATIVES: tuple[Alternative, ...] = ("two-sided", "greater", "less")
+ALTERNATIVES: tuple[Alternative, ...] = ("two-sided", "symmetric", "greater", "less")
 
 
 @cache
@@ -129,6 +129,7 @@ def pvalues(name: str) -> dict[str, Array]:
         drawn = result.null_distribution
         tails = [float((side * drawn >= side * result.statistic).mean()) for side in (1, -1)]
         found["two-sided"].append(result.pvalue)
+        found["symmetric"].append(float((abs(drawn) >= abs(result.statistic)).mean()))
         found["greater"].append(tails[0])
         found["less"].append(tails[1])
     return {one: np.array(p) for one, p in found.items()}

@@ -268,9 +268,9 @@ def calibrate(
     ... )
     Calibration: false_negative_rate, 200 rows of 'a' and 200 rows of 'b'
       test   pooled, variance None, two-sided, 499 permutations
-      level  0.125  nominal level 5 %; 95 % interval 0.083 to 0.179 (simulation), 0.025 to
-             0.332 (and sample)
-      power  0.535  gap −0.100; 95 % interval 0.463 to 0.606 (simulation), 0.254 to 0.801
+      level  0.120  nominal level 5 %; 95 % interval 0.078 to 0.173 (simulation), 0.016 to
+             0.363 (and sample)
+      power  0.515  gap −0.100; 95 % interval 0.443 to 0.586 (simulation), 0.206 to 0.816
              (and sample)
       null   Rows were reweighted until false_negative_rate was 0.120 in both groups, with
              the share of each label unchanged; this moved 1.6 % of 'a' and 1.6 % of 'b'.
