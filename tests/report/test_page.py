@@ -184,7 +184,7 @@ def audits() -> dict[str, fairperm.Audit]:
     n = 600
     y, p = rng.random(n) < 0.5, rng.random(n) < 0.5
     a, b = rng.choice(["u", "v", "w"], n), rng.choice([0, 1], n)
-    common: dict[str, Any] = {"rng": 1, "n_resamples": 99}
+    common: dict[str, Any] = {"rng": 1, "n_resamples": 199}
 
     def own(y_true: Any, y_pred: Any) -> float:
         return float(np.mean(y_true == y_pred))

@@ -90,7 +90,7 @@ def compas_audit() -> fairperm.Audit:
         sensitive_features=["race", "sex"],
         metrics=["selection_rate", "true_positive_rate", "roc_auc"],
         margin=0.05,
-        n_resamples=499,
+        n_resamples=999,
         rng=1,
     )
 
@@ -104,7 +104,7 @@ def compas_page() -> str:
         sensitive_features="sex",
         metric=["true_positive_rate", "selection_rate"],
         thresholds="scores",
-        n_resamples=499,
+        n_resamples=999,
         rng=1,
     )
     return compas_audit().to_html(sweep=sweep, title="COMPAS by race and sex")
@@ -119,7 +119,7 @@ def hostile_audit() -> fairperm.Audit:
         sensitive_features={'<b>group</b> & "co"': data["group"]},
         metrics={"<i>rate</i>": "selection_rate", "</script><s>": "roc_auc"},
         compare="reference",
-        n_resamples=499,
+        n_resamples=999,
         rng=1,
     )
 
@@ -134,7 +134,7 @@ def hostile_page() -> str:
         groups=HOSTILE[:2],
         metric="selection_rate",
         thresholds=5,
-        n_resamples=499,
+        n_resamples=999,
         rng=1,
     )
     return hostile_audit().to_html(
