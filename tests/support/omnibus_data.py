@@ -23,9 +23,11 @@ def run(data: dict[str, Any], metric: Any, **options: Any) -> fairperm.OmnibusTe
 
 
 def run_two(data: dict[str, Any], metric: Any, **options: Any) -> fairperm.PermutationTestResult:
+    """Return the test that compares |S|, whose square is the omnibus statistic."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FairpermWarning)
         options = {"metric": metric, "rng": 1, "progress": False, **options}
+        options["alternative"] = "symmetric"
         return fairperm.permutation_test(**data, **options)
 
 

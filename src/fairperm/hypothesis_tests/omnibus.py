@@ -106,7 +106,8 @@ def omnibus_test(
     -----
     The statistic is Σ (θ_g − θ̄)²/V_g, with θ̄ the mean of the groups' values weighted by 1/V_g, in
     the sample and in every permutation of the labels over all groups. For a rate with the score
-    variance this is Pearson's chi-square; of two groups it is the square of their studentized gap.
+    variance this is Pearson's chi-square; of two groups it is the square of their studentized gap,
+    and its test is the symmetric one.
     A group in which the metric shows no variance (no error among few rows, say) is given that of
     all rows together, for its size.
 
