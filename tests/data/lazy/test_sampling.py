@@ -137,6 +137,23 @@ def test_whole_clusters_are_drawn(few: None) -> None:
         run(LAZY["duckdb"](named), "log_loss", cluster="person", sample_rows=TAKEN)
 
 
+@pytest.mark.parametrize("form", ["duckdb", "polars"])
+def test_rows_without_a_cluster_are_no_cluster(form: str, few: None) -> None:
+    """They were drawn all or none, and left hardly a row to test where they were drawn."""
+    table = clustered(N, 3, decimals=None)
+    person = [None if i % 3 == 0 else one for i, one in enumerate(table["person"].to_pylist())]
+    table = table.set_column(6, "person", pa.array(person))
+    options: dict[str, Any] = {"cluster": "person", "sample_rows": TAKEN}
+    known = table.filter(table["person"].is_valid())
+    for seed in range(4):
+        expected = run(LAZY[form](known), "log_loss", **options, rng=seed)
+        result = run(LAZY[form](table), "log_loss", **options, rng=seed, missing="drop")
+        assert result.n_dropped == N // 3
+        assert (result.pvalue, result.counts) == (expected.pvalue, expected.counts)
+    with pytest.raises(InputError, match=r"'person'\) has 1,000 missing values"):
+        run(LAZY[form](table), "log_loss", **options)
+
+
 def test_equal_rows_are_refused(few: None) -> None:
     table = sample(N).select(["label", "score", "sex"])
     said = r"rows that differ in their numbers \(2 columns\) .*Add a column that numbers the rows"

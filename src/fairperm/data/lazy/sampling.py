@@ -43,20 +43,47 @@ def draw_sample(inputs: Inputs, metric: AnyMetric, frame: nw.LazyFrame[Any], wan
     extra = {name: quote_column(one, frame) for name, one in named.items()}
     lazy = LazyRows.select(inputs, metric, frame, extra)
     with stage("drawing a sample of the rows", frame):
-        counted = fetch(lazy.rows.select(nw.len().alias("rows")))
-        total = int(counted["rows"].to_list()[0])
+        rows, lacking = _split_clustered(lazy)
+        total = _count(rows)
         # a few more than wanted: then they are hardly ever too few
         share = min(1.0, (wanted + 6 * wanted**0.5 + 20) / max(total, 1))
         types = {name: schema[one] for name, one in named.items()}
-        drawn = fetch(
-            add_draws(lazy.rows, types, inputs.seed, share).select(*lazy.columns, *_DRAWS)
-        )
+        drawn = fetch(add_draws(rows, types, inputs.seed, share).select(*lazy.columns, *_DRAWS))
     taken, sizes = _take_lowest(drawn, wanted)
     if inputs.cluster is None:
         _check_distinct(sizes, numbers)
-    columns = {user: drawn[name][taken.tolist()] for name, user in lazy.columns.items()}
+    sampled = drawn.select(*lazy.columns)[taken.tolist()]
+    count = np.ones(len(sampled), np.int64)
+    if lacking is not None:
+        one, n_lacking = lacking
+        sampled, count = nw.concat([sampled, one]), np.append(count, n_lacking)
+    columns = {user: sampled[name] for name, user in lazy.columns.items()}
     note = f"Tested on a sample of {len(taken):,} of {total:,} rows, drawn by seed {inputs.seed}."
-    return replace(inputs, data=CountedRows(columns=columns, notes=(note,)))
+    return replace(inputs, data=CountedRows(columns=columns, count=count, notes=(note,)))
+
+
+def _split_clustered(
+    lazy: LazyRows,
+) -> tuple[nw.LazyFrame[Any], tuple[nw.DataFrame[Any], int] | None]:
+    """Return the rows to draw from, and one of those without a cluster with their number.
+
+    A missing cluster is no cluster, of which all rows could be drawn together.
+    """
+    schema = lazy.rows.collect_schema()
+    clusters = [name for name in lazy.columns if name.startswith("cluster ")]
+    known = [
+        nan_to_null(nw.col(name)) if schema[name].is_float() else nw.col(name) for name in clusters
+    ]
+    if not known:
+        return lazy.rows, None
+    is_known = nw.all_horizontal(*(~one.is_null() for one in known), ignore_nulls=False)
+    lacking = lazy.rows.filter(~is_known)
+    one = fetch(lacking.select(*lazy.columns).head(1))
+    return lazy.rows.filter(is_known), (one, _count(lacking)) if len(one) else None
+
+
+def _count(rows: nw.LazyFrame[Any]) -> int:
+    return int(fetch(rows.select(nw.len().alias("rows")))["rows"].to_list()[0])
 
 
 def _take_lowest(
