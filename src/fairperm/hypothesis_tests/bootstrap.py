@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from fairperm._utils import checks, streams
+from fairperm._utils.formatting import format_count
 from fairperm.data.arguments import Inputs
 from fairperm.engines.estimates import join_gaps
-from fairperm.errors import InputError, warn_of
+from fairperm.errors import InputError, shown, warn_of
 from fairperm.hypothesis_tests import small_groups
 from fairperm.hypothesis_tests.comparison import Comparison
 from fairperm.hypothesis_tests.comparison_checks import check_strata, check_values
@@ -27,7 +28,7 @@ from fairperm.inference.null import (
 from fairperm.metrics.definition import Scheme
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Hashable, Iterator
 
     from numpy.typing import NDArray
 
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
+_ENOUGH_IN_STRATUM = 10  # rows of a group; the variance of resampled rows lacks one in so many
 METHODS = ("BCa", "percentile", "basic")
 _OF_OTHERS = " Standard error and interval come from the other samples, and may be too small."
 _VALIDITY = (
@@ -219,6 +221,7 @@ def compare(
         validity=_VALIDITY,
         notes=(
             *notes,
+            *_note_small_strata(comparison),
             *([small_groups.note_zero_error(metric.name)] if error[0] == 0 else []),
             *note_undefined(null, "bootstrap samples", _OF_OTHERS),
             *comparison.note_bins(bins, error),
@@ -227,6 +230,23 @@ def compare(
         method=method,
         bootstrap_distribution=distribution,
     )
+
+
+def _note_small_strata(comparison: Comparison) -> Iterator[str]:
+    """Yield a note for a group with so few rows in a stratum that variances are understated."""
+    rows = comparison.rows
+    if rows.n_strata == 1:
+        return
+    sizes = np.zeros((rows.n_strata, len(comparison.groups)))
+    np.add.at(sizes, (rows.stratum, rows.group), rows.count)
+    fewest = sizes[(sizes > 0).all(axis=1)].min(axis=0).astype(int).tolist()
+    for group, n in zip(comparison.groups, fewest, strict=True):
+        if n < _ENOUGH_IN_STRATUM:
+            yield (
+                f"Group {shown(group)} has only {format_count(n, 'row')} in a stratum: with fewer "
+                f"than {_ENOUGH_IN_STRATUM}, bootstrap intervals are too narrow and p-values too "
+                "small. Use permutation_test."
+            )
 
 
 def _gaps(engine: JackknifeEngine, n: int, rng: np.random.Generator) -> Gaps:
