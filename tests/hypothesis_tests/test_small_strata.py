@@ -6,6 +6,9 @@ variances that are zero in strata of one row, as the tests once did.
 
 from __future__ import annotations
 
+import itertools
+from functools import partial
+from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     Design = Callable[[np.random.Generator], tuple[np.ndarray, np.ndarray]]
+    Labelled = Callable[[np.random.Generator], tuple[np.ndarray, ...]]
 
 pytestmark = pytest.mark.filterwarnings("ignore::fairperm.FairpermWarning")
 
@@ -71,6 +75,79 @@ def outcomes(design: Design, seed: int, rates: tuple[float, float]) -> dict[str,
         "sensitive_features": np.where(in_first, "a", "b"),
         "control_features": stratum,
     }
+
+
+def scores(design: Labelled, seed: int, shifts: tuple[float, float]) -> dict[str, Any]:
+    """Return scores of which positives are so much higher, with thrice the spread in one group."""
+    rng = np.random.default_rng([9, seed])
+    sizes = np.stack(design(rng), axis=1)  # positives and negatives of "a", then of "b"
+    n = sizes.sum(axis=1)
+    stratum = np.repeat(np.arange(len(n)), n)
+    kind = np.concatenate([np.repeat(np.arange(4), each) for each in sizes])
+    in_first, label = kind < 2, (kind % 2 == 0).astype(int)
+    score = rng.normal(size=len(kind)) + label * np.where(in_first, *shifts)
+    score = score * np.where(in_first, 3, 1) + rng.normal(size=len(n))[stratum]
+    return {
+        "y_true": label,
+        "y_score": score,
+        "sensitive_features": np.where(in_first, "a", "b"),
+        "control_features": stratum,
+    }
+
+
+def hits(design: Design, seed: int, rates: tuple[float, float]) -> dict[str, Any]:
+    """Return predictions of which hits are such shares of hits and misses; other rows are right."""
+    rng = np.random.default_rng([10, seed])
+    stratum, in_first = rows(design, rng)
+    n = len(stratum)
+    counts, is_hit = rng.random(n) < 0.7, rng.random(n) < np.where(in_first, *rates)
+    is_missed = rng.random(n) < np.where(in_first, 0.7, 0.3)
+    return {
+        "y_true": (counts & (is_hit | is_missed)).astype(int),
+        "y_pred": (counts & (is_hit | ~is_missed)).astype(int),
+        "sensitive_features": np.where(in_first, "a", "b"),
+        "control_features": stratum,
+    }
+
+
+def constant(*sizes: int, strata: int) -> Labelled:
+    """Return strata that all have so many positives and negatives of each group."""
+    return lambda _: tuple(np.full(strata, size) for size in sizes)
+
+
+LABELLED: dict[str, Labelled] = {
+    "60 of 1+1 and 1+1": constant(1, 1, 1, 1, strata=60),
+    "60 of 1+2 and 2+4": constant(1, 2, 2, 4, strata=60),
+    "60 of 3+3 and 1+1": constant(3, 3, 1, 1, strata=60),
+    "40 of 2+2 and 2+2": constant(2, 2, 2, 2, strata=40),
+    "60 Poisson": lambda rng: tuple(1 + rng.poisson(mean, 60) for mean in (0.5, 1, 2, 4)),
+    "one large, 30 tiny": lambda _: tuple(
+        np.append(np.full(30, tiny), large) for tiny, large in ((1, 30), (2, 40), (2, 40), (2, 60))
+    ),
+    "30, and 10 without a group": lambda _: tuple(
+        np.append(np.full(30, size), np.full(10, other))
+        for size, other in ((1, 0), (2, 0), (2, 2), (3, 3))
+    ),
+}
+
+
+def weighted(seed: int, gap: float = 0.0) -> dict[str, Any]:
+    """Return 40 strata of 2 and 5 rows, of which those of the first group weigh very unequally."""
+    data = errors(equal(2, 5, 40), seed, gap)
+    rng = np.random.default_rng([11, seed])
+    in_first = data["sensitive_features"] == "a"
+    weight = np.exp(rng.normal(size=len(in_first)) * np.where(in_first, 0.8, 0.3))
+    return {**data, "sample_weight": weight}
+
+
+def in_clusters(seed: int, gap: float = 0.0) -> dict[str, Any]:
+    """Return 40 strata of 2 and 3 clusters, of 1 to 7 rows that have much in common."""
+    rng = np.random.default_rng([12, seed])
+    data = errors(equal(2, 3, 40), seed, gap)
+    cluster = np.repeat(np.arange(200), rng.integers(1, 8, 200))
+    own = rng.normal(size=len(cluster)) * np.where(data["sensitive_features"] == "a", 3, 1)[cluster]
+    kept = {name: column[cluster] for name, column in data.items()}
+    return {**kept, "y_pred": kept["y_pred"] + own, "cluster": cluster}
 
 
 # -- Quick ---------------------------------------------------------------------------------------
@@ -147,6 +224,57 @@ def test_no_pvalue_comes_from_an_error_of_zero() -> None:
             n_resamples=99,
             rng=1,
         )
+
+
+def test_statistics_of_weighted_clusters_are_those_of_all_relabellings() -> None:
+    """By hand, from the rows: two strata with 2 and 3 clusters of weighted rows."""
+    rng = np.random.default_rng(3)
+    cluster = np.repeat(np.arange(10), rng.integers(1, 4, 10))
+    stratum = cluster // 5
+    error, weight = rng.normal(size=(2, len(cluster)))
+    weight = np.exp(weight)
+
+    def statistic(chosen: tuple[int, ...]) -> float:
+        gap = variance = 0.0
+        for s in range(2):
+            for sign, mine in ((1, np.isin(cluster, chosen)), (-1, ~np.isin(cluster, chosen))):
+                mine = mine & (stratum == s)
+                w, size = weight[mine], np.bincount(cluster[mine], weight[mine])
+                size = size[size > 0]
+                mean = w @ error[mine] / w.sum()
+                influence = np.bincount(cluster[mine], w * (error[mine] - mean) / w.sum())
+                one, two, three = ((size**power).sum() for power in (1, 2, 3))
+                seen = two - 2 * three / one + (two / one) ** 2  # of the variance of a row, and
+                gap += sign * mean / 2
+                variance += two / seen * influence @ influence / 4  # two are due
+        return float(gap / variance**0.5)
+
+    result = permutation_test(
+        np.zeros(len(cluster)),
+        error,
+        sensitive_features=np.where(cluster % 5 < 2, "a", "b"),
+        control_features=stratum,
+        cluster=cluster,
+        sample_weight=weight,
+        metric="mean_error",
+        rng=1,
+    )
+    pairs = itertools.product(
+        itertools.combinations(range(5), 2), itertools.combinations(range(5, 10), 2)
+    )
+    expected = [statistic((*first, *second)) for first, second in pairs]
+    assert result.exact
+    np.testing.assert_allclose(np.sort(result.null_distribution), np.sort(expected), rtol=1e-9)
+
+
+def test_a_bias_of_small_strata_is_noted() -> None:
+    """One row against three: F1 of one row is at most its rate of hits, which is below F1."""
+    data = hits(DESIGNS["100 of 1 and 3"], 1, (0.6, 0.6))
+    found = permutation_test(**data, metric="f1_score", n_resamples=199, rng=1)
+    assert any("biases the gap in f1_score by about -0.0" in note for note in found.notes)
+    for metric in ("jaccard_score", "accuracy"):
+        found = permutation_test(**data, metric=metric, n_resamples=199, rng=1)
+        assert not any("biases" in note for note in found.notes)
 
 
 @pytest.mark.parametrize("rate", [0, 1])
@@ -242,6 +370,102 @@ def test_level_at_the_margin_and_coverage_of_a_gap(design: Design) -> None:
         covered.append(low <= 0.1 <= high)
     assert sum(rejected) <= at_most(0.05, DATA_SETS)
     assert sum(covered) >= at_least(0.95, DATA_SETS)
+
+
+def shares(
+    data: Callable[[int], dict[str, Any]], n: int, metric: str, gap: float, **options: Any
+) -> tuple[int, int]:
+    """Return how many of n data sets are rejected, and in how many the interval has the gap."""
+    rejected, covered = 0, 0
+    for seed in range(n):
+        result = permutation_test(**data(seed), metric=metric, n_resamples=199, rng=seed, **options)
+        low, high = result.confidence_interval
+        rejected += result.pvalue <= 0.05
+        covered += low <= gap <= high
+    return rejected, covered
+
+
+@pytest.mark.validate
+@pytest.mark.parametrize("design", LABELLED.values(), ids=LABELLED)
+def test_level_coverage_and_power_of_an_auc(design: Labelled) -> None:
+    """Shifts of 1.47 are AUCs of 0.85, those of 2.2 and 1 are 0.94 and 0.76."""
+    n, gap = 150, NormalDist().cdf(2.2 / 2**0.5) - NormalDist().cdf(1 / 2**0.5)
+    rejected, covered = shares(lambda seed: scores(design, seed, (1.47, 1.47)), n, "roc_auc", 0)
+    assert rejected <= at_most(0.05, n)
+    assert covered >= at_least(0.95, n)
+    rejected, covered = shares(lambda seed: scores(design, seed, (2.2, 1.0)), n, "roc_auc", gap)
+    assert rejected >= at_least(0.7, n)
+    assert covered >= at_least(0.95, n)
+
+
+@pytest.mark.validate
+@pytest.mark.parametrize("design", DESIGNS.values(), ids=DESIGNS)
+def test_level_coverage_and_power_of_f1(design: Design) -> None:
+    """Rates of hits of 0.4 and 0.7 are F1 scores of 0.57 and 0.82; each group is the better one.
+
+    Where there is a gap, F1 scores of single rows overstate it, as the documentation says.
+    """
+    n = 150
+    rejected, covered = shares(lambda seed: hits(design, seed, (0.6, 0.6)), n, "f1_score", 0)
+    assert rejected <= at_most(0.05, n)
+    assert covered >= at_least(0.95, n)
+    for rates in ((0.7, 0.4), (0.4, 0.7)):
+        rejected, _ = shares(partial(hits, design, rates=rates), n, "f1_score", 0)
+        assert rejected >= at_least(0.7, n)
+
+
+@pytest.mark.validate
+@pytest.mark.parametrize("data", [weighted, in_clusters])
+def test_level_and_coverage_with_weights_and_clusters(data: Callable[..., Any]) -> None:
+    rejected, covered = shares(data, DATA_SETS, "mean_error", 0)
+    assert rejected <= at_most(0.05, DATA_SETS)
+    assert covered >= at_least(0.95, DATA_SETS)
+    rejected, _ = shares(partial(data, gap=2.0), 50, "mean_error", 2.0)
+    assert rejected >= at_least(0.8, 50)
+
+
+@pytest.mark.validate
+@pytest.mark.parametrize("rates", [(0.2, 0.5, 0.7, 0.1), (0.02, 0.05, 0.03, 0.1)], ids=str)
+def test_coverage_of_rates_with_given_weights_of_strata(rates: tuple[float, ...]) -> None:
+    """T ± q·SE covered 0.88 to 0.92: strata without an event had no variance."""
+
+    def data(seed: int) -> dict[str, Any]:
+        rng = np.random.default_rng([13, seed])
+        first, second = np.array([40, 5, 20, 8]), np.array([10, 60, 20, 8])
+        stratum, in_first = rows(lambda _: (first, second), rng)
+        y = (rng.random(len(stratum)) < np.array(rates)[stratum]).astype(int)
+        group = np.where(in_first, "a", "b")
+        return {"y_true": y, "y_pred": y, "sensitive_features": group, "control_features": stratum}
+
+    weights = {0: 0.1, 1: 0.5, 2: 0.2, 3: 0.2}
+    rejected, covered = shares(data, DATA_SETS, "selection_rate", 0, stratum_weights=weights)
+    assert rejected <= at_most(0.05, DATA_SETS)
+    assert covered >= at_least(0.95, DATA_SETS)
+
+
+@pytest.mark.validate
+def test_level_at_the_margin_with_given_weights_of_strata() -> None:
+    """It was 0.15: strata without an event had no variance at the margin."""
+    sizes: Design = lambda _: (np.array([40, 15, 20, 18]), np.array([20, 60, 20, 18]))  # noqa: E731
+    rejected = 0
+    for seed in range(DATA_SETS):
+        rng = np.random.default_rng([14, seed])
+        stratum, in_first = rows(sizes, rng)
+        rate = np.array([0.95, 0.97, 0.96, 0.95])[stratum] - 0.1 * in_first
+        y = (rng.random(len(stratum)) < rate).astype(int)
+        result = equivalence_test(
+            y,
+            y,
+            sensitive_features=np.where(in_first, "a", "b"),
+            control_features=stratum,
+            stratum_weights={0: 0.1, 1: 0.5, 2: 0.2, 3: 0.2},
+            metric="selection_rate",
+            margin=(-0.1, 0.9),
+            n_resamples=199,
+            rng=seed,
+        )
+        rejected += result.pvalue <= 0.05
+    assert rejected <= at_most(0.05, DATA_SETS)
 
 
 @pytest.mark.validate

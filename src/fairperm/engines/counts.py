@@ -148,12 +148,12 @@ class CellsEngine:
         if self.variance not in {Variance.SCORE, Variance.WALD, Variance.DELTA}:
             return np.zeros(counts.shape[:-1])
         if self.variance == Variance.DELTA or not part.has_denominator:
-            return unbiased(_delta_variance(part, u, counts, total), _number(part, u, counts))
+            return _unbiased(_delta_variance(part, u, counts, total), part, u, counts)
         numerator, denominator = total[..., 0], total[..., 1]
         if self.variance == Variance.SCORE:
             return score_variance(part, numerator, denominator)
         p = numerator / denominator
-        return unbiased(p * (1 - p) / denominator, denominator)
+        return unbiased(p * (1 - p) / denominator, denominator, denominator, denominator)
 
     def _parts(self) -> Iterator[tuple[Metric | RankMetric, Array]]:
         """Yield each part of the metric with its columns of the contributions."""
@@ -172,8 +172,11 @@ class CellsEngine:
             variance[:, start : start + step] = variance_of_defined(np.moveaxis(values, 2, -1))
         floats = counts.astype(float)
         with np.errstate(divide="ignore", invalid="ignore"):
-            numbers = [_number(part, u, floats) for part, u in self._parts()]
-        return replace(estimates, variance=unbiased(variance, np.stack(numbers)))
+            corrected = [
+                _unbiased(one, part, u, floats)
+                for one, (part, u) in zip(variance, self._parts(), strict=True)
+            ]
+        return replace(estimates, variance=np.stack(corrected))
 
 
 def _without_one(part: Metric | RankMetric, u: Array, cells: Counts) -> tuple[Array, Array]:
@@ -192,14 +195,16 @@ def _totals(counts: Array, contributions: Array) -> Array:
     return flat.reshape(*counts.shape[:-1], contributions.shape[-1])
 
 
-def _number(part: Metric | RankMetric, u: Array, counts: Array) -> Array:
-    """Return the effective number of rows that a variance is made of."""
+def _unbiased(variance: Array, part: Metric | RankMetric, u: Array, counts: Array) -> Array:
+    """Return a part's variance without the bias of few rows; the base with the fewest decides."""
     labels = np.stack([u[:, 0], 1 - u[:, 0]], axis=-1)
     base = u @ part.bases().T if isinstance(part, Metric) else labels
     if not base.any():
         base = np.ones((len(u), 1))
-    number: Array = (_totals(counts, base) ** 2 / _totals(counts, base**2)).min(axis=-1)
-    return number
+    sums = (np.moveaxis(_totals(counts, base**power), -1, 0) for power in (1, 2, 3))
+    every = [unbiased(variance, *one) for one in zip(*sums, strict=True)]
+    largest: Array = np.max(every, axis=0)
+    return largest
 
 
 def _delta_variance(part: Metric, u: Array, counts: Array, total: Array) -> Array:

@@ -93,14 +93,18 @@ class Estimates:
         value, size = np.nan_to_num(self.value[part]), self.size[part]
         return tuple(GapVariance.of(x, n) for x, n in zip(value * size, size, strict=True))
 
-    def rate_reaches(self, parts: Sequence[Metric], quantile: float) -> tuple[Array, Array]:
+    def rate_reaches(
+        self, parts: Sequence[Metric], quantile: float, weights: Array | None = None
+    ) -> tuple[Array, Array]:
         """Return how far below and above the observed gap of rates an interval reaches.
 
         Newcombe's (1998) squares-and-adds of Wilson limits, with the permutation quantile in
         place of the normal one. Gap ± quantile·SE would miss the gap too often (6 to 8 % of the
-        time at nominal 5 %, in groups of 40), and have no width at all for rates of 0 and 1.
+        time at nominal 5 %, in groups of 40), and have no width at all for rates of 0 and 1. The
+        squares of strata add up, each by the square of its share.
         """
-        value, size = self.value[:, 0, 0], self.size[:, 0, 0]
+        value, size = self.value[:, 0], self.size[:, 0]
+        share = self._shares(weights)[:, 0]
         rate = np.stack([part.rate_of(one) for part, one in zip(parts, value, strict=True)])
         with np.errstate(divide="ignore", invalid="ignore"):
             shrink = 1 + quantile**2 / size
@@ -113,7 +117,11 @@ class Estimates:
                 for limit in (centre - half, centre + half)
             )
             down, up = (value - low) ** 2, (high - value) ** 2
-        return np.sqrt(down[:, 0] + up[:, 1]), np.sqrt(up[:, 0] + down[:, 1])
+        squares = down[..., 0] + up[..., 1], up[..., 0] + down[..., 1]
+        below, above = (
+            np.sqrt(np.where(share > 0, share**2 * one, 0.0).sum(axis=-1)) for one in squares
+        )
+        return below, above
 
     def in_order(self, order: tuple[int, ...]) -> Estimates:
         """Return the groups in the user's order, given the user's groups in the present one."""
@@ -233,16 +241,21 @@ def score_variance(part: Metric, numerator: Array, denominator: Array) -> Array:
     return variance
 
 
-def unbiased(variance: Array, number: Array) -> Array:
+def unbiased(variance: Array, total: Array, squares: Array, cubes: Array) -> Array:
     """Return the variances of strata without the bias of few rows; undefined for a single one.
 
-    ``number`` is how many rows the variance is made of; of unequal weights their effective number
-    (Σw)²/Σw². The strata lie on the axis before the last; one stratum keeps its variance.
+    ``total``, ``squares`` and ``cubes`` are Σw, Σw² and Σw³ of the weights of the rows that the
+    variance is made of, or of the sizes of clusters. If all rows vary alike, the squared influences
+    w²(x − x̄)² add up to Σw² − 2·Σw³/Σw + (Σw²)²/(Σw)² of their variance, where Σw² is due; m − 1
+    and m for m equal weights. The strata lie on the axis before the last; one stratum keeps its
+    variance.
     """
     if variance.shape[-2] == 1:
         return variance
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(number > 1 + _ROUNDING, variance * number / (number - 1), np.nan)
+        shortened = squares - 2 * cubes / total + (squares / total) ** 2
+        has_several = total**2 > (1 + _ROUNDING) * squares
+        return np.where(has_several, variance * (squares / shortened), np.nan)
 
 
 def variance_of_defined(values: Array) -> Array:

@@ -73,7 +73,7 @@ class ManyGroupsEngine(SharedLabels):
         variance = Variance.DELTA if variance == Variance.WALD else variance  # the same for a rate
         totalled = tuple(part for part in parts if isinstance(part, Metric))
         order, contributions, labels, tied = _sort_units(parts, rows)
-        moments = Moments.of(totalled, contributions, order)
+        moments = Moments.of(totalled, contributions, order, has_strata=rows.n_strata > 1)
         stratum, block = rows.stratum[order], _number_runs(rows.stratum[order], rows.block[order])
         kind = _number_runs(block, *(column[order] for column in rows.contributions.T))
         group, place = _order_groups(rows.group[order], kind, rows.n_groups)

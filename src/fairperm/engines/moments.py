@@ -32,20 +32,27 @@ class Moments:
     """The terms of each unit in the totals that a metric's parts are computed from.
 
     ``columns`` are those that are not all zero once centred, and ``moving`` has their places among
-    all columns: contributions, counts of the units that contribute, products.
+    all columns: contributions, counts of the units that contribute, products, and with strata the
+    cubes of what units weigh, for variances without bias.
     """
 
     parts: tuple[Metric, ...]
     centre: Array
+    cubes: Array
     moving: NDArray[np.intp]
     columns: Array
 
     @classmethod
     def of(
-        cls, parts: tuple[Metric, ...], contributions: Array, order: NDArray[np.intp]
+        cls,
+        parts: tuple[Metric, ...],
+        contributions: Array,
+        order: NDArray[np.intp],
+        *,
+        has_strata: bool,
     ) -> Moments:
         """Return the moments of the units in this order."""
-        return cls(parts, *_centre(parts, contributions, order))
+        return cls(parts, *_centre(parts, contributions, order, has_strata=has_strata))
 
     @property
     def width(self) -> int:
@@ -55,7 +62,7 @@ class Moments:
     @property
     def n_columns(self) -> int:
         """Return the number of all columns, moving or not."""
-        return 2 * self.width + sum(_n_products(part) for part in self.parts)
+        return 2 * self.width + sum(_n_products(part) for part in self.parts) + len(self.cubes)
 
     def is_wide(self) -> bool:
         """Whether few rows outweigh the rest so far that a sum of all loses the digits of the rest.
@@ -86,6 +93,8 @@ class Moments:
         whole = np.where(none, 0.0, whole)
         results = []
         product = 2 * width
+        cubes = totals[..., totals.shape[-1] - len(self.cubes) :] + sizes[..., None] * self.cubes
+        cube = 0
         with np.errstate(divide="ignore", invalid="ignore"):
             for part, place in by_part(self.parts):
                 mine = whole[..., place]
@@ -98,14 +107,14 @@ class Moments:
                     centre = self.centre[place]
                     spread = _delta_variance(part.gradient(mine), products, sizes, centre)
                     if totals.ndim > 2 and totals.shape[-3] > 1:
-                        sums = totals[..., place]
-                        number = _number(part.bases(), sums, products, sizes, centre)
-                        spread = unbiased(spread, number)
+                        of_part = cubes[..., cube : cube + len(_used_bases(part))]
+                        spread = _unbiased(spread, part, mine, products, sizes, centre, of_part)
                 size = np.broadcast_to(sizes, mine.shape[:-1])
                 if part.has_denominator:
                     size = mine[..., 1]
                 results.append((part.estimate(mine), spread, size))
                 product += n_products
+                cube += len(_used_bases(part))
         return Estimates(*(np.stack(arrays) for arrays in zip(*results, strict=True)))
 
 
@@ -119,13 +128,24 @@ def _n_products(part: Metric) -> int:
     return n * (n + 1) // 2
 
 
+def _used_bases(part: Metric) -> Array:
+    """Return the coefficients by which contributions add up to what a unit weighs."""
+    bases = part.bases()
+    return bases[bases.any(axis=1)]
+
+
 def _centre(
-    parts: tuple[Metric, ...], contributions: Array, order: NDArray[np.intp]
-) -> tuple[Array, NDArray[np.intp], Array]:
+    parts: tuple[Metric, ...],
+    contributions: Array,
+    order: NDArray[np.intp],
+    *,
+    has_strata: bool,
+) -> tuple[Array, Array, NDArray[np.intp], Array]:
     """Return the centres, the places of columns that are not all zero once centred, and these.
 
     After the contributions come counts of the rows that contribute, for contributions that are
-    zero in some rows; then the products of every two contributions of a part: second moments.
+    zero in some rows; then the products of every two contributions of a part: second moments; then
+    with strata the cubes of what units weigh, whose centres come second.
     """
     width = contributions.shape[1]
     centre, constant = np.empty(width), np.empty(width, bool)
@@ -147,24 +167,41 @@ def _centre(
                 if not (constant[j] or constant[k]):
                     columns[at] = columns[j] * columns[k]
                 at += 1
+    cubes = []
+    for part, place in by_part(parts) if has_strata else ():
+        for base in _used_bases(part):
+            cube = (contributions[order][:, place] @ base) ** 3
+            cubes.append(cube[0])
+            if (cube != cube[0]).any():
+                columns[at] = cube - cube[0]
+            at += 1
     if not columns:
-        return centre, np.empty(0, np.intp), np.empty((len(contributions), 0))
-    return centre, np.array(list(columns)), np.stack(list(columns.values()), axis=1)
+        return centre, np.array(cubes), np.empty(0, np.intp), np.empty((len(contributions), 0))
+    stacked = np.stack(list(columns.values()), axis=1)
+    return centre, np.array(cubes), np.array(list(columns)), stacked
 
 
-def _number(bases: Array, sums: Array, products: Array, n: Array, centre: Array) -> Array:
-    """Return the effective number (Σb)²/Σb² of units that a variance is made of.
+def _unbiased(
+    variance: Array,
+    part: Metric,
+    whole: Array,
+    products: Array,
+    n: Array,
+    centre: Array,
+    cubes: Array,
+) -> Array:
+    """Return a part's variance without the bias of few units; the base with the fewest decides.
 
-    b is a unit's number of rows, or their weight, by each base; the one with the fewest counts.
+    ``whole`` are the totals of the contributions, ``products`` those of centred contributions.
     """
-    numbers = []
-    for base in bases[bases.any(axis=1)]:
+    every = []
+    for i, base in enumerate(_used_bases(part)):
         shift = base @ centre
-        total = sums @ base + n * shift
-        squares = _squared_terms(base, products).sum(axis=0)
-        squares += shift * (2 * (sums @ base) + n * shift)
-        numbers.append(total**2 / squares)
-    return np.min(numbers, axis=0) if numbers else n
+        total = whole @ base
+        squares = _squared_terms(base, products).sum(axis=0) + shift * (2 * total - n * shift)
+        every.append(unbiased(variance, total, squares, cubes[..., i]))
+    largest: Array = np.max(every, axis=0) if every else unbiased(variance, n, n, n)
+    return largest
 
 
 def _squared_terms(form: Array, products: Array) -> Array:

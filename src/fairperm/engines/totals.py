@@ -51,7 +51,7 @@ class TotalsEngine(UnitsEngine):
         """Sort by stratum, block and contributions: the user's order of rows must not matter."""
         keys = [rows.stratum, rows.block, *rows.contributions.T]
         order = order_ties(order_by(keys, radix_argsort), rows.group, keys)
-        moments = Moments.of(parts, rows.contributions, order)
+        moments = Moments.of(parts, rows.contributions, order, has_strata=rows.n_strata > 1)
         stratum_sizes = np.bincount(rows.stratum, minlength=rows.n_strata)
         starts = np.append(0, np.cumsum(stratum_sizes))
         whole = np.zeros((rows.n_strata, moments.n_columns))

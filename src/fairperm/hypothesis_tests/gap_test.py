@@ -17,6 +17,7 @@ from fairperm.engines.resampling.shared_labels import PermutationRequest, permut
 from fairperm.hypothesis_tests import small_groups
 from fairperm.hypothesis_tests.comparison import Comparison, observe
 from fairperm.hypothesis_tests.comparison_checks import check_strata, check_values
+from fairperm.hypothesis_tests.margins.restricted_rates import F1Scores, Rates, WeightedStrata
 from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
 from fairperm.hypothesis_tests.small_groups import InfluentialRows
 from fairperm.inference.null import (
@@ -45,6 +46,9 @@ if TYPE_CHECKING:
     from fairperm.inference.mantel_haenszel import GapVariance
 
     Array = NDArray[np.float64]
+
+_BIASED = 0.25  # of the standard error
+_SURELY = 4.0  # standard errors of a mean of random draws
 
 
 def compare(
@@ -120,6 +124,7 @@ class GapTest:
             seen = Gaps(np.array([[least]]), gaps.standard_error)
             compared = float(seen.studentized(scale)[0])
 
+        weighted = _weigh_strata(engine, plan, estimates)
         gap = gaps.difference[0]
         worst = int(np.abs(gap).argmax())
         notes += [
@@ -143,7 +148,7 @@ class GapTest:
             "n_strata": comparison.rows.n_strata,
             "n_dropped": table.n_dropped,
             "validity": plan.validity(strata=comparison.rows.n_strata > 1, limit=options.is_limit),
-            "gap_variance": variances[0] if len(variances) == 1 else None,
+            "gap_variance": variances[0] if len(variances) == 1 else weighted,
             "binning_errors": None if bins is None else comparison.by_group(bins[None]),
         }
         return cls(
@@ -166,7 +171,8 @@ class GapTest:
     def result(self, null: Null | None) -> PermutationTestResult:
         """Compare the gap with its permutations; without any, with their normal limit."""
         alternative, level = self.options.alternative, self.options.confidence_level
-        ordering = self.plan.ordering(alternative)
+        has_strata = self.estimates.value.shape[2] > 1
+        ordering = self.plan.ordering(alternative, strata=has_strata)
         if null is None:
             null = normal_limit()
             p, n_resamples = normal_pvalue(self.compared, alternative), 0
@@ -200,7 +206,7 @@ class GapTest:
             n_resamples=n_resamples,
             n_undefined=n_undefined,
             seed=self.options.seed,
-            notes=(*self.notes, *notes),
+            notes=(*self.notes, *notes, *self._note_bias(null)),
             exact=n_resamples > 0 and probability is not None,
             null_distribution=null.statistic,
             null_probabilities=None if probability is None else np.exp(probability),
@@ -210,7 +216,11 @@ class GapTest:
         """Return the studentized gaps of permutations."""
         if self.plan.is_bootstrapped_once:
             permuted = permuted.over(permuted.spread())
-        return Null(permuted.studentized(self.scale), log_probability)
+        gaps = permuted.difference[:, 0]
+        is_defined = ~np.isnan(gaps)
+        probability = None if log_probability is None else np.exp(log_probability[is_defined])
+        centre = np.average(gaps[is_defined], weights=probability) if is_defined.any() else 0.0
+        return Null(permuted.studentized(self.scale), log_probability, float(centre))
 
     def enumerate(self, resampling: Resampling) -> Null | None:
         """Return every permutation with its log-probability, if they are few enough."""
@@ -220,6 +230,15 @@ class GapTest:
             return None
         estimates, log_probability = found
         return self.null(_gaps(self.engine, self.plan, estimates), log_probability)
+
+    def _note_bias(self, null: Null) -> list[str]:
+        """Return a note if small strata bias a metric that is no mean: permuted gaps show it."""
+        if len(self.gap) > 1 or self.estimates.value.shape[2] == 1:
+            return []
+        doubt = 0.0 if null.log_probability is not None else _SURELY / len(null.statistic) ** 0.5
+        if not abs(null.centre) > max(_BIASED, doubt) * self.error[0]:
+            return []
+        return [small_groups.note_bias_of_strata(self.plan.metric, null.centre)]
 
     def _reaches(self, quantile: float) -> tuple[Array, Array]:
         """Return how far below and above the gap the interval goes for this quantile."""
@@ -237,9 +256,11 @@ class GapTest:
                 np.where(is_alike, below, self.gap - ends[:, 0]),
                 np.where(is_alike, above, ends[:, 1] - self.gap),
             )
-        if self.plan.is_binomial and self.estimates.value.shape[2] == 1:
+        weights = self.engine.weights
+        has_one_stratum = self.estimates.value.shape[2] == 1
+        if self.plan.is_binomial and (has_one_stratum or weights is not None):
             rates = metrics_of_totals(self.plan.metric.parts)
-            return self.estimates.rate_reaches(rates, quantile)
+            return self.estimates.rate_reaches(rates, quantile, weights)
         reach = np.where(np.isnan(self.error), math.inf, quantile * self.error + self.hidden)
         return reach, reach
 
@@ -287,7 +308,8 @@ def _bootstrap_errors(
     if variance.shape[1] == 1:
         return join_gaps(gaps).spread(), np.sqrt(variance[:, 0])
     # the groups of all strata together are not resampled as one: their values have no errors
-    by_stratum = Estimates(free.value, unbiased(variance[:, None], free.size), free.size)
+    size = free.size
+    by_stratum = Estimates(free.value, unbiased(variance[:, None], size, size, size), size)
     return by_stratum.gaps(engine.weights).standard_error[0], np.full_like(variance[:, 0], np.nan)
 
 
@@ -306,6 +328,19 @@ def _mantel_haenszel_variances(
         found = (estimates.mantel_haenszel_variances(part) for part in range(len(parts)))
         return tuple(itertools.chain.from_iterable(found))
     return ()
+
+
+def _weigh_strata(engine: PairEngine, plan: Plan, estimates: Estimates) -> WeightedStrata | None:
+    """Return the counts of a rate or F1 in strata with given weights, for tests at a margin."""
+    weights, parts = engine.weights, metrics_of_totals(plan.metric.parts)
+    if weights is None or len(parts) != 1 or not plan.is_binomial:
+        return None
+    kind, used = Rates if parts[0].is_rate else F1Scores, weights > 0
+    size = estimates.size[0, 0, used]
+    hits = parts[0].rate_of(estimates.value[0, 0, used]) * size
+    counts = np.stack([hits, size], axis=-1).tolist()  # by stratum and group
+    strata = (kind(tuple(first), tuple(second)) for first, second in counts)
+    return WeightedStrata(tuple((weights / weights.sum())[used].tolist()), tuple(strata))
 
 
 def _note_zero_error(plan: Plan, error: float) -> list[str]:

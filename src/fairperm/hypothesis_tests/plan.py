@@ -214,13 +214,15 @@ class Plan:
             rule = f"'two-sided' for {self.metric.name}"
             raise InputError("alternative", rule, alternative, hint)
 
-    def ordering(self, alternative: str) -> str:
+    def ordering(self, alternative: str, *, strata: bool) -> str:
         """Return the alternative by which draws are compared with the sample.
 
         A statistic without a direction is compared by its size, and so are exact tests of rates:
-        they hold their level however skewed the distribution is.
+        they hold their level however skewed the distribution is. F1 in strata is compared by its
+        tails: it is not centred at zero there.
         """
-        is_exact = self.fixes_denominators and not self.is_bootstrapped_once
+        is_centred = self.metric.is_joint or self.metric.is_rate or not strata
+        is_exact = self.fixes_denominators and not self.is_bootstrapped_once and is_centred
         is_by_size = alternative == "two-sided" and (is_exact or self.metric.is_joint)
         return "symmetric" if is_by_size else alternative
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from fairperm.engines.sample import Rows
     from fairperm.hypothesis_tests.comparison import Comparison
     from fairperm.hypothesis_tests.plan import Plan
-    from fairperm.metrics.definition import Metric
+    from fairperm.metrics.definition import AnyMetric, Metric
     from fairperm.metrics.ranks import RankMetric
 
     Array = NDArray[np.float64]
@@ -156,6 +156,19 @@ def note_zero_error(metric: str) -> str:
     return (
         f"The standard error of {metric} is zero in this sample, which therefore does not show how "
         "far chance goes: the confidence interval is meaningless."
+    )
+
+
+def note_bias_of_strata(metric: AnyMetric, bias: float) -> str:
+    """Return the note on a gap whose permutations are not centred at zero."""
+    instead = (
+        " Test jaccard_score instead: it has no such bias, and groups that are equal in it are "
+        "equal in f1_score."
+    )
+    return (
+        f"Strata are small and groups differ in size there, which biases the gap in {metric.name} "
+        f"by about {bias:+.2g}. The p-value and the interval allow for it, the difference does not."
+        f"{instead if metric.name == 'f1_score' else ''}"
     )
 
 

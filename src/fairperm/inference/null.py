@@ -31,10 +31,14 @@ _ROUNDING = 1e-9  # of a number of draws
 
 @dataclass(frozen=True, slots=True)
 class Null:
-    """The statistic of every draw: of equally likely draws or, if exact, with log-probabilities."""
+    """The statistic of every draw: of equally likely draws or, if exact, with log-probabilities.
+
+    ``centre`` is the mean of what the statistic studentizes.
+    """
 
     statistic: Array
     log_probability: Array | None = None
+    centre: float = 0.0
 
     @property
     def undefined(self) -> NDArray[np.bool_]:

@@ -94,6 +94,20 @@ class F1Scores(Rates):
         return 2 / (1 + rate) ** 2 * Rates._error(self, rate, n)
 
 
+@dataclass(frozen=True, slots=True)
+class WeightedStrata:
+    """Counts of strata with given shares of the gap, and what they say of its error."""
+
+    shares: tuple[float, ...]
+    strata: tuple[Rates, ...]
+
+    def standard_error(self, gap: float) -> float:
+        """Return the standard error of the weighted gap, were it the true one in every stratum."""
+        errors = (one.errors(one.differing_by(gap)) for one in self.strata)
+        pairs = zip(self.shares, errors, strict=True)
+        return math.hypot(*(share * error for share, both in pairs for error in both))
+
+
 def _derivative(share: Share, score: float) -> float:
     """Return the derivative of the log-likelihood k log J + (n − k) log(1 − J) by F."""
     k, n = share

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from altair import LayerChart
     from numpy.typing import NDArray
 
+    from fairperm.hypothesis_tests.margins.restricted_rates import WeightedStrata
     from fairperm.inference.mantel_haenszel import GapVariance
 
 __all__ = ["BootstrapTestResult", "PermutationTestResult"]
@@ -165,9 +166,9 @@ class PermutationTestResult(GapResult):
     binning_errors : dict or None
         Bounds on the error of each group's AUC from putting scores into bins, which happens only
         in a lazy frame with very many distinct scores; None without bins.
-    gap_variance : GapVariance or None
+    gap_variance : GapVariance, WeightedStrata or None
         The variance of a rate's gap over strata as a function of the true gap, for tests at a
-        margin; None for other metrics, given weights of strata, and a single stratum.
+        margin; None for other metrics, and a single stratum.
     exact : bool
         Whether all permutations were counted: the p-value then has no Monte Carlo error.
     null_distribution : numpy.ndarray
@@ -183,7 +184,7 @@ class PermutationTestResult(GapResult):
     ordering: str
     exact: bool
     binning_errors: Mapping[Hashable, float] | None
-    gap_variance: GapVariance | None = field(repr=False)
+    gap_variance: GapVariance | WeightedStrata | None = field(repr=False)
     null_distribution: NDArray[np.float64] = field(repr=False)
     null_probabilities: NDArray[np.float64] | None = field(repr=False)
 
