@@ -12,7 +12,7 @@ from fairperm import InputError, bootstrap_test, permutation_test
 from fairperm.datasets import load_compas
 from tests.support.refusals import GOOD, Refusal, check_wording, each, kind, value
 
-SCHEMES = "'auto', 'pooled', 'within_label', 'denominator'"
+SCHEMES = "'auto', 'pooled', 'within_label', 'denominator', 'unconditional'"
 VARIANCES = "'auto', 'score', 'wald', 'delta', 'delong', 'bootstrap', 'fast_bootstrap', None"
 COUNT = "must be an integer from 0 to 100,000,000"
 SHARE = "must be a number strictly between 0 and 1"
@@ -269,7 +269,7 @@ def test_there_is_no_denominator_scheme_without_a_denominator(metric: str) -> No
 
 
 GOOD_OPTIONS: dict[str, dict[str, Any]] = {
-    "NumPy text": {"scheme": np.str_("denominator"), "alternative": np.str_("two-sided")},
+    "NumPy text": {"scheme": np.str_("unconditional"), "alternative": np.str_("two-sided")},
     "NumPy integers": {"n_resamples": np.int16(99), "rng": np.uint8(1), "n_jobs": np.int64(-1)},
     "NumPy floats": {"confidence_level": np.float64(0.95)},
 }

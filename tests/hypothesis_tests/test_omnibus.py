@@ -80,11 +80,11 @@ def test_it_is_the_weighted_sum_of_squares_by_hand() -> None:
 
 
 TWO = [
-    ("selection_rate", {}),
+    ("selection_rate", {"scheme": "denominator"}),
     ("true_positive_rate", {"scheme": "pooled"}),
     ("true_positive_rate", {"scheme": "pooled", "variance": "wald"}),
     ("true_positive_rate", {"scheme": "pooled", "variance": "delta"}),
-    ("f1_score", {}),
+    ("f1_score", {"scheme": "denominator"}),
     ("equalized_odds", {}),
     ("balanced_accuracy", {"scheme": "within_label"}),
 ]

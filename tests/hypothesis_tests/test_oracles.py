@@ -381,10 +381,13 @@ def test_one_sided_is_fishers(
     """For fixed margins every statistic grows with k_a, as in scipy.stats.fisher_exact."""
     k_a, n_a, k_b, n_b = counts
     result = permutation_test(
-        **rate_rows(counts), metric="selection_rate", alternative=alternative, variance=variance
+        **rate_rows(counts),
+        metric="selection_rate",
+        scheme="denominator",
+        alternative=alternative,
+        variance=variance,
     )
     fisher = stats.fisher_exact([[k_a, n_a - k_a], [k_b, n_b - k_b]], alternative)
-    assert result.scheme == "denominator"
     assert result.pvalue == exactly(
         fisher.pvalue,
     )
@@ -396,7 +399,7 @@ def test_two_sided_sums_the_hypergeometric_by_gap(counts: tuple[int, int, int, i
     k = np.arange(max(0, k_a + k_b - n_b), min(n_a, k_a + k_b) + 1)
     size = np.abs(k * n_b - (k_a + k_b - k) * n_a)  # of the gap, in integers
     pmf = stats.hypergeom(n_a + n_b, k_a + k_b, n_a).pmf(k)
-    result = permutation_test(**rate_rows(counts), metric="selection_rate")
+    result = permutation_test(**rate_rows(counts), metric="selection_rate", scheme="denominator")
     expected = pmf[size >= abs(k_a * n_b - k_b * n_a)].sum()
     assert result.pvalue == exactly(
         expected,

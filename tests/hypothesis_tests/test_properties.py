@@ -254,15 +254,14 @@ def test_rows_counted_by_hand_give_the_same(
     from_rows = result_of_rows(procedure, rows)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FairpermWarning)
-        by_hand = gap_test.compare(
-            table,
-            Plan.choose(get_metric(metric), procedure.scheme, procedure.variance),
-            table.groups,
-            Options(
-                resampling=Resampling(procedure.n_resamples, 0, 1, False),
-                n_bootstrap=procedure.n_bootstrap,
-            ),
+        options = Options(
+            scheme=procedure.scheme,
+            variance=procedure.variance,
+            resampling=Resampling(procedure.n_resamples, 0, 1, False),
+            n_bootstrap=procedure.n_bootstrap,
         )
+        plan = Plan.for_table(get_metric(metric), table, table.groups, options)
+        by_hand = gap_test.compare(table, plan, table.groups, options)
     assert same(from_rows, by_hand)
 
 

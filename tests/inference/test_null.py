@@ -201,7 +201,8 @@ def test_infinite_statistics_tie_with_infinite_ones_only(statistic: float) -> No
 @pytest.mark.parametrize("n", [7, 11, 13, 49])
 def test_equal_gaps_in_other_floats_are_ties(n: int) -> None:
     """1/n against 0 has the gap of 0 against 1/n, and any permutation of one row is as extreme."""
-    result = permutation_test(**rate_rows((1, n, 0, n)), metric="selection_rate")
+    rows = rate_rows((1, n, 0, n))
+    result = permutation_test(**rows, metric="selection_rate", scheme="denominator")
     assert result.pvalue == 1.0
 
 

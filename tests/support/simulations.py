@@ -97,16 +97,16 @@ class Procedure:
         """Test the groups "a" and "b" of counts by stratum, group and cell."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FairpermWarning)  # of undefined draws in small tables
-            return gap_test.compare(
-                table_of(counts),
-                Plan.choose(get_metric(self.metric), self.scheme, self.variance),
-                groups,
-                Options(
-                    alternative=self.alternative,
-                    resampling=Resampling(self.n_resamples, seed, 1, False),
-                    n_bootstrap=self.n_bootstrap,
-                ),
+            table = table_of(counts)
+            options = Options(
+                scheme=self.scheme,
+                variance=self.variance,
+                alternative=self.alternative,
+                resampling=Resampling(self.n_resamples, seed, 1, False),
+                n_bootstrap=self.n_bootstrap,
             )
+            plan = Plan.for_table(get_metric(self.metric), table, groups, options)
+            return gap_test.compare(table, plan, groups, options)
 
     def pvalues(self, data_sets: Counts) -> NDArray[np.float64]:
         """Return the p-value of every data set, each drawn from a seed of its own."""

@@ -233,9 +233,7 @@ MinGroupSize = Annotated[
 ]
 Scheme = Annotated[
     str,
-    _option(
-        _TEST, "Rows whose group labels are permuted: auto, pooled, within_label or denominator."
-    ),
+    _option(_TEST, "What is exchanged: auto, pooled, within_label, denominator or unconditional."),
 ]
 Variance = Annotated[
     str,

@@ -40,7 +40,7 @@ StratumWeights: TypeAlias = "Mapping[Any, float]"
 """A weight for every stratum."""
 
 Missing: TypeAlias = Literal["error", "drop"]
-SchemeName: TypeAlias = Literal["auto", "pooled", "within_label", "denominator"]
+SchemeName: TypeAlias = Literal["auto", "pooled", "within_label", "denominator", "unconditional"]
 VarianceName: TypeAlias = (
     Literal["auto", "score", "wald", "delta", "delong", "bootstrap", "fast_bootstrap"] | None
 )

@@ -90,6 +90,13 @@ class Table:
     contributions: Array | None = None
     notes: tuple[str, ...] = ()
 
+    def count_strata(self, groups: Sequence[Hashable]) -> int:
+        """Return the number of strata that have rows of these groups."""
+        if len(self.strata) == 1:
+            return 1
+        rows = np.isin(self.group, [self.groups.index(group) for group in groups])
+        return len(np.unique(self.stratum[rows]))
+
     def columns_of(self, groups: Sequence[Hashable]) -> dict[str, NDArray[Any]]:
         """Return the columns, with the rows of these groups only."""
         rows = np.isin(self.group, [self.groups.index(group) for group in groups])

@@ -32,7 +32,7 @@ from fairperm.inference.null import (
     pvalue,
     tie_tolerance,
 )
-from fairperm.metrics.definition import Variance, metrics_of_totals
+from fairperm.metrics.definition import Scheme, Variance, metrics_of_totals
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
@@ -80,6 +80,7 @@ class GapTest:
     compared: float
     hidden: float
     tolerance: float
+    rates: Rates | None
     notes: tuple[str, ...]
     sample: Mapping[str, Any]
 
@@ -117,6 +118,10 @@ class GapTest:
             gaps = gaps.over(error)
         statistic = _check_statistic(gaps.studentized(scale)[0], comparison, plan, options)
 
+        rates = None
+        if plan.scheme == Scheme.UNCONDITIONAL and not options.is_limit:
+            rates = Rates.of(*(comparison.totals()[group] for group in groups))
+            statistic = rates.statistic
         compared, hidden = statistic, 0.0
         if bins is not None:
             hidden = float(bins.sum())
@@ -164,6 +169,7 @@ class GapTest:
             compared=compared,
             hidden=hidden,
             tolerance=tie_tolerance(statistic, scale, gaps.standard_error[0]),
+            rates=rates,
             notes=tuple(notes),
             sample=sample,
         )
@@ -171,6 +177,8 @@ class GapTest:
     def result(self, null: Null | None) -> PermutationTestResult:
         """Compare the gap with its permutations; without any, with their normal limit."""
         alternative, level = self.options.alternative, self.options.confidence_level
+        if self.rates is not None and null is not None:
+            return self._unconditional_result(self.rates, null)
         has_strata = self.estimates.value.shape[2] > 1
         ordering = self.plan.ordering(alternative, strata=has_strata)
         if null is None:
@@ -212,6 +220,31 @@ class GapTest:
             null_probabilities=None if probability is None else np.exp(probability),
         )
 
+    def _unconditional_result(self, rates: Rates, null: Null) -> PermutationTestResult:
+        """Compare the gap with all tables of two binomial samples."""
+        alternative, level = self.options.alternative, self.options.confidence_level
+        p = rates.binomials.pvalue(self.statistic, alternative)
+        interval = rates.difference_interval(alternative, level)
+        if level > 0.5:
+            interval = agree(interval, p, alternative, level, self.gap[0])
+        return PermutationTestResult(
+            **self.sample,
+            alternative=alternative,
+            ordering=self.plan.ordering(alternative, strata=False),
+            confidence_level=level,
+            confidence_interval=interval,
+            pvalue=p,
+            pvalue_interval=(p, p),
+            pvalue_interval_wilson=(p, p),
+            n_resamples=(rates.binomials.first + 1) * (rates.binomials.second + 1),
+            n_undefined=0,
+            seed=self.options.seed,
+            notes=self.notes,
+            exact=True,
+            null_distribution=null.statistic,
+            null_probabilities=np.exp(np.asarray(null.log_probability)),
+        )
+
     def null(self, permuted: Gaps, log_probability: Array | None = None) -> Null:
         """Return the studentized gaps of permutations."""
         if self.plan.is_bootstrapped_once:
@@ -223,7 +256,12 @@ class GapTest:
         return Null(permuted.studentized(self.scale), log_probability, float(centre))
 
     def enumerate(self, resampling: Resampling) -> Null | None:
-        """Return every permutation with its log-probability, if they are few enough."""
+        """Return every permutation with its log-probability, if they are few enough.
+
+        An unconditional test needs none: its distribution is that of two binomial samples.
+        """
+        if self.rates is not None:
+            return self.rates.binomials.null()
         by_sum = self.plan.depends_on_sum and self.engine.weights is None
         found = self.engine.enumerated(resampling.n_resamples, by_sum=by_sum)
         if found is None:

@@ -22,7 +22,7 @@ from fairperm.hypothesis_tests.plan import Options, plan_test
 from fairperm.hypothesis_tests.results.omnibus import OmnibusTestResult
 from fairperm.hypothesis_tests.small_groups import InfluentialRows
 from fairperm.inference.null import TIE, Null, note_undefined, pvalue
-from fairperm.metrics.definition import Variance
+from fairperm.metrics.definition import Scheme, Variance
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
@@ -149,6 +149,9 @@ def omnibus_test(
         sample_rows=sample_rows,
         seed=options.seed,
     )
+    if options.scheme == Scheme.UNCONDITIONAL:
+        hint = "The unconditional test is one of two groups."
+        raise InputError("scheme", "one that exchanges labels", scheme, hint)
     table, plan, chosen = plan_test(
         inputs, metric, options, lambda table: table.choose_several(groups)
     )
@@ -191,6 +194,7 @@ class OmnibusTest:
     ) -> OmnibusTest:
         """Compute the observed statistic. Raises UndefinedMetricError if there is none."""
         check_group_count(groups, "Merge small groups, or compare some of them.")
+        plan = plan.with_permutations()
         comparison = Comparison.of(table, plan, groups, options.stratum_weights)
         _check(plan, comparison.rows.n_strata)
         engine, estimates = observe(

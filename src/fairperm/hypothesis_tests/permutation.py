@@ -113,12 +113,13 @@ def permutation_test(
         metric that needs all of them (a squared error, log loss, a function). The numbers in a row
         and the seed decide whether it is drawn, whatever the engine and the order of rows; with
         `cluster`, whole clusters are drawn. Not used if rows can be counted.
-    scheme : {"auto", "pooled", "within_label", "denominator"}
+    scheme : {"auto", "pooled", "within_label", "denominator", "unconditional"}
         Among which rows group labels are exchanged: all rows, rows of equal label, or rows in the
-        rate's denominator. "auto" is "denominator" for rates and f1_score (a function of a rate)
-        and "within_label" for equalized_odds, whose tests are then exact; "within_label" for
-        roc_auc, which holds its level with few positives; "pooled" for all other metrics, and with
-        weights or clusters.
+        rate's denominator. "unconditional" exchanges none: it compares a rate with all tables of
+        two binomial samples. "auto" is "unconditional" for rates and f1_score (a function of a
+        rate), with `control_features` "denominator", and "within_label" for equalized_odds, whose
+        tests are then exact; "within_label" for roc_auc, which holds its level with few positives;
+        "pooled" for all other metrics, and with weights or clusters.
     variance : {"auto", "score", "wald", "delta", "bootstrap", "fast_bootstrap"} or None
         The variance that studentizes the gap in every permutation. "auto" is "score" for rates and
         f1_score, "delong" for the AUC, "delta" for other smooth metrics and "fast_bootstrap" for

@@ -144,6 +144,7 @@ class Plan:
         *,
         weighted: bool = False,
         clustered: bool = False,
+        stratified: bool = False,
     ) -> Plan:
         """Resolve "auto". Raises InputError for a scheme or variance that does not fit."""
         asked = choice("scheme", scheme, SCHEMES)
@@ -153,9 +154,14 @@ class Plan:
         plain_rows = not (weighted or clustered)
         if asked == "auto":
             used = Scheme.best_for(metric) if plain_rows else Scheme.POOLED
+            is_one_rate = used == Scheme.DENOMINATOR and not stratified
+            if is_one_rate and chosen in {"auto", Variance.SCORE}:
+                used = Scheme.UNCONDITIONAL
         else:
             used = Scheme(asked)
         used.check(metric, clustered=clustered)
+        if used == Scheme.UNCONDITIONAL:
+            _check_binomial(chosen, plain=plain_rows and not stratified)
         best, *others = metric.fitting_variances(plain_rows=plain_rows)
         if chosen == "auto":
             return cls(metric, used, best, weighted, clustered)
@@ -177,12 +183,13 @@ class Plan:
             options.variance,
             weighted=table.weight is not None,
             clustered=table.cluster is not None,
+            stratified=table.count_strata(groups) > 1,
         )
 
     def __post_init__(self) -> None:
         """Compute what follows from the choices."""
         variance = self.variance
-        is_denominator = self.scheme == Scheme.DENOMINATOR
+        is_denominator = self.scheme.fixes_denominator
         given = "label" if self.scheme == Scheme.WITHIN_LABEL else None  # None: all rows
         fixed = not (self.weighted or self.clustered) and all(
             part.has_denominator and (is_denominator or part.given == given)
@@ -199,6 +206,12 @@ class Plan:
         }
         for name, value in derived.items():
             object.__setattr__(self, name, value)
+
+    def with_permutations(self) -> Plan:
+        """Return the plan of a test that exchanges labels, whatever the best of two groups is."""
+        if self.scheme != Scheme.UNCONDITIONAL:
+            return self
+        return replace(self, scheme=Scheme.DENOMINATOR)
 
     def check_limit(self) -> None:
         """Raise InputError if the normal limit is not that of one gap over a closed-form error."""
@@ -252,6 +265,17 @@ class Plan:
                 "un-studentized, it can reject far too often."
             )
         return f"Asymptotically valid for {weak}, and exact for {strong}."
+
+
+def _check_binomial(variance: object, *, plain: bool) -> None:
+    """Raise InputError if an unconditional test cannot have this variance or these rows."""
+    if not plain:
+        rows = f"{argument('control_features')} or {argument('sample_weight')}"
+        rule = f"'auto', 'denominator' or 'pooled' with {rows}"
+        raise InputError("scheme", rule, Scheme.UNCONDITIONAL)
+    if variance not in {"auto", Variance.SCORE}:
+        rule = f"'auto' or {Variance.SCORE!r} with {argument('scheme', Scheme.UNCONDITIONAL)}"
+        raise InputError("variance", rule, variance)
 
 
 def plan_test(

@@ -114,7 +114,7 @@ class Variance(StrEnum):
 
 
 class Scheme(StrEnum):
-    """Among which rows group labels are exchanged."""
+    """Among which rows group labels are exchanged, if they are."""
 
     POOLED = "pooled"
     """All rows."""
@@ -122,10 +122,12 @@ class Scheme(StrEnum):
     """Rows of equal label."""
     DENOMINATOR = "denominator"
     """Rows in the denominator of a rate."""
+    UNCONDITIONAL = "unconditional"
+    """None: given their denominators, two rates are two binomial samples."""
 
     @classmethod
     def best_for(cls, metric: AnyMetric) -> Scheme:
-        """Return the scheme that holds the level of the metric's test best.
+        """Return the scheme whose permutations hold the level of the metric's test best.
 
         Given the label, the rates of a joint metric are Bernoulli trials as a single rate is. And
         groups that keep their few positives hold the level of an AUC where pooled ones do not.
@@ -134,13 +136,18 @@ class Scheme(StrEnum):
             return cls.DENOMINATOR
         return cls.WITHIN_LABEL if metric.is_joint or metric.is_rank else cls.POOLED
 
+    @property
+    def fixes_denominator(self) -> bool:
+        """Whether a rate's denominator is given, as a number of Bernoulli trials."""
+        return self in {Scheme.DENOMINATOR, Scheme.UNCONDITIONAL}
+
     def check(self, metric: AnyMetric, *, clustered: bool) -> None:
         """Raise InputError if the scheme does not test the metric."""
         has_rates = all(part.has_denominator for part in metric.parts)
         if clustered and self != Scheme.POOLED:
             hint = "Whole clusters are exchanged, whatever the labels of their rows."
             raise InputError("scheme", f"'pooled' with {argument('cluster')}", self, hint)
-        if self == Scheme.DENOMINATOR and not metric.has_denominator:
+        if self.fixes_denominator and not metric.has_denominator:
             better = Scheme.WITHIN_LABEL if has_rates else Scheme.POOLED
             hint = f"Use {argument('scheme', better)}."
             rule = f"'pooled' or 'within_label' for {metric.name}, which has no single denominator"
@@ -158,7 +165,7 @@ class Scheme(StrEnum):
             label = columns["y_true"]
             is_binary = label.dtype == np.bool_
             return label.view(np.uint8) if is_binary else ranks(label)
-        if self == Scheme.DENOMINATOR:
+        if self.fixes_denominator:
             return metric.parts[0].matrix(columns)[:, 1].astype(np.uint8)
         return np.zeros(len(next(iter(columns.values()))), np.uint8)
 

@@ -51,6 +51,7 @@ _ADJUSTMENTS = {
 _MOST_NAMED = 12
 _SCHEMES = {
     "denominator": "Group labels were exchanged among the rows in the metric's denominator.",
+    "unconditional": "The rows in the metric's denominator are two binomial samples with one rate.",
     "within_label": "Group labels were exchanged among rows with the same true label.",
     "pooled": "Group labels were exchanged among all rows of both groups.",
 }

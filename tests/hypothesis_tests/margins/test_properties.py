@@ -26,8 +26,8 @@ Rates = tuple[int, int, int, int]  # k of m against j of n
 
 
 @cache
-def of_rates(k: int, m: int, j: int, n: int) -> PermutationTestResult:
-    return Procedure("selection_rate")([[[m - k, k, 0, 0], [n - j, j, 0, 0]]])
+def of_rates(k: int, m: int, j: int, n: int, scheme: str = "auto") -> PermutationTestResult:
+    return Procedure("selection_rate", scheme=scheme)([[[m - k, k, 0, 0], [n - j, j, 0, 0]]])
 
 
 COUNTS = st.tuples(st.integers(1, 60), st.integers(1, 60)).flatmap(
@@ -136,7 +136,7 @@ def quantile(result: PermutationTestResult) -> float:
 def test_interval_of_a_ratio_of_rates_is_that_of_katz(one: Rates) -> None:
     """Katz et al. (1978): Var log(p/q) = 1/k − 1/m + 1/j − 1/n."""
     k, m, j, n = one
-    result = of_rates(*one)
+    result = of_rates(*one, scheme="denominator")
     found = ratio_interval(result)
     assert found is not None
     ratio = k / m / (j / n)
@@ -162,13 +162,14 @@ def halved(one: Rates, z: float) -> tuple[float, float]:
 
 def test_the_interval_of_a_rate_of_zero_goes_to_its_ratio() -> None:
     none_of_first: Rates = (0, 30, 8, 40)
-    high = halved(none_of_first, quantile(of_rates(*none_of_first)))[1]
+    result = of_rates(*none_of_first, scheme="denominator")
+    high = halved(none_of_first, quantile(result))[1]
     assert math.isfinite(high)
-    found = ratio_interval(of_rates(*none_of_first))
+    found = ratio_interval(result)
     assert found is not None
     assert (found[0], *found[1]) == pytest.approx((0, 0, 1))  # below 1: the test rejects
     assert found[1][1] < 1 < high
-    found = ratio_interval(of_rates(8, 40, 0, 30))
+    found = ratio_interval(of_rates(8, 40, 0, 30, scheme="denominator"))
     assert found is not None
     assert (found[0], *found[1]) == pytest.approx((math.inf, 1, math.inf))
     assert 1 / high < 1 < found[1][0]
@@ -176,7 +177,7 @@ def test_the_interval_of_a_rate_of_zero_goes_to_its_ratio() -> None:
 
 def test_the_interval_of_two_rates_of_one_has_a_width() -> None:
     all_of_both: Rates = (20, 20, 30, 30)
-    found = ratio_interval(of_rates(*all_of_both))
+    found = ratio_interval(of_rates(*all_of_both, scheme="denominator"))
     assert found is not None
     assert (found[0], *found[1]) == pytest.approx((1, *halved(all_of_both, norm.isf(0.025))))
 

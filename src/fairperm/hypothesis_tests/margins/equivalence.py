@@ -21,6 +21,7 @@ from fairperm.hypothesis_tests.margins.one_sided import (
 )
 from fairperm.hypothesis_tests.permutation import permutation_test
 from fairperm.hypothesis_tests.results.equivalence import EquivalenceTestResult
+from fairperm.inference.null import agree
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -207,6 +208,14 @@ def noninferiority(
     return result
 
 
+def _agree(
+    interval: tuple[float, float], scale: Scale, test: MarginTest, alternative: str
+) -> tuple[float, float]:
+    """Return the interval with the bound inside exactly if the test does not reject it."""
+    level = scale.result.confidence_level
+    return agree(interval, test.pvalue, alternative, level, scale.estimate, equal=test.bound)
+
+
 def _test_margin(
     result: PermutationTestResult, scale_name: str, bounds: tuple[float, float]
 ) -> EquivalenceTestResult:
@@ -220,13 +229,17 @@ def _test_margin(
     upper = scale.test(high, "less") if high < math.inf else None
     tests = [test for test in (lower, upper) if test is not None]
     worse = max(tests, key=lambda test: test.pvalue)
-    by_ratio = ratio_interval(result)
+    by_ratio, (lowest, highest) = ratio_interval(result), scale.interval()
+    if lower is not None:
+        lowest, _ = _agree((lowest, math.inf), scale, lower, "greater")
+    if upper is not None:
+        _, highest = _agree((-math.inf, highest), scale, upper, "less")
     return EquivalenceTestResult(
         permutation=result,
         scale=scale_name,
         bounds=bounds,
         estimate=scale.estimate,
-        confidence_interval=scale.interval(),
+        confidence_interval=(lowest, highest),
         confidence_level=result.confidence_level,
         lower=lower,
         upper=upper,

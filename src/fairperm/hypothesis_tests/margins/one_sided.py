@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairperm.errors import InputError, argument
-from fairperm.hypothesis_tests.margins.restricted_rates import F1Scores, Rates, halved
+from fairperm.hypothesis_tests.margins.restricted_rates import Rates, halved
 from fairperm.hypothesis_tests.results.equivalence import MarginTest
 from fairperm.inference.null import (
     Null,
@@ -21,12 +21,12 @@ from fairperm.inference.null import (
     agree,
     gap_interval,
     nearer_to_null,
+    normal_pvalue,
     normal_quantile,
     pvalue,
     tie_tolerance,
 )
-from fairperm.metrics.confusion import F1_TOTALS
-from fairperm.metrics.definition import Variance
+from fairperm.metrics.definition import Scheme, Variance
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,14 +54,32 @@ def margin_pvalues(
 def ratio_interval(result: PermutationTestResult) -> tuple[float, Interval] | None:
     """Return the ratio of first to second group with its interval; None if there is no ratio.
 
-    The interval is on the log scale, where errors of ratios are nearly symmetric (Katz et al.,
-    1978), with the quantile of the gap's interval. If a rate is 0 or 1, ½ is added to all counts
-    of both groups, and the interval then includes the observed ratio: it begins at 0 if the first
-    rate is 0, and is unbounded if the second is. It excludes 1 exactly if the test rejects.
+    The interval of an unconditional test inverts it. Others are on the log scale, where errors of
+    ratios are nearly symmetric (Katz et al., 1978), with the quantile of the gap's interval. If a
+    rate is 0 or 1, ½ is added to all counts of both groups, and the interval then includes the
+    observed ratio: it begins at 0 if the first rate is 0, and is unbounded if the second is. It
+    excludes 1 exactly if the test rejects.
     """
     if result.is_joint or result.variance is None or _lack_of_ratio(result) is not None:
         return None
     ratio = Ratio(result).estimate
+    rates = _plain_rates(result)
+    if rates is not None and _is_unconditional(result):
+        low, high = rates.ratio_interval(result.alternative, result.confidence_level)
+    else:
+        low, high = _log_interval(result)
+    return ratio, agree(
+        (min(low, ratio), max(high, ratio)),
+        result.pvalue,
+        result.alternative,
+        result.confidence_level,
+        ratio,
+        equal=1.0,
+    )
+
+
+def _log_interval(result: PermutationTestResult) -> Interval:
+    """Return the interval on the log scale."""
     centre, error = _log_ratio(result)
     low, high = 0.0, math.inf  # rows that do not vary do not show how far chance goes
     if error > 0:
@@ -79,14 +97,7 @@ def ratio_interval(result: PermutationTestResult) -> tuple[float, Interval] | No
         )
         with np.errstate(over="ignore"):
             low, high = (float(end) for end in np.exp(logs))
-    return ratio, agree(
-        (min(low, ratio), max(high, ratio)),
-        result.pvalue,
-        result.alternative,
-        result.confidence_level,
-        ratio,
-        equal=1.0,
-    )
+    return low, high
 
 
 def _log_ratio(result: PermutationTestResult) -> tuple[float, float]:
@@ -296,6 +307,13 @@ class _Reference:
         """Return the share of permutations at least as extreme; 1 if the error is zero."""
         if math.isnan(statistic):
             return PValue(1.0, (1.0, 1.0), (1.0, 1.0))
+        rates = _plain_rates(self.result)
+        if rates is not None and _is_unconditional(self.result):
+            p = max(
+                rates.binomials.pvalue(statistic, self.alternative),
+                normal_pvalue(statistic, self.alternative).value,
+            )
+            return PValue(p, (p, p), (p, p))
         null = _null(self.result)
         level = self.result.confidence_level
         found = pvalue(null, statistic, self.alternative, tolerance, level)
@@ -313,6 +331,10 @@ class _Reference:
     def critical(self) -> float:
         """Return the distance beyond which the p-value is at most 1 − confidence_level."""
         level = self.result.confidence_level
+        rates = _plain_rates(self.result)
+        if rates is not None and _is_unconditional(self.result):
+            critical = rates.binomials.critical(1 - level, self.alternative)
+            return max(critical, normal_quantile(level, self.alternative))
         if _share_of_a_labelling(self.result) > 1 - level:
             return math.inf
         null = _null(self.result)
@@ -343,11 +365,12 @@ def _plain_rates(result: PermutationTestResult) -> Rates | None:
     """Return both groups' counts if they are binomial: without strata, weights and clusters."""
     if result.variance not in _BINOMIAL or result.n_strata > 1:
         return None
-    first, second = (result.counts[group] for group in result.groups)
-    is_rate = "denominator" in first
-    counted, among = ("numerator", "denominator") if is_rate else F1_TOTALS
-    both = (first[counted], first[among]), (second[counted], second[among])
-    return Rates(*both) if is_rate else F1Scores(*both)
+    return Rates.of(*(result.counts[group] for group in result.groups))
+
+
+def _is_unconditional(result: PermutationTestResult) -> bool:
+    """Whether the reference is that of two binomial samples, which have critical values."""
+    return result.scheme == Scheme.UNCONDITIONAL and result.n_resamples > 0
 
 
 def _check_single(result: PermutationTestResult) -> None:

@@ -1,6 +1,7 @@
-"""The likeliest two rates, or F1 scores, that differ by a given difference or ratio.
+"""Two rates, or F1 scores: the likeliest ones with a given difference or ratio, and intervals.
 
-For rates there are closed forms.
+For rates there are closed forms. An interval has the differences, or ratios, whose score statistic
+is below the critical value of the unconditional test.
 
 Miettinen and Nurminen, Comparative analysis of two rates, Statistics in Medicine 4, 1985;
 Farrington and Manning, Test statistics and sample size formulae for comparative binomial trials
@@ -13,15 +14,18 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from fairperm.metrics.confusion import f1_of_jaccard, jaccard_of_f1
+from fairperm.inference.unconditional import TwoBinomials
+from fairperm.metrics.confusion import F1_TOTALS, f1_of_jaccard, jaccard_of_f1
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from typing import Self
 
 Share = tuple[float, float]  # how many, of how many
 Pair = tuple[float, float]
 
+_PRECISION = 1e-12  # of an interval's end
+_FAR = 20.0  # standard errors
 _HALVINGS = 80  # of an interval: beyond a float's precision
 _LEAST, _MOST = 1e-300, 1 - 2**-53  # of F1 scores whose likelihood is finite
 
@@ -32,6 +36,25 @@ class Rates:
 
     first: Share
     second: Share
+
+    @staticmethod
+    def of(first: Mapping[str, float], second: Mapping[str, float]) -> Rates:
+        """Return the rates, or F1 scores, of two groups with these totals."""
+        is_rate = "denominator" in first
+        counted, among = ("numerator", "denominator") if is_rate else F1_TOTALS
+        both = (first[counted], first[among]), (second[counted], second[among])
+        return Rates(*both) if is_rate else F1Scores(*both)
+
+    @property
+    def binomials(self) -> TwoBinomials:
+        """The two samples under the null, with one rate."""
+        (k, m), (j, n) = self.first, self.second
+        return TwoBinomials(int(m), int(n), int(k + j))
+
+    @property
+    def statistic(self) -> float:
+        """The score statistic of equal rates."""
+        return self.binomials.statistic(int(self.first[0]))
 
     def with_half(self) -> Self:
         """Return them with ½ more of either outcome, if a group has none of one."""
@@ -56,6 +79,51 @@ class Rates:
     def with_ratio(self, ratio: float) -> Pair:
         """Return the likeliest two values whose ratio it is."""
         return restricted_by_ratio(self.first, self.second, ratio)
+
+    def difference_interval(self, alternative: str, confidence_level: float) -> Pair:
+        """Return the differences that the score statistic does not reject."""
+        critical = self._critical(alternative, confidence_level)
+        return (
+            -1.0 if alternative == "less" else -self._swapped()._largest_difference(critical),
+            1.0 if alternative == "greater" else self._largest_difference(critical),
+        )
+
+    def ratio_interval(self, alternative: str, confidence_level: float) -> Pair:
+        """Return the ratios that the score statistic does not reject."""
+        critical = self._critical(alternative, confidence_level)
+        return (
+            0.0 if alternative == "less" else 1 / self._swapped()._largest_ratio(critical),
+            math.inf if alternative == "greater" else self._largest_ratio(critical),
+        )
+
+    def _critical(self, alternative: str, confidence_level: float) -> float:
+        """Return the critical value; at low levels, zero, so that intervals hold the estimate."""
+        return max(0.0, self.binomials.critical(1 - confidence_level, alternative))
+
+    def _largest_difference(self, critical: float) -> float:
+        first, second = self.values()
+
+        def distance(gap: float) -> float:
+            error = math.hypot(*self.errors(self.differing_by(gap)))
+            return critical + _studentize(first - second - gap, error)
+
+        return _find_crossing(distance, first - second, 1.0)
+
+    def _largest_ratio(self, critical: float) -> float:
+        """Return the largest ratio, searched by its share u = first / (first + second)."""
+        first, second = self.values()
+
+        def distance(u: float) -> float:
+            ratio = u / (1 - u)
+            one, other = self.errors(self.with_ratio(ratio))
+            return critical + _studentize(first - ratio * second, math.hypot(one, ratio * other))
+
+        inside = min(max(first / (first + second), _LEAST), _MOST)
+        found = _find_crossing(distance, inside, _MOST)
+        return math.inf if found >= _MOST else found / (1 - found)
+
+    def _swapped(self) -> Self:
+        return replace(self, first=self.second, second=self.first)
 
     def _error(self, rate: float, n: float) -> float:
         return math.sqrt(rate * (1 - rate) / n)
@@ -113,6 +181,39 @@ def _derivative(share: Share, score: float) -> float:
     k, n = share
     f = min(max(score, _LEAST), _MOST)
     return k / f - (n - k) / (1 - f) + n / (2 - f)
+
+
+def _studentize(excess: float, error: float) -> float:
+    """Return the excess over its error; infinite over none."""
+    if excess == 0:
+        return 0.0
+    return excess / error if error > 0 else math.copysign(math.inf, excess)
+
+
+def _find_crossing(function: Callable[[float], float], inside: float, outside: float) -> float:
+    """Return where a function becomes negative between two places; if nowhere, the second.
+
+    By the secant through both ends, with the Illinois rule for an end that does not move.
+    """
+
+    def bounded(at: float) -> float:  # values far out would hold the secant back
+        return min(max(function(at), -_FAR), _FAR)
+
+    value, end, moved = bounded(inside), bounded(outside), 0
+    if end >= 0:
+        return outside
+    for _ in range(_HALVINGS):
+        middle = inside + (outside - inside) * value / (value - end)
+        if abs(outside - inside) < _PRECISION or middle in {inside, outside}:
+            break
+        found = bounded(middle)
+        if found < 0:
+            outside, end, value = middle, found, value / (2 if moved < 0 else 1)
+            moved = -1
+        else:
+            inside, value, end = middle, found, end / (2 if moved > 0 else 1)
+            moved = 1
+    return inside
 
 
 def halved(inside: Callable[[float], bool], start: float, end: float) -> float:

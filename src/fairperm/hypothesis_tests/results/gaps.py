@@ -170,9 +170,12 @@ class PermutationTestResult(GapResult):
         The variance of a rate's gap over strata as a function of the true gap, for tests at a
         margin; None for other metrics, and a single stratum.
     exact : bool
-        Whether all permutations were counted: the p-value then has no Monte Carlo error.
+        Whether all permutations, or all tables of an unconditional test, were counted: the p-value
+        then has no Monte Carlo error.
     null_distribution : numpy.ndarray
         The statistic under each permutation; with ``n_resamples`` 0, points of the normal limit.
+        Of an unconditional test, the statistic of each table, with its probability at the rate of
+        both groups together; of more than 20,000 tables, points of the normal limit.
     null_probabilities : numpy.ndarray or None
         Their probabilities if ``exact``, or those of the points; None for random draws, which are
         equally likely.

@@ -34,7 +34,8 @@ PERMUTATION_TESTS = {  # scheme and variance
     "un-studentized": ("pooled", None),
     "studentized, score": ("pooled", "score"),
     "studentized, wald": ("pooled", "wald"),
-    "denominator (our default)": ("denominator", "auto"),
+    "denominator": ("denominator", "auto"),
+    "unconditional (our default)": ("unconditional", "auto"),
 }
 BOOTSTRAP_TESTS = ("bootstrap, one-sided", "bootstrap, |T* − T|", "bootstrap, equal tails")
 PAPER = {
@@ -46,7 +47,8 @@ PAPER = {
 _REMARKS = {
     "studentized, score": "standard error from the pooled rate: reproduces the paper's value",
     "studentized, wald": "the standard error printed in the paper, from each group's own rate",
-    "denominator (our default)": "not in the paper; exact at every sample size, and discrete",
+    "denominator": "not in the paper; exact at every sample size, and discrete",
+    "unconditional (our default)": "not in the paper; exact at every sample size",
     "bootstrap, one-sided": "T* − T at least T: closest to the paper's value",
     "bootstrap, |T* − T|": "as in fairperm.bootstrap_test",
     "bootstrap, equal tails": "twice the smaller one-sided p-value",

@@ -1,0 +1,98 @@
+"""Intervals of the default test of rates, by summing over all tables of two samples."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.stats import binom
+
+import fairperm
+from fairperm.hypothesis_tests.margins.one_sided import ratio_interval
+
+Array = NDArray[np.float64]
+
+RATES = [
+    *((0.5, 0.5), (0.1, 0.1), (0.9, 0.9), (0.95, 0.95), (0.3, 0.5)),
+    *((0.5, 0.3), (0.1, 0.2), (0.2, 0.1), (0.02, 0.05), (0.9, 0.6)),
+]
+ALTERNATIVES = ("two-sided", "greater", "less")
+
+
+def run_test(m: int, n: int, a: int, b: int, **options: object) -> fairperm.PermutationTestResult:
+    rows = np.repeat([1, 0, 1, 0], [a, m - a, b, n - b])
+    groups = np.repeat(["a", "b"], [m, n])
+    given = {"metric": "selection_rate", "rng": 0, **options}
+    return fairperm.permutation_test(rows, rows, sensitive_features=groups, **given)  # type: ignore[arg-type]
+
+
+@functools.cache
+def run_tests(m: int, n: int, alternative: str) -> dict[str, Array]:
+    """Return p-values and the ends of both intervals, for every table."""
+    found = {name: np.full((m + 1, n + 1), np.nan) for name in ("p", "low", "high")}
+    ratios = {name: np.full((m + 1, n + 1), np.nan) for name in ("ratio low", "ratio high")}
+    for a in range(m + 1):
+        for b in range(n + 1):
+            result = run_test(m, n, a, b, alternative=alternative)
+            found["p"][a, b] = result.pvalue
+            found["low"][a, b], found["high"][a, b] = result.confidence_interval
+            _, interval = ratio_interval(result) or (None, (0.0, np.inf))
+            ratios["ratio low"][a, b], ratios["ratio high"][a, b] = interval
+    return {**found, **ratios}
+
+
+def probabilities(m: int, n: int, first: float, second: float) -> Array:
+    table: Array = binom.pmf(np.arange(m + 1), m, first)[:, None] * binom.pmf(
+        np.arange(n + 1), n, second
+    )
+    return table
+
+
+SIZES = [(20, 20), (10, 60)]
+LONG = [pytest.param(*one, marks=pytest.mark.validate) for one in SIZES]
+
+
+@pytest.mark.parametrize(("m", "n"), [(6, 4), *LONG])
+@pytest.mark.parametrize("alternative", ALTERNATIVES)
+def test_interval_excludes_zero_exactly_if_the_test_rejects(
+    m: int, n: int, alternative: str
+) -> None:
+    found = run_tests(m, n, alternative)
+    is_rejected = found["p"] <= 0.05
+    excludes_zero = (found["low"] > 0) | (found["high"] < 0)
+    excludes_one = (found["ratio low"] > 1) | (found["ratio high"] < 1)
+    np.testing.assert_array_equal(excludes_zero, is_rejected)
+    np.testing.assert_array_equal(excludes_one, is_rejected)
+    assert is_rejected.any()
+
+
+@pytest.mark.validate
+@pytest.mark.parametrize(("m", "n"), SIZES)
+@pytest.mark.parametrize("alternative", ALTERNATIVES)
+def test_intervals_cover_the_gap_and_the_ratio(m: int, n: int, alternative: str) -> None:
+    found = run_tests(m, n, alternative)
+    for first, second in RATES:
+        probability = probabilities(m, n, first, second)
+        gap, ratio = first - second, first / second
+        covers = (found["low"] <= gap + 1e-9) & (gap - 1e-9 <= found["high"])
+        assert probability[covers].sum() >= 0.95, (first, second)
+        covers = (found["ratio low"] <= ratio * (1 + 1e-9)) & (
+            ratio * (1 - 1e-9) <= found["ratio high"]
+        )
+        assert probability[covers].sum() >= 0.95, (first, second)
+
+
+def test_f1_and_jaccard_have_one_test() -> None:
+    rng = np.random.default_rng(5)
+    y_true, y_pred = rng.integers(0, 2, 90), rng.integers(0, 2, 90)
+    groups = np.repeat(["a", "b"], [30, 60])
+    one, other = (
+        fairperm.permutation_test(y_true, y_pred, sensitive_features=groups, metric=metric)
+        for metric in ("f1_score", "jaccard_score")
+    )
+    assert one.pvalue == other.pvalue
+    assert one.scheme == other.scheme == "unconditional"
+    # F1 = 2J/(1 + J): intervals are on scales of their own, and agree about zero
+    assert one.confidence_interval != other.confidence_interval

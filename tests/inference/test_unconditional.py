@@ -1,0 +1,270 @@
+"""The unconditional test: scipy's exact tests, all tables of two samples, and its largest size.
+
+Sizes are sums over all tables at many rates, bounded between them as the test itself bounds
+probabilities; the bound is checked by itself on a far finer grid.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.optimize import brentq
+from scipy.special import xlogy
+from scipy.stats import barnard_exact, binom
+
+from fairperm.inference import unconditional
+from fairperm.inference.unconditional import TwoBinomials
+
+Array = NDArray[np.float64]
+ALTERNATIVES = ("two-sided", "greater", "less")
+LARGER = [
+    *((61, 61), (70, 70), (80, 20), (100, 100), (120, 15), (160, 40), (20, 200), (60, 300)),
+    *((5, 400), (2, 500), (1, 300), (150, 150), (90, 110), (33, 250), (75, 150), (10, 350)),
+    *((45, 180), (128, 64), (12, 144), (200, 50)),
+]
+
+
+def statistics(m: int, n: int) -> Array:
+    """Return z of all tables: z² = (p − q)² / (π(1 − π)(1/m + 1/n)) with the pooled rate π."""
+    a, b = np.arange(m + 1)[:, None], np.arange(n + 1)
+    rate = (a + b) / (m + n)
+    error = np.sqrt(rate * (1 - rate) * (1 / m + 1 / n))
+    return np.where(error > 0, (a / m - b / n) / np.where(error > 0, error, 1), 0.0)
+
+
+def is_extreme(z: Array, observed: float, alternative: str) -> NDArray[np.bool_]:
+    if alternative == "two-sided":
+        return np.abs(z) >= abs(observed) - 1e-10
+    sign = 1 if alternative == "greater" else -1
+    return sign * z >= sign * observed - 1e-10
+
+
+def probabilities(chosen: Array, rates: Array) -> Array:
+    """Return the probability of the chosen tables at each rate, by summing them all."""
+    m, n = chosen.shape[0] - 1, chosen.shape[1] - 1
+    first = binom.pmf(np.arange(m + 1), m, rates[:, None])
+    second = binom.pmf(np.arange(n + 1), n, rates[:, None])
+    return np.asarray(np.einsum("ra,ab,rb->r", first, chosen, second, optimize=True))
+
+
+def largest(chosen: NDArray[np.bool_]) -> float:
+    """Return the largest probability of the chosen tables over all rates, bounded between rates.
+
+    The logarithm of the probability, plus N·log(1 + e^θ), is convex in the log-odds θ of the rate.
+    """
+    n = sum(chosen.shape) - 2
+    rates = np.sin(np.linspace(0, math.pi / 2, 100 * math.isqrt(n) + 202)[1:-1]) ** 2
+    found = probabilities(chosen.astype(float), rates)
+    steps = np.diff(np.log(rates) - np.log1p(-rates))
+    widest = (rates * (1 - rates)).clip(max=0.25)
+    rise = np.exp(n * np.maximum(widest[1:], widest[:-1]) * 1.0001 * steps**2 / 8)
+    near_ends = 1 - (1 - rates[0]) ** n  # neither no success nor only successes are ever rejected
+    return float(max((np.maximum(found[1:], found[:-1]) * rise).max(), near_ends))
+
+
+def pvalues(m: int, n: int, alternative: str = "two-sided") -> Array:
+    found = np.ones((m + 1, n + 1))
+    for a in range(m + 1):
+        for b in range(n + 1):
+            one = TwoBinomials(m, n, a + b)
+            found[a, b] = one.pvalue(one.statistic(a), alternative)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("m", "n"),
+    [
+        (1, 1),
+        (2, 5),
+        (5, 3),
+        *(pytest.param(*one, marks=pytest.mark.validate) for one in ((9, 9), (4, 21))),
+    ],
+)
+@pytest.mark.parametrize("alternative", ALTERNATIVES)
+def test_pvalue_is_the_largest_probability_of_all_extreme_tables(
+    m: int, n: int, alternative: str
+) -> None:
+    z, found = statistics(m, n), pvalues(m, n, alternative)
+    for (a, b), p in np.ndenumerate(found):
+        successes, total = a + b, m + n
+        if successes in {0, total} or (alternative == "two-sided" and z[a, b] == 0):
+            assert p == 1
+            continue
+        extreme = is_extreme(z, float(z[a, b]), alternative).astype(float)
+        expected = smallest_alpha(extreme, a + b)
+        assert p == pytest.approx(min(1, expected), rel=2e-3)
+
+
+def smallest_alpha(extreme: Array, successes: int) -> float:
+    """Return the smallest α that is at least the largest probability in its interval of rates."""
+    failures = sum(extreme.shape) - 2 - successes
+    rates = np.linspace(1e-6, 1 - 1e-6, 4001)
+    found = probabilities(extreme, rates)
+
+    # Chernoff: N times the divergence is beyond log(2/γ) with probability γ at most
+    divergence = xlogy(successes, successes / (successes + failures) / rates) + xlogy(
+        failures, failures / (successes + failures) / (1 - rates)
+    )
+
+    def excess(alpha: float) -> float:
+        inside = divergence <= math.log(2 / (1e-3 * alpha))
+        return float(found[inside].max() / (1 - 1e-3) - alpha)
+
+    return float(brentq(excess, 1e-12, 1.01, rtol=1e-4))
+
+
+@pytest.mark.parametrize("successes", [1, 3, 20, 72])
+@pytest.mark.parametrize("alternative", ALTERNATIVES)
+def test_pvalue_falls_with_the_statistic(successes: int, alternative: str) -> None:
+    one, sign = TwoBinomials(15, 60, successes), -1 if alternative == "less" else 1
+    p = [one.pvalue(sign * z, alternative) for z in np.linspace(0, 6, 61)]
+    assert all(later <= sooner * (1 + 1e-5) for sooner, later in itertools.pairwise(p))
+
+
+@pytest.mark.validate
+@pytest.mark.parametrize(("m", "n"), [(3, 4), (12, 12), (20, 7), (50, 50), (35, 18)])
+def test_without_an_interval_it_is_barnards(
+    m: int, n: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One-sided, over all rates: scipy's maximum is that of a grid, ours bounds it from above."""
+    monkeypatch.setattr(unconditional, "_rate_interval", lambda *_: (1e-9, 1 - 1e-9))
+    monkeypatch.setattr(unconditional, "_SHARE", 0.0)
+    rng = np.random.default_rng(m * n)
+    for a, b in zip(rng.integers(0, m + 1, 12), rng.integers(0, n + 1, 12), strict=True):
+        if a + b in {0, m + n}:
+            continue
+        table = [[a, b], [m - a, n - b]]
+        theirs = barnard_exact(table, alternative="greater", pooled=True, n=512).pvalue
+        one = TwoBinomials(m, n, int(a + b))
+        # near the ends of the range single steps of the rate are long: there the bound is loose
+        assert theirs * (1 - 1e-6) <= one.pvalue(one.statistic(int(a)), "greater") <= theirs * 1.01
+
+
+def test_bound_between_rates_is_above_all_of_them() -> None:
+    one = TwoBinomials(11, 23, 9)
+    region = unconditional._Region.of(one, one.statistic(5), "two-sided")
+    assert region is not None
+    low, high = 0.05, 0.6
+    curve = region.curve(low, high)
+    for start, end in ((low, high), (0.1, 0.1001), (0.3, 0.55)):
+        truth = region.probability(np.linspace(start, end, 10_001)).max()
+        assert truth <= curve.largest(start, end) <= truth * 1.0005
+
+
+@pytest.mark.parametrize(("m", "n", "a", "b"), [(7, 3, 2, 3), (30, 300, 9, 40), (5, 5, 1, 4)])
+def test_groups_and_outcomes_may_be_exchanged(m: int, n: int, a: int, b: int) -> None:
+    one, swapped, failures = (
+        TwoBinomials(m, n, a + b),
+        TwoBinomials(n, m, a + b),
+        TwoBinomials(m, n, m + n - a - b),
+    )
+    z, mirrored = one.statistic(a), {"greater": "less", "less": "greater"}
+    for alternative in ALTERNATIVES:
+        p = one.pvalue(z, alternative)
+        other = mirrored.get(alternative, alternative)
+        assert swapped.pvalue(-z, other) == failures.pvalue(-z, other) == p
+        critical = one.critical(0.05, alternative)
+        assert swapped.critical(0.05, other) == failures.critical(0.05, other) == critical
+
+
+def test_far_tails_keep_their_digits() -> None:
+    one = TwoBinomials(200, 200, 200)
+    # all against none: one table each way, at the rate ½ that the data suggest
+    assert one.pvalue(one.statistic(200), "two-sided") == pytest.approx(2 * 0.5**400, rel=3e-3)
+    assert 0 < TwoBinomials(5000, 5000, 5000).pvalue(100.0, "two-sided") < 1e-300
+
+
+@pytest.mark.parametrize(
+    ("m", "n", "successes"),
+    [(40_000, 60_000, 30_000), (600_000, 600_000, 10**5), (300, 10**7, 900)],
+)
+def test_large_samples_do_not_jump_where_methods_change(
+    m: int, n: int, successes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = TwoBinomials(m, n, successes)
+    spread = math.sqrt(successes * (m + n - successes) * m * n / (m + n) ** 3)
+    a = round(successes * m / (m + n) + 2.1 * spread)
+    exact = one.pvalue(one.statistic(a), "two-sided")
+    monkeypatch.setattr(unconditional, "_MOST_COUNTS", 900)  # of the second, at most
+    if m == 300:
+        assert one.pvalue(one.statistic(a), "two-sided") == pytest.approx(exact, rel=2e-3)
+    else:
+        normal = unconditional._normal_pvalue(one, one.statistic(a), "two-sided")
+        assert normal == pytest.approx(exact, rel=0.01)
+
+
+@pytest.mark.parametrize(("m", "n"), [(20, 20), (15, 60), (45, 9)])
+@pytest.mark.parametrize("alternative", ALTERNATIVES)
+def test_critical_value_is_where_the_pvalue_falls_to_alpha(
+    m: int, n: int, alternative: str
+) -> None:
+    sign = -1 if alternative == "less" else 1
+    for successes in (1, 4, (m + n) // 2, m + n - 3):
+        one = TwoBinomials(m, n, successes)
+        critical = one.critical(0.05, alternative)
+        assert one.pvalue(sign * (critical + 2e-3), alternative) <= 0.05 * 1.001
+        assert one.pvalue(sign * (critical - 0.15), alternative) > 0.05
+
+
+def find_rejected(m: int, n: int, alpha: float) -> NDArray[np.bool_]:
+    """Return the tables with p ≤ alpha. Only those near the border of the z test are in doubt."""
+    z = np.abs(statistics(m, n))
+    rejected = np.zeros(z.shape, bool)
+    for total in range(1, m + n):
+        a = np.arange(max(0, total - n), min(total, m) + 1)
+        one = TwoBinomials(m, n, total)
+        by_distance = a[np.argsort(z[a, total - a], kind="stable")]
+        # the p-value falls with |z|: halve the tables until the border is found
+        low, high = 0, len(a)
+        while low < high:
+            middle = (low + high) // 2
+            p = one.pvalue(one.statistic(int(by_distance[middle])), "two-sided")
+            low, high = (low, middle) if p <= alpha else (middle + 1, high)
+        rejected[by_distance[low:], total - by_distance[low:]] = True
+    return rejected
+
+
+def largest_size(m: int, n: int, alpha: float) -> float:
+    return largest(find_rejected(m, n, alpha))
+
+
+@pytest.mark.parametrize(("m", "n"), [(1, 9), (8, 8), (13, 4)])
+def test_size_is_below_the_level(m: int, n: int) -> None:
+    assert all(largest_size(m, n, alpha) <= alpha for alpha in (0.01, 0.05, 0.1))
+
+
+def test_size_of_the_normal_test_is_above_the_level() -> None:
+    assert largest(np.abs(statistics(20, 200)) >= 1.96) > 0.05
+
+
+LONG = pytest.mark.validate
+
+
+@pytest.mark.parametrize(
+    ("m", "n", "first", "second", "power"),
+    [
+        (30, 30, 0.1, 0.2, 0.167),
+        pytest.param(100, 100, 0.1, 0.2, 0.502, marks=LONG),
+        pytest.param(160, 40, 0.2, 0.1, 0.293, marks=LONG),
+        pytest.param(160, 40, 0.1, 0.2, 0.422, marks=LONG),
+        pytest.param(20, 200, 0.1, 0.2, 0.126, marks=LONG),
+        pytest.param(20, 200, 0.2, 0.1, 0.307, marks=LONG),
+        pytest.param(60, 300, 0.3, 0.45, 0.577, marks=LONG),
+    ],
+)
+def test_power_is_that_of_the_best_ordering_by_z(
+    m: int, n: int, first: float, second: float, power: float
+) -> None:
+    """The values were computed by other code, on a grid of rates with a fixed γ of 10⁻⁴."""
+    table = binom.pmf(np.arange(m + 1), m, first)[:, None] * binom.pmf(np.arange(n + 1), n, second)
+    assert table[find_rejected(m, n, 0.05)].sum() == pytest.approx(power, abs=0.0015)
+
+
+@pytest.mark.validate
+@pytest.mark.parametrize(("m", "n"), [*((m, 7 * m % 60 + 1) for m in range(1, 61)), *LARGER[::2]])
+def test_size_of_many_pairs_is_below_the_level(m: int, n: int) -> None:
+    assert largest_size(m, n, 0.05) <= 0.05
