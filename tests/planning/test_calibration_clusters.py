@@ -328,9 +328,10 @@ def test_a_bad_level_is_found_and_a_good_one_too() -> None:
     assert brute_force(100, cluster=None) > at_most(LEVEL, 100)  # rows taken for people
     levels = {}
     for variance in ("delta", None):
-        found = calibrate(**people(), variance=variance, n_simulations=n, rng=1)
+        options: dict[str, Any] = {"variance": variance, "alternative": "symmetric"}
+        found = calibrate(**people(), **options, n_simulations=n, rng=1)
         levels[variance] = round(found.level * n)
-        assert same_rate(levels[variance], brute_force(n, variance=variance), n)
+        assert same_rate(levels[variance], brute_force(n, **options), n)
     assert levels["delta"] <= at_most(LEVEL, n)
     assert levels[None] > at_most(LEVEL, n)
     assert not same_rate(levels["delta"], levels[None], n)
