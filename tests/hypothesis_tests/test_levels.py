@@ -46,7 +46,8 @@ def rejections(pvalues: NDArray[np.float64], level: float = LEVEL) -> int:
 
 
 def fnr(scheme: str, variance: str | None, n_resamples: int = 9999) -> Procedure:
-    return Procedure("false_negative_rate", scheme, variance, n_resamples, n_bootstrap=100)
+    """Return a test of the paper, which compares |S|."""
+    return Procedure("false_negative_rate", scheme, variance, n_resamples, 100, "symmetric")
 
 
 @cache
