@@ -138,14 +138,14 @@ def test_refusals(here: Here, compas: Path, options: tuple[object, ...], said: s
 
 
 def test_scores_in_bins(here: Here, compas: Path, tmp_path: Path) -> None:
-    """With bins rows stay in the database; ten bins hold ten scores, one to each."""
+    """With bins rows stay in the database; of 64 bins each holds one of ten scores at most."""
     asked = (
         *(*SCORES, "--threshold", 5, "--metric", "fpr", "--metric", "roc_auc"),
         *("--control", "age_band", "--resamples", 99),
     )
     report, file = tmp_path / "x.html", tmp_path / "x.json"
     outputs = ("--csv", "-", "--json", file, "--report", report)
-    code, out, err = here.run("audit", compas, *asked, "--score-bins", 10, *outputs)
+    code, out, err = here.run("audit", compas, *asked, "--score-bins", 64, *outputs)
     assert code == 0, err
     audit = fairperm.audit(
         **GIVEN,
@@ -157,9 +157,9 @@ def test_scores_in_bins(here: Here, compas: Path, tmp_path: Path) -> None:
     )
     assert cells(out) == as_printed(audit)
     document = json.loads(file.read_text())
-    assert (document["options"]["score_bins"], document["rows_read"]) == (10, 6172)
+    assert (document["options"]["score_bins"], document["rows_read"]) == (64, 6172)
     text = Page(report.read_text(encoding="utf-8")).text
-    assert "--score-bins 10" in text
+    assert "--score-bins 64" in text
     assert "Move the slider" in text  # the sweep is of the scores themselves
     said = here.run("audit", compas, *asked, "--score-bins", 2, "-q", "--csv", "-")
     assert cells(said[1])[1]["difference"] != cells(out)[1]["difference"]
