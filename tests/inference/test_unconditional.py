@@ -132,7 +132,7 @@ def test_without_an_interval_it_is_barnards(
 ) -> None:
     """One-sided, over all rates: scipy's maximum is that of a grid, ours bounds it from above."""
     monkeypatch.setattr(unconditional, "_rate_interval", lambda *_: (1e-9, 1 - 1e-9))
-    monkeypatch.setattr(unconditional, "_SHARE", 0.0)
+    monkeypatch.setattr(unconditional, "SHARE", 0.0)
     rng = np.random.default_rng(m * n)
     for a, b in zip(rng.integers(0, m + 1, 12), rng.integers(0, n + 1, 12), strict=True):
         if a + b in {0, m + n}:

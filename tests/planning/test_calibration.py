@@ -395,7 +395,7 @@ def test_the_answer_is_said_in_plain_words() -> None:
 def test_the_result_is_shown_on_a_few_lines() -> None:
     assert repr(example()) == (
         "Calibration: false_negative_rate, 200 rows of 'a' and 200 rows of 'b'\n"
-        "  test   denominator, variance score, two-sided, 499 permutations\n"
+        "  test   unconditional, variance score, two-sided, exact\n"
         "  level  0.048  nominal level 5 %; 95 % interval 0.036 to 0.063 (simulation), 0.020 to\n"
         "         0.092 (and sample)\n"
         "  power  0.310  gap −0.100; 95 % interval 0.280 to 0.342 (simulation), 0.210 to 0.423\n"

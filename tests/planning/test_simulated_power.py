@@ -54,6 +54,20 @@ def test_power_of_a_rate_is_that_of_simulated_tests(metric: str, scheme: SchemeN
     assert low <= (pvalues <= LEVEL).sum() <= high
 
 
+@pytest.mark.validate
+@pytest.mark.parametrize("scheme", ["auto", "denominator"])
+def test_power_of_a_predictive_value_is_that_of_simulated_tests(scheme: SchemeName) -> None:
+    """The number of predicted positives varies between data sets; in `power` it does not."""
+    groups = Group(320, 0.5, 0.8, 0.6), Group(200, 0.4, 0.6, 0.6)
+    predicted = power(
+        "ppv", values=(2 / 3, 0.5), n=520, share=8 / 13, base_rates=(0.6, 0.48), scheme=scheme
+    )
+    assert 0.5 < predicted < 0.95
+    pvalues = Procedure("ppv", scheme=scheme).pvalues(draw_counts([groups], DATA_SETS, seed=8))
+    low, high = between(predicted, predicted, DATA_SETS)
+    assert low <= (pvalues <= LEVEL).sum() <= high
+
+
 def rejections(draw: Callable[[np.random.Generator], Columns], data_sets: int) -> int:
     rng = np.random.default_rng(2020)
     pvalues = [
@@ -70,14 +84,6 @@ def binormal(rng: np.random.Generator) -> Columns:
     shift = np.sqrt(2) * norm.ppf(np.where(group == 0, 0.9, 0.8))
     score = rng.normal(size=500) + shift * label
     return {"y_true": label, "y_score": score, "sensitive_features": group, "metric": "roc_auc"}
-
-
-@pytest.mark.validate
-def test_power_of_an_auc_is_that_of_simulated_tests() -> None:
-    predicted = power("roc_auc", values=(0.9, 0.8), n=500, share=0.6, base_rates=(0.5, 0.3))
-    assert 0.5 < predicted < 0.95
-    low, high = between(predicted, predicted, DATA_SETS)
-    assert low <= rejections(binormal, DATA_SETS) <= high
 
 
 def errors(rng: np.random.Generator, n: int = 600, share: float = 0.5) -> Columns:
@@ -173,6 +179,41 @@ def test_simulated_power_of_an_auc_is_near_the_predicted_one() -> None:
     predicted = power(pilot=observed, n=500)
     low, high = between(predicted, predicted, 300)
     assert low <= found.power * 300 <= high
+
+
+def scored_rows() -> Columns:
+    """Return 90 and 210 rows with scores and with predictions."""
+    rng = np.random.default_rng(11)
+    group = np.repeat([0, 1], [90, 210])
+    label = rng.random(300) < np.where(group == 0, 0.5, 0.35)
+    score = rng.normal(size=300) + np.where(group == 0, 0.9, 1.6) * label
+    return {"y_true": label, "y_score": score, "y_pred": score > 0.5, "sensitive_features": group}
+
+
+@pytest.mark.validate
+@pytest.mark.parametrize(
+    ("metric", "used", "size"), [("roc_auc", "y_score", 200), ("ppv", "y_pred", 80)]
+)
+def test_simulated_power_is_that_of_brute_force(metric: str, used: str, size: int) -> None:
+    """Draw rows by their numbers, and call the public test."""
+    given, n, alpha = scored_rows(), 400, 0.1
+    columns = {name: given[name] for name in ("y_true", used, "sensitive_features")}
+    shared: Columns = {"metric": metric, "n_resamples": 99}
+    found = simulated_power(
+        **columns, **shared, n=size, share=0.4, alpha=alpha, n_simulations=n, rng=5
+    )
+    rng = np.random.default_rng(6)
+    members = [np.flatnonzero(given["sensitive_features"] == side) for side in (0, 1)]
+    rejected = 0
+    for seed in range(n):
+        drawn = np.append(
+            rng.choice(members[0], 2 * size // 5), rng.choice(members[1], 3 * size // 5)
+        )
+        sample = {name: one[drawn] for name, one in columns.items()}
+        rejected += permutation_test(**sample, **shared, rng=seed).pvalue <= alpha
+    assert 0.2 < found.power < 0.95
+    both = (found.power + rejected / n) / 2
+    assert abs(found.power - rejected / n) <= 3.3 * np.sqrt(2 * both * (1 - both) / n)
 
 
 def mean_gap(y_true: Any, y_pred: Any) -> float:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
     Counts = NDArray[np.int64]
 
-_SHARE = 1e-3  # of the p-value: the probability that the interval misses the rate
+SHARE = 1e-3  # of the p-value: the probability that the interval misses the rate
 _FINEST, _COARSEST = 0.02, 0.1  # steps between rates, in standard errors of the rate
 _MOST_PROBABILITIES = 1 << 17  # to compute for steps finer than the coarsest
 _AT_ONCE = 1 << 13  # probabilities that fit into the processor's cache
@@ -67,7 +67,7 @@ class TwoBinomials:
         """Return the p-value of the statistic z; never zero.
 
         It is the smallest α that is not below the largest probability of the region of z, over
-        1 − _SHARE, in an interval that misses the rate with a probability of at most α·_SHARE.
+        1 − SHARE, in an interval that misses the rate with a probability of at most α·SHARE.
         Beyond the largest statistic of a table it is the p-value of that table.
         """
         one, direction, sign = self._in_order(alternative)
@@ -133,11 +133,11 @@ def _pvalue(binomials: TwoBinomials, z: float, alternative: str) -> float:
         return _normal_pvalue(binomials, z, alternative)
     inside = np.array([(successes + 0.5) / (n + 1)])  # a rate in the interval for any α
     least = max(float(region.probability(inside)[0]), sys.float_info.min)  # α is not below it
-    curve = region.curve(*_rate_interval(successes, n, _SHARE * least))
+    curve = region.curve(*_rate_interval(successes, n, SHARE * least))
 
     def largest(alpha: float) -> float:
-        found = curve.largest(*_rate_interval(successes, n, _SHARE * alpha))
-        return max(found / (1 - _SHARE), least)
+        found = curve.largest(*_rate_interval(successes, n, SHARE * alpha))
+        return max(found / (1 - SHARE), least)
 
     most = largest(least)
     while most > least * (1 + _CONVERGED):  # the largest probability falls with α
@@ -165,7 +165,7 @@ def _critical(binomials: TwoBinomials, alpha: float, alternative: str) -> float:
     sides = 2 if alternative == "two-sided" else 1
     direction = -1 if alternative == "less" else 1
     z = _NORMAL.inv_cdf(1 - alpha / sides)
-    interval = _rate_interval(binomials.successes, binomials.n, _SHARE * alpha)
+    interval = _rate_interval(binomials.successes, binomials.n, SHARE * alpha)
     outside = math.sqrt(binomials.n)
     inside = 0.0 if sides == 2 else -outside
     if _pvalue(binomials, direction * outside, alternative) > alpha:
@@ -177,7 +177,7 @@ def _critical(binomials: TwoBinomials, alpha: float, alternative: str) -> float:
         if region is None:
             return z
         steps = 32 if len(region.first) < _FEW_COUNTS else 8
-        found = region.probability(_rates_between(*interval, steps)).max() / (1 - _SHARE)
+        found = region.probability(_rates_between(*interval, steps)).max() / (1 - SHARE)
         if found > alpha:
             inside = z
         else:
@@ -212,7 +212,7 @@ class _Region:
         is_two_sided = alternative == "two-sided"
         z = abs(z) if is_two_sided else z
         log_p = _log_least(z if alternative != "less" else -z)
-        low, high = _rate_interval(binomials.successes, total, _SHARE * math.exp(log_p))
+        low, high = _rate_interval(binomials.successes, total, SHARE * math.exp(log_p))
         a, b = (_plausible(size, low, high, log_p + _LOG_NEGLIGIBLE) for size in (m, n))
         if len(a) > _MOST_COUNTS:
             return None

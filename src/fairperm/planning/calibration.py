@@ -21,6 +21,7 @@ from fairperm.errors import InputError, UndefinedMetricError, argument, shown
 from fairperm.hypothesis_tests.plan import check_resampling
 from fairperm.hypothesis_tests.results.gaps import PlainResult
 from fairperm.hypothesis_tests.results.text import wrap_notes, write_result
+from fairperm.metrics.definition import Scheme
 from fairperm.planning.equal_groups import (
     UnreachableError,
     compute_values,
@@ -152,6 +153,8 @@ class Calibration(PlainResult):
         )
         n = self.n_resamples
         draws = format_count(n, "permutation") if n else "normal limit"
+        if n and self.scheme == Scheme.UNCONDITIONAL:
+            draws = "exact"
         nominal = f"nominal level {format_level(self.alpha)}"
         gap = f"gap {format_number(self.gap, signed=True)}"
         ends = (

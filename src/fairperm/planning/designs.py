@@ -7,7 +7,7 @@ function of the two groups' values.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Protocol
@@ -16,19 +16,18 @@ import numpy as np
 
 from fairperm.inference.null import normal_quantile
 from fairperm.planning.auc_power import auc_power
+from fairperm.planning.rate_tests import ConditionalTest
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Array = NDArray[np.float64]
-    Integers = NDArray[np.int64]
+    from fairperm.planning.rate_tests import RateTest
 
 Pair = tuple[float, float]
 Power = Callable[[float, float], float]
 
-MOST_CELLS = 10**6  # of the exact test's table: about 1,600 rows in each denominator
-_ROUNDING = 1e-9  # of a p-value that equals alpha up to rounding, and is rejected
-_FAR, _FARTHER = 9.0, 20  # deviations, plus counts, beyond which probabilities are negligible
+MOST_TABLES = 10**6  # of an exact test: about 25,000 rows in each denominator
+_LARGEST_RATIO = 200  # of the sizes of two groups in an exact test
+_NEIGHBOURS = 50  # numbers of rows in the denominators below one that is enough
+_ROUNDING = 1e-9  # of a number of rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +78,7 @@ class RateDesign:
     """A rate, and the share of all rows that is in each group's denominator."""
 
     shares: Pair
-    exact: bool  # whether labels are exchanged among the rows of the denominators
+    test: type[RateTest] | None  # None: the normal limit
 
     @property
     def fewest(self) -> int:
@@ -88,7 +87,22 @@ class RateDesign:
 
     def at(self, n: int, level: Level) -> Power:
         """Return the exact power if there are few outcomes, otherwise its normal limit."""
-        return rate_power((n * self.shares[0], n * self.shares[1]), level, exact=self.exact)
+        return rate_power(self._sizes(n), level, self.test)
+
+    def smaller(self, n: int, level: Level) -> Iterator[int]:
+        """Yield smaller numbers of rows that may have as much power, one for each table's sizes."""
+        if self.test is None or self.test.cost(self._sizes(n), level.alpha) > MOST_TABLES:
+            return
+        start = max(self.fewest, n - math.ceil(_NEIGHBOURS / sum(self.shares)))
+        before = None
+        for fewer in range(start, n):
+            sizes = round_sizes(self._sizes(fewer))
+            if sizes != before:
+                yield fewer
+            before = sizes
+
+    def _sizes(self, n: int) -> Pair:
+        return n * self.shares[0], n * self.shares[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,124 +159,37 @@ def normal_power(gap: float, reach: float, error: float, level: Level) -> float:
     return sum(NormalDist().cdf(one / error) for one in beyond)
 
 
-def rate_power(sizes: Pair, level: Level, *, exact: bool, most_cells: int = MOST_CELLS) -> Power:
-    """Return the power of the test of a rate with denominators of these sizes.
+def round_sizes(sizes: Pair) -> tuple[int, int]:
+    """Return whole numbers of rows; the second group has the rest of the rounded total."""
+    first = round(sizes[0])
+    return first, round(sizes[0] + sizes[1]) - first
 
-    An ``exact`` test exchanges only the rows of the denominators. It has so few outcomes that its
-    power is noticeably below that of its normal limit; if there are too many to sum over, a gap
-    must reach half a step between outcomes more.
+
+def rate_power(
+    sizes: Pair, level: Level, test: type[RateTest] | None, most_tables: float = MOST_TABLES
+) -> Power:
+    """Return the power of a test of a rate with denominators of these sizes.
+
+    Exact if there are not too many tables. Otherwise, and without an exact test, it is that of the
+    normal limit; a gap must reach half a step between tables more if the test is conditional.
     """
-    if exact and table_size(sizes) <= most_cells:
-        first = round(sizes[0])  # the second has the rest of the rounded total
-        return ExactTest.of((first, round(sizes[0] + sizes[1]) - first), level).power
+    if test is not None:
+        # a group that is larger still has no more to say: the rate is that of the smaller one
+        most = _LARGEST_RATIO * min(sizes)
+        enough = min(sizes[0], most), min(sizes[1], most)
+        if test.cost(enough, level.alpha) <= most_tables:
+            return test(round_sizes(enough), level).power
     steps = 1 / sizes[0] + 1 / sizes[1]
+    half_step = steps / 2 if test is ConditionalTest else 0.0
 
     def power(first: float, second: float) -> float:
         both = (sizes[0] * first + sizes[1] * second) / (sizes[0] + sizes[1])
         null_error = math.sqrt(max(0.0, both * (1 - both)) * steps)
-        reach = level.quantile * null_error + (steps / 2 if exact else 0.0)
+        reach = level.quantile * null_error + half_step
         error = math.sqrt(first * (1 - first) / sizes[0] + second * (1 - second) / sizes[1])
         return normal_power(first - second, reach, error, level)
 
     return power
-
-
-@dataclass(frozen=True, slots=True)
-class ExactTest:
-    """The test of a rate that exchanges the rows of the denominators.
-
-    Given the total of both numerators, that of the first group is hypergeometric. The test rejects
-    if it is at most ``low`` or at least ``high`` for that total.
-    """
-
-    sizes: tuple[int, int]
-    low: Integers
-    high: Integers
-
-    @classmethod
-    def of(cls, sizes: tuple[int, int], level: Level) -> ExactTest:
-        """Find for every total which numerators of the first group are rejected."""
-        a, n = sizes[0], sum(sizes)
-        total = np.arange(n + 1)[:, None]
-        reach = _reach(sizes)
-        first = total * a // n + np.arange(-reach, reach + 1)
-        probability = np.exp(_log_hypergeometric(first, total, sizes))
-        below = np.cumsum(probability, axis=1)
-        above = np.cumsum(probability[:, ::-1], axis=1)[:, ::-1]
-        if len(level.sides) == 2:  # by the size of the gap: |first − total·a/n|
-            mirrored = 2 * total * a - first * n
-            start = first[:, :1]
-            below, above = (
-                below + _take(above, -(-mirrored // n) - start, beyond_end=0.0, before_start=1.0),
-                above + _take(below, mirrored // n - start, beyond_end=1.0, before_start=0.0),
-            )
-        limit = level.alpha * (1 + _ROUNDING)
-        low = np.where(below <= limit, first, -1).max(axis=1)
-        high = np.where(above <= limit, first, n + 1).min(axis=1)
-        nowhere = np.full(n + 1, n + 1)
-        return cls(
-            sizes,
-            low if -1 in level.sides else -nowhere,
-            high if 1 in level.sides else nowhere,
-        )
-
-    def power(self, first: float, second: float) -> float:
-        """Return the probability that the test rejects if the groups have these rates."""
-        (x, p_x), (y, p_y) = (
-            _binomial(size, rate) for size, rate in zip(self.sizes, (first, second), strict=True)
-        )
-        total = x[:, None] + y
-        rejected = (x[:, None] <= self.low[total]) | (x[:, None] >= self.high[total])
-        return min(1.0, float(p_x @ rejected @ p_y))
-
-
-def table_size(sizes: Pair) -> float:
-    """Return the number of cells in the table of an exact test."""
-    return (sum(sizes) + 1) * (2 * _reach(sizes) + 1)
-
-
-def _reach(sizes: Pair) -> int:
-    """Return the largest distance of the first group's numerator from its mean, given the total."""
-    widest = math.sqrt(sizes[0] * sizes[1] / sum(sizes)) / 2
-    return min(math.ceil(_FAR * widest) + _FARTHER, math.ceil(min(sizes)) + 1)
-
-
-def _log_hypergeometric(first: Integers, total: Integers, sizes: tuple[int, int]) -> Array:
-    """Return the log-probability that so many of the total are in the first group."""
-    a, b = sizes
-    low, high = np.maximum(0, total - b), np.minimum(a, total)
-    inside = np.clip(first, low, high)
-    ways = _log_choose(a)[inside] + _log_choose(b)[total - inside] - _log_choose(a + b)[total]
-    return np.where(first == inside, ways, -np.inf)
-
-
-def _binomial(size: int, rate: float) -> tuple[Integers, Array]:
-    """Return the counts whose probabilities are not negligible, and the probabilities."""
-    reach = _FAR * math.sqrt(size * rate * (1 - rate)) + _FARTHER
-    low = max(0, math.floor(size * rate - reach))
-    high = min(size, math.ceil(size * rate + reach))
-    count = np.arange(low, high + 1)
-    if rate in {0.0, 1.0}:
-        return count, (count == round(size * rate)).astype(np.float64)
-    logs = _log_choose(size)[count]
-    return count, np.exp(logs + count * math.log(rate) + (size - count) * math.log1p(-rate))
-
-
-def _log_choose(n: int) -> Array:
-    """Return the logarithms of the numbers of ways to choose 0, 1, … n out of n.
-
-    It sums logarithms, because importing SciPy would take a quarter of a small audit's time.
-    """
-    factorials = np.append(0.0, np.cumsum(np.log(np.arange(1, n + 1))))
-    ways: Array = factorials[-1] - factorials - factorials[::-1]
-    return ways
-
-
-def _take(values: Array, index: Integers, *, before_start: float, beyond_end: float) -> Array:
-    """Return the values at these places of each row, or given values outside of it."""
-    last = values.shape[1] - 1
-    found = np.take_along_axis(values, np.clip(index, 0, last), axis=1)
-    return np.where(index < 0, before_start, np.where(index > last, beyond_end, found))
 
 
 def normal_gap(error: float, level: Level, target: float) -> float:

@@ -162,7 +162,7 @@ def simulated_power(
     ...     n=400, n_simulations=100, n_resamples=199, rng=1,
     ... )
     SimulatedPower: f1_score, 241 rows of 'African-American' and 159 rows of 'Caucasian'
-      power  0.540  95 % interval 0.437 to 0.640, 100 simulations
+      power  0.560  95 % interval 0.457 to 0.659, 100 simulations
       gap    the observed difference, at level 5 %
     """
     n = checks.integer("n", n, 2, _MOST_ROWS)
