@@ -198,7 +198,7 @@ def _totals(counts: Array, contributions: Array) -> Array:
 def _unbiased(variance: Array, part: Metric | RankMetric, u: Array, counts: Array) -> Array:
     """Return a part's variance without the bias of few rows; the base with the fewest decides."""
     labels = np.stack([u[:, 0], 1 - u[:, 0]], axis=-1)
-    base = u @ part.bases().T if isinstance(part, Metric) else labels
+    base = u @ np.array([*part.bases().values()]).T if isinstance(part, Metric) else labels
     if not base.any():
         base = np.ones((len(u), 1))
     sums = (np.moveaxis(_totals(counts, base**power), -1, 0) for power in (1, 2, 3))

@@ -130,7 +130,7 @@ def _n_products(part: Metric) -> int:
 
 def _used_bases(part: Metric) -> Array:
     """Return the coefficients by which contributions add up to what a unit weighs."""
-    bases = part.bases()
+    bases = np.array([*part.bases().values()])
     return bases[bases.any(axis=1)]
 
 

@@ -70,6 +70,7 @@ class GapTest:
 
     plan: Plan
     options: Options
+    comparison: Comparison
     engine: PairEngine
     estimates: Estimates
     gap: Array
@@ -159,6 +160,7 @@ class GapTest:
         return cls(
             plan=plan,
             options=options,
+            comparison=comparison,
             engine=engine,
             estimates=estimates,
             gap=gap,

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeGuard
 
 import numpy as np
 
 from fairperm._utils.formatting import format_count
 from fairperm.errors import Note, Shown, UndefinedMetricError, argument, shown
-from fairperm.metrics.definition import Scheme, by_part
+from fairperm.metrics.definition import Metric, Scheme, by_part
 from fairperm.metrics.ranks import placements
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from fairperm.engines.sample import Rows
     from fairperm.hypothesis_tests.comparison import Comparison
     from fairperm.hypothesis_tests.plan import Plan
-    from fairperm.metrics.definition import AnyMetric, Metric
+    from fairperm.metrics.definition import AnyMetric
     from fairperm.metrics.ranks import RankMetric
 
     Array = NDArray[np.float64]
@@ -207,6 +207,36 @@ def _effective_and_unseen(comparison: Comparison, *, rates: bool) -> tuple[Array
                 _effective(part, u.take(j, axis=0), units.count[j].astype(float)) for j in members
             ]
     return effective, unseen
+
+
+def count_base_rows(comparison: Comparison) -> dict[str, Array]:
+    """Return the numbers of rows that the value of each group rests on, by what they are.
+
+    These are a rate's denominator, positives and negatives for a metric given the label, and else
+    all rows. With weights or clusters it is Kish's effective number (Σb)²/Σb², where b is what a
+    row or a cluster adds to the number.
+    """
+    rows, n_groups = comparison.rows, len(comparison.groups)
+    found: dict[str, Array] = {}
+    for part, place in by_part(comparison.parts):
+        for name, base in _bases(part, rows.contributions[:, place]).items():
+            units = replace(rows, contributions=base[:, None]).sum_units()
+            added = units.contributions[:, 0]
+            total = np.bincount(units.group, units.count * added, n_groups)
+            squares = np.bincount(units.group, units.count * added**2, n_groups)
+            found[name] = np.round(total**2 / squares, 6)  # equal weights count one each
+    return found
+
+
+def _bases(part: Metric | RankMetric, contributions: Array) -> dict[str, Array]:
+    """Return what each row adds to the numbers of rows that a part's value rests on."""
+    found: dict[str, Array] = {}
+    if part.is_rank:
+        found = {"negatives": 1 - contributions[:, 0], "positives": contributions[:, 0]}
+    elif isinstance(part, Metric):
+        found = {name: contributions @ one for name, one in part.bases().items()}
+    is_counted = any(base.any() for base in found.values())
+    return found if is_counted else {"rows": np.ones(len(contributions))}
 
 
 def _by_delta(part: Metric | RankMetric, *, rates: bool) -> TypeGuard[Metric]:

@@ -431,21 +431,23 @@ class Metric(AnyMetric):
         # a step so small blows up where there is no derivative, as of a root at zero
         return np.where(np.abs(gradient) < _NO_DERIVATIVE, gradient, np.nan)
 
-    def bases(self) -> Array:
-        """Return by which coefficients contributions add up to numbers of rows.
+    def bases(self) -> dict[str, Array]:
+        """Return by which coefficients contributions add up to numbers of rows, by their names.
 
         The value rests on these rows: those of a rate's denominator, positives and negatives
         apart for a metric given the label, and else all rows, as for a metric of the user.
         """
         names = tuple(self.contributions)
         if self.has_denominator:
-            return np.array([[0.0, 1.0]])
+            return {self.among: np.array([0.0, 1.0])}
+        if names == CELLS and self.given == "label":
+            return {"negatives": np.array([1.0, 1, 0, 0]), "positives": np.array([0.0, 0, 1, 1])}
         if names == CELLS:
-            return np.array(
-                [[1.0, 1, 0, 0], [0, 0, 1, 1]] if self.given == "label" else [[1.0] * 4]
-            )
-        counting = ["rows"] if self.own else [*{"rows", "positives", "negatives"} & {*names}]
-        return np.array([[float(name == one) for name in names] for one in counting or [""]])
+            return {"rows": np.ones(4)}
+        counted = [] if self.own else [one for one in names if one in {"positives", "negatives"}]
+        return {
+            one: np.array([float(name == one) for name in names]) for one in counted or ["rows"]
+        }
 
     def rate_of(self, value: Array) -> Array:
         """Return the rate that has this value."""
