@@ -7,6 +7,7 @@ binomial at 99.9 % (see ``simulate``) and follow from the level claimed.
 from __future__ import annotations
 
 import math
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +15,13 @@ import pytest
 from scipy.stats import norm
 
 import fairperm
-from fairperm.hypothesis_tests.margins.one_sided import Ratio, margin_pvalues, ratio_interval
+from fairperm.hypothesis_tests.margins.one_sided import (
+    Difference,
+    Ratio,
+    exceedance_pvalue,
+    margin_pvalues,
+    ratio_interval,
+)
 from tests.support.simulations import Procedure, at_least, at_most
 
 if TYPE_CHECKING:
@@ -46,9 +53,14 @@ def compared(table: list[int]) -> PermutationTestResult:
     return Procedure("selection_rate")([[[m - k, k, 0, 0], [n - j, j, 0, 0]]])
 
 
+@cache
+def compare_tables(rates: Rates) -> list[tuple[PermutationTestResult, int]]:
+    return [(compared(table), times) for table, times in tables(rates, seed=1)]
+
+
 def how_often(rates: Rates, *events: Callable[[PermutationTestResult], bool]) -> list[int]:
     """Count the data sets of these rates in which each of the events happens."""
-    results = [(compared(table), times) for table, times in tables(rates, seed=1)]
+    results = compare_tables(rates)
     return [sum(times for result, times in results if happens(result)) for happens in events]
 
 
@@ -67,6 +79,24 @@ def inside_of(gap: float) -> Callable[[PermutationTestResult], bool]:
         return (lower if gap < 0 else upper).pvalue <= LEVEL
 
     return verdict
+
+
+def beyond(gap: float) -> Callable[[PermutationTestResult], bool]:
+    """Tell whether the one test at the true gap that can be wrong finds a gap beyond it."""
+
+    def verdict(result: PermutationTestResult) -> bool:
+        return Difference(result).test(gap, "greater" if gap > 0 else "less").pvalue <= LEVEL
+
+    return verdict
+
+
+def shown_beyond(margin: float) -> Callable[[PermutationTestResult], bool]:
+    return lambda result: exceedance_pvalue(result, margin) <= LEVEL
+
+
+def significant_and_larger(margin: float) -> Callable[[PermutationTestResult], bool]:
+    """Tell what people would do instead: a test of no gap, and a look at the gap."""
+    return lambda result: result.pvalue <= LEVEL and abs(result.difference) > margin
 
 
 def inside_of_ratio(ratio: float) -> Callable[[PermutationTestResult], bool]:
@@ -98,6 +128,24 @@ def test_rates_at_the_margin_are_rarely_called_within_it(rates: Rates) -> None:
     _, p, _, q = rates
     found = how_often(rates, inside_of(p - q), inside_of_ratio(p / q))
     assert max(found) <= at_most(LEVEL, DATA_SETS)
+
+
+@pytest.mark.parametrize("rates", AT_THE_MARGIN.values(), ids=AT_THE_MARGIN)
+def test_rates_at_the_margin_are_rarely_shown_to_exceed_it(rates: Rates) -> None:
+    """On two sides half as often: the end of the margin on the other side is far away."""
+    _, p, _, q = rates
+    gap = p - q
+    found = how_often(rates, beyond(gap), shown_beyond(abs(gap)), significant_and_larger(abs(gap)))
+    assert found[0] <= at_most(LEVEL, DATA_SETS)
+    assert found[1] <= at_most(LEVEL / 2, DATA_SETS)
+    assert found[2] > at_most(LEVEL, DATA_SETS)
+
+
+def test_both_ends_of_a_small_margin_share_the_level() -> None:
+    """The margin is a tenth of a standard error: without the factor of 2, 0.09 would be found."""
+    rates: Rates = (400, 0.3, 400, 0.303)
+    (found,) = how_often(rates, shown_beyond(0.003))
+    assert at_least(LEVEL / 2, DATA_SETS) < found <= at_most(LEVEL, DATA_SETS)
 
 
 def error_of_equality(result: PermutationTestResult) -> float:
@@ -179,6 +227,17 @@ def squared_errors(rng: np.random.Generator) -> dict[str, Any]:
     }
 
 
+def absolute_errors(rng: np.random.Generator, scales: tuple[float, float]) -> dict[str, Any]:
+    """Return normal errors of these standard deviations in a large and a small group."""
+    sizes = (400, 100)
+    return {
+        "y_true": np.zeros(sum(sizes)),
+        "y_pred": rng.normal(size=sum(sizes)) * np.repeat(scales, sizes),
+        "sensitive_features": np.repeat([0, 1], sizes),
+        "metric": "mean_absolute_error",
+    }
+
+
 def un_studentized(margin: float) -> Callable[[PermutationTestResult], bool]:
     """Compare distances from the margin with permuted gaps, all over one error.
 
@@ -198,6 +257,20 @@ def test_auc_at_the_margin_is_rarely_called_within_it() -> None:
     results = samples(scores)
     assert sum(map(inside_of(-0.1), results)) <= at_most(LEVEL, SAMPLES)
     assert sum(map(inside_of_ratio(0.75 / 0.85), results)) <= at_most(LEVEL, SAMPLES)
+    assert sum(map(beyond(-0.1), results)) <= at_most(LEVEL, SAMPLES)
+    assert sum(map(shown_beyond(0.1), results)) <= at_most(LEVEL / 2, SAMPLES)
+    assert sum(map(significant_and_larger(0.1), results)) > at_most(LEVEL, SAMPLES)
+
+
+@pytest.mark.parametrize("scales", [(1, 1.3), (1.3, 1)], ids=["small worse", "small better"])
+def test_absolute_errors_at_the_margin_are_rarely_shown_to_exceed_it(
+    scales: tuple[float, float],
+) -> None:
+    gap = (scales[0] - scales[1]) * math.sqrt(2 / math.pi)
+    results = samples(partial(absolute_errors, scales=scales))
+    assert sum(map(beyond(gap), results)) <= at_most(LEVEL, SAMPLES)
+    assert sum(map(shown_beyond(abs(gap)), results)) <= at_most(LEVEL / 2, SAMPLES)
+    assert sum(map(significant_and_larger(abs(gap)), results)) > at_most(LEVEL, SAMPLES)
 
 
 def test_squared_errors_at_the_margin_are_rarely_called_within_it() -> None:

@@ -51,6 +51,19 @@ def margin_pvalues(
     return gap.test(low, "greater"), gap.test(high, "less")
 
 
+def exceedance_pvalue(result: PermutationTestResult, margin: float) -> float:
+    """Return the p-value of a gap beyond the margin, on the side or sides of the alternative.
+
+    Its null hypothesis is a gap from −margin to margin. On two sides it is twice the smaller of
+    the p-values at both ends. A gap beyond the margin is a gap, so it is never below the p-value
+    of no gap.
+    """
+    gap = Difference(result)
+    ends = {"greater": [margin], "less": [-margin]}.get(result.alternative, [margin, -margin])
+    smallest = min(gap.test(end, "greater" if end > 0 else "less").pvalue for end in ends)
+    return max(min(len(ends) * smallest, 1.0), result.pvalue)
+
+
 def ratio_interval(result: PermutationTestResult) -> tuple[float, Interval] | None:
     """Return the ratio of first to second group with its interval; None if there is no ratio.
 
