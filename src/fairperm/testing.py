@@ -50,8 +50,8 @@ def assert_no_disparity(
     --------
     >>> from fairperm.testing import assert_no_disparity
     >>> audit = assert_no_disparity(
-    ...     [1] * 160 + [0] * 40 + [1] * 40 + [0] * 160,
-    ...     [0] * 16 + [1] * 184 + [0] * 8 + [1] * 192,
+    ...     [1] * 160 + [0] * 40 + [1] * 60 + [0] * 140,
+    ...     [0] * 16 + [1] * 184 + [0] * 10 + [1] * 190,
     ...     sensitive_features=["a"] * 200 + ["b"] * 200,
     ...     metrics="false_negative_rate",
     ... )

@@ -178,6 +178,7 @@ def test_notes_of_single_tests_are_counted() -> None:
             y_score=np.arange(N) % 7 / 7,
             sensitive_features=group,
             metrics=["roc_auc", "brier_score"],
+            group_size_by="rows",
             n_resamples=199,
             rng=1,
         )

@@ -13,6 +13,7 @@ from rich.console import Console
 
 from fairperm import Audit, InputError, audit
 from fairperm.auditing.text import as_table
+from fairperm.hypothesis_tests.results.audits import VERDICTS
 from tests.support.audit_tables import (
     ARRAYS,
     COLUMNS,
@@ -120,7 +121,7 @@ def test_iteration_and_length(expected: Audit) -> None:
 def test_filters(expected: Audit) -> None:
     for row in expected.where(attribute="race", metric="roc_auc"):
         assert (row.attribute, row.metric) == ("race", "roc_auc")
-    parts = [expected.where(verdict=verdict) for verdict in ("disparity", "inconclusive")]
+    parts = [expected.where(verdict=verdict) for verdict in VERDICTS]
     assert sum(map(len, parts)) == len(expected)
     assert expected.where().rows == expected.rows
     some = expected.where(attribute="sex")

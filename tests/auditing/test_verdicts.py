@@ -5,15 +5,15 @@ from __future__ import annotations
 import contextlib
 import math
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from scipy import stats
+from statsmodels.stats.multitest import multipletests
 
 from fairperm import FairpermWarning, audit
 from fairperm.planning.power import detectable_gap
-from tests.support.audits import DATA_OF_TWO, one_row, selected
+from tests.support.audits import DATA_OF_TWO, one_row, quietly, selected
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -44,23 +44,24 @@ def warns_of_nothing_judged(expected: bool = True) -> AbstractContextManager[obj
             "^not decided: chance could explain this gap",
         ),
         # margin
-        (((80, 100), (50, 100)), 0.1, "disparity", "and larger than the margin of 0.1."),
-        (((50, 100), (80, 100)), 0.1, "disparity", "and larger than the margin of 0.1."),
+        (((80, 100), (50, 100)), 0.1, "disparity", r"^shown to exceed the margin of 0.1 \(adj"),
+        (((50, 100), (80, 100)), 0.1, "disparity", "^shown to exceed the margin of 0.1 "),
         (((6300, 10000), (6000, 10000)), 0.1, "equivalent", "^shown to be smaller than 0.1 "),
         (((5000, 10000), (5000, 10000)), 0.1, "equivalent", r"0.1 \(adjusted p < 0.0001\)\.$"),
-        (((690, 1000), (600, 1000)), 0.1, "inconclusive", "but not larger than the margin of 0.1"),
-        (((50, 100), (50, 100)), 0.1, "inconclusive", "a real one is not ruled out"),
+        (((720, 1000), (600, 1000)), 0.1, "inconclusive", r"there is a gap \(.* is not settled\.$"),
         (
-            ((62, 100), (50, 100)),
+            ((690, 1000), (600, 1000)),
             0.1,
             "inconclusive",
-            "^not decided: chance could explain this gap",
+            "it exceeds the margin of 0.1 is not",
         ),
-        (((60, 100), (50, 100)), 0.1, "inconclusive", "chance could"),  # just at the margin
+        (((50, 100), (50, 100)), 0.1, "inconclusive", "^not decided: no gap is shown "),
+        (((62, 100), (50, 100)), 0.1, "inconclusive", "one beyond the margin of 0.1 is not ruled"),
+        (((60, 100), (50, 100)), 0.1, "inconclusive", "no gap is shown"),  # just at the margin
         # size
-        (((49, 49), (0, 100)), None, "too small", "0 has 49 rows; the minimum is 50."),
-        (((0, 100), (49, 49)), 0.1, "too small", "1 has 49 rows; the minimum is 50."),
-        (((49, 49), (0, 9)), None, "too small", "0 has 49 rows and 1 has 9 rows; the minimum"),
+        (((49, 49), (0, 100)), None, "too small", "0 has only 49 rows; the minimum is 50."),
+        (((0, 100), (49, 49)), 0.1, "too small", "1 has only 49 rows; the minimum is 50."),
+        (((49, 49), (0, 1)), None, "too small", "0 has only 49 rows and 1 has only 1 row; the m"),
         (((50, 50), (0, 50)), None, "disparity", "larger than chance explains"),
     ],
 )
@@ -75,16 +76,18 @@ def test_verdicts(
     assert row.verdict == verdict
     assert re.search(reason, row.reason)
     assert row.margin == margin
-    if verdict == "too small":
-        assert row.adjusted_pvalue is None
-        assert row.equivalence_pvalue is None
-    else:
-        assert row.adjusted_pvalue == row.pvalue  # a single hypothesis
-        assert (row.equivalence_pvalue is None) == (margin is None)
+    tested = verdict != "too small"
+    assert row.adjusted_pvalue == (row.pvalue if tested else None)  # a single hypothesis
+    for raw, adjusted in (
+        (row.exceedance_pvalue, row.adjusted_exceedance_pvalue),
+        (row.equivalence_pvalue, row.adjusted_equivalence_pvalue),
+    ):
+        assert raw == adjusted
+        assert (raw is not None) == (tested and margin is not None)
 
 
 def test_verdicts_by_the_definition_on_many_tables() -> None:
-    """The definition written out, on p-values that scipy finds: Fisher's, and z at the margin."""
+    """Gaps are as many standard errors beyond or within the margin as the verdicts need."""
     rng = np.random.default_rng(3)
     seen = set()
     for _ in range(40):
@@ -92,19 +95,12 @@ def test_verdicts_by_the_definition_on_many_tables() -> None:
         rates = 0.5 + rng.choice([0, 0.04, 0.09, 0.3]) * np.array([0.5, -0.5])
         first, second = rng.binomial(n, rates).tolist()
         row = one_row((first, n), (second, n), margin=0.1)
-        gap = (first - second) / n
-        significant = stats.fisher_exact([[first, n - first], [second, n - second]])[1] <= 0.05
-        assert row.equivalence_pvalue is not None
-        if significant and abs(gap) > 0.1:
-            expected = "disparity"
-        elif row.equivalence_pvalue <= 0.05:
-            expected = "equivalent"
-            error = math.sqrt(sum(k / n * (1 - k / n) / n for k in (first, second)))
-            assert (0.1 - abs(gap)) / error > 1.6  # the normal quantile is 1.645
-        else:
-            expected = "inconclusive"
-        assert row.verdict == expected
-        seen.add(expected)
+        error = math.sqrt(sum(k / n * (1 - k / n) / n for k in (first, second)))
+        beyond = (abs(first - second) / n - 0.1) / error
+        least = {"disparity": beyond, "equivalent": -beyond}.get(row.verdict, -abs(beyond))
+        quantile = {"disparity": 1.96, "equivalent": 1.645, "inconclusive": -2.0}[row.verdict]
+        assert least > quantile - 0.1
+        seen.add(row.verdict)
     assert seen == {"disparity", "equivalent", "inconclusive"}
 
 
@@ -117,6 +113,52 @@ def test_a_tiny_group_keeps_its_numbers() -> None:
     assert row.pvalue is not None
     assert row.detectable_gap is not None
     assert 0.2 < row.detectable_gap <= 0.5
+
+
+def positives(*numbers: int) -> dict[str, Any]:
+    """Return groups a, b, … of 100 rows with so many positives."""
+    group = np.repeat([*"abcdef"[: len(numbers)]], 100)
+    y_true = np.concatenate([np.arange(100) < n for n in numbers]).astype(int)
+    y_pred = np.arange(100 * len(numbers)) % 3 % 2
+    return {"y_true": y_true, "y_pred": y_pred, "sensitive_features": group}
+
+
+@pytest.mark.parametrize(
+    ("metric", "reason"),
+    [
+        ("tpr", "'b' has only 12 positives; the minimum is 50."),
+        ("ppv", "'a' has only 33 predicted positives and 'b' has only 34 predicted positives; the"),
+        ("balanced_accuracy", "'a' has only 40 negatives and 'b' has only 12 positives; the mini"),
+        ("equalized_odds", "'a' has only 40 negatives and 'b' has only 12 positives; the minimum"),
+        ("roc_auc", "'a' has only 40 negatives and 'b' has only 12 positives; the minimum is 50."),
+        ("accuracy", ""),
+        ("brier_score", ""),
+    ],
+)
+def test_a_group_counts_by_what_the_metric_rests_on(metric: str, reason: str) -> None:
+    data = positives(60, 12)
+    if metric in {"roc_auc", "brier_score"}:
+        data["y_score"] = np.linspace(0, 1, 200)
+    options: dict[str, Any] = {"metrics": metric, "n_resamples": 99, "rng": 1}
+    (row,) = quietly(**data, **options)
+    assert row.reason.startswith(reason)
+    assert (row.verdict == "too small") == bool(reason)
+    (row,) = quietly(**data, **options, group_size_by="rows")
+    assert row.verdict != "too small"
+
+
+def test_weights_and_clusters_count_by_their_effective_number() -> None:
+    """Kish's number: 100 positives of which ten have all but no weight, or 25 equal clusters."""
+    data = positives(100, 100)
+    options: dict[str, Any] = {"metrics": "tpr", "min_group_size": 90, "n_resamples": 99, "rng": 1}
+    weight = np.where(np.arange(200) % 100 < 11, 1e-9, 1.0)
+    (row,) = quietly(**data, sample_weight=weight, **options)
+    few = "'a' has only 89 effective positives and 'b' has only 89 effective positives; "
+    assert row.reason == f"{few}the minimum is 90."
+    (row,) = quietly(**data, sample_weight=np.full(200, 0.1), **{**options, "min_group_size": 100})
+    assert row.verdict == "inconclusive"
+    (row,) = quietly(**data, cluster=np.arange(200) // 4, **options)
+    assert row.reason.startswith("'a' has only 25 effective clusters of positives and 'b' has ")
 
 
 @pytest.mark.parametrize(
@@ -239,6 +281,41 @@ def test_margins_of_single_metrics() -> None:
     assert second.equivalence_pvalue is None
 
 
+def test_raw_and_adjusted_pvalues_at_margins() -> None:
+    """All disparities that may be claimed are one family, equivalences another."""
+    rows = audit(
+        **selected((800, 1000), (650, 1000), (620, 1000)),
+        metrics=["selection_rate", "base_rate"],
+        margin={"selection_rate": 0.1},
+        rng=1,
+    ).rows
+    margin, plain = rows[:3], rows[3:]
+    within = [row.equivalence_pvalue for row in margin]
+    claims = [*(row.exceedance_pvalue for row in margin), *(row.pvalue for row in plain)]
+    assert [row.adjusted_equivalence_pvalue for row in margin] == pytest.approx(holm(within))
+    adjusted = [row.adjusted_exceedance_pvalue for row in margin]
+    adjusted += [row.adjusted_pvalue for row in plain]
+    assert adjusted == pytest.approx(holm(claims))
+    assert [row.verdict for row in margin] == ["disparity", "disparity", "equivalent"]
+    for row in margin:
+        assert row.result is not None
+        assert row.exceedance_pvalue is not None
+        assert row.result.pvalue <= row.exceedance_pvalue
+
+
+def holm(pvalues: list[Any]) -> list[float]:
+    return multipletests(pvalues, method="holm")[1].tolist()  # type: ignore[no-any-return]
+
+
+def test_one_direction_is_one_test_at_the_margin() -> None:
+    two = one_row((80, 100), (50, 100), margin=0.1).exceedance_pvalue
+    above = one_row((80, 100), (50, 100), margin=0.1, alternative="greater").exceedance_pvalue
+    below = one_row((80, 100), (50, 100), margin=0.1, alternative="less").exceedance_pvalue
+    assert above is not None
+    assert two == 2 * above
+    assert below == pytest.approx(1)
+
+
 @pytest.mark.parametrize("name", ["tpr", "recall", "true_positive_rate"])
 def test_margins_by_any_name_of_a_metric(name: str) -> None:
     (row,) = audit(**DATA_OF_TWO, metrics=["tpr"], margin={name: 0.3}, rng=1)
@@ -260,6 +337,7 @@ def test_complements_may_have_margins_of_their_own() -> None:
             **DATA_OF_TWO, metrics=[row.metric], margin=row.margin, adjust=None, rng=1
         )
         assert row.equivalence_pvalue == single.equivalence_pvalue
+        assert row.exceedance_pvalue == single.exceedance_pvalue
     assert first.equivalence_pvalue is not None
     assert second.equivalence_pvalue is not None
     assert first.equivalence_pvalue < second.equivalence_pvalue
@@ -272,15 +350,21 @@ def test_only_one_complement_has_a_margin() -> None:
     assert (second.margin, second.equivalence_pvalue) == (None, None)
 
 
-def test_a_joint_metric_is_never_called_equivalent() -> None:
-    (row,) = audit(**DATA_OF_TWO, metrics="equalized_odds", margin=0.9, rng=1)
+@pytest.mark.parametrize(
+    ("options", "lack"),
+    [
+        ({"metrics": "equalized_odds"}, "for several gaps at once; audit them one by one"),
+        ({"metrics": "selection_rate", "variance": None}, "without a standard error"),
+    ],
+)
+def test_where_no_test_exists_at_a_margin(options: dict[str, Any], lack: str) -> None:
+    y_true = np.arange(400) % 2
+    y_pred = np.where(np.arange(400) < 200, 1, np.arange(400) % 4 > 1)
+    group = np.where(np.arange(400) < 200, "a", "b")
+    (row,) = audit(y_true, y_pred, sensitive_features=group, **options, margin=0.1, rng=1)
     assert row.verdict == "inconclusive"
-    assert row.equivalence_pvalue is None
-
-
-def test_without_an_error_nothing_is_called_equivalent() -> None:
-    (row,) = audit(**DATA_OF_TWO, metrics="tpr", margin=0.9, variance=None, rng=1)
-    assert row.equivalence_pvalue is None
+    assert row.exceedance_pvalue is row.equivalence_pvalue is None
+    assert row.reason.endswith(f"whether it exceeds the margin of 0.1 cannot be tested {lack}.")
 
 
 @pytest.mark.parametrize(("alternative", "counts"), [("greater", (10, 90)), ("less", (90, 10))])

@@ -273,6 +273,11 @@ def test_gate(unlike: Path, tmp_path: Path) -> None:
     assert said.startswith("fairperm: failed: 1 of 2 comparisons (--fail-on disparity)\n")
     assert "disparity: g, selection_rate, a − b, gap +0.400, adjusted p" in said
     assert "**disparity**" in (tmp_path / "x.md").read_text()
+    margin = run(*arguments, "--margin", 0.1, "--fail-on", "disparity", "-q", "--markdown", "-")
+    assert "adjusted p < 0.0001, beyond the margin of 0.1 adjusted p" in margin.stderr.decode()
+    assert "| adjusted p | p beyond | p within |" in margin.stdout.decode()
+    wide = run(*arguments, "--margin", 0.35, "--fail-on", "disparity", "-q")  # the gap is 0.4
+    assert wide.returncode == 0
     many = ("--fail-on", "inconclusive", "--fail-on", "disparity", "-q")
     assert run(*arguments, *many).stderr.count(b"\n") == 3
     small = run(*arguments, "--min-group-size", 1000, "--fail-on", "too-small", "-q")
@@ -284,7 +289,7 @@ def test_json_is_enough_to_run_it_again(plain: Path, tmp_path: Path) -> None:
     succeeded("audit", plain, *COLUMNS, "--margin", 0.1, "--json", path, "-q")
     document = json.loads(path.read_text())
     assert document["schema"] == "fairperm.audit"
-    assert document["schema_version"] == 1
+    assert document["schema_version"] == 2
     assert document["versions"]["fairperm"]
     assert document["versions"]["numpy"]
     assert document["versions"]["python"]

@@ -45,7 +45,7 @@ OWN = {
     "threshold_sweep": {"thresholds", "alpha"},
     "audit": {
         *("metrics", "compare", "reference", "intersections", "adjust", "alpha", "margin"),
-        "min_group_size",
+        *("min_group_size", "group_size_by"),
     },
 }
 # Several metrics at once, scores that a sweep cannot do without.

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.xdist_group("report")
 def asked(html: str) -> str:
     """Return the definitions in "What was asked"."""
     text = Page(html).text
-    return text[text.index("alone explains?") : text.index("Groups of fewer than")]
+    return text[text.index("alone explains?") : text.index("A group is not judged")]
 
 
 def test_what_is_positive_is_described() -> None:
@@ -35,9 +35,9 @@ def test_what_is_positive_is_described() -> None:
 
 
 def test_what_is_positive_is_described_for_predictions_and_other_labels() -> None:
-    y = ["<b>yes</b>", "no"] * 90
+    y = ["<b>yes</b>", "no"] * 180
     options: dict[str, Any] = {"metrics": "fpr", "pos_label": "<b>yes</b>", "rng": 1}
-    options["sensitive_features"] = np.array(["a", "a", "b"] * 60)
+    options["sensitive_features"] = np.array(["a", "a", "b"] * 120)
     data = {"<i>truth</i>": y, "x" * 999: y[::-1]}
     html = fairperm.audit("<i>truth</i>", "x" * 999, data=data, **options).to_html()
     assert not Page(html).all("i")
@@ -50,14 +50,14 @@ def test_what_is_positive_is_described_for_predictions_and_other_labels() -> Non
 
 def test_what_is_positive_is_left_out_where_nothing_is() -> None:
     rng = np.random.default_rng(1)
-    groups = ["a", "b"] * 90
+    groups = ["a", "b"] * 130
     numbers = fairperm.audit(
-        rng.random(180), rng.random(180), sensitive_features=groups, metrics="r2_score", rng=1
+        rng.random(260), rng.random(260), sensitive_features=groups, metrics="r2_score", rng=1
     )
     assert "ositive:" not in asked(numbers.to_html())
     scores = fairperm.audit(
-        rng.random(180) < 0.5,
-        y_score=np.arange(180),
+        rng.random(260) < 0.5,
+        y_score=np.arange(260),
         sensitive_features=groups,
         metrics="roc_auc",
         n_resamples=99,
@@ -66,6 +66,16 @@ def test_what_is_positive_is_left_out_where_nothing_is() -> None:
     told = asked(scores.to_html())
     assert "Positive: a true label of 1." in told
     assert "Predicted" not in told
+
+
+def test_margins_are_explained() -> None:
+    text = Page(compas_page()).text
+    assert "The gap was shown to exceed the margin." in text
+    assert "there is a gap, but whether it exceeds the margin is not settled." in text
+    assert (
+        "probability of any false disparity at 5 % or below. The same bound holds for gaps that "
+        "are wrongly called equivalent; for both kinds of error together it is 10 %."
+    ) in text
 
 
 # Thresholds.

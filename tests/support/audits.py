@@ -19,7 +19,7 @@ N = 600
 def _data(distinct_scores: int | None) -> dict[str, Any]:
     """Return labels, scores and predictions of three groups with different base rates."""
     rng = np.random.default_rng(4)
-    group = rng.choice(["x", "y", "z"], N, p=[0.5, 0.3, 0.2])
+    group = rng.choice(["x", "y", "z"], N, p=[0.4, 0.3, 0.3])
     y_true = (rng.random(N) < np.where(group == "x", 0.6, 0.4)).astype(int)
     noise = rng.normal(size=N) * np.where(group == "z", 2, 1)
     y_score = 1 / (1 + np.exp(-(2 * y_true - 1 + noise)))

@@ -119,6 +119,7 @@ def hostile_audit() -> fairperm.Audit:
         sensitive_features={'<b>group</b> & "co"': data["group"]},
         metrics={"<i>rate</i>": "selection_rate", "</script><s>": "roc_auc"},
         compare="reference",
+        group_size_by="rows",
         n_resamples=999,
         rng=1,
     )

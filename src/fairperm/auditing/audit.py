@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         Column,
         Columns,
         Frame,
+        GroupSize,
         Label,
         MetricLike,
         Missing,
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from fairperm.metrics.definition import AnyMetric
 
 ADJUSTMENTS = ("holm", "bh", "by", "maxt", None)
+GROUP_SIZES = ("metric", "rows")
 
 
 def audit(
@@ -67,6 +69,7 @@ def audit(
     alpha: float = 0.05,
     margin: float | Mapping[str, float] | None = None,
     min_group_size: int = 50,
+    group_size_by: GroupSize = "metric",
     threshold: float | None = None,
     pos_label: Label = None,
     control_features: Columns | None = None,
@@ -116,8 +119,15 @@ def audit(
         The level of the verdicts.
     margin : float or mapping, optional
         The largest gap that does not matter in practice: one for all metrics, or by their names.
+        A disparity is then a gap that is shown to exceed it.
     min_group_size : int
-        Groups with fewer rows stay in the table but are not judged.
+        Smaller groups stay in the table but are not judged.
+    group_size_by : {"metric", "rows"}
+        What `min_group_size` counts: the rows that the metric's value rests on, or all rows of the
+        group. The value of a rate rests on its denominator (positives, for a true positive rate);
+        that of roc_auc, balanced_accuracy and equalized_odds on positives or negatives, whichever
+        are fewer; that of other metrics on all rows. With `sample_weight` or `cluster`, Kish's
+        effective number of rows or clusters counts.
     threshold, pos_label, control_features, stratum_weights, cluster, sample_weight
         As in :func:`fairperm.permutation_test`.
     missing, score_bins, sample_rows
@@ -138,13 +148,19 @@ def audit(
     -----
     The verdict of a comparison is
 
-    - "disparity" if its adjusted p-value is at most `alpha` and the gap exceeds the margin, if
-      there is one;
-    - "equivalent" if two one-sided tests show that the gap is smaller than the margin, at `alpha`
-      after adjustment;
-    - "too small" if a group has fewer than `min_group_size` rows, or the metric is undefined in it;
-    - "inconclusive" otherwise: chance could explain the gap, and a real one is not ruled out. The
-      row's ``detectable_gap`` is the smallest gap that a sample like this one would detect.
+    - "disparity" if its adjusted p-value is at most `alpha`; with a margin, if the gap is shown to
+      exceed it: ``adjusted_exceedance_pvalue`` is at most `alpha`;
+    - "equivalent" if the gap is shown to be within the margin: ``adjusted_equivalence_pvalue``, of
+      two one-sided tests, is at most `alpha`;
+    - "too small" if a group is smaller than `min_group_size`, or the metric is undefined in it;
+    - "inconclusive" otherwise. With a margin, the row's ``reason`` tells a gap of which it is not
+      settled whether it exceeds the margin from no gap that is shown. The row's
+      ``detectable_gap`` is the smallest gap that a sample like this one would detect.
+
+    The gap is shown to exceed the margin by a one-sided test at each end of the margin, with twice
+    the smaller of the two p-values (with `alternative` "greater" or "less", by one test). No test
+    at a margin exists for a joint metric, such as equalized_odds, or without a standard error:
+    with a margin these are neither a disparity nor equivalent.
 
     A metric and its complement (such as true positive and false negative rate) are one hypothesis
     and count once. Comparisons of groups that are too small do not count.
@@ -176,6 +192,7 @@ def audit(
         alpha=checks.fraction("alpha", alpha),
         margins=_name_margins(margin, named),
         min_group_size=checks.integer("min_group_size", min_group_size, 1, 10**12),
+        group_size_by=checks.choice("group_size_by", group_size_by, GROUP_SIZES),
         scheme=scheme,
         variance=variance,
         alternative=checks.choice("alternative", alternative, checks.ALTERNATIVES),
@@ -220,6 +237,7 @@ def audit(
         compare=settings.compare,
         n_hypotheses=n_hypotheses,
         min_group_size=settings.min_group_size,
+        group_size_by=settings.group_size_by,
         n_dropped=max(question.table.n_dropped for question in questions),
         seed=settings.seed,
         settings={

@@ -39,6 +39,7 @@ class Settings(Options):
     alpha: float
     margins: Mapping[str, float]
     min_group_size: int
+    group_size_by: str
     n_attributes: int
 
 
@@ -173,16 +174,14 @@ def _compare_batch(
         yield {}
     nulls = null_distributions([*tests.values()], settings.quiet().resampling)
     for (place, test), null in zip(tests.items(), nulls, strict=True):
-        rows[place] = _add_result(rows[place], test.result(null), settings.min_group_size)
+        row = find_small_groups(rows[place], test.comparison, settings)
+        rows[place] = _add_result(row, test.result(null))
     for place, row in rows.items():
         yield {place: ComparedPair(row, pairs[place].question)}
 
 
-def _add_result(row: AuditRow, result: PermutationTestResult, min_size: int) -> AuditRow:
+def _add_result(row: AuditRow, result: PermutationTestResult) -> AuditRow:
     ratio, interval = ratio_interval(result) or (None, None)
-    reason = find_small_groups(row.groups, row.sizes, min_size)
-    verdict = "too small" if reason else ""
-    row = replace(row, verdict=verdict, reason=reason)
     return replace(row, result=result, ratio=ratio, ratio_interval=interval)
 
 

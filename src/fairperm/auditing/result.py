@@ -43,8 +43,9 @@ class Audit(AuditData):
         How p-values were adjusted for the number of hypotheses, ``n_hypotheses``.
     compare : str
         Which groups were compared: "pairs", "reference" or "rest".
-    min_group_size : int
-        Groups with fewer rows are not judged.
+    min_group_size, group_size_by : int, str
+        Groups with fewer rows are not judged; "metric" counts those that the metric's value rests
+        on, "rows" all.
     n_dropped : int
         Rows dropped for missing values, in the comparison that lost most. A row is dropped only
         from the comparisons of attributes and metrics whose columns it lacks.

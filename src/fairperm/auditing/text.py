@@ -15,7 +15,7 @@ from fairperm._utils.formatting import (
     state_pvalue,
 )
 from fairperm.auditing.verdicts import explain_verdicts, format_detectable_gap
-from fairperm.hypothesis_tests.results.text import state_dropped, wrap_notes
+from fairperm.hypothesis_tests.results.text import state_dropped, state_min_group_size, wrap_notes
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -29,6 +29,8 @@ _COLUMNS = {  # and the terminal width from which they are shown
     "interval": 135,
     "p": 115,
     "adjusted p": 60,
+    "p beyond": 110,
+    "p within": 110,
     "detects gaps": 75,
 }
 _STYLES = {
@@ -71,7 +73,7 @@ def footing(audit: AuditData) -> str:
     sentences = [
         f"Level {audit.alpha:g}, p {_ADJUSTMENT[audit.adjust]} for "
         f"{format_count(audit.n_hypotheses, 'hypothesis', 'hypotheses')}.",
-        f"Groups of fewer than {audit.min_group_size:,} rows are not judged.",
+        state_min_group_size(audit),
         *explain_verdicts(audit.rows),
     ]
     if audit.n_dropped:
@@ -90,6 +92,8 @@ def as_table(audit: AuditData, width: int = 120) -> Table:
     from rich.text import Text
 
     columns = [name for name, least in _COLUMNS.items() if width >= least]
+    if all(row.margin is None for row in audit.rows):
+        columns = [name for name in columns if name not in {"p beyond", "p within"}]
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("first − second group", overflow="fold", min_width=16)
     for name in columns:
@@ -127,6 +131,8 @@ def _format_cells(row: AuditRow) -> dict[str, str]:
         "interval": format_interval(row.confidence_interval, signed=True),
         "p": format_pvalue(row.pvalue),
         "adjusted p": format_pvalue(row.adjusted_pvalue),
+        "p beyond": format_pvalue(row.adjusted_exceedance_pvalue),
+        "p within": format_pvalue(row.adjusted_equivalence_pvalue),
         "detects gaps": format_detectable_gap(row),
     }
 

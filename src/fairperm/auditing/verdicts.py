@@ -1,28 +1,31 @@
 """Verdicts: the rule that gives them, and every sentence that explains them.
 
-A gap is a disparity if its adjusted p-value is at most the level and the gap exceeds the margin,
-and equivalent if it is shown to be smaller than the margin. Otherwise it is inconclusive.
+Without a margin, a gap is a disparity if its adjusted p-value is at most the level. With a margin,
+it is a disparity if it is shown to exceed the margin, and equivalent if it is shown to be within
+it. Otherwise it is inconclusive.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fairperm._utils.formatting import format_count, format_number, join_words, state_pvalue
 from fairperm.auditing.max_t import max_t_pvalues
 from fairperm.errors import Note, argument, shown
-from fairperm.hypothesis_tests.margins.one_sided import margin_pvalues
+from fairperm.hypothesis_tests.margins.one_sided import exceedance_pvalue, margin_pvalues
+from fairperm.hypothesis_tests.small_groups import count_base_rows
 from fairperm.inference.multiplicity import adjust_pvalues
 from fairperm.planning.power import detectable_gap
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from fairperm.auditing.comparisons import ComparedPair, Settings
+    from fairperm.hypothesis_tests.comparison import Comparison
     from fairperm.hypothesis_tests.results.audits import AuditRow
     from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
 
@@ -32,46 +35,72 @@ _MANY_GROUPS = 20  # more of them, all too small, may be numbers that were not c
 
 def give_verdict(row: AuditRow, settings: Settings) -> AuditRow:
     """Return a row that has p-values with its verdict and the reason for it."""
-    alpha, margin = settings.alpha, row.margin
-    p, gap, margin_p = row.adjusted_pvalue, row.difference, row.equivalence_pvalue
-    if p is None or gap is None:
+    alpha, margin, p = settings.alpha, row.margin, row.adjusted_pvalue
+    beyond, within = row.adjusted_exceedance_pvalue, row.adjusted_equivalence_pvalue
+    if p is None or row.result is None:
         return row
     name = "p" if settings.adjust is None else "adjusted p"
-    significant = f"larger than chance explains ({state_pvalue(p, name)})"
-    if p <= alpha and margin is None:
-        verdict, reason = "disparity", significant
-    elif p <= alpha and margin is not None and abs(gap) > margin:
-        verdict, reason = "disparity", f"{significant}, and larger than the margin of {margin:g}"
-    elif margin_p is not None and margin_p <= alpha:
+    if margin is None and p <= alpha:
+        verdict, reason = "disparity", f"larger than chance explains ({state_pvalue(p, name)})"
+    elif beyond is not None and beyond <= alpha:
+        verdict = "disparity"
+        reason = f"shown to exceed the margin of {margin:g} ({state_pvalue(beyond, name)})"
+    elif within is not None and within <= alpha:
         verdict = "equivalent"
-        reason = f"shown to be smaller than {margin:g} ({state_pvalue(margin_p, name)})"
-    elif p <= alpha:
-        verdict = "inconclusive"
-        reason = f"not decided: {significant}, but not larger than the margin of {margin:g}"
-    elif gap * {"greater": -1, "less": 1}.get(settings.alternative, 0) > 0:
-        verdict = "inconclusive"
-        reason = (
-            "not decided: the gap is on the other side of the alternative "
-            f"{shown(settings.alternative)}, where this test does not look "
-            f"({state_pvalue(p, name)})"
-        )
+        reason = f"shown to be smaller than {margin:g} ({state_pvalue(within, name)})"
     else:
         verdict = "inconclusive"
-        reason = (
-            "not decided: chance could explain this gap, and a real one is not ruled out "
-            f"({state_pvalue(p, name)})"
-        )
+        stated = state_pvalue(p, name)
+        reason = f"not decided: {_explain_indecision(row, row.result, stated, settings)}"
     return replace(row, verdict=verdict, reason=f"{reason}.")
 
 
-def find_small_groups(groups: tuple[Hashable, Hashable], sizes: tuple[int, int], least: int) -> str:
-    """Return the reason why a pair of groups is too small, or "" if it is large enough."""
-    small = [
-        f"{shown(group)} has {format_count(size, 'row')}"
-        for group, size in zip(groups, sizes, strict=True)
-        if size < least
-    ]
-    return f"{join_words(small)}; the minimum is {least:,}." if small else ""
+def _explain_indecision(
+    row: AuditRow, result: PermutationTestResult, stated: str, settings: Settings
+) -> str:
+    """Return what the tests leave open; ``stated`` is the p-value of no gap."""
+    margin, p = row.margin, row.adjusted_pvalue
+    if margin is not None and p is not None and p <= settings.alpha:
+        settled = "is not settled" if _has_margin_test(result) else "cannot be tested"
+        if result.is_joint:
+            settled += " for several gaps at once; audit them one by one"
+        elif result.variance is None:
+            settled += " without a standard error"
+        return f"there is a gap ({stated}); whether it exceeds the margin of {margin:g} {settled}"
+    if result.difference * {"greater": -1, "less": 1}.get(settings.alternative, 0) > 0:
+        return (
+            f"the gap is on the other side of the alternative {shown(settings.alternative)}, "
+            f"where this test does not look ({stated})"
+        )
+    if margin is None:
+        return f"chance could explain this gap, and a real one is not ruled out ({stated})"
+    return f"no gap is shown ({stated}), and one beyond the margin of {margin:g} is not ruled out"
+
+
+def find_small_groups(row: AuditRow, comparison: Comparison, settings: Settings) -> AuditRow:
+    """Return the row with the verdict "too small" and the number that counts, if it is too small.
+
+    Of several numbers, such as positives and negatives, the smallest counts.
+    """
+    numbers: dict[str, Sequence[float]] = {"rows": row.sizes}
+    unit = ""
+    if settings.group_size_by == "metric":
+        numbers = {name: found.tolist() for name, found in count_base_rows(comparison).items()}
+        if comparison.rows.cluster is not None:
+            unit = "effective clusters of "
+        elif comparison.rows.weight is not None:
+            unit = "effective "
+    small = []
+    for place, group in enumerate(row.groups):
+        name = min(numbers, key=lambda one: numbers[one][place])
+        if (n := numbers[name][place]) < settings.min_group_size:
+            whole = f"{unit}{name}"
+            few = format_count(math.floor(n), whole.removesuffix("s"), whole)
+            small.append(f"{shown(group)} has only {few}")
+    if not small:
+        return row
+    reason = f"{join_words(small)}; the minimum is {settings.min_group_size:,}."
+    return replace(row, verdict="too small", reason=reason)
 
 
 def format_detectable_gap(row: AuditRow) -> str:
@@ -84,10 +113,12 @@ def format_detectable_gap(row: AuditRow) -> str:
 
 def explain_verdicts(rows: Sequence[AuditRow]) -> Iterator[str]:
     """Yield a sentence for each term of a table of verdicts that needs one."""
-    margins = {row.margin for row in rows if row.verdict == "equivalent"}
-    if margins:
-        size = f"{margins.pop():g}" if len(margins) == 1 else "the margin"
-        yield f"Equivalent: shown to be smaller than {size}, by a test of its own."
+    if margins := {row.margin for row in rows if row.margin is not None}:
+        size = f"the margin of {margins.pop():g}" if len(margins) == 1 else "the margin"
+        yield (
+            f"With a margin, disparity: shown to exceed {size}; equivalent: shown to be within it. "
+            "P beyond and p within are the adjusted p-values of these two tests."
+        )
     if any(row.verdict == "inconclusive" for row in rows):
         yield "Inconclusive: not decided; a gap that matters is neither shown nor ruled out."
     detectable = [format_detectable_gap(row) for row in rows]
@@ -108,6 +139,8 @@ def write_notes(
     is_doubled = settings.alternative == "two-sided" and (
         settings.adjust == "maxt" or any(_result_of(row).ordering == "two-sided" for row in drawn)
     )
+    if settings.margins and settings.alternative not in {"greater", "less"}:
+        is_doubled = True  # the smaller p-value of both ends of the margin
     return (
         *_note_nothing_judged(rows, judged),
         *_note_few_resamples(len(drawn), n_hypotheses, settings, 2 if is_doubled else 1),
@@ -133,7 +166,7 @@ def _note_few_resamples(
     n_resamples, alpha = settings.resampling.n_resamples, settings.alpha
     factor: float = {
         None: 1.0,
-        "maxt": 1.0,
+        "maxt": float(n_hypotheses) if settings.margins else 1.0,
         "by": n_hypotheses * sum(1 / rank for rank in range(1, n_hypotheses + 1)),
     }.get(settings.adjust, float(n_hypotheses))
     least = n_tails / (n_resamples + 1)
@@ -179,7 +212,7 @@ def judge_pairs(pairs: Sequence[ComparedPair], settings: Settings) -> tuple[list
     keys = [pair.hypothesis(settings.alternative) for pair in judged]
     n_hypotheses = len(set(keys))
     pvalues = iter(_adjust_pvalues(judged, keys, settings))
-    equivalence = iter(_adjust_equivalence(judged, keys, settings))
+    of_margins = iter(_test_margins(judged, keys, settings))
     level = settings.alpha if settings.adjust is None else settings.alpha / max(n_hypotheses, 1)
     rows = []
     detectable: dict[tuple[object, ...], float] = {}  # the same for a metric and its complement
@@ -191,8 +224,8 @@ def judge_pairs(pairs: Sequence[ComparedPair], settings: Settings) -> tuple[list
                 detectable[key] = _detectable_gap(pair, row.result, level)
             row = replace(row, detectable_gap=detectable[key])
         if pair.is_judged:
-            row = replace(row, adjusted_pvalue=next(pvalues), equivalence_pvalue=next(equivalence))
-            row = give_verdict(row, settings)
+            fields: dict[str, Any] = {"adjusted_pvalue": next(pvalues), **next(of_margins)}
+            row = give_verdict(replace(row, **fields), settings)
         rows.append(row)
     return rows, n_hypotheses
 
@@ -212,26 +245,58 @@ def _adjust_pvalues(
     if settings.adjust == "maxt" and judged:
         joint = max_t_pvalues(dict(zip(keys, judged, strict=True)), settings)
         return [max(joint[key], raw[key]) for key in keys]
-    values = adjust_pvalues(np.array(list(raw.values())), settings.adjust)
-    by_key = dict(zip(raw, values.tolist(), strict=True))
-    return [by_key[key] for key in keys]
+    adjusted = _adjust_by_key(raw, settings.adjust)
+    return [adjusted[key] for key in keys]
 
 
-def _adjust_equivalence(
+def _test_margins(
     judged: Sequence[ComparedPair], keys: Sequence[tuple[object, ...]], settings: Settings
-) -> list[float | None]:
-    """Return the p-values of equivalence, adjusted in the same way (by Holm for max-T)."""
-    raw: dict[tuple[object, ...], float] = {}
+) -> list[dict[str, float]]:
+    """Return the fields of each row that tests at a margin give it, adjusted (for max-T by Holm).
+
+    All disparities that may be claimed are one family: next to rows with a margin, the p-value of
+    a row without one is adjusted together with theirs.
+    """
+    if not settings.margins:
+        return [{} for _ in judged]
+    disparity: dict[tuple[object, ...], float] = {}
+    equivalence: dict[tuple[object, ...], float] = {}
     with_margin = [(*key, pair.row.margin) for pair, key in zip(judged, keys, strict=True)]
     for pair, key in zip(judged, with_margin, strict=True):
         result, margin = _result_of(pair.row), pair.row.margin
-        # several gaps have no one margin; without a standard error there is no test
-        if margin is not None and not result.is_joint and result.variance is not None:
-            raw[key] = max(test.pvalue for test in margin_pvalues(result, margin))
+        if margin is None:
+            disparity[key] = result.pvalue
+        elif _has_margin_test(result):
+            disparity[key] = exceedance_pvalue(result, margin)
+            equivalence[key] = max(test.pvalue for test in margin_pvalues(result, margin))
     method = "holm" if settings.adjust == "maxt" else settings.adjust
+    adjusted_disparity = _adjust_by_key(disparity, method)
+    adjusted_equivalence = _adjust_by_key(equivalence, method)
+    return [
+        {
+            "exceedance_pvalue": disparity[key],
+            "adjusted_exceedance_pvalue": adjusted_disparity[key],
+            "equivalence_pvalue": equivalence[key],
+            "adjusted_equivalence_pvalue": adjusted_equivalence[key],
+        }
+        if key in equivalence
+        else {"adjusted_pvalue": adjusted_disparity[key]}
+        if key in disparity
+        else {}
+        for key in with_margin
+    ]
+
+
+def _has_margin_test(result: PermutationTestResult) -> bool:
+    """Whether it is a single gap over a standard error: several have no one margin."""
+    return not result.is_joint and result.variance is not None
+
+
+def _adjust_by_key(
+    raw: dict[tuple[object, ...], float], method: str | None
+) -> dict[tuple[object, ...], float]:
     values = adjust_pvalues(np.array(list(raw.values())), method)
-    by_key = dict(zip(raw, values.tolist(), strict=True))
-    return [by_key.get(key) for key in with_margin]
+    return dict(zip(raw, values.tolist(), strict=True))
 
 
 def _result_of(row: AuditRow) -> PermutationTestResult:

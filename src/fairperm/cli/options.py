@@ -231,6 +231,14 @@ Margin = Annotated[
 MinGroupSize = Annotated[
     int, _option(_TEST, "Fewest rows of a group that gets a verdict. Default: 50.", metavar="ROWS")
 ]
+GroupSizeBy = Annotated[
+    str,
+    _option(
+        _TEST,
+        "What --min-group-size counts: metric (rows in the metric's denominator) or rows (all). "
+        "Default: metric.",
+    ),
+]
 Scheme = Annotated[
     str,
     _option(_TEST, "What is exchanged: auto, pooled, within_label, denominator or unconditional."),

@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fairperm.auditing.result import Audit
+    from fairperm.hypothesis_tests.results.audits import AuditRow
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 _LIBRARIES = ("numpy", "scipy", "numba", "duckdb", "pyarrow")
 
 
@@ -89,10 +90,13 @@ def as_markdown(audit: Audit, failed: Sequence[Any]) -> str:
     from fairperm.auditing.text import footing, format_values, heading
     from fairperm.auditing.verdicts import format_detectable_gap
 
-    head = ["attribute", "metric", "groups", "values", "gap", "interval", "adjusted p"]
-    head += ["detects gaps", "verdict"]
+    has_margins = any(row.margin is not None for row in audit.rows)
+    numbers = ["values", "gap", "interval", "adjusted p"]
+    numbers += ["p beyond", "p within"] if has_margins else []
+    numbers += ["detects gaps"]
     lines = [f"### {_escape(heading(audit))}", ""]
-    lines += [f"| {' | '.join(head)} |", "|---|---|---|--:|--:|--:|--:|--:|---|"]
+    lines += [f"| {' | '.join(['attribute', 'metric', 'groups', *numbers, 'verdict'])} |"]
+    lines += [f"|---|---|---|{'--:|' * len(numbers)}---|"]
     for row in audit.rows:
         verdict = f"**{row.verdict}**" if row.verdict == "disparity" else row.verdict
         cells = [
@@ -103,12 +107,17 @@ def as_markdown(audit: Audit, failed: Sequence[Any]) -> str:
             format_number(row.difference, signed=True),
             format_interval(row.confidence_interval, signed=True),
             format_pvalue(row.adjusted_pvalue),
+            *map(format_pvalue, _margin_pvalues(row) if has_margins else ()),
             format_detectable_gap(row),
             f"{verdict} ✗" if row in failed else verdict,
         ]
         lines.append(f"| {' | '.join(cells)} |")
     lines += ["", _escape(footing(audit)), ""]
     return "\n".join(lines)
+
+
+def _margin_pvalues(row: AuditRow) -> tuple[float | None, float | None]:
+    return row.adjusted_exceedance_pvalue, row.adjusted_equivalence_pvalue
 
 
 def _escape(text: str) -> str:

@@ -47,6 +47,7 @@ VarianceName: TypeAlias = (
 Alternative: TypeAlias = Literal["two-sided", "symmetric", "greater", "less"]
 Adjustment: TypeAlias = Literal["holm", "bh", "by", "maxt"] | None
 Pairing: TypeAlias = Literal["pairs", "reference", "rest"]
+GroupSize: TypeAlias = Literal["metric", "rows"]
 BootstrapMethod: TypeAlias = Literal["BCa", "percentile", "basic"]
 CorrelationMethod: TypeAlias = Literal["pearson", "spearman"]
 Seed: TypeAlias = "int | np.random.Generator | None"

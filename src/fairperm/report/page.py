@@ -14,7 +14,7 @@ from markupsafe import Markup
 from fairperm._utils.files import write_whole
 from fairperm._utils.formatting import format_count, format_name
 from fairperm.hypothesis_tests.results.sweeps import ThresholdSweepResult
-from fairperm.hypothesis_tests.results.text import state_dropped
+from fairperm.hypothesis_tests.results.text import state_dropped, state_min_group_size
 from fairperm.report import sentences
 from fairperm.report.view import AuditView
 
@@ -128,6 +128,7 @@ def _environment() -> Environment:
         "summary": sentences.summarize_audit,
         "verdict_meanings": sentences.explain_verdicts,
         "error_rates": sentences.describe_error_rates,
+        "min_group_size": state_min_group_size,
         "name": sentences.mark_name,
         "count": format_count,
         "dropped": state_dropped,

@@ -105,18 +105,24 @@ def summarize_audit(view: AuditView) -> str:
 
 def explain_verdicts(view: AuditView) -> dict[str, str]:
     """Return the meaning of each verdict."""
-    has_margin = any(row.margin is not None for row in view.audit.rows)
-    beyond = ", and it is beyond the margin" if has_margin else ""
-    within = "The gap was shown to be within the margin." if has_margin else "No margin was set."
-    is_directed = view.audit.settings.get("alternative") in _DIRECTIONS
-    other = " It may also be in the direction that was not tested." if is_directed else ""
+    disparity, equivalent = "The gap is larger than chance explains.", "No margin was set."
+    inconclusive = "Not decided: chance could explain the gap, and a real gap is possible."
+    if view.has_margins:
+        disparity = "The gap was shown to exceed the margin."
+        equivalent = "The gap was shown to be within the margin."
+        inconclusive = (
+            "Not decided: no gap was shown, and one beyond the margin is possible; or there is a "
+            "gap, but whether it exceeds the margin is not settled."
+        )
+        if any(row.margin is None for row in view.audit.rows):
+            disparity += " In metrics without a margin: it is larger than chance explains."
+    if view.audit.settings.get("alternative") in _DIRECTIONS:
+        inconclusive += " It may also be in the direction that was not tested."
     return {
-        "disparity": f"The gap is larger than chance explains{beyond}.",
-        "equivalent": within,
-        "inconclusive": (
-            f"Not decided: chance could explain the gap, and a real gap is possible.{other}"
-        ),
-        "too small": "A group has too few rows to be judged.",
+        "disparity": disparity,
+        "equivalent": equivalent,
+        "inconclusive": inconclusive,
+        "too small": "A group has too few rows that count for the metric.",
     }
 
 
@@ -287,12 +293,24 @@ def describe_error_rates(view: AuditView) -> str:
     audit = view.audit
     level = format_level(audit.alpha)
     if audit.adjust is None:
-        return f"Each test by itself finds a disparity by chance at most {level} of the time."
+        text = f"Each test by itself finds a disparity by chance at most {level} of the time."
+        if view.has_margins:
+            text += f" Each calls a gap beyond the margin equivalent at most {level} of the time."
+        return text
     method, error_rate = _ADJUSTMENTS[audit.adjust]
-    return (
+    if audit.adjust == "maxt" and view.has_margins:
+        method = "the max-T method, or Holm's for verdicts with a margin"
+    text = (
         f"The audit tests {format_count(audit.n_hypotheses, 'hypothesis', 'hypotheses')}. Its "
         f"p-values are adjusted by {method}, which keeps the {error_rate} at {level} or below."
     )
+    if view.has_margins:
+        both = format_level(min(2 * audit.alpha, 1.0))
+        text += (
+            " The same bound holds for gaps that are wrongly called equivalent; for both kinds of "
+            f"error together it is {both}."
+        )
+    return text
 
 
 def _join_value(value: object) -> str:
@@ -431,7 +449,7 @@ def collect_facts(view: AuditView) -> dict[str, object]:
     return {
         "metrics": {section.metric: section.meaning for section in view.sections},
         "has_base_rates": any(one.positives is not None for one in audit.groups),
-        "has_margins": any(row.margin is not None for row in audit.rows),
+        "has_margins": view.has_margins,
         "whole_names": [(one.name, one.whole_name) for one in groups if one.whole_name],
         "omnibus_reasons": sorted({one.omnibus_reason for one in view.sections} - {""}),
         "omnibus_validity": _describe_omnibus_validity(view),
@@ -453,6 +471,7 @@ def list_settings(view: AuditView, provenance: Mapping[str, object]) -> dict[str
         "adjust": audit.adjust,
         "alpha": audit.alpha,
         "min_group_size": audit.min_group_size,
+        "group_size_by": audit.group_size_by,
         **audit.settings,
     }
     return {str(name): _format_setting(value) for name, value in settings.items()}

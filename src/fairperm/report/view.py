@@ -87,6 +87,8 @@ class ComparisonView:
     ratio_interval: str
     pvalue: str
     adjusted_pvalue: str
+    exceedance_pvalue: str
+    equivalence_pvalue: str
     detectable: str
 
     @property
@@ -162,6 +164,11 @@ class AuditView:
         return [one for section in self.sections for one in section.comparisons]
 
     @property
+    def has_margins(self) -> bool:
+        """Whether a comparison has a margin."""
+        return any(row.margin is not None for row in self.audit.rows)
+
+    @property
     def n_judged(self) -> int:
         """Number of comparisons with a verdict on the gap."""
         return len(self.audit.rows) - self.tally["too small"]
@@ -214,6 +221,8 @@ def _view_comparison(row: AuditRow, names: ShortNames) -> ComparisonView:
         ratio_interval=format_interval(row.ratio_interval),
         pvalue=format_pvalue(row.pvalue),
         adjusted_pvalue=format_pvalue(row.adjusted_pvalue),
+        exceedance_pvalue=format_pvalue(row.adjusted_exceedance_pvalue),
+        equivalence_pvalue=format_pvalue(row.adjusted_equivalence_pvalue),
         detectable=_format_detectable(row.detectable_gap),
     )
 

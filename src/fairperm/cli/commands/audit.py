@@ -60,6 +60,7 @@ def audit(
     adjust: arg.Adjust = "holm",
     alpha: arg.Alpha = 0.05,
     min_group_size: arg.MinGroupSize = 50,
+    group_size_by: arg.GroupSizeBy = "metric",
     scheme: arg.Scheme = "auto",
     variance: arg.Variance = "auto",
     alternative: arg.Alternative = "two-sided",
@@ -120,6 +121,7 @@ def audit(
             alpha=alpha,
             margin=margins,
             min_group_size=min_group_size,
+            group_size_by=group_size_by,
             pos_label=loaded.find_value(label, pos_label),
             control_features=control or None,
             stratum_weights=loaded.find_stratum_weights(control, stratum_weights),
@@ -270,6 +272,9 @@ class Outcome:
                 parts.append(f"gap {format_number(row.difference, signed=True)}")
             if row.adjusted_pvalue is not None:
                 parts.append(state_pvalue(row.adjusted_pvalue, "adjusted p"))
+            if row.adjusted_exceedance_pvalue is not None:
+                beyond = state_pvalue(row.adjusted_exceedance_pvalue, "adjusted p")
+                parts.append(f"beyond the margin of {row.margin:g} {beyond}")
             print_error(f"  {row.verdict}: {', '.join(parts)}")
         if len(failed) > _MOST_FAILED:
             print_error(f"  and {len(failed) - _MOST_FAILED} more")

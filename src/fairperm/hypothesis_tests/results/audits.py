@@ -39,8 +39,12 @@ class AuditRow:
         The p-value adjusted for all hypotheses of the audit; None if the groups are too small.
     margin : float or None
         The largest gap that does not matter in practice, if one was given.
-    equivalence_pvalue : float or None
-        How likely the sample is if the gap is at the margin or beyond it; adjusted likewise.
+    exceedance_pvalue, adjusted_exceedance_pvalue : float or None
+        The p-value of the null hypothesis that the gap is within the margin: a small one shows
+        that the gap exceeds it. Alone, and adjusted for all hypotheses.
+    equivalence_pvalue, adjusted_equivalence_pvalue : float or None
+        The p-value of the null hypothesis that the gap is at the margin or beyond: a small one
+        shows that the gap is within it. Alone, and adjusted for all hypotheses.
     detectable_gap : float or None
         The gap that a sample like this one detects with 80 % power, at the adjusted level;
         infinite if no gap that is possible is large enough.
@@ -59,7 +63,10 @@ class AuditRow:
     ratio_interval: tuple[float, float] | None = None
     adjusted_pvalue: float | None = None
     margin: float | None = None
+    exceedance_pvalue: float | None = None
+    adjusted_exceedance_pvalue: float | None = None
     equivalence_pvalue: float | None = None
+    adjusted_equivalence_pvalue: float | None = None
     detectable_gap: float | None = None
     verdict: str = ""
     reason: str = ""
@@ -122,7 +129,10 @@ class AuditRow:
             "pvalue": self.pvalue,
             "adjusted_pvalue": self.adjusted_pvalue,
             "margin": self.margin,
+            "exceedance_pvalue": self.exceedance_pvalue,
+            "adjusted_exceedance_pvalue": self.adjusted_exceedance_pvalue,
             "equivalence_pvalue": self.equivalence_pvalue,
+            "adjusted_equivalence_pvalue": self.adjusted_equivalence_pvalue,
             "detectable_gap": self.detectable_gap,
             "verdict": self.verdict,
             "reason": self.reason,
@@ -154,7 +164,10 @@ class OmnibusRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupSummary:
-    """How many rows a group has, and how many of them are positive if labels are binary."""
+    """How many rows a group has, and how many of them are positive if labels are binary.
+
+    A group that ``is_small`` has too few rows for any metric.
+    """
 
     attribute: str
     group: Hashable
@@ -175,6 +188,7 @@ class AuditData:
     compare: str
     n_hypotheses: int
     min_group_size: int
+    group_size_by: str
     n_dropped: int
     seed: int
     settings: Mapping[str, Any]

@@ -59,3 +59,11 @@ def state_dropped(audit: AuditData) -> str:
     up_to, where = ("Up to ", " from a comparison") if len(numbers) > 1 else ("", "")
     rows = format_count(audit.n_dropped, "row")
     return f"{up_to}{rows} with missing values {were} dropped{where}."
+
+
+def state_min_group_size(audit: AuditData) -> str:
+    """Return which groups are not judged."""
+    least = f"fewer than {audit.min_group_size:,}"
+    if audit.group_size_by == "rows":
+        return f"Groups of {least} rows are not judged."
+    return f"A group is not judged in a metric that rests on {least} of its rows."
