@@ -103,7 +103,7 @@ def test_many_groups_are_drawn_once(
     monkeypatch.setattr(
         "fairperm.engines.kernels.group_labels.random_groups", counting(calls, random_groups)
     )
-    audit = fairperm.audit(**data, metrics=metrics)
+    audit = fairperm.audit(**data, metrics=metrics, group_size_by="rows")
     assert len(calls) == n_drawings * -(-DRAWS // 8)  # blocks
     for row in audit.omnibus:
         alone = fairperm.omnibus_test(**data, metric=row.metric)
