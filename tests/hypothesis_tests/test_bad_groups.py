@@ -12,7 +12,7 @@ from fairperm import FairpermWarning, permutation_test
 from tests.support.refusals import GOOD, Refusal, check_wording, each, value
 
 NO_PAIRS: list[object] = ["ab", ("a",), ("a", "b", "a"), ("a", "a"), [], {"a"}, 3]
-WHOLE = {**GOOD, "metric": "accuracy"}
+WHOLE = {**GOOD, "metric": "accuracy", "scheme": "denominator"}
 ONE_MORE = {  # the same rows, and a stratum that has a row of one group only
     **WHOLE,
     "y_true": [*GOOD["y_true"], 1],

@@ -222,7 +222,11 @@ def test_without_an_error_there_is_no_limit(alternative: Alternative) -> None:
 
 
 def test_the_limit_of_a_rate_of_few_rows_warns() -> None:
-    rows: dict[str, Any] = {"sensitive_features": list("aaabbb"), "metric": "accuracy"}
+    rows: dict[str, Any] = {
+        "sensitive_features": list("aaabbb"),
+        "metric": "accuracy",
+        "scheme": "denominator",
+    }
     with pytest.warns(fairperm.FairpermWarning, match="with fewer than 20"):
         limit = fairperm.permutation_test([1] * 6, [1, 1, 1, 0, 0, 0], n_resamples=0, **rows)
     exact = fairperm.permutation_test([1] * 6, [1, 1, 1, 0, 0, 0], **rows)

@@ -50,7 +50,7 @@ def enumerated(
 def compared(
     *strata: Pair,
     metric: str = "selection_rate",
-    scheme: str = "auto",
+    scheme: str = "denominator",
     variance: str | None = "auto",
     alternative: str = "two-sided",
     n_resamples: int = 9999,

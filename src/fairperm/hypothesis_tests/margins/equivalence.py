@@ -120,9 +120,9 @@ def equivalence_test(
     EquivalenceTestResult: selection_rate, f / m
       f         0.460  230 of 500
       m         0.480  240 of 500
-      ratio     0.958  90 % interval 0.858 to 1.070
-      margin    above 0.800 (p = 0.0037), below 1.250 (p < 0.0001)
-      p-value   0.0037  exact: all permutations counted
+      ratio     0.958  90 % interval 0.857 to 1.072
+      margin    above 0.800 (p = 0.0038), below 1.250 (p < 0.0001)
+      p-value   0.0038  exact: all permutations counted
       validity  Asymptotically valid for the null that the groups' ratio in selection_rate
                 lies on the margin's edge or beyond; base rates may differ.
     >>> result.holds_at(0.05)
@@ -186,9 +186,9 @@ def noninferiority(
     EquivalenceTestResult: false_negative_rate, a − b
       a           0.100  30 of 300
       b           0.110  33 of 300
-      difference  −0.010  90 % interval −0.054 to +0.034
-      margin      below +0.050 (p = 0.0095)
-      p-value     0.0095  exact: all permutations counted
+      difference  −0.010  90 % interval −0.052 to +0.032
+      margin      below +0.050 (p = 0.0096)
+      p-value     0.0096  exact: all permutations counted
       validity    Asymptotically valid for the null that the groups' difference in
                   false_negative_rate lies on the margin's edge or beyond; base rates may
                   differ.
