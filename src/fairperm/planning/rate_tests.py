@@ -297,8 +297,6 @@ def _rate_intervals(totals: Integers, n: int, miss: float) -> tuple[Array, Array
 
     n times the divergence of the estimate from a rate of the interval is at most log(2/miss).
     """
-    from scipy.special import xlogy
-
     share, most = totals / n, math.log(2 / miss) / n
 
     def find_ends(outside: Array) -> Array:
@@ -306,7 +304,10 @@ def _rate_intervals(totals: Integers, n: int, miss: float) -> tuple[Array, Array
         for _ in range(_HALVINGS_OF_RATES):
             middle = (inside + outside) / 2
             rates = np.clip(middle, _SMALLEST, 1 - _EPSILON)
-            divergence = xlogy(share, share / rates) + xlogy(1 - share, (1 - share) / (1 - rates))
+            divergence = sum(
+                part * np.log(np.maximum(part, _SMALLEST) / rate)
+                for part, rate in ((share, rates), (1 - share, 1 - rates))
+            )
             is_inside = divergence <= most
             inside, outside = (
                 np.where(is_inside, middle, inside),
