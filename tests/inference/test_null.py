@@ -224,7 +224,9 @@ def test_intervals_cover_the_exact_pvalue(drawing: None) -> None:
     seeds, draws = 1000, 199
     data = rate_rows((4, 12, 7, 11))
     tests = [
-        permutation_test(**data, metric="selection_rate", n_resamples=draws, rng=seed)
+        permutation_test(
+            **data, metric="selection_rate", scheme="denominator", n_resamples=draws, rng=seed
+        )
         for seed in range(seeds)
     ]
     k = np.arange(max(0, 11 - 11), 12)
