@@ -31,7 +31,7 @@ SHARE = 1e-3  # of the p-value: the probability that the interval misses the rat
 _FINEST, _COARSEST = 0.02, 0.1  # steps between rates, in standard errors of the rate
 _MOST_PROBABILITIES = 1 << 17  # to compute for steps finer than the coarsest
 _AT_ONCE = 1 << 13  # probabilities that fit into the processor's cache
-_MOST_COUNTS = 1 << 13  # plausible counts of a group: beyond, normal limits are as good
+_MOST_COUNTS = 1 << 11  # plausible counts of a group: beyond, normal limits are as good
 _FEW_COUNTS = 1000  # of which steps of the p-value are large enough to matter
 _MOST_TABLES = 20_000  # that a null distribution lists one by one
 _LEAST = 1e-300  # of a rate
@@ -140,6 +140,7 @@ def _pvalue(binomials: TwoBinomials, z: float, alternative: str) -> float:
         return max(found / (1 - SHARE), least)
 
     most = largest(least)
+    least = max(least, largest(most))
     while most > least * (1 + _CONVERGED):  # the largest probability falls with α
         middle = math.sqrt(least) * math.sqrt(most)
         found = largest(middle)
@@ -168,7 +169,11 @@ def _critical(binomials: TwoBinomials, alpha: float, alternative: str) -> float:
     interval = _rate_interval(binomials.successes, binomials.n, SHARE * alpha)
     outside = math.sqrt(binomials.n)
     inside = 0.0 if sides == 2 else -outside
-    if _pvalue(binomials, direction * outside, alternative) > alpha:
+    m, n = binomials.first, binomials.second
+    # the largest probability of the table with that statistic, and of its mirror image
+    log_most = math.log(2) + m * math.log(m / (m + n)) + n * math.log(n / (m + n))
+    is_in_doubt = log_most > math.log(alpha / 2)
+    if is_in_doubt and _pvalue(binomials, direction * outside, alternative) > alpha:
         return max(z, outside * (1 + _CONVERGED))
     for _ in range(12):
         if not inside < z < outside:
