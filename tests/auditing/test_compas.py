@@ -66,7 +66,7 @@ def by_both() -> Audit:
     )
 
 
-@pytest.fixture(params=["by_race", "by_both"])
+@pytest.fixture(params=["by_race", pytest.param("by_both", marks=pytest.mark.validate)])
 def audit(request: pytest.FixtureRequest) -> Audit:
     return request.getfixturevalue(request.param)  # type: ignore[no-any-return]
 
@@ -142,6 +142,7 @@ def test_every_pair_of_every_metric_is_there(audit: Audit) -> None:
     assert [(row.attribute, row.metric, row.groups) for row in audit] == expected
 
 
+@pytest.mark.validate
 def test_number_of_rows(by_race: Audit, by_both: Audit) -> None:
     assert len(by_race) == 15 * 7
     assert len(by_both) == (1 + 15 + 66) * 6
@@ -250,6 +251,7 @@ def test_adjusted_pvalues_are_holms_of_the_judged_hypotheses(audit: Audit) -> No
             assert row.adjusted_pvalue is None
 
 
+@pytest.mark.validate
 def test_number_of_hypotheses(by_race: Audit, by_both: Audit) -> None:
     """Four of six races and eight of twelve intersections have 50 rows; FNR and TPR are one."""
     assert by_race.n_hypotheses == 6 * 6
@@ -317,6 +319,7 @@ def power(rates: tuple[float, float], sizes: tuple[int, int], level: float) -> f
     )
 
 
+@pytest.mark.validate
 @pytest.mark.parametrize(
     ("metric", "is_finite"), [("positive_predictive_value", False), ("false_positive_rate", True)]
 )
@@ -354,6 +357,7 @@ def test_omnibus_is_of_the_groups_that_are_judged(by_race: Audit) -> None:
             assert one.result.statistic == pytest.approx(chi.statistic)
 
 
+@pytest.mark.validate
 def test_omnibus_of_two_groups_says_why_there_is_none(by_both: Audit) -> None:
     for one in by_both.omnibus:
         if one.attribute == "sex":

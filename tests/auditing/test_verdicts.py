@@ -195,6 +195,7 @@ def test_nothing_to_judge(adjust: Adjustment) -> None:
     }
 
 
+@pytest.mark.validate
 def test_numbers_for_groups_are_told_of_bands() -> None:
     ages = np.arange(120) // 4
     with pytest.warns(FairpermWarning, match=r"anything\. Cut numbers into bands, or see"):

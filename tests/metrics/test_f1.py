@@ -94,6 +94,7 @@ def outcomes(n: int) -> Iterator[Counts]:
             yield tn, fp, fn, n - tn - fp - fn
 
 
+@pytest.mark.validate
 def test_default_is_exact_for_the_weak_null() -> None:
     """P(p ≤ level) is at most the level, summed over every outcome of two small samples."""
     pairs = list(itertools.product(outcomes(N), repeat=2))

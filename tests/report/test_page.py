@@ -228,6 +228,7 @@ def audits() -> dict[str, fairperm.Audit]:
     }
 
 
+@pytest.mark.validate
 def test_every_kind_of_audit_has_a_report() -> None:
     for kind, audit in audits().items():
         html = audit.to_html()
