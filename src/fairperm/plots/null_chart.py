@@ -45,6 +45,7 @@ def null_distribution(
     metric: str = "",
     groups: tuple[object, object] | None = None,
     studentized: bool = True,
+    draws: str = "permutations",
     title: str | None = None,
     width: int = 700,
     height: int = 220,
@@ -68,6 +69,8 @@ def null_distribution(
         For the text, if given.
     studentized : bool
         Whether the statistic is the gap divided by its standard error, or the gap itself.
+    draws : str
+        What the statistics are of, in the plural.
     title : str, optional
         Title in place of the default one.
     width, height : int
@@ -101,7 +104,7 @@ def null_distribution(
     statistic = "gap divided by its standard error" if studentized else "gap"
     x_axis = alt.Axis(title=f"Statistic ({statistic}) if only chance acts", grid=False, tickCount=9)
     x_scale = alt.Scale(domain=list(limits), nice=False, zero=False)
-    y_axis = alt.Axis(title="Share of permutations", format="~%", tickCount=4)
+    y_axis = alt.Axis(title=f"Share of {draws}", format="~%", tickCount=4)
     total = sum(float(weights[one].sum()) for one in (is_tail & drawn, ~is_tail & drawn))
     top = max((one["to_share"] for one in bars), default=total) or 1.0
     y_scale = alt.Scale(domain=[0, 1.05 * top], nice=False)
@@ -131,7 +134,7 @@ def null_distribution(
         mode,
         title or "Could chance alone explain this gap?",
         ", ".join(subject),
-        f"Coloured: {format_percent(tails)} of {n} permutations, at least as extreme as the "
+        f"Coloured: {format_percent(tails)} of {n} {draws}, at least as extreme as the "
         f"observed statistic{on_its_side}{p}.",
         f"{format_percent(lost)} have no finite statistic and are not drawn." if lost else "",
         f"The observed statistic is {undrawn}." if place is None else "",

@@ -32,6 +32,7 @@ from fairperm._utils.formatting import (
 from fairperm.datasets.store import cache_folder
 from fairperm.errors import InputError
 from fairperm.hypothesis_tests.results.gaps import json_ready
+from fairperm.metrics.definition import Scheme
 from fairperm.report.view import WEIGHTIEST_FIRST
 
 if TYPE_CHECKING:
@@ -162,6 +163,8 @@ def _choose_comparison(section: Section) -> ComparisonView | None:
 def _draw_null(key: str, section: Section, comparison: ComparisonView) -> Chart:
     result: Any = comparison.row.result
     draws = "over all permutations of group labels"
+    if result.scheme == Scheme.UNCONDITIONAL:
+        draws = "over all tables of two samples with one rate"
     if result.n_resamples == 0:
         draws = "in the normal limit"
     elif not result.exact:
@@ -182,6 +185,7 @@ def _draw_null(key: str, section: Section, comparison: ComparisonView) -> Chart:
         metric=section.metric,
         groups=(comparison.first, comparison.second),
         studentized=result.variance is not None,
+        draws="tables" if result.scheme == Scheme.UNCONDITIONAL else "permutations",
         title=f"{section.attribute} · {section.metric}: {gap}",
     )
     return _draw_chart(key, summary, draw, _NULL_WIDTHS)

@@ -25,6 +25,7 @@ from fairperm._utils.formatting import (
     format_points,
     join_words,
 )
+from fairperm.metrics.definition import Scheme
 from fairperm.report.view import WEIGHTIEST_FIRST, find_look_alikes
 
 if TYPE_CHECKING:
@@ -352,7 +353,9 @@ def _describe_test(results: list[tuple[str, PermutationTestResult]]) -> TestDesc
     metrics = list(dict.fromkeys(metric for metric, _ in results))
     one = results[0][1]
     n_exact = sum(result.exact for _, result in results)
-    if n_exact == len(results):
+    if one.scheme == Scheme.UNCONDITIONAL and one.exact:
+        draws = "All tables were counted, at the rate that makes the p-value largest."
+    elif n_exact == len(results):
         draws = "All permutations were counted: the p-value has no Monte Carlo error."
     elif n_exact:
         draws = f"All permutations were counted, or {one.n_resamples:,} random ones if too many."

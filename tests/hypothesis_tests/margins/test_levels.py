@@ -69,9 +69,10 @@ def within(margin: float) -> Callable[[PermutationTestResult], bool]:
 
 
 def inside_of(gap: float) -> Callable[[PermutationTestResult], bool]:
-    """Tell whether the one test that can be wrong, where this is the true gap, rejects.
+    """Return whether a result claims a gap within this true one, as a function of the result.
 
-    The gap is called within the margin only if the other test rejects too: less often still.
+    Only the test of the nearer bound can be wrong. The gap is called within the margin only if the
+    other test rejects too: less often still.
     """
 
     def verdict(result: PermutationTestResult) -> bool:
@@ -82,7 +83,7 @@ def inside_of(gap: float) -> Callable[[PermutationTestResult], bool]:
 
 
 def beyond(gap: float) -> Callable[[PermutationTestResult], bool]:
-    """Tell whether the one test at the true gap that can be wrong finds a gap beyond it."""
+    """Return whether a result claims a gap beyond this true one, as a function of the result."""
 
     def verdict(result: PermutationTestResult) -> bool:
         return Difference(result).test(gap, "greater" if gap > 0 else "less").pvalue <= LEVEL

@@ -122,7 +122,7 @@ def equivalence_test(
       m         0.480  240 of 500
       ratio     0.958  90 % interval 0.857 to 1.072
       margin    above 0.800 (p = 0.0038), below 1.250 (p < 0.0001)
-      p-value   0.0038  exact: all permutations counted
+      p-value   0.0038  no Monte Carlo error
       validity  Asymptotically valid for the null that the groups' ratio in selection_rate
                 lies on the margin's edge or beyond; base rates may differ.
     >>> result.holds_at(0.05)
@@ -188,7 +188,7 @@ def noninferiority(
       b           0.110  33 of 300
       difference  −0.010  90 % interval −0.052 to +0.032
       margin      below +0.050 (p = 0.0096)
-      p-value     0.0096  exact: all permutations counted
+      p-value     0.0096  no Monte Carlo error
       validity    Asymptotically valid for the null that the groups' difference in
                   false_negative_rate lies on the margin's edge or beyond; base rates may
                   differ.

@@ -135,7 +135,7 @@ class EquivalenceTestResult:
 
     def _draws(self) -> str:
         if self.permutation.exact:
-            return "exact: all permutations counted"
+            return "no Monte Carlo error"
         if self.permutation.n_resamples == 0:
             return "normal limit"
         n_resamples = self.permutation.n_resamples

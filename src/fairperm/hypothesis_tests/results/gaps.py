@@ -19,6 +19,7 @@ from fairperm._utils.formatting import (
     name_of_gap,
 )
 from fairperm.hypothesis_tests.results.text import state_draws, write_result
+from fairperm.metrics.definition import Scheme
 
 if TYPE_CHECKING:
     from altair import LayerChart
@@ -208,6 +209,7 @@ class PermutationTestResult(GapResult):
             metric=self.metric,
             groups=self.groups,
             studentized=self.variance is not None,
+            draws="tables" if self.scheme == Scheme.UNCONDITIONAL else "permutations",
             width=width,
             height=height,
             mode=mode,
