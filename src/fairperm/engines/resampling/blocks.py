@@ -10,6 +10,7 @@ blocks that run at once nor the place where they run changes a result:
 
 from __future__ import annotations
 
+import ctypes
 import math
 import time
 from concurrent.futures import Future
@@ -111,9 +112,10 @@ def _run_here(run: Callable[[int], T], blocks: Sequence[int]) -> Generator[T]:
 def _run_on_threads(run: Callable[[int], T], blocks: Sequence[int], threads: int) -> Generator[T]:
     """Run the blocks on daemon threads and yield the results in order.
 
-    Compiled code does not handle Ctrl-C. So the caller's thread only waits, and on Ctrl-C abandons
-    the blocks that are running; as the threads are daemons, Python does not wait for them at exit.
-    With one thread, a first block that is quick shows that the rest can run in the caller's.
+    Compiled code does not handle Ctrl-C. So the caller's thread only waits, and on Ctrl-C stops the
+    blocks that are running; as the threads are daemons, Python does not wait at exit for those that
+    are too long in compiled code to be stopped. With one thread, a first block that is quick shows
+    that the rest can run in the caller's.
     """
     if threads == 1 and len(blocks) > 1:
         started = time.monotonic()
@@ -139,9 +141,10 @@ def _run_on_threads(run: Callable[[int], T], blocks: Sequence[int], threads: int
             done.put((block, result))
 
     early: dict[int, Future[T]] = {}
+    workers = [Thread(target=work, daemon=True) for _ in range(threads)]
     try:
-        for _ in range(threads):
-            Thread(target=work, daemon=True).start()
+        for worker in workers:
+            worker.start()
         for block in blocks:
             while block not in early:
                 try:
@@ -151,8 +154,27 @@ def _run_on_threads(run: Callable[[int], T], blocks: Sequence[int], threads: int
                     continue
                 early[number] = result
             yield early.pop(block).result()
-    finally:
+    except BaseException:
         stopped.set()
+        _stop_threads(workers)
+        raise
+
+
+def _stop_threads(threads: Sequence[Thread]) -> None:
+    """Let threads end at their next line of Python, and wait a moment for them.
+
+    Python ends at exit the threads that still run, which aborts the process where one of them is in
+    compiled C++ code, as parts of NumPy are.
+    """
+    for thread in threads:
+        if thread.ident is not None:
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(
+                ctypes.c_ulong(thread.ident), ctypes.py_object(SystemExit)
+            )
+    deadline = time.monotonic() + _QUICK
+    for thread in threads:
+        if thread.ident is not None:
+            thread.join(max(0, deadline - time.monotonic()))
 
 
 @contextmanager
