@@ -20,7 +20,7 @@ from fairperm import studies
 from fairperm.studies import runner
 from fairperm.studies.calibration import grid, rivals, study
 from fairperm.studies.calibration.grid import Setting
-from fairperm.studies.calibration.study import NOTED, OK, UNNOTED, Tally
+from fairperm.studies.calibration.study import NOTED, OK, UNDECIDED, UNNOTED, Tally
 from fairperm.studies.simulating import simulate_data_sets
 from fairperm.studies.study import UnavailableError
 from tests.support.simulations import at_most, between
@@ -219,7 +219,7 @@ def test_the_default_holds_its_level_where_others_do_not() -> None:
     )
     tally = Tally(FNR, found)
     assert tally.hits(rivals.DEFAULT) <= at_most(0.05, n)
-    assert tally.verdict == OK
+    assert not tally.exceeds(rivals.DEFAULT)
     assert tally.warned == 0
     assert tally.hits(rivals.PLAIN) > at_most(0.05, n)
     long_runs = {rivals.WALD: (0.075, 0.075), rivals.LIFT: (0.076, 0.076)}  # of the design
@@ -271,7 +271,10 @@ def tally_of(rejected: int, unnoted: int, n: int = 2000) -> Tally:
 def test_verdicts() -> None:
     # the least number of 2,000 whose one-sided 99.9 % limit is above 0.055
     least = next(k for k in range(2000) if stats.binomtest(k, 2000, 0.055, "greater").pvalue < 1e-3)
-    assert tally_of(least - 1, least - 1).verdict == OK
+    assert tally_of(least - 1, least - 1).verdict == UNDECIDED
+    most = next(k for k in range(2000) if stats.binomtest(k, 2000, 0.055, "less").pvalue > 1e-3)
+    assert tally_of(most, most).verdict == UNDECIDED
+    assert tally_of(most - 1, most - 1).verdict == OK
     assert tally_of(least, 0).verdict == NOTED
     assert tally_of(least, least - 1).verdict == NOTED
     assert tally_of(least, least).verdict == UNNOTED
@@ -309,7 +312,7 @@ def test_page_and_tables_are_written(tmp_path: Path) -> None:
     assert {line["test"] for line in lines} == set(rivals.TESTS)
     defaults = [line for line in lines if line["test"] == rivals.DEFAULT]
     assert len(defaults) == len(study.rows)
-    assert all(line["verdict"] in {OK, NOTED, UNNOTED} for line in defaults)
+    assert all(line["verdict"] in {OK, UNDECIDED, NOTED, UNNOTED} for line in defaults)
 
 
 def test_all_leaves_out_what_cannot_be_had(

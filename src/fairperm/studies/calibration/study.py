@@ -40,7 +40,8 @@ if TYPE_CHECKING:
 
 TOLERATED = 0.055  # a level above this is too high at nominal level 0.05
 SURE = 0.998  # level of the interval that has to be above it: one in a thousand by chance
-OK, NOTED, UNNOTED = "ok", "excess with warning", "EXCESS WITHOUT WARNING"
+OK, UNDECIDED = "ok", "undecided"
+NOTED, UNNOTED = "excess with warning", "EXCESS WITHOUT WARNING"
 # data sets without a gap, with a gap, and at the bound; permutations of each
 _FULL = (2000, 500, 4000, 499)
 _QUICK = (20, 20, 20, 199)
@@ -92,8 +93,9 @@ class Tally:
     @property
     def verdict(self) -> str:
         """Whether the default's level holds and, if not, whether its result warns of it."""
-        if not self.exceeds(DEFAULT):
-            return OK
+        low, high = clopper_pearson(self.hits(DEFAULT), self.trials, SURE)
+        if low <= TOLERATED:
+            return OK if high <= TOLERATED else UNDECIDED
         return UNNOTED if _exceeds(self.unnoted, self.trials) else NOTED
 
 
@@ -119,7 +121,7 @@ def calibration(
     nulls = run_settings(null_settings(), null_sets, _PURPOSE)
     gaps = run_settings(gap_settings(), gap_sets, _GAP_PURPOSE)
     bound = run_settings(bound_settings(), bound_sets, _BOUND_PURPOSE, rivals=False)
-    powers = _tabulate_power(gaps, nulls)
+    powers, averages = _tabulate_power(gaps, nulls), _tabulate_averages(gaps, nulls)
     return Study(
         name="calibration",
         title="Calibration: what a level of 0.05 really is, and what it finds",
@@ -136,11 +138,12 @@ def calibration(
             "seed": seed,
         },
         notes=(*_describe_findings(nulls, bound, powers), *_NOTES),
-        highlights=("worst", "excesses", "bound", "power"),
+        highlights=("worst", "excesses", "bound", "averages", "power"),
         tables={
             "worst": _tabulate_worst(nulls),
-            "excesses": _tabulate_default([tally for tally in nulls if tally.verdict != OK]),
+            "excesses": _tabulate_default([tally for tally in nulls if tally.exceeds(DEFAULT)]),
             "bound": _tabulate_default(bound),
+            "averages": averages,
             "power": powers,
             "levels": _tabulate_levels(nulls),
             "powers": _tabulate_levels(gaps),
@@ -218,9 +221,9 @@ def _make_row(tally: Tally) -> Row:
         paper=None,
         ours=hits / tally.trials,
         interval=clopper_pearson(hits, tally.trials, CONFIDENCE),
-        agrees=tally.verdict == OK,
-        remark=f"{tally.verdict}; the smaller group counts {tally.fewest:.0f}; "
-        f"{tally.warned:.0%} of the results warn",
+        agrees=not tally.exceeds(DEFAULT),
+        remark=f"{tally.verdict} in {tally.trials} data sets; the smaller group counts "
+        f"{tally.fewest:.0f}; {tally.warned:.0%} of the results warn",
     )
 
 
@@ -271,13 +274,13 @@ def _tabulate_worst(nulls: Sequence[Tally]) -> Columns:
 
 def _tabulate_default(tallies: Sequence[Tally]) -> Columns:
     """Return the default's level, and whether it is too high, in these settings."""
-    table: Columns = {
-        name: [] for name in ("setting", "level", "low", "high", "counted", "warned", "verdict")
-    }
+    names = ("setting", "data sets", "level", "low", "high", "counted", "warned", "verdict")
+    table: Columns = {name: [] for name in names}
     for tally in tallies:
         low, high = clopper_pearson(tally.hits(DEFAULT), tally.trials, CONFIDENCE)
-        cells = (tally.share(DEFAULT), low, high, round(tally.fewest, 1), tally.warned)
-        for name, cell in zip(table, (tally.setting.name, *cells, tally.verdict), strict=True):
+        first = (tally.setting.name, tally.trials, tally.share(DEFAULT), low, high)
+        cells = (*first, round(tally.fewest, 1), tally.warned, tally.verdict)
+        for name, cell in zip(names, cells, strict=True):
             table[name].append(cell)
     return table
 
@@ -293,9 +296,13 @@ def _tabulate_power(gaps: Sequence[Tally], nulls: Sequence[Tally]) -> Columns:
         mine = [null for null in nulls if null.setting.metric == metric]
         here = [null for null in mine if null.setting.name == name]
         rivals = [test for test in list_tests(metric) if test != DEFAULT]
-        line: dict[str, Any] = {"setting": name, DEFAULT: tally.share(DEFAULT)}
+        line: dict[str, Any] = {
+            "setting": name,
+            "data sets": tally.trials,
+            DEFAULT: tally.share(DEFAULT),
+        }
         for where, settings in (("here", here), ("everywhere", mine)):
-            valid = [one for one in rivals if not any(null.exceeds(one) for null in settings)]
+            valid = _list_valid(rivals, settings)
             best = max(valid, key=tally.share, default=None)
             line[f"best other valid {where}"] = best
             line[f"power of that valid {where}"] = None if best is None else tally.share(best)
@@ -303,6 +310,36 @@ def _tabulate_power(gaps: Sequence[Tally], nulls: Sequence[Tally]) -> Columns:
         line["not valid here"] = ", ".join(invalid)
         _append(table, line)
     return table
+
+
+def _tabulate_averages(gaps: Sequence[Tally], nulls: Sequence[Tally]) -> Columns:
+    """Return each metric's average power beside that of the best rival valid in all settings."""
+    table: Columns = {}
+    for metric in METRICS:
+        mine = [null for null in nulls if null.setting.metric == metric]
+        shown = [gap for gap in gaps if gap.setting.metric == metric]
+        if not shown:
+            continue
+        power = {
+            test: float(np.mean([gap.share(test) for gap in shown])) for test in list_tests(metric)
+        }
+        valid = _list_valid([test for test in power if test != DEFAULT], mine)
+        best = max(valid, key=power.__getitem__, default=None)
+        line = {
+            "metric": metric,
+            "settings": len(shown),
+            DEFAULT: power[DEFAULT],
+            "best other valid everywhere": best,
+            "power of that": None if best is None else power[best],
+            "difference": None if best is None else power[DEFAULT] - power[best],
+        }
+        _append(table, line)
+    return table
+
+
+def _list_valid(tests: Sequence[str], nulls: Sequence[Tally]) -> list[str]:
+    """Return the tests whose level is too high in none of the settings."""
+    return [test for test in tests if not any(null.exceeds(test) for null in nulls)]
 
 
 def _append(table: Columns, line: Mapping[str, Any]) -> None:
@@ -314,17 +351,20 @@ def _describe_findings(
     nulls: Sequence[Tally], bound: Sequence[Tally], powers: Columns
 ) -> list[str]:
     """Return the findings in sentences."""
-    above = [tally.setting.name for tally in bound if tally.verdict != OK]
+    above = [tally.setting.name for tally in bound if tally.exceeds(DEFAULT)]
     shares = [tally.share(DEFAULT) for tally in bound]
     large = [tally for tally in nulls if tally.fewest >= ENOUGH]
-    wrong = [tally.setting.name for tally in large if tally.verdict != OK]
+    wrong = [tally.setting.name for tally in large if tally.exceeds(DEFAULT)]
+    open_ones = sum(tally.verdict == UNDECIDED for tally in large)
     verdicts = [tally.verdict for tally in nulls if tally.fewest < ENOUGH]
     return [
         f"The default's level is too high in {len(wrong)} of the {len(large)} settings with counts "
-        f"of {ENOUGH} or more in every group" + (f": {'; '.join(wrong)}." if wrong else "."),
+        f"of {ENOUGH} or more in every group"
+        + (f": {'; '.join(wrong)}." if wrong else ".")
+        + f" In {open_ones} of them it is undecided: more data sets would be needed to tell.",
         f"In the {len(verdicts)} settings with smaller counts it is too high in "
-        f"{len(verdicts) - verdicts.count(OK)}, of which {verdicts.count(UNNOTED)} without a "
-        "warning.",
+        f"{verdicts.count(NOTED) + verdicts.count(UNNOTED)}, of which {verdicts.count(UNNOTED)} "
+        f"without a warning, and undecided in {verdicts.count(UNDECIDED)}.",
         f"In the {len(bound)} settings at the bound, with effective numbers of rows just above "
         f"{ENOUGH}, it is too high in {len(above)}"
         + (f": {'; '.join(above)}." if above else ".")
@@ -360,11 +400,12 @@ _ABOUT = (
 )
 _NOTES = (
     f"A level is too high if the lower limit of its {SURE:.1%} Clopper–Pearson interval is above "
-    f"{TOLERATED}: by chance alone, that happens in less than one of a thousand settings. The "
-    "count of a metric is the denominator of a rate (for F1, the rows that are positive or "
-    "predicted positive), the rarer label of an AUC, and for other metrics the effective number of "
-    "rows of the variance, (Σψ²)²/Σψ⁴ for the influences ψ of the rows; the tables show the median "
-    "over data sets, of the smaller group. An excess is matched by a warning if rejections "
+    f"{TOLERATED}: by chance alone, that happens in less than one of a thousand settings. It is "
+    f"ok if the upper limit is not above {TOLERATED}, and undecided otherwise. The count of a "
+    "metric is the denominator of a rate (for F1, the rows that are positive or predicted "
+    "positive), the rarer label of an AUC, and for other metrics the effective number of rows of "
+    "the variance, (Σψ²)²/Σψ⁴ for the influences ψ of the rows; the tables show the median over "
+    "data sets, of the smaller group. An excess is matched by a warning if rejections "
     "without a warning are not too many by the same rule. Data sets in which the metric is "
     "undefined cannot be tested, and count as not rejected.",
     "All groups have 30 rows or more: judged by rows alone, the excesses of metrics other than "
