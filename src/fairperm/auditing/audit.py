@@ -77,6 +77,7 @@ def audit(
     cluster: Columns | None = None,
     sample_weight: Column | None = None,
     missing: Missing = "error",
+    ignore_index: bool = False,
     score_bins: int | None = None,
     sample_rows: int | None = None,
     scheme: SchemeName = "auto",
@@ -130,7 +131,7 @@ def audit(
         effective number of rows or clusters counts.
     threshold, pos_label, control_features, stratum_weights, cluster, sample_weight
         As in :func:`fairperm.permutation_test`.
-    missing, score_bins, sample_rows
+    missing, ignore_index, score_bins, sample_rows
         As in :func:`fairperm.permutation_test`. A row with a missing value is dropped from all
         metrics that are read together with that column; only metrics that need a sample use one.
     scheme, variance, alternative, n_resamples, n_bootstrap, confidence_level
@@ -215,6 +216,7 @@ def audit(
         threshold=threshold,
         pos_label=pos_label,
         missing=missing,
+        ignore_index=ignore_index,
         score_bins=score_bins,
         sample_rows=sample_rows,
         seed=settings.seed,

@@ -72,6 +72,7 @@ class Inputs:
     threshold: object = None
     pos_label: object = None
     missing: object = "error"
+    ignore_index: object = False
     score_bins: object = None
     sample_rows: object = None
     seed: int = 0

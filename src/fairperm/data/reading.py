@@ -21,6 +21,7 @@ import numpy as np
 from fairperm._utils.checks import choice
 from fairperm._utils.sorting import order_by
 from fairperm.data.columns import Column, Index, Source, parse_threshold
+from fairperm.data.indexes import check_input_indexes
 from fairperm.data.lazy.backends import lazy_frame
 from fairperm.data.lazy.choice import collect_rows
 from fairperm.errors import (
@@ -218,6 +219,7 @@ def read_table(inputs: Inputs, metric: AnyMetric, source: Source | None = None) 
     """
     missing = choice("missing", inputs.missing, ("error", "drop"))
     _check_columns_given(inputs, metric)
+    check_input_indexes(inputs)
     if source is None:
         frame = None if inputs.data is None else lazy_frame(inputs.data)
         if frame is not None:

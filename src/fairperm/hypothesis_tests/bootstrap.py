@@ -75,6 +75,7 @@ def bootstrap_test(
     control_features: Columns | None = None,
     stratum_weights: StratumWeights | None = None,
     missing: Missing = "error",
+    ignore_index: bool = False,
     score_bins: int | None = None,
     sample_rows: int | None = None,
     alternative: Alternative = "two-sided",
@@ -91,7 +92,7 @@ def bootstrap_test(
     ----------
     y_true, y_pred, y_score, sensitive_features, metric, data, groups, threshold, pos_label
         As in :func:`fairperm.permutation_test`.
-    control_features, stratum_weights, missing, score_bins, sample_rows
+    control_features, stratum_weights, missing, ignore_index, score_bins, sample_rows
         As in :func:`fairperm.permutation_test`.
     alternative, n_resamples, confidence_level, rng, n_jobs, progress
         As in :func:`fairperm.permutation_test`.
@@ -146,6 +147,7 @@ def bootstrap_test(
         threshold=threshold,
         pos_label=pos_label,
         missing=missing,
+        ignore_index=ignore_index,
         score_bins=score_bins,
         sample_rows=sample_rows,
         seed=options.seed,

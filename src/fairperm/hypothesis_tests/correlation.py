@@ -17,6 +17,7 @@ from fairperm._utils.formatting import (
     format_pvalue,
 )
 from fairperm.data.columns import Source, as_floats
+from fairperm.data.indexes import check_indexes
 from fairperm.errors import InputError, InputTypeError, warn_of
 from fairperm.hypothesis_tests.plan import check_resampling
 from fairperm.hypothesis_tests.results.gaps import PlainResult
@@ -137,6 +138,7 @@ def correlation_test(
     n_resamples: int = 9999,
     confidence_level: float = 0.95,
     missing: Missing = "error",
+    ignore_index: bool = False,
     rng: Seed = None,
     n_jobs: int | None = None,
     progress: bool | None = None,
@@ -165,6 +167,9 @@ def correlation_test(
         Of the interval for the correlation and of those for the p-value.
     missing : {"error", "drop"}
         Whether missing values are an error or their rows are left out, and counted in the result.
+    ignore_index : bool
+        Rows are matched by position, and pandas columns with different indexes are an error. True
+        ignores their indexes.
     rng : int or numpy.random.Generator, optional
         One seed gives one p-value, for any `n_jobs`, row order and kind of data frame. Swapping
         `x` and `y` gives other draws, and so a p-value equal up to Monte Carlo error.
@@ -229,6 +234,7 @@ def correlation_test(
     alternative = checks.choice("alternative", alternative, checks.ALTERNATIVES)
     resampling = check_resampling(n_resamples, rng, n_jobs, progress)
     confidence_level = checks.fraction("confidence_level", confidence_level)
+    check_indexes({"x": x, "y": y}, data, ignore_index)
     pairs = _Pairs.read(x, y, data, missing)
     from fairperm.engines.kernels.shuffles import sums  # loads Numba
 

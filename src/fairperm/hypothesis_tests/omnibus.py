@@ -69,6 +69,7 @@ def omnibus_test(
     cluster: Columns | None = None,
     sample_weight: Column | None = None,
     missing: Missing = "error",
+    ignore_index: bool = False,
     score_bins: int | None = None,
     sample_rows: int | None = None,
     scheme: SchemeName = "auto",
@@ -90,7 +91,7 @@ def omnibus_test(
     control_features, stratum_weights
         As in :func:`fairperm.permutation_test`; a stratum's weight is 1/(1/m_A + 1/m_B + …), and a
         group's value the mean of its strata's with these weights.
-    cluster, sample_weight, missing, score_bins, sample_rows, scheme, n_resamples
+    cluster, sample_weight, missing, ignore_index, score_bins, sample_rows, scheme, n_resamples
         As in :func:`fairperm.permutation_test`.
     confidence_level, rng, n_jobs, progress
         As in :func:`fairperm.permutation_test`.
@@ -145,6 +146,7 @@ def omnibus_test(
         threshold=threshold,
         pos_label=pos_label,
         missing=missing,
+        ignore_index=ignore_index,
         score_bins=score_bins,
         sample_rows=sample_rows,
         seed=options.seed,

@@ -43,6 +43,7 @@ def permutation_test(
     cluster: Columns | None = None,
     sample_weight: Column | None = None,
     missing: Missing = "error",
+    ignore_index: bool = False,
     score_bins: int | None = None,
     sample_rows: int | None = None,
     scheme: SchemeName = "auto",
@@ -104,6 +105,9 @@ def permutation_test(
     missing : {"error", "drop"}
         Whether missing values raise an error, or their rows are left out and counted in the
         result.
+    ignore_index : bool
+        Rows are matched by position, and pandas columns with different indexes are an error. True
+        ignores their indexes.
     score_bins : int, optional
         Number of bins for the scores of a lazy frame, for the AUC; each holds about equally many
         rows. By default 16,384 if it has more than 1,048,576 distinct rows, and none otherwise.
@@ -215,6 +219,7 @@ def permutation_test(
         threshold=threshold,
         pos_label=pos_label,
         missing=missing,
+        ignore_index=ignore_index,
         score_bins=score_bins,
         sample_rows=sample_rows,
         seed=options.seed,

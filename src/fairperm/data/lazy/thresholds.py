@@ -9,6 +9,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from fairperm.data.columns import CountedRows, Source, as_floats
+from fairperm.data.indexes import check_input_indexes
 from fairperm.data.lazy import counting
 from fairperm.data.lazy.backends import fetch, lazy_frame, read_schema, stage, to_floats
 from fairperm.data.reading import read_table
@@ -47,6 +48,7 @@ def read_scores(
     """
     frame = lazy_frame(inputs.data)
     if frame is None:
+        check_input_indexes(inputs)
         source = Source(inputs.data)
         scores = as_floats(*source.find("y_score", inputs.y_score))
         if isinstance(inputs.y_score, str):

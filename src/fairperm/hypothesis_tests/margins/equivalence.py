@@ -288,6 +288,7 @@ class PermutationOptions(TypedDict, total=False):
     cluster: Columns | None
     sample_weight: Column | None
     missing: Missing
+    ignore_index: bool
     score_bins: int | None
     sample_rows: int | None
     scheme: SchemeName

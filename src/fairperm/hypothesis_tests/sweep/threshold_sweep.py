@@ -65,6 +65,7 @@ def threshold_sweep(
     control_features: Columns | None = None,
     stratum_weights: StratumWeights | None = None,
     missing: Missing = "error",
+    ignore_index: bool = False,
     scheme: SchemeName = "auto",
     variance: VarianceName = "auto",
     alternative: Alternative = "two-sided",
@@ -88,7 +89,7 @@ def threshold_sweep(
     thresholds : int, array-like or "scores"
         That many, equally spaced from 0 to 1 if all scores lie there and else from the lowest to
         the highest score; or these; or each distinct score.
-    control_features, stratum_weights, missing
+    control_features, stratum_weights, missing, ignore_index
         As in :func:`fairperm.permutation_test`.
     scheme : {"auto", "pooled", "within_label", "denominator"}
         Among which rows group labels are exchanged, as in :func:`fairperm.permutation_test` but
@@ -172,6 +173,7 @@ def threshold_sweep(
         data=data,
         pos_label=pos_label,
         missing=missing,
+        ignore_index=ignore_index,
     )
     table, chosen, precision = read_scores(
         inputs,
