@@ -7,14 +7,13 @@ import math
 import re
 from typing import TYPE_CHECKING, Any
 
-import altair as alt
 import numpy as np
 import pytest
 
 from fairperm import plots
 from fairperm._utils.formatting import format_interval, format_number, format_pvalue
 from fairperm.plots.forest_chart import _space_ticks
-from fairperm.plots.parts import SHAPES, embed_rows
+from fairperm.plots.parts import SHAPES, as_layers, draw_rows, number
 from tests.support.charts import compas_audit, compas_specs, data_with, drawn, spec_of
 
 if TYPE_CHECKING:
@@ -152,8 +151,8 @@ def test_forest_of_many_rows(audit: Audit) -> None:
 
 
 def test_charts_have_no_limit_of_rows() -> None:
-    chart = alt.Chart(embed_rows({"at": i} for i in range(6_000))).mark_point()
-    assert len(data_with(chart.to_dict(), "at")) == 6_000
+    layer = draw_rows(({"at": i} for i in range(6_000)), "point", {"x": number("at")})
+    assert len(data_with(as_layers({"layer": [layer]}).to_dict(), "at")) == 6_000
 
 
 @pytest.mark.parametrize("width", [352])

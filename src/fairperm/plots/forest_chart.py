@@ -6,8 +6,6 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import altair as alt
-
 from fairperm._utils.formatting import (
     MINUS,
     format_count,
@@ -25,15 +23,23 @@ from fairperm.plots.parts import (
     PER_LETTER,
     SHAPES,
     as_finite,
-    embed_rows,
+    as_panels,
+    draw_rows,
     head_chart,
     name_style,
+    number,
+    pixels,
     round_ticks,
-    stack_layers,
+    text,
+    tooltip,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from altair import VConcatChart
+
+    from fairperm.plots.parts import Spec
 
     Row = Mapping[str, Any]
     Item = dict[str, Any]
@@ -76,7 +82,7 @@ def forest(
     title: str | None = None,
     width: int = 700,
     mode: str = "auto",
-) -> alt.VConcatChart:
+) -> VConcatChart:
     """Draw every gap with its interval and verdict, a line for each comparison.
 
     Parameters
@@ -109,6 +115,20 @@ def forest(
     ... )
     >>> chart = fairperm.plots.forest([row.cells() for row in audit])
     """
+    return as_panels(
+        specify_forest(rows, confidence_level=confidence_level, title=title, width=width, mode=mode)
+    )
+
+
+def specify_forest(
+    rows: Sequence[Row],
+    *,
+    confidence_level: float | None = None,
+    title: str | None = None,
+    width: int = 700,
+    mode: str = "auto",
+) -> Spec:
+    """Return the specification of :func:`forest`."""
     columns = {key: room for key, room in _COLUMNS.items() if width >= _ROOM_FOR[key]}
     free = width - sum(columns.values()) - _SPACE
     most = max(_NARROW, int(free - max(_LEAST_SHARE * width, _LEAST_PLOT)))
@@ -124,8 +144,8 @@ def forest(
         _count_verdicts(rows),
         "Shaded: gaps within the margin, too small to matter in practice." if has_margin else "",
     )
-    charts = [panel.chart(is_first=i == 0) for i, panel in enumerate(_panels(rows, layout))]
-    return alt.vconcat(*charts, **head, spacing=22)
+    panels = [panel.specify(is_first=i == 0) for i, panel in enumerate(_panels(rows, layout))]
+    return {"vconcat": panels, **head, "spacing": 22}
 
 
 def _measure_names(rows: Sequence[Row], width: int) -> int:
@@ -188,7 +208,7 @@ class _Panel:
     layout: _Layout
     is_rate: bool
 
-    def chart(self, *, is_first: bool) -> alt.LayerChart:
+    def specify(self, *, is_first: bool) -> Spec:
         """Return the panel's layers, from the ground up."""
         heads, lines, labels, margins, zeros = self._place_rows()
         height = max((one["bottom"] for one in lines), default=self.layout.step)
@@ -196,58 +216,68 @@ class _Panel:
         low, high = self._domain()
         left, width = self.layout.left, self.layout.width
         right = self.layout.right
-        scale = alt.Scale(domain=[low, high], nice=False, zero=False)
-        y = alt.Y("place:Q", scale=alt.Scale(domain=[height, 0], nice=False), axis=None)
-        top, bottom = y.copy(), alt.Y2("bottom:Q")
-        top.shorthand = "top:Q"
+        y_options = {"scale": {"domain": [height, 0], "nice": False}, "axis": None}
+        y = number("place", **y_options)
+        rows = {"y": number("top", **y_options), "y2": {"field": "bottom"}}
+        across = {"x": pixels(-left), "x2": pixels(right)}
 
-        def x(field: str, axis: alt.Axis | None = None) -> alt.X:
-            return alt.X(f"{field}:Q", scale=scale, axis=axis)
+        def x(field: str, axis: Spec | None = None) -> Spec:
+            scale = {"domain": [low, high], "nice": False, "zero": False}
+            return number(field, scale=scale, axis=axis)
 
         def write(
-            rows: Sequence[Row],
+            items: Sequence[Row],
             field: str,
             style: str,
-            at: float,
-            align: Any,
+            edge: float,
+            align: str,
             limit: int = left - 6,
-        ) -> alt.Chart:
-            data = alt.Chart(_only(rows, "place", field))
-            mark: alt.Chart = data.mark_text(style=style, align=align, limit=limit)
-            return mark.encode(x=alt.value(at), y=y, text=f"{field}:N")
+        ) -> Spec:
+            encoding = {"x": pixels(edge), "y": y, "text": text(field)}
+            some = _only(items, "place", field)
+            return draw_rows(some, "text", encoding, style=style, align=align, limit=limit)
 
-        zero = alt.Chart(embed_rows(zeros))
         ticks = _space_ticks(low, high, width) if lines else []
         repeated = [{"at": one, "label": _format_tick(one)} for one in ticks if is_long]
         layers = [
-            alt.Chart(embed_rows(margins))
-            .mark_rect(style="fp-margin")
-            .encode(x=x("from"), x2="to:Q", y=top, y2=bottom),
-            zero.mark_rule(style="fp-zero").encode(
-                x=x("at", self._axis(ticks) if lines else None), y=top, y2=bottom
+            draw_rows(
+                margins,
+                "rect",
+                {"x": x("from"), "x2": {"field": "to"}, **rows},
+                style="fp-margin",
             ),
-            alt.Chart(embed_rows(repeated))
-            .mark_text(style="fp-note")
-            .encode(x=x("at"), y=alt.value(-9), text="label:N"),
-            alt.Chart(_only(heads, "top"))
-            .mark_rule(style="fp-ruler")
-            .encode(x=alt.value(-left), x2=alt.value(right), y=top),
+            draw_rows(
+                zeros,
+                "rule",
+                {"x": x("at", self._axis(ticks) if lines else None), **rows},
+                style="fp-zero",
+            ),
+            draw_rows(
+                repeated,
+                "text",
+                {"x": x("at"), "y": pixels(-9), "text": text("label")},
+                style="fp-note",
+            ),
+            draw_rows(_only(heads, "top"), "rule", {**across, "y": rows["y"]}, style="fp-ruler"),
             write(heads, "label", "fp-head", -left, "left", right + left),
             write(labels, "label", "fp-text", -left, "left"),
         ]
         for verdict in SHAPES:
             layers += self._marks([one for one in lines if one["style"] == verdict], verdict, x, y)
         layers += self._columns(lines, write, has_heads=is_first and bool(lines))
-        tooltip = [alt.Tooltip(f"{field}:N", title=name) for field, name in _TOOLTIP.items()]
         layers.append(  # on top: the whole line shows the tooltip
-            alt.Chart(_only(lines, "top", "bottom", *_TOOLTIP))
-            .mark_rect(opacity=0)
-            .encode(x=alt.value(-left), x2=alt.value(right), y=top, y2=bottom, tooltip=tooltip)
+            draw_rows(
+                _only(lines, "top", "bottom", *_TOOLTIP),
+                "rect",
+                {**across, **rows, "tooltip": tooltip(_TOOLTIP)},
+                opacity=0,
+            )
         )
-        own = alt.Resolve(axis=alt.AxisResolveMap(x="independent"))
-        return stack_layers(layers, width=width, height=height, resolve=own)
+        own = {"axis": {"x": "independent"}}
+        drawn = [one for one in layers if one["data"]["values"]] or layers[:1]
+        return {"layer": drawn, "width": width, "height": height, "resolve": own}
 
-    def _marks(self, lines: Sequence[Row], verdict: str, x: Any, y: alt.Y) -> list[alt.Chart]:
+    def _marks(self, lines: Sequence[Row], verdict: str, x: Any, y: Spec) -> list[Spec]:
         """Return the intervals, marks and arrows of a verdict, and the words for missing gaps."""
         name = name_style(verdict)
         reach = _REACH * (self._domain()[1] - self._domain()[0]) / self.layout.width
@@ -267,45 +297,51 @@ class _Panel:
         inside = [one for one in lines if one["is_inside"]]
         without = [{**one, "at": 0.0, "none": "no value"} for one in lines if one["gap"] is None]
         shape, size = SHAPES[verdict], 46 if verdict == "too small" else 70
+        arrow: Spec = {"style": f"{name}-mark", "size": 34, "filled": True}
+        point: Spec = {"style": f"{name}-mark", "shape": shape, "size": size, "filled": is_filled}
+        word: Spec = {"style": "fp-note", "fontStyle": "italic", "align": "left", "dx": 8}
+        here = {"x": x("at"), "y": y}
         return [
-            alt.Chart(_only(segments, "place", "from", "to"))
-            .mark_rule(style=f"{name}-line")
-            .encode(x=x("from"), x2="to:Q", y=y),
-            *(
-                alt.Chart(_only(some, "place", "at"))
-                .mark_point(style=f"{name}-mark", shape=pointing, size=34, filled=True)
-                .encode(x=x("at"), y=y)
-                for some, pointing in ((left, "triangle-left"), (right, "triangle-right"))
+            draw_rows(
+                _only(segments, "place", "from", "to"),
+                "rule",
+                {"x": x("from"), "x2": {"field": "to"}, "y": y},
+                style=f"{name}-line",
             ),
-            alt.Chart(_only(inside, "place", "gap"))
-            .mark_point(style=f"{name}-mark", shape=shape, size=size, filled=is_filled, opacity=1)
-            .encode(x=x("gap"), y=y),
-            alt.Chart(_only(without, "place", "at", "none"))
-            .mark_text(style="fp-note", fontStyle="italic", align="left", dx=8)
-            .encode(x=x("at"), y=y, text="none:N"),
+            draw_rows(_only(left, "place", "at"), "point", here, shape="triangle-left", **arrow),
+            draw_rows(_only(right, "place", "at"), "point", here, shape="triangle-right", **arrow),
+            draw_rows(
+                _only(inside, "place", "gap"), "point", {"x": x("gap"), "y": y}, **point, opacity=1
+            ),
+            draw_rows(
+                _only(without, "place", "at", "none"),
+                "text",
+                {**here, "text": text("none")},
+                **word,
+            ),
         ]
 
     def _columns(
-        self, lines: Sequence[Row], write: Callable[..., alt.Chart], *, has_heads: bool
-    ) -> Iterator[alt.Chart]:
+        self, lines: Sequence[Row], write: Callable[..., Spec], *, has_heads: bool
+    ) -> Iterator[Spec]:
         """Yield the columns on the right of the plot."""
         edge = self.layout.width + _SPACE
         for field, room in self.layout.columns.items():
             edge += room
             is_word = field == "verdict"
-            at = edge - room + _SPACE if is_word else edge
-            align: Any = "left" if is_word else "right"
+            begin = edge - room + _SPACE if is_word else edge
+            align = "left" if is_word else "right"
             if has_heads:
-                head = alt.Chart(embed_rows([{"label": _HEADS[field]}]))
-                mark = head.mark_text(style="fp-note", align=align)
-                above = alt.value(-24 if len(lines) > _MANY else -9)
-                yield mark.encode(x=alt.value(at), y=above, text="label:N")
+                above = pixels(-24 if len(lines) > _MANY else -9)
+                encoding = {"x": pixels(begin), "y": above, "text": text("label")}
+                head = [{"label": _HEADS[field]}]
+                yield draw_rows(head, "text", encoding, style="fp-note", align=align)
             if not is_word:
-                yield write(lines, field, "fp-text", at, align)
+                yield write(lines, field, "fp-text", begin, align)
                 continue
             for verdict in SHAPES:
                 some = [one for one in lines if one["style"] == verdict]
-                yield write(some, field, f"{name_style(verdict)}-word", at, align)
+                yield write(some, field, f"{name_style(verdict)}-word", begin, align)
 
     def _place_rows(self) -> tuple[list[Item], list[Item], list[Item], list[Item], list[Item]]:
         """Return headings, lines, their labels, margins and zeros, in pixels from the top."""
@@ -363,22 +399,22 @@ class _Panel:
         edge = 0.05 * (high - low) or 1.0
         return low - edge, high + edge
 
-    def _axis(self, values: Sequence[float]) -> alt.Axis:
+    def _axis(self, values: Sequence[float]) -> Spec:
         """Return the axis with these numbers, and with their unit where there is room."""
         has_unit = self.is_rate and self.layout.left + self.layout.width >= _ROOM_FOR_UNIT
-        return alt.Axis(
-            title=f"Gap: first group minus second{_UNIT if has_unit else ''}",
-            values=list(values),
-            labelExpr=GAP_LABEL,
-            labelOverlap=False,  # they have room, and the numbers at the ends are needed
-            labelFlush=False,
-            grid=True,
-        )
+        return {
+            "title": f"Gap: first group minus second{_UNIT if has_unit else ''}",
+            "values": list(values),
+            "labelExpr": GAP_LABEL,
+            "labelOverlap": False,  # they have room, and the numbers at the ends are needed
+            "labelFlush": False,
+            "grid": True,
+        }
 
 
-def _only(rows: Sequence[Row], *keys: str) -> alt.InlineData:
-    """Return these columns as the data of a layer."""
-    return embed_rows({key: row[key] for key in keys} for row in rows)
+def _only(rows: Sequence[Row], *keys: str) -> list[Item]:
+    """Return these columns of the rows."""
+    return [{key: row[key] for key in keys} for row in rows]
 
 
 def _space_ticks(low: float, high: float, width: int) -> list[float]:

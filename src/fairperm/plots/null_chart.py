@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING, Any
 
-import altair as alt
 import numpy as np
 
 from fairperm._utils.checks import ALTERNATIVES, choice
@@ -20,14 +19,23 @@ from fairperm._utils.formatting import (
 )
 from fairperm.errors import InputError
 from fairperm.inference.null import find_tail
-from fairperm.plots.parts import as_finite, embed_rows, fit_plot, head_chart, stack_layers
+from fairperm.plots.parts import (
+    as_finite,
+    as_layers,
+    draw_rows,
+    fit_plot,
+    head_chart,
+    number,
+    pixels,
+    text,
+    tooltip,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
+    from altair import LayerChart
     from numpy.typing import NDArray
 
-    from fairperm.plots.parts import Numbers
+    from fairperm.plots.parts import Numbers, Spec
 
     Array = NDArray[np.float64]
 
@@ -50,7 +58,7 @@ def null_distribution(
     width: int = 700,
     height: int = 220,
     mode: str = "auto",
-) -> alt.LayerChart:
+) -> LayerChart:
     """Draw the null distribution of a statistic, with the observed statistic.
 
     Parameters
@@ -87,6 +95,42 @@ def null_distribution(
     >>> import fairperm
     >>> chart = fairperm.plots.null_distribution([-1.2, -0.3, 0.4, 1.1], 1.1, pvalue=0.5)
     """
+    return as_layers(
+        specify_null(
+            statistics,
+            observed,
+            probabilities=probabilities,
+            alternative=alternative,
+            pvalue=pvalue,
+            metric=metric,
+            groups=groups,
+            studentized=studentized,
+            draws=draws,
+            title=title,
+            width=width,
+            height=height,
+            mode=mode,
+        )
+    )
+
+
+def specify_null(
+    statistics: Numbers,
+    observed: float,
+    *,
+    probabilities: Numbers | None = None,
+    alternative: str = "two-sided",
+    pvalue: float | None = None,
+    metric: str = "",
+    groups: tuple[object, object] | None = None,
+    studentized: bool = True,
+    draws: str = "permutations",
+    title: str | None = None,
+    width: int = 700,
+    height: int = 220,
+    mode: str = "auto",
+) -> Spec:
+    """Return the specification of :func:`null_distribution`."""
     choice("alternative", alternative, ALTERNATIVES)
     values = np.asarray(statistics, dtype=np.float64).ravel()
     weights = np.full(len(values), 1 / max(len(values), 1))
@@ -102,27 +146,34 @@ def null_distribution(
     edges = _choose_edges(limits, place, alternative)
     bars = _make_bars(values[drawn], weights[drawn], is_tail[drawn], edges)
     statistic = "gap divided by its standard error" if studentized else "gap"
-    x_axis = alt.Axis(title=f"Statistic ({statistic}) if only chance acts", grid=False, tickCount=9)
-    x_scale = alt.Scale(domain=list(limits), nice=False, zero=False)
-    y_axis = alt.Axis(title=f"Share of {draws}", format="~%", tickCount=4)
+    x: Spec = {
+        "scale": {"domain": list(limits), "nice": False, "zero": False},
+        "axis": {
+            "title": f"Statistic ({statistic}) if only chance acts",
+            "grid": False,
+            "tickCount": 9,
+        },
+    }
     total = sum(float(weights[one].sum()) for one in (is_tail & drawn, ~is_tail & drawn))
     top = max((one["to_share"] for one in bars), default=total) or 1.0
-    y_scale = alt.Scale(domain=[0, 1.05 * top], nice=False)
-    y = alt.Y("from_share:Q", scale=y_scale, axis=y_axis)
-
-    def x(field: str) -> alt.X:
-        return alt.X(f"{field}:Q", scale=x_scale, axis=x_axis)
-
-    tips = [alt.Tooltip("span:N", title="statistic"), alt.Tooltip("share:N", title="share")]
-    layers = []
-    for kind in ("bar", "tail"):
-        data = alt.Chart(embed_rows(one for one in bars if one["kind"] == kind))
-        layers.append(
-            data.mark_rect(style=f"fp-{kind}").encode(
-                x=x("from"), x2="to:Q", y=y, y2="to_share:Q", tooltip=tips
-            )
+    encoding = {
+        "x": number("from", **x),
+        "x2": {"field": "to"},
+        "y": number(
+            "from_share",
+            scale={"domain": [0, 1.05 * top], "nice": False},
+            axis={"title": f"Share of {draws}", "format": "~%", "tickCount": 4},
+        ),
+        "y2": {"field": "to_share"},
+        "tooltip": tooltip({"span": "statistic", "share": "share"}),
+    }
+    layers = [
+        draw_rows(
+            (one for one in bars if one["kind"] == kind), "rect", encoding, style=f"fp-{kind}"
         )
-    layers += _mark_observed(place, limits, alternative, x)
+        for kind in ("bar", "tail")
+    ]
+    layers += _mark_observed(place, limits, alternative, number("at", **x))
     n = "all" if probabilities is not None else f"{len(values):,} random"
     p = "" if as_finite(pvalue) is None else f" ({state_pvalue(pvalue)})"
     subject = [format_name(format_metric(metric), 50)] if metric else []
@@ -139,7 +190,7 @@ def null_distribution(
         f"{format_percent(lost)} have no finite statistic and are not drawn." if lost else "",
         f"The observed statistic is {undrawn}." if place is None else "",
     )
-    return stack_layers(layers, **head, width=fit_plot(width), height=height)
+    return {"layer": layers, **head, "width": fit_plot(width), "height": height}
 
 
 def _choose_limits(values: Array, weights: Array, observed: float | None) -> tuple[float, float]:
@@ -222,11 +273,8 @@ def _group_atoms(atoms: Array, step: float) -> tuple[list[tuple[float, float]], 
 
 
 def _mark_observed(
-    place: float | None,
-    limits: tuple[float, float],
-    alternative: str,
-    x: Callable[[str], alt.X],
-) -> list[alt.Chart]:
+    place: float | None, limits: tuple[float, float], alternative: str, x: Spec
+) -> list[Spec]:
     """Return the line of the observed statistic, and its mirror image if sizes count."""
     if place is None:
         return []
@@ -234,15 +282,13 @@ def _mark_observed(
     at = min(max(place, low), high)
     arrow = " →" if place > high else " ←" if place < low else ""
     share = (at - low) / (high - low)
-    align: Any = "right" if share > 0.8 else "left" if share < 0.2 else "center"
+    align = "right" if share > 0.8 else "left" if share < 0.2 else "center"
     label = f"observed {format_number(place, signed=True)}{arrow}"
     rows = [{"at": at, "observed": place, "label": label}]
     mirrored = [{"at": -place}] if alternative == "symmetric" and low <= -place <= high else []
-    line, word = alt.Chart(embed_rows(rows)), alt.Chart(embed_rows(rows))
+    word = {"x": x, "y": pixels(-9), "text": text("label")}
     return [
-        alt.Chart(embed_rows(mirrored)).mark_rule(style="fp-mirror").encode(x=x("at")),
-        line.mark_rule(style="fp-observed").encode(x=x("at")),
-        word.mark_text(style="fp-head", align=align).encode(
-            x=x("at"), y=alt.value(-9), text="label:N"
-        ),
+        draw_rows(mirrored, "rule", {"x": x}, style="fp-mirror"),
+        draw_rows(rows, "rule", {"x": x}, style="fp-observed"),
+        draw_rows(rows, "text", word, style="fp-head", align=align),
     ]

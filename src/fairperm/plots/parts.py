@@ -1,6 +1,8 @@
-"""Parts of every chart: colours, shapes and fonts, data, title, room for the plot, and axes.
+"""Parts of every chart: colours, shapes and fonts, layers, title, room for the plot, and axes.
 
-Names from data are data values only: no field, expression or scale is ever made of one.
+A chart is a Vega-Lite specification in plain dictionaries, which is also what a report holds:
+Altair's objects take a hundred times longer to make, and only those who plot need them. Names from
+data are data values only: no field, expression or scale is ever made of one.
 """
 
 from __future__ import annotations
@@ -8,7 +10,6 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, cast
 
-import altair as alt
 import numpy as np
 
 from fairperm._utils.checks import choice
@@ -16,9 +17,11 @@ from fairperm._utils.checks import choice
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from altair import LayerChart, VConcatChart
     from numpy.typing import NDArray
 
     Numbers = Sequence[float] | NDArray[Any]
+    Spec = dict[str, Any]
 
 MODES = ("auto", "light", "dark")
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
@@ -156,9 +159,41 @@ def name_style(verdict: str) -> str:
     return f"fp-{verdict.replace(' ', '-')}"
 
 
-def embed_rows(rows: Iterable[Mapping[str, Any]]) -> alt.InlineData:
-    """Return rows as the data of a chart, however many; numbers that are not finite are null."""
-    return alt.InlineData(values=[{key: _to_json(one) for key, one in row.items()} for row in rows])
+def draw_rows(
+    rows: Iterable[Mapping[str, Any]], mark: str, encoding: Spec, *, where: str = "", **look: Any
+) -> Spec:
+    """Return a layer: one mark for each row for which `where` holds.
+
+    `where` is a Vega expression. Numbers that are not finite are null.
+    """
+    values = [{key: _to_json(one) for key, one in row.items()} for row in rows]
+    chosen = {"transform": [{"filter": where}]} if where else {}
+    return {
+        "data": {"values": values},
+        "mark": {"type": mark, **look},
+        "encoding": encoding,
+        **chosen,
+    }
+
+
+def number(field: str, **options: Any) -> Spec:
+    """Return the encoding of a field of numbers."""
+    return {"field": field, "type": "quantitative", **options}
+
+
+def text(field: str) -> Spec:
+    """Return the encoding of a field of texts."""
+    return {"field": field, "type": "nominal"}
+
+
+def tooltip(titles: Mapping[str, str]) -> list[Spec]:
+    """Return a tooltip with the texts of these fields, by their titles."""
+    return [text(field) | {"title": title} for field, title in titles.items()]
+
+
+def pixels(place: float) -> Spec:
+    """Return the encoding of a place in pixels from the left or the top of the plot."""
+    return {"value": place}
 
 
 def _to_json(value: Any) -> Any:
@@ -202,16 +237,37 @@ def wrap_parts(parts: Iterable[str], letters: int) -> list[str]:
     return lines
 
 
-def stack_layers(layers: Iterable[alt.Chart], **properties: Any) -> alt.LayerChart:
-    """Return charts of one plot on top of each other."""
-    return cast("alt.LayerChart", alt.layer(*layers, **properties))
+def as_layers(spec: Spec) -> LayerChart:
+    """Return the specification of layers as a chart of Altair; tests check it, not every call."""
+    import altair as alt
+    from altair.utils.schemapi import debug_mode
+
+    with debug_mode(False):
+        layers = [
+            alt.Chart(**one, data=alt.InlineData(**data), encoding=alt.FacetedEncoding(**encoding))
+            for one in map(dict, spec["layer"])
+            for data, encoding in [(one.pop("data"), one.pop("encoding"))]
+        ]
+        rest = {name: one for name, one in spec.items() if name != "layer"}
+        return cast("LayerChart", alt.layer(*layers, **rest))
 
 
-def head_chart(mode: str, title: str, *lines: str) -> dict[str, Any]:
+def as_panels(spec: Spec) -> VConcatChart:
+    """Return the specification of panels, one below the other, as a chart of Altair."""
+    import altair as alt
+    from altair.utils.schemapi import debug_mode
+
+    rest = {name: one for name, one in spec.items() if name not in {"vconcat", "params"}}
+    with debug_mode(False):
+        chart = alt.vconcat(*map(as_layers, spec["vconcat"]), **rest)
+        return chart.add_params(*(alt.param(**one) for one in spec.get("params", ())))
+
+
+def head_chart(mode: str, title: str, *lines: str) -> Spec:
     """Return a chart's title with lines below it, the same for screen readers, and its theme."""
     subtitle = [line for line in lines if line]
     return {
-        "title": alt.TitleParams(text=title, subtitle=subtitle),
+        "title": {"text": title, "subtitle": subtitle},
         "description": ". ".join(line.rstrip(".") for line in [title, *subtitle]),
         "config": theme(mode),
     }

@@ -4,18 +4,27 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import altair as alt
 import numpy as np
 
 from fairperm._utils.checks import choice
 from fairperm._utils.formatting import format_level, format_name
 from fairperm.errors import InputError
-from fairperm.plots.parts import as_finite, embed_rows, fit_plot, head_chart, stack_layers
+from fairperm.plots.parts import (
+    as_finite,
+    as_layers,
+    draw_rows,
+    fit_plot,
+    head_chart,
+    number,
+    text,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from fairperm.plots.parts import Numbers
+    from altair import LayerChart
+
+    from fairperm.plots.parts import Numbers, Spec
 
 
 def power_curve(
@@ -30,7 +39,7 @@ def power_curve(
     width: int = 700,
     height: int = 220,
     mode: str = "auto",
-) -> alt.LayerChart:
+) -> LayerChart:
     """Draw power over numbers of rows, or over gaps.
 
     Parameters
@@ -73,36 +82,40 @@ def power_curve(
     ends = [one["at"] for one in rows] or [0.0, 1.0]
     low, high = min(ends), max([*ends, *([] if reached is None else [reached])])
     is_wide = over == "rows" and low > 0 and high > 100 * low
-    kind: Any = "log" if is_wide else "linear"
-    x_scale = alt.Scale(domain=[low, high if high > low else low + 1.0], nice=False, type=kind)
     digits = ("~s" if is_wide else ",d") if over == "rows" else ".4~g"
     name = "Rows in both groups together" if over == "rows" else "True gap between the groups"
-    x_axis = alt.Axis(title=name, grid=False, tickCount=6, format=digits)
-    y_axis = alt.Axis(title="Power: probability of detecting the gap", format="~%", tickCount=5)
-    x = alt.X("at:Q", scale=x_scale, axis=x_axis)
-    y = alt.Y("power:Q", scale=alt.Scale(domain=[0, 1], nice=False), axis=y_axis)
-
-    def xy(data: Sequence[dict[str, Any]]) -> alt.Chart:
-        return alt.Chart(embed_rows(data)).encode(x=x, y=y)
-
+    x_scale = {
+        "domain": [low, high if high > low else low + 1.0],
+        "nice": False,
+        "type": "log" if is_wide else "linear",
+    }
+    x_axis = {"title": name, "grid": False, "tickCount": 6, "format": digits}
+    y_axis = {"title": "Power: probability of detecting the gap", "format": "~%", "tickCount": 5}
+    y = number("power", scale={"domain": [0, 1], "nice": False}, axis=y_axis)
+    xy = {"x": number("at", scale=x_scale, axis=x_axis), "y": y}
     label, point = "", []
     if reached is not None:
         about = "about " if marked is None else ""
         is_rows = over == "rows"
         label = f"{about}{reached:,.0f} rows" if is_rows else f"a gap of {reached:.3g}"
         point = [{"at": reached, "power": target, "foot": 0.0, "label": label}]
-    align: Any = "right" if reached is not None and reached > (low + high) / 2 else "left"
-    tips = [alt.Tooltip("at:Q", title=name), alt.Tooltip("power:Q", format=".1%", title="power")]
-    goal = alt.Chart(embed_rows([{"power": target}]))
+    align = "right" if reached is not None and reached > (low + high) / 2 else "left"
+    tips = [number("at", title=name), number("power", format=".1%", title="power")]
+    mark: Spec = {
+        "style": "fp-outside",
+        "shape": "diamond",
+        "filled": True,
+        "size": 110,
+        "opacity": 1,
+    }
+    word: Spec = {"align": align, "dx": -12 if align == "right" else 12, "dy": 16}
     layers = [
-        goal.mark_rule(style="fp-target").encode(y=y),
-        xy(point).mark_rule(style="fp-target").encode(y2="foot:Q"),
-        xy(rows).mark_line(style="fp-curve"),
-        xy(rows).mark_point(style="fp-curve", opacity=0, size=160).encode(tooltip=tips),
-        xy(point).mark_point(style="fp-outside", shape="diamond", filled=True, size=110, opacity=1),
-        xy(point)
-        .mark_text(style="fp-head", align=align, dx=-12 if align == "right" else 12, dy=16)
-        .encode(text="label:N"),
+        draw_rows([{"power": target}], "rule", {"y": y}, style="fp-target"),
+        draw_rows(point, "rule", {**xy, "y2": {"field": "foot"}}, style="fp-target"),
+        draw_rows(rows, "line", xy, style="fp-curve"),
+        draw_rows(rows, "point", {**xy, "tooltip": tips}, style="fp-curve", opacity=0, size=160),
+        draw_rows(point, "point", xy, **mark, opacity=1),
+        draw_rows(point, "text", {**xy, "text": text("label")}, style="fp-head", **word),
     ]
     default = {
         "rows": "How many rows does it take to detect this gap?",
@@ -110,7 +123,7 @@ def power_curve(
     }[over]
     about = format_name(subject, 110) if subject else ""
     head = head_chart(mode, title or default, about, _describe_target(over, reached, label, target))
-    return stack_layers(layers, **head, width=fit_plot(width), height=height)
+    return as_layers({"layer": layers, **head, "width": fit_plot(width), "height": height})
 
 
 def _compute_curve(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import altair as alt
 import numpy as np
 
 from fairperm._utils.formatting import (
@@ -23,15 +22,23 @@ from fairperm.plots.parts import (
     GAP_LABEL,
     PER_LETTER,
     as_finite,
-    embed_rows,
+    as_panels,
+    draw_rows,
     fit_plot,
     head_chart,
-    stack_layers,
+    number,
+    pixels,
+    text,
+    tooltip,
     wrap_parts,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from altair import VConcatChart
+
+    from fairperm.plots.parts import Spec
 
     Item = dict[str, Any]
 
@@ -70,7 +77,7 @@ def threshold_sweep(
     width: int = 700,
     height: int = 200,
     mode: str = "auto",
-) -> alt.VConcatChart:
+) -> VConcatChart:
     """Draw the gap between two groups over thresholds, with its bands.
 
     Parameters
@@ -111,6 +118,34 @@ def threshold_sweep(
     ...     groups=result.groups, slider=True,
     ... )
     """
+    return as_panels(
+        specify_sweep(
+            columns,
+            groups=groups,
+            alpha=alpha,
+            slider=slider,
+            start=start,
+            title=title,
+            width=width,
+            height=height,
+            mode=mode,
+        )
+    )
+
+
+def specify_sweep(
+    columns: Mapping[str, Sequence[Any] | np.ndarray[Any, Any]],
+    *,
+    groups: tuple[object, object],
+    alpha: float = 0.05,
+    slider: bool = False,
+    start: float | None = None,
+    title: str | None = None,
+    width: int = 700,
+    height: int = 200,
+    mode: str = "auto",
+) -> Spec:
+    """Return the specification of :func:`threshold_sweep`."""
     metrics = list(dict.fromkeys(map(str, columns["metric"])))
     room = fit_plot(width)
     letters = int(room / PER_LETTER)
@@ -127,23 +162,24 @@ def threshold_sweep(
         f"{name_of_gap(*groups, 40)}. {bands}",
         f"{_MOST:,} of {n:,} thresholds are drawn, equally spaced." if is_thinned else "",
     )
-    picks = _slider(curves[0], start) if slider and curves else None
+    has_slider = slider and bool(curves)
     items = [item for curve in curves for item in curve.items]
-    charts = [_legend(items, room), *(curve.chart(room, height, picks) for curve in curves)]
-    chart = alt.vconcat(*charts, **head, spacing=16)
-    if picks is not None:
-        chart = chart.add_params(picks)
-    return chart
+    panels = [
+        _specify_legend(items, room),
+        *(curve.specify(room, height, has_slider=has_slider) for curve in curves),
+    ]
+    params = {"params": [_specify_slider(curves[0], start)]} if has_slider else {}
+    return {"vconcat": panels, **head, "spacing": 16, **params}
 
 
-def _slider(curve: _Curve, start: float | None) -> alt.Parameter:
+def _specify_slider(curve: _Curve, start: float | None) -> Spec:
     at = np.array([item["threshold"] for item in curve.items])
     steps = np.diff(at)
     is_even = len(at) > 2 and np.allclose(steps, steps[0], rtol=1e-6)
     step = float(f"{steps[0] if is_even else (at[-1] - at[0]) / 200 or 1.0:.6g}")
     first = float(at[len(at) // 2] if start is None else np.clip(start, at[0], at[-1]))
-    bind = alt.binding_range(min=float(at[0]), max=float(at[-1]), step=step, name="Threshold ")
-    return alt.param(name=_PICKED, value=first, bind=bind)
+    bind = {"input": "range", "min": float(at[0]), "max": float(at[-1]), "step": step}
+    return {"name": _PICKED, "value": first, "bind": bind | {"name": "Threshold "}}
 
 
 @dataclass(frozen=True)
@@ -188,92 +224,85 @@ class _Curve:
         bands = [float(np.quantile(some, 0.75)) for some in sizes.values() if some]
         return 1.15 * max([*sizes["gap"], *bands, 0.0]) or 1.0
 
-    def chart(self, width: int, height: int, picks: alt.Parameter | None) -> alt.LayerChart:
+    def specify(self, width: int, height: int, *, has_slider: bool) -> Spec:
         """Return the metric's layers, from the ground up."""
         items, reach = self.items, self.reach()
         at = [item["threshold"] for item in items]
         edge = 0.02 * (at[-1] - at[0]) or 0.5
         low, high = at[0] - edge, at[-1] + edge
-        x_axis = alt.Axis(title="Threshold", grid=False, format=".6~g", tickCount=8)
-        x_scale = alt.Scale(domain=[low, high], nice=False, zero=False)
-        y_scale = alt.Scale(domain=[-reach, reach], nice=False)
-        y_axis = alt.Axis(title="Gap", tickCount=5, labelExpr=GAP_LABEL)
+        x_axis = {"title": "Threshold", "grid": False, "format": ".6~g", "tickCount": 8}
+        x_scale = {"domain": [low, high], "nice": False, "zero": False}
+        y_scale = {"domain": [-reach, reach], "nice": False}
+        y_axis = {"title": "Gap", "tickCount": 5, "labelExpr": GAP_LABEL}
 
-        def x(field: str) -> alt.X:
-            return alt.X(f"{field}:Q", scale=x_scale, axis=x_axis)
+        def x(field: str) -> Spec:
+            return number(field, scale=x_scale, axis=x_axis)
 
-        def y(field: str) -> alt.Y:
-            return alt.Y(f"{field}:Q", scale=y_scale, axis=y_axis)
+        def y(field: str) -> Spec:
+            return number(field, scale=y_scale, axis=y_axis)
 
-        def write(rows: list[Item], field: str, style: str, above: int) -> alt.Chart:
-            mark: alt.Chart = alt.Chart(embed_rows(rows)).mark_text(
-                style=style, align="left", limit=width, lineBreak="\n", lineHeight=_LINE
-            )
-            return mark.encode(x=alt.value(0), y=alt.value(-above), text=f"{field}:N")
+        def write(rows: list[Item], field: str, style: str, above: int, where: str = "") -> Spec:
+            encoding = {"x": pixels(0), "y": pixels(-above), "text": text(field)}
+            look: Spec = {"align": "left", "limit": width, "lineBreak": "\n", "lineHeight": _LINE}
+            return draw_rows(rows, "text", encoding, where=where, style=style, **look)
 
-        layers: list[alt.Chart] = [*self._bands(x, y)]
-        zero = alt.Chart(embed_rows([{"at": 0.0}])).mark_rule(style="fp-zero")
-        runs = embed_rows(_only(one, "gap", "run") for one in _runs(items, "gap"))
-        line = alt.Chart(runs).mark_line(style="fp-line", clip=True)
+        layers = [*self._bands(x, y)]
+        runs = [_only(one, "gap", "run") for one in _runs(items, "gap")]
+        line = {"x": x("threshold"), "y": y("gap"), "detail": text("run")}
         layers += [
-            zero.encode(y=y("at")),
-            line.encode(x=x("threshold"), y=y("gap"), detail="run:N"),
+            draw_rows([{"at": 0.0}], "rule", {"y": y("at")}, style="fp-zero"),
+            draw_rows(runs, "line", line, style="fp-line", clip=True),
         ]
         for kind in _kinds(items):
             has_gap = kind.name != "none"
             some = [_only(item, *["gap"] * has_gap) for item in items if item["kind"] == kind.name]
-            where = y("gap") if has_gap else alt.value(height - 5)
+            place = y("gap") if has_gap else pixels(height - 5)
             if kind.shape is None and len(items) > _FEW:
                 continue
-            layers.append(kind.mark(embed_rows(some)).encode(x=x("threshold"), y=where))
+            layers.append(kind.draw(some, {"x": x("threshold"), "y": place}))
         head = [{"label": format_name(format_metric(self.metric))}]
-        layers.append(write(head, "label", "fp-head", self._above()[0] if picks else 12))
-        if picks is not None:
-            layers += self._picked(picks, x, y, write)
-        tips = [alt.Tooltip(f"{field}:N", title=name) for field, name in _TOOLTIP.items()]
+        layers.append(write(head, "label", "fp-head", self._above()[0] if has_slider else 12))
+        if has_slider:
+            layers += self._picked(x, y, write)
         spans = (
             {**_only(item, *_TOOLTIP), "from": max(item["from"], low), "to": min(item["to"], high)}
             for item in items
         )
-        over = alt.Chart(embed_rows(spans)).mark_rect(opacity=0)
-        over = over.encode(
-            x=x("from"), x2="to:Q", y=alt.value(0), y2=alt.value(height), tooltip=tips
-        )
-        return stack_layers([*layers, over], width=width, height=height)
+        whole = {"x": x("from"), "x2": {"field": "to"}, "y": pixels(0), "y2": pixels(height)}
+        over = draw_rows(spans, "rect", {**whole, "tooltip": tooltip(_TOOLTIP)}, opacity=0)
+        return {"layer": [*layers, over], "width": width, "height": height}
 
-    def _bands(self, x: Callable[[str], alt.X], y: Callable[[str], alt.Y]) -> Iterator[alt.Chart]:
+    def _bands(self, x: Callable[[str], Spec], y: Callable[[str], Spec]) -> Iterator[Spec]:
         """Yield the bands, with a bar where a threshold has no neighbours to make one with."""
         for name in ("wide", "narrow"):
             keys = (f"{name}_low", f"{name}_high")
             runs = _runs(self.items, *keys)
-            data = alt.Chart(embed_rows(_only(one, *keys, "run") for one in runs))
-            limits = {"x": x("threshold"), "y": y(keys[0]), "y2": f"{keys[1]}:Q"}
-            yield data.mark_area(style=f"fp-{name}", clip=True).encode(**limits, detail="run:N")
-            alone = alt.Chart(embed_rows(_only(one, *keys) for one in runs if one["is_alone"]))
-            yield alone.mark_bar(style=f"fp-{name}", clip=True, width=5).encode(**limits)
+            look: Spec = {"style": f"fp-{name}", "clip": True}
+            limits = {"x": x("threshold"), "y": y(keys[0]), "y2": {"field": keys[1]}}
+            area = [_only(one, *keys, "run") for one in runs]
+            yield draw_rows(area, "area", {**limits, "detail": text("run")}, **look)
+            alone = [_only(one, *keys) for one in runs if one["is_alone"]]
+            yield draw_rows(alone, "bar", limits, **look, width=5)
 
     def _picked(
         self,
-        picks: alt.Parameter,
-        x: Callable[[str], alt.X],
-        y: Callable[[str], alt.Y],
-        write: Callable[[list[Item], str, str, int], alt.Chart],
-    ) -> Iterator[alt.Chart]:
+        x: Callable[[str], Spec],
+        y: Callable[[str], Spec],
+        write: Callable[[list[Item], str, str, int, str], Spec],
+    ) -> Iterator[Spec]:
         """Yield the line, dot and numbers of the threshold that the slider is at."""
-        is_picked = f"datum.from <= {picks.name} && {picks.name} < datum.to"
+        picked = f"datum.from <= {_PICKED} && {_PICKED} < datum.to"
         read_out = [_only(item, "from", "to", "at_lines", "verdict_lines") for item in self.items]
-        at = alt.Chart(embed_rows(read_out)).transform_filter(is_picked)
-        yield at.mark_rule(style="fp-target").encode(x=x("threshold"))
-        with_gap = (
+        yield draw_rows(read_out, "rule", {"x": x("threshold")}, where=picked, style="fp-target")
+        with_gap = [
             _only(item, "from", "to", "gap") for item in self.items if item["gap"] is not None
-        )
-        dot = alt.Chart(embed_rows(with_gap)).transform_filter(is_picked)
-        yield dot.mark_point(style="fp-point", filled=True, size=90, opacity=1).encode(
-            x=x("threshold"), y=y("gap")
-        )
+        ]
+        dot: Spec = {"style": "fp-point", "filled": True, "size": 90, "opacity": 1}
+        xy = {"x": x("threshold"), "y": y("gap")}
+        yield draw_rows(with_gap, "point", xy, where=picked, **dot)
         _, numbers, verdict = self._above()
-        yield write(read_out, "at_lines", "fp-text", numbers).transform_filter(is_picked)
-        yield write(read_out, "verdict_lines", "fp-note", verdict).transform_filter(is_picked)
+        yield write(read_out, "at_lines", "fp-text", numbers, picked)
+        yield write(read_out, "verdict_lines", "fp-note", verdict, picked)
 
     def _above(self) -> tuple[int, int, int]:
         """Return the heights of name, numbers and verdict above the plot, in pixels."""
@@ -314,14 +343,12 @@ class _Kind:
     shape: str | None = None
     is_filled: bool = True
 
-    def mark(self, data: alt.InlineData) -> alt.Chart:
+    def draw(self, rows: Sequence[Item], encoding: Spec) -> Spec:
         """Return the kind's marks."""
         shape = self.shape or "circle"
         size = {"diamond": 46, "circle": 40 if self.shape else 22}.get(shape, 36)
-        chart: alt.Chart = alt.Chart(data).mark_point(
-            style=self.style, shape=shape, filled=self.is_filled, size=size, opacity=1
-        )
-        return chart
+        look: Spec = {"style": self.style, "shape": shape, "filled": self.is_filled, "size": size}
+        return draw_rows(rows, "point", encoding, **look, opacity=1)
 
 
 _KINDS = (
@@ -337,7 +364,7 @@ def _kinds(items: Sequence[Item]) -> list[_Kind]:
     return [kind for kind in _KINDS if kind.name in there]
 
 
-def _legend(items: Sequence[Item], width: int) -> alt.LayerChart:
+def _specify_legend(items: Sequence[Item], width: int) -> Spec:
     """Return the legend, in two columns where there is room."""
     keys: list[tuple[str, _Kind | str]] = [
         ("gap", "fp-line"),
@@ -348,31 +375,31 @@ def _legend(items: Sequence[Item], width: int) -> alt.LayerChart:
     column = _TEXT_AT + int(max(len(label) for label, _ in keys) * PER_LETTER) + 20
     n_columns = 2 if 2 * column <= width else 1
     letters = int((width - _TEXT_AT) / PER_LETTER)
-    layers: list[alt.Chart] = []
+    layers: list[Spec] = []
     top = bottom = 0
     for i, (label, kind) in enumerate(keys):
         lines = wrap_parts(label.split(), letters)
         if i % n_columns == 0:
             top, bottom = bottom, bottom + 18 + _LINE * (len(lines) - 1)
-        layers += _key("\n".join(lines), kind, i % n_columns * column, top + 8)
-    return stack_layers(layers, width=width, height=bottom)
+        layers += _draw_key("\n".join(lines), kind, i % n_columns * column, top + 8)
+    return {"layer": layers, "width": width, "height": bottom}
 
 
-def _key(label: str, kind: _Kind | str, left: int, at: int) -> Iterator[alt.Chart]:
+def _draw_key(label: str, kind: _Kind | str, left: int, at: int) -> Iterator[Spec]:
     """Yield a line of the legend: the mark and its meaning."""
-    data = embed_rows([{"label": label}])
-    base = alt.Chart(data)
-    x, y = alt.value(left + 8), alt.value(at)
+    rows = [{"label": label}]
+    x, y = pixels(left + 8), pixels(at)
     if isinstance(kind, _Kind):
-        yield kind.mark(data).encode(x=x, y=y)
+        yield kind.draw(rows, {"x": x, "y": y})
     elif kind == "fp-line":
-        ends = {"x": alt.value(left), "x2": alt.value(left + 16)}
-        yield base.mark_rule(style=kind).encode(**ends, y=y)
+        ends = {"x": pixels(left), "x2": pixels(left + 16), "y": y}
+        yield draw_rows(rows, "rule", ends, style=kind)
     else:
         for style in ("fp-wide", "fp-narrow") if kind == "fp-narrow" else ("fp-wide",):
-            yield base.mark_square(style=style, size=190, opacity=1).encode(x=x, y=y)
-    text = base.mark_text(style="fp-text", align="left", lineBreak="\n", lineHeight=_LINE)
-    yield text.encode(x=alt.value(left + _TEXT_AT), y=y, text="label:N")
+            yield draw_rows(rows, "square", {"x": x, "y": y}, style=style, size=190, opacity=1)
+    encoding = {"x": pixels(left + _TEXT_AT), "y": y, "text": text("label")}
+    look: Spec = {"align": "left", "lineBreak": "\n", "lineHeight": _LINE}
+    yield draw_rows(rows, "text", encoding, style="fp-text", **look)
 
 
 def _describe_row(row: Mapping[str, Any], names: Sequence[str], alpha: float, letters: int) -> Item:

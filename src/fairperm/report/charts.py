@@ -15,10 +15,8 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from altair.utils.schemapi import debug_mode
 from markupsafe import Markup
 
-from fairperm import plots
 from fairperm._utils.files import write_whole
 from fairperm._utils.formatting import (
     format_count,
@@ -33,6 +31,10 @@ from fairperm.datasets.store import cache_folder
 from fairperm.errors import InputError
 from fairperm.hypothesis_tests.results.gaps import json_ready
 from fairperm.metrics.definition import Scheme
+from fairperm.plots.forest_chart import specify_forest
+from fairperm.plots.null_chart import specify_null
+from fairperm.plots.parts import theme
+from fairperm.plots.sweep_chart import specify_sweep
 from fairperm.report.view import WEIGHTIEST_FIRST
 
 if TYPE_CHECKING:
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fairperm.hypothesis_tests.results.sweeps import MetricSweep, ThresholdSweepResult
+    from fairperm.plots.parts import Spec
     from fairperm.report.view import AuditView, ComparisonView, Section
 
 MOST_IN_FOREST = 60
@@ -61,14 +64,14 @@ class Chart:
     title: str
     caption: tuple[str, ...]
     summary: str
-    specs: dict[int, dict[str, Any]]
+    specs: dict[int, Spec]
     is_elastic: bool = True
     has_slider: bool = False
 
 
 def make_themes() -> dict[str, Any]:
     """Return the colours of charts on light and on dark pages."""
-    return {mode: plots.theme(mode) for mode in ("light", "dark")}
+    return {mode: theme(mode) for mode in ("light", "dark")}
 
 
 def draw_forest(view: AuditView) -> Chart | None:
@@ -90,25 +93,23 @@ def draw_forest(view: AuditView) -> Chart | None:
         summary += f" {format_count(more, 'more comparison')} only in the table."
     rows = [_describe_row(one, view) for one in shown]
     level = view.audit.settings.get("confidence_level")
-    draw = partial(plots.forest, rows, confidence_level=level)
-    return _draw_chart("forest", summary, draw, _FOREST_WIDTHS, is_elastic=False)
+    specify = partial(specify_forest, rows, confidence_level=level)
+    return _draw_chart("forest", summary, specify, _FOREST_WIDTHS, is_elastic=False)
 
 
 def _draw_chart(
     key: str,
     summary: str,
-    draw: Callable[..., Any],
+    specify: Callable[..., Spec],
     widths: Sequence[int] = _WIDTHS,
     *,
     is_elastic: bool = True,
     has_slider: bool = False,
 ) -> Chart:
     """Return a chart in several widths; its title becomes text of the page, which wraps."""
-    with debug_mode(False):  # validation takes most of the time; tests do it
-        specs = {width: draw(width=width).to_dict(validate=False) for width in widths}
+    specs = {width: specify(width=width) for width in widths}
     for spec in specs.values():
-        spec.pop("$schema", None)  # an address that nobody needs
-        spec.pop("config", None)  # the page has its own themes, light and dark
+        spec.pop("config")  # the page has its own themes, light and dark
     titles = [spec.pop("title") for spec in specs.values()]
     return Chart(
         key=key,
@@ -175,8 +176,8 @@ def _draw_null(key: str, section: Section, comparison: ComparisonView) -> Chart:
         f"{draws}. Observed: {format_number(result.statistic, signed=True)}. "
         f"{state_pvalue(result.pvalue)}."
     )
-    draw = partial(
-        plots.null_distribution,
+    specify = partial(
+        specify_null,
         result.null_distribution,
         result.statistic,
         probabilities=result.null_probabilities,
@@ -188,7 +189,7 @@ def _draw_null(key: str, section: Section, comparison: ComparisonView) -> Chart:
         draws="tables" if result.scheme == Scheme.UNCONDITIONAL else "permutations",
         title=f"{section.attribute} · {section.metric}: {gap}",
     )
-    return _draw_chart(key, summary, draw, _NULL_WIDTHS)
+    return _draw_chart(key, summary, specify, _NULL_WIDTHS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,8 +217,8 @@ def _draw_sweep(key: str, sweep: ThresholdSweepResult, view: AuditView) -> Sweep
     parts = [_select_columns(sweep, curve, kept) for curve in curves]
     columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     start = view.audit.settings.get("threshold")
-    draw = partial(
-        plots.threshold_sweep,
+    specify = partial(
+        specify_sweep,
         columns,
         groups=(first, second),
         alpha=sweep.alpha,
@@ -226,7 +227,7 @@ def _draw_sweep(key: str, sweep: ThresholdSweepResult, view: AuditView) -> Sweep
     )
     findings = tuple(_describe_largest(sweep, curve) for curve in curves)
     return SweepPart(
-        chart=_draw_chart(key, " ".join(findings), draw, has_slider=True),
+        chart=_draw_chart(key, " ".join(findings), specify, has_slider=True),
         first=first,
         second=second,
         findings=findings,
@@ -278,7 +279,8 @@ def _tabulate_curve(
 @cache
 def vega_script() -> str:
     """Return the script; it takes more than a second to make, and is cached on disk."""
-    path = cache_folder() / f"vega-{version('vl-convert-python')}-{vega_lite()}.js"
+    made_by = f"{version('vl-convert-python')}-{version('altair')}"
+    path = cache_folder() / f"vega-{made_by}.js"
     return _read_cached(path) or _make_script(path)
 
 
