@@ -101,13 +101,7 @@ def power_curve(
         point = [{"at": reached, "power": target, "foot": 0.0, "label": label}]
     align = "right" if reached is not None and reached > (low + high) / 2 else "left"
     tips = [number("at", title=name), number("power", format=".1%", title="power")]
-    mark: Spec = {
-        "style": "fp-outside",
-        "shape": "diamond",
-        "filled": True,
-        "size": 110,
-        "opacity": 1,
-    }
+    mark: Spec = {"style": "fp-outside", "shape": "diamond", "filled": True, "size": 110}
     word: Spec = {"align": align, "dx": -12 if align == "right" else 12, "dy": 16}
     layers = [
         draw_rows([{"power": target}], "rule", {"y": y}, style="fp-target"),
