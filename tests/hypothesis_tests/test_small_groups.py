@@ -215,6 +215,22 @@ def test_strata_of_the_auc_count_by_their_shares() -> None:
     assert both.tolist() == [pytest.approx((2 * one[0]).tolist())]
 
 
+def test_strata_with_one_row_of_each_label_count_as_rows() -> None:
+    """The AUC of such a stratum is 0 or 1, as one outcome of a rate."""
+    score = np.array([[2, 1, 3, 0]] * 15 + [[1, 2, 3, 0]] * 5 + [[3, 0, 1, 2]] * 10)
+    columns = {"y_true": np.tile([1, 0], 60), "y_score": score.ravel()}
+    inputs = Inputs(
+        **columns,
+        sensitive_features=np.tile(["a", "a", "b", "b"], 30),
+        control_features=np.repeat(np.arange(30), 4),
+    )
+    plan = Plan.choose(get_metric("roc_auc"), "auto", "auto", stratified=True)
+    found = effective_rows(Comparison.of(read_table(inputs, plan.metric), plan, ("a", "b"), None))
+    for share, n in zip((25 / 30, 20 / 30), found[0], strict=True):
+        influence = np.repeat([1 - share, share], [round(30 * share), round(30 * (1 - share))])
+        assert n == pytest.approx((influence**2).sum() ** 2 / (influence**4).sum())
+
+
 @pytest.mark.parametrize("setting", [rare_misses, uneven_weights, few_clusters, few_positives])
 @pytest.mark.parametrize("seed", range(5))
 def test_few_placements_are_noted(setting: Any, seed: int) -> None:

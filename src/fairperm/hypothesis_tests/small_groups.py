@@ -260,7 +260,8 @@ def _count_placements(
     """Return the effective number of rows or clusters behind each group's AUC, and one more's part.
 
     A row's influence is its weight times its structural component minus the AUC, over the weight of
-    its label. Those of a cluster's rows are added up, and strata count by their shares.
+    its label. Those of a cluster's rows are added up, and strata count by their shares. A stratum
+    with one row of each label counts as one row: its AUC varies between such strata only.
 
     One more row of a label has at most an influence like that of a row whose component is 0 or 1,
     whichever is farther from the AUC. The mean of these largest influences, each counting by its
@@ -277,6 +278,7 @@ def _count_placements(
     order = np.argsort(place, kind="stable")
     influences: list[list[Array]] = [[] for _ in range(n_groups)]
     counts: list[list[Array]] = [[] for _ in range(n_groups)]
+    pairs: list[list[tuple[float, float]]] = [[] for _ in range(n_groups)]  # shares and AUCs
     sums = np.zeros((n_groups, 2, 2))  # of largest influences and their squares, by label
     for members in np.split(order, np.flatnonzero(np.diff(place[order])) + 1):
         stratum, group = divmod(int(place[members[0]]), n_groups)
@@ -284,6 +286,8 @@ def _count_placements(
             continue
         count, cells = rows.count[members].astype(float), label_and_score[members]
         auc, difference, total = placements(count * weight[members], cells)
+        if (np.bincount(cells[:, 0] > 0, count) == 1).all():
+            pairs[group].append((share[stratum], float(auc)))
         scale = share[stratum] * weight[members] / total
         influence, largest = scale * difference, np.zeros((len(members), 2))
         largest[np.arange(len(members)), (cells[:, 0] > 0).astype(np.intp)] = scale
@@ -297,6 +301,10 @@ def _count_placements(
         counts[group].append(count)
         largest *= max(auc, 1 - auc)
         sums[group] += count @ largest, count @ largest**2
+    for group, found in enumerate(pairs):
+        shares, aucs = np.reshape(found, (-1, 2)).T
+        influences[group].append(shares * (aucs - aucs.mean() if found else aucs))
+        counts[group].append(np.ones(len(found)))
     effective = [
         effective_number(np.abs(np.concatenate(influence)), np.concatenate(count))
         for influence, count in zip(influences, counts, strict=True)
