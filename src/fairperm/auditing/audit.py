@@ -20,7 +20,7 @@ from fairperm.auditing.questions import (
     read_questions,
 )
 from fairperm.auditing.result import Audit
-from fairperm.auditing.verdicts import judge_pairs, write_notes
+from fairperm.auditing.verdicts import judge_pairs, note_reversed_scores, write_notes
 from fairperm.data.arguments import Inputs
 from fairperm.data.columns import library_of, parse_threshold
 from fairperm.errors import InputError, InputTypeError, did_you_mean, listed, warn_of
@@ -265,7 +265,7 @@ def audit(
             "score_bins": score_bins,
             "sample_rows": sample_rows,
         },
-        notes=(*notes, *reading_notes),
+        notes=(*notes, *note_reversed_scores(rows), *reading_notes),
         library=library_of(data) or library_of(sensitive_features),
     )
     warn_of(notes)

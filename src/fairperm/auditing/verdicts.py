@@ -16,6 +16,7 @@ import numpy as np
 from fairperm._utils.formatting import format_count, format_number, join_words, state_pvalue
 from fairperm.auditing.max_t import max_t_pvalues
 from fairperm.errors import Note, argument, shown
+from fairperm.hypothesis_tests.comparison_checks import REVERSED_SCORES
 from fairperm.hypothesis_tests.margins.one_sided import exceedance_pvalue, margin_pvalues
 from fairperm.hypothesis_tests.small_groups import count_base_rows
 from fairperm.inference.multiplicity import adjust_pvalues
@@ -144,8 +145,18 @@ def write_notes(
     return (
         *_note_nothing_judged(rows, judged),
         *_note_few_resamples(len(drawn), n_hypotheses, settings, 2 if is_doubled else 1),
-        *_note_notes(judged, known),
+        *_note_notes(judged, (*known, REVERSED_SCORES)),
     )
+
+
+def note_reversed_scores(rows: Sequence[AuditRow]) -> tuple[str, ...]:
+    """Return a note if the AUC is below 0.5 in every group of an attribute."""
+    by_question: dict[tuple[str, str], list[bool]] = {}
+    for row in rows:
+        if row.result is not None:
+            is_reversed = REVERSED_SCORES in row.result.notes
+            by_question.setdefault((row.attribute, row.metric), []).append(is_reversed)
+    return (REVERSED_SCORES,) if any(map(all, by_question.values())) else ()
 
 
 def _note_nothing_judged(rows: Sequence[AuditRow], judged: Sequence[AuditRow]) -> Iterator[str]:
@@ -198,7 +209,7 @@ def _note_notes(judged: Sequence[AuditRow], known: Sequence[str]) -> Iterator[st
     noted = [row for row in judged if set(_result_of(row).notes) - set(known)]
     if noted:
         first = noted[0]
-        note = _result_of(first).notes[0]
+        note = next(note for note in _result_of(first).notes if note not in known)
         yield Note(
             f"{format_count(len(noted), 'comparison has', 'comparisons have')} notes, in the rows' "
             f"result.notes. The first ({shown(first.attribute)}, {shown(first.metric)}): "

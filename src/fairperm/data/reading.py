@@ -280,7 +280,7 @@ def read_table(inputs: Inputs, metric: AnyMetric, source: Source | None = None) 
         n_dropped=n_dropped,
         mixed_bins=source.rows.mixed_bins,
         contributions=_choose_contributions(source.rows, values.get("y_true"), known),
-        notes=(*source.rows.notes, *_note_names(attributes)),
+        notes=(*source.rows.notes, *_note_names(attributes), *_note_perfect(values, counts)),
     )
 
 
@@ -392,6 +392,19 @@ def _describe_missing(
     found = "; ".join(dict.fromkeys(parts))  # scores and the predictions made from them are one
     drop = argument("missing", "drop")
     return f"{found}. Pass {drop} to drop these rows; the result counts them."
+
+
+def _note_perfect(values: Mapping[str, NDArray[Any]], counts: Counts) -> list[str]:
+    """Return a note if predictions or scores are the labels themselves."""
+    labels = values.get("y_true")
+    return [
+        Note(
+            f"{argument(name)} equals {argument('y_true')} in all {counts.sum():,} rows. Check "
+            "that the columns are not the same."
+        )
+        for name in ("y_pred", "y_score")
+        if labels is not None and name in values and np.array_equal(values[name], labels)
+    ]
 
 
 def _note_names(attributes: Mapping[str, Sequence[Column]]) -> list[str]:

@@ -11,6 +11,7 @@ from fairperm._utils import checks
 from fairperm.errors import (
     InputError,
     InputTypeError,
+    Note,
     Shown,
     UndefinedMetricError,
     argument,
@@ -29,6 +30,12 @@ if TYPE_CHECKING:
     from fairperm.metrics.definition import AnyMetric
 
     Array = NDArray[np.float64]
+
+
+REVERSED_SCORES = Note(
+    "roc_auc is below 0.5 in every group: higher scores go with negative labels. Check the "
+    f"direction of the scores, and {argument('pos_label')}."
+)
 
 
 def read_stratum_weights(table: Table, given: object) -> Array:
@@ -99,6 +106,12 @@ def check_values(comparison: Comparison, values: Array) -> None:
                 got = Shown(f"{part.name} of group {shown(group)}, which has {lack}")
                 hint = "Compare another metric, or groups with more rows."
                 raise UndefinedMetricError("metric", "defined in every group", got, hint)
+
+
+def note_reversed_scores(comparison: Comparison, values: Array) -> list[str]:
+    """Return a note if the AUC is below 0.5 in every group."""
+    is_reversed = comparison.metric.is_rank and bool((values < 0.5).all())
+    return [REVERSED_SCORES] if is_reversed else []
 
 
 def check_strata(comparison: Comparison, observed: Estimates, weights: Array | None) -> list[str]:

@@ -16,7 +16,11 @@ from fairperm.engines.estimates import Estimates, Gaps, join_gaps, unbiased, var
 from fairperm.engines.resampling.shared_labels import PermutationRequest, permute
 from fairperm.hypothesis_tests import small_groups
 from fairperm.hypothesis_tests.comparison import Comparison, observe
-from fairperm.hypothesis_tests.comparison_checks import check_strata, check_values
+from fairperm.hypothesis_tests.comparison_checks import (
+    check_strata,
+    check_values,
+    note_reversed_scores,
+)
 from fairperm.hypothesis_tests.margins.restricted_rates import F1Scores, Rates, WeightedStrata
 from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
 from fairperm.hypothesis_tests.small_groups import InfluentialRows
@@ -135,6 +139,7 @@ class GapTest:
         worst = int(np.abs(gap).argmax())
         notes += [
             *influential.notes(),
+            *note_reversed_scores(comparison, merged.value[:, 0, 0]),
             *small_groups.note_outcomes_apart(comparison, options.alternative),
             *_note_zero_error(plan, error[worst]),
             *comparison.note_bins(bins, error[:1]),

@@ -17,7 +17,12 @@ from fairperm.engines.resampling.shared_labels import PermutationRequest, permut
 from fairperm.errors import InputError, warn_of
 from fairperm.hypothesis_tests import small_groups
 from fairperm.hypothesis_tests.comparison import Comparison, observe
-from fairperm.hypothesis_tests.comparison_checks import check_strata, check_values
+from fairperm.hypothesis_tests.comparison_checks import (
+    REVERSED_SCORES,
+    check_strata,
+    check_values,
+    note_reversed_scores,
+)
 from fairperm.hypothesis_tests.plan import Options, plan_test
 from fairperm.hypothesis_tests.results.omnibus import OmnibusTestResult
 from fairperm.hypothesis_tests.small_groups import InfluentialRows
@@ -158,7 +163,7 @@ def omnibus_test(
         inputs, metric, options, lambda table: table.choose_several(groups)
     )
     result = compare_all(table, plan, chosen, options)
-    warn_of(note for note in result.notes if note not in table.notes)
+    warn_of(note for note in result.notes if note not in (*table.notes, REVERSED_SCORES))
     return result
 
 
@@ -227,6 +232,7 @@ class OmnibusTest:
         mean = observed.mean()
         notes += [
             *influential.notes(),
+            *note_reversed_scores(comparison, merged.value[:, 0, 0]),
             *comparison.note_bins(comparison.binning_errors(), np.sqrt(variance[0, 0])),
             *table.notes,
         ]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from fairperm.data.arguments import Inputs
 from fairperm.errors import warn_of
+from fairperm.hypothesis_tests.comparison_checks import REVERSED_SCORES
 from fairperm.hypothesis_tests.gap_test import compare
 from fairperm.hypothesis_tests.plan import Options, plan_test
 
@@ -230,5 +231,5 @@ def permutation_test(
     )
     plan.check_direction(options.alternative)
     result = compare(table, plan, pair, options)
-    warn_of(note for note in result.notes if note not in table.notes)
+    warn_of(note for note in result.notes if note not in (*table.notes, REVERSED_SCORES))
     return result

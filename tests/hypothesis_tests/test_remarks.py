@@ -1,0 +1,62 @@
+"""Remarks on data that are probably not what the user meant."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fairperm
+from fairperm.errors import FairpermWarning
+
+GROUP = np.repeat(["a", "b", "c"], 40)
+LABEL = np.tile([0, 1], 60)
+SCORE = np.random.default_rng(1).normal(size=120) - LABEL
+REVERSED = (
+    "roc_auc is below 0.5 in every group: higher scores go with negative labels. Check the "
+    "direction of the scores, and pos_label."
+)
+PERFECT = "y_pred equals y_true in all 120 rows. Check that the columns are not the same."
+DRAWS: dict[str, Any] = {"n_resamples": 9, "rng": 1}
+
+
+def audit_auc(score: Any) -> fairperm.Audit:
+    with pytest.warns(FairpermWarning, match="comparisons have notes"):
+        return fairperm.audit(
+            LABEL,
+            y_score=score,
+            sensitive_features=GROUP,
+            metrics="roc_auc",
+            min_group_size=2,
+            alpha=0.9,
+            **DRAWS,
+        )
+
+
+def test_an_auc_below_one_half_in_every_group_gets_a_remark() -> None:
+    given: dict[str, Any] = {"y_score": SCORE, "sensitive_features": GROUP, **DRAWS}
+    with pytest.warns(FairpermWarning, match="rows of group 'a' can change roc_auc"):
+        all_groups = fairperm.omnibus_test(LABEL, metric="roc_auc", **given)
+    assert REVERSED in all_groups.notes
+    audit = audit_auc(SCORE)
+    assert audit.notes.count(REVERSED) == 1
+    assert "Only about" in audit.notes[0]  # the notes of the tests say something else
+    one = audit.rows[0].result
+    assert one is not None
+    assert REVERSED in one.notes
+
+
+def test_no_remark_if_the_auc_of_one_group_is_above_one_half() -> None:
+    assert REVERSED not in audit_auc(np.where(GROUP == "a", -SCORE, SCORE)).notes
+
+
+def test_predictions_that_equal_the_labels_get_a_remark() -> None:
+    given: dict[str, Any] = {"sensitive_features": GROUP, **DRAWS}
+    audit = fairperm.audit(LABEL, LABEL, metrics=["accuracy", "tpr"], min_group_size=2, **given)
+    assert audit.notes == (PERFECT,)
+    one = fairperm.permutation_test(LABEL, LABEL, metric="tpr", groups=("a", "b"), **given)
+    assert PERFECT in one.notes
+    other = np.where(np.arange(120) == 5, 1 - LABEL, LABEL)
+    one = fairperm.permutation_test(LABEL, other, metric="tpr", groups=("a", "b"), **given)
+    assert one.notes == ()
