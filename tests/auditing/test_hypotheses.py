@@ -14,6 +14,8 @@ from fairperm import FairpermWarning, audit
 from fairperm.metrics import generalized_entropy_index, get_metric
 from fairperm.metrics.definition import Metric
 from fairperm.planning.power import detectable_gap
+from fairperm.report.sentences import describe_error_rates
+from fairperm.report.view import AuditView
 from tests.support.audits import DATA, DATA_OF_TWO, N, quietly, twice_accuracy
 
 if TYPE_CHECKING:
@@ -82,6 +84,23 @@ def test_a_function_named_like_a_metric_is_a_hypothesis_of_its_own() -> None:
     assert rows.n_hypotheses == 6
     _, expected, *_ = multipletests([row.pvalue for row in rows], method="holm")
     assert [row.adjusted_pvalue for row in rows] == pytest.approx(expected.tolist())
+
+
+@pytest.mark.parametrize("adjust", ["holm", "maxt"])
+def test_attributes_are_families_of_their_own_on_request(adjust: str) -> None:
+    given = DATA["few scores"]
+    features = {"one": given["sensitive_features"], "two": np.arange(N) % 2}
+    options = {"metrics": ["fpr", "ppv"], "adjust": adjust, "n_resamples": 99, "rng": 1}
+    rows = quietly(**{**given, "sensitive_features": features}, **options, family="attribute")
+    assert (rows.n_hypotheses, rows.families) == (8, {"one": 6, "two": 2})
+    assert "8 hypotheses, those of each attribute by themselves (one 6, two 2)." in repr(rows)
+    told = describe_error_rates(AuditView.of(rows))
+    assert "Each attribute is a family of its own (one: 6 and two: 2)" in told
+    for name, groups in features.items():
+        alone = quietly(**{**given, "sensitive_features": {name: groups}}, **options)
+        mine = rows.where(attribute=name)
+        for field in ("adjusted_pvalue", "detectable_gap", "verdict"):
+            assert [getattr(row, field) for row in mine] == [getattr(row, field) for row in alone]
 
 
 def test_attributes_are_adjusted_together() -> None:

@@ -187,19 +187,10 @@ def test_nothing_to_judge(adjust: Adjustment) -> None:
     with warns_of_nothing_judged():
         rows = audit(**given, metrics=["selection_rate", "fpr"], adjust=adjust, rng=1)
     assert {row.verdict for row in rows} == {"too small"}
-    assert "bands" not in " ".join(rows.notes)
     assert rows.n_hypotheses == 0
     assert {one.reason for one in rows.omnibus} == {
         "No group is large enough; a test of all groups at once needs three."
     }
-
-
-@pytest.mark.validate
-def test_numbers_for_groups_are_told_of_bands() -> None:
-    ages = np.arange(120) // 4
-    with pytest.warns(FairpermWarning, match=r"anything\. Cut numbers into bands, or see"):
-        rows = audit(ages % 2, ages % 3 > 0, sensitive_features=ages, metrics="accuracy")
-    assert rows.n_hypotheses == 0
 
 
 def test_a_metric_without_a_value_in_a_group() -> None:

@@ -44,7 +44,8 @@ OWN = {
     "bootstrap_test": {"method"},
     "threshold_sweep": {"thresholds", "alpha"},
     "audit": {
-        *("metrics", "compare", "reference", "intersections", "adjust", "alpha", "margin"),
+        *("metrics", "compare", "reference", "intersections", "adjust", "family"),
+        *("alpha", "margin"),
         *("min_group_size", "group_size_by"),
     },
 }

@@ -354,11 +354,24 @@ REFUSALS = [
     ),
     value(
         "numbers for groups",
+        "sensitive_features must have at most 20 groups named by numbers; got 21 in 'age'. Cut "
+        "numbers into bands, or use correlation_test; numbers that are names can be passed as",
+        y_true=[0, 1] * 21,
+        y_pred=[0, 1] * 21,
+        sensitive_features={"sex": list("fm") * 21, "age": np.arange(42) // 2},
+    ),
+    value(
+        "hundreds of groups",
         "sensitive_features must make at most 10,000 comparisons; got 200 groups in "
-        "'sensitive_features'. Cut numbers into bands, or use compare='rest'.",
+        "'sensitive_features'. Merge groups, or use compare='rest'.",
         y_true=[0, 1] * 200,
         y_pred=[0, 1] * 200,
-        sensitive_features=np.arange(400) // 2,
+        sensitive_features=[f"school {i // 2}" for i in range(400)],
+    ),
+    value(
+        "an unknown family",
+        "family must be one of 'audit', 'attribute'; got 'atribute'. Did you mean 'attribute'?",
+        family="atribute",
     ),
     # what permutation_test refuses too
     value(

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         Alternative,
         Column,
         Columns,
+        Family,
         Frame,
         GroupSize,
         Label,
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from fairperm.metrics.definition import AnyMetric
 
 ADJUSTMENTS = ("holm", "bh", "by", "maxt", None)
+FAMILIES = ("audit", "attribute")
 GROUP_SIZES = ("metric", "rows")
 
 
@@ -66,6 +68,7 @@ def audit(
     reference: Hashable | Mapping[str, Hashable] = None,
     intersections: bool = False,
     adjust: Adjustment = "holm",
+    family: Family = "audit",
     alpha: float = 0.05,
     margin: float | Mapping[str, float] | None = None,
     min_group_size: int = 50,
@@ -111,11 +114,14 @@ def audit(
     intersections : bool
         Whether to add the combinations of all attributes as one more attribute.
     adjust : {"holm", "bh", "by", "maxt"} or None
-        How p-values are adjusted for the number of hypotheses in the whole audit. "holm" and
+        How p-values are adjusted for the number of hypotheses in their `family`. "holm" and
         "maxt" bound the probability of any false disparity, "bh" and "by" the expected share of
         false disparities among all. "maxt" uses the dependence between metrics: it draws one set
         of permutations for all metrics of a pair of groups. No adjusted p-value is below that of
         the test alone.
+    family : {"audit", "attribute"}
+        Whether all hypotheses are adjusted together, or those of each attribute by themselves. By
+        attribute, the error rates hold for each attribute, and not for the whole audit.
     alpha : float
         The level of the verdicts.
     margin : float or mapping, optional
@@ -190,6 +196,7 @@ def audit(
         compare=checks.choice("compare", compare, COMPARISONS),
         reference=reference,
         adjust=checks.choice("adjust", adjust, ADJUSTMENTS),
+        family=checks.choice("family", family, FAMILIES),
         alpha=checks.fraction("alpha", alpha),
         margins=_name_margins(margin, named),
         min_group_size=checks.integer("min_group_size", min_group_size, 1, 10**12),
@@ -227,9 +234,9 @@ def audit(
         if settings.adjust == "maxt":
             check_max_t(questions, settings)
         pairs = compare_pairs(questions, settings)
-    rows, n_hypotheses = judge_pairs(pairs, settings)
+    rows, families = judge_pairs(pairs, settings)
     reading_notes = tuple(dict.fromkeys(note for one in questions for note in one.table.notes))
-    notes = write_notes(rows, n_hypotheses, settings, known=reading_notes)
+    notes = write_notes(rows, max(families.values()), settings, known=reading_notes)
     result = Audit(
         rows=tuple(rows),
         omnibus=tuple(compare_all_groups(questions, pairs, settings)),
@@ -237,7 +244,8 @@ def audit(
         alpha=settings.alpha,
         adjust=settings.adjust,
         compare=settings.compare,
-        n_hypotheses=n_hypotheses,
+        n_hypotheses=sum(families.values()),
+        families=families if settings.family == "attribute" else {},
         min_group_size=settings.min_group_size,
         group_size_by=settings.group_size_by,
         n_dropped=max(question.table.n_dropped for question in questions),

@@ -36,6 +36,7 @@ class Settings(Options):
     compare: str
     reference: object
     adjust: str | None
+    family: str
     alpha: float
     margins: Mapping[str, float]
     min_group_size: int

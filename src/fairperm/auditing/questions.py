@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import numbers
 from collections.abc import Hashable, Iterable, Mapping, Sized
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import narwhals.stable.v2 as nw
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
 COMPARISONS = ("pairs", "reference", "rest")
 MOST_COMPARISONS = 10_000  # of one metric and attribute: more are a mistake, and take hours
+_MOST_NUMBERS = 20  # groups named by numbers: more are measurements, such as ages
 _KINDS_READ_TOGETHER = {Kind.BINARY, Kind.SCORE, Kind.PROBABILITY, Kind.LABELS}
 _KINDS_OF_NUMBERS = {Kind.SCORE, Kind.PROBABILITY, Kind.REGRESSION}
 
@@ -242,10 +245,16 @@ def list_pairs(
             f"{features} must have two groups or more in {attribute}; got one, {shown(groups[0])}. "
             "Pass the rows of all groups."
         )
+    if n > _MOST_NUMBERS and all(map(_is_number, groups)):
+        raise InputError(
+            f"{features} must have at most {_MOST_NUMBERS} groups named by numbers; got {n:,} in "
+            f"{attribute}. Cut numbers into bands, or use correlation_test; numbers that are names "
+            "can be passed as text."
+        )
     if (n * (n - 1) // 2 if compare == "pairs" else n) > MOST_COMPARISONS:
         raise InputError(
             f"{features} must make at most {MOST_COMPARISONS:,} comparisons; got {n:,} groups in "
-            f"{attribute}. Cut numbers into bands, or use {argument('compare', 'rest')}."
+            f"{attribute}. Merge groups, or use {argument('compare', 'rest')}."
         )
     if compare == "reference":
         return ((group, reference) for group in groups if group != reference)
@@ -253,6 +262,10 @@ def list_pairs(
         rest = _name_rest(groups)
         return ((group, rest) for group in groups)
     return itertools.combinations(groups, 2)
+
+
+def _is_number(group: Hashable) -> bool:
+    return isinstance(group, (numbers.Real, Decimal)) and not isinstance(group, bool)
 
 
 def _name_rest(groups: Sequence[Hashable]) -> str:

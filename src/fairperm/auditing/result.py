@@ -41,6 +41,9 @@ class Audit(AuditData):
         The level of the verdicts.
     adjust : str or None
         How p-values were adjusted for the number of hypotheses, ``n_hypotheses``.
+    families : dict
+        The number of hypotheses of each attribute if it is a family of its own; empty if all
+        hypotheses were adjusted together.
     compare : str
         Which groups were compared: "pairs", "reference" or "rest".
     min_group_size, group_size_by : int, str

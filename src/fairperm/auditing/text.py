@@ -15,7 +15,12 @@ from fairperm._utils.formatting import (
     state_pvalue,
 )
 from fairperm.auditing.verdicts import explain_verdicts, format_detectable_gap
-from fairperm.hypothesis_tests.results.text import state_dropped, state_min_group_size, wrap_notes
+from fairperm.hypothesis_tests.results.text import (
+    state_dropped,
+    state_hypotheses,
+    state_min_group_size,
+    wrap_notes,
+)
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -71,8 +76,7 @@ def heading(audit: AuditData) -> str:
 def footing(audit: AuditData) -> str:
     """Return the rules behind the verdicts, and the meanings of terms in the table."""
     sentences = [
-        f"Level {audit.alpha:g}, p {_ADJUSTMENT[audit.adjust]} for "
-        f"{format_count(audit.n_hypotheses, 'hypothesis', 'hypotheses')}.",
+        f"Level {audit.alpha:g}, p {_ADJUSTMENT[audit.adjust]} for {state_hypotheses(audit)}.",
         state_min_group_size(audit),
         *explain_verdicts(audit.rows),
     ]

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
 
 _POWER = 0.8
-_MANY_GROUPS = 20  # more of them, all too small, may be numbers that were not cut into bands
 
 
 def give_verdict(row: AuditRow, settings: Settings) -> AuditRow:
@@ -161,12 +160,9 @@ def note_reversed_scores(rows: Sequence[AuditRow]) -> tuple[str, ...]:
 
 def _note_nothing_judged(rows: Sequence[AuditRow], judged: Sequence[AuditRow]) -> Iterator[str]:
     if rows and not judged:
-        groups = {group for row in rows for group in row.groups}
-        many = len(groups) > _MANY_GROUPS
-        bands = " Cut numbers into bands, or see correlation_test." if many else ""
         yield (
             "Nothing was judged: every comparison has a group that is too small, or in which the "
-            f"metric is undefined. That is no evidence of anything.{bands}"
+            "metric is undefined. That is no evidence of anything."
         )
 
 
@@ -217,7 +213,23 @@ def _note_notes(judged: Sequence[AuditRow], known: Sequence[str]) -> Iterator[st
         )
 
 
-def judge_pairs(pairs: Sequence[ComparedPair], settings: Settings) -> tuple[list[AuditRow], int]:
+def judge_pairs(
+    pairs: Sequence[ComparedPair], settings: Settings
+) -> tuple[list[AuditRow], dict[str, int]]:
+    """Return the rows with verdicts, and the number of hypotheses of each family.
+
+    A family is one attribute, or all of them.
+    """
+    families: dict[str, list[ComparedPair]] = {}
+    for pair in pairs:
+        name = pair.row.attribute if settings.family == "attribute" else "all"
+        families.setdefault(name, []).append(pair)
+    judged = {name: _judge_family(some, settings) for name, some in families.items()}
+    rows = [row for some, _ in judged.values() for row in some]
+    return rows, {name: n for name, (_, n) in judged.items()}
+
+
+def _judge_family(pairs: Sequence[ComparedPair], settings: Settings) -> tuple[list[AuditRow], int]:
     """Return the rows with adjusted p-values and verdicts, and the number of hypotheses."""
     judged = [pair for pair in pairs if pair.is_judged]
     keys = [pair.hypothesis(settings.alternative) for pair in judged]

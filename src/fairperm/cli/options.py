@@ -219,6 +219,14 @@ Adjust = Annotated[
         _TEST, "Adjustment for multiple comparisons: holm, bh, by, maxt or none. Default: holm."
     ),
 ]
+Family = Annotated[
+    str,
+    _option(
+        _TEST,
+        "Comparisons that are adjusted together: audit, all; attribute, those of each --group "
+        "column. Default: audit.",
+    ),
+]
 Alpha = Annotated[float, _option(_TEST, "Nominal level of the tests. Default: 0.05.")]
 Margin = Annotated[
     list[str] | None,

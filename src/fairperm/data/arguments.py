@@ -46,6 +46,7 @@ VarianceName: TypeAlias = (
 )
 Alternative: TypeAlias = Literal["two-sided", "symmetric", "greater", "less"]
 Adjustment: TypeAlias = Literal["holm", "bh", "by", "maxt"] | None
+Family: TypeAlias = Literal["audit", "attribute"]
 Pairing: TypeAlias = Literal["pairs", "reference", "rest"]
 GroupSize: TypeAlias = Literal["metric", "rows"]
 BootstrapMethod: TypeAlias = Literal["BCa", "percentile", "basic"]

@@ -305,6 +305,12 @@ def describe_error_rates(view: AuditView) -> str:
         f"The audit tests {format_count(audit.n_hypotheses, 'hypothesis', 'hypotheses')}. Its "
         f"p-values are adjusted by {method}, which keeps the {error_rate} at {level} or below."
     )
+    if audit.families:
+        numbers = join_words(f"{format_name(one)}: {n:,}" for one, n in audit.families.items())
+        text += (
+            f" Each attribute is a family of its own ({numbers}): this bound holds for each "
+            "attribute, and not for all of them together."
+        )
     if view.has_margins:
         both = format_level(min(2 * audit.alpha, 1.0))
         text += (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from fairperm.hypothesis_tests.results.gaps import json_ready
@@ -192,5 +192,6 @@ class AuditData:
     n_dropped: int
     seed: int
     settings: Mapping[str, Any]
+    families: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     library: str | None = None

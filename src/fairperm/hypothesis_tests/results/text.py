@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING
 
-from fairperm._utils.formatting import format_count, format_level, format_pvalue
+from fairperm._utils.formatting import format_count, format_level, format_name, format_pvalue
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -59,6 +59,15 @@ def state_dropped(audit: AuditData) -> str:
     up_to, where = ("Up to ", " from a comparison") if len(numbers) > 1 else ("", "")
     rows = format_count(audit.n_dropped, "row")
     return f"{up_to}{rows} with missing values {were} dropped{where}."
+
+
+def state_hypotheses(audit: AuditData) -> str:
+    """Return how many hypotheses there are, and of each attribute if it is a family of its own."""
+    count = format_count(audit.n_hypotheses, "hypothesis", "hypotheses")
+    if not audit.families:
+        return count
+    numbers = ", ".join(f"{format_name(name)} {n:,}" for name, n in audit.families.items())
+    return f"{count}, those of each attribute by themselves ({numbers})"
 
 
 def state_min_group_size(audit: AuditData) -> str:
