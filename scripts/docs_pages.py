@@ -46,6 +46,9 @@ _METRICS_FOOT = """
   [`precision_of`][fairperm.metrics.precision_of].
 - `log_loss` clips scores to [ε, 1 − ε] with ε = 2.2·10⁻¹⁶, and `mean_absolute_percentage_error`
   replaces smaller absolute outcomes by that ε, both like scikit-learn.
+- `pinball_loss` is that of the median, as in scikit-learn; other quantiles are made by
+  [`pinball_loss`][fairperm.metrics.pinball_loss]. The deviances need predictions above 0, and
+  outcomes above 0 (gamma) or not below 0 (Poisson).
 - `expected_calibration_error` has ten bins of equal width.
 - Inequality indices are computed from the benefit b = ŷ − y + 1 (Speicher et al., 2018). For other
   exponents and benefits use

@@ -21,7 +21,7 @@ from fairperm import (
     permutation_test,
 )
 from fairperm.engines.counts import _delta_variance
-from fairperm.metrics import get_metric
+from fairperm.metrics import get_metric, pinball_loss
 from fairperm.metrics.classes import MacroF1
 from fairperm.metrics.definition import JointMetric, Metric
 from fairperm.metrics.ranks import RankMetric
@@ -381,6 +381,33 @@ def test_complements_are_mutual_and_add_to_one() -> None:
 def test_what_is_no_metric(given: object, error: type[Exception], match: str) -> None:
     with pytest.raises(error, match=match):
         get_metric(given)
+
+
+@pytest.mark.parametrize(
+    ("metric", "y", "x", "match"),
+    [
+        ("mean_poisson_deviance", [1, -1], [1, 1], r"y_true must be not negative for mean_poisson"),
+        ("mean_poisson_deviance", [1, 0], [1, 0], r"y_pred must be above 0 for mean_poisson_.*0"),
+        (
+            "mean_gamma_deviance",
+            [1, 0],
+            [1, 1],
+            r"y_true must be above 0 for mean_gamma.*got 0",
+        ),
+        ("mean_gamma_deviance", [1, 1], [1, -2], r"y_pred must be above 0 .*; got -2"),
+    ],
+)
+def test_numbers_without_a_deviance(
+    metric: str, y: list[float], x: list[float], match: str
+) -> None:
+    with pytest.raises(InputError, match=match):
+        permutation_test(y * 2, x * 2, sensitive_features=list("aabb"), metric=metric)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1.0, 50, -0.1])
+def test_levels_that_no_quantile_has(alpha: float) -> None:
+    with pytest.raises(InputError, match="alpha must be a number strictly between 0 and 1"):
+        pinball_loss(alpha)
 
 
 BIASED = (

@@ -11,7 +11,7 @@ import pytest
 from sklearn import metrics as sk
 
 from fairperm import permutation_test
-from fairperm.metrics import precision_of, recall_of
+from fairperm.metrics import pinball_loss, precision_of, recall_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -60,6 +60,9 @@ REGRESSION = {
     "rmse": sk.root_mean_squared_error,
     "r2_score": sk.r2_score,
     "mape": sk.mean_absolute_percentage_error,
+    "mean_pinball_loss": sk.mean_pinball_loss,
+    "mean_poisson_deviance": sk.mean_poisson_deviance,
+    "mean_gamma_deviance": sk.mean_gamma_deviance,
 }
 
 
@@ -97,6 +100,8 @@ PAIRS = [
         for columns in ("outcomes", "tied outcomes", "far from zero")
         for ours, theirs in REGRESSION.items()
     ),
+    Pair(pinball_loss(0.9), partial(sk.mean_pinball_loss, alpha=0.9), "outcomes"),
+    Pair("mean_poisson_deviance", sk.mean_poisson_deviance, "counts"),
     *(Pair(ours, theirs, "words") for ours, theirs in classes("cat", "dog", "emu")),
     *(Pair(ours, theirs, "integers") for ours, theirs in classes(0, 1, 2)),
 ]
@@ -111,11 +116,15 @@ def columns_of(kind: str) -> dict[str, Any]:
         pred = np.where(rng.random(N) < 0.6, y, rng.integers(0, 3, N))
         names = np.array(["cat", "dog", "emu"] if kind == "words" else [0, 1, 2])
         return {"y_true": names[y], "y_pred": names[pred]}
+    if kind == "counts":  # many of them zero
+        pred = rng.gamma(2.0, 0.5, N)
+        return {"y_true": rng.poisson(pred), "y_pred": pred}
     if "outcomes" in kind or kind == "far from zero":
         y = rng.gamma(4.0, size=N) + 1
         pred = 0.7 * y + 1 + rng.normal(size=N)
         if kind == "tied outcomes":
             y, pred = np.round(y), np.round(pred)
+        pred = np.maximum(pred, 0.5)  # deviances are of predictions above zero
         shift = 1000.0 if kind == "far from zero" else 0.0
         return {"y_true": y + shift, "y_pred": pred + shift}
     y = (rng.random(N) < 0.4).astype(int)

@@ -51,7 +51,10 @@ def data(metric: str) -> dict[str, Any]:
         columns = {"y_true": rng.uniform(0, 0.9, N), "y_pred": rng.uniform(0, 1 + group / 2)}
     elif kind == "regression":
         outcome = rng.normal(2, 0.5, N)
-        columns = {"y_true": outcome, "y_pred": outcome + rng.normal(0.1, 0.3 + group / 4)}
+        predicted = outcome + rng.normal(0.1, 0.3 + group / 4)
+        if metric.endswith("deviance"):
+            outcome, predicted = np.abs(outcome), np.abs(predicted)
+        columns = {"y_true": outcome, "y_pred": predicted}
     elif metric == "macro_f1":
         right = rng.random(N) < np.where(group, 0.7, 0.5)
         cat = rng.integers(0, 3, N)

@@ -51,6 +51,9 @@ REGRESSIONS: dict[str, Value] = {  # of outcomes and predictions
     "root_mean_squared_error": lambda y, p: float(np.sqrt(np.mean((p - y) ** 2))),
     "r2_score": lambda y, p: float(1 - np.sum((p - y) ** 2) / np.sum((y - y.mean()) ** 2)),
     "mean_absolute_percentage_error": lambda y, p: float(np.mean(np.abs((p - y) / y))),
+    "pinball_loss": lambda y, p: float(np.mean(np.where(y > p, y - p, p - y)) / 2),
+    "mean_poisson_deviance": lambda y, p: float(2 * np.mean(y * np.log(y / p) - y + p)),
+    "mean_gamma_deviance": lambda y, p: float(2 * np.mean(np.log(p / y) + y / p - 1)),
     "mean_prediction": lambda _, p: float(p.mean()),
     "mean_outcome": lambda y, _: float(y.mean()),
 }
@@ -73,7 +76,8 @@ def columns_for(metric: str, n: int, seed: int) -> tuple[Array, Array]:
         rng.shuffle(y)
         return y, 1 / (1 + np.exp(-(y - 0.4 + rng.normal(size=n))))
     y = rng.gamma(4.0, size=n) + 1
-    return y, 0.7 * y + 1 + rng.normal(size=n)
+    x = 0.7 * y + 1 + rng.normal(size=n)
+    return y, np.abs(x) if metric.endswith("deviance") else x
 
 
 def arguments(metric: str, y: NDArray[Any], x: NDArray[Any]) -> dict[str, Any]:

@@ -48,6 +48,18 @@ def format_number(value: Any, *, signed: bool = False) -> str:
     return _write_number(number, abs(number), signed=signed)
 
 
+def format_parameter(value: float) -> str:
+    """Return the parameter of a metric with as many digits as tell it from all others.
+
+    Examples
+    --------
+    >>> format_parameter(2.0), format_parameter(0.1 + 0.2)
+    ('2', '0.30000000000000004')
+    """
+    short = f"{value:g}"
+    return short if float(short) == value else repr(value)
+
+
 def format_interval(limits: tuple[Any, Any] | None, *, signed: bool = False) -> str:
     """Return the limits of an interval, with as many decimals as the larger one needs.
 

@@ -3,6 +3,7 @@
 from fairperm.metrics.classes import precision_of, recall_of
 from fairperm.metrics.custom import register_metric
 from fairperm.metrics.inequality import atkinson_index, generalized_entropy_index
+from fairperm.metrics.numbers import pinball_loss
 from fairperm.metrics.registry import get_metric, metric_names
 
 __all__ = [
@@ -10,6 +11,7 @@ __all__ = [
     "generalized_entropy_index",
     "get_metric",
     "metric_names",
+    "pinball_loss",
     "precision_of",
     "recall_of",
     "register_metric",

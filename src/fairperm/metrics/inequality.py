@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairperm._utils.checks import number
+from fairperm._utils.formatting import format_parameter
 from fairperm.errors import InputError, InputTypeError
 from fairperm.metrics.definition import Kind, Metric
 
@@ -47,7 +48,7 @@ def generalized_entropy_index(alpha: float = 2.0, *, of: Function = benefit) -> 
     'generalized_entropy_index(1)'
     """
     alpha = number("alpha", alpha)
-    name = f"generalized_entropy_index({_digits(alpha)})"
+    name = f"generalized_entropy_index({format_parameter(alpha)})"
     if alpha == 0:
         return _spread(name, _log, lambda logs, b, n: np.log(b / n) - logs / n, of)
     if alpha == 1:
@@ -80,7 +81,7 @@ def atkinson_index(epsilon: float = 0.5, *, of: Function = benefit) -> Metric:
     epsilon = number("epsilon", epsilon)
     if epsilon <= 0:
         raise InputError("epsilon", "a number above 0", epsilon)
-    name = f"atkinson_index({_digits(epsilon)})"
+    name = f"atkinson_index({format_parameter(epsilon)})"
     if epsilon == 1:
         return _spread(name, _log, lambda logs, b, n: 1 - np.exp(logs / n) / (b / n), of)
     return _spread(
@@ -89,12 +90,6 @@ def atkinson_index(epsilon: float = 0.5, *, of: Function = benefit) -> Metric:
         lambda powers, b, n: 1 - (powers / n) ** (1 / (1 - epsilon)) / (b / n),
         of,
     )
-
-
-def _digits(parameter: float) -> str:
-    """Return a parameter with as many digits as tell it from all others."""
-    short = f"{parameter:g}"
-    return short if float(short) == parameter else repr(parameter)
 
 
 def _spread(name: str, function: Function, value: Function, of: Function) -> Metric:

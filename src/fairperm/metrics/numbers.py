@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fairperm._utils.checks import fraction
+from fairperm._utils.formatting import format_parameter
+from fairperm.errors import InputError
 from fairperm.metrics.definition import Kind, Metric
 from fairperm.metrics.ranks import RankMetric
 
@@ -47,6 +51,56 @@ def _r_squared(errors: Any, sums: Any, squares: Any, rows: Any) -> Any:
     variance = squares - sums**2 / rows
     known = np.real(variance) > _ROUNDING * np.real(squares)
     return np.where(known, 1 - errors / np.where(known, variance, 1.0), np.nan)
+
+
+def pinball_loss(alpha: float = 0.5) -> Metric:
+    """Define the pinball loss of predicted quantiles: α·(y − ŷ) below y, (1 − α)·(ŷ − y) above.
+
+    Parameters
+    ----------
+    alpha : float
+        The level of the predicted quantile, between 0 and 1.
+
+    Examples
+    --------
+    >>> from fairperm.metrics import pinball_loss
+    >>> pinball_loss(0.9).name
+    'pinball_loss(0.9)'
+    """
+    alpha = fraction("alpha", alpha)
+
+    def loss(y_true: Any, y_pred: Any) -> Any:
+        short = y_true - y_pred
+        return np.maximum(alpha * short, (alpha - 1) * short)
+
+    return mean_metric(
+        f"pinball_loss({format_parameter(alpha)})",
+        f"mean loss of predictions of the quantile {format_parameter(alpha)}",
+        loss,
+        kind=Kind.REGRESSION,
+        span=_UNBOUNDED,
+    )
+
+
+def _poisson_deviance(y_true: Any, y_pred: Any) -> Any:
+    _check_sign("mean_poisson_deviance", y_true, y_pred, zero_outcomes=True)
+    is_positive = y_true > 0
+    logs = np.where(is_positive, np.log(np.where(is_positive, y_true, 1.0) / y_pred), 0.0)
+    return 2 * (y_true * logs - y_true + y_pred)
+
+
+def _gamma_deviance(y_true: Any, y_pred: Any) -> Any:
+    _check_sign("mean_gamma_deviance", y_true, y_pred, zero_outcomes=False)
+    return 2 * (np.log(y_pred / y_true) + y_true / y_pred - 1)
+
+
+def _check_sign(metric: str, y_true: Any, y_pred: Any, *, zero_outcomes: bool) -> None:
+    """Raise InputError for numbers that have no deviance."""
+    for name, column, may_be_zero in (("y_true", y_true, zero_outcomes), ("y_pred", y_pred, False)):
+        lowest = float(np.min(column))
+        if lowest < 0 or (lowest == 0 and not may_be_zero):
+            rule = f"{'not negative' if may_be_zero else 'above 0'} for {metric}"
+            raise InputError(name, rule, lowest)
 
 
 _excess = {f"bin_{i}": partial(_excess_in_bin, bin_=i) for i in range(_BINS)}
@@ -179,6 +233,28 @@ REGRESSION_METRICS = (
         lambda y_true, y_pred: np.abs(y_pred - y_true) / np.maximum(np.abs(y_true), _CLIP),
         kind=Kind.REGRESSION,
         aliases=("mape",),
+        span=_UNBOUNDED,
+    ),
+    replace(
+        pinball_loss(0.5),
+        name="pinball_loss",
+        meaning="mean loss of predicted medians: half the mean absolute error",
+        aliases=("mean_pinball_loss", "quantile_loss"),
+    ),
+    mean_metric(
+        "mean_poisson_deviance",
+        "mean deviance of predicted counts from the outcomes",
+        _poisson_deviance,
+        kind=Kind.REGRESSION,
+        aliases=("poisson_deviance",),
+        span=_UNBOUNDED,
+    ),
+    mean_metric(
+        "mean_gamma_deviance",
+        "mean deviance of predicted amounts from the outcomes, relative to both",
+        _gamma_deviance,
+        kind=Kind.REGRESSION,
+        aliases=("gamma_deviance",),
         span=_UNBOUNDED,
     ),
     mean_metric(

@@ -33,6 +33,7 @@ CASES: dict[str, dict[str, Any]] = {
     "mean_squared_error": {**OF_PREDICTIONS, "control_features": "region"},
     "root_mean_squared_error": OF_PREDICTIONS,
     "mean_absolute_percentage_error": {**OF_PREDICTIONS, "y_pred": "score"},
+    "pinball_loss": OF_PREDICTIONS,
     "mean_prediction": OF_PREDICTIONS,
 }
 
