@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import re
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -65,9 +67,9 @@ def test_frames_have_a_row_for_each_comparison(library: str, expected: Audit) ->
 def test_frames_of_sums_of_weights(library: str) -> None:
     """Some are whole and some are not: one column all the same."""
     result = run(sample_weight=TABLE["weight"], metrics=["fpr", "selection_rate"])
-    totals = [row.cells()["first_denominator"] for row in result]
+    totals = [row.cells()["first_weight"] for row in result]
     assert {type(one) for one in totals} == {int, float}
-    column = result.to_frame(library)["first_denominator"]
+    column = result.to_frame(library)["first_weight"]
     assert (column.to_pylist() if library == "pyarrow" else column.to_list()) == totals
 
 
@@ -200,3 +202,45 @@ def test_a_name_in_the_audit_goes_before_an_alias() -> None:
 def test_results_are_frozen(expected: Audit) -> None:
     with pytest.raises(AttributeError, match="cannot assign"):
         expected.alpha = 0.1  # type: ignore[misc]
+
+
+# Names and numbers as text.
+
+
+def small_audit(groups: Any, **options: Any) -> Audit:
+    y = np.arange(240) % 2
+    options = {"metrics": "tpr", "min_group_size": 1, "n_resamples": 99, "rng": 1, **options}
+    y_pred = np.where(np.arange(240) < 80, y, np.arange(240) % 3 == 0)
+    return audit(y, y_pred, sensitive_features=groups, **options)
+
+
+def test_groups_that_are_numbers_are_named_with_their_attribute() -> None:
+    male = (np.arange(240) < 120).astype(int)
+    result = small_audit({"male": male, "old": male == 0}, intersections=False)
+    assert "\n   (male = 0) − (male = 1) " in repr(result)
+    assert "\n   (old = False) − (old = True) " in repr(result)
+    assert "group 0 − group 1 " in repr(small_audit(male))
+    (row,) = small_audit({"male": male, "x": np.where(male, "a", "b")}, intersections=True).rows[2:]
+    assert row.gap_name == "(male = 0 × b) − (male = 1 × a)"
+    assert "<bdi>male = 0</bdi>" in result._repr_html_()
+
+
+def test_a_row_is_one_readable_line() -> None:
+    row = small_audit({"sex": np.repeat(["f", "m"], 120)}).rows[0]
+    assert repr(row) == (
+        "AuditRow: sex · true_positive_rate, f − m: 0.783 / 0.333, gap +0.450 "
+        "(+0.275 to +0.596), adjusted p < 0.0001: disparity"
+    )
+
+
+def test_the_gap_of_a_joint_metric_is_absolute_and_names_its_part() -> None:
+    result = small_audit({"sex": np.repeat(["m", "f"], 120)}, metrics="equalized_odds")
+    (row,) = result
+    assert row.part == "true_positive_rate"
+    assert row.difference is not None
+    assert row.difference > 0
+    for text in (repr(result), repr(row)):
+        assert "f and m" in text
+        assert "0.450 (TPR)" in text
+        assert not re.search("[+−]", text.replace("first − second group", ""))
+    assert "0.450 (TPR)" in result._repr_html_()

@@ -46,6 +46,35 @@ def result(request: pytest.FixtureRequest) -> Any:
     return getattr(fairperm, request.param)(**rows(), n_resamples=99)
 
 
+# Counts: of rows, also with weights, and of clusters.
+
+
+def test_counts_with_weights_are_rows_and_values_are_called_weighted() -> None:
+    weights = np.where(np.arange(400) % 2, 3000.5, 1000.0)
+    plain = fairperm.permutation_test(**rows(), n_resamples=9)
+    weighted = fairperm.permutation_test(**rows(), n_resamples=9, sample_weight=weights)
+    for group in "ab":
+        counts = weighted.counts[group]
+        assert counts.items() >= plain.counts[group].items()
+        ratio = counts["weighted numerator"] / counts["weighted denominator"]
+        assert weighted.values[group] == pytest.approx(ratio)
+    assert weighted.counts["a"]["weight"] == 100 * 3000.5 + 100 * 1000
+    assert "\n  a           0.100 weighted  16 of 160 rows\n" in repr(weighted)
+
+
+def test_clusters_are_counted_and_shown() -> None:
+    clustered = {**rows(), "cluster": np.arange(400) // 4, "n_resamples": 9}
+    with pytest.warns(FairpermWarning, match="Only about 3 clusters of group 'b'"):
+        result = fairperm.permutation_test(**clustered)
+    assert [result.counts[group]["clusters"] for group in "ab"] == [50, 50]
+    assert "\n  a           0.100  16 of 160 rows, 50 clusters\n" in repr(result)
+    groups = np.repeat(["a", "b", "c"], [200, 100, 100])
+    of_all = clustered | {"sensitive_features": groups, "groups": None, "metric": "accuracy"}
+    with pytest.warns(FairpermWarning, match="clusters"):
+        all_groups = fairperm.omnibus_test(**of_all)
+    assert "\n  a          0.720  144 of 200 rows, 50 clusters\n" in repr(all_groups)
+
+
 # Frozen.
 
 
@@ -194,13 +223,13 @@ def test_repr_of_a_joint_metric() -> None:
     result = Procedure("equalized_odds")([[[3, 1, 1, 3], [2, 2, 2, 2]]])
     assert result.is_joint
     assert repr(result) == text("""
-        PermutationTestResult: equalized_odds, a − b
-          a           true_positive_rate 0.750, false_positive_rate 0.250
-          b           true_positive_rate 0.500, false_positive_rate 0.500
-          difference  +0.250  95 % interval +0.000 to +0.675
-          p-value     1.0000  two-sided, exact
-          validity    Exact for the weak null (equal equalized_odds; base rates may differ) at
-                      every sample size, given the rates' denominators.
+        PermutationTestResult: equalized_odds, a and b
+          a             true_positive_rate 0.750, false_positive_rate 0.250  of 8 rows
+          b             true_positive_rate 0.500, false_positive_rate 0.500  of 8 rows
+          absolute gap  0.250 (true_positive_rate, the largest)  95 % interval 0.000 to 0.675
+          p-value       1.0000  two-sided, exact
+          validity      Exact for the weak null (equal equalized_odds; base rates may differ) at
+                        every sample size, given the rates' denominators.
     """)
 
 

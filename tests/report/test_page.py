@@ -254,7 +254,7 @@ def test_reference_is_named() -> None:
 
 
 def test_groups_of_intersections_are_named_by_their_parts() -> None:
-    assert "u × 1" in Page(audits()["intersections"].to_html()).text
+    assert "u × b = 1" in Page(audits()["intersections"].to_html()).text
 
 
 # How it is built.

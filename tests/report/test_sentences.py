@@ -10,6 +10,7 @@ import pytest
 
 import fairperm
 from fairperm.cli.commands.audit import make_sweeps
+from fairperm.report import charts
 from fairperm.report.page import as_html
 from tests.support.report_pages import Page, compas_audit, compas_page
 
@@ -66,6 +67,48 @@ def test_what_is_positive_is_left_out_where_nothing_is() -> None:
     told = asked(scores.to_html())
     assert "Positive: a true label of 1." in told
     assert "Predicted" not in told
+
+
+def read_small_audit(monkeypatch: pytest.MonkeyPatch, **options: Any) -> Page:
+    """Return the report of an audit of 240 rows, without charts."""
+    monkeypatch.setattr(charts, "draw_forest", lambda _: None)
+    monkeypatch.setattr(charts, "draw_nulls", lambda _: [])
+    y = np.arange(240) % 3 == 0
+    data = {"y": y, "p": np.arange(240) % 5 < 2 + y, "w": 2500.5 + np.arange(240) % 2}
+    data |= {"sex": np.repeat(["f", "m"], 120), "who": np.arange(240) // 2}
+    options = {"metrics": ["fnr", "accuracy"], "n_resamples": 99, "rng": 1, **options}
+    return Page(fairperm.audit("y", "p", sensitive_features="sex", data=data, **options).to_html())
+
+
+def test_weights_are_no_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    page = read_small_audit(monkeypatch, sample_weight="w", min_group_size=30)
+    assert "Rows count by their weights (w): values of metrics are weighted." in page.text
+    assert "– weighted share of positives predicted negative" in page.text
+    assert "rests on fewer than 30 effective rows of it." in page.text
+    assert "weighted, 16 of 40 rows" in page.text
+    assert "The audit uses 240 rows." in page.text
+    assert not re.search(r"\d,\d{3}[.,\d]* of \d", page.text)
+
+
+def test_clusters_are_what_is_exchanged_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    page = read_small_audit(monkeypatch, cluster="who", min_group_size=10)
+    assert "Rows of one cluster (who) belong together: clusters are compared" in page.text
+    assert "Group labels were exchanged among the clusters of both groups" in page.text
+    assert "among rows" not in page.text
+    assert "all rows" not in page.text
+    assert "16 of 40 rows, 60 clusters" in page.text
+    assert "The audit uses 240 rows in 120 clusters." in page.text
+    assert [tag.text for tag in page.all("th") if tag.text in {"Group", "Clusters", "Rows"}] == [
+        *("Group", "Clusters", "Rows")
+    ]
+    assert "rests on fewer than 10 effective clusters of it." in page.text
+
+
+def test_strata_without_a_name_have_no_number_for_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    page = read_small_audit(monkeypatch, control_features=np.arange(240) % 2, min_group_size=10)
+    assert "Only rows of the same stratum are compared with each other." in page.text
+    page = read_small_audit(monkeypatch, control_features="w", min_group_size=10)
+    assert "Only rows of the same stratum (w) are compared with each other." in page.text
 
 
 def test_margins_are_explained() -> None:

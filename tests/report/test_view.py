@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import re
 from importlib.resources import files
+from typing import TYPE_CHECKING
 
 from fairperm.hypothesis_tests.results.audits import GroupSummary
 from fairperm.report.view import ShortNames, find_look_alikes
 
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
 
 def test_short_names_differ() -> None:
     long, longer = "x" * 100 + "a" + "y" * 100, "x" * 100 + "b" + "y" * 100
-    names = ShortNames([long, longer, 1, "1", ("a", 2)])
-    shown = [names[one] for one in (long, longer, 1, "1", ("a", 2))]
-    assert len(set(shown)) == 5
+    groups: list[tuple[str, Hashable]] = [("x", one) for one in (long, longer, 1, "1", ("a", 2))]
+    groups += [("y", long), ("y", 1), ("x × y", ("a", 2))]
+    names = ShortNames(groups)
+    shown = [names[one] for one in groups]
+    assert len(set(shown)) == 7
     assert all(len(one) <= 64 for one in shown)
-    assert shown[4] == "a × 2"
+    assert shown[0] == shown[5]
+    assert shown[2:5] == ["x = 1", "x = 1 (2)", "a × 2"]
+    assert shown[6:] == ["y = 1", "a × y = 2"]
 
 
 def test_groups_that_may_be_one_are_noted() -> None:

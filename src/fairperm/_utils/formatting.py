@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 NONE = "–"
 MINUS = "−"
 LONGEST_NAME = 60  # in columns of a terminal
+UNNAMED_ATTRIBUTE = "sensitive_features"  # whose groups came as values without a name
 _LARGE, _HUGE, _SMALL = 1e4, 1e7, 5e-4
 _SMALLEST_P = 1e-4
 _SMALL_SHARE, _SMALLEST_SHARE = 1e-2, 1e-4
@@ -34,6 +35,7 @@ UNSAFE = re.compile("[\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206
 _CONTROLS = re.compile(f"[\0-\x08\x0b-\x1f]|{UNSAFE.pattern}")  # a line end or a tab is quoted
 _FORMULA = re.compile(r"\s*[=+\-@＝＋－＠]|[\t\r]")  # a spreadsheet may run it
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_BOOLEAN = re.compile("true|false", re.IGNORECASE)
 
 
 def format_number(value: Any, *, signed: bool = False) -> str:
@@ -95,7 +97,7 @@ def _write_number(number: float, scale: float, *, signed: bool) -> str:
     elif size > 0 and scale < _SMALL:
         text = f"{number:{sign}.2g}"
     else:
-        text = f"{number:{sign}z.3f}"
+        text = f"{number + 0.0:{sign}.3f}"  # no −0.0, but −0.0001 is below zero: −0.000
     return text.replace("-", MINUS)
 
 
@@ -149,7 +151,7 @@ def format_points(gap: float) -> str:
     """Return a gap between shares in percentage points, without the unit."""
     if not math.isfinite(gap):
         return format_number(gap)
-    return f"{100 * gap:z.1f}".replace("-", MINUS)
+    return f"{100 * gap + 0.0:.1f}".replace("-", MINUS)
 
 
 def format_level(level: float) -> str:
@@ -258,10 +260,56 @@ def isolate_direction(text: str) -> str:
     return f"\u2068{text}\u2069" if has_leftward else text
 
 
-def name_of_gap(first: object, second: object, longest: int = LONGEST_NAME) -> str:
-    """Return the gap between two groups, first minus second: "a − b"."""
-    names = (isolate_direction(format_name(group, longest)) for group in (first, second))
-    return f" {MINUS} ".join(names)
+def name_group(attribute: str, group: object, longest: int = LONGEST_NAME) -> str:
+    """Return the name of a group of an attribute; a number alone would say nothing.
+
+    Examples
+    --------
+    >>> name_group("sex", "Female"), name_group("male", 0), name_group("male × race", (0, "b"))
+    ('Female', 'male = 0', 'male = 0 × b')
+    """
+    if isinstance(group, tuple):
+        attributes = attribute.split(" × ")
+        if len(attributes) == len(group):
+            parts = zip(attributes, group, strict=True)
+            return shorten(" × ".join(name_group(*part, longest) for part in parts), longest)
+    name = format_name(group, longest)
+    if not attribute or not (_NUMBER.fullmatch(name) or _BOOLEAN.fullmatch(name)):
+        return name
+    if attribute == UNNAMED_ATTRIBUTE:
+        return f"group {name}"
+    return f"{format_name(attribute, longest // 2)} = {name}"
+
+
+def name_of_gap(
+    first: object, second: object, longest: int = LONGEST_NAME, *, absolute: bool = False
+) -> str:
+    """Return the gap between two groups: "a − b", or "a and b" if it is absolute.
+
+    Examples
+    --------
+    >>> name_of_gap("a", "b"), name_of_gap("male = 0", "male = 1")
+    ('a − b', '(male = 0) − (male = 1)')
+    """
+    names = [isolate_direction(format_name(group, longest)) for group in (first, second)]
+    if absolute:
+        return " and ".join(names)
+    return f" {MINUS} ".join(f"({name})" if " = " in name else name for name in names)
+
+
+def format_gap(gap: Any, part: str | None = None) -> str:
+    """Return a gap with its sign; that of a joint metric is absolute, and of this part.
+
+    Examples
+    --------
+    >>> format_gap(-0.25), format_gap(0.25, "true_positive_rate")
+    ('−0.250', '0.250 (TPR)')
+    """
+    if part is None:
+        return format_number(gap, signed=True)
+    words = part.split("_")
+    name = "".join(word[:1].upper() for word in words) if len(words) > 2 else format_metric(part)
+    return f"{format_number(gap)} ({name})"
 
 
 def join_words(words: Iterable[str]) -> str:

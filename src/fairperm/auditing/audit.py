@@ -24,6 +24,7 @@ from fairperm.auditing.verdicts import judge_pairs, note_reversed_scores, write_
 from fairperm.data.arguments import Inputs
 from fairperm.data.columns import library_of, parse_threshold
 from fairperm.errors import InputError, InputTypeError, did_you_mean, listed, warn_of
+from fairperm.hypothesis_tests.comparison import count_clusters
 from fairperm.hypothesis_tests.plan import check_resampling
 from fairperm.hypothesis_tests.results.audits import GroupSummary
 
@@ -336,13 +337,17 @@ def _summarize_groups(questions: Sequence[Question], least: int) -> Iterator[Gro
         is_binary = _is_binary(table)
         count = table.count * label if is_binary and label is not None else table.count
         positives = np.bincount(table.group, count, len(table.groups)).astype(int)
-        for (group, rows), n in zip(table.sizes().items(), positives.tolist(), strict=True):
+        clusters = count_clusters(table, len(table.groups))
+        for (group, rows), n, n_clusters in zip(
+            table.sizes().items(), positives.tolist(), clusters, strict=True
+        ):
             yield GroupSummary(
                 attribute=name,
                 group=group,
                 rows=rows,
                 positives=n if is_binary else None,
                 is_small=rows < least,
+                clusters=n_clusters,
             )
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
+from fairperm._utils.formatting import UNNAMED_ATTRIBUTE
 from fairperm.data.columns import Source, are_names, columns_of_frame
 from fairperm.data.lazy.backends import is_lazy
 from fairperm.data.reading import read_table
@@ -116,7 +117,7 @@ def _split_attributes(data: object, given: object) -> list[Attribute]:
             raise InputError(f"{features} must have at least one column; got none.")
         return [Attribute(str(name), column) for name, column in columns.items()]
     name = getattr(given, "name", None)
-    return [Attribute(name if isinstance(name, str) else "sensitive_features", given)]
+    return [Attribute(name if isinstance(name, str) else UNNAMED_ATTRIBUTE, given)]
 
 
 def name_metrics(given: object) -> dict[str, AnyMetric]:

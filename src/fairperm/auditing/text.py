@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fairperm._utils.formatting import (
     format_count,
-    format_interval,
     format_name,
-    format_number,
     format_pvalue,
-    name_of_gap,
     state_pvalue,
 )
 from fairperm.auditing.verdicts import explain_verdicts, format_detectable_gap
@@ -80,6 +77,8 @@ def footing(audit: AuditData) -> str:
         state_min_group_size(audit),
         *explain_verdicts(audit.rows),
     ]
+    if audit.is_weighted:
+        sentences.append("Values are weighted.")
     if audit.n_dropped:
         sentences.append(state_dropped(audit))
     return " ".join(sentences)
@@ -112,7 +111,7 @@ def as_table(audit: AuditData, width: int = 120) -> Table:
         table.add_row(title)
         for row in rows:
             by_column = _format_cells(row)
-            groups = Text(name_of_gap(*row.groups))
+            groups = Text(row.gap_name)
             verdict = f"{row.verdict} (undefined)" if row.result is None else row.verdict
             table.add_row(
                 Padding(groups, (0, 0, 0, 2)),  # indents wrapped lines too
@@ -130,23 +129,12 @@ def as_table(audit: AuditData, width: int = 120) -> Table:
 
 def _format_cells(row: AuditRow) -> dict[str, str]:
     return {
-        "values": format_values(row),
-        "gap": format_number(row.difference, signed=True),
-        "interval": format_interval(row.confidence_interval, signed=True),
+        "values": row.values_text,
+        "gap": row.gap_text,
+        "interval": row.interval_text,
         "p": format_pvalue(row.pvalue),
         "adjusted p": format_pvalue(row.adjusted_pvalue),
         "p beyond": format_pvalue(row.adjusted_exceedance_pvalue),
         "p within": format_pvalue(row.adjusted_equivalence_pvalue),
         "detects gaps": format_detectable_gap(row),
     }
-
-
-def format_values(row: AuditRow) -> str:
-    """Return the metric in both groups; a joint metric has several values in each."""
-    return " / ".join(map(_format_value, row.values))
-
-
-def _format_value(value: Any) -> str:
-    if isinstance(value, dict):
-        return ", ".join(map(format_number, value.values()))
-    return format_number(value)

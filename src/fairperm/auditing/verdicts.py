@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairperm._utils.formatting import format_count, format_number, join_words, state_pvalue
+from fairperm._utils.formatting import (
+    format_count,
+    format_number,
+    join_words,
+    name_group,
+    state_pvalue,
+)
 from fairperm.auditing.max_t import max_t_pvalues
 from fairperm.errors import Note, argument, shown
 from fairperm.hypothesis_tests.comparison_checks import REVERSED_SCORES
@@ -96,7 +102,8 @@ def find_small_groups(row: AuditRow, comparison: Comparison, settings: Settings)
         if (n := numbers[name][place]) < settings.min_group_size:
             whole = f"{unit}{name}"
             few = format_count(math.floor(n), whole.removesuffix("s"), whole)
-            small.append(f"{shown(group)} has only {few}")
+            name = name_group(row.attribute, group)
+            small.append(f"{shown(group) if name == group else name} has only {few}")
     if not small:
         return row
     reason = f"{join_words(small)}; the minimum is {settings.min_group_size:,}."
@@ -119,11 +126,13 @@ def explain_verdicts(rows: Sequence[AuditRow]) -> Iterator[str]:
             f"With a margin, disparity: shown to exceed {size}; equivalent: shown to be within it. "
             "P beyond and p within are the adjusted p-values of these two tests."
         )
+    if any(row.part is not None for row in rows):
+        yield "Of several values in a group, the gap is the largest absolute one."
     if any(row.verdict == "inconclusive" for row in rows):
         yield "Inconclusive: not decided; a gap that matters is neither shown nor ruled out."
     detectable = [format_detectable_gap(row) for row in rows]
     if any(detectable):
-        none = "; none: too few rows to detect any gap" if "none" in detectable else ""
+        none = "; none: too few to detect any gap" if "none" in detectable else ""
         yield f"Detects gaps: those that such a sample would detect with 80 % power{none}."
     undefined = [row.reason for row in rows if row.result is None]
     if undefined:

@@ -10,11 +10,8 @@ from typing import TYPE_CHECKING, Any
 from fairperm._utils.files import check_target, write_whole
 from fairperm._utils.formatting import (
     UNSAFE,
-    format_interval,
     format_name,
-    format_number,
     format_pvalue,
-    name_of_gap,
     neutralize,
 )
 from fairperm.cli.terminal import print_text
@@ -87,7 +84,7 @@ def _write_line(cells: Iterable[object]) -> str:
 
 def as_markdown(audit: Audit, failed: Sequence[Any]) -> str:
     """Return an audit as a table for a pull request, with the failed comparisons marked."""
-    from fairperm.auditing.text import footing, format_values, heading
+    from fairperm.auditing.text import footing, heading
     from fairperm.auditing.verdicts import format_detectable_gap
 
     has_margins = any(row.margin is not None for row in audit.rows)
@@ -102,10 +99,10 @@ def as_markdown(audit: Audit, failed: Sequence[Any]) -> str:
         cells = [
             _escape(format_name(row.attribute)),
             _escape(format_name(row.metric)),
-            _escape(name_of_gap(*row.groups)),
-            format_values(row),
-            format_number(row.difference, signed=True),
-            format_interval(row.confidence_interval, signed=True),
+            _escape(row.gap_name),
+            row.values_text,
+            row.gap_text,
+            row.interval_text,
             format_pvalue(row.adjusted_pvalue),
             *map(format_pvalue, _margin_pvalues(row) if has_margins else ()),
             format_detectable_gap(row),

@@ -17,11 +17,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
 from fairperm._utils.formatting import (
-    format_interval,
     format_name,
-    format_number,
     format_pvalue,
-    name_of_gap,
 )
 from fairperm.errors import ArgumentError, FairpermWarning, InputError, in_words
 
@@ -233,7 +230,6 @@ def print_audit(audit: Audit) -> None:
 
 def _as_lines(audit: Audit) -> str:
     """Return the comparisons one below the other, for terminals too narrow for a table."""
-    from fairperm.auditing.text import format_values
 
     def fill(text: str, indent: str) -> str:
         return textwrap.fill(text, width(), initial_indent=indent, subsequent_indent=f"{indent}  ")
@@ -246,11 +242,11 @@ def _as_lines(audit: Audit) -> str:
                 "",
                 fill(f"{format_name(row.attribute)} · {format_name(row.metric)}", ""),
             ]
-        lines += [fill(name_of_gap(*row.groups), "  "), f"    values   {format_values(row)}"]
+        lines += [fill(row.gap_name, "  "), f"    values   {row.values_text}"]
         if row.result is not None:
             lines += [
-                f"    gap      {format_number(row.difference, signed=True)}",
-                f"    interval {format_interval(row.confidence_interval, signed=True)}",
+                f"    gap      {row.gap_text}",
+                f"    interval {row.interval_text}",
                 f"    p        {format_pvalue(row.adjusted_pvalue)} adjusted",
             ]
         lines.append(f"    verdict  {row.verdict}")

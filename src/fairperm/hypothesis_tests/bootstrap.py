@@ -207,6 +207,7 @@ def compare(
         values=comparison.by_group(values),
         counts=comparison.totals(),
         difference=gap,
+        part=None,
         standard_error=float(error[0]),
         confidence_interval=(low - hidden, high + hidden),
         confidence_level=options.confidence_level,

@@ -137,28 +137,33 @@ class Comparison:
         return np.where(np.isfinite(spans), spans, sizes)
 
     def totals(self) -> dict[Hashable, dict[str, float]]:
-        """Return the number of rows of each group, and the totals that its value is made of."""
+        """Return the number of rows of each group, and the totals that its value is made of.
+
+        With weights there are two of each: "numerator" counts rows, and "weighted numerator" is
+        the sum of their weights. "weight" is that of all rows.
+        """
         rows = self.rows
-        weight = rows.count if rows.weight is None else rows.count * rows.weight
-        n_rows = np.bincount(rows.group, rows.count, len(self.groups))
+        counts: dict[str, Array] = {"": rows.count.astype(np.float64)}
+        if rows.weight is not None:
+            counts["weighted "] = rows.count * rows.weight
         names = [(part.name, name) for part in self.parts for name in part.contributions]
-        shown_columns = {
-            (part, name): _sums(rows.group, weight * column, len(self.groups))
-            for (part, name), column in zip(names, rows.contributions.T, strict=False)
-            if not name.startswith("_")
+        totals = {"rows": self._total(counts[""])}
+        if rows.cluster is not None:
+            totals["clusters"] = np.array(count_clusters(rows, len(self.groups)))
+        if rows.weight is not None:
+            totals["weight"] = self._total(counts["weighted "])
+        for (part, name), column in zip(names, rows.contributions.T, strict=False):
+            if name != "rows" and not name.startswith("_"):
+                full_name = f"{part} {name}" if len(self.parts) > 1 else name
+                for prefix, count in counts.items():
+                    totals[prefix + full_name] = self._total(count * column)
+        return {
+            group: {name: _as_count(total[side]) for name, total in totals.items()}
+            for side, group in enumerate(self.groups)
         }
-        result: dict[Hashable, dict[str, float]] = {}
-        for side, group in enumerate(self.groups):
-            result[group] = {"rows": int(n_rows[side])}
-            if rows.cluster is not None:
-                result[group]["clusters"] = _n_clusters(rows, rows.cluster, side)
-            for (part, name), totals in shown_columns.items():
-                if name != "rows":
-                    prefix = f"{part} " if len(self.parts) > 1 else ""
-                    result[group][prefix + name] = _as_count(totals[side])
-                elif rows.weight is not None:
-                    result[group]["weight"] = _as_count(totals[side])
-        return result
+
+    def _total(self, values: Array) -> Array:
+        return _sums(self.rows.group, values, len(self.groups))
 
     def binning_errors(self) -> Array | None:
         """Return a bound on each group's error of the AUC from putting scores into bins.
@@ -213,11 +218,17 @@ def _sums(side: NDArray[np.uint8], values: Array, n_groups: int) -> Array:
     return np.array([math.fsum(values[side == group]) for group in range(n_groups)])
 
 
-def _n_clusters(rows: Rows, cluster: NDArray[np.integer[Any]], side: int) -> int:
-    """Return the number of clusters of a group."""
-    mine = np.flatnonzero(rows.group == side)
-    _, first = np.unique(cluster[mine], return_index=True)
-    return len(first) if rows.alike is None else int(rows.alike[mine[first]].sum())
+def count_clusters(rows: Rows | Table, n_groups: int) -> list[int | None]:
+    """Return the number of clusters in each group; None without clusters."""
+    if rows.cluster is None:
+        return [None] * n_groups
+    alike = np.ones(len(rows.cluster), np.int64) if rows.alike is None else rows.alike
+    counts: list[int | None] = []
+    for side in range(n_groups):
+        mine = np.flatnonzero(rows.group == side)
+        _, first = np.unique(rows.cluster[mine], return_index=True)
+        counts.append(int(alike[mine[first]].sum()))
+    return counts
 
 
 def _contributions(

@@ -151,6 +151,7 @@ class GapTest:
             "values": comparison.by_group(merged.value[:, 0, 0]),
             "counts": comparison.totals(),
             "difference": float(gap[0] if len(gap) == 1 else abs(gap[worst])),
+            "part": None if len(gap) == 1 else comparison.parts[worst].name,
             "standard_error": float(error[worst]),
             "standard_errors": comparison.by_group(errors),
             "statistic": statistic,

@@ -23,7 +23,7 @@ _BY_NAME: dict[str, AnyMetric] = {
 }
 _BY_NAME["equalized_odds"] = JointMetric(
     name="equalized_odds",
-    meaning="larger gap of the true positive rate and the false positive rate",
+    meaning="larger absolute gap of the true positive rate and the false positive rate",
     parts=tuple(
         rate for rate in _RATES if rate.name in {"true_positive_rate", "false_positive_rate"}
     ),

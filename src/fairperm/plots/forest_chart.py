@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from fairperm._utils.formatting import (
     MINUS,
     format_count,
+    format_gap,
     format_interval,
     format_level,
     format_metric,
@@ -16,6 +17,7 @@ from fairperm._utils.formatting import (
     format_number,
     format_pvalue,
     isolate_direction,
+    name_group,
 )
 from fairperm.plots.parts import (
     FINDINGS,
@@ -471,8 +473,9 @@ def _describe_row(row: Row, low: float, high: float) -> Item:
         for name, end, drawn in zip(("from", "to"), limits, ends, strict=True)
         if gap is not None and as_finite(end) != drawn
     ]
-    gap_label = format_number(gap, signed=True)
-    interval = format_interval(limits, signed=True)
+    part = row.get("part")
+    gap_label = format_gap(gap, part)
+    interval = format_interval(limits, signed=part is None)
     return {
         "attribute": format_name(row["attribute"], _LONGEST_NAME),
         "metric": format_name(row["metric"], _LONGEST_NAME),
@@ -503,11 +506,14 @@ def _describe_value(row: Row, place: str) -> str:
     numerator, denominator, rows = (
         as_finite(row.get(f"{place}_{name}")) for name in ("numerator", "denominator", "rows")
     )
+    if row.get(f"{place}_weight") is not None:
+        text += " weighted"
     if numerator is not None and denominator is not None:
-        text += f" = {format_count(numerator)} of {format_count(denominator)}"
+        text += f", {format_count(numerator)} of {format_count(denominator)}"
     return text if rows is None else f"{text} ({format_count(rows, 'row')})"
 
 
 def _name_groups(row: Row) -> tuple[str, str]:
-    first, second = (format_name(row[f"{one}_group"], _LONGEST_NAME) for one in ("first", "second"))
+    groups = (row[f"{one}_group"] for one in ("first", "second"))
+    first, second = (name_group(str(row["attribute"]), one, _LONGEST_NAME) for one in groups)
     return first, second

@@ -84,14 +84,14 @@ def draw_forest(view: AuditView) -> Chart | None:
         return None
     found = sum(one.verdict == "disparity" for one in shown)
     widest = max(judged, key=lambda one: abs(one.row.difference or 0.0))
-    place = f"{format_metric(widest.row.metric)}, {name_of_gap(widest.first, widest.second)}"
+    place = f"{format_metric(widest.row.metric)}, {_name_gap(widest)}"
     summary = (
         f"{format_count(len(shown), 'gap')} with confidence intervals; {found:,} of them a "
         f"disparity. The largest judged gap is {widest.gap} ({place})."
     )
     if more := len(view.comparisons) - len(shown):
         summary += f" {format_count(more, 'more comparison')} only in the table."
-    rows = [_describe_row(one, view) for one in shown]
+    rows = [_describe_row(one) for one in shown]
     level = view.audit.settings.get("confidence_level")
     specify = partial(specify_forest, rows, confidence_level=level)
     return _draw_chart("forest", summary, specify, _FOREST_WIDTHS, is_elastic=False)
@@ -127,14 +127,19 @@ def _has_gap(comparison: ComparisonView) -> bool:
     return gap is not None and math.isfinite(gap)
 
 
-def _describe_row(comparison: ComparisonView, view: AuditView) -> dict[str, Any]:
+def _name_gap(comparison: ComparisonView) -> str:
+    is_absolute = comparison.row.part is not None
+    return name_of_gap(comparison.first, comparison.second, absolute=is_absolute)
+
+
+def _describe_row(comparison: ComparisonView) -> dict[str, Any]:
     """Return the columns of a comparison, with the names that the page uses."""
     row = comparison.row
     return row.cells() | {
         "attribute": format_name(row.attribute, 32),
         "metric": format_name(format_metric(row.metric), 40),
-        "first_group": view.names[row.groups[0]],
-        "second_group": view.names[row.groups[1]],
+        "first_group": comparison.first,
+        "second_group": comparison.second,
     }
 
 
@@ -170,7 +175,7 @@ def _draw_null(key: str, section: Section, comparison: ComparisonView) -> Chart:
         draws = "in the normal limit"
     elif not result.exact:
         draws = f"over {result.n_resamples:,} random permutations of group labels"
-    gap = name_of_gap(comparison.first, comparison.second)
+    gap = _name_gap(comparison)
     summary = (
         f"Null distribution of {section.metric}, {gap}: the gap divided by its standard error "
         f"{draws}. Observed: {format_number(result.statistic, signed=True)}. "
@@ -184,7 +189,7 @@ def _draw_null(key: str, section: Section, comparison: ComparisonView) -> Chart:
         alternative=result.ordering,
         pvalue=result.pvalue,
         metric=section.metric,
-        groups=(comparison.first, comparison.second),
+        groups=None if result.is_joint else (comparison.first, comparison.second),
         studentized=result.variance is not None,
         draws="tables" if result.scheme == Scheme.UNCONDITIONAL else "permutations",
         title=f"{section.attribute} · {section.metric}: {gap}",
@@ -212,7 +217,7 @@ def draw_sweeps(view: AuditView, sweeps: Sequence[ThresholdSweepResult]) -> list
 def _draw_sweep(key: str, sweep: ThresholdSweepResult, view: AuditView) -> SweepPart:
     n = len(sweep.thresholds)
     kept = np.unique(np.linspace(0, n - 1, min(n, MOST_THRESHOLDS)).round().astype(int))
-    first, second = (view.names[group] for group in sweep.groups)
+    first, second = view.name_groups(sweep.groups)
     curves = list(sweep.curves.values())
     parts = [_select_columns(sweep, curve, kept) for curve in curves]
     columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}

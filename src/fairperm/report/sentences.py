@@ -6,6 +6,7 @@ Names from data are escaped, and keep their direction of writing to themselves.
 from __future__ import annotations
 
 import platform
+import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -55,6 +56,7 @@ _SCHEMES = {
     "unconditional": "The rows in the metric's denominator are two binomial samples with one rate.",
     "within_label": "Group labels were exchanged among rows with the same true label.",
     "pooled": "Group labels were exchanged among all rows of both groups.",
+    "clusters": "Group labels were exchanged among the clusters of both groups, each as a whole.",
 }
 _STUDENTIZED = "Each gap was divided by its standard error, computed "
 _VARIANCES = {
@@ -66,6 +68,7 @@ _VARIANCES = {
     "fast_bootstrap": f"{_STUDENTIZED}from bootstrap samples.",
     None: "The gaps were not divided by a standard error.",
 }
+_UNNAMED = re.compile(r"[\d,]+ values \(\w+\)")  # how settings show an array
 _PACKAGES = ("fairperm", "numpy", "scipy", "numba")
 
 
@@ -123,7 +126,7 @@ def explain_verdicts(view: AuditView) -> dict[str, str]:
         "disparity": disparity,
         "equivalent": equivalent,
         "inconclusive": inconclusive,
-        "too small": "A group has too few rows that count for the metric.",
+        "too small": f"A group has too few {view.units} that count for the metric.",
     }
 
 
@@ -189,8 +192,8 @@ def _describe_comparison(comparison: ComparisonView) -> Markup:
     level = format_level(result.confidence_level)
     if result.is_joint:
         text = f"{format_number(gap)} ({level} interval {format_interval(limits)})"
-        return Markup("{} and {}: the larger of the two gaps is {}.").format(
-            mark_name(comparison.first), mark_name(comparison.second), text
+        return Markup("{} and {}: the largest absolute gap ({}) is {}.").format(
+            mark_name(comparison.first), mark_name(comparison.second), format_metric(row.part), text
         )
     order = (0, 1)
     if gap < 0:
@@ -246,9 +249,24 @@ def describe_question(view: AuditView) -> list[Markup]:
         direction = f"the first group {_DIRECTIONS[alternative]} the second"
         sentences.append(escape(f"Only one direction counts: {direction}."))
     if (strata := settings.get("control_features")) is not None:
-        text = Markup("Only rows with the same value of {} are compared with each other.")
-        sentences.append(text.format(mark_name(_join_value(strata))))
+        text = Markup("Only rows of the same stratum{} are compared with each other.")
+        sentences.append(text.format(_name_setting(strata)))
+    if view.audit.is_weighted:
+        text = Markup("Rows count by their weights{}: values of metrics are weighted. Counts are "
+                      "numbers of rows.")  # fmt: skip
+        sentences.append(text.format(_name_setting(settings["sample_weight"])))
+    if view.audit.is_clustered:
+        text = Markup("Rows of one cluster{} belong together: clusters are compared, not rows.")
+        sentences.append(text.format(_name_setting(settings["cluster"])))
     return sentences
+
+
+def _name_setting(value: object) -> Markup:
+    """Return the names of columns in brackets; nothing for values without a name."""
+    names = list(value) if isinstance(value, Mapping) else value
+    if isinstance(value, str) and _UNNAMED.fullmatch(value):
+        return Markup("")
+    return Markup(" ({})").format(mark_name(_join_value(names)))
 
 
 def _name_reference(reference: Any) -> Markup:
@@ -358,6 +376,7 @@ def _generalize(validity: str, metric: str) -> str:
 def _describe_test(results: list[tuple[str, PermutationTestResult]]) -> TestDescription:
     metrics = list(dict.fromkeys(metric for metric, _ in results))
     one = results[0][1]
+    is_clustered = "clusters" in one.counts[one.groups[0]]
     n_exact = sum(result.exact for _, result in results)
     if one.scheme == Scheme.UNCONDITIONAL and one.exact:
         draws = "All tables were counted, at the rate that makes the p-value largest."
@@ -371,7 +390,7 @@ def _describe_test(results: list[tuple[str, PermutationTestResult]]) -> TestDesc
         draws = "No permutations were drawn: the p-value is that of the normal limit."
     return TestDescription(
         metrics=join_words(metrics),
-        scheme=_SCHEMES.get(one.scheme, one.scheme),
+        scheme=_SCHEMES["clusters" if is_clustered else one.scheme],
         variance=_VARIANCES.get(one.variance, str(one.variance)),
         draws=draws,
         validity=one.validity if len(metrics) == 1 else _generalize(one.validity, one.metric),
@@ -454,6 +473,7 @@ def collect_facts(view: AuditView) -> dict[str, object]:
     """Return the other facts on metrics, groups and tests that the template shows."""
     audit = view.audit
     groups = [group for groups in view.groups.values() for group in groups]
+    first = [one for one in audit.groups if one.attribute == audit.groups[0].attribute]
     results = [row.result for row in audit.rows if row.result is not None]
     return {
         "metrics": {section.metric: section.meaning for section in view.sections},
@@ -464,9 +484,8 @@ def collect_facts(view: AuditView) -> dict[str, object]:
         "omnibus_validity": _describe_omnibus_validity(view),
         "is_studentized": all(result.variance is not None for result in results),
         "audit_notes": [*find_look_alikes(audit.groups), *audit.notes],
-        "n_rows": sum(
-            one.rows for one in audit.groups if one.attribute == audit.groups[0].attribute
-        ),
+        "n_rows": sum(one.rows for one in first),
+        "n_clusters": sum(one.clusters or 0 for one in first),
     }
 
 

@@ -18,10 +18,12 @@ from fairperm._utils.formatting import (
     format_number,
     format_percent,
     format_pvalue,
+    name_group,
     state_pvalue,
 )
 from fairperm.errors import listed, shown
 from fairperm.hypothesis_tests.results.audits import VERDICTS
+from fairperm.hypothesis_tests.results.text import state_counts
 from fairperm.metrics.registry import get_metric, metric_names
 
 if TYPE_CHECKING:
@@ -39,22 +41,31 @@ WEIGHTIEST_FIRST = ("disparity", "inconclusive", "equivalent", "too small")
 
 
 class ShortNames:
-    """Short names of groups or attributes, no two of them equal."""
+    """Short names of the groups of attributes, no two of them equal.
 
-    def __init__(self, names: Iterable[Hashable]) -> None:
-        self._short: dict[tuple[type, Hashable], str] = {}
+    A group that is a number has a name for each attribute, other groups have one for all.
+    """
+
+    def __init__(self, groups: Iterable[tuple[str, Hashable]]) -> None:
+        self._short: dict[tuple[str, type, Hashable], str] = {}
         taken: set[str] = set()
-        for key in dict.fromkeys((type(one), one) for one in names):
-            text = unique = format_name(key[1])
-            n = 2
+        for attribute, group in groups:
+            key = text, _, _ = _key_of_name(attribute, group)
+            if key in self._short:
+                continue
+            unique, n = text, 2
             while unique in taken:
                 unique, n = f"{text} ({n})", n + 1
             taken.add(unique)
             self._short[key] = unique
 
-    def __getitem__(self, name: Hashable) -> str:
-        key = (type(name), name)
-        return self._short[key] if key in self._short else format_name(name)
+    def __getitem__(self, name: tuple[str, Hashable]) -> str:
+        key = _key_of_name(*name)
+        return self._short.get(key, key[0])
+
+
+def _key_of_name(attribute: str, group: Hashable) -> tuple[str, type, Hashable]:
+    return name_group(attribute, group), type(group), group
 
 
 def find_look_alikes(groups: Iterable[GroupSummary]) -> list[str]:
@@ -129,6 +140,7 @@ class GroupView:
     share: str
     positives: str
     base_rate: str
+    clusters: str
     is_small: bool
 
 
@@ -146,9 +158,9 @@ class AuditView:
     def of(cls, audit: AuditData) -> AuditView:
         """Return the view of an audit."""
         parts: Sequence[GroupSummary | AuditRow] = [*audit.groups, *audit.rows]
-        attributes = ShortNames(one.attribute for one in parts)
-        row_groups = [group for row in audit.rows for group in row.groups]
-        names = ShortNames([*(one.group for one in audit.groups), *row_groups])
+        attributes = ShortNames(("", one.attribute) for one in parts)
+        row_groups = [(row.attribute, group) for row in audit.rows for group in row.groups]
+        names = ShortNames([*((one.attribute, one.group) for one in audit.groups), *row_groups])
         tally = Counter(row.verdict for row in audit.rows)
         return cls(
             audit=audit,
@@ -168,6 +180,20 @@ class AuditView:
         """Whether a comparison has a margin."""
         return any(row.margin is not None for row in self.audit.rows)
 
+    def name_groups(self, groups: tuple[Hashable, Hashable]) -> tuple[str, str]:
+        """Return the names of two groups of one attribute, which is sought among the audit's."""
+        found: dict[str, set[Hashable]] = {}
+        for one in self.audit.groups:
+            found.setdefault(one.attribute, set()).add(one.group)
+        attributes = [name for name, known in found.items() if known.issuperset(groups)]
+        attribute = attributes[0] if len(attributes) == 1 else ""
+        return self.names[attribute, groups[0]], self.names[attribute, groups[1]]
+
+    @property
+    def units(self) -> str:
+        """What exchanges its group labels in a permutation."""
+        return "clusters" if self.audit.is_clustered else "rows"
+
     @property
     def n_judged(self) -> int:
         """Number of comparisons with a verdict on the gap."""
@@ -179,9 +205,10 @@ def _view_sections(audit: AuditData, names: ShortNames, attributes: ShortNames) 
     sections: dict[tuple[str, str], list[AuditRow]] = {}
     for row in audit.rows:
         sections.setdefault((row.attribute, row.metric), []).append(row)
+    weighted = audit.is_weighted
     return [
-        _view_section(attributes[key[0]], key[1], rows, omnibus.get(key), names)
-        for key, rows in sections.items()
+        _view_section(attributes["", of], metric, rows, omnibus.get((of, metric)), names, weighted)
+        for (of, metric), rows in sections.items()
     ]
 
 
@@ -191,15 +218,19 @@ def _view_section(
     rows: Sequence[AuditRow],
     omnibus: OmnibusRow | None,
     names: ShortNames,
+    weighted: bool,
 ) -> Section:
     full = next((row.result.metric for row in rows if row.result is not None), metric)
     registered = next((one for one in (full, metric) if one in metric_names()), None)
     definition = None if registered is None else get_metric(registered)
+    meaning = "" if definition is None else str(definition.meaning)
+    if weighted and meaning.startswith("share of "):
+        meaning = f"weighted {meaning}"
     test = None if omnibus is None else omnibus.result
     return Section(
         attribute=attribute,
         metric=format_name(format_metric(metric)),
-        meaning="" if definition is None else str(definition.meaning),
+        meaning=meaning,
         needs_predictions=definition is not None and definition.uses_threshold,
         omnibus="" if test is None else state_pvalue(test.pvalue),
         omnibus_reason="" if omnibus is None else omnibus.reason,
@@ -211,12 +242,12 @@ def _view_comparison(row: AuditRow, names: ShortNames) -> ComparisonView:
     first, second = row.groups
     return ComparisonView(
         row=row,
-        first=names[first],
-        second=names[second],
+        first=names[row.attribute, first],
+        second=names[row.attribute, second],
         values=(_format_value(row.values[0]), _format_value(row.values[1])),
         counts=(_describe_counts(row.result, first), _describe_counts(row.result, second)),
-        gap=format_number(row.difference, signed=True),
-        interval=format_interval(row.confidence_interval, signed=True),
+        gap=row.gap_text,
+        interval=row.interval_text,
         ratio=format_number(row.ratio),
         ratio_interval=format_interval(row.ratio_interval),
         pvalue=format_pvalue(row.pvalue),
@@ -244,9 +275,7 @@ def _describe_counts(result: PermutationTestResult | None, group: Hashable) -> s
     if result is None:
         return ""
     counts = result.counts[group]
-    if "denominator" in counts:
-        return f"{format_count(counts['numerator'])} of {format_count(counts['denominator'])}"
-    return format_count(counts["rows"], "row")
+    return ("weighted, " if "weight" in counts else "") + state_counts(counts)
 
 
 def _view_groups(
@@ -257,8 +286,9 @@ def _view_groups(
         totals[one.attribute] += one.rows
     views: dict[str, list[GroupView]] = {}
     for one in groups:
-        whole, short = format_name(one.group, sys.maxsize), names[one.group]
-        views.setdefault(attributes[one.attribute], []).append(
+        whole = name_group(one.attribute, one.group, sys.maxsize)
+        short = names[one.attribute, one.group]
+        views.setdefault(attributes["", one.attribute], []).append(
             GroupView(
                 name=short,
                 whole_name="" if whole == short else whole,
@@ -266,6 +296,7 @@ def _view_groups(
                 share=_format_share(one.rows, totals[one.attribute]),
                 positives=format_count(one.positives) if one.positives is not None else NONE,
                 base_rate=_format_share(one.positives, one.rows),
+                clusters=NONE if one.clusters is None else format_count(one.clusters),
                 is_small=one.is_small,
             )
         )

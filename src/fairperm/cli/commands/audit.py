@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from fairperm._utils.formatting import format_name, format_number, name_of_gap, state_pvalue
+from fairperm._utils.formatting import format_name, state_pvalue
 from fairperm.cli import options as arg
 from fairperm.cli import outputs
 from fairperm.cli.terminal import (
@@ -269,9 +269,9 @@ class Outcome:
             f"(--fail-on {', '.join(self.fail_on)})"
         )
         for row in failed[:_MOST_FAILED]:
-            parts = [format_name(row.attribute), format_name(row.metric), name_of_gap(*row.groups)]
+            parts = [format_name(row.attribute), format_name(row.metric), row.gap_name]
             if row.difference is not None:
-                parts.append(f"gap {format_number(row.difference, signed=True)}")
+                parts.append(f"gap {row.gap_text}")
             if row.adjusted_pvalue is not None:
                 parts.append(state_pvalue(row.adjusted_pvalue, "adjusted p"))
             if row.adjusted_exceedance_pvalue is not None:

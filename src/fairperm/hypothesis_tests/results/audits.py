@@ -5,6 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from fairperm._utils.formatting import (
+    format_gap,
+    format_interval,
+    format_number,
+    format_pvalue,
+    name_group,
+    name_of_gap,
+)
 from fairperm.hypothesis_tests.results.gaps import json_ready
 
 if TYPE_CHECKING:
@@ -18,7 +26,7 @@ __all__ = ["AuditData", "AuditRow", "GroupSummary", "OmnibusRow"]
 VERDICTS = ("disparity", "equivalent", "inconclusive", "too small")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class AuditRow:
     """One comparison of two groups in one metric.
 
@@ -71,6 +79,47 @@ class AuditRow:
     verdict: str = ""
     reason: str = ""
 
+    def __repr__(self) -> str:
+        gap = self.gap_text
+        if self.difference is not None:
+            gap += f" ({self.interval_text}), adjusted p {format_pvalue(self.adjusted_pvalue)}"
+        return (
+            f"AuditRow: {self.attribute} · {self.metric}, {self.gap_name}: {self.values_text}, "
+            f"gap {gap}: {self.verdict}"
+        )
+
+    @property
+    def part(self) -> str | None:
+        """Return the part of a joint metric whose gap is the largest."""
+        return None if self.result is None else self.result.part
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """Return the names of both groups as text."""
+        first, second = (name_group(self.attribute, group) for group in self.groups)
+        return first, second
+
+    @property
+    def gap_name(self) -> str:
+        """Return which gap it is: "a − b"."""
+        return name_of_gap(*self.names, absolute=self.part is not None)
+
+    @property
+    def values_text(self) -> str:
+        """Return the metric in both groups as text; a joint metric has several values in each."""
+        values = (one.values() if isinstance(one, dict) else [one] for one in self.values)
+        return " / ".join(", ".join(map(format_number, several)) for several in values)
+
+    @property
+    def gap_text(self) -> str:
+        """Return the gap as text."""
+        return format_gap(self.difference, self.part)
+
+    @property
+    def interval_text(self) -> str:
+        """Return the gap's interval as text."""
+        return format_interval(self.confidence_interval, signed=self.part is None)
+
     @property
     def values(self) -> tuple[Any, Any]:
         """Return the metric in the first and in the second group; None if it has no value."""
@@ -117,8 +166,10 @@ class AuditRow:
                 f"{place}_value": value if isinstance(value, (float, int)) else None,
                 f"{place}_numerator": counts.get("numerator"),
                 f"{place}_denominator": counts.get("denominator"),
+                f"{place}_weight": counts.get("weight"),
             }
         return flat | {
+            "part": self.part,
             "difference": self.difference,
             "difference_low": low,
             "difference_high": high,
@@ -166,7 +217,8 @@ class OmnibusRow:
 class GroupSummary:
     """How many rows a group has, and how many of them are positive if labels are binary.
 
-    A group that ``is_small`` has too few rows for any metric.
+    ``clusters`` is their number, or None without clusters. A group that ``is_small`` has too few
+    rows for any metric.
     """
 
     attribute: str
@@ -174,6 +226,7 @@ class GroupSummary:
     rows: int
     positives: int | None
     is_small: bool
+    clusters: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
@@ -195,3 +248,13 @@ class AuditData:
     families: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     library: str | None = None
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether rows have weights."""
+        return self.settings.get("sample_weight") is not None
+
+    @property
+    def is_clustered(self) -> bool:
+        """Whether rows are in clusters."""
+        return self.settings.get("cluster") is not None

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairperm._utils.formatting import (
-    format_count,
     format_interval,
     format_level,
     format_name,
@@ -18,7 +17,7 @@ from fairperm._utils.formatting import (
     format_pvalue,
     name_of_gap,
 )
-from fairperm.hypothesis_tests.results.text import state_draws, write_result
+from fairperm.hypothesis_tests.results.text import state_draws, state_value, write_result
 from fairperm.metrics.definition import Scheme
 
 if TYPE_CHECKING:
@@ -70,10 +69,14 @@ class GapResult(PlainResult):
         The metric in each group (with strata: over all strata together). For a joint metric,
         a dict of its parts.
     counts : dict
-        In each group, the number of rows and the totals that the value is made of.
+        In each group, the number of rows (and of clusters) and the totals that the value is made
+        of. With weights "numerator" and "denominator" are rows, "weighted numerator" and "weighted
+        denominator" the sums of their weights, and "weight" that of the group.
     difference : float
         The gap: first group minus second; with strata, the weighted mean of the strata's gaps.
         For a joint metric, the largest absolute gap of its parts.
+    part : str or None
+        The part of a joint metric that has the largest absolute gap; None for other metrics.
     standard_error : float
         Standard error of the difference.
     confidence_interval : tuple of float
@@ -102,6 +105,7 @@ class GapResult(PlainResult):
     values: Mapping[Hashable, Any]
     counts: Mapping[Hashable, Mapping[str, float]]
     difference: float
+    part: str | None
     standard_error: float
     confidence_interval: tuple[float, float]
     confidence_level: float
@@ -124,28 +128,24 @@ class GapResult(PlainResult):
         return isinstance(self.values[self.groups[0]], Mapping)
 
     def __repr__(self) -> str:
-        gap = format_number(self.difference, signed=True)
-        interval = format_interval(self.confidence_interval, signed=True)
+        name, gap = "difference", format_number(self.difference, signed=not self.is_joint)
+        if self.part is not None:
+            name, gap = "absolute gap", f"{gap} ({self.part}, the largest)"
+        interval = format_interval(self.confidence_interval, signed=not self.is_joint)
+        level = format_level(self.confidence_level)
         lines = [
             *((format_name(group), self.describe(group)) for group in self.groups),
-            ("difference", f"{gap}  {format_level(self.confidence_level)} interval {interval}"),
+            (name, f"{gap}  {level} interval {interval}"),
             ("p-value", f"{format_pvalue(self.pvalue)}  {self.alternative}, {self._draws()}"),
             ("validity", self.validity),
         ]
-        title = f"{type(self).__name__}: {self.metric}, {name_of_gap(*self.groups)}"
+        groups = name_of_gap(*self.groups, absolute=self.is_joint)
+        title = f"{type(self).__name__}: {self.metric}, {groups}"
         return write_result(title, lines, self.n_dropped, self.notes)
 
     def describe(self, group: Hashable) -> str:
         """Return the value of a group, with the rows that it is made of."""
-        value, counts = self.values[group], self.counts[group]
-        if self.is_joint:
-            return ", ".join(f"{name} {format_number(one)}" for name, one in value.items())
-        if "denominator" in counts:
-            numerator, denominator = (
-                format_count(counts[one]) for one in ("numerator", "denominator")
-            )
-            return f"{format_number(value)}  {numerator} of {denominator}"
-        return f"{format_number(value)}  of {format_count(counts['rows'], 'row')}"
+        return state_value(self.values[group], self.counts[group])
 
     def _draws(self) -> str:
         return state_draws(self.n_resamples, self.confidence_level, self.pvalue_interval)
@@ -207,7 +207,7 @@ class PermutationTestResult(GapResult):
             alternative=self.ordering,
             pvalue=self.pvalue,
             metric=self.metric,
-            groups=self.groups,
+            groups=None if self.is_joint else self.groups,
             studentized=self.variance is not None,
             draws="tables" if self.scheme == Scheme.UNCONDITIONAL else "permutations",
             width=width,

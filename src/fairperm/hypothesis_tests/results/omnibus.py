@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from fairperm._utils.formatting import format_count, format_name, format_number, format_pvalue
+from fairperm._utils.formatting import format_name, format_number, format_pvalue
 from fairperm.hypothesis_tests.results.gaps import PlainResult
-from fairperm.hypothesis_tests.results.text import state_draws, write_result
+from fairperm.hypothesis_tests.results.text import state_draws, state_value, write_result
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping
@@ -70,14 +70,12 @@ class OmnibusTestResult(PlainResult):
     null_distribution: NDArray[np.float64] = field(repr=False)
 
     def __repr__(self) -> str:
-        lines = []
-        for group in self.groups:
-            value, rows = self.values[group], format_count(self.counts[group]["rows"], "row")
-            parts = value.items() if isinstance(value, dict) else [("", value)]
-            text = ", ".join(f"{name} {format_number(one)}".strip() for name, one in parts)
-            lines.append((format_name(group), f"{text}  of {rows}"))
         draws = state_draws(self.n_resamples, self.confidence_level, self.pvalue_interval)
-        lines += [
+        lines = [
+            *(
+                (format_name(group), state_value(self.values[group], self.counts[group]))
+                for group in self.groups
+            ),
             ("statistic", format_number(self.statistic)),
             ("p-value", f"{format_pvalue(self.pvalue)}  {draws}"),
             ("validity", self.validity),

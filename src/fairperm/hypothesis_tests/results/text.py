@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import textwrap
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from fairperm._utils.formatting import format_count, format_level, format_name, format_pvalue
+from fairperm._utils.formatting import (
+    format_count,
+    format_level,
+    format_name,
+    format_number,
+    format_pvalue,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from fairperm.hypothesis_tests.results.audits import AuditData
 
@@ -46,6 +52,30 @@ def _wrap(name: str, text: str, width: int) -> list[str]:
     )
 
 
+def state_counts(counts: Mapping[str, float]) -> str:
+    """Return the rows that a group's value is made of, and its clusters if it has any.
+
+    Examples
+    --------
+    >>> state_counts({"rows": 90, "clusters": 30, "numerator": 3, "denominator": 40})
+    '3 of 40 rows, 30 clusters'
+    """
+    rows, clusters = format_count(counts["rows"], "row"), counts.get("clusters")
+    if "denominator" in counts:
+        rows = " of ".join(format_count(counts[name]) for name in ("numerator", "denominator"))
+        rows += " rows" if "weight" in counts or clusters is not None else ""
+    return rows if clusters is None else f"{rows}, {format_count(clusters, 'cluster')}"
+
+
+def state_value(value: Any, counts: Mapping[str, float]) -> str:
+    """Return a group's value, or those of a joint metric, with the rows that it is made of."""
+    parts = value.items() if isinstance(value, dict) else [("", value)]
+    text = ", ".join(f"{name} {format_number(one)}".lstrip() for name, one in parts)
+    weighted = " weighted" if "weight" in counts else ""
+    of = "" if "denominator" in counts else "of "
+    return f"{text}{weighted}  {of}{state_counts(counts)}"
+
+
 def state_draws(n_resamples: int, level: float, interval: tuple[float, float]) -> str:
     """Return the number of draws, and the interval of the p-value of infinitely many."""
     low, high = map(format_pvalue, interval)
@@ -75,4 +105,9 @@ def state_min_group_size(audit: AuditData) -> str:
     least = f"fewer than {audit.min_group_size:,}"
     if audit.group_size_by == "rows":
         return f"Groups of {least} rows are not judged."
-    return f"A group is not judged in a metric that rests on {least} of its rows."
+    units = "of its rows"
+    if audit.is_clustered:
+        units = "effective clusters of it"
+    elif audit.is_weighted:
+        units = "effective rows of it"
+    return f"A group is not judged in a metric that rests on {least} {units}."
