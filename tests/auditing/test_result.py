@@ -244,3 +244,22 @@ def test_the_gap_of_a_joint_metric_is_absolute_and_names_its_part() -> None:
         assert "0.450 (TPR)" in text
         assert not re.search("[+−]", text.replace("first − second group", ""))
     assert "0.450 (TPR)" in result._repr_html_()
+
+
+# From a file.
+
+
+def test_audit_is_the_same_after_a_file(expected: Audit) -> None:
+    plain = json.loads(json.dumps(expected.to_dict(), allow_nan=False))
+    read = Audit.from_dict(plain)
+    assert read.to_dict() == expected.to_dict()
+    assert repr(read) == repr(expected)
+    assert [row.groups for row in read] == [row.groups for row in expected]
+    with pytest.raises(InputError, match="draws of this result were not written to the file"):
+        read.plot_null(0)
+
+
+@pytest.mark.parametrize("plain", [{}, {"rows": []}, [], None, {"rows": [{"test": {}}]}])
+def test_values_that_are_no_audit_raise(plain: Any) -> None:
+    with pytest.raises(InputError, match=r"plain must be what Audit\.to_dict\(\) returns; got "):
+        Audit.from_dict(plain)

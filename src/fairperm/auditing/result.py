@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from fairperm._utils.checks import choice
 from fairperm.auditing.text import as_text
 from fairperm.data.columns import frame_of
-from fairperm.errors import InputError
+from fairperm.errors import InputError, Shown
 from fairperm.hypothesis_tests.results.audits import VERDICTS, AuditData, AuditRow, GroupSummary
 from fairperm.hypothesis_tests.results.gaps import json_ready
 from fairperm.metrics.registry import get_metric
@@ -95,7 +95,10 @@ class Audit(AuditData):
         return replace(self, rows=rows)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the audit as JSON-ready values, without the null distributions' draws."""
+        """Return the audit as JSON-ready values, without the null distributions' draws.
+
+        :meth:`from_dict` reads them back.
+        """
         plain = {
             name: json_ready(getattr(self, name))
             for name in AuditData.__slots__
@@ -108,6 +111,33 @@ class Audit(AuditData):
         plain["omnibus"] = [one.to_dict() for one in self.omnibus]
         plain["rows"] = [row.to_dict() for row in self.rows]
         return plain
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> Audit:
+        """Return an audit from the values of :meth:`to_dict`, for a report on another machine.
+
+        Everything is as it was but the draws of null distributions, which are not written. Names
+        of groups that JSON has no type for, such as dates, are strings.
+
+        Examples
+        --------
+        >>> import fairperm, json
+        >>> compas = fairperm.datasets.load_compas()
+        >>> audit = fairperm.audit(
+        ...     "two_year_recid", y_score="decile_score", threshold=5, data=compas,
+        ...     sensitive_features="sex", metrics="fpr", rng=1,
+        ... )
+        >>> text = json.dumps(audit.to_dict())
+        >>> len(fairperm.Audit.from_dict(json.loads(text)))
+        1
+        """
+        from fairperm.hypothesis_tests.results.reading import read_audit
+
+        try:
+            return read_audit(cls, plain)
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            rule = "what Audit.to_dict() returns"
+            raise InputError("plain", rule, Shown(type(plain).__name__)) from error
 
     def to_frame(self, library: str | None = None) -> Any:
         """Return a data frame with a row for each comparison.

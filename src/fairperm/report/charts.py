@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     from fairperm.report.view import AuditView, ComparisonView, Section
 
 MOST_IN_FOREST = 60
-MOST_NULLS = 8
 MOST_THRESHOLDS = 400
 _WIDTHS = (900, 340)  # in pixels; the page stretches charts that are elastic
 _FOREST_WIDTHS = (900, 640, 340)  # it is not elastic
@@ -143,27 +142,21 @@ def _describe_row(comparison: ComparisonView) -> dict[str, Any]:
     }
 
 
-def draw_nulls(view: AuditView) -> list[Chart]:
-    """Return a null distribution for each attribute and metric, disparities first."""
-    chosen = [(section, one) for section in view.sections if (one := _choose_comparison(section))]
-    chosen.sort(key=lambda pair: WEIGHTIEST_FIRST.index(pair[1].verdict))
-    return [_draw_null(f"null-{i}", *pair) for i, pair in enumerate(chosen[:MOST_NULLS], 1)]
-
-
-def _choose_comparison(section: Section) -> ComparisonView | None:
-    """Return the comparison with the smallest p-value, a disparity if there is one."""
+def draw_null(view: AuditView) -> Chart | None:
+    """Return the null distribution of a disparity if there is one: others look much alike."""
     tested = [
-        one
+        (section, one)
+        for section in view.sections
         for one in section.comparisons
         if one.row.result is not None
+        and len(one.row.result.null_distribution)
         and math.isfinite(one.row.result.statistic)
         and one.verdict != "too small"
     ]
-    return min(
-        tested,
-        key=lambda one: (WEIGHTIEST_FIRST.index(one.verdict), one.row.pvalue or 0.0),
-        default=None,
-    )
+    if not tested:
+        return None
+    first = min(tested, key=lambda pair: WEIGHTIEST_FIRST.index(pair[1].verdict))
+    return _draw_null("null", *first)
 
 
 def _draw_null(key: str, section: Section, comparison: ComparisonView) -> Chart:

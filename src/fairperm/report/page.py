@@ -59,9 +59,9 @@ def as_html(
     from fairperm.report import charts
 
     view = AuditView.of(audit)
-    forest, nulls = charts.draw_forest(view), charts.draw_nulls(view)
+    forest, null = charts.draw_forest(view), charts.draw_null(view)
     sweep_parts = charts.draw_sweeps(view, _list_sweeps(sweep))
-    drawn = [*([forest] if forest else []), *(one.chart for one in sweep_parts), *nulls]
+    drawn = [one for one in (forest, *(one.chart for one in sweep_parts), null) if one]
     scripts = [charts.vega_script(), _read_text("charts.js")] if drawn else []
     page = _render(
         "report.html.jinja",
@@ -69,7 +69,7 @@ def as_html(
         title=title or _TITLE,
         written=datetime.now(UTC).date().isoformat(),
         forest=forest,
-        nulls=nulls,
+        null=null,
         sweeps=sweep_parts,
         not_swept={format_name(name): reason for name, reason in (not_swept or {}).items()},
         findings=sentences.describe_findings(view),

@@ -17,6 +17,7 @@ from fairperm._utils.formatting import (
     format_pvalue,
     name_of_gap,
 )
+from fairperm.errors import InputError
 from fairperm.hypothesis_tests.results.text import state_draws, state_value, write_result
 from fairperm.metrics.definition import Scheme
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["BootstrapTestResult", "PermutationTestResult"]
 
 
-_BY_GROUP = {"values", "counts", "standard_errors", "binning_errors"}
+BY_GROUP = {"values", "counts", "standard_errors", "binning_errors"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
@@ -48,7 +49,7 @@ class PlainResult:
             value = getattr(self, part.name)
             if isinstance(value, np.ndarray) or part.name == "gap_variance":
                 continue
-            if part.name in _BY_GROUP:
+            if part.name in BY_GROUP:
                 groups = self.groups  # type: ignore[attr-defined]
                 value = None if value is None else [value[group] for group in groups]
             plain[part.name] = json_ready(value)
@@ -196,9 +197,13 @@ class PermutationTestResult(GapResult):
         """Draw the null distribution with the observed statistic in it.
 
         `mode` is "light" or "dark", as the page is, or "auto" for both; see
-        :func:`fairperm.plots.null_distribution`.
+        :func:`fairperm.plots.null_distribution`. Raises InputError for a result that was read from
+        a file, which does not hold the draws.
         """
         from fairperm import plots
+
+        if not len(self.null_distribution):
+            raise InputError("The draws of this result were not written to the file it is from.")
 
         return plots.null_distribution(
             self.null_distribution,

@@ -75,14 +75,6 @@
   });
   dark.addEventListener("change", redrawAll);
 
-  // Open all parts for printing.
-  let closed = [];
-  window.addEventListener("beforeprint", () => {
-    closed = Array.from(document.querySelectorAll("details:not([open]):not(.numbers)"));
-    for (const one of closed) one.open = true;
-  });
-  window.addEventListener("afterprint", () => { for (const one of closed) one.open = false; });
-
   redrawAll().catch((error) => {
     document.documentElement.dataset.drawn = "failed";
     throw error;

@@ -1,0 +1,83 @@
+"""Results and audits read back from the JSON-ready values that they were written as."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from fairperm.hypothesis_tests.results.audits import AuditData, AuditRow, GroupSummary, OmnibusRow
+from fairperm.hypothesis_tests.results.gaps import BY_GROUP, PermutationTestResult
+from fairperm.hypothesis_tests.results.omnibus import OmnibusTestResult
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Mapping
+
+_Audit = TypeVar("_Audit", bound=AuditData)
+_Result = TypeVar("_Result", PermutationTestResult, OmnibusTestResult)
+_NOT_WRITTEN: dict[str, Any] = {
+    "null_distribution": np.empty(0),
+    "null_probabilities": np.empty(0),
+    "gap_variance": None,
+}
+_INFINITE = {"Infinity": math.inf, "-Infinity": -math.inf}
+
+
+def read_audit(kind: type[_Audit], plain: Mapping[str, Any]) -> _Audit:
+    """Return an audit from what its ``to_dict()`` returned; null distributions are empty."""
+    known = {part.name for part in fields(kind)}
+    values = {name: one for name, one in plain.items() if name in known}
+    values["notes"] = tuple(plain["notes"])
+    values["rows"] = tuple(map(_read_row, plain["rows"]))
+    values["omnibus"] = tuple(map(_read_omnibus, plain["omnibus"]))
+    values["groups"] = tuple(
+        GroupSummary(**{**one, "group": _read_group(one["group"])}) for one in plain["groups"]
+    )
+    return kind(**values)
+
+
+def _read_row(plain: Mapping[str, Any]) -> AuditRow:
+    values = {name: _read_numbers(one) for name, one in plain.items() if name != "test"}
+    values["groups"] = _read_group(plain["groups"])
+    return AuditRow(result=_read_test(PermutationTestResult, plain["test"]), **values)
+
+
+def _read_omnibus(plain: Mapping[str, Any]) -> OmnibusRow:
+    values = {name: one for name, one in plain.items() if name != "test"}
+    return OmnibusRow(result=_read_test(OmnibusTestResult, plain["test"]), **values)
+
+
+def _read_test(kind: type[_Result], plain: Mapping[str, Any] | None) -> _Result | None:
+    if plain is None:
+        return None
+    groups = tuple(map(_read_group, plain["groups"]))
+    values: dict[str, Any] = {}
+    for part in fields(kind):
+        name = part.name
+        if name not in plain:
+            values |= {name: _NOT_WRITTEN[name]} if name in _NOT_WRITTEN else {}
+        elif name == "groups":
+            values[name] = groups
+        elif name in BY_GROUP and plain[name] is not None:
+            read = (_read_numbers(one, missing=math.nan) for one in plain[name])
+            values[name] = dict(zip(groups, read, strict=True))
+        else:
+            missing = math.nan if part.type in {"float", "tuple[float, float]"} else None
+            values[name] = _read_numbers(plain[name], missing)
+    return kind(**values)
+
+
+def _read_numbers(value: Any, missing: float | None = None) -> Any:
+    """Return a value with its infinite and missing numbers, and tuples in place of lists."""
+    if isinstance(value, dict):
+        return {name: _read_numbers(one, missing) for name, one in value.items()}
+    if isinstance(value, list):
+        return tuple(_read_numbers(one, missing) for one in value)
+    return missing if value is None else _INFINITE.get(value, value)
+
+
+def _read_group(group: Any) -> Hashable:
+    """Return a group, which of several attributes is a tuple."""
+    return tuple(map(_read_group, group)) if isinstance(group, list) else group
