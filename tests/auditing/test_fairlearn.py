@@ -13,6 +13,7 @@ from fairlearn import metrics as fairlearn
 from sklearn import metrics as sklearn
 
 from fairperm import FairpermWarning, audit
+from fairperm.metrics import get_metric
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -217,3 +218,16 @@ def test_differences_are_those_of_a_metric_frame() -> None:
     assert largest == pytest.approx(frame.difference())
     smallest = min(min(row.ratio or 0.0, 1 / (row.ratio or 1.0)) for row in rows)
     assert smallest == pytest.approx(frame.ratio())
+
+
+@pytest.mark.parametrize(
+    ("name", "metric"),
+    [
+        ("demographic_parity_difference", "selection_rate"),
+        ("equal_opportunity_difference", "true_positive_rate"),
+        ("equalized_odds_difference", "equalized_odds"),
+    ],
+)
+def test_their_names_of_differences_are_aliases(name: str, metric: str) -> None:
+    assert hasattr(fairlearn, name)
+    assert get_metric(name) is get_metric(metric)

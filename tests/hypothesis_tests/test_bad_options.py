@@ -253,10 +253,8 @@ def test_a_bad_option_is_refused_in_a_full_sentence_that_names_it(refusal: Refus
     ("metric", "meant"),
     [("fals_negative_rate", "false_negative_rate"), ("Recal", "recall"), ("f1-scor", "f1_score")],
 )
-def test_a_misspelt_metric_is_answered_with_all_names_and_the_nearest(
-    metric: str, meant: str
-) -> None:
-    says = rf"^metric must be one of 'selection_rate', .*; got '{metric}'\. Did you mean '{meant}'"
+def test_a_misspelt_metric_is_answered_with_the_nearest(metric: str, meant: str) -> None:
+    says = rf"^metric must be one that .* lists; got '{metric}'\. Did you mean '{meant}'\?$"
     with pytest.raises(InputError, match=says):
         permutation_test(**{**GOOD, "metric": metric})
 

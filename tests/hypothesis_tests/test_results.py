@@ -75,6 +75,18 @@ def test_clusters_are_counted_and_shown() -> None:
     assert "\n  a          0.720  144 of 200 rows, 50 clusters\n" in repr(all_groups)
 
 
+# Validity.
+
+
+@pytest.mark.parametrize("name", ["mean_squared_error", "r2_score", "macro_f1", "base_rate"])
+def test_base_rates_are_mentioned_only_with_predictions_of_two_labels(name: str) -> None:
+    validity = Plan.choose(get_metric(name), "auto", "auto").validity(strata=False)
+    assert f"(equal {name}; the groups may differ in other ways)" in validity
+    assert "base rates may differ" in Plan.choose(get_metric("fnr"), "auto", "auto").validity(
+        strata=False
+    )
+
+
 # Frozen.
 
 

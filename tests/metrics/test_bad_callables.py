@@ -262,7 +262,8 @@ def test_errors_come_back_from_processes() -> None:
 
 @pytest.mark.parametrize("nothing", [math.nan, np.nan, np.float32("nan"), math.inf, -math.inf])
 def test_undefined_in_the_sample(nothing: float) -> None:
-    with pytest.raises(InputError, match="metric must be defined in every group; got odd of group"):
+    message = "metric must be finite in every group; got NaN or infinity from odd in group 'a'"
+    with pytest.raises(InputError, match=message):
         permutation_test(**{**GOOD, "metric": returning(nothing)})
 
 

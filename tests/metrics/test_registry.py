@@ -368,8 +368,8 @@ def test_complements_are_mutual_and_add_to_one() -> None:
 @pytest.mark.parametrize(
     ("given", "error", "match"),
     [
-        ("recal", InputError, "metric must be one of .* got 'recal'. Did you mean 'recall'?"),
-        ("", InputError, "metric must be one of .* got ''"),
+        ("recal", InputError, "metric must be one that .* got 'recal'. Did you mean 'recall'?"),
+        ("", InputError, "metric must be one that .* got ''"),
         (3, InputTypeError, "metric must be the name of a metric or a function; got 3"),
         (
             len,

@@ -85,7 +85,7 @@ REFUSALS = [
         "'cost'. register_metric makes a metric of a function of means.",
         metric=cost,
     ),
-    value("an unknown metric", "metric must be one of", metric="fnrr"),
+    value("an unknown metric", "metric must be one that metric_names() lists", metric="fnrr"),
     value("an unknown scheme", "scheme must be one of", scheme="labels"),
     value("a variance that does not fit", "variance must be 'auto' or one of", variance="delong"),
     value("an unknown side", "alternative must be one of", alternative="both"),

@@ -68,7 +68,11 @@ WHAT = [
         "metric must be a rate or roc_auc; got 'equalized_odds'.",
         {**RATE, "metric": "equalized_odds"},
     ),
-    refused("metric misspelt", "metric must be one of ", {**RATE, "metric": "trp"}),
+    refused(
+        "metric misspelt",
+        "metric must be one that metric_names()",
+        {**RATE, "metric": "trp"},
+    ),
     kind(
         "pilot of another kind",
         "pilot must be a PermutationTestResult; got <class 'float'>.",

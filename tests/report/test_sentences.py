@@ -12,6 +12,8 @@ import fairperm
 from fairperm.cli.commands.audit import make_sweeps
 from fairperm.report import charts
 from fairperm.report.page import as_html
+from fairperm.report.sentences import describe_findings
+from fairperm.report.view import AuditView
 from tests.support.report_pages import Page, compas_audit, compas_page
 
 pytestmark = pytest.mark.xdist_group("report")
@@ -109,6 +111,19 @@ def test_strata_without_a_name_have_no_number_for_one(monkeypatch: pytest.Monkey
     assert "Only rows of the same stratum are compared with each other." in page.text
     page = read_small_audit(monkeypatch, control_features="w", min_group_size=10)
     assert "Only rows of the same stratum (w) are compared with each other." in page.text
+
+
+def test_no_sentence_denies_a_gap_that_a_row_shows() -> None:
+    """With a margin a gap can be inconclusive that is there, but may be below the margin."""
+    group = np.repeat(["a", "b", "c"], 400)
+    y = np.tile(np.arange(400), 3) < np.repeat([160, 210, 190], 400)
+    audit = fairperm.audit(y, sensitive_features=group, metrics="base_rate", margin=0.1, rng=1)
+    assert any("there is a gap" in row.reason for row in audit)
+    (finding,) = describe_findings(AuditView.of(audit))
+    text = " ".join(finding.sentences)
+    assert (
+        "3 comparisons are inconclusive: whether a gap exceeds the margin is not settled." in text
+    )
 
 
 def test_margins_are_explained() -> None:

@@ -100,6 +100,10 @@ def check_values(comparison: Comparison, values: Array) -> None:
     for part, by_group in zip(comparison.parts, values, strict=True):
         for group, value in zip(comparison.groups, by_group, strict=True):
             if np.isnan(value):
+                if part.is_function:
+                    got = Shown(f"NaN or infinity from {part.name} in group {shown(group)}")
+                    hint = "Compare groups in which it is defined."
+                    raise UndefinedMetricError("metric", "finite in every group", got, hint)
                 lack = "too few rows of some kind that it needs, or rows that are too similar"
                 if part.has_denominator:
                     lack = f"no {part.among}"

@@ -11,7 +11,7 @@ from fairperm._utils.checks import choice
 from fairperm.data.reading import read_table
 from fairperm.engines.resampling.blocks import Resampling
 from fairperm.errors import InputError, argument, listed
-from fairperm.metrics.definition import Scheme, Variance
+from fairperm.metrics.definition import Kind, Scheme, Variance
 from fairperm.metrics.registry import get_metric
 
 if TYPE_CHECKING:
@@ -97,6 +97,7 @@ class Options:
 
 SCHEMES = ("auto", *Scheme)
 VARIANCES = ("auto", *Variance, None)
+_WITHOUT_BASE_RATES = {Kind.CLASSES, Kind.REGRESSION, Kind.ANY}  # labels need not be two
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +247,10 @@ class Plan:
         """
         name = self.metric.name
         where = " within every stratum" if strata else ""
-        weak = f"the weak null (equal {name}{where}; base rates may differ)"
+        may_differ = "base rates may differ"
+        if self.metric.kind in _WITHOUT_BASE_RATES or self.metric.columns == ("y_true",):
+            may_differ = "the groups may differ in other ways"
+        weak = f"the weak null (equal {name}{where}; {may_differ})"
         is_given_label = self.scheme == Scheme.WITHIN_LABEL
         same = "predictions given the label" if is_given_label else "all columns"
         strong = f"the strong null (the groups have equal distributions of {same}{where})"

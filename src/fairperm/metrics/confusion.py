@@ -41,7 +41,10 @@ _RATES = (
         "selection_rate",
         "share of rows predicted positive",
         count="fp tp",
-        aliases=("positive_prediction_rate", "demographic_parity", "statistical_parity"),
+        aliases=(
+            *("positive_prediction_rate", "statistical_parity"),
+            *("demographic_parity", "demographic_parity_difference"),
+        ),
     ),
     rate(
         "base_rate",
@@ -54,7 +57,10 @@ _RATES = (
         "share of positives predicted positive",
         count="tp",
         among="fn tp",
-        aliases=("tpr", "recall", "recall_score", "sensitivity", "hit_rate", "equal_opportunity"),
+        aliases=(
+            *("tpr", "recall", "recall_score", "sensitivity", "hit_rate"),
+            *("equal_opportunity", "equal_opportunity_difference"),
+        ),
         complement="false_negative_rate",
     ),
     rate(

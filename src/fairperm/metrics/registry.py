@@ -6,7 +6,7 @@ and the property tests all read this list, so a metric defined here is everywher
 
 from __future__ import annotations
 
-from fairperm.errors import InputError, InputTypeError, did_you_mean, listed
+from fairperm.errors import InputError, InputTypeError, did_you_mean
 from fairperm.metrics.callables import CallableMetric
 from fairperm.metrics.classes import MacroF1
 from fairperm.metrics.confusion import _RATES, _TABLE_METRICS
@@ -66,9 +66,8 @@ def get_metric(metric: object) -> AnyMetric:
     word = _word(metric)
     found = _BY_NAME.get(word) or _BY_ALIAS.get(word)
     if found is None:
-        rule = f"one of {listed(_BY_NAME, most=len(_BY_NAME))}"
         hint = did_you_mean(word, [*_BY_NAME, *_BY_ALIAS])
-        raise InputError("metric", rule, metric, hint)
+        raise InputError("metric", "one that metric_names() lists", metric, hint)
     return found
 
 

@@ -92,7 +92,7 @@ def summarize_audit(view: AuditView) -> str:
     """Return the whole audit in one sentence or two."""
     found, judged = view.tally["disparity"], _count_judged(view.n_judged)
     if not view.n_judged:
-        return "No comparison could be judged: the groups are too small."
+        return "No comparison could be judged: groups are too small, or metrics have no value."
     if found:
         sentences = [f"{found:,} of {judged} {'shows' if found == 1 else 'show'} a disparity."]
     elif view.tally["inconclusive"]:
@@ -126,7 +126,7 @@ def explain_verdicts(view: AuditView) -> dict[str, str]:
         "disparity": disparity,
         "equivalent": equivalent,
         "inconclusive": inconclusive,
-        "too small": f"A group has too few {view.units} that count for the metric.",
+        "too small": f"A group has too few {view.units} that count for the metric, or no value.",
     }
 
 
@@ -170,9 +170,11 @@ def _describe_no_disparity(section: Section) -> list[Markup]:
         comparison = [] if one.row.result is None else [_describe_comparison(one)]
         return [*comparison, escape(one.reason[:1].upper() + one.reason[1:])]
     texts = {
-        "inconclusive": "inconclusive: a gap may exist that these data do not show.",
+        "inconclusive": "inconclusive: a gap may exist that these data do not show."
+        if all(one.row.margin is None for one in section.comparisons)
+        else "inconclusive: whether a gap exceeds the margin is not settled.",
         "equivalent": "shown to have a gap within the margin.",
-        "too small": "not judged, because a group is too small.",
+        "too small": "not judged: a group is too small, or the metric has no value.",
     }
     counts = {verdict: len(section.with_verdict(verdict)) for verdict in texts}
     sentences = [

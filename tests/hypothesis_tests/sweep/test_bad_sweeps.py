@@ -75,7 +75,7 @@ REFUSALS = [
         stratum_weights={2: 1},
     ),
     # metrics
-    value("unknown metric", "metric must be one of 'selection_rate'", metric="truth"),
+    value("unknown metric", "metric must be one that metric_names() lists", metric="truth"),
     kind("no metric", "metric must be the name of a metric or a function; got None.", metric=None),
     value(
         "empty list", "metric must be a metric, or a list of different metrics; got [].", metric=[]

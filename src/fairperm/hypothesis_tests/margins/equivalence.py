@@ -124,7 +124,8 @@ def equivalence_test(
       margin    above 0.800 (p = 0.0038), below 1.250 (p < 0.0001)
       p-value   0.0038  no Monte Carlo error
       validity  Asymptotically valid for the null that the groups' ratio in selection_rate
-                lies on the margin's edge or beyond; base rates may differ.
+                lies on the margin's edge or beyond; the groups may differ in other
+                ways.
     >>> result.holds_at(0.05)
     True
     """
@@ -190,8 +191,8 @@ def noninferiority(
       margin      below +0.050 (p = 0.0096)
       p-value     0.0096  no Monte Carlo error
       validity    Asymptotically valid for the null that the groups' difference in
-                  false_negative_rate lies on the margin's edge or beyond; base rates may
-                  differ.
+                  false_negative_rate lies on the margin's edge or beyond; the groups may
+                  differ in other ways.
     """
     if not isinstance(higher_is_better, bool):
         raise InputTypeError("higher_is_better", "True or False", higher_is_better)
@@ -250,7 +251,7 @@ def _test_margin(
         ratio_interval=by_ratio[1] if by_ratio else None,
         validity=(
             f"Asymptotically valid for the null that the groups' {scale_name} in {result.metric} "
-            "lies on the margin's edge or beyond; base rates may differ."
+            "lies on the margin's edge or beyond; the groups may differ in other ways."
         ),
         notes=(*_notes(result, tests), *result.notes),
     )
