@@ -11,7 +11,14 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from fairperm import Audit, FairpermWarning, InputError, audit, permutation_test
+from fairperm import (
+    Audit,
+    FairpermWarning,
+    InputError,
+    InputTypeError,
+    audit,
+    permutation_test,
+)
 from tests.support.audit_tables import (
     ARRAYS,
     COLUMNS,
@@ -392,3 +399,22 @@ def test_settings_are_kept_without_the_data() -> None:
     assert result.settings["stratum_weights"] == {"25": 1, "45": 2}
     assert result.settings["cluster"] is None
     assert result.settings["n_resamples"] == 99
+
+
+# Without labels, without metrics
+
+
+def test_decisions_need_no_labels() -> None:
+    labelled, alone = (
+        run(metrics="selection_rate", y_score=None, **given) for given in ({}, {"y_true": None})
+    )
+    assert [row.to_dict() for row in alone] == [row.to_dict() for row in labelled]
+    assert {one.positives for one in alone.groups} == {None}
+    with pytest.raises(InputTypeError, match=r"^y_true must be given for true_positive_rate; got"):
+        run(metrics=["selection_rate", "tpr"], y_score=None, y_true=None)
+
+
+def test_default_metrics() -> None:
+    names = ["selection_rate", "false_positive_rate", "false_negative_rate"]
+    assert run(metrics=None, y_score=None).settings["metrics"] == names
+    assert run(metrics=None, y_score=None, y_true=None).settings["metrics"] == names[:1]

@@ -233,7 +233,7 @@ def test_errors_are_one_sentence(plain: Path) -> None:
     wrong = failed("audit", plain, "--label", "yy", "--prediction", "p", "--group", "g")
     assert wrong.startswith("--label must be a column of the data ('y', 'p', 'g'); got 'yy'.")
     assert "Did you mean 'roc_auc'?" in failed("audit", plain, *COLUMNS, "--metric", "rocauc")
-    assert "--label must be given" in failed("audit", plain, "--group", "g")
+    assert "--prediction or --score must be given" in failed("audit", plain, "--group", "g")
     assert "--bogus" in failed("audit", plain, "--bogus")
     assert "'bogus'" in failed("bogus")
     assert "'audit'? `fairperm --help` lists the options." in failed("audt")
@@ -251,10 +251,22 @@ def test_errors_are_one_sentence(plain: Path) -> None:
     assert failed("metrics", "nope").startswith("NAME must be one that `fairperm metrics` lists")
     said = failed("audit", plain, *COLUMNS, "--margin", "acc=0.1", "--metric", "fpr")
     assert said.startswith("--margin must be given for metrics of the audit (")
-    said = failed("audit", plain, "--prediction", "p", "--group", "g")
-    assert "pass them as --label with --metric base_rate" in said
+    said = failed("audit", plain, "--prediction", "p", "--group", "g", "--metric", "fpr")
+    assert said.startswith("--label must be given for false_positive_rate: the column of true")
     said = failed("audit", plain, *COLUMNS, "--threshold", 5)
     assert "--threshold cannot be used with --prediction: it only turns --score into" in said
+
+
+def test_decisions_need_no_labels(plain: Path) -> None:
+    given = ("--prediction", "p", "--group", "g", "--json", "-")
+    alone = json.loads(run("audit", plain, *given).stdout)["result"]
+    labelled = json.loads(run("audit", plain, "--label", "y", *given).stdout)["result"]
+    expected = [row for row in labelled["rows"] if row["metric"] == "selection_rate"]
+    assert [row["test"]["pvalue"] for row in alone["rows"]] == [
+        row["test"]["pvalue"] for row in expected
+    ]
+    one = run("test", plain, *given, "--metric", "selection_rate").stdout
+    assert json.loads(one)["result"]["values"] == expected[0]["test"]["values"]
 
 
 def test_debug_shows_where(plain: Path) -> None:

@@ -63,7 +63,11 @@ LENGTHS = [
 ]
 
 KINDS = [
-    kind("y_true None", "y_true must be given; got None.", y_true=None),
+    kind(
+        "y_true None",
+        "y_true must be given for false_negative_rate; got None. Without labels, selection_rate",
+        y_true=None,
+    ),
     kind("scalar", f"y_true {COLUMN}; got 1.", y_true=1),
     kind("name", f"y_true {COLUMN}; got 'label'. Column names need data=", y_true="label"),
     kind("bytes", f"y_true {COLUMN}; got b'1100'.", y_true=b"1100"),

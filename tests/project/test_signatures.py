@@ -50,7 +50,7 @@ OWN = {
     },
 }
 # Several metrics at once, scores that a sweep cannot do without.
-OTHERWISE = {("threshold_sweep", "metric"), ("threshold_sweep", "y_score")}
+OTHERWISE = {("threshold_sweep", name) for name in ("y_true", "y_score", "metric")}
 DECIDED_BY_A_MARGIN = {"alternative", "variance", "n_bootstrap"}
 
 COMMANDS: dict[str, Callable[..., Any]] = {

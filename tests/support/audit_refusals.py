@@ -64,7 +64,6 @@ NAME = "metrics must be the name of a metric or a function; got"
 
 REFUSALS = [
     # metrics
-    kind("no metric", f"{NAME} None.", metrics=None),
     kind("a number for a metric", f"{NAME} 5.", metrics=5),
     kind("a class for a metric", f"{NAME} <class 'int'>. Pass an object of it.", metrics=int),
     kind("a list in a list", f"{NAME} ['tpr'].", metrics=[["tpr"]]),

@@ -14,6 +14,7 @@ from fairperm.auditing.max_t import check_max_t
 from fairperm.auditing.questions import (
     COMPARISONS,
     check_reference,
+    choose_default_metrics,
     describe_argument,
     list_attributes,
     name_metrics,
@@ -58,12 +59,12 @@ GROUP_SIZES = ("metric", "rows")
 
 
 def audit(
-    y_true: Column,
+    y_true: Column | None = None,
     y_pred: Column | None = None,
     *,
     y_score: Column | None = None,
     sensitive_features: Columns,
-    metrics: MetricLike | Sequence[MetricLike] | Mapping[str, MetricLike],
+    metrics: MetricLike | Sequence[MetricLike] | Mapping[str, MetricLike] | None = None,
     data: Frame | None = None,
     compare: Pairing = "pairs",
     reference: Hashable | Mapping[str, Hashable] = None,
@@ -103,9 +104,10 @@ def audit(
         of predictions use `y_pred` or, without it, `y_score` cut at `threshold`.
     sensitive_features : array-like, frame, mapping, str or list of str
         One protected attribute or several: the columns of a frame, or names of columns of `data`.
-    metrics : str, callable, sequence or mapping
+    metrics : str, callable, sequence or mapping, optional
         Metrics as in :func:`fairperm.permutation_test`; a mapping gives them names, as in
-        Fairlearn's MetricFrame.
+        Fairlearn's MetricFrame. By default selection_rate, false_positive_rate and
+        false_negative_rate; without labels, selection_rate.
     compare : {"pairs", "reference", "rest"}
         Whether to compare every two groups, every group with the reference, or every group with
         all other groups together.
@@ -187,6 +189,8 @@ def audit(
     >>> [(row.metric, row.verdict) for row in audit]
     [('false_positive_rate', 'inconclusive'), ('positive_predictive_value', 'disparity')]
     """
+    if metrics is None:
+        metrics = choose_default_metrics(has_labels=y_true is not None)
     with _call_them_metrics():
         named = name_metrics(metrics)
     if not isinstance(intersections, bool):

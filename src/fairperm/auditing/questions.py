@@ -13,6 +13,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from fairperm._utils.formatting import UNNAMED_ATTRIBUTE
+from fairperm.data.arguments import DEFAULT_METRICS
 from fairperm.data.columns import Source, are_names, columns_of_frame
 from fairperm.data.lazy.backends import is_lazy
 from fairperm.data.reading import read_table
@@ -118,6 +119,11 @@ def _split_attributes(data: object, given: object) -> list[Attribute]:
         return [Attribute(str(name), column) for name, column in columns.items()]
     name = getattr(given, "name", None)
     return [Attribute(name if isinstance(name, str) else UNNAMED_ATTRIBUTE, given)]
+
+
+def choose_default_metrics(*, has_labels: bool) -> tuple[str, ...]:
+    """Return the metrics of an audit that names none."""
+    return DEFAULT_METRICS if has_labels else DEFAULT_METRICS[:1]
 
 
 def name_metrics(given: object) -> dict[str, AnyMetric]:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fairperm.cli import config
+from fairperm.data.arguments import DEFAULT_METRICS
 from fairperm.errors import InputError, did_you_mean, shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-DEFAULT_METRICS = ("selection_rate", "false_positive_rate", "false_negative_rate")
 _NOT_SETTINGS = frozenset(
     {"files", "json", "csv", "raw_names", "markdown", "report", "quiet"}
     | {"config", "debug", "fail_on"}
@@ -104,7 +104,9 @@ Na = Annotated[
 Label = Annotated[
     str | None,
     _option(
-        _COLUMNS, "Column of true labels: 0/1, or two values and --pos-label.", metavar="COLUMN"
+        _COLUMNS,
+        "Column of true labels: 0/1, or two values and --pos-label. selection_rate needs none.",
+        metavar="COLUMN",
     ),
 ]
 Prediction = Annotated[str | None, _option(_COLUMNS, "Column of predictions.", metavar="COLUMN")]
@@ -184,7 +186,7 @@ Metrics = Annotated[
     _option(
         _TEST,
         "Metric to test (repeatable); `fairperm metrics` lists them. Default: "
-        f"{', '.join(DEFAULT_METRICS)}.",
+        f"{', '.join(DEFAULT_METRICS)}; without labels, {DEFAULT_METRICS[0]}.",
         "--metric",
         metavar="NAME",
     ),

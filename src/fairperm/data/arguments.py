@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
     from fairperm.metrics.definition import AnyMetric
 
+DEFAULT_METRICS = ("selection_rate", "false_positive_rate", "false_negative_rate")
+"""Metrics of an audit that names none; the first needs no labels."""
+
 Column: TypeAlias = "ArrayLike | IntoSeries | Sequence[Any] | str"
 """Values of a column, or its name in ``data``."""
 
@@ -62,7 +65,7 @@ class Inputs:
     the means and variances of the rows' contributions are enough.
     """
 
-    y_true: object
+    y_true: object = None
     y_pred: object = None
     y_score: object = None
     sensitive_features: object

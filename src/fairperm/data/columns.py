@@ -449,7 +449,9 @@ class Source:
         """
         kind = metric.kind
         if kind.needs_labels:
-            columns = {"y_true": self.column("y_true", inputs.y_true)}
+            columns: dict[str, Column] = {}
+            if inputs.y_true is not None:
+                columns["y_true"] = self.column("y_true", inputs.y_true)
             if kind.makes_predictions or "y_pred" in metric.columns:
                 columns |= self._predictions(inputs)
             if kind == Kind.SEVERAL and "y_score" in metric.columns:

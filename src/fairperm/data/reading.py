@@ -296,8 +296,7 @@ def _check_columns_given(inputs: Inputs, metric: AnyMetric) -> None:
     if not metric.kind.needs_labels:
         _check_each(inputs, metric)
     else:
-        if inputs.y_true is None:
-            raise InputTypeError("y_true", "given", None)
+        _check_labels(inputs, metric)
         _check_predictions(inputs, metric)
         if metric.kind == Kind.SEVERAL and "y_score" in metric.columns and inputs.y_score is None:
             first = next(one.name for one in metric.parts if "y_score" in one.columns)
@@ -305,6 +304,13 @@ def _check_columns_given(inputs: Inputs, metric: AnyMetric) -> None:
             raise InputTypeError("y_score", f"given for {first}", None, hint)
     if inputs.sensitive_features is None:
         raise InputTypeError("sensitive_features", "given", None)
+
+
+def _check_labels(inputs: Inputs, metric: AnyMetric) -> None:
+    if inputs.y_true is None and "y_true" in metric.columns:
+        name = next((one.name for one in metric.parts if "y_true" in one.columns), metric.name)
+        hint = "Without labels, selection_rate can be tested."
+        raise InputTypeError("y_true", f"given for {name}", None, hint)
 
 
 def _check_each(inputs: Inputs, metric: AnyMetric) -> None:

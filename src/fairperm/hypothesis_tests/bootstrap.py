@@ -62,7 +62,7 @@ _VALIDITY = (
 
 
 def bootstrap_test(
-    y_true: Column,
+    y_true: Column | None = None,
     y_pred: Column | None = None,
     *,
     y_score: Column | None = None,

@@ -59,7 +59,7 @@ _FREE_OF_NULL = {Variance.WALD, Variance.DELTA, Variance.DELONG}  # variances th
 
 
 def omnibus_test(
-    y_true: Column,
+    y_true: Column | None = None,
     y_pred: Column | None = None,
     *,
     y_score: Column | None = None,

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def permutation_test(
-    y_true: Column,
+    y_true: Column | None = None,
     y_pred: Column | None = None,
     *,
     y_score: Column | None = None,
@@ -61,8 +61,9 @@ def permutation_test(
 
     Parameters
     ----------
-    y_true : array-like or str
-        Labels: 0/1, -1/1, booleans, or two values of any kind with `pos_label`.
+    y_true : array-like or str, optional
+        Labels: 0/1, -1/1, booleans, or two values of any kind with `pos_label`. Decisions can be
+        tested without labels: by selection_rate, of `y_pred` or `y_score` alone.
     y_pred : array-like or str, optional
         Predictions, in the same form.
     y_score : array-like or str, optional

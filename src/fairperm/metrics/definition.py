@@ -603,6 +603,10 @@ def mean_function(
 def _in_cells(cells: str) -> Function:
     """Return a function that is 1 for rows in these cells, of only the columns that it needs."""
     tn, fp, fn, tp = (float(cell in cells.split()) for cell in CELLS)
+    if tn == fp == fn == tp:
+        return lambda: tn
+    if (tn, fp) == (fn, tp):
+        return lambda y_pred: np.where(y_pred, tp, tn)
     if (tn, fn) == (fp, tp):
         return lambda y_true: np.where(y_true, tp, tn)
     return lambda y_true, y_pred: np.where(

@@ -90,12 +90,13 @@ def audit(
 ) -> int:
     """Test every gap between groups, adjust for multiple comparisons, and give each a verdict."""
     import fairperm
+    from fairperm.auditing.questions import choose_default_metrics
     from fairperm.cli.files.loading import read_columns
 
     printed = outputs.check_outputs(
         {"--report": report, "--json": json, "--csv": csv, "--markdown": markdown}
     )
-    names = list(metric or arg.DEFAULT_METRICS)
+    names = list(metric or choose_default_metrics(has_labels=label is not None))
     margins = arg.parse_numbers("--margin", margin)
     loaded = ctx.with_resource(
         read_columns(
@@ -124,7 +125,7 @@ def audit(
             margin=margins,
             min_group_size=min_group_size,
             group_size_by=group_size_by,
-            pos_label=loaded.find_value(label, pos_label),
+            pos_label=loaded.find_value(label or prediction, pos_label),
             control_features=control or None,
             stratum_weights=loaded.find_stratum_weights(control, stratum_weights),
             cluster=cluster,
@@ -230,6 +231,8 @@ class Outcome:
         score = self.loaded.column_if_read(given.get("score"))
         if score is None:
             return Sweeps()
+        if not given.get("label"):
+            return Sweeps([], dict.fromkeys(given["group"], "sweeps need --label."))
         for option in ("cluster", "weight"):
             if given.get(option):
                 reason = f"sweeps do not support --{option}."

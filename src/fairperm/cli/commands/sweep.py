@@ -9,6 +9,7 @@ import typer
 from fairperm.cli import options as arg
 from fairperm.cli import outputs
 from fairperm.cli.terminal import print_seed, print_text, show_warnings
+from fairperm.data.arguments import DEFAULT_METRICS
 from fairperm.errors import InputError
 
 if TYPE_CHECKING:
@@ -68,7 +69,9 @@ def sweep(
     printed = outputs.check_outputs({"--json": json, "--csv": csv})
     if score is None:
         raise InputError("--score must be given: the column of scores.")
-    names = list(metric or arg.DEFAULT_METRICS)
+    if label is None:
+        raise InputError("--label must be given: the column of true labels.")
+    names = list(metric or DEFAULT_METRICS)
     loaded = ctx.with_resource(
         read_columns(ctx.params, names, with_hashes=json is not None, rows=True)
     )

@@ -84,7 +84,7 @@ def one_test(
             metric=metric,
             data=loaded.data,
             groups=None if pair is None else tuple(loaded.find_value(group, one) for one in pair),
-            pos_label=loaded.find_value(label, pos_label),
+            pos_label=loaded.find_value(label or prediction, pos_label),
             control_features=control or None,
             stratum_weights=loaded.find_stratum_weights(control, stratum_weights),
             cluster=cluster,

@@ -59,7 +59,7 @@ class WantedColumns:
     too, because samples of rows are drawn by them.
     """
 
-    label: str
+    label: str | None
     prediction: str | None
     score: str | None
     groups: tuple[str, ...]
@@ -178,10 +178,11 @@ def read_columns(
     kinds = [find_metric(name) for name in metrics]
     label, prediction, score = (params.get(name) for name in ("label", "prediction", "score"))
     groups = params.get("group") or ()
-    if not label:
+    needing = [one.name for one in kinds if "y_true" in one.columns]
+    if not label and needing:
         raise InputError(
-            "--label must be given: the column of true labels. If there are only predictions, pass "
-            "them as --label with --metric base_rate."
+            f"--label must be given for {needing[0]}: the column of true labels. Without labels, "
+            "--metric selection_rate can be tested."
         )
     if not groups:
         raise InputError("--group must be given: the column of a protected attribute.")
@@ -190,7 +191,7 @@ def read_columns(
     can_count = all(one.kind.is_categorical for one in kinds)
     uses_score = score is not None and (not can_count or prediction is None)
     wanted = WantedColumns(
-        label=label,
+        label=label or None,
         prediction=prediction,
         score=score if uses_score else None,
         groups=tuple(groups) if isinstance(groups, (list, tuple)) else (groups,),

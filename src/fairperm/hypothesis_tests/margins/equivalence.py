@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 def equivalence_test(
-    y_true: Column,
+    y_true: Column | None = None,
     y_pred: Column | None = None,
     *,
     margin: float | tuple[float, float] | None = None,
@@ -138,7 +138,7 @@ def equivalence_test(
 
 
 def noninferiority(
-    y_true: Column,
+    y_true: Column | None = None,
     y_pred: Column | None = None,
     *,
     margin: float | None = None,
