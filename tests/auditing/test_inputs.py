@@ -418,3 +418,46 @@ def test_default_metrics() -> None:
     names = ["selection_rate", "false_positive_rate", "false_negative_rate"]
     assert run(metrics=None, y_score=None).settings["metrics"] == names
     assert run(metrics=None, y_score=None, y_true=None).settings["metrics"] == names[:1]
+
+
+# People without a recorded group
+
+
+@pytest.mark.parametrize("nothing", [None, float("nan")])
+def test_missing_groups_are_a_group_on_request(nothing: object) -> None:
+    lacks = np.arange(N) % 5 == 0
+    sex = np.where(lacks, "unknown", TABLE["sex"]).astype(object)
+    named = run(sensitive_features={"sex": sex, "race": TABLE["race"]})
+    unnamed = sex.copy()
+    unnamed[lacks] = nothing
+    given = {"sensitive_features": {"sex": unnamed, "race": TABLE["race"]}}
+    found = run(**given, missing="group")
+    assert {row.groups for row in found.where(attribute="sex")} == {
+        ("Female", "Male"),
+        *(("Female", "missing"), ("Male", "missing")),
+    }
+    assert [row.pvalue for row in found] == [row.pvalue for row in named]
+    with pytest.raises(InputError, match=r"missing='group' makes a group of rows without sensi"):
+        run(**given)
+
+
+def test_a_group_called_missing_stays_apart() -> None:
+    sex = [None, "missing", "m", "f"] * 100
+    found = run(sensitive_features=sex, missing="group", metrics="selection_rate", y_score=None)
+    assert {one.group for one in found.groups} == {"f", "m", "missing", "missing*"}
+
+
+def test_other_missing_values_are_no_group() -> None:
+    label = [None, *TABLE["label"][1:]]
+    with pytest.raises(InputError, match=r"^y_true has 1 missing value \(row 0 of 400\)"):
+        run(y_true=label, missing="group")
+
+
+def test_lazy_clusters_have_no_missing_group() -> None:
+    given = {**COLUMNS, "y_score": None, "metrics": "selection_rate", "sensitive_features": "sex"}
+    frame = pl.DataFrame(TABLE).lazy()
+    with pytest.raises(InputError, match=r"^missing='group' cannot be used with cluster in a lazy"):
+        run(**given, data=frame, cluster="age", missing="group")
+    holes = pl.DataFrame(TABLE).with_columns(sex=pl.when(pl.col("age") == 45).then("sex"))
+    read = run(**given, data=holes, missing="group")
+    assert numbers(run(**given, data=holes.lazy(), missing="group")) == numbers(read)

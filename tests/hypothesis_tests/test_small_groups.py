@@ -218,7 +218,7 @@ def test_strata_of_the_auc_count_by_their_shares() -> None:
 def test_strata_with_one_row_of_each_label_count_as_rows() -> None:
     """The AUC of such a stratum is 0 or 1, as one outcome of a rate."""
     score = np.array([[2, 1, 3, 0]] * 15 + [[1, 2, 3, 0]] * 5 + [[3, 0, 1, 2]] * 10)
-    columns = {"y_true": np.tile([1, 0], 60), "y_score": score.ravel()}
+    columns: dict[str, Any] = {"y_true": np.tile([1, 0], 60), "y_score": score.ravel()}
     inputs = Inputs(
         **columns,
         sensitive_features=np.tile(["a", "a", "b", "b"], 30),

@@ -374,7 +374,9 @@ REFUSALS = [
     ),
     # what permutation_test refuses too
     value(
-        "missing", "missing must be one of 'error', 'drop'; got 'dropp'. Did you", missing="dropp"
+        "missing",
+        "missing must be one of 'error', 'drop', 'group'; got 'dropp'. Did",
+        missing="dropp",
     ),
     value(
         "a direction of a joint metric",

@@ -252,7 +252,7 @@ def list_pairs(
             f"{features} must have two groups or more in {attribute}; got one, {shown(groups[0])}. "
             "Pass the rows of all groups."
         )
-    if n > _MOST_NUMBERS and all(map(_is_number, groups)):
+    if sum(map(_is_number, groups)) > _MOST_NUMBERS:
         raise InputError(
             f"{features} must have at most {_MOST_NUMBERS} groups named by numbers; got {n:,} in "
             f"{attribute}. Cut numbers into bands, or use correlation_test; numbers that are names "

@@ -161,7 +161,12 @@ Weight = Annotated[
     str | None, _option(_COLUMNS, "Column of the weights of rows.", metavar="COLUMN")
 ]
 Missing = Annotated[
-    str, _option(_COLUMNS, "Treatment of rows with missing values: error or drop. Default: error.")
+    str,
+    _option(
+        _COLUMNS,
+        "Treatment of missing values: error; drop, leave out their rows; group, make a group of "
+        "rows without a value in --group. Default: error.",
+    ),
 ]
 ScoreBins = Annotated[
     int | None,

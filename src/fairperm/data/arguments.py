@@ -42,7 +42,7 @@ Groups: TypeAlias = "Sequence[Hashable]"
 StratumWeights: TypeAlias = "Mapping[Any, float]"
 """A weight for every stratum."""
 
-Missing: TypeAlias = Literal["error", "drop"]
+Missing: TypeAlias = Literal["error", "drop", "group"]
 SchemeName: TypeAlias = Literal["auto", "pooled", "within_label", "denominator", "unconditional"]
 VarianceName: TypeAlias = (
     Literal["auto", "score", "wald", "delta", "delong", "bootstrap", "fast_bootstrap"] | None

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     Counts = NDArray[np.int64]
     Array = NDArray[np.float64]
 
+MISSING_GROUP = "missing"
 _ROWS_NAMED = 5
 _MOST_KEYS = 1 << 62  # possible combinations that can be numbered
 _NORMALIZE = "unicodedata.normalize('NFC', text) makes them one."
@@ -217,7 +218,7 @@ def read_table(inputs: Inputs, metric: AnyMetric, source: Source | None = None) 
 
     A ``source`` keeps the columns that it has read, for the next metric.
     """
-    missing = choice("missing", inputs.missing, ("error", "drop"))
+    missing = choice("missing", inputs.missing, ("error", "drop", "group"))
     _check_columns_given(inputs, metric)
     check_input_indexes(inputs)
     if source is None:
@@ -234,6 +235,9 @@ def read_table(inputs: Inputs, metric: AnyMetric, source: Source | None = None) 
         "sample_weight": source.weights(inputs.sample_weight),
         "cluster": source.features("cluster", inputs.cluster),
     }
+    if missing == "group":
+        features = attributes["sensitive_features"]
+        attributes["sensitive_features"] = [_name_missing(one) for one in features]
     named = [*measured.items(), *((name, one) for name in attributes for one in attributes[name])]
     columns = [column for _, column in named]
     rows, counts, alike = source.count(columns)
@@ -241,9 +245,15 @@ def read_table(inputs: Inputs, metric: AnyMetric, source: Source | None = None) 
     known = np.ones(len(counts), bool)
     for column, index in zip(columns, rows, strict=True):
         known &= ~column.find_missing()[index]
-    if missing == "error" and not known.all():
+    if missing != "drop" and not known.all():
         has_rows = source.rows.count is None
-        raise InputError(_describe_missing(columns, rows, counts, name_rows=has_rows))
+        text = _describe_missing(columns, rows, counts, name_rows=has_rows)
+        if missing == "error" and any(
+            one.find_missing().any() for one in attributes["sensitive_features"]
+        ):
+            grouped = argument("missing", "group")
+            text += f" {grouped} makes a group of rows without {argument('sensitive_features')}."
+        raise InputError(text)
     if not known.any():
         drop = argument("missing", "drop")
         hint = f" {drop} dropped all {counts.sum():,} rows." if counts.size else ""
@@ -282,6 +292,15 @@ def read_table(inputs: Inputs, metric: AnyMetric, source: Source | None = None) 
         contributions=_choose_contributions(source.rows, values.get("y_true"), known),
         notes=(*source.rows.notes, *_note_names(attributes), *_note_perfect(values, counts)),
     )
+
+
+def _name_missing(column: Column) -> Column:
+    """Return a column of groups with a name in place of missing values."""
+    name = MISSING_GROUP
+    while name in column.values:
+        name += "*"
+    pairs = zip(column.values, column.find_missing(), strict=True)
+    return replace(column, values=[name if lacks else value for value, lacks in pairs])
 
 
 def _check_not_lazy(inputs: Inputs) -> None:

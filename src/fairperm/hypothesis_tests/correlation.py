@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
         Column,
         CorrelationMethod,
         Frame,
-        Missing,
         Seed,
     )
     from fairperm.engines.kernels.shuffles import Margin
@@ -137,7 +136,7 @@ def correlation_test(
     alternative: Alternative = "two-sided",
     n_resamples: int = 9999,
     confidence_level: float = 0.95,
-    missing: Missing = "error",
+    missing: Literal["error", "drop"] = "error",
     ignore_index: bool = False,
     rng: Seed = None,
     n_jobs: int | None = None,

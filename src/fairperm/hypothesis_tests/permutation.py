@@ -104,9 +104,10 @@ def permutation_test(
     sample_weight : array-like or str, optional
         Weight of each row, above 0. Weights stay with their rows, and variances allow for them:
         they are not numbers of copies.
-    missing : {"error", "drop"}
+    missing : {"error", "drop", "group"}
         Whether missing values raise an error, or their rows are left out and counted in the
-        result.
+        result. "group" makes a group, called "missing", of the rows without a value in
+        `sensitive_features`; other missing values raise an error.
     ignore_index : bool
         Rows are matched by position, and pandas columns with different indexes are an error. True
         ignores their indexes.

@@ -26,6 +26,11 @@ _MOST_SAMPLED = 1 << 27
 
 def collect_rows(inputs: Inputs, metric: AnyMetric, frame: nw.LazyFrame[Any]) -> Inputs:
     """Return the inputs with data in memory: counted rows in place of the lazy frame."""
+    if inputs.missing == "group" and inputs.cluster is not None:
+        raise InputError(
+            f"{argument('missing', 'group')} cannot be used with {argument('cluster')} in a lazy "
+            "frame. Fill the missing values with a name first."
+        )
     n_sampled = None
     if inputs.sample_rows is not None:
         n_sampled = integer("sample_rows", inputs.sample_rows, 2, _MOST_SAMPLED)
