@@ -14,6 +14,7 @@ import pytest
 from rich.console import Console
 
 from fairperm import Audit, InputError, audit
+from fairperm._utils.formatting import format_pvalue
 from fairperm.auditing.text import as_table
 from fairperm.hypothesis_tests.results.audits import VERDICTS
 from tests.support.audit_tables import (
@@ -172,13 +173,38 @@ def test_one_of_a_kind_is_counted_in_the_singular() -> None:
     assert text.endswith(" 1 row with missing values was dropped.")
 
 
-def test_names_that_are_wrapped_stay_indented() -> None:
-    names = np.where(np.array(TABLE["sex"]) == "Female", "a long name of a group", "b")
+def test_names_in_narrow_tables_are_cut_not_wrapped() -> None:
+    """Beside a second line of the first group's name there would be the second group's value."""
+    names = np.where(np.array(TABLE["sex"]) == "Female", "a" * 50, "b")
+    result = run(sensitive_features=names, metrics="fpr")
+    lines = print_in(100, result)
+    (place,) = (i for i, line in enumerate(lines) if line.startswith("   aaaa"))
+    first, second = result.rows[0].value_texts
+    assert f"a…{'a' * 10}  {first} " in lines[place]
+    assert lines[place + 1].split()[:2] == ["b", second]
+
+
+def print_in(width: int, result: Audit) -> list[str]:
     out = io.StringIO()
-    Console(file=out, width=50).print(as_table(run(sensitive_features=names, metrics="fpr"), 50))
-    _, first, second = out.getvalue().partition("   a long name")
-    assert first
-    assert second.splitlines()[1].startswith("   − b")
+    Console(file=out, width=width).print(as_table(result, width))
+    return out.getvalue().splitlines()
+
+
+@pytest.mark.parametrize("width", [80, 100])
+@pytest.mark.parametrize("options", [{}, {"margin": 0.1}])
+def test_narrow_tables_keep_values_gap_interval_p_and_verdict(
+    width: int, options: dict[str, Any]
+) -> None:
+    sex = np.repeat(["African-American", "Native American"], 120)
+    result = small_audit({"race": sex}, metrics=["fpr", "equalized_odds"], **options)
+    lines = print_in(width, result)
+    assert max(map(len, lines)) <= width
+    text = "\n".join(lines)
+    for row in result:
+        shown = [*row.names, *row.value_texts, row.gap_text, row.interval_text, row.verdict]
+        shown += [format_pvalue(row.pvalue), format_pvalue(row.adjusted_pvalue)]
+        for one in shown:
+            assert one in text
 
 
 def test_names_are_shown_as_they_are_and_cut_with_a_sign() -> None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import io
+import shutil
+import sys
 from typing import TYPE_CHECKING
 
 from fairperm._utils.formatting import (
     format_count,
     format_name,
     format_pvalue,
-    state_pvalue,
+    shorten,
 )
 from fairperm.auditing.verdicts import explain_verdicts, format_detectable_gap
 from fairperm.hypothesis_tests.results.text import (
@@ -20,21 +22,31 @@ from fairperm.hypothesis_tests.results.text import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
     from rich.table import Table
 
     from fairperm.hypothesis_tests.results.audits import AuditData, AuditRow
 
-_WIDEST = 10_000
-_COLUMNS = {  # and the terminal width from which they are shown
-    "values": 100,
-    "gap": 0,
-    "interval": 135,
-    "p": 115,
-    "adjusted p": 60,
-    "p beyond": 110,
-    "p within": 110,
-    "detects gaps": 75,
-}
+_WIDEST = 10_000  # columns of a terminal
+_WIDEST_NAME = 40
+_ONE_LINE = tuple(
+    (name,)
+    for name in (
+        *("first − second group", "values", "gap", "interval", "p", "adjusted p"),
+        *("p beyond", "p within", "detects gaps"),
+    )
+)
+# a comparison on two lines; the last columns are the first that a narrow terminal lacks
+_TWO_LINES = (
+    ("first group", "second group"),
+    ("value", ""),
+    ("gap", "interval"),
+    ("p", "adjusted p"),
+    ("p beyond", "p within"),
+    ("detects gaps",),
+)
+_LEAST_COLUMNS = 4
 _STYLES = {
     "disparity": "bold red",
     "equivalent": "green",
@@ -51,16 +63,19 @@ _ADJUSTMENT = {
 
 
 def as_text(audit: AuditData) -> str:
-    """Return the audit as plain text, as wide as it needs to be."""
+    """Return the audit as plain text that fits the terminal, or as wide as it needs to be."""
     from rich.console import Console
 
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else _WIDEST
     out = io.StringIO()
     console = Console(  # in a notebook it would show the table by itself, and leave `out` empty
-        file=out, width=_WIDEST, color_system=None, legacy_windows=False, force_jupyter=False
+        file=out, width=width, color_system=None, legacy_windows=False, force_jupyter=False
     )
-    console.print(as_table(audit, _WIDEST))
+    table = as_table(audit, width)
+    console.print(table)
     lines = [line.rstrip() for line in out.getvalue().splitlines()]
-    return "\n".join([heading(audit), *lines, footing(audit), *wrap_notes(audit.notes)])
+    end = footing(audit, list_columns(table))
+    return "\n".join([heading(audit), *lines, end, *wrap_notes(audit.notes)])
 
 
 def heading(audit: AuditData) -> str:
@@ -70,12 +85,12 @@ def heading(audit: AuditData) -> str:
     return f"Audit: {format_count(len(verdicts), 'comparison')} ({counts or 'none'})"
 
 
-def footing(audit: AuditData) -> str:
-    """Return the rules behind the verdicts, and the meanings of terms in the table."""
+def footing(audit: AuditData, columns: Collection[str]) -> str:
+    """Return the rules behind the verdicts, and the meanings of terms in a table's columns."""
     sentences = [
         f"Level {audit.alpha:g}, p {_ADJUSTMENT[audit.adjust]} for {state_hypotheses(audit)}.",
         state_min_group_size(audit),
-        *explain_verdicts(audit.rows),
+        *explain_verdicts(audit.rows, columns),
     ]
     if audit.is_weighted:
         sentences.append("Values are weighted.")
@@ -84,23 +99,62 @@ def footing(audit: AuditData) -> str:
     return " ".join(sentences)
 
 
-def as_table(audit: AuditData, width: int = 120) -> Table:
+def as_table(audit: AuditData, width: int) -> Table:
     """Return the rows as a table for rich, with a section for each attribute and metric.
 
-    Narrow tables omit the least important columns.
+    A comparison has two lines where one is too long for the width. Tables that are still too wide
+    lack the last columns.
     """
+    least = _LEAST_COLUMNS
+    narrower = (_TWO_LINES[:n] for n in range(len(_TWO_LINES), least - 1, -1))
+    for columns in (_ONE_LINE, *narrower):
+        table = _make_table(audit, columns)
+        if measure_least_width(table) <= width:
+            break
+    return table
+
+
+def list_columns(table: Table) -> list[str]:
+    """Return the names of a table's columns."""
+    return [name for column in table.columns for name in str(column.header).split("\n")]
+
+
+def measure_least_width(table: Table) -> int:
+    """Return the number of terminal columns that a table needs."""
+    from rich.console import Console
+    from rich.measure import Measurement
+
+    console = Console(file=io.StringIO(), width=_WIDEST, color_system=None)
+    return Measurement.get(console, console.options, table).minimum
+
+
+def _make_table(audit: AuditData, columns: Sequence[tuple[str, ...]]) -> Table:
+    """Return a table whose columns have these cells of a comparison below each other."""
     from rich import box
+    from rich.cells import cell_len
     from rich.padding import Padding
     from rich.table import Table
     from rich.text import Text
 
-    columns = [name for name, least in _COLUMNS.items() if width >= least]
     if all(row.margin is None for row in audit.rows):
-        columns = [name for name in columns if name not in {"p beyond", "p within"}]
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("first − second group", overflow="fold", min_width=16)
-    for name in columns:
-        table.add_column(name, justify="right", no_wrap=True)
+        columns = [one for one in columns if one[0] not in {"p beyond", "p within"}]
+    names, *numbers = columns
+    cells = {id(row): _format_cells(row) for row in audit.rows}
+
+    def measure(column: tuple[str, ...]) -> int:
+        texts = (one[name] for one in cells.values() for name in column)
+        return max(map(cell_len, [*texts, *column]))
+
+    words = (word for row in audit.rows for word in format_name(row.metric).split())
+    least = max([measure(names) + 2, *map(cell_len, words)])
+    is_one_line = len(names) == 1
+    if is_one_line:  # its names may be wrapped; of two lines each has a value beside it
+        least = min(least, _WIDEST_NAME)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=not is_one_line)
+    table.add_column("\n".join(names), overflow="fold", min_width=least)
+    for column in numbers:
+        head = "\n".join(column).strip()
+        table.add_column(head, justify="right", no_wrap=True, min_width=measure(column))
     table.add_column("verdict", overflow="fold", min_width=12)
     omnibus = {(one.attribute, one.metric): one.result for one in audit.omnibus}
     sections: dict[tuple[str, str], list[AuditRow]] = {}
@@ -110,26 +164,32 @@ def as_table(audit: AuditData, width: int = 120) -> Table:
         title = Text(" · ".join(map(format_name, section)), style="bold")
         table.add_row(title)
         for row in rows:
-            by_column = _format_cells(row)
-            groups = Text(row.gap_name)
+            by_name = cells[id(row)]
+            first, *others = ("\n".join(by_name[name] for name in column) for column in columns)
             verdict = f"{row.verdict} (undefined)" if row.result is None else row.verdict
             table.add_row(
-                Padding(groups, (0, 0, 0, 2)),  # indents wrapped lines too
-                *(Text(by_column[name]) for name in columns),
+                Padding(Text(first), (0, 0, 0, 2)),  # indents wrapped lines too
+                *map(Text, others),
                 Text(verdict, _STYLES[row.verdict]),
             )
         joint = omnibus.get(section)
         if joint is not None:
-            cells = [format_pvalue(joint.pvalue) if name == "p" else "" for name in columns]
-            verdict = "" if "p" in columns else state_pvalue(joint.pvalue)
-            table.add_row(Padding("all groups", (0, 0, 0, 2)), *cells, verdict)
+            p = format_pvalue(joint.pvalue)
+            of_all = [p if column[0] == "p" else "" for column in numbers]
+            table.add_row(Padding("all groups", (0, 0, 0, 2)), *of_all, "")
         table.add_section()
     return table
 
 
 def _format_cells(row: AuditRow) -> dict[str, str]:
+    (first, second), (first_value, second_value) = row.names, row.value_texts
     return {
-        "values": row.values_text,
+        "first − second group": row.gap_name,
+        "first group": shorten(first, _WIDEST_NAME),
+        "second group": shorten(second, _WIDEST_NAME),
+        "values": f"{first_value} / {second_value}",
+        "value": first_value,
+        "": second_value,
         "gap": row.gap_text,
         "interval": row.interval_text,
         "p": format_pvalue(row.pvalue),

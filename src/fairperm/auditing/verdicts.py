@@ -29,7 +29,7 @@ from fairperm.inference.multiplicity import adjust_pvalues
 from fairperm.planning.power import detectable_gap
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from fairperm.auditing.comparisons import ComparedPair, Settings
     from fairperm.hypothesis_tests.comparison import Comparison
@@ -118,20 +118,19 @@ def format_detectable_gap(row: AuditRow) -> str:
     return "none" if math.isinf(gap) else f"from {format_number(gap)}"
 
 
-def explain_verdicts(rows: Sequence[AuditRow]) -> Iterator[str]:
-    """Yield a sentence for each term of a table of verdicts that needs one."""
+def explain_verdicts(rows: Sequence[AuditRow], columns: Collection[str]) -> Iterator[str]:
+    """Yield a sentence for each term of a table with these columns that needs one."""
     if margins := {row.margin for row in rows if row.margin is not None}:
         size = f"the margin of {margins.pop():g}" if len(margins) == 1 else "the margin"
-        yield (
-            f"With a margin, disparity: shown to exceed {size}; equivalent: shown to be within it. "
-            "P beyond and p within are the adjusted p-values of these two tests."
-        )
+        yield f"With a margin, disparity: shown to exceed {size}; equivalent: to be within it."
+        if "p beyond" in columns:
+            yield "P beyond and p within are the adjusted p-values of these two tests."
     if any(row.part is not None for row in rows):
         yield "Of several values in a group, the gap is the largest absolute one."
     if any(row.verdict == "inconclusive" for row in rows):
         yield "Inconclusive: not decided; a gap that matters is neither shown nor ruled out."
     detectable = [format_detectable_gap(row) for row in rows]
-    if any(detectable):
+    if any(detectable) and "detects gaps" in columns:
         none = "; none: too few to detect any gap" if "none" in detectable else ""
         yield f"Detects gaps: those that such a sample would detect with 80 % power{none}."
     undefined = [row.reason for row in rows if row.result is None]

@@ -100,7 +100,7 @@ def as_markdown(audit: Audit, failed: Sequence[Any]) -> str:
             _escape(format_name(row.attribute)),
             _escape(format_name(row.metric)),
             _escape(row.gap_name),
-            row.values_text,
+            " / ".join(row.value_texts),
             row.gap_text,
             row.interval_text,
             format_pvalue(row.adjusted_pvalue),
@@ -109,7 +109,7 @@ def as_markdown(audit: Audit, failed: Sequence[Any]) -> str:
             f"{verdict} ✗" if row in failed else verdict,
         ]
         lines.append(f"| {' | '.join(cells)} |")
-    lines += ["", _escape(footing(audit)), ""]
+    lines += ["", _escape(footing(audit, numbers)), ""]
     return "\n".join(lines)
 
 

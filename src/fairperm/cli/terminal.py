@@ -125,15 +125,6 @@ def render(table: Any) -> str:
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
 
 
-def fits(table: Any) -> bool:
-    """Return whether the terminal is wide enough for the words of a rich table."""
-    from rich.console import Console
-    from rich.measure import Measurement
-
-    console = Console(file=io.StringIO(), width=1000, color_system=None)
-    return Measurement.get(console, console.options, table).minimum <= width()
-
-
 def wrap(text: str, indent: str = "") -> str:
     """Return a paragraph in lines that fit the terminal."""
     return textwrap.fill(
@@ -220,12 +211,13 @@ def warn_of_similar_names(groups: Iterable[GroupSummary], *, quiet: bool) -> Non
 
 def print_audit(audit: Audit) -> None:
     """Print an audit as a table, or as lines if the terminal is narrow."""
-    from fairperm.auditing.text import as_table, footing, heading
+    from fairperm.auditing import text
 
-    table = as_table(audit, width())
-    print_text(wrap(heading(audit)))
-    print_text(render(table) if fits(table) else _as_lines(audit))
-    print_text(wrap(footing(audit)))
+    table = text.as_table(audit, width())
+    fits = text.measure_least_width(table) <= width()
+    print_text(wrap(text.heading(audit)))
+    print_text(render(table) if fits else _as_lines(audit))
+    print_text(wrap(text.footing(audit, text.list_columns(table) if fits else ())))
 
 
 def _as_lines(audit: Audit) -> str:
@@ -242,7 +234,7 @@ def _as_lines(audit: Audit) -> str:
                 "",
                 fill(f"{format_name(row.attribute)} · {format_name(row.metric)}", ""),
             ]
-        lines += [fill(row.gap_name, "  "), f"    values   {row.values_text}"]
+        lines += [fill(row.gap_name, "  "), f"    values   {' / '.join(row.value_texts)}"]
         if row.result is not None:
             lines += [
                 f"    gap      {row.gap_text}",

@@ -80,12 +80,12 @@ class AuditRow:
     reason: str = ""
 
     def __repr__(self) -> str:
-        gap = self.gap_text
+        values, gap = " / ".join(self.value_texts), self.gap_text
         if self.difference is not None:
             gap += f" ({self.interval_text}), adjusted p {format_pvalue(self.adjusted_pvalue)}"
         return (
-            f"AuditRow: {self.attribute} · {self.metric}, {self.gap_name}: {self.values_text}, "
-            f"gap {gap}: {self.verdict}"
+            f"AuditRow: {self.attribute} · {self.metric}, {self.gap_name}: {values}, gap {gap}: "
+            f"{self.verdict}"
         )
 
     @property
@@ -105,10 +105,11 @@ class AuditRow:
         return name_of_gap(*self.names, absolute=self.part is not None)
 
     @property
-    def values_text(self) -> str:
+    def value_texts(self) -> tuple[str, str]:
         """Return the metric in both groups as text; a joint metric has several values in each."""
         values = (one.values() if isinstance(one, dict) else [one] for one in self.values)
-        return " / ".join(", ".join(map(format_number, several)) for several in values)
+        first, second = (", ".join(map(format_number, several)) for several in values)
+        return first, second
 
     @property
     def gap_text(self) -> str:
