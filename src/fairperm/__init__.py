@@ -29,10 +29,14 @@ if TYPE_CHECKING:
     from fairperm.planning.calibration import Calibration, calibrate
     from fairperm.planning.power import minimum_detectable_gap, power, sample_size
     from fairperm.planning.simulated_power import SimulatedPower, simulated_power
+    from fairperm.subgroups.features import Band
+    from fairperm.subgroups.result import Subgroup, Subgroups
+    from fairperm.subgroups.search import find_subgroups
 
 __all__ = [
     "Audit",
     "AuditRow",
+    "Band",
     "BootstrapTestResult",
     "Calibration",
     "CorrelationTestResult",
@@ -47,6 +51,8 @@ __all__ = [
     "OmnibusTestResult",
     "PermutationTestResult",
     "SimulatedPower",
+    "Subgroup",
+    "Subgroups",
     "ThresholdSweepResult",
     "UndefinedMetricError",
     "audit",
@@ -55,6 +61,7 @@ __all__ = [
     "correlation_test",
     "datasets",
     "equivalence_test",
+    "find_subgroups",
     "metric_names",
     "minimum_detectable_gap",
     "noninferiority",
@@ -88,6 +95,9 @@ _HOMES = {
     "planning.calibration": "Calibration calibrate",
     "planning.power": "minimum_detectable_gap power sample_size",
     "planning.simulated_power": "SimulatedPower simulated_power",
+    "subgroups.features": "Band",
+    "subgroups.result": "Subgroup Subgroups",
+    "subgroups.search": "find_subgroups",
 }
 _MODULES = {"datasets", "errors", "metrics", "plots", "report", "simulate", "studies", "testing"}
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}

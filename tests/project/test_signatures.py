@@ -28,6 +28,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "bootstrap_test": fairperm.bootstrap_test,
     "threshold_sweep": fairperm.threshold_sweep,
     "audit": fairperm.audit,
+    "find_subgroups": fairperm.find_subgroups,
 }
 # What a function cannot do, and what is its own.
 LACKS = {
@@ -38,6 +39,10 @@ LACKS = {
         *("n_bootstrap", "confidence_level"),
     },
     "audit": {"metric", "groups"},
+    "find_subgroups": {
+        *("sensitive_features", "groups", "stratum_weights", "scheme", "variance", "n_bootstrap"),
+        *("confidence_level", "score_bins", "sample_rows"),
+    },
 }
 OWN = {
     "omnibus_test": set[str](),
@@ -48,9 +53,13 @@ OWN = {
         *("alpha", "margin"),
         *("min_group_size", "group_size_by"),
     },
+    "find_subgroups": {
+        *("features", "max_depth", "min_rows", "bands", "adjust", "alpha", "confirm"),
+    },
 }
-# Several metrics at once, scores that a sweep cannot do without.
+# Several metrics at once, scores that a sweep cannot do without, permutations of all subgroups.
 OTHERWISE = {("threshold_sweep", name) for name in ("y_true", "y_score", "metric")}
+OTHERWISE |= {("find_subgroups", "n_resamples")}
 DECIDED_BY_A_MARGIN = {"alternative", "variance", "n_bootstrap"}
 
 COMMANDS: dict[str, Callable[..., Any]] = {

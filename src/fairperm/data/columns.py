@@ -423,6 +423,8 @@ class Source:
             if name == "sensitive_features":
                 raise InputTypeError(name, "given", None)
             return []
+        if isinstance(given, list) and given and isinstance(given[0], Column):
+            return given  # the caller has read them
         if self._columns is not None and are_names(given):
             hint = (
                 f"A list of strings means columns of {argument('data')}; pass values as an array."

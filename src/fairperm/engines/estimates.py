@@ -94,7 +94,7 @@ class Estimates:
         return tuple(GapVariance.of(x, n) for x, n in zip(value * size, size, strict=True))
 
     def rate_reaches(
-        self, parts: Sequence[Metric], quantile: float, weights: Array | None = None
+        self, parts: Sequence[Metric], quantile: float | Array, weights: Array | None = None
     ) -> tuple[Array, Array]:
         """Return how far below and above the observed gap of rates an interval reaches.
 

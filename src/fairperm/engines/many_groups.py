@@ -156,7 +156,7 @@ class ManyGroupsEngine(SharedLabels):
 
         n_groups = len(self.place)
         sums = group_ranks(groups, self.labels, self.tied, self.stratum_starts, n_groups)
-        return _auc(sums[:, :, self.place])
+        return auc_of_sums(sums[:, :, self.place])
 
 
 def _sort_units(
@@ -222,7 +222,7 @@ def _count_pairs(
     return flat.reshape(n_rows, n_groups)
 
 
-def _auc(sums: Array) -> tuple[Array, Array]:
+def auc_of_sums(sums: Array) -> tuple[Array, Array]:
     """Return AUC and DeLong's variance from counts and sums (see ``group_ranks``)."""
     positives, negatives, below, below_squared, above_squared = np.moveaxis(sums, -1, 0)
     with np.errstate(divide="ignore", invalid="ignore"):

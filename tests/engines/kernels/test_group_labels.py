@@ -18,7 +18,7 @@ from fairperm import permutation_test
 from fairperm.engines.kernels import group_labels
 from fairperm.engines.kernels.auc import AucLayout
 from fairperm.engines.kernels.group_labels import group_ranks, group_totals, random_groups
-from fairperm.engines.many_groups import _auc
+from fairperm.engines.many_groups import auc_of_sums
 from fairperm.metrics.ranks import Components
 
 if TYPE_CHECKING:
@@ -305,7 +305,7 @@ def test_group_ranks(scores: str, n_strata: int, n_groups: int, n_draws: int) ->
     groups = rng.integers(n_groups, size=(n_draws, n)).astype(np.uint8)
     sums = ranked(score, label, stratum, groups, n_groups)
     assert sums.shape == (n_draws, n_strata, n_groups, 5)
-    auc, variance = _auc(sums)
+    auc, variance = auc_of_sums(sums)
     for d, s, g in np.ndindex(auc.shape):
         here = (stratum == s) & (groups[d] == g)
         np.testing.assert_allclose(sums[d, s, g], brute_force(label[here], score[here]))
@@ -341,7 +341,7 @@ def test_auc_and_its_error_are_those_of_the_test_of_two(ties: bool) -> None:
     result = permutation_test(
         label, y_score=score, sensitive_features=group, metric="roc_auc", n_resamples=1, rng=1
     )
-    auc, variance = _auc(ranked(score, label, np.zeros(n, np.uint8), group[None], 2)[0, 0])
+    auc, variance = auc_of_sums(ranked(score, label, np.zeros(n, np.uint8), group[None], 2)[0, 0])
     assert auc == pytest.approx([result.values[0], result.values[1]], rel=1e-13)
     errors = [result.standard_errors[0], result.standard_errors[1]]
     assert np.sqrt(variance) == pytest.approx(errors, rel=1e-11)
@@ -351,7 +351,7 @@ def test_auc_and_its_error_are_those_of_the_test_of_two(ties: bool) -> None:
 def test_auc_is_undefined_without_both_labels_and_its_error_with_one_of_them() -> None:
     counts = np.array([[0, 4], [4, 0], [1, 4], [4, 1], [2, 2]], float)
     sums = np.column_stack([counts, counts.prod(axis=1), np.zeros((5, 2))])
-    auc, variance = _auc(sums)
+    auc, variance = auc_of_sums(sums)
     assert np.isnan(auc).tolist() == [True, True, False, False, False]
     assert np.isnan(variance).tolist() == [True, True, True, True, False]
 
@@ -359,6 +359,6 @@ def test_auc_is_undefined_without_both_labels_and_its_error_with_one_of_them() -
 def test_perfect_scores_have_no_variance() -> None:
     label = np.repeat([0.0, 1.0], [40, 70])
     groups = np.zeros((1, 110), np.uint8)
-    auc, variance = _auc(ranked(np.arange(110.0), label, groups[0], groups, 1))
+    auc, variance = auc_of_sums(ranked(np.arange(110.0), label, groups[0], groups, 1))
     assert auc.item() == 1
     assert variance.item() == 0

@@ -1,0 +1,1 @@
+"""Who is affected? A search for subgroups, with control of its errors."""

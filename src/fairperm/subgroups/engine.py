@@ -1,0 +1,315 @@
+"""The engine of a search: every candidate against the rest, in the sample and in permutations.
+
+Outcomes are permuted against features: within strata, and among the rows that the metric's scheme
+exchanges. Rows of one stratum and block with equal features are a *place*: a permutation changes
+only which outcomes are at each place. Totals over candidates are products of a sparse matrix with
+the totals of the places; an AUC is found by walking up the scores.
+
+A candidate in a draw is handled like a draw of two groups elsewhere: the same code gives values,
+variances and the gaps of strata.
+"""
+
+from __future__ import annotations
+
+import itertools
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fairperm._utils import streams
+from fairperm._utils.sorting import order_by, run_numbers, run_starts
+from fairperm.engines.estimates import Estimates
+from fairperm.engines.many_groups import auc_of_sums
+from fairperm.engines.moments import Moments
+from fairperm.engines.resampling.draws import random_subset
+from fairperm.metrics.definition import Metric, Variance
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+    from scipy.sparse import csr_array
+
+    from fairperm.engines.kernels.subgroup_auc import ScoreOrder
+    from fairperm.engines.resampling.blocks import Resampling
+    from fairperm.engines.sample import Rows
+    from fairperm.metrics.ranks import RankMetric
+
+    Array = NDArray[np.float64]
+
+_AT_ONCE = 1 << 17  # candidates times draws, or rows times draws, that are handled together
+_MOST_DRAWS = 64  # of a block
+_SHUFFLED = 20  # rows that are shuffled in the time in which one count is drawn
+_MOST_SHUFFLED = 1 << 24  # rows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubgroupEngine(ABC):
+    """Estimates of candidates, each as a draw of two groups: its rows and all others.
+
+    Attributes
+    ----------
+    members
+        The cells of each candidate, as a matrix of ones.
+    outcome
+        What is permuted, by unit: the number of its kind of outcome, or for an AUC its cell.
+    exchanged
+        The units of each set within which outcomes are exchanged.
+    """
+
+    members: csr_array
+    outcome: NDArray[np.int32]
+    exchanged: tuple[NDArray[np.intp] | slice, ...]
+
+    @abstractmethod
+    def observed(self, variance: Variance | None = None) -> Estimates:
+        """Return the estimates of the sample; with another variance than permutations have."""
+
+    @abstractmethod
+    def permuted(self, n: int, rng: np.random.Generator) -> Estimates:
+        """Return the estimates of ``n`` random permutations, candidate by candidate."""
+
+    def statistics(self, scale: Array, resampling: Resampling) -> Array:
+        """Return the studentized gaps by permutation and candidate."""
+        largest = max(self.members.shape[0], len(self.outcome) // 8)
+        size = max(1, min(_MOST_DRAWS, _AT_ONCE // largest))
+
+        def draw(n: int, rng: np.random.Generator) -> Array:
+            return self.permuted(n, rng).gaps(None).studentized(scale).reshape(-1, n).T
+
+        return np.concatenate(resampling.run_blocks(draw, streams.PERMUTATIONS, size))
+
+    def _shuffled(self, n: int, rng: np.random.Generator) -> NDArray[np.int32]:
+        """Return the outcome of every unit in ``n`` permutations."""
+        drawn = np.empty((n, len(self.outcome)), np.int32)
+        for units in self.exchanged:
+            mine = self.outcome[units]
+            drawn[:, units] = rng.permuted(np.broadcast_to(mine, (n, len(mine))), axis=1)
+        return drawn
+
+
+def make_engine(
+    metric: Metric | RankMetric, variance: Variance, rows: Rows, members: csr_array
+) -> SubgroupEngine:
+    """Return the engine of a metric for rows whose group is their cell of features."""
+    if isinstance(metric, Metric):
+        return TotalsOfSubgroups.from_rows(metric, variance, rows, members)
+    return RanksOfSubgroups.from_rows(rows, members)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TotalsOfSubgroups(SubgroupEngine):
+    """Estimates from totals of contributions.
+
+    Attributes
+    ----------
+    moments
+        Of the kinds of outcomes.
+    columns, copies
+        The different columns of the moments, by column and kind; which of them each column is.
+    starts
+        The first unit of each place; units are sorted by place.
+    strata
+        The places of each stratum, and which of them belong to each candidate.
+    sizes
+        Units of the candidates and their rests, by candidate, stratum and side.
+    counts
+        By set that is exchanged, the units of each place and each kind, if counts are drawn.
+    """
+
+    variance: Variance
+    moments: Moments
+    columns: Array
+    copies: NDArray[np.intp]
+    starts: NDArray[np.intp]
+    count: NDArray[np.int64]
+    strata: tuple[tuple[slice, csr_array], ...]
+    sizes: Array
+    counts: tuple[_Counts, ...]
+
+    @classmethod
+    def from_rows(
+        cls, metric: Metric, variance: Variance, rows: Rows, members: csr_array
+    ) -> TotalsOfSubgroups:
+        """Sort by stratum, block, cell and outcome: the user's order of rows must not matter."""
+        values = list(rows.contributions.T)
+        rows = rows.take(order_by([rows.stratum, rows.block, rows.group, *values]))
+        kind, kinds = _number_kinds(rows)
+        moments = Moments.of((metric,), kinds, np.arange(len(kinds)), has_strata=rows.n_strata > 1)
+        columns, copies = _find_distinct(moments.columns.T)
+        place_starts = run_starts(rows.stratum, rows.block, rows.group)
+        cell, stratum = rows.group[place_starts], rows.stratum[place_starts]
+        ends = np.searchsorted(stratum, np.arange(rows.n_strata + 1))
+        by_cell = members.tocsc()
+        strata = tuple(
+            (slice(start, stop), by_cell[:, cell[start:stop]].tocsr())
+            for start, stop in itertools.pairwise(ends.tolist())
+        )
+        n_units = np.add.reduceat(rows.count, place_starts).astype(np.float64)
+        mine = np.stack([inside @ n_units[places] for places, inside in strata], axis=1)
+        whole = np.array([n_units[places].sum() for places, _ in strata])
+        counts: tuple[_Counts, ...] = ()
+        n_kinds, n_places, n = len(kinds), len(place_starts), int(rows.count.sum())
+        if n > _MOST_SHUFFLED or n > _SHUFFLED * n_places * n_kinds:
+            counts = tuple(_Counts.of(rows, kind, place_starts))
+        elif n > len(rows.count):
+            again = np.repeat(np.arange(len(rows.count)), rows.count)
+            kind = kind[again]
+            rows = replace(rows.take(again), count=np.ones(n, np.int64))
+            place_starts = run_starts(rows.stratum, rows.block, rows.group)
+        sets = np.append(run_starts(rows.stratum, rows.block), len(rows.count))
+        return cls(
+            members=members,
+            outcome=kind.astype(np.int32),
+            exchanged=tuple(itertools.starmap(slice, itertools.pairwise(sets.tolist()))),
+            variance=variance,
+            moments=moments,
+            columns=columns,
+            copies=copies,
+            starts=place_starts,
+            count=rows.count,
+            strata=strata,
+            sizes=np.stack([mine, whole - mine], axis=-1),
+            counts=counts,
+        )
+
+    def observed(self, variance: Variance | None = None) -> Estimates:
+        """Return the estimates of the sample."""
+        by_place = self._add_up(self.outcome[None], self.count)
+        return self._estimates(by_place, variance or self.variance)
+
+    def permuted(self, n: int, rng: np.random.Generator) -> Estimates:
+        """Return the estimates of random permutations."""
+        if not self.counts:
+            return self._estimates(self._add_up(self._shuffled(n, rng)), self.variance)
+        by_place = np.zeros((len(self.columns), n, len(self.starts)))
+        for one in self.counts:
+            by_place[:, :, one.places] = one.draw(n, rng, self.columns)
+        return self._estimates(by_place, self.variance)
+
+    def _add_up(self, outcome: NDArray[np.int32], count: NDArray[np.int64] | int = 1) -> Array:
+        """Return the totals of every column and draw at each place."""
+        return np.stack(
+            [np.add.reduceat(one[outcome] * count, self.starts, axis=1) for one in self.columns]
+        )
+
+    def _estimates(self, by_place: Array, variance: Variance) -> Estimates:
+        n_columns, n_draws, _ = by_place.shape
+        n_subgroups, n_strata, _ = self.sizes.shape
+        totals = np.zeros((n_subgroups, n_draws, n_strata, 2, self.moments.n_columns))
+        for s, (places, inside) in enumerate(self.strata):
+            here = by_place[:, :, places]
+            flat = here.reshape(n_columns * n_draws, -1).T
+            mine = (inside @ flat).reshape(n_subgroups, n_columns, n_draws)
+            mine = np.moveaxis(mine, 1, -1)[..., self.copies]
+            whole = np.moveaxis(here.sum(axis=-1), 0, -1)[..., self.copies]
+            totals[:, :, s, 0, self.moments.moving] = mine
+            totals[:, :, s, 1, self.moments.moving] = whole - mine
+        sizes = np.broadcast_to(self.sizes[:, None], totals.shape[:-1])
+        flat_totals = totals.reshape(-1, n_strata, 2, self.moments.n_columns)
+        return self.moments.estimates(flat_totals, sizes.reshape(-1, n_strata, 2), variance)
+
+
+@dataclass(frozen=True, slots=True)
+class _Counts:
+    """The outcomes of one set within which they are exchanged, as counts.
+
+    ``sizes`` are the units at each of the ``places``, ``kinds`` the numbers of the kinds, the most
+    frequent one last, and ``frequency`` their units.
+    """
+
+    places: slice
+    sizes: NDArray[np.int64]
+    kinds: NDArray[np.intp]
+    frequency: NDArray[np.int64]
+
+    @classmethod
+    def of(
+        cls, rows: Rows, kind: NDArray[np.intp], place_starts: NDArray[np.intp]
+    ) -> Iterator[_Counts]:
+        """Yield the counts of every set of rows, which are sorted."""
+        sets = np.append(run_starts(rows.stratum, rows.block), len(rows.count))
+        sizes = np.add.reduceat(rows.count, place_starts)
+        ends = np.searchsorted(place_starts, sets)
+        for s, (start, stop) in enumerate(itertools.pairwise(sets.tolist())):
+            kinds, index = np.unique(kind[start:stop], return_inverse=True)
+            frequency = np.zeros(len(kinds), np.int64)
+            np.add.at(frequency, index.ravel(), rows.count[start:stop])
+            order = np.argsort(frequency, kind="stable")
+            places = slice(int(ends[s]), int(ends[s + 1]))
+            yield cls(places, sizes[places], kinds[order], frequency[order])
+
+    def draw(self, n: int, rng: np.random.Generator, columns: Array) -> Array:
+        """Return the totals of every column and draw at each place."""
+        left = self.sizes
+        totals = np.zeros((len(columns), n, len(self.sizes)))
+        for kind, size in zip(self.kinds[:-1], self.frequency[:-1].tolist(), strict=True):
+            drawn = random_subset(left, size, n, rng)
+            totals += columns[:, kind, None, None] * drawn
+            left = left - drawn
+        return totals + columns[:, self.kinds[-1], None, None] * left
+
+
+def _number_kinds(rows: Rows) -> tuple[NDArray[np.intp], Array]:
+    """Return the number of each row's kind of outcome, and the contributions of every kind."""
+    keys = [rows.stratum, rows.block, *rows.contributions.T]
+    order = order_by(keys)
+    starts = run_starts(*(key[order] for key in keys))
+    kind = np.empty_like(order)
+    kind[order] = run_numbers(starts, len(order))
+    return kind, rows.contributions[order[starts]]
+
+
+def _find_distinct(columns: Array) -> tuple[Array, NDArray[np.intp]]:
+    """Return the different ones among some arrays, and which of them each array is."""
+    places: dict[bytes, int] = {}
+    copies = [places.setdefault(column.tobytes(), len(places)) for column in columns]
+    chosen = [copies.index(place) for place in range(len(places))]
+    return np.ascontiguousarray(columns[chosen]), np.array(copies, np.intp)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RanksOfSubgroups(SubgroupEngine):
+    """Estimates of an AUC. ``outcome`` is the cell of every row, by stratum and score."""
+
+    order: ScoreOrder
+    subgroups_of_cell: csr_array
+
+    @classmethod
+    def from_rows(cls, rows: Rows, members: csr_array) -> RanksOfSubgroups:
+        """Sort by stratum and score; rows of equal score and label by cell."""
+        from fairperm.engines.kernels.subgroup_auc import ScoreOrder
+
+        rows = rows.expand()
+        label, score = rows.contributions.T
+        rows = rows.take(order_by([rows.stratum, score, label, rows.group]))
+        label, score = rows.contributions.T
+        number = 2 * rows.stratum.astype(np.intp) + (label > 0)
+        return cls(
+            members=members,
+            outcome=rows.group.astype(np.int32),
+            exchanged=tuple(np.flatnonzero(number == one) for one in np.unique(number)),
+            order=ScoreOrder.of(label, score, rows.stratum, rows.n_strata),
+            subgroups_of_cell=members.T.tocsr(),
+        )
+
+    def observed(self, variance: Variance | None = None) -> Estimates:
+        """Return the estimates of the sample, always with DeLong's variance."""
+        del variance
+        return self._estimates(self.outcome[None])
+
+    def permuted(self, n: int, rng: np.random.Generator) -> Estimates:
+        """Return the estimates of random permutations."""
+        return self._estimates(self._shuffled(n, rng))
+
+    def _estimates(self, cells: NDArray[np.int32]) -> Estimates:
+        matrix = self.subgroups_of_cell
+        index = matrix.indptr.astype(np.int32), matrix.indices.astype(np.int32)
+        sums = self.order.sums(cells, *index, self.members.shape[0])
+        sums = np.moveaxis(sums, 0, 1)
+        sums = sums.reshape(-1, *sums.shape[2:])
+        value, variance = auc_of_sums(sums)
+        size = np.where(np.isnan(value), 0.0, sums[..., 0] + sums[..., 1])
+        return Estimates(value[None], variance[None], size[None])

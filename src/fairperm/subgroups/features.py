@@ -1,0 +1,220 @@
+"""Features: columns whose values, and ranges of ordered values, describe subgroups.
+
+A feature of more numbers than there are bands is cut at its quantiles. The cuts depend on the
+features alone, never on outcomes, so they do not affect the level of a test.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+
+from fairperm._utils.formatting import format_name
+from fairperm.data.columns import Column, are_names, columns_of_frame, is_missing
+from fairperm.data.reading import sort_key
+from fairperm.errors import InputError, InputTypeError
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from fairperm.data.columns import Source
+
+__all__ = ["Band"]
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """A range of numbers, both ends included.
+
+    Attributes
+    ----------
+    low, high : float or None
+        The smallest and the largest number; None at an open end.
+
+    Examples
+    --------
+    >>> from fairperm import Band
+    >>> print(Band(26, 45)), 30 in Band(26, None)
+    26 to 45
+    (None, True)
+    """
+
+    low: float | None
+    high: float | None
+
+    def __contains__(self, number: float) -> bool:
+        above = self.low is None or number >= self.low
+        return above and (self.high is None or number <= self.high)
+
+    def __str__(self) -> str:
+        if self.low is None:
+            return f"at most {self.high:.6g}"
+        if self.high is None:
+            return f"at least {self.low:.6g}"
+        return f"{self.low:.6g}" if self.low == self.high else f"{self.low:.6g} to {self.high:.6g}"
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One condition on a feature: a level, or all ordered levels from ``first`` to ``last``."""
+
+    first: int
+    last: int
+    condition: object
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """A feature of every row as a number of its level.
+
+    Attributes
+    ----------
+    name
+        What users call it.
+    column
+        Codes of the levels, named for messages.
+    levels
+        The condition of each level, a value or a band; None, the last one, is a missing value.
+    bounds
+        For ordered levels, the smallest and the largest number in each; else None.
+    """
+
+    name: str
+    column: Column
+    levels: tuple[object, ...]
+    bounds: tuple[tuple[float, float], ...] | None
+
+    def items(self) -> Iterator[Item]:
+        """Yield the conditions on this feature; ranges leave out at least one level."""
+        for place, level in enumerate(self.levels):
+            yield Item(place, place, level)
+        if self.bounds is None:
+            return
+        n = len(self.bounds)
+        for first in range(n):
+            for last in range(first + 1, n):
+                if last - first + 1 < n:
+                    yield Item(first, last, self._band(first, last))
+
+    def _band(self, first: int, last: int) -> Band:
+        bounds = self.bounds or ()
+        low = None if first == 0 else bounds[first][0]
+        high = None if last == len(bounds) - 1 else bounds[last][1]
+        return Band(low, high)
+
+
+def read_features(source: Source, data: object, given: object, bands: int) -> list[Feature]:
+    """Return the features, ordered by their names: the order of columns changes no result."""
+    names = _name_features(data, given)
+    columns = source.features("features", given)
+    repeated = [name for name, n in Counter(names).items() if n > 1]
+    if repeated:
+        raise InputError("features", "columns with different names", names)
+    found = [
+        _make_feature(name, column, bands) for name, column in zip(names, columns, strict=True)
+    ]
+    if not any(len(feature.levels) > 1 for feature in found):
+        rule = "at least one column of different values"
+        raise InputError("features", rule, names, "One value makes no subgroup.")
+    return sorted(found, key=lambda feature: feature.name)
+
+
+def _name_features(data: object, given: object) -> list[str]:
+    if given is None:
+        raise InputTypeError("features", "given", None)
+    if data is not None and isinstance(given, str):
+        return [given]
+    if data is not None and are_names(given):
+        return list(given)
+    if isinstance(given, np.ndarray) and given.ndim == 2:
+        return [f"column {i}" for i in range(given.shape[1])]
+    if isinstance(given, Mapping) or nw.dependencies.is_into_dataframe(given):
+        return [str(name) for name in columns_of_frame("features", given)]
+    name = getattr(given, "name", None)
+    return [name if isinstance(name, str) else "feature"]
+
+
+def _make_feature(name: str, column: Column, bands: int) -> Feature:
+    values, index = list(column.values), column.indices()
+    counts = np.bincount(index, minlength=len(values))
+    missing = np.fromiter(map(is_missing, values), bool, len(values))
+    present = [i for i in np.flatnonzero(counts).tolist() if not missing[i]]
+    are_numbers = all(_is_number(values[i]) for i in present)
+    present.sort(key=lambda i: values[i] if are_numbers else sort_key(values[i]))
+    level = np.full(len(values), len(present), np.int64)
+    levels: list[object] = [values[i] for i in present]
+    bounds = None
+    if are_numbers and present:
+        ordered = [values[i] for i in present]
+        place = cut_at_quantiles(counts[present], bands)
+        level[present] = place
+        starts = np.flatnonzero(np.diff(place, prepend=-1))
+        stops = np.append(starts[1:], len(place)) - 1
+        bounds = tuple((ordered[i], ordered[j]) for i, j in zip(starts, stops, strict=True))
+        levels = [_name_level(bounds, i) for i in range(len(bounds))]
+    else:
+        level[present] = np.arange(len(present))
+    if counts[missing].any():
+        level[missing] = len(levels)
+        levels.append(None)
+    codes = level[index]
+    made = replace(column, codes=codes, low=0, values=range(len(levels)))
+    return Feature(name, made, tuple(levels), bounds)
+
+
+def _is_number(value: Hashable) -> bool:
+    is_number = isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))
+    return is_number and math.isfinite(value)  # type: ignore[arg-type]
+
+
+def cut_at_quantiles(counts: NDArray[np.integer[Any]], bands: int) -> NDArray[np.intp]:
+    """Return the band of each of the ascending distinct numbers, which occur so often.
+
+    A band ends at a quantile of the rows; equal numbers are never separated. Each of at most
+    ``bands`` numbers is a band of its own.
+    """
+    if len(counts) <= bands:
+        return np.arange(len(counts))
+    reached = np.cumsum(counts)
+    wanted = np.arange(1, bands) / bands * reached[-1]
+    cuts = np.unique(np.searchsorted(reached, wanted))
+    cuts = cuts[cuts < len(counts) - 1]
+    place: NDArray[np.intp] = np.searchsorted(cuts, np.arange(len(counts)))
+    return place
+
+
+def _name_level(bounds: Sequence[tuple[float, float]], place: int) -> object:
+    low, high = bounds[place]
+    if low == high:
+        return low
+    return Band(None if place == 0 else low, None if place == len(bounds) - 1 else high)
+
+
+def describe(conditions: Mapping[str, object]) -> str:
+    """Return the conditions in words.
+
+    Examples
+    --------
+    >>> describe({"age": Band(None, 25), "race": None, "sex": "Female"})
+    'age at most 25 and race missing and sex = Female'
+    """
+    return " and ".join(
+        f"{format_name(name)} {_describe_condition(value)}" for name, value in conditions.items()
+    )
+
+
+def _describe_condition(value: object) -> str:
+    if value is None:
+        return "missing"
+    if isinstance(value, Band):
+        return str(value)
+    return f"= {format_name(f'{value:.6g}' if isinstance(value, float) else value)}"

@@ -1,0 +1,124 @@
+"""P-values and simultaneous intervals of all candidates from the same permutations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fairperm.engines.estimates import Estimates
+from fairperm.inference.bands import bands
+from fairperm.inference.multiplicity import (
+    adjust_pvalues,
+    scale_tails,
+    step_down_max_t,
+    two_tailed_max_t,
+)
+from fairperm.inference.null import agree, normal_quantile
+from fairperm.metrics.definition import metrics_of_totals
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from fairperm.subgroups.sample import Sample
+
+    Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What permutations say of every candidate.
+
+    Attributes
+    ----------
+    pvalue, adjusted_pvalue
+        By itself, and adjusted for all candidates; NaN for a candidate that is not tested.
+    low, high
+        The limits of simultaneous intervals of the gaps.
+    """
+
+    pvalue: Array
+    adjusted_pvalue: Array
+    low: Array
+    high: Array
+
+
+def judge(
+    sample: Sample,
+    observed: Estimates,
+    scale: Array,
+    permuted: Array,
+    *,
+    alternative: str,
+    adjust: str | None,
+    alpha: float,
+) -> Judgement:
+    """Compare the observed gaps with those of permutations (by draw and candidate)."""
+    gaps = observed.gaps(None)
+    gap, error = gaps.difference[:, 0], gaps.standard_error[:, 0]
+    statistic = gaps.studentized(scale)
+    found = bands(permuted, statistic, error, scale, alpha, alternative)
+    tested = found.joint  # the others are undefined in too many permutations
+    adjusted = np.full(len(statistic), np.nan)
+    if adjust == "maxt":
+        with np.errstate(divide="ignore"):
+            rounding = np.where(error > 0, scale[0] / error, 0.0)
+        adjusted[tested] = _max_t(
+            statistic[tested], permuted[:, tested], rounding[tested], alternative
+        )
+    else:
+        adjusted[tested] = adjust_pvalues(found.pvalue[tested], adjust)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        below, above = (limit / error for limit in found.joint_band)
+    reach = _reaches(sample, observed, gap, above, alpha)[0]
+    low = np.maximum(gap - reach, -sample.metric.span)
+    reach = _reaches(sample, observed, gap, -below, alpha)[1]
+    high = np.minimum(gap + reach, sample.metric.span)
+    if adjust == "maxt":
+        ends = zip(low, high, adjusted, gap, strict=True)
+        agreed = [agree((a, b), p, alternative, 1 - alpha, t) for a, b, p, t in ends]
+        low, high = np.array(agreed).T
+    return Judgement(found.pvalue, adjusted, low, high)
+
+
+def _max_t(statistic: Array, permuted: Array, rounding: Array, alternative: str) -> Array:
+    """Return p-values by step-down max-T, each tail over a quantile of its own."""
+    if alternative == "symmetric":
+        return two_tailed_max_t(np.abs(statistic)[None], np.abs(permuted)[None], rounding)
+    if alternative == "two-sided":
+        both = np.stack([statistic, -statistic]), np.stack([permuted, -permuted])
+        return two_tailed_max_t(*both, rounding)
+    if alternative == "less":
+        statistic, permuted = -statistic, -permuted
+    scale = scale_tails(np.sort(permuted.T, axis=1), statistic)
+    return step_down_max_t(statistic / scale, permuted / scale, rounding / scale)
+
+
+def _reaches(
+    sample: Sample, observed: Estimates, gap: Array, quantile: Array, alpha: float
+) -> tuple[Array, Array]:
+    """Return how far below and above its gap each interval extends for these quantiles.
+
+    As for a single test: Newcombe's interval for rates and Mantel and Haenszel's in strata, with
+    quantiles that are at least normal, because permutations of rates may hardly vary.
+    """
+    bounded = np.where(np.isfinite(quantile), quantile, 0.0)
+    has_strata = observed.value.shape[2] > 1
+    if sample.plan.is_binomial:
+        bounded = np.maximum(bounded, normal_quantile(1 - alpha))
+    below = above = bounded * observed.gaps(None).standard_error[:, 0]
+    if sample.plan.is_binomial and not has_strata:
+        arrays = (
+            np.moveaxis(one, 0, 1) for one in (observed.value, observed.variance, observed.size)
+        )
+        by_candidate = Estimates(*arrays)
+        rates = metrics_of_totals([sample.metric]) * len(gap)
+        below, above = by_candidate.rate_reaches(rates, bounded[:, None, None])
+    elif sample.plan.is_binomial and sample.metric.is_rate:
+        variances = observed.mantel_haenszel_variances(0)
+        triples = zip(variances, gap, bounded, strict=True)
+        low, high = np.array([one.interval(t, q) for one, t, q in triples]).T
+        below, above = gap - low, high - gap
+    infinite = ~np.isfinite(quantile)
+    return np.where(infinite, np.inf, below), np.where(infinite, np.inf, above)

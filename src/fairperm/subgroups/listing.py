@@ -1,0 +1,82 @@
+"""Which of the subgroups found are listed: the few that explain the others.
+
+If women under 25 are affected, so are women, people under 25, and women under 25 of every town. The
+subgroup with the largest statistic is listed first. From then on, candidates are compared with the
+rest among rows that are alike in the subgroups listed so far, as in strata, and the one with the
+largest statistic comes next. The list ends when none is significant, by Bonferroni's bound for the
+number of subgroups found. So a part of a listed subgroup is listed only if it differs from the
+remainder of that subgroup, and a larger subgroup only if it differs also outside the listed part.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fairperm._utils.checks import DIRECTIONS
+from fairperm.inference.null import normal_quantile
+from fairperm.subgroups.engine import make_engine
+from fairperm.subgroups.sample import number_strata
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from fairperm.subgroups.candidates import Candidates
+    from fairperm.subgroups.sample import Sample
+
+    Array = NDArray[np.float64]
+
+MOST_LISTED = 20
+_AT_ONCE = 1 << 19  # candidates times strata
+_ROUNDING = 1e-9  # of a statistic
+
+
+def choose_listed(
+    sample: Sample,
+    candidates: Candidates,
+    statistic: Array,
+    scale: Array,
+    *,
+    alternative: str,
+    alpha: float,
+) -> list[int]:
+    """Return the places of the candidates to list, given all that were found."""
+    if not len(candidates):
+        return []
+    kind = alternative if alternative in DIRECTIONS else "two-sided"
+    critical = normal_quantile(1 - alpha / len(candidates), kind)
+    sign = np.sign(statistic)
+    depth = np.array([len(one) for one in candidates.conditions])
+    pattern = np.zeros(len(sample.levels), np.intp)
+    listed: list[int] = []
+    size = np.abs(statistic)
+    while len(listed) < min(MOST_LISTED, len(candidates)):
+        largest = np.nanmax(size, initial=-np.inf)
+        if listed and not largest > critical:
+            break
+        nearly = np.flatnonzero(size >= largest - _ROUNDING * abs(largest))
+        best = int(nearly[np.argmin(depth[nearly])])  # of equal ones the most general
+        listed.append(best)
+        pattern *= 2
+        pattern[candidates.members[[best]].indices] += 1
+        pattern = np.unique(pattern, return_inverse=True)[1].ravel()
+        size = sign * _compare_alike(sample, candidates, pattern, scale)
+        size[listed] = np.nan
+    return listed
+
+
+def _compare_alike(
+    sample: Sample, candidates: Candidates, pattern: NDArray[np.intp], scale: Array
+) -> Array:
+    """Return the studentized gap of each candidate among rows that are alike in a pattern."""
+    units = sample.units
+    n_patterns = int(pattern.max()) + 1
+    rows = number_strata(units, units.stratum.astype(np.intp) * n_patterns + pattern[units.group])
+    step = max(1, _AT_ONCE // rows.n_strata)
+    parts = []
+    for start in range(0, len(candidates), step):
+        members = candidates.members[start : start + step]
+        engine = make_engine(sample.metric, sample.variance, rows, members)
+        parts.append(engine.observed().gaps(None).studentized(scale))
+    return np.concatenate(parts)

@@ -1,0 +1,262 @@
+"""The result of a search for subgroups."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+from fairperm._utils.checks import choice
+from fairperm._utils.formatting import (
+    format_count,
+    format_interval,
+    format_level,
+    format_metric,
+    format_number,
+    format_pvalue,
+)
+from fairperm.data.columns import frame_of
+from fairperm.hypothesis_tests.results.gaps import json_ready
+from fairperm.hypothesis_tests.results.text import wrap_notes
+from fairperm.subgroups.features import Band, describe
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["Subgroup", "Subgroups"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subgroup:
+    """One subgroup, compared with all other rows.
+
+    Attributes
+    ----------
+    conditions : dict
+        By feature, the value or the :class:`fairperm.Band` that its rows have; None for missing.
+    value, rest : float
+        The metric in the subgroup and in all other rows (with strata: over all strata together).
+    gap : float
+        The subgroup's value minus that of the rest; with strata, the mean of the strata's gaps.
+    standard_error : float
+        Standard error of the gap.
+    confidence_interval : tuple of float
+        Interval of the gap; those of all subgroups hold together.
+    statistic : float
+        The studentized gap.
+    pvalue, adjusted_pvalue : float
+        As if this were the only subgroup, and adjusted for the search.
+    n : int
+        Rows of the subgroup.
+    counts : dict
+        The rows among them that the metric rests on, by what they are.
+    """
+
+    conditions: Mapping[str, object]
+    value: float
+    rest: float
+    gap: float
+    standard_error: float
+    confidence_interval: tuple[float, float]
+    statistic: float
+    pvalue: float
+    adjusted_pvalue: float
+    n: int
+    counts: Mapping[str, float]
+
+    @property
+    def description(self) -> str:
+        """The conditions in words."""
+        return describe(self.conditions)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the subgroup as JSON-ready values; a band is a mapping of its ends."""
+        plain = {one.name: getattr(self, one.name) for one in fields(self)}
+        plain["conditions"] = {
+            name: {"low": one.low, "high": one.high} if isinstance(one, Band) else one
+            for name, one in self.conditions.items()
+        }
+        ready: dict[str, Any] = json_ready({"description": self.description, **plain})
+        return ready
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
+class Subgroups(Sequence[Subgroup]):
+    """The result of :func:`fairperm.find_subgroups`: a sequence of the subgroups listed.
+
+    Attributes
+    ----------
+    listed : tuple of Subgroup
+        The few subgroups among those found that explain the others: each differs from the rest
+        also among rows that are alike in the subgroups listed before it.
+    found : tuple of Subgroup
+        All subgroups that differ from the rest, by adjusted p-value and size of the statistic.
+    all : tuple of Subgroup
+        Every subgroup that was tested.
+    metric : str
+        The metric's full name.
+    features : tuple of str
+        Names of the features.
+    counted : tuple of str
+        What the metric rests on, as the subgroups' ``counts`` name it.
+    value : float
+        The metric in the whole sample.
+    n : int
+        Rows of the sample.
+    max_depth, min_rows, bands : int
+        What was searched.
+    alternative, adjust, alpha : str, str, float
+        How it was tested.
+    confirm : float or None
+        The share of rows in which subgroups that the others showed were tested.
+    scheme, variance : str
+        Among which rows outcomes were exchanged, and what studentized the gaps.
+    n_resamples, n_strata, n_dropped : int
+        Numbers of permutations, of strata, and of rows left out because of missing values.
+    validity : str
+        For which null hypothesis the p-values are valid, and in which sense.
+    seed : int
+        Passing it as ``rng`` gives the same result again.
+    notes : tuple of str
+        Remarks that the reader should know.
+    """
+
+    listed: tuple[Subgroup, ...]
+    found: tuple[Subgroup, ...]
+    all: tuple[Subgroup, ...]
+    metric: str
+    features: tuple[str, ...]
+    counted: tuple[str, ...]
+    value: float
+    n: int
+    max_depth: int
+    min_rows: int
+    bands: int
+    alternative: str
+    adjust: str
+    alpha: float
+    confirm: float | None
+    scheme: str
+    variance: str
+    n_resamples: int
+    n_strata: int
+    n_dropped: int
+    validity: str
+    seed: int
+    notes: tuple[str, ...]
+    frame_library: str | None = field(repr=False)
+
+    def __len__(self) -> int:
+        return len(self.listed)
+
+    @overload
+    def __getitem__(self, index: int) -> Subgroup: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Subgroup, ...]: ...
+    def __getitem__(self, index: int | slice) -> Subgroup | tuple[Subgroup, ...]:
+        return self.listed[index]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as JSON-ready values."""
+        rows = {"listed", "found", "all"}
+        plain = {
+            one.name: getattr(self, one.name)
+            for one in fields(self)
+            if one.name not in {*rows, "frame_library"}
+        }
+        plain |= {name: [one.to_dict() for one in getattr(self, name)] for name in sorted(rows)}
+        ready: dict[str, Any] = json_ready(plain)
+        return ready
+
+    def to_frame(
+        self, library: str | None = None, *, which: Literal["listed", "found", "all"] = "listed"
+    ) -> Any:
+        """Return a data frame with a row for each subgroup listed, found or tested.
+
+        Parameters
+        ----------
+        library : {"pandas", "polars", "pyarrow"}, optional
+            Library of the frame: by default that of the frame passed as `data`, or pandas.
+        which : {"listed", "found", "all"}
+            Which subgroups are its rows.
+
+        Returns
+        -------
+        frame
+            With the columns description, depth, n, one for each of the counts, value, rest, gap,
+            standard_error, low, high, statistic, pvalue and adjusted_pvalue.
+        """
+        rows: tuple[Subgroup, ...] = getattr(self, choice("which", which, _KINDS))
+        plain = ("value", "rest", "gap", "standard_error")
+        last = ("statistic", "pvalue", "adjusted_pvalue")
+        columns: dict[str, list[Any]] = {
+            "description": [one.description for one in rows],
+            "depth": [len(one.conditions) for one in rows],
+            "n": [one.n for one in rows],
+        }
+        for name in self.counted:
+            if name != "rows":
+                columns[name] = [one.counts[name] for one in rows]
+        columns |= {name: [getattr(one, name) for one in rows] for name in plain}
+        columns["low"] = [one.confidence_interval[0] for one in rows]
+        columns["high"] = [one.confidence_interval[1] for one in rows]
+        columns |= {name: [getattr(one, name) for one in rows] for name in last}
+        return frame_of(columns, library, self.frame_library)
+
+    def __repr__(self) -> str:
+        return as_text(self)
+
+
+_KINDS: tuple[Literal["listed", "found", "all"], ...] = ("listed", "found", "all")
+_METHODS = {"maxt": "step-down max-T", "holm": "Holm", "bh": "Benjamini–Hochberg"}
+_METHODS["by"] = "Benjamini–Yekutieli"
+
+
+def as_text(result: Subgroups) -> str:
+    """Return the result as a title, a table of the subgroups listed, and notes."""
+    found = f"{len(result.found):,} of {format_count(len(result.all), 'subgroup')}"
+    title = (
+        f"Subgroups: {found} differ from the rest in {format_metric(result.metric)} "
+        f"({format_number(result.value)} in all {format_count(result.n, 'row')})"
+    )
+    test = f"{_METHODS[result.adjust]} at {format_level(result.alpha)}"
+    lines = [title, f"  {test}, {result.n_resamples:,} permutations", *_write_table(result)]
+    explained = len(result.found) - len(result.listed)
+    if explained:
+        others = format_count(explained, "other subgroup")
+        lines.append(f"  explaining {others} found: to_frame(which='found') has all")
+    if result.n_dropped:
+        lines.append(f"  left out  {format_count(result.n_dropped, 'row')} with missing values")
+    return "\n".join([*lines, *wrap_notes(result.notes)])
+
+
+def _write_table(result: Subgroups) -> list[str]:
+    if not result.listed:
+        return []
+    names = [name for name in result.counted if name != "rows"]
+    head = ["subgroup", "rows", *names, "value", "rest", "gap"]
+    head += [f"{format_level(1 - result.alpha)} interval", "adjusted p"]
+    cells = [
+        [
+            one.description,
+            f"{one.n:,}",
+            *(format_count(one.counts[name]) for name in names),
+            format_number(one.value),
+            format_number(one.rest),
+            format_number(one.gap, signed=True),
+            format_interval(one.confidence_interval, signed=True),
+            format_pvalue(one.adjusted_pvalue),
+        ]
+        for one in result.listed
+    ]
+    widths = [max(len(row[j]) for row in [head, *cells]) for j in range(len(head))]
+    return [
+        "  "
+        + "  ".join(
+            [
+                row[0].ljust(widths[0]),
+                *(text.rjust(width) for text, width in zip(row[1:], widths[1:], strict=True)),
+            ]
+        )
+        for row in [head, *cells]
+    ]

@@ -1,0 +1,190 @@
+"""The sample of a search: rows whose group is their cell of features, and what they count."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairperm.data.columns import Source
+from fairperm.data.indexes import check_indexes
+from fairperm.data.reading import read_table
+from fairperm.engines.sample import Rows
+from fairperm.errors import InputError, argument, listed
+from fairperm.hypothesis_tests.comparison_checks import check_rows
+from fairperm.hypothesis_tests.plan import Plan
+from fairperm.metrics.definition import Metric, Scheme
+from fairperm.metrics.ranks import by_score
+from fairperm.metrics.registry import get_metric
+from fairperm.subgroups.features import describe, read_features
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from fairperm.data.arguments import Inputs
+    from fairperm.data.reading import Table
+    from fairperm.metrics.definition import AnyMetric, Variance
+    from fairperm.metrics.ranks import RankMetric
+    from fairperm.subgroups.features import Feature
+
+    Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """What a search needs of the data.
+
+    Attributes
+    ----------
+    features, levels
+        The features, and the level of every cell in each of them.
+    table
+        The rows, each cell a group.
+    metric, plan, variance
+        The metric for these data, how outcomes are exchanged, and what studentizes the gaps.
+    units
+        What outcomes are exchanged between: rows that the metric rests on, or clusters.
+    n_rows
+        Rows of each cell.
+    sizes
+        By cell, the numbers that must reach ``min_rows``: see :meth:`Metric.bases`.
+    """
+
+    features: Sequence[Feature]
+    levels: NDArray[np.intp]
+    table: Table
+    metric: Metric | RankMetric
+    plan: Plan
+    variance: Variance
+    units: Rows
+    n_rows: NDArray[np.int64]
+    sizes: Array
+
+    @property
+    def value(self) -> float:
+        """The metric of all rows."""
+        count, contributions = self.units.count, self.units.contributions
+        if isinstance(self.metric, Metric):
+            return float(self.metric.estimate(count @ contributions))
+        return float(by_score(count.astype(np.float64), contributions).value())
+
+    @property
+    def base_names(self) -> tuple[str, ...]:
+        """What ``sizes`` count, in words."""
+        if self.table.cluster is not None:
+            return ("clusters",)
+        if isinstance(self.metric, Metric):
+            return tuple(self.metric.bases())
+        return "negatives", "positives"
+
+
+def read_sample(inputs: Inputs, features: object, metric: object, bands: int) -> Sample:
+    """Read the features and the columns that the metric needs. Raises InputError for bad ones."""
+    chosen = get_metric(metric).for_arguments(inputs)
+    given = {"y_true": inputs.y_true, "y_pred": inputs.y_pred, "y_score": inputs.y_score}
+    check_indexes({**given, "features": features}, inputs.data, inputs.ignore_index)
+    source = Source(inputs.data)
+    found = read_features(source, inputs.data, features, bands)
+    columns = [feature.column for feature in found]
+    table = read_table(replace(inputs, sensitive_features=columns), chosen, source)
+    levels = np.array(table.groups, np.intp).reshape(len(table.groups), len(found))
+    return make_sample(found, levels, table, chosen)
+
+
+def make_sample(
+    features: Sequence[Feature], levels: NDArray[np.intp], table: Table, metric: AnyMetric
+) -> Sample:
+    """Return the sample of a table whose groups are cells of features."""
+    chosen = metric.for_table(table, table.groups)
+    weighted, clustered = table.weight is not None, table.cluster is not None
+    plan = Plan.choose(
+        chosen,
+        "auto",
+        "auto",
+        weighted=weighted,
+        clustered=clustered,
+        stratified=len(table.strata) > 1,
+    ).with_permutations()
+    variance = _check(plan)
+    (part,) = chosen.parts
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        contributions = part.checked_matrix(table.columns)
+    rows = Rows(
+        columns=table.columns,
+        contributions=contributions,
+        group=table.group.astype(np.int32),
+        stratum=table.stratum,
+        block=plan.scheme.block(chosen, table.columns),
+        count=table.count,
+        n_strata=len(table.strata),
+        n_groups=len(levels),
+        weight=table.weight,
+        cluster=table.cluster,
+        alike=table.alike,
+    )
+    names = tuple(_describe_cell(features, cell) for cell in levels) if clustered else table.groups
+    check_rows(rows, chosen, table, names)
+    n_rows = np.bincount(rows.group, rows.count, len(levels)).astype(np.int64)
+    units = rows.sum_units() if weighted or clustered else rows
+    sizes = _count_bases(part, units if clustered else rows, clustered=clustered)
+    if plan.scheme == Scheme.DENOMINATOR:
+        units = units.take(np.flatnonzero(units.block))
+    return Sample(
+        features=features,
+        levels=levels,
+        table=table,
+        metric=part,
+        plan=plan,
+        variance=variance,
+        units=number_strata(units, units.stratum),
+        n_rows=n_rows,
+        sizes=sizes,
+    )
+
+
+def number_strata(rows: Rows, stratum: NDArray[Any]) -> Rows:
+    """Return the rows in these strata, numbered without gaps."""
+    present, index = np.unique(stratum, return_inverse=True)
+    return replace(rows, stratum=index.ravel(), n_strata=len(present))
+
+
+def _check(plan: Plan) -> Variance:
+    """Return the variance. Raises InputError for a metric whose gaps it cannot studentize."""
+    metric = plan.metric
+    if metric.is_joint:
+        rule, parts = "a single metric", listed(part.name for part in metric.parts)
+        raise InputError("metric", rule, metric.name, f"Search with one of its parts: {parts}.")
+    if plan.variance is None or not plan.has_closed_form:
+        rule = "one whose standard error has a closed form"
+        hint = "Define it with register_metric, as a function of means."
+        raise InputError("metric", rule, metric.name, hint)
+    if metric.is_rank and (plan.weighted or plan.clustered):
+        which = argument("sample_weight" if plan.weighted else "cluster")
+        raise InputError(
+            f"{which} cannot be used with {metric.name} in a search for subgroups. "
+            "Test a subgroup that you name with permutation_test."
+        )
+    return plan.variance
+
+
+def _count_bases(part: Metric | RankMetric, rows: Rows, *, clustered: bool) -> Array:
+    """Return by cell the numbers of rows that the metric's value rests on, or of clusters."""
+    n = rows.n_groups
+    if clustered:
+        return np.bincount(rows.group, rows.count, n)[:, None].astype(np.float64)
+    if isinstance(part, Metric):
+        bases = np.array([*part.bases().values()])
+        each = rows.contributions @ bases.T
+        each[:, ~bases.any(axis=1)] = 1.0  # rows, which no contribution counts
+    else:
+        positive = rows.contributions[:, 0]
+        each = np.stack([1 - positive, positive], axis=1)
+    return np.stack([np.bincount(rows.group, rows.count * one, n) for one in each.T], axis=1)
+
+
+def _describe_cell(features: Sequence[Feature], cell: NDArray[np.intp]) -> str:
+    pairs = zip(features, cell, strict=True)
+    return describe({feature.name: feature.levels[level] for feature, level in pairs})

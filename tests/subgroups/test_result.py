@@ -1,0 +1,59 @@
+"""The result of a search as text, JSON and frames."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+
+from fairperm import Band
+from tests.subgroups.test_search import RATE, find, make_data
+
+
+def test_result_is_a_sequence_with_text_json_and_frames() -> None:
+    data = make_data(1500)
+    result = find(data, **RATE, n_resamples=199)
+    assert list(result) == list(result.listed)
+    assert result[0] in result.found
+    plain = result.to_dict()
+    assert json.loads(json.dumps(plain, allow_nan=False)) == plain
+    assert [len(plain[name]) for name in ("listed", "found", "all")] == [
+        len(result),
+        len(result.found),
+        len(result.all),
+    ]
+    band = next(one for one in result.all if isinstance(one.conditions.get("age"), Band))
+    assert band.to_dict()["conditions"]["age"].keys() == {"low", "high"}
+    frame = result.to_frame(which="all")
+    assert frame.adjusted_pvalue.tolist() == [one.adjusted_pvalue for one in result.all]
+    assert list(result.to_frame("pyarrow").column_names) == [
+        *("description", "depth", "n", "negatives", "value", "rest", "gap", "standard_error"),
+        *("low", "high", "statistic", "pvalue", "adjusted_pvalue"),
+    ]
+    text = repr(result)
+    assert f"{len(result.found)} of {len(result.all)} subgroups differ from the rest" in text
+    assert result[0].description in text
+    assert "step-down max-T at 5 %, 199 permutations" in text
+
+
+def test_intervals_exclude_zero_exactly_for_those_found() -> None:
+    for options in ({}, {"alternative": "greater"}, {"control_features": "site"}):
+        result = find(make_data(1500), **RATE, n_resamples=199, **options)
+        for one in result.all:
+            low, high = one.confidence_interval
+            assert (one in result.found) == (not low <= 0 <= high)
+            assert low <= one.gap <= high or math.isnan(one.gap)
+
+
+@pytest.mark.parametrize("adjust", ["holm", "bh", "by"])
+def test_other_adjustments_are_those_of_the_raw_pvalues(adjust: str) -> None:
+    from scipy.stats import false_discovery_control
+
+    data = make_data(600)
+    result = find(data, **RATE, n_resamples=1999, adjust=adjust, max_depth=1)
+    raw = [one.pvalue for one in result.all]
+    adjusted = [one.adjusted_pvalue for one in result.all]
+    if adjust != "holm":
+        assert adjusted == pytest.approx(false_discovery_control(raw, method=adjust))
+    assert all(p >= q for p, q in zip(adjusted, raw, strict=True))

@@ -1,0 +1,211 @@
+"""Values, statistics and p-values of all subgroups against independent calculations."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import roc_auc_score
+
+import fairperm
+from fairperm import Band
+from fairperm.subgroups import engine
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from fairperm import Subgroup, Subgroups
+
+RATE = {"y_pred": "pred", "metric": "false_positive_rate"}
+WAYS: dict[str, dict[str, Any]] = {
+    "rate": RATE,
+    "f1": {"y_pred": "pred", "metric": "f1_score"},
+    "balanced accuracy": {"y_pred": "pred", "metric": "balanced_accuracy"},
+    "auc": {"y_score": "score", "metric": "roc_auc"},
+    "auc with ties": {"y_score": "rounded", "metric": "roc_auc"},
+    "brier": {"y_score": "score", "metric": "brier_score"},
+    "squared error": {"y_pred": "score", "metric": "mean_squared_error"},
+    "rate in strata": {**RATE, "control_features": "site"},
+    "auc in strata": {"y_score": "rounded", "metric": "roc_auc", "control_features": "site"},
+    "squared error in strata": {
+        "y_pred": "score",
+        "metric": "mean_squared_error",
+        "control_features": "site",
+    },
+    "weighted rate": {**RATE, "sample_weight": "weight"},
+    "clustered rate": {**RATE, "cluster": "person"},
+}
+
+
+def make_data(n: int = 400, seed: int = 0) -> pd.DataFrame:
+    """Return rows in which women under 40 have more false alarms; features agree in clusters."""
+    rng = np.random.default_rng(seed)
+    person = rng.integers(n // 3, size=n)
+    each = pd.DataFrame(
+        {
+            "sex": rng.choice(["f", "m"], n),
+            "town": rng.choice(np.array(["a", "b", None]), n, p=[0.5, 0.3, 0.2]),
+            "age": rng.integers(18, 80, n),
+        }
+    )
+    data = each.iloc[person].reset_index(drop=True)
+    data["person"], data["site"] = person, np.array(["s", "t"])[person % 2]
+    data["y"] = rng.random(n) < 0.5
+    noise = rng.random(n)
+    affected = (data.sex == "f") & (data.age < 40)
+    data["pred"] = np.where(data.y, noise < 0.8, noise < 0.2 + 0.4 * affected)
+    data["score"] = np.clip(0.3 * data.y + 0.7 * rng.random(n), 0, 1)
+    data["rounded"] = data.score.round(1)
+    data["weight"] = rng.uniform(0.5, 2, n)
+    return data
+
+
+def find(data: Any, **options: Any) -> Subgroups:
+    defaults = {"features": ["sex", "town", "age"], "data": data, "n_resamples": 39, "rng": 1}
+    return fairperm.find_subgroups("y", **{**defaults, **options})
+
+
+def rows_of(one: Subgroup, data: pd.DataFrame) -> NDArray[np.bool_]:
+    """Return the rows that meet the conditions."""
+    inside = np.ones(len(data), bool)
+    for name, condition in one.conditions.items():
+        column = data[name]
+        if condition is None:
+            inside &= column.isna().to_numpy()
+        elif isinstance(condition, Band):
+            inside &= np.array([value in condition for value in column])
+        else:
+            inside &= (column == condition).to_numpy()
+    return inside
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_every_subgroup_has_the_values_and_the_statistic_of_a_test_against_the_rest(
+    way: str,
+) -> None:
+    # with few weights or clusters, a single test widens its standard error
+    n = 2500 if {"sample_weight", "cluster"} & WAYS[way].keys() else 400
+    data, options = make_data(n), WAYS[way]
+    result = find(data, max_depth=2, min_rows=n // 16, **options)
+    assert {len(one.conditions) for one in result.all} == {1, 2}
+    for one in result.all[:: max(1, len(result.all) // 6)]:
+        inside = rows_of(one, data)
+        group = np.where(inside, "in", "out")
+        columns = {name: data[column] for name, column in options.items() if name != "metric"}
+        single = fairperm.permutation_test(
+            data.y,
+            **columns,
+            sensitive_features=group,
+            groups=("in", "out"),
+            metric=options["metric"],
+            n_resamples=1,
+            rng=1,
+            scheme="denominator" if way in {"rate", "f1"} else "auto",
+        )
+        assert one.n == inside.sum()
+        assert [one.value, one.rest] == pytest.approx([single.values["in"], single.values["out"]])
+        assert one.gap == pytest.approx(single.difference)
+        assert one.statistic == pytest.approx(single.statistic, rel=1e-9)
+
+
+def test_values_of_all_subgroups_are_those_of_a_group_by() -> None:
+    data = make_data(600)
+    data["error"] = (data.y != data.pred).astype(float)
+    result = find(data, y_pred="pred", metric="error_rate", min_rows=5, bands=2)
+    data["band"] = data.age > np.sort(data.age)[len(data) // 2 - 1]
+    names = ["sex", "town", "band"]
+    expected = set()
+    for depth in (1, 2, 3):
+        for some in itertools.combinations(names, depth):
+            table = data.groupby(list(some), dropna=False).error.agg(["mean", "size"])
+            large = table[(table["size"] >= 5) & (table["size"] <= len(data) - 5)]
+            expected |= {(round(mean, 12), size) for mean, size in large.to_numpy().tolist()}
+    assert {(round(one.value, 12), one.n) for one in result.all} == expected
+
+
+def test_auc_of_every_subgroup_is_that_of_scikit_learn() -> None:
+    data = make_data(500, seed=3)
+    for one in find(data, y_score="rounded", metric="roc_auc").all:
+        inside = rows_of(one, data)
+        parts = [data[inside], data[~inside]]
+        aucs = [roc_auc_score(part.y, part["rounded"]) for part in parts]
+        assert [one.value, one.rest] == pytest.approx(aucs)
+        assert one.counts == {"negatives": (~parts[0].y).sum(), "positives": parts[0].y.sum()}
+
+
+def enumerate_max_t(
+    y: Sequence[int], subgroups: Sequence[NDArray[np.bool_]]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return step-down max-T and raw p-values of |z| over all arrangements of the outcomes."""
+
+    def statistics(outcome: Sequence[int]) -> list[float]:
+        values, p = np.array(outcome, float), np.mean(outcome)
+        found = []
+        for inside in subgroups:
+            m, n = inside.sum(), (~inside).sum()
+            gap = values[inside].mean() - values[~inside].mean()
+            found.append(abs(gap) / math.sqrt(p * (1 - p) * (1 / m + 1 / n)))
+        return found
+
+    observed = np.array(statistics(y))
+    every = np.array(
+        [
+            statistics([int(i in chosen) for i in range(len(y))])
+            for chosen in itertools.combinations(range(len(y)), sum(y))
+        ]
+    )
+    pvalues, floor = np.empty(len(subgroups)), 0.0
+    left = list(np.argsort(-observed))
+    while left:
+        share = (every[:, left].max(axis=1) >= observed[left[0]] - 1e-9).mean()
+        floor = pvalues[left[0]] = max(floor, share)
+        left.pop(0)
+    return pvalues, (every >= observed - 1e-9).mean(axis=0)
+
+
+@pytest.mark.parametrize("by_counts", [False, True])
+def test_pvalues_of_a_small_case_are_those_of_all_permutations(
+    by_counts: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "_SHUFFLED", 0 if by_counts else 10**6)
+    y = [1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0]
+    features = {"a": list("xxxxxyyyyyyy"), "b": list("uvuvuvuvuvuu")}
+    n = 10_000
+    result = fairperm.find_subgroups(
+        np.zeros(12, int),
+        y,
+        features=features,
+        metric="selection_rate",
+        max_depth=2,
+        min_rows=2,
+        alternative="symmetric",
+        n_resamples=n,
+        rng=1,
+    )
+    frame = pd.DataFrame(features)
+    subgroups = [rows_of(one, frame) for one in result.all]
+    exact, raw = enumerate_max_t(y, subgroups)
+    found = np.array([one.adjusted_pvalue for one in result.all])
+    assert len(result.all) == 8
+    assert exact.min() < 0.1
+    bound = 4 * math.sqrt(0.25 / n)
+    assert np.abs(found - exact).max() < bound
+    assert np.abs(np.array([one.pvalue for one in result.all]) - raw).max() < bound
+
+
+def test_order_of_rows_and_columns_jobs_and_library_change_nothing() -> None:
+    data = make_data(300)
+    first = find(data, **RATE, n_jobs=2)
+    shuffled = data.sample(frac=1, random_state=1)
+    again = find(shuffled, **RATE, features=["age", "town", "sex"])
+    columns = {name: data[name].to_numpy() for name in ("sex", "town", "age")}
+    other = find({"y": data.y.to_numpy(), "pred": data.pred.to_numpy()}, **RATE, features=columns)
+    for one in (again, other):
+        assert {**one.to_dict(), "features": None} == {**first.to_dict(), "features": None}
+    assert find(data, **RATE, rng=2).to_dict() != first.to_dict()
