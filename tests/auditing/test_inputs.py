@@ -461,3 +461,33 @@ def test_lazy_clusters_have_no_missing_group() -> None:
     holes = pl.DataFrame(TABLE).with_columns(sex=pl.when(pl.col("age") == 45).then("sex"))
     read = run(**given, data=holes, missing="group")
     assert numbers(run(**given, data=holes.lazy(), missing="group")) == numbers(read)
+
+
+# Classes, combinations
+
+
+def test_one_class_is_compared_with_all_others() -> None:
+    classes = np.array(["a", "b", "c"])
+    label, said = classes[np.random.default_rng(4).integers(0, 3, (2, N))]
+    given = {"y_score": None, "metrics": ["tpr", "fpr"]}
+    for some in (said, np.where(said == "c", "a", said)):  # some class may never be predicted
+        found = run(y_true=label, y_pred=some, pos_label="b", **given)
+        expected = run(y_true=label == "b", y_pred=some == "b", **given)
+        assert [row.pvalue for row in found] == [row.pvalue for row in expected]
+        assert found.notes[-1] == "Of 3 classes, 'b' is positive; 'a', 'c' are negative."
+    with pytest.raises(InputError, match=r"^y_true and y_pred must be made of the same classes"):
+        run(y_true=label, y_pred=np.where(said == "c", "d", said), pos_label="b", **given)
+
+
+def test_combinations_of_some_columns() -> None:
+    given = {**COLUMNS, "data": pd.DataFrame(TABLE)}
+    some = run(**given, sensitive_features=["sex", ("sex", "race")])
+    every = run(**given, sensitive_features=["sex", "race"], intersections=True)
+    assert some.settings["attributes"] == ["sex", "sex × race"]
+    for attribute in some.settings["attributes"]:
+        mine, other = (one.where(attribute=attribute) for one in (some, every))
+        assert [(row.groups, row.pvalue) for row in mine] == [
+            (row.groups, row.pvalue) for row in other
+        ]
+    with pytest.raises(InputError, match=r"must be names of single columns for intersections"):
+        run(**given, sensitive_features=["sex", ("sex", "race")], intersections=True)

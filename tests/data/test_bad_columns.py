@@ -199,7 +199,7 @@ LABELS = [
     ),
     value(
         "three classes",
-        f"y_true {BINARY}; got the values 0, 1, 2. Turn it into two classes first",
+        f"y_true {BINARY}; got the values 0, 1, 2. Pass pos_label to compare one class",
         y_true=[2, 1, 0, 0, 1, 1, 0, 0],
     ),
     value(
@@ -250,15 +250,15 @@ LABELS = [
     ),
     value(
         "labels that do not match",
-        "y_true and y_pred must be made of pos_label and one other value; "
-        "got 'yes' and 'no', 'Yes'. Use the same two values for labels and predictions",
+        "y_true and y_pred must be made of the same classes; got 'no', 'yes' and 'Yes', 'no'. Use "
+        "the same values for labels and predictions.",
         y_true=YES_NO,
         y_pred=["Yes", "no"] * 4,
         pos_label="yes",
     ),
     value(
         "numbers and text",
-        "y_true and y_pred must be made of pos_label and one other value; got 1 and 0, '0', '1'.",
+        "y_true and y_pred must be made of the same classes; got 0, 1 and '0', '1'. Use",
         y_pred=["0", "1"] * 4,
         pos_label=1,
     ),

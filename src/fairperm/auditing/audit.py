@@ -104,6 +104,8 @@ def audit(
         of predictions use `y_pred` or, without it, `y_score` cut at `threshold`.
     sensitive_features : array-like, frame, mapping, str or list of str
         One protected attribute or several: the columns of a frame, or names of columns of `data`.
+        A tuple in a list of names is the combinations of its columns:
+        ``["sex", ("sex", "race")]``.
     metrics : str, callable, sequence or mapping, optional
         Metrics as in :func:`fairperm.permutation_test`; a mapping gives them names, as in
         Fairlearn's MetricFrame. By default selection_rate, false_positive_rate and

@@ -23,6 +23,7 @@ from fairperm.metrics.registry import get_metric
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from typing import TypeGuard
 
     from fairperm.data.arguments import Inputs
     from fairperm.data.reading import Table
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 COMPARISONS = ("pairs", "reference", "rest")
 MOST_COMPARISONS = 10_000  # of one metric and attribute: more are a mistake, and take hours
+_TIMES = " × "
 _MOST_NUMBERS = 20  # groups named by numbers: more are measurements, such as ages
 _KINDS_READ_TOGETHER = {Kind.BINARY, Kind.SCORE, Kind.PROBABILITY, Kind.LABELS}
 _KINDS_OF_NUMBERS = {Kind.SCORE, Kind.PROBABILITY, Kind.REGRESSION}
@@ -88,11 +90,14 @@ def list_attributes(data: object, given: object, *, intersections: bool) -> list
         raise InputError("sensitive_features", "columns with different names", names, hint)
     if not intersections:
         return found
+    if any(isinstance(one.given, tuple) for one in found):
+        rule = f"names of single columns for {argument('intersections')}"
+        raise InputError("sensitive_features", rule, names, "List the combinations, or use it.")
     if len(found) == 1:
         rule = f"several columns for {argument('intersections')}"
         hint = f"Pass a frame, or a list of column names with {argument('data')}."
         raise InputError("sensitive_features", rule, names[0], hint)
-    intersection = " × ".join(names)
+    intersection = _TIMES.join(names)
     if intersection in names:
         rule = f"without a column named {shown(intersection)}, the name of the intersections"
         raise InputError("sensitive_features", rule, names)
@@ -107,8 +112,8 @@ def _split_attributes(data: object, given: object) -> list[Attribute]:
         raise InputTypeError("sensitive_features", "given", None)
     if data is not None and isinstance(given, str):
         return [Attribute(given, given)]
-    if data is not None and are_names(given):
-        return [Attribute(name, name) for name in given]
+    if data is not None and _are_columns(given):
+        return [_name_attribute(one) for one in given]
     if isinstance(given, np.ndarray) and given.ndim == 2 and given.shape[1] > 0:
         return [Attribute(f"column {i}", column) for i, column in enumerate(given.T)]
     if isinstance(given, Mapping) or nw.dependencies.is_into_dataframe(given):
@@ -119,6 +124,21 @@ def _split_attributes(data: object, given: object) -> list[Attribute]:
         return [Attribute(str(name), column) for name, column in columns.items()]
     name = getattr(given, "name", None)
     return [Attribute(name if isinstance(name, str) else UNNAMED_ATTRIBUTE, given)]
+
+
+def _are_columns(given: object) -> TypeGuard[Sequence[str | tuple[str, ...]]]:
+    """Whether attributes are given by the names of columns, in tuples those of combinations."""
+    return (
+        isinstance(given, (list, tuple))
+        and len(given) > 0
+        and all(
+            isinstance(one, str) or (isinstance(one, tuple) and are_names(one)) for one in given
+        )
+    )
+
+
+def _name_attribute(given: str | tuple[str, ...]) -> Attribute:
+    return Attribute(given if isinstance(given, str) else _TIMES.join(given), given)
 
 
 def choose_default_metrics(*, has_labels: bool) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ DEFAULT_METRICS = ("selection_rate", "false_positive_rate", "false_negative_rate
 Column: TypeAlias = "ArrayLike | IntoSeries | Sequence[Any] | str"
 """Values of a column, or its name in ``data``."""
 
-Columns: TypeAlias = "Column | IntoFrame | Mapping[Any, Any] | Sequence[str]"
+Columns: TypeAlias = "Column | IntoFrame | Mapping[Any, Any] | Sequence[str | tuple[str, ...]]"
 """One column or several: a frame, a mapping of names to values, or names in ``data``."""
 
 Frame: TypeAlias = "IntoFrame | Mapping[Any, Any]"

@@ -269,9 +269,8 @@ def read_table(inputs: Inputs, metric: AnyMetric, source: Source | None = None) 
         pairs = zip(named, rows, strict=True)
         return [(column, index) for (one, column), index in pairs if one == name]
 
-    values = _interpret(
-        {name: indexed(name)[0] for name in measured}, metric.kind, inputs.pos_label
-    )
+    columns_of_metric = {name: indexed(name)[0] for name in measured}
+    values = _interpret(columns_of_metric, metric.kind, inputs.pos_label)
     groups, group = _name_groups(indexed("sensitive_features"), len(counts))
     strata, stratum = _name_groups(indexed("control_features"), len(counts))
     clusters, cluster = _name_groups(indexed("cluster"), len(counts))
@@ -290,7 +289,12 @@ def read_table(inputs: Inputs, metric: AnyMetric, source: Source | None = None) 
         n_dropped=n_dropped,
         mixed_bins=source.rows.mixed_bins,
         contributions=_choose_contributions(source.rows, values.get("y_true"), known),
-        notes=(*source.rows.notes, *_note_names(attributes), *_note_perfect(values, counts)),
+        notes=(
+            *source.rows.notes,
+            *_note_classes(columns_of_metric, metric.kind, inputs.pos_label),
+            *_note_names(attributes),
+            *_note_perfect(values, counts),
+        ),
     )
 
 
@@ -417,6 +421,24 @@ def _describe_missing(
     found = "; ".join(dict.fromkeys(parts))  # scores and the predictions made from them are one
     drop = argument("missing", "drop")
     return f"{found}. Pass {drop} to drop these rows; the result counts them."
+
+
+def _note_classes(
+    measured: Mapping[str, IndexedColumn], kind: Kind, pos_label: object
+) -> list[str]:
+    """Return a note if there are more than two classes, of which all but one are negative."""
+    if pos_label is None or kind.keeps_values:
+        return []
+    classes = {
+        value
+        for name, (column, index) in measured.items()
+        if name not in kind.number_columns and not column.from_scores
+        for value in _distinct_values(column, index)
+    }
+    if len(classes) <= 2:
+        return []
+    others = listed(sorted((one for one in classes if one != pos_label), key=sort_key))
+    return [f"Of {len(classes)} classes, {shown(pos_label)} is positive; {others} are negative."]
 
 
 def _note_perfect(values: Mapping[str, NDArray[Any]], counts: Counts) -> list[str]:
@@ -579,7 +601,7 @@ def _check_conventional(name: str, values: Sequence[Hashable], *, is_prediction:
     elif len(values) == 2:
         hint = f"Pass {argument('pos_label', values[1])} if that is the positive one."
     else:
-        hint = "Turn it into two classes first, such as y == 'wanted class'."
+        hint = f"Pass {argument('pos_label')} to compare one class with all others."
     rule = f"binary (0/1, -1/1 or False/True; or two other values and {argument('pos_label')})"
     raise InputError(name, rule, Shown(f"the values {listed(values)}"), hint)
 
@@ -604,14 +626,10 @@ def _match_label(
     except (ValueError, TypeError):  # not there; or an array or NA, which are equal to nothing
         rule, hint = f"one of the labels ({listed(every)})", did_you_mean(pos_label, every)
         raise InputError("pos_label", rule, pos_label, hint) from None
-    if len(every) > 2:
-        others = listed(value for value in every if value != pos_label)
-        raise InputError(
-            " and ".join(names),
-            f"made of {argument('pos_label')} and one other value",
-            Shown(f"{shown(pos_label)} and {others}"),
-            "Use the same two values for labels and predictions; turn more classes into two first.",
-        )
+    if len(every) > max(2, *map(len, values)):  # of more classes, all others are negative
+        got = Shown(" and ".join(listed(distinct) for distinct in values))
+        hint = "Use the same values for labels and predictions."
+        raise InputError(" and ".join(names), "made of the same classes", got, hint)
     return pos_label
 
 

@@ -89,7 +89,7 @@ def permutation_test(
     threshold : float, optional
         See `y_score`. By default 0.5 for scores from 0 to 1; required for other scores.
     pos_label : optional
-        The positive label.
+        The positive label. Of more than two classes, all others are negative.
     control_features : array-like, str or list of str, optional
         Strata: labels are exchanged only within them, and the gap is the weighted mean of their
         gaps. (The gap of all rows is not centred at zero then: Simpson's paradox.)
