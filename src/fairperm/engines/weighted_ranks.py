@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fairperm._utils.sorting import content_keys, order_by, run_numbers, run_starts
 from fairperm.engines.estimates import Estimates
-from fairperm.engines.kernels.subsets import same_in_all_lanes
 from fairperm.engines.kernels.weighted_auc import WeightedRows, weighted_auc_by_lane
 from fairperm.engines.units import Layout, UnitsEngine
+from fairperm.metrics.ranks import by_score
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,6 +27,9 @@ class WeightedRankEngine(UnitsEngine):
     """AUC of weighted rows, whole clusters of which change groups."""
 
     rows: WeightedRows
+    label_and_score: Array
+    weight: Array
+    unit: NDArray[np.int64]
 
     @classmethod
     def from_rows(
@@ -44,40 +47,51 @@ class WeightedRankEngine(UnitsEngine):
         if rows.cluster is not None:  # equal rows in the order of their units
             again = order_by([rows.stratum, *rows.contributions.T[::-1], weight, unit])
             rows, weight, unit = rows.take(again), weight[again], unit[again]
-        score = rows.contributions[:, 1]
-        starts = run_starts(rows.stratum, score)
-        weighted = WeightedRows(
-            unit=unit,
-            positive=rows.contributions[:, 0] > 0,
-            weight=weight,
-            tie_starts=np.append(starts, len(score)),
-            first_tie=np.searchsorted(rows.stratum[starts], np.arange(rows.n_strata + 1)),
-            n_units=len(first),
-            clustered=rows.cluster is not None,
+        label, score = rows.contributions.T
+        weighted = WeightedRows.build(
+            score,
+            label > 0,
+            weight,
+            unit,
+            rows.stratum,
+            rows.n_strata,
+            is_clustered=rows.cluster is not None,
         )
         layout = Layout.of(
             units.group, units.stratum, units.block, rows.n_strata, lambda: np.stack(keys, axis=1)
         )
-        return cls(layout, weights, variance, n_bootstrap, weighted)
+        return cls(
+            layout=layout,
+            weights=weights,
+            variance=variance,
+            n_bootstrap=n_bootstrap,
+            rows=weighted,
+            label_and_score=rows.contributions,
+            weight=weight,
+            unit=unit,
+        )
 
     def _of_words(self, words: NDArray[np.uint64], lanes: int) -> Estimates:
-        value, variance = weighted_auc_by_lane(words, self.rows, lanes)
+        del lanes  # all are computed at once
+        value, variance = weighted_auc_by_lane(words, self.rows)
         size = np.broadcast_to(self.layout.sizes, value.shape)
         return Estimates(value[None], variance[None], size[None])
 
     def _resampled(
         self, in_first: NDArray[np.bool_], n: int, rng: np.random.Generator
     ) -> Estimates:
-        words = same_in_all_lanes(in_first)
-        values = []
-        for _ in range(n):
-            times = np.zeros(self.rows.n_units)
-            for _, _, members in self.layout.members(in_first):
+        value = np.full((1, n, self.layout.n_strata, 2), np.nan)
+        sides = []
+        for s, g, members in self.layout.members(in_first):
+            rows = np.flatnonzero(np.isin(self.unit, members))
+            sides.append((s, g, members, rows, self.label_and_score[rows]))
+        times = np.zeros(len(in_first))
+        for i in range(n):
+            for s, g, members, rows, cells in sides:
                 drawn = rng.integers(len(members), size=len(members))
                 times[members] = np.bincount(drawn, minlength=len(members))
-            weight = self.rows.weight * times[self.rows.unit]
-            values.append(weighted_auc_by_lane(words, replace(self.rows, weight=weight), 1)[0][0])
-        value = np.stack(values)[None]
+                counts = self.weight[rows] * times[self.unit[rows]]
+                value[0, i, s, g] = by_score(counts, cells).value()
         size = np.broadcast_to(self.layout.sizes, value.shape)
         return Estimates(value, np.zeros(value.shape), size)
 

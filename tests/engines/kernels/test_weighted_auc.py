@@ -10,6 +10,10 @@ import numpy as np
 import pytest
 
 import fairperm
+from fairperm._utils.sorting import order_by
+from fairperm.engines.kernels.subsets import lane_bits, random_subsets
+from fairperm.engines.kernels.weighted_auc import WeightedRows, weighted_auc_by_lane
+from tests.support.kernel_runs import seeded
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -54,6 +58,50 @@ def clustered(seed: int, n: int = 60) -> dict[str, Any]:
         "cluster": cluster,
         "sample_weight": np.round(rng.uniform(0.5, 2, n), 1),
     }
+
+
+@pytest.mark.parametrize("spread", [0.0, 0.5, 9.0], ids=["ones", "alike", "wide"])
+@pytest.mark.parametrize("decimals", [0, 1, 9], ids=["many ties", "some", "untied"])
+@pytest.mark.parametrize("is_clustered", [False, True])
+def test_every_lane_is_the_definition(is_clustered: bool, decimals: int, spread: float) -> None:
+    """The last weights differ by factors of 10¹⁵: no sum of one group may round away the other."""
+    rng = np.random.default_rng(5)
+    n, n_units = 90, 30 if is_clustered else 90
+    unit = rng.permutation(np.arange(n) % n_units)
+    of_unit = (np.arange(n_units) >= n_units // 3).astype(int)  # two strata
+    label = rng.integers(2, size=n)
+    score = np.round(label + rng.normal(size=n), decimals)
+    weight = np.exp(spread * rng.normal(size=n))
+    order = order_by([of_unit[unit], score, label, weight])
+    unit, label, score, weight = unit[order], label[order], score[order], weight[order]
+    rows = WeightedRows.build(
+        score, label > 0, weight, unit, of_unit[unit], 2, is_clustered=is_clustered
+    )
+    assert rows.is_wide == (spread == 9.0)
+    sizes = np.bincount(of_unit)
+    words = random_subsets(sizes, sizes // 2, seeded(2))
+    expected = np.empty((2, 64, 2, 2))
+    for lane, in_a in enumerate(lane_bits(words)):
+        for s, g in np.ndindex(2, 2):
+            mine = (of_unit[unit] == s) & (in_a[unit] == (g == 0))
+            units = unit[mine] if is_clustered else np.arange(n)[mine]
+            expected[:, lane, s, g] = obuchowski(label[mine], score[mine], weight[mine], units)
+    value, variance = weighted_auc_by_lane(words, rows)
+    np.testing.assert_allclose(value, expected[0], rtol=1e-12)
+    np.testing.assert_allclose(variance, expected[1], rtol=1e-9, atol=1e-20)
+
+
+@pytest.mark.parametrize("left_out", ["sample_weight", "cluster"])
+def test_threads_change_nothing(left_out: str) -> None:
+    data = {name: column for name, column in clustered(1).items() if name != left_out}
+    nulls = [
+        fairperm.permutation_test(
+            **data, metric="roc_auc", n_resamples=n, rng=1, n_jobs=n_jobs
+        ).null_distribution
+        for n, n_jobs in ((300, 1), (300, 2), (300, 4), (100, 1))
+    ]
+    for other in nulls[1:]:
+        assert np.array_equal(other, nulls[0][: len(other)], equal_nan=True)
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -110,7 +110,7 @@ def _fill_blocks(
         for first in range(0, block.size, _ROWS):
             rows = block[first : first + _ROWS]
             used = _thin(rows, scaled, state, pool, used)
-            _add_to_totals(rows, planes, totals)
+            _count_rows(rows, planes, totals)
         used = _correct(block, wanted[b], totals, state, pool, used)
 
 
@@ -182,7 +182,15 @@ def _thin(
 
 
 @kernel
-def _add_to_totals(
+def add_to_totals(words: NDArray[np.uint64], totals: NDArray[np.int64]) -> None:
+    """Add the number of set bits of every lane."""
+    planes = np.zeros((_PLANES, _STREAMS), np.uint64)
+    for first in range(0, words.size, _ROWS):
+        _count_rows(words[first : first + _ROWS], planes, totals)
+
+
+@kernel
+def _count_rows(
     rows: NDArray[np.uint64], planes: NDArray[np.uint64], totals: NDArray[np.int64]
 ) -> None:
     """Add the number of set bits of every lane, for at most ``_ROWS`` rows.

@@ -1,211 +1,583 @@
-"""AUC of weighted or clustered rows, with a variance that is right for them.
+"""AUC of weighted or clustered rows and its variance, for 64 permutations at a time.
 
 With weights w, the AUC is the weighted share of pairs in which the positive has the higher score.
 A row's influence on it is w·(c − AUC)/W, where c is its structural component (the weighted share
 of rows of the other label that it beats) and W the weight of its own label. The variance is the
 sum of squared influences, added up over each cluster first: Obuchowski's (1997), and DeLong's where
 every cluster is one row. Weighting DeLong's sums of squares by w, not w², would understate it.
+
+The rows are sorted by score once, and every lane walks up the scores by *runs* of rows that have
+passed the same rows of the other label, in steps of a few rows. In a run of both labels with one
+score, half of each label is passed before the other's rows are compared, half after. Group B has
+passed what both groups have passed, which is the same in all lanes, minus what A has. Where a few
+weights are so large that this difference would lose the digits of the rest, B's lanes are computed
+as A's, of the opposite choice.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairperm.engines.kernels.kernel import kernel
+from fairperm._utils.sorting import run_numbers, run_starts
+from fairperm.engines.kernels.kernel import LANES, inlined, kernel
+from fairperm.engines.kernels.subsets import add_to_totals
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Array = NDArray[np.float64]
+    Words = NDArray[np.uint64]
 
 _ROUNDING = (8 * 2.0**-52) ** 2  # of a variance, for each row: sums of so many are rounded so
+_WIDE = 1e3  # times a lower quartile of the weights: few rows make a mean so far above it
+_FEW = 4  # rows of a step
+_SIDE = 32  # lanes that walk side by side; what more of them have passed leaves the cache
+_TOGETHER = 16  # clusters whose rows are fetched one after the other, without waiting for them
+# What is kept of every lane, as rows of one flat array: the compiler then sees that they do not
+# overlap. The first of two rows is group A's, the second B's; rows by label are the negatives' and
+# then the positives'.
+_PASSED = 0  # weights of group A, by label
+_WINS = 2  # weight won by the positives
+_SQUARES = 4  # of influences, by label
+_WEIGHTS = 8  # squares of weights, by label
+_WHOLE, _MOST = 8, 10  # squares of the influences of whole clusters, and of the most they can be
+_SLOPE, _MEAN, _SHARE = 12, 14, 18  # what turns components into influences; the last two by label
+_ROWS = 22
 
 
 @dataclass(frozen=True, slots=True)
 class WeightedRows:
-    """Rows by stratum and ascending score; rows of one tie stand together.
+    """The steps of the walk, and the units that change groups: rows, or clusters of them.
+
+    Units and runs are numbered within each stratum.
 
     Attributes
     ----------
-    unit
-        The cluster of each row: whose word says in which group the row is.
-    positive, weight
-        Of each row.
-    tie_starts
-        Where runs of equal scores start in each stratum, and the number of rows.
-    first_tie
-        The first run of each stratum, and the number of runs.
-    clustered
+    unit, weight
+        Of the rows of each step; weights of 0 fill up steps of fewer rows.
+    total, positive, run
+        Weight, label and run of the rows of each step.
+    compares
+        Whether the rows are compared with those passed: in one step for each row.
+    is_half
+        Whether only half of the rows are passed: of both labels with the same score.
+    first_step, first_unit, first_run
+        Of each stratum, and the number of all.
+    passed
+        The weight of the other label that each run has passed, in both groups together.
+    totals
+        The weight of each stratum's negatives and positives.
+    cluster
+        The units in the order of their first rows, of which many have then just been visited.
+    cluster_starts
+        Where the negatives, and then the positives, of each of these start among their rows.
+    run_of_row, weight_of_row
+        Of the rows by cluster.
+    is_clustered
         Whether units have several rows. If not, the variance of unit weights is DeLong's.
+    is_wide
+        Whether few weights are much larger than the rest.
     """
 
     unit: NDArray[np.int64]
-    positive: NDArray[np.bool_]
     weight: Array
-    tie_starts: NDArray[np.int64]
-    first_tie: NDArray[np.int64]
-    n_units: int
-    clustered: bool
+    total: Array
+    positive: NDArray[np.bool_]
+    run: NDArray[np.int64]
+    compares: NDArray[np.bool_]
+    is_half: NDArray[np.bool_]
+    first_step: NDArray[np.int64]
+    first_unit: NDArray[np.int64]
+    first_run: NDArray[np.int64]
+    passed: Array
+    totals: Array
+    cluster: NDArray[np.int64]
+    cluster_starts: NDArray[np.int64]
+    run_of_row: NDArray[np.int64]
+    weight_of_row: Array
+    is_clustered: bool
+    is_wide: bool
+
+    @classmethod
+    def build(
+        cls,
+        score: Array,
+        positive: NDArray[np.bool_],
+        weight: Array,
+        unit: NDArray[np.int64],
+        stratum: NDArray[np.integer[Any]],
+        n_strata: int,
+        *,
+        is_clustered: bool,
+    ) -> WeightedRows:
+        """Take steps through rows by stratum and ascending score, negatives first in a tie.
+
+        Units are numbered by stratum.
+        """
+        n = len(score)
+        ties = run_starts(stratum, score)
+        tie = run_numbers(ties, n)
+        n_positives = np.add.reduceat(positive, ties, dtype=np.int64)
+        has_both = ((n_positives > 0) & (n_positives < np.diff(np.append(ties, n))))[tie]
+        runs = run_starts(stratum, positive, np.where(has_both, tie, -1))
+        run = run_numbers(runs, n)
+        passed, totals = _passed(weight, positive, has_both, runs, stratum, n_strata)
+        first = np.flatnonzero((np.arange(n) - runs[run]) % _FEW == 0)
+        size = np.diff(np.append(first, n))
+        # where both labels tie: half of the negatives pass, then positives and negatives are
+        # compared, half of them passing, then the other half of the positives pass
+        step = np.append(np.arange(len(first)), np.flatnonzero(has_both[first]))
+        compares = np.arange(len(step)) < len(first)
+        phase = np.where(positive[first[step]], np.where(compares, 1, 3), np.where(compares, 2, 0))
+        together = np.where(has_both[first], ties[tie[first]], first)[step]
+        order = np.lexsort([first[step], phase, together])
+        first, size, compares = first[step[order]], size[step[order]], compares[order]
+        inside = np.arange(_FEW) < size[:, None]
+        place = np.where(inside, first[:, None] + np.arange(_FEW), first[:, None])
+        weights = np.where(inside, weight[place], 0.0)
+        strata = np.arange(n_strata + 1)
+        stratum_of_unit = np.empty(int(unit.max()) + 1, stratum.dtype)
+        stratum_of_unit[unit] = stratum
+        first_unit = np.searchsorted(stratum_of_unit, strata)
+        first_run = np.searchsorted(stratum[runs], strata)
+        first_row = np.full(len(stratum_of_unit), n)
+        np.minimum.at(first_row, unit, np.arange(n))
+        cluster = np.argsort(first_row)
+        place_of_unit = np.argsort(cluster)
+        label = 2 * place_of_unit[unit] + positive
+        by_cluster = np.argsort(label, kind="stable")
+        return cls(
+            unit=unit[place] - first_unit[stratum[first], None],
+            weight=weights,
+            total=weights.sum(axis=1),
+            positive=positive[first],
+            run=run[first] - first_run[stratum[first]],
+            compares=compares,
+            is_half=has_both[first],
+            first_step=np.searchsorted(stratum[first], strata),
+            first_unit=first_unit,
+            first_run=first_run,
+            passed=passed,
+            totals=totals,
+            cluster=cluster - first_unit[stratum_of_unit[cluster]],
+            cluster_starts=np.searchsorted(label[by_cluster], np.arange(2 * len(cluster) + 1)),
+            run_of_row=(run - first_run[stratum])[by_cluster],
+            weight_of_row=weight[by_cluster],
+            is_clustered=is_clustered,
+            is_wide=bool(weight.mean() > _WIDE * np.quantile(weight, 0.25)),
+        )
 
 
-def weighted_auc_by_lane(
-    words: NDArray[np.uint64], rows: WeightedRows, lanes: int
+def _passed(
+    weight: Array,
+    positive: NDArray[np.bool_],
+    has_both: NDArray[np.bool_],
+    runs: NDArray[np.intp],
+    stratum: NDArray[np.integer[Any]],
+    n_strata: int,
 ) -> tuple[Array, Array]:
+    """Return the other label's weight that each run has passed, and each stratum's weights."""
+    is_positive, ties = positive[runs], has_both[runs]
+    of_run = np.add.reduceat(weight, runs)
+    by_label = np.where(np.stack([~is_positive, is_positive]), of_run, 0.0)
+    sums = np.concatenate([np.zeros((2, 1)), np.cumsum(by_label, axis=1)], axis=1)
+    ends = np.searchsorted(stratum[runs], np.arange(n_strata + 1))
+    before = sums[:, :-1] - sums[:, ends[:-1]][:, stratum[runs]]
+    other = np.where(is_positive, *before)
+    # of two tied runs, the negatives come first: half of the next is passed, half of the last
+    other[ties & ~is_positive] += of_run[ties & is_positive] / 2
+    other[ties & is_positive] -= of_run[ties & ~is_positive] / 2
+    return other, (sums[:, ends[1:]] - sums[:, ends[:-1]]).T
+
+
+def weighted_auc_by_lane(words: Words, rows: WeightedRows) -> tuple[Array, Array]:
     """Return AUC and variance by permutation, stratum and group, as ``auc_by_lane`` does."""
-    shape = (lanes, len(rows.first_tie) - 1, 2)
+    shape = (len(rows.first_step) - 1, 2, LANES)
     value, variance = np.full(shape, np.nan), np.full(shape, np.nan)
-    _fill(
-        words,
-        rows.unit,
-        rows.positive,
-        rows.weight,
-        rows.tie_starts,
-        rows.first_tie,
-        rows.n_units,
-        rows.clustered,
-        value,
-        variance,
-    )
-    return value, variance
+    _fill_strata(words, rows, value, variance)
+    if rows.is_wide:
+        of_b = np.full((2, *shape), np.nan)
+        _fill_strata(~words, rows, *of_b)
+        value[:, 1], variance[:, 1] = of_b[:, :, 0]
+    return np.moveaxis(value, -1, 0), np.moveaxis(variance, -1, 0)
+
+
+def _fill_strata(words: Words, rows: WeightedRows, value: Array, variance: Array) -> None:
+    most_runs = int(np.diff(rows.first_run).max())
+    levels = np.empty((most_runs if rows.is_clustered else 0, _SIDE))
+    for s in range(len(value)):
+        steps = slice(rows.first_step[s], rows.first_step[s + 1])
+        units = slice(rows.first_unit[s], rows.first_unit[s + 1])
+        _fill(
+            words[units],
+            rows.unit[steps],
+            rows.weight[steps],
+            rows.total[steps],
+            rows.positive[steps],
+            rows.run[steps],
+            rows.compares[steps],
+            rows.is_half[steps],
+            rows.passed[rows.first_run[s] : rows.first_run[s + 1]],
+            rows.totals[s],
+            rows.cluster[units],
+            rows.cluster_starts[2 * units.start : 2 * units.stop + 1],
+            rows.run_of_row,
+            rows.weight_of_row,
+            levels,
+            value[s],
+            variance[s],
+        )
 
 
 @kernel
 def _fill(
-    words: NDArray[np.uint64],
+    words: Words,
     unit: NDArray[np.int64],
-    positive: NDArray[np.bool_],
     weight: Array,
-    tie_starts: NDArray[np.int64],
-    first_tie: NDArray[np.int64],
-    n_units: int,
-    clustered: bool,
+    total: Array,
+    positive: NDArray[np.bool_],
+    run: NDArray[np.int64],
+    compares: NDArray[np.bool_],
+    is_half: NDArray[np.bool_],
+    passed: Array,
+    totals: Array,
+    cluster: NDArray[np.int64],
+    cluster_starts: NDArray[np.int64],
+    run_of_row: NDArray[np.int64],
+    weight_of_row: Array,
+    levels: Array,
     value: Array,
     variance: Array,
 ) -> None:
-    # of each unit, by label: its influence, the most that it could be, and how many rows it has
-    sums = np.zeros((n_units if clustered else 0, 2, 3))
-    component = np.zeros(len(unit))
-    for lane in range(value.shape[0]):
-        for s in range(len(first_tie) - 1):
-            ties = tie_starts[first_tie[s] : first_tie[s + 1] + 1]
-            for g in range(2):
-                wins, total = _components(words, lane, g, unit, positive, weight, ties, component)
-                if total[0] == 0 or total[1] == 0:
-                    continue
-                auc = wins / (total[0] * total[1])
-                value[lane, s, g] = auc
-                variance[lane, s, g] = _variance(
-                    words, lane, g, unit, positive, weight, ties, component,
-                    total, auc, clustered, sums,
-                )  # fmt: skip
-
-
-@kernel
-def _components(
-    words: NDArray[np.uint64],
-    lane: int,
-    g: int,
-    unit: NDArray[np.int64],
-    positive: NDArray[np.bool_],
-    weight: Array,
-    ties: NDArray[np.int64],
-    component: Array,
-) -> tuple[float, Array]:
-    """Fill in the weight of other-label rows that each row beats; return wins and totals."""
-    passed = np.zeros(2)  # weight of negatives and of positives below, in this group
-    wins = 0.0
-    for t in range(len(ties) - 1):
-        tied = np.zeros(2)
-        for i in range(ties[t], ties[t + 1]):
-            if ((words[unit[i]] >> np.uint64(lane)) & np.uint64(1)) == np.uint64(1 - g):
-                tied[int(positive[i])] += weight[i]
-        for i in range(ties[t], ties[t + 1]):
-            other = 0 if positive[i] else 1
-            component[i] = passed[other] + 0.5 * tied[other]
-        wins += tied[1] * (passed[0] + 0.5 * tied[0])
-        passed += tied
-    return wins, passed
-
-
-@kernel
-def _variance(
-    words: NDArray[np.uint64],
-    lane: int,
-    g: int,
-    unit: NDArray[np.int64],
-    positive: NDArray[np.bool_],
-    weight: Array,
-    ties: NDArray[np.int64],
-    component: Array,
-    total: Array,
-    auc: float,
-    clustered: bool,
-    sums: Array,
-) -> float:
-    """Return the sum of squared influences of the units of one group.
-
-    Zero if it is so but for rounding; NaN with fewer than two units of a label.
-    """
-    squares, count = np.zeros(2), np.zeros(2)
-    most, n = 0.0, 0
-    if clustered:
-        for i in range(ties[0], ties[-1]):
-            sums[unit[i]] = 0.0
-    for i in range(ties[0], ties[-1]):
-        if ((words[unit[i]] >> np.uint64(lane)) & np.uint64(1)) != np.uint64(1 - g):
-            continue
-        own = int(positive[i])
-        share = component[i] / total[1 - own]
-        beaten = share if own == 1 else 1 - share
-        largest = weight[i] / total[own]
-        one = largest * (beaten - auc)
-        n += 1
-        if clustered:
-            sums[unit[i], own, 0] += one
-            sums[unit[i], own, 1] += largest
-            sums[unit[i], own, 2] += 1
+    """Fill in the estimates of a stratum."""
+    is_clustered = len(levels) > 0
+    flat = np.empty(_ROWS * _SIDE)
+    state = flat.reshape(_ROWS, _SIDE)
+    n_rows = cluster_starts[-1] - cluster_starts[0]
+    n_units = _count_units(words, cluster, cluster_starts)
+    for start in range(0, LANES, _SIDE):
+        shift = np.uint64(start)
+        lanes = slice(start, start + _SIDE)
+        state[:] = 0.0
+        _walk(
+            words,
+            unit,
+            weight,
+            total,
+            positive,
+            run,
+            compares,
+            is_half,
+            passed,
+            shift,
+            flat,
+            levels,
+        )
+        _set_influences(state, totals, value[:, lanes])
+        state[:_SLOPE] = 0.0
+        if is_clustered:
+            _add_clusters(
+                words,
+                cluster,
+                cluster_starts,
+                run_of_row,
+                weight_of_row,
+                passed,
+                levels,
+                shift,
+                flat,
+            )
         else:
-            squares[own] += one * one
-            count[own] += 1
-            most += largest * largest
-    whole, n_units = 0.0, 0.0
-    if clustered:
-        whole, n_units, most = _over_clusters(ties, unit, sums, squares, count)
-    if count.min() < 2:  # one unit has no variance, whatever rounding leaves of its influence
-        return np.nan
-    # what is common to the factors goes with squares of whole clusters: nothing then cancels out
-    common = n_units / (n_units - 1) if clustered else 0.0
-    variance: float = common * whole + (squares * (count / (count - 1) - common)).sum()
-    return variance if variance > _ROUNDING * n * most else 0.0
+            _walk_again(
+                words, unit, weight, total, positive, run, compares, is_half, passed, shift, flat
+            )
+        _set_variances(
+            state, totals, n_units[:, :, lanes], n_rows, is_clustered, variance[:, lanes]
+        )
 
 
 @kernel
-def _over_clusters(
-    ties: NDArray[np.int64],
-    unit: NDArray[np.int64],
-    sums: Array,
-    squares: Array,
-    count: Array,
-) -> tuple[float, float, float]:
-    """Add up squares by label; return those of whole clusters, how many, and the most there can be.
+def _count_units(
+    words: Words, cluster: NDArray[np.int64], cluster_starts: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return how many units have negatives, have positives, and are there, by group and lane."""
+    counts = np.zeros((3, 2, LANES), np.int64)
+    chosen = np.empty_like(words)
+    for kind in range(3):
+        n = 0
+        for u in range(words.size):
+            is_chosen = kind == 2 or cluster_starts[2 * u + kind + 1] > cluster_starts[2 * u + kind]
+            chosen[u] = words[cluster[u]] if is_chosen else np.uint64(0)
+            n += int(is_chosen)
+        add_to_totals(chosen, counts[kind, 0])
+        counts[kind, 1] = n - counts[kind, 0]
+    return counts
+
+
+@kernel
+def _set_influences(state: Array, totals: Array, value: Array) -> None:
+    """Fill in the AUC, and what turns components into influences on it; 0 where it is undefined."""
+    for g in range(2):
+        for lane in range(_SIDE):
+            n, m = state[_PASSED, lane], state[_PASSED + 1, lane]
+            if g == 1:
+                n, m = totals[0] - n, totals[1] - m
+            if n > 0 and m > 0:
+                auc = state[_WINS + g, lane] / (n * m)
+                value[g, lane] = auc
+                state[_SLOPE + g, lane] = 1 / (n * m)
+                state[_MEAN + g, lane], state[_MEAN + 2 + g, lane] = (1 - auc) / n, auc / m
+                state[_SHARE + g, lane], state[_SHARE + 2 + g, lane] = 1 / n, 1 / m
+            else:
+                value[g, lane] = np.nan
+
+
+@kernel
+def _set_variances(
+    state: Array,
+    totals: Array,
+    n_units: NDArray[np.int64],
+    n_rows: int,
+    is_clustered: bool,
+    variance: Array,
+) -> None:
+    """Fill in the sums of squared influences.
+
+    Zero if it is so but for rounding, which for B is that of both groups; NaN with fewer than two
+    units of a label.
 
     Obuchowski's variance of clusters with influences x of positives and y of negatives is
     a Σx² + b Σy² + 2c Σxy, with factors I/(I − 1) for the clusters that have such rows; which is
-    c Σ(x + y)² + (a − c) Σx² + (b − c) Σy².
+    c Σ(x + y)² + (a − c) Σx² + (b − c) Σy². What is common to the factors goes with squares of
+    whole clusters: nothing then cancels out.
     """
-    whole, n_units, most = 0.0, 0.0, 0.0
-    for i in range(ties[0], ties[-1]):
-        of_unit = sums[unit[i]]
-        if of_unit[0, 2] + of_unit[1, 2] == 0:  # of the other group, or added already
-            continue
-        for label in range(2):
-            squares[label] += of_unit[label, 0] * of_unit[label, 0]
-            count[label] += 1 if of_unit[label, 2] > 0 else 0
-        whole += (of_unit[0, 0] + of_unit[1, 0]) ** 2
-        n_units += 1
-        most += (of_unit[0, 1] + of_unit[1, 1]) ** 2
-        of_unit[:, 2] = 0
-    return whole, n_units, most
+    for g in range(2):
+        for lane in range(_SIDE):
+            first, second = n_units[0, g, lane], n_units[1, g, lane]
+            if state[_SLOPE + g, lane] == 0 or min(first, second) < 2:
+                continue
+            common = total = most = 0.0
+            if is_clustered:
+                common = n_units[2, g, lane] / (n_units[2, g, lane] - 1)
+                total = common * state[_WHOLE + g, lane]
+                most = state[_MOST + g, lane]
+            for label in range(2):
+                row, count = 2 * label + g, n_units[label, g, lane]
+                total += state[_SQUARES + row, lane] * (count / (count - 1) - common)
+                if not is_clustered:
+                    most += state[_WEIGHTS + row, lane] * state[_SHARE + row, lane] ** 2
+            if g == 1:
+                most *= (
+                    max(totals[0] * state[_SHARE + 1, lane], totals[1] * state[_SHARE + 3, lane])
+                    ** 2
+                )
+            variance[g, lane] = total if total > _ROUNDING * n_rows * most else 0.0
+
+
+@kernel
+def _walk(
+    words: Words,
+    unit: NDArray[np.int64],
+    weight: Array,
+    total: Array,
+    positive: NDArray[np.bool_],
+    run: NDArray[np.int64],
+    compares: NDArray[np.bool_],
+    is_half: NDArray[np.bool_],
+    passed: Array,
+    shift: np.uint64,
+    state: Array,
+    levels: Array,
+) -> None:
+    """Add up what the positives win; with clusters, keep what group A has passed in each run."""
+    for t in range(total.size):
+        w0, w1, w2, w3 = _words(words, unit[t], shift)
+        x0, x1, x2, x3 = weight[t, 0], weight[t, 1], weight[t, 2], weight[t, 3]
+        share, of_both, label = 0.5 if is_half[t] else 1.0, total[t], int(positive[t])
+        if compares[t] and len(levels) > 0:
+            levels[run[t]] = state[(1 - label) * _SIDE : (2 - label) * _SIDE]
+        if label == 1 and compares[t]:
+            level = passed[run[t]]
+            for lane in range(_SIDE):
+                a = _sum(lane, w0, w1, w2, w3, x0, x1, x2, x3)
+                below = state[_PASSED * _SIDE + lane]
+                state[_WINS * _SIDE + lane] += a * below
+                state[(_WINS + 1) * _SIDE + lane] += (of_both - a) * (level - below)
+                state[(_PASSED + 1) * _SIDE + lane] += share * a
+        else:
+            own = (_PASSED + label) * _SIDE
+            for lane in range(_SIDE):
+                state[own + lane] += share * _sum(lane, w0, w1, w2, w3, x0, x1, x2, x3)
+
+
+@kernel
+def _walk_again(
+    words: Words,
+    unit: NDArray[np.int64],
+    weight: Array,
+    total: Array,
+    positive: NDArray[np.bool_],
+    run: NDArray[np.int64],
+    compares: NDArray[np.bool_],
+    is_half: NDArray[np.bool_],
+    passed: Array,
+    shift: np.uint64,
+    state: Array,
+) -> None:
+    """Add up the squared influences of rows, and the squares of their weights, by label."""
+    for t in range(total.size):
+        w0, w1, w2, w3 = _words(words, unit[t], shift)
+        x0, x1, x2, x3 = weight[t, 0], weight[t, 1], weight[t, 2], weight[t, 3]
+        share = 0.5 if is_half[t] else 1.0
+        if not compares[t]:
+            own = (_PASSED + int(positive[t])) * _SIDE
+            for lane in range(_SIDE):
+                state[own + lane] += share * _sum(lane, w0, w1, w2, w3, x0, x1, x2, x3)
+        elif positive[t]:
+            _add_squares(w0, w1, w2, w3, x0, x1, x2, x3, share, passed[run[t]], state, 0, 1)
+        else:
+            _add_squares(w0, w1, w2, w3, x0, x1, x2, x3, share, passed[run[t]], state, 1, 0)
+
+
+@inlined
+def _add_squares(
+    w0: np.uint64,
+    w1: np.uint64,
+    w2: np.uint64,
+    w3: np.uint64,
+    x0: float,
+    x1: float,
+    x2: float,
+    x3: float,
+    share: float,
+    level_of_both: float,
+    state: Array,
+    other: int,
+    label: int,
+) -> None:
+    """Add the squares of a step's influences, then pass it."""
+    y0, y1, y2, y3 = x0 * x0, x1 * x1, x2 * x2, x3 * x3
+    of_both = y0 + y1 + y2 + y3
+    for lane in range(_SIDE):
+        a = _sum(lane, w0, w1, w2, w3, x0, x1, x2, x3)
+        square = _sum(lane, w0, w1, w2, w3, y0, y1, y2, y3)
+        level = state[(_PASSED + other) * _SIDE + lane]
+        of_a = level * state[_SLOPE * _SIDE + lane] - state[(_MEAN + 2 * label) * _SIDE + lane]
+        of_b = (level_of_both - level) * state[(_SLOPE + 1) * _SIDE + lane] - state[
+            (_MEAN + 2 * label + 1) * _SIDE + lane
+        ]
+        state[(_SQUARES + 2 * label) * _SIDE + lane] += square * (of_a * of_a)
+        state[(_SQUARES + 2 * label + 1) * _SIDE + lane] += (of_both - square) * (of_b * of_b)
+        state[(_WEIGHTS + 2 * label) * _SIDE + lane] += square
+        state[(_WEIGHTS + 2 * label + 1) * _SIDE + lane] += of_both - square
+        state[(_PASSED + label) * _SIDE + lane] += share * a
+
+
+@kernel
+def _add_clusters(
+    words: Words,
+    cluster: NDArray[np.int64],
+    cluster_starts: NDArray[np.int64],
+    run_of_row: NDArray[np.int64],
+    weight_of_row: Array,
+    passed: Array,
+    levels: Array,
+    shift: np.uint64,
+    state: Array,
+) -> None:
+    """Add up the squared influences of clusters: of negatives, of positives and of all their rows.
+
+    Products with 0 and 1 choose the group: the compiler makes no vectors of so many branches.
+    """
+    sums, weights = np.empty((_TOGETHER, 2 * _SIDE)), np.empty((_TOGETHER, 2))
+    for start in range(0, cluster.size, _TOGETHER):
+        stop = min(start + _TOGETHER, cluster.size)
+        sums[:] = 0.0
+        weights[:] = 0.0
+        for u in range(start, stop):
+            word = words[cluster[u]] >> shift
+            for label in range(2):
+                mine = sums[u - start, label * _SIDE : (label + 1) * _SIDE]
+                for i in range(cluster_starts[2 * u + label], cluster_starts[2 * u + label + 1]):
+                    run, weight = run_of_row[i], weight_of_row[i]
+                    weights[u - start, label] += weight
+                    _add_row(word, weight, levels[run], passed[run], mine)
+        for u in range(start, stop):
+            word, mine = words[cluster[u]] >> shift, sums[u - start]
+            n, m = weights[u - start]
+            for lane in range(_SIDE):
+                a = _bit(word, lane)
+                b = 1.0 - a
+                slope = _of_group(a, b, _SLOPE, lane, state)
+                y = n * _of_group(a, b, _MEAN, lane, state) - slope * mine[lane]
+                x = slope * mine[_SIDE + lane] - m * _of_group(a, b, _MEAN + 2, lane, state)
+                most = n * _of_group(a, b, _SHARE, lane, state)
+                most += m * _of_group(a, b, _SHARE + 2, lane, state)
+                _add_to_group(a, b, y * y, _SQUARES, lane, state)
+                _add_to_group(a, b, x * x, _SQUARES + 2, lane, state)
+                _add_to_group(a, b, (x + y) * (x + y), _WHOLE, lane, state)
+                _add_to_group(a, b, most * most, _MOST, lane, state)
+
+
+@inlined
+def _add_row(
+    word: np.uint64, weight: float, level: Array, level_of_both: float, sums: Array
+) -> None:
+    """Add a row's weight times what its group has passed."""
+    for lane in range(_SIDE):
+        a = level[lane]
+        b = level_of_both - a
+        sums[lane] += weight * (a if (word >> np.uint64(lane)) & np.uint64(1) else b)
+
+
+@kernel
+def _of_group(a: float, b: float, row: int, lane: int, state: Array) -> float:
+    chosen: float = a * state[row * _SIDE + lane] + b * state[(row + 1) * _SIDE + lane]
+    return chosen
+
+
+@kernel
+def _add_to_group(a: float, b: float, term: float, row: int, lane: int, state: Array) -> None:
+    state[row * _SIDE + lane] += a * term
+    state[(row + 1) * _SIDE + lane] += b * term
+
+
+@kernel
+def _words(
+    words: Words, unit: NDArray[np.int64], shift: np.uint64
+) -> tuple[np.uint64, np.uint64, np.uint64, np.uint64]:
+    return (
+        words[unit[0]] >> shift,
+        words[unit[1]] >> shift,
+        words[unit[2]] >> shift,
+        words[unit[3]] >> shift,
+    )
+
+
+@kernel
+def _sum(
+    lane: int,
+    w0: np.uint64,
+    w1: np.uint64,
+    w2: np.uint64,
+    w3: np.uint64,
+    x0: float,
+    x1: float,
+    x2: float,
+    x3: float,
+) -> float:
+    """Return the sum of the numbers whose words have this lane's bit."""
+    return (
+        (x0 if _bit(w0, lane) else 0.0)
+        + (x1 if _bit(w1, lane) else 0.0)
+        + (x2 if _bit(w2, lane) else 0.0)
+        + (x3 if _bit(w3, lane) else 0.0)
+    )
+
+
+@kernel
+def _bit(word: np.uint64, lane: int) -> float:
+    return 1.0 if (word >> np.uint64(lane)) & np.uint64(1) else 0.0
