@@ -16,10 +16,12 @@ if TYPE_CHECKING:
     )
     from fairperm.hypothesis_tests.bootstrap import bootstrap_test
     from fairperm.hypothesis_tests.correlation import CorrelationTestResult, correlation_test
+    from fairperm.hypothesis_tests.distances import distance_test
     from fairperm.hypothesis_tests.margins.equivalence import equivalence_test, noninferiority
     from fairperm.hypothesis_tests.omnibus import omnibus_test
     from fairperm.hypothesis_tests.permutation import permutation_test
     from fairperm.hypothesis_tests.results.audits import AuditRow, GroupSummary, OmnibusRow
+    from fairperm.hypothesis_tests.results.distances import DistanceComparison, DistanceTestResult
     from fairperm.hypothesis_tests.results.equivalence import EquivalenceTestResult
     from fairperm.hypothesis_tests.results.gaps import BootstrapTestResult, PermutationTestResult
     from fairperm.hypothesis_tests.results.omnibus import OmnibusTestResult
@@ -40,6 +42,8 @@ __all__ = [
     "BootstrapTestResult",
     "Calibration",
     "CorrelationTestResult",
+    "DistanceComparison",
+    "DistanceTestResult",
     "EquivalenceTestResult",
     "FairpermError",
     "FairpermWarning",
@@ -60,6 +64,7 @@ __all__ = [
     "calibrate",
     "correlation_test",
     "datasets",
+    "distance_test",
     "equivalence_test",
     "find_subgroups",
     "metric_names",
@@ -82,10 +87,12 @@ _HOMES = {
     "errors": "FairpermError FairpermWarning InputError InputTypeError UndefinedMetricError",
     "hypothesis_tests.bootstrap": "bootstrap_test",
     "hypothesis_tests.correlation": "CorrelationTestResult correlation_test",
+    "hypothesis_tests.distances": "distance_test",
     "hypothesis_tests.margins.equivalence": "equivalence_test noninferiority",
     "hypothesis_tests.omnibus": "omnibus_test",
     "hypothesis_tests.permutation": "permutation_test",
     "hypothesis_tests.results.audits": "AuditRow GroupSummary OmnibusRow",
+    "hypothesis_tests.results.distances": "DistanceComparison DistanceTestResult",
     "hypothesis_tests.results.equivalence": "EquivalenceTestResult",
     "hypothesis_tests.results.gaps": "BootstrapTestResult PermutationTestResult",
     "hypothesis_tests.results.omnibus": "OmnibusTestResult",

@@ -27,6 +27,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "omnibus_test": fairperm.omnibus_test,
     "bootstrap_test": fairperm.bootstrap_test,
     "threshold_sweep": fairperm.threshold_sweep,
+    "distance_test": fairperm.distance_test,
     "audit": fairperm.audit,
     "find_subgroups": fairperm.find_subgroups,
 }
@@ -38,6 +39,10 @@ LACKS = {
         *("y_pred", "threshold", "cluster", "sample_weight", "score_bins", "sample_rows"),
         *("n_bootstrap", "confidence_level"),
     },
+    "distance_test": {
+        *("y_pred", "y_score", "metric", "threshold", "pos_label", "stratum_weights", "score_bins"),
+        *("scheme", "variance", "alternative", "n_bootstrap"),
+    },
     "audit": {"metric", "groups"},
     "find_subgroups": {
         *("sensitive_features", "groups", "stratum_weights", "scheme", "variance", "n_bootstrap"),
@@ -48,6 +53,7 @@ OWN = {
     "omnibus_test": set[str](),
     "bootstrap_test": {"method"},
     "threshold_sweep": {"thresholds", "alpha"},
+    "distance_test": {"values", "distance", "compare", "adjust"},
     "audit": {
         *("metrics", "compare", "reference", "intersections", "adjust", "family"),
         *("alpha", "margin"),
@@ -57,9 +63,10 @@ OWN = {
         *("features", "max_depth", "min_rows", "bands", "adjust", "alpha", "confirm"),
     },
 }
-# Several metrics at once, scores that a sweep cannot do without, permutations of all subgroups.
+# Several metrics at once, scores that a sweep cannot do without, permutations of all subgroups,
+# labels that may be left out.
 OTHERWISE = {("threshold_sweep", name) for name in ("y_true", "y_score", "metric")}
-OTHERWISE |= {("find_subgroups", "n_resamples")}
+OTHERWISE |= {("find_subgroups", "n_resamples"), ("distance_test", "y_true")}
 DECIDED_BY_A_MARGIN = {"alternative", "variance", "n_bootstrap"}
 
 COMMANDS: dict[str, Callable[..., Any]] = {
@@ -110,7 +117,7 @@ def test_margins_take_what_a_permutation_test_takes(name: str) -> None:
 
 @pytest.mark.parametrize("kind", [Inputs, Options])
 def test_arguments_travel_under_their_own_names(kind: Any) -> None:
-    made = {"seed", "sums_suffice", "resampling"}
+    made = {"seed", "sums_suffice", "resampling", "values"}
     for field in fields(kind):
         if field.name not in made:
             default = MODEL[field.name].default

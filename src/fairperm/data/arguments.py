@@ -61,8 +61,9 @@ Seed: TypeAlias = "int | np.random.Generator | None"
 class Inputs:
     """The data arguments of a public test function, unchecked.
 
-    ``seed`` chooses the rows of a sample. ``sums_suffice`` is True if nothing is permuted: then
-    the means and variances of the rows' contributions are enough.
+    ``values`` is the column of a test of distributions. ``seed`` chooses the rows of a sample.
+    ``sums_suffice`` is True if nothing is permuted: then the means and variances of the rows'
+    contributions are enough.
     """
 
     y_true: object = None
@@ -79,5 +80,6 @@ class Inputs:
     ignore_index: object = False
     score_bins: object = None
     sample_rows: object = None
+    values: object = None
     seed: int = 0
     sums_suffice: bool = False

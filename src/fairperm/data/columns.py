@@ -383,13 +383,12 @@ class Source:
 
     def read(self, kind: Kind, name: str, given: object) -> Column:
         """Return a column as this kind of metric needs it: numbers, labels, or either."""
+        if name in kind.number_columns:
+            return self.numbers(name, given)
         if kind.keeps_values:
             values = as_sequence(*self.find(name, given))
             if isinstance(values, np.ndarray) and values.dtype.kind == "f":
                 return self._numbers(self.find(name, given)[0], values.astype(np.float64))
-            return self.column(name, given)
-        if name in kind.number_columns:
-            return self.numbers(name, given)
         return self.column(name, given)
 
     def weights(self, given: object) -> list[Column]:
@@ -459,8 +458,9 @@ class Source:
             if kind == Kind.SEVERAL and "y_score" in metric.columns:
                 columns["y_score"] = self.numbers("y_score", inputs.y_score)
         else:
-            given = {"y_true": inputs.y_true, "y_pred": inputs.y_pred, "y_score": inputs.y_score}
-            columns = {name: self.read(kind, name, given[name]) for name in metric.columns}
+            columns = {
+                name: self.read(kind, name, getattr(inputs, name)) for name in metric.columns
+            }
         if "y_score" in columns and any(one.kind == Kind.PROBABILITY for one in metric.parts):
             scores = np.asarray(columns["y_score"].values, np.float64)
             outside = scores[(scores < 0) | (scores > 1)]

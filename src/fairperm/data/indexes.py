@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from fairperm.data.arguments import Inputs
 
 _COLUMNS = (
-    *("y_true", "y_pred", "y_score", "sensitive_features"),
+    *("values", "y_true", "y_pred", "y_score", "sensitive_features"),
     *("control_features", "cluster", "sample_weight"),
 )
 

@@ -337,13 +337,12 @@ def _check_labels(inputs: Inputs, metric: AnyMetric) -> None:
 
 
 def _check_each(inputs: Inputs, metric: AnyMetric) -> None:
-    given = {"y_true": inputs.y_true, "y_pred": inputs.y_pred, "y_score": inputs.y_score}
     for name in metric.columns:
-        if given[name] is not None:
+        if getattr(inputs, name) is not None:
             continue
         hint = ""
         other = {"y_score": "y_pred", "y_pred": "y_score"}.get(name)
-        if other is not None and given[other] is not None:
+        if other is not None and getattr(inputs, other) is not None:
             hint = f"Pass it as {argument(name)}, not as {argument(other)}."
         raise InputTypeError(name, f"given for {metric.name}", None, hint)
 

@@ -42,7 +42,7 @@ class WeightedRankEngine(UnitsEngine):
         walk = order_by([rows.stratum, score, label, weight])
         rows, weight = rows.take(walk), weight[walk]
         cluster = np.arange(len(walk)) if rows.cluster is None else rows.cluster
-        unit, first, keys = _units_in_order(rows, weight, cluster)
+        unit, first, keys = order_units(rows, weight, cluster)
         units = rows.take(first)
         if rows.cluster is not None:  # equal rows in the order of their units
             again = order_by([rows.stratum, *rows.contributions.T[::-1], weight, unit])
@@ -96,7 +96,7 @@ class WeightedRankEngine(UnitsEngine):
         return Estimates(value, np.zeros(value.shape), size)
 
 
-def _units_in_order(
+def order_units(
     rows: Rows, weight: Array, cluster: NDArray[np.integer[Any]]
 ) -> tuple[NDArray[np.int64], NDArray[np.intp], list[Array]]:
     """Return each row's unit, each unit's first row, and the keys that order the units.

@@ -66,6 +66,8 @@ class Kind(StrEnum):
     """Numbers."""
     ANY = "any"
     """Values of any type, kept unchanged."""
+    NUMBERS = "numbers"
+    """A column of numbers, and labels of any type."""
     SEVERAL = "several"
     """Several metrics at once: binary labels, with predictions, scores or both."""
 
@@ -75,7 +77,7 @@ class Kind(StrEnum):
         # labels are read even by a metric of predictions or scores alone
         self.needs_labels = value in {"binary", "labels", "several"}
         # columns are read unchanged, not as numbers or truth values
-        self.keeps_values = value in {"any", "classes"}
+        self.keeps_values = value in {"any", "classes", "numbers"}
         # rows have few distinct values: labels and predictions, but no numbers
         self.is_categorical = value in {"binary", "labels", "classes"}
         # columns that are read as numbers; all others are labels
@@ -84,6 +86,8 @@ class Kind(StrEnum):
             self.number_columns = ("y_true", "y_pred", "y_score")
         elif value in {"score", "probability", "several"}:
             self.number_columns = ("y_score",)
+        elif value == "numbers":
+            self.number_columns = ("values",)
 
     def __repr__(self) -> str:
         return repr(self.value)  # as users pass it, and as messages show it

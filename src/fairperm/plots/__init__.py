@@ -1,9 +1,17 @@
 """Charts of what was found, by Altair, from plain numbers and names."""
 
+from fairperm.plots.distribution_chart import distributions
 from fairperm.plots.forest_chart import forest
 from fairperm.plots.null_chart import null_distribution
 from fairperm.plots.parts import theme
 from fairperm.plots.power_chart import power_curve
 from fairperm.plots.sweep_chart import threshold_sweep
 
-__all__ = ["forest", "null_distribution", "power_curve", "theme", "threshold_sweep"]
+__all__ = [
+    "distributions",
+    "forest",
+    "null_distribution",
+    "power_curve",
+    "theme",
+    "threshold_sweep",
+]

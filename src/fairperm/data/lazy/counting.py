@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 MOST_KINDS = 1 << 20  # distinct rows that are fetched; beyond that, scores are put into bins
 DEFAULT_BINS = 1 << 14
+_MEASURED = ("values", "y_true", "y_pred", "y_score")
 _ATTRIBUTES = ("sensitive_features", "control_features", "cluster", "sample_weight")
 _PREDICTION, COUNT = "prediction", "rows"
 _LOWEST, _HIGHEST = "lowest score", "highest score"
@@ -88,7 +89,7 @@ class LazyRows:
         if makes_predictions:
             needed.add("y_score")
         columns: dict[str, str] = {}
-        for name in ("y_true", "y_pred", "y_score"):
+        for name in _MEASURED:
             value = getattr(inputs, name)
             if value is not None and name in needed:
                 columns[name] = check_column(name, value, frame, schema)
@@ -193,8 +194,7 @@ class LazyRows:
             predictions=values[_PREDICTION] if self.makes_predictions else None,
         )
         given: dict[str, Any] = {
-            name: getattr(self.inputs, name) if name in self.columns else None
-            for name in ("y_true", "y_pred", "y_score")
+            name: getattr(self.inputs, name) if name in self.columns else None for name in _MEASURED
         }
         return replace(self.inputs, data=rows, **given)
 

@@ -1,0 +1,110 @@
+"""Distributions of a column in the first group, in 64 permutations at once.
+
+Rows are sorted by section (a stratum and a label) and value. A row belongs to a unit, itself or
+its cluster, which is in the first group of lane ``l`` if bit ``l`` of its word is set.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fairperm.engines.kernels.kernel import LANES, kernel
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class SortedRows:
+    """Rows by section and value.
+
+    ``cell`` numbers the values of all sections, ``step`` is the distance from the last row of a
+    cell to the next value of its section, and NaN for other rows. Sections start at ``starts``,
+    followed by the number of rows.
+    """
+
+    unit: NDArray[np.int64]
+    weight: Array
+    cell: NDArray[np.int64]
+    step: Array
+    starts: NDArray[np.int64]
+    totals: Array
+
+    @property
+    def section(self) -> NDArray[np.int64]:
+        """Return the section of each row."""
+        return np.repeat(np.arange(len(self.totals)), np.diff(self.starts))
+
+
+def weigh_cells(
+    words: NDArray[np.uint64], rows: SortedRows, cell: NDArray[np.int64], n_cells: int
+) -> Array:
+    """Return the weight of the first group's rows by cell and lane."""
+    found = np.zeros((n_cells, LANES))
+    _weigh(words, rows.unit, rows.weight, cell, found)
+    return found
+
+
+def walk_gaps(words: NDArray[np.uint64], rows: SortedRows, first: Array) -> Array:
+    """Return the largest |G|, the area of |G| and that of G, by section and lane (last axis).
+
+    G is the gap between the cumulative shares. ``first`` is the weight of the first group by
+    section and lane.
+    """
+    found = np.zeros((len(rows.totals), 3, LANES))
+    _walk(words, rows.unit, rows.weight, rows.step, rows.starts, rows.totals, first, found)
+    return found
+
+
+@kernel
+def _weigh(
+    words: NDArray[np.uint64],
+    unit: NDArray[np.int64],
+    weight: Array,
+    cell: NDArray[np.int64],
+    found: Array,
+) -> None:
+    for i in range(unit.size):
+        word, own, here = words[unit[i]], weight[i], found[cell[i]]
+        for lane in range(LANES):
+            here[lane] += own if (word >> np.uint64(lane)) & np.uint64(1) else 0.0
+
+
+@kernel
+def _walk(
+    words: NDArray[np.uint64],
+    unit: NDArray[np.int64],
+    weight: Array,
+    step: Array,
+    starts: NDArray[np.int64],
+    totals: Array,
+    first: Array,
+    found: Array,
+) -> None:
+    passed, slope, level = np.empty(LANES), np.empty(LANES), np.empty(LANES)
+    for s in range(totals.size):
+        largest, area, signed = found[s, 0], found[s, 1], found[s, 2]
+        passed[:] = 0.0
+        for lane in range(LANES):
+            level[lane] = 1 / (totals[s] - first[s, lane])
+            slope[lane] = 1 / first[s, lane] + level[lane]
+        both = 0.0
+        for i in range(starts[s], starts[s + 1]):
+            word, own = words[unit[i]], weight[i]
+            both += own
+            for lane in range(LANES):
+                passed[lane] += own if (word >> np.uint64(lane)) & np.uint64(1) else 0.0
+            width = step[i]
+            if np.isnan(width):
+                continue
+            for lane in range(LANES):
+                gap = passed[lane] * slope[lane] - both * level[lane]
+                size = abs(gap)
+                largest[lane] = max(largest[lane], size)
+                area[lane] += size * width
+                signed[lane] += gap * width

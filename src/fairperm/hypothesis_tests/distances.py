@@ -1,0 +1,387 @@
+"""The permutation test of a distance between the groups' distributions of a column."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairperm._utils import streams
+from fairperm._utils.checks import choice
+from fairperm._utils.progress import waiting
+from fairperm.data.arguments import Inputs
+from fairperm.data.columns import library_of, to_python
+from fairperm.data.reading import read_table
+from fairperm.engines.distances import choose_distance_engine
+from fairperm.errors import InputError, InputTypeError, argument, listed, shown
+from fairperm.hypothesis_tests.comparison import Comparison
+from fairperm.hypothesis_tests.plan import Options, Plan
+from fairperm.hypothesis_tests.results.distances import (
+    Curves,
+    DistanceComparison,
+    DistanceTestResult,
+)
+from fairperm.inference.multiplicity import adjust_pvalues
+from fairperm.inference.null import Null, pvalue, tie_tolerance
+from fairperm.metrics.definition import Scheme
+from fairperm.metrics.distances import get_distance
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterator
+
+    from numpy.typing import NDArray
+
+    from fairperm.data.arguments import (
+        Adjustment,
+        Column,
+        Columns,
+        Frame,
+        Groups,
+        Missing,
+        Pairing,
+        Seed,
+    )
+    from fairperm.data.reading import Table
+    from fairperm.engines.distances import DistanceEngine
+    from fairperm.engines.sample import Rows
+    from fairperm.metrics.distances import Distance
+
+    Array = NDArray[np.float64]
+
+_ADJUSTMENTS: tuple[Adjustment, ...] = ("holm", "bh", "by", None)
+_MOST_POINTS = 512  # of a curve of cumulative shares
+
+
+def distance_test(
+    values: Column,
+    *,
+    sensitive_features: Columns,
+    distance: str = "ks",
+    y_true: Column | None = None,
+    data: Frame | None = None,
+    groups: Groups | None = None,
+    compare: Pairing = "pairs",
+    adjust: Adjustment = "holm",
+    control_features: Columns | None = None,
+    cluster: Columns | None = None,
+    sample_weight: Column | None = None,
+    missing: Missing = "error",
+    ignore_index: bool = False,
+    sample_rows: int | None = None,
+    n_resamples: int = 9999,
+    confidence_level: float = 0.95,
+    rng: Seed = None,
+    n_jobs: int | None = None,
+    progress: bool | None = None,
+) -> DistanceTestResult:
+    """Test whether a column has the same distribution in all groups, by a distance between them.
+
+    Parameters
+    ----------
+    values : array-like or str
+        Scores, predictions of any number of classes, or any other column.
+    sensitive_features : array-like or str
+        As in :func:`fairperm.permutation_test`.
+    distance : str
+        Of numbers: "ks" (Kolmogorov–Smirnov: the largest difference between the cumulative
+        shares), "wasserstein" (the area between them) or "demographic_parity" (the absolute
+        difference of the means). Of categories: "total_variation", "infinity_norm",
+        "jensen_shannon", "kullback_leibler", "chi_square" or "skew". LiFT's names are understood
+        too, such as "JS_DIVERGENCE".
+    y_true : array-like or str, optional
+        Labels of any kind: distributions are then compared given the label (separation, which is
+        equalized odds of the whole score), and group labels are exchanged inside each label.
+    data : frame or mapping, optional
+        As in :func:`fairperm.permutation_test`; equal rows of a lazy frame are counted in its
+        engine.
+    groups : sequence, optional
+        Two groups or more; by default all.
+    compare : {"pairs", "rest"}
+        Whether to compare each pair of groups, or each group with all others together.
+    adjust : {"holm", "bh", "by"} or None
+        How p-values are adjusted for the number of comparisons.
+    control_features : array-like, str or list of str, optional
+        Strata: labels are exchanged only within them.
+    cluster : array-like or str, optional
+        Rows that belong together: whole clusters are exchanged. With `y_true`, the rows of a
+        cluster must have one label.
+    sample_weight : array-like or str, optional
+        Weight of each row, above 0, in the distributions. Weights stay with their rows.
+    missing, ignore_index, sample_rows, confidence_level, rng, n_jobs, progress
+        As in :func:`fairperm.permutation_test`; the confidence level is that of the intervals for
+        p-values.
+    n_resamples : int
+        Number of random permutations, unless enumerating all permutations is faster.
+
+    Returns
+    -------
+    DistanceTestResult
+
+    Notes
+    -----
+    If the groups have equal distributions, group labels can be exchanged, so the p-value is exact
+    at every sample size: the share of permutations with a distance at least as large, (b + 1)/(B +
+    1) for B random ones. It is no test of equal means or rates alone: distributions may differ in
+    other ways.
+
+    With labels or strata, the distance is the mean of the distances inside them, weighted by
+    m_A·m_B/(m_A + m_B), where m are the groups' numbers of rows (of clusters, if there are any).
+
+    There is no confidence interval. A distance of samples is positive even if the distributions are
+    equal, so an interval around it, by the bootstrap too, would not contain a true distance of
+    zero. Compare it with ``expected``, the mean distance of the permutations.
+
+    "kullback_leibler" and "skew" add one row (of mean weight) to each category, the former in the
+    second group only, as LiFT does: no share is then zero. Divergences are in bits.
+
+    Examples
+    --------
+    >>> import fairperm
+    >>> compas = fairperm.datasets.load_compas()
+    >>> fairperm.distance_test(
+    ...     "decile_score", y_true="two_year_recid", sensitive_features="sex", data=compas, rng=1
+    ... )
+    DistanceTestResult: kolmogorov_smirnov of 2 groups
+      Female and Male  0.048  by chance 0.030, 1,175 and 4,997 rows
+      given 0          0.031
+      given 1          0.078
+      largest gap      +0.048 at 6
+      p-value          0.0323  9,999 draws, 95 % interval 0.0288 to 0.0359
+      validity         Exact if the groups have equal distributions of values given the
+                       label.
+    """
+    options = Options.check(
+        n_resamples=n_resamples,
+        confidence_level=confidence_level,
+        rng=rng,
+        n_jobs=n_jobs,
+        progress=progress,
+    )
+    chosen = get_distance(distance)
+    compare = choice("compare", compare, ("pairs", "rest"))
+    adjust = choice("adjust", adjust, _ADJUSTMENTS)
+    if values is None:
+        raise InputTypeError("values", "given", None)
+    if y_true is not None:
+        chosen = chosen.given_label()
+    inputs = Inputs(
+        y_true=y_true,
+        values=values,
+        sensitive_features=sensitive_features,
+        control_features=control_features,
+        cluster=cluster,
+        sample_weight=sample_weight,
+        data=data,
+        missing=missing,
+        ignore_index=ignore_index,
+        sample_rows=sample_rows,
+        seed=options.seed,
+    )
+    table = read_table(inputs, chosen)
+    every = table.choose_several(groups)
+    if groups is not None:
+        table = table.take(np.flatnonzero(np.isin(table.group, [*map(table.groups.index, every)])))
+    tests = [
+        _DistanceTest.of(one, chosen, pair, options)
+        for one, pair in _comparisons(table, every, compare)
+    ]
+    adjusted = adjust_pvalues(np.array([test.comparison.pvalue for test in tests]), adjust)
+    comparisons = tuple(
+        replace(test.comparison, adjusted_pvalue=float(p))
+        for test, p in zip(tests, adjusted, strict=True)
+    )
+    return DistanceTestResult(
+        distance=chosen.name,
+        groups=every,
+        comparisons=comparisons,
+        pvalue=float(adjusted.min()),
+        adjust=adjust,
+        confidence_level=options.confidence_level,
+        n_strata=table.count_strata(every),
+        n_dropped=table.n_dropped,
+        seed=options.seed,
+        validity=_validity(table, chosen, strata=table.count_strata(every) > 1),
+        notes=tuple(table.notes),
+        curves={test.comparison.groups: test.curves for test in tests},
+        frame_library=library_of(data),
+    )
+
+
+def _comparisons(
+    table: Table, groups: tuple[Hashable, ...], compare: str
+) -> Iterator[tuple[Table, tuple[Hashable, Hashable]]]:
+    """Yield the pairs of groups, each with the table that has both."""
+    if compare == "pairs" or len(groups) == 2:
+        yield from ((table, pair) for pair in itertools.combinations(groups, 2))
+        return
+    rest = "rest"
+    while rest in groups:
+        rest = f"the {rest}"
+    for group in groups:
+        yield table.against_rest(group, rest), (group, rest)
+
+
+@dataclass(frozen=True, slots=True)
+class _DistanceTest:
+    """A comparison before its p-value is adjusted, and the distributions that it is of."""
+
+    comparison: DistanceComparison
+    curves: Curves
+
+    @classmethod
+    def of(
+        cls, table: Table, distance: Distance, pair: tuple[Hashable, Hashable], options: Options
+    ) -> _DistanceTest:
+        """Compare the distance of two groups with those of their permutations."""
+        scheme = Scheme.WITHIN_LABEL if distance.given else Scheme.POOLED
+        plan = Plan(distance, scheme, None)
+        compared = Comparison.of(table, plan, pair, None)
+        rows = compared.rows
+        _check_sections(compared, table)
+        with waiting("preparing", options.resampling.progress):
+            engine = choose_distance_engine(distance, rows)
+            sections = engine.observed()[0]
+        shares = engine.weights / engine.weights.sum()
+        observed = float(sections @ shares)
+        null = _null_distribution(engine, shares, options)
+        span = np.ptp(rows.contributions) if distance.of_numbers else 1.0
+        tolerance = tie_tolerance(observed, np.array([max(span, 1.0)]), np.ones(1))
+        p = pvalue(null, observed, "greater", tolerance, options.confidence_level)
+        probability = null.log_probability
+        curves, place = _curves(compared, distance)
+        chances = None if probability is None else np.exp(probability)
+        comparison = DistanceComparison(
+            groups=pair,
+            distance=observed,
+            expected=float(np.average(null.statistic, weights=chances)),
+            by_label=_by_label(engine, sections, compared) if distance.given else None,
+            counts={group: total["rows"] for group, total in compared.totals().items()},
+            at=curves.values[place],
+            gap_at=float(curves.first[place] - curves.second[place]),
+            pvalue=p.value,
+            adjusted_pvalue=p.value,
+            pvalue_interval=p.interval,
+            pvalue_interval_wilson=p.wilson_interval,
+            n_resamples=len(null.statistic),
+            exact=probability is not None,
+            null_distribution=null.statistic,
+            null_probabilities=chances,
+        )
+        return cls(comparison, curves)
+
+
+def _null_distribution(engine: DistanceEngine, shares: Array, options: Options) -> Null:
+    """Return the distance of every permutation if there are few, or else of random ones."""
+    found = engine.enumerated(options.resampling.n_resamples)
+    if found is not None:
+        return Null(found[0] @ shares, found[1])
+
+    def block(n: int, rng: np.random.Generator) -> Array:
+        permuted: Array = engine.permuted(n, rng) @ shares
+        return permuted
+
+    blocks = options.resampling.run_blocks(block, streams.PERMUTATIONS, engine.block_size)
+    return Null(np.concatenate(blocks))
+
+
+def _check_sections(compared: Comparison, table: Table) -> None:
+    """Raise InputError if no stratum or label has rows of both groups, or if a cluster is split."""
+    rows = compared.rows
+    if rows.cluster is not None and rows.block.any():
+        order = np.lexsort([rows.block, rows.cluster])
+        same = rows.cluster[order][1:] == rows.cluster[order][:-1]
+        split = np.flatnonzero(same & (rows.block[order][1:] != rows.block[order][:-1]))
+        if split.size:
+            which = table.clusters[rows.cluster[order[split[0]]]]
+            raise InputError(
+                f"{argument('cluster')} must have rows of one label with {argument('y_true')}: "
+                f"whole clusters are exchanged, inside each label; got cluster {shown(which)} with "
+                f"rows of several. Leave {argument('y_true')} out, or use a finer cluster."
+            )
+    section = _number_sections(rows)
+    first, second = (np.unique(section[rows.group == side]) for side in (0, 1))
+    if not np.intersect1d(first, second).size:
+        within = argument("y_true") if rows.block.any() else argument("control_features")
+        raise InputError(
+            f"{within} must have a value that rows of both groups have; got none for "
+            f"{listed(compared.groups)}. Distributions are compared inside each."
+        )
+
+
+def _by_label(
+    engine: DistanceEngine, sections: Array, compared: Comparison
+) -> dict[Hashable, float]:
+    """Return the distance given each label, over all strata."""
+    labels = compared.rows.columns["y_true"]
+    found: dict[Hashable, float] = {}
+    for block in np.unique(engine.labels):
+        mine = engine.labels == block
+        name = labels[np.flatnonzero(compared.rows.block == block)[0]]
+        found[_plain(name)] = float(np.average(sections[mine], weights=engine.weights[mine]))
+    return found
+
+
+def _curves(compared: Comparison, distance: Distance) -> tuple[Curves, int]:
+    """Return the distributions of both groups, and where they differ most.
+
+    With labels or strata, each group has the same shares of them. Of curves with very many points,
+    those are kept that can be drawn.
+    """
+    rows = compared.rows
+    cells, first, cell = np.unique(rows.contributions[:, 0], return_index=True, return_inverse=True)
+    weight = _standardize(compared)
+    shares: list[Array] = []
+    for side in (0, 1):
+        mine = rows.group == side
+        share = np.bincount(cell.ravel()[mine], weight[mine], len(cells)).astype(np.float64)
+        shares.append(np.cumsum(share) if distance.of_numbers else share)
+    place = int(np.argmax(np.abs(shares[0] - shares[1])))
+    kept = np.arange(len(cells))
+    if distance.of_numbers and len(cells) > _MOST_POINTS:
+        spread = np.linspace(0, len(cells) - 1, _MOST_POINTS).astype(np.intp)
+        kept = np.unique(np.append(spread, place))
+    names = tuple(_plain(one) for one in rows.columns["values"][first[kept]])
+    curves = Curves(names, shares[0][kept], shares[1][kept], cumulative=distance.of_numbers)
+    return curves, int(np.searchsorted(kept, place))
+
+
+def _standardize(compared: Comparison) -> Array:
+    """Return the share of each row in its group, with equal shares of the sections in both."""
+    rows = compared.rows
+    weight = rows.count * (np.ones(1) if rows.weight is None else rows.weight)
+    section = _number_sections(rows)
+    sizes, totals = np.zeros((2, 2, int(section.max()) + 1))
+    np.add.at(sizes, (rows.group, section), rows.count)
+    np.add.at(totals, (rows.group, section), weight)
+    shared = sizes.prod(axis=0) / sizes.sum(axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        factor = np.where(shared > 0, shared / shared.sum() / totals, 0.0)
+    share: Array = weight * factor[rows.group, section]
+    return share
+
+
+def _number_sections(rows: Rows) -> NDArray[np.intp]:
+    """Return the number of each row's section: its stratum and label."""
+    both = np.stack([rows.stratum, rows.block], axis=1)
+    return np.unique(both, axis=0, return_inverse=True)[1].ravel()
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as Python's own, whole numbers as integers."""
+    plain = to_python(value)
+    return int(plain) if isinstance(plain, float) and plain.is_integer() else plain
+
+
+def _validity(table: Table, distance: Distance, *, strata: bool) -> str:
+    """Return for which null the p-values are valid."""
+    what = "values and weights" if table.weight is not None else "values"
+    given = " given the label" if distance.given else ""
+    where = " within every stratum" if strata else ""
+    if table.cluster is not None:
+        return (
+            f"Exact if the groups have equal distributions of clusters{given}{where}: of their "
+            f"numbers of rows and their {what}."
+        )
+    return f"Exact if the groups have equal distributions of {what}{given}{where}."

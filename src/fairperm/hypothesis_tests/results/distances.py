@@ -1,0 +1,249 @@
+"""The result of the test of distances between distributions. No computing here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any
+
+from fairperm._utils.formatting import (
+    format_count,
+    format_name,
+    format_number,
+    format_pvalue,
+    name_of_gap,
+    state_pvalue,
+)
+from fairperm.data.columns import frame_of
+from fairperm.errors import InputError, listed
+from fairperm.hypothesis_tests.results.gaps import PlainResult, json_ready
+from fairperm.hypothesis_tests.results.text import state_draws, write_result
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterator, Mapping
+
+    import numpy as np
+    from altair import LayerChart
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+__all__ = ["DistanceComparison", "DistanceTestResult"]
+
+
+@dataclass(frozen=True, slots=True)
+class Curves:
+    """The distributions of two groups: shares of categories, or cumulative shares at numbers."""
+
+    values: tuple[Hashable, ...]
+    first: Array
+    second: Array
+    cumulative: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
+class DistanceComparison(PlainResult):
+    """The distance between two groups, one comparison of a :class:`DistanceTestResult`.
+
+    Attributes
+    ----------
+    groups : tuple
+        The two groups.
+    distance : float
+        The distance between their distributions; with labels or strata, the mean of the distances
+        inside them, weighted by m_A·m_B/(m_A + m_B).
+    expected : float
+        The mean distance of the permutations: what groups of these sizes have if their
+        distributions are equal.
+    by_label : dict or None
+        The distance given each label, if labels were passed.
+    counts : dict
+        The number of rows of each group.
+    at : object
+        The value at which the cumulative shares differ most, or the category whose shares do; with
+        labels or strata, if both groups had the same shares of these.
+    gap_at : float
+        That difference, first group minus second.
+    pvalue, adjusted_pvalue : float
+        The share of permutations with a distance at least as large, never zero; and adjusted for
+        the number of comparisons.
+    pvalue_interval, pvalue_interval_wilson : tuple of float
+        For the p-value that infinitely many permutations would give.
+    n_resamples : int
+        Permutations that were counted.
+    exact : bool
+        Whether these are all permutations.
+    null_distribution : numpy.ndarray
+        The distance in each permutation.
+    null_probabilities : numpy.ndarray or None
+        Their probabilities if ``exact``; random permutations are equally likely.
+    """
+
+    groups: tuple[Hashable, Hashable]
+    distance: float
+    expected: float
+    by_label: Mapping[Hashable, float] | None
+    counts: Mapping[Hashable, float]
+    at: Hashable
+    gap_at: float
+    pvalue: float
+    adjusted_pvalue: float
+    pvalue_interval: tuple[float, float]
+    pvalue_interval_wilson: tuple[float, float]
+    n_resamples: int
+    exact: bool
+    null_distribution: Array = field(repr=False)
+    null_probabilities: Array | None = field(repr=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the comparison as JSON-ready values, without the null distribution."""
+        plain = {part.name: getattr(self, part.name) for part in fields(self)}
+        del plain["null_distribution"], plain["null_probabilities"]
+        plain["counts"] = [self.counts[group] for group in self.groups]
+        ready: dict[str, Any] = json_ready(plain)
+        return ready
+
+    def __repr__(self) -> str:
+        pair = name_of_gap(*self.groups, absolute=True)
+        p = state_pvalue(self.adjusted_pvalue)
+        return f"DistanceComparison: {pair}, {format_number(self.distance)}, {p}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
+class DistanceTestResult(PlainResult):
+    """The result of :func:`fairperm.distance_test`.
+
+    Attributes
+    ----------
+    distance : str
+        The distance's full name.
+    groups : tuple
+        The groups compared.
+    comparisons : tuple of DistanceComparison
+        Each pair of groups, or each group and the rest.
+    pvalue : float
+        The smallest adjusted p-value: that of equal distributions in all groups, if the adjustment
+        is "holm".
+    adjust : str or None
+        How p-values are adjusted for the number of comparisons.
+    validity : str
+        For which null the p-values are valid, and in which sense.
+    notes : tuple of str
+        Remarks that matter for reading the result.
+    """
+
+    distance: str
+    groups: tuple[Hashable, ...]
+    comparisons: tuple[DistanceComparison, ...]
+    pvalue: float
+    adjust: str | None
+    confidence_level: float
+    n_strata: int
+    n_dropped: int
+    seed: int
+    validity: str
+    notes: tuple[str, ...]
+    curves: Mapping[tuple[Hashable, Hashable], Curves] = field(repr=False)
+    frame_library: str | None = field(repr=False)
+
+    @property
+    def largest(self) -> DistanceComparison:
+        """The comparison with the largest distance."""
+        return max(self.comparisons, key=lambda one: one.distance)
+
+    def __iter__(self) -> Iterator[DistanceComparison]:
+        return iter(self.comparisons)
+
+    def __len__(self) -> int:
+        return len(self.comparisons)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as JSON-ready values, without null distributions."""
+        plain = {part.name: getattr(self, part.name) for part in fields(self)}
+        del plain["curves"], plain["frame_library"]
+        plain["comparisons"] = [one.to_dict() for one in self.comparisons]
+        ready: dict[str, Any] = json_ready(plain)
+        return ready
+
+    def to_frame(self, library: str | None = None) -> Any:
+        """Return a data frame with a row for each comparison.
+
+        Parameters
+        ----------
+        library : {"pandas", "polars", "pyarrow"}, optional
+            The library of the frame: by default that of `data`, or pandas.
+        """
+        names = ("distance", "expected", "gap_at", "pvalue", "adjusted_pvalue", "n_resamples")
+        columns: dict[str, list[Any]] = {
+            "first_group": [format_name(one.groups[0]) for one in self],
+            "second_group": [format_name(one.groups[1]) for one in self],
+            "at": [str(one.at) for one in self],
+        }
+        columns |= {name: [getattr(one, name) for one in self] for name in names}
+        return frame_of(columns, library, self.frame_library)
+
+    def plot(
+        self,
+        groups: tuple[Hashable, Hashable] | None = None,
+        *,
+        width: int = 700,
+        height: int = 220,
+        mode: str = "auto",
+    ) -> LayerChart:
+        """Draw the distributions of two groups, with the place where they differ most.
+
+        `groups` are those of a comparison, by default of the one with the largest distance. See
+        :func:`fairperm.plots.distributions`.
+        """
+        from fairperm import plots
+
+        chosen = self.largest
+        if groups is not None:
+            pairs = {one.groups: one for one in self}
+            if groups not in pairs:
+                rule = f"two groups that were compared ({listed(pairs)})"
+                raise InputError("groups", rule, groups)
+            chosen = pairs[groups]
+        curves = self.curves[chosen.groups]
+        return plots.distributions(
+            curves.values,
+            curves.first,
+            curves.second,
+            groups=chosen.groups,
+            cumulative=curves.cumulative,
+            at=chosen.at,
+            distance=self.distance,
+            value=chosen.distance,
+            pvalue=chosen.adjusted_pvalue,
+            width=width,
+            height=height,
+            mode=mode,
+        )
+
+    def __repr__(self) -> str:
+        is_one = len(self.comparisons) == 1
+        lines = []
+        for one in self.comparisons:
+            counts = " and ".join(format_count(one.counts[group]) for group in one.groups)
+            text = f"{format_number(one.distance)}  by chance {format_number(one.expected)}"
+            if not is_one:
+                text += f", {state_pvalue(one.adjusted_pvalue)}"
+            pair = name_of_gap(*one.groups, absolute=True)
+            lines.append((pair, f"{text}, {counts} rows"))
+        lines += self._describe_one(self.comparisons[0]) if is_one else []
+        if not is_one and self.adjust is not None:
+            lines.append(("adjusted by", self.adjust))
+        lines.append(("validity", self.validity))
+        title = f"DistanceTestResult: {self.distance} of {len(self.groups)} groups"
+        return write_result(title, lines, self.n_dropped, self.notes)
+
+    def _describe_one(self, one: DistanceComparison) -> list[tuple[str, str]]:
+        lines = [
+            (f"given {format_name(label)}", format_number(value))
+            for label, value in (one.by_label or {}).items()
+        ]
+        gap = format_number(one.gap_at, signed=True)
+        lines.append(("largest gap", f"{gap} at {format_name(one.at)}"))
+        draws = state_draws(one.n_resamples, self.confidence_level, one.pvalue_interval)
+        p = format_pvalue(one.pvalue)
+        lines.append(("p-value", f"{p}  {'exact' if one.exact else draws}"))
+        return lines
