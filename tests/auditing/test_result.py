@@ -289,3 +289,24 @@ def test_audit_is_the_same_after_a_file(expected: Audit) -> None:
 def test_values_that_are_no_audit_raise(plain: Any) -> None:
     with pytest.raises(InputError, match=r"plain must be what Audit\.to_dict\(\) returns; got "):
         Audit.from_dict(plain)
+
+
+def test_metrics_are_a_flat_dict(expected: Audit) -> None:
+    found = expected.to_metrics()
+    assert all(isinstance(one, float) and np.isfinite(one) for one in found.values())
+    assert all(re.fullmatch(r"[\w.\- :/]+", key) for key in found)  # what MLflow allows
+    row = next(iter(expected.where(attribute="race", metric="roc_auc")))
+    name = f"race/roc_auc/{row.groups[0]} vs {row.groups[1]}"
+    assert found[f"{name}/difference"] == row.difference
+    assert found[f"{name}/adjusted_pvalue"] == row.adjusted_pvalue
+    assert sum(found[key] for key in found if key.startswith("verdicts/")) == len(expected)
+
+
+def test_names_of_metrics_stay_apart() -> None:
+    group = np.repeat(["é", "è", "a"], 60)
+    given: dict[str, Any] = {"y_pred": np.tile([0, 1], 90), "sensitive_features": group}
+    found = audit(**given, metrics="selection_rate").to_metrics()
+    assert {key for key in found if key.endswith("/pvalue")} == {
+        f"sensitive_features/selection_rate/{pair}/pvalue"
+        for pair in ("a vs _", "a vs __", "_ vs _")
+    }

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import gzip
 import sqlite3
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import fairperm
-from tests.support.commands import cells, failed, succeeded
+from tests.support.commands import as_text, cells, failed, sample, succeeded
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -207,7 +208,7 @@ def test_tables_of_a_database(tmp_path: Path) -> None:
         database.execute("CREATE TABLE three (y, p, g)")
         database.execute("INSERT INTO three VALUES (1, x'ff', 2), (0, x'00', 4)")
     asked = ("--label", "y", "--prediction", "p", "--group", "g")
-    assert "--table must name one of the database's tables" in failed("audit", path, *asked)
+    assert "--table must name one of the tables" in failed("audit", path, *asked)
     assert "Did you mean 'one'?" in failed("audit", path, *asked, "--table", "onee")
     assert "column 'p' must have values of one type" in failed(
         "audit", path, *asked, "--table", "two"
@@ -350,3 +351,51 @@ def test_a_missing_group_costs_no_row_of_another(tmp_path: Path) -> None:
     )
     rows = [int(one["first_rows"]) + int(one["second_rows"]) for one in found]
     assert rows == [300, 250]
+
+
+PLAIN = as_text(sample())
+GIVEN = ("--label", "y", "--prediction", "p", "--group", "g", "--metric", "fpr", "--csv", "-")
+
+
+@pytest.fixture(scope="module")
+def plain_rows(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("plain") / "x.csv"
+    path.write_text(PLAIN)
+    return succeeded("audit", path, *GIVEN)
+
+
+def test_lines_above_the_header_are_skipped(tmp_path: Path, plain_rows: str) -> None:
+    path = tmp_path / "titled.csv"
+    path.write_text(f"Decisions of 2024\n\n{PLAIN}", encoding="utf-16")
+    assert succeeded("audit", path, *GIVEN, "--skip", 2) == plain_rows
+    assert "Lines above the header can be skipped: --skip 1." in failed("audit", path, *GIVEN)
+    said = failed("audit", path, *GIVEN, "--skip", 1000)
+    assert said.startswith("--skip must be fewer than the lines of")
+    assert "--skip must be an integer from 0" in failed("audit", path, *GIVEN, "--skip", -1)
+
+
+def test_sheets_of_workbooks_are_read(tmp_path: Path, plain_rows: str) -> None:
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    book.active.title = "people"
+    for row in (("Decisions", None, None), (None,) * 3, ("y", "p", "g"), *sample()):
+        book.active.append(row)
+    book.save(tmp_path / "one.xlsx")
+    assert succeeded("audit", tmp_path / "one.xlsx", *GIVEN, "--skip", 1) == plain_rows
+    book.create_sheet("notes").append(["nothing"])
+    book.save(tmp_path / "two.xlsx")
+    said = failed("audit", tmp_path / "two.xlsx", *GIVEN)
+    assert said.startswith("--table must name one of the tables ('people', 'notes').")
+    chosen = ("--skip", 1, "--table", "people")
+    assert succeeded("audit", tmp_path / "two.xlsx", *GIVEN, *chosen) == plain_rows
+    (tmp_path / "bad.xlsx").write_bytes((tmp_path / "one.xlsx").read_bytes()[:99])
+    assert "'bad.xlsx' cannot be read" in failed("audit", "bad.xlsx", *GIVEN, cwd=tmp_path)
+
+
+def test_workbooks_need_openpyxl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    (tmp_path / "x.xlsx").write_bytes(b"PK")
+    assert failed("audit", "x.xlsx", *GIVEN, cwd=tmp_path) == (
+        "'x.xlsx' is a spreadsheet, which needs openpyxl: install fairperm[excel], or save the "
+        "sheet as CSV."
+    )

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+import re
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from fairperm._utils.checks import choice
+from fairperm._utils.formatting import format_name
 from fairperm.auditing.text import as_text
 from fairperm.data.columns import frame_of
 from fairperm.errors import InputError, Shown
@@ -23,6 +26,12 @@ if TYPE_CHECKING:
     from fairperm.hypothesis_tests.results.sweeps import ThresholdSweepResult
 
 __all__ = ["Audit"]
+
+_NOT_IN_KEYS = re.compile(r"[^\w.\- :]", re.ASCII)
+_NUMBERS = (
+    *("first_rows", "first_value", "second_rows", "second_value", "difference", "difference_low"),
+    *("difference_high", "ratio", "pvalue", "adjusted_pvalue", "detectable_gap"),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
@@ -138,6 +147,44 @@ class Audit(AuditData):
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             rule = "what Audit.to_dict() returns"
             raise InputError("plain", rule, Shown(type(plain).__name__)) from error
+
+    def to_metrics(self) -> dict[str, float]:
+        """Return the numbers as a flat dict, for trackers of experiments such as MLflow.
+
+        Keys are "attribute/metric/first vs second/number", and "verdicts/disparity" and so on for
+        the numbers of verdicts. Characters that MLflow does not allow are underscores. What has
+        no finite value is left out.
+
+        Examples
+        --------
+        >>> import fairperm
+        >>> compas = fairperm.datasets.load_compas()
+        >>> audit = fairperm.audit(
+        ...     "two_year_recid", y_score="decile_score", threshold=5, data=compas,
+        ...     sensitive_features="sex", metrics="fpr", rng=1,
+        ... )
+        >>> found = audit.to_metrics()
+        >>> round(found["sex/false_positive_rate/Female vs Male/difference"], 3)
+        -0.001
+        >>> found["verdicts/inconclusive"]
+        1.0
+        """
+        found: dict[str, float] = {}
+        for verdict in VERDICTS:
+            n = sum(row.verdict == verdict for row in self.rows)
+            found[f"verdicts/{verdict.replace(' ', '_')}"] = float(n)
+        known: set[str] = set()
+        for row in self.rows:
+            first, second = (_NOT_IN_KEYS.sub("_", format_name(group)) for group in row.groups)
+            attribute, metric = (_NOT_IN_KEYS.sub("_", one) for one in (row.attribute, row.metric))
+            name = f"{attribute}/{metric}/{first} vs {second}"
+            while name in known:  # names that differ only in other characters
+                name += "_"
+            known.add(name)
+            for key, value in row.cells().items():
+                if key in _NUMBERS and value is not None and math.isfinite(value):
+                    found[f"{name}/{key}"] = float(value)
+        return found
 
     def to_frame(self, library: str | None = None) -> Any:
         """Return a data frame with a row for each comparison.

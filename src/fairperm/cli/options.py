@@ -35,6 +35,7 @@ class Format(StrEnum):
     arrow = "arrow"
     duckdb = "duckdb"
     sqlite = "sqlite"
+    xlsx = "xlsx"
 
 
 class FailOn(StrEnum):
@@ -59,11 +60,13 @@ Files = Annotated[
     typer.Argument(
         metavar="FILE",
         show_default=False,
-        help="CSV, TSV, Parquet, JSON lines, Arrow or Feather files; globs; '-' for standard "
-        "input; or a DuckDB or SQLite database.",
+        help="CSV, TSV, Parquet, JSON lines, Arrow, Feather or Excel files; globs; '-' for "
+        "standard input; or a DuckDB or SQLite database.",
     ),
 ]
-Table = Annotated[str | None, _option(_DATA, "Table of a database.", metavar="NAME")]
+Table = Annotated[
+    str | None, _option(_DATA, "Table of a database, or sheet of an Excel file.", metavar="NAME")
+]
 Sql = Annotated[
     str | None,
     _option(
@@ -91,6 +94,12 @@ Decimal = Annotated[
 Encoding = Annotated[
     str | None,
     _option(_DATA, "Encoding of a CSV file: utf-8, latin-1 and so on.", metavar="NAME"),
+]
+Skip = Annotated[
+    int,
+    _option(
+        _DATA, "Lines above the header of a CSV or Excel file, such as titles.", metavar="LINES"
+    ),
 ]
 Na = Annotated[
     list[str] | None,

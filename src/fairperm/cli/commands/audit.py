@@ -77,6 +77,7 @@ def audit(
     delimiter: arg.Delimiter = None,
     decimal: arg.Decimal = ".",
     encoding: arg.Encoding = None,
+    skip: arg.Skip = 0,
     na: arg.Na = None,
     report: arg.Report = None,
     json: arg.Json = None,

@@ -54,6 +54,7 @@ def sweep(
     delimiter: arg.Delimiter = None,
     decimal: arg.Decimal = ".",
     encoding: arg.Encoding = None,
+    skip: arg.Skip = 0,
     na: arg.Na = None,
     json: arg.Json = None,
     csv: arg.Csv = None,

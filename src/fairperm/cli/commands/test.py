@@ -57,6 +57,7 @@ def one_test(
     delimiter: arg.Delimiter = None,
     decimal: arg.Decimal = ".",
     encoding: arg.Encoding = None,
+    skip: arg.Skip = 0,
     na: arg.Na = None,
     json: arg.Json = None,
     quiet: arg.Quiet = False,

@@ -33,9 +33,11 @@ _ENDINGS = {
     **dict.fromkeys((".arrow", ".arrows", ".feather", ".ipc"), "arrow"),
     **dict.fromkeys((".duckdb", ".ddb"), "duckdb"),
     **dict.fromkeys((".sqlite", ".sqlite3"), "sqlite"),
+    **dict.fromkeys((".xlsx", ".xlsm"), "xlsx"),
 }
 _COMPRESSED = (".gz", ".zst")
 _DATABASES = ("duckdb", "sqlite")
+_TEXTS = ("csv", "tsv", "xlsx")  # spreadsheets are read as text
 _WILDCARDS = frozenset("*?[]")  # DuckDB would look for other files
 MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "<NA>", "#N/A")
 MOST_COLUMNS = 20_000
@@ -255,7 +257,10 @@ class Relation:
                 f"{shown(name)}."
             )
         rule = f"a column of the data ({listed(self.names)})"
-        raise InputError(option, rule, name, did_you_mean(name, self.names))
+        hint = did_you_mean(name, self.names)
+        if self.is_text and len(self.names) == 1 and not hint:
+            hint = "Lines above the header can be skipped: --skip 1."
+        raise InputError(option, rule, name, hint)
 
     def ambiguous_names(self) -> set[str]:
         """Return the names that differ only in case: SQL cannot distinguish them."""
@@ -284,6 +289,7 @@ class ReadOptions:
     delimiter: str | None = None
     decimal: str = "."
     encoding: str | None = None
+    skip: int = 0
     missing_words: tuple[str, ...]
 
 
@@ -296,10 +302,12 @@ def open_relation(
 ) -> Relation:
     """Return the files as a relation; from here on the connection reads no other files."""
     kind = files[0].format
-    if options.table is not None and kind not in {"duckdb", "sqlite"}:
+    if options.table is not None and kind not in {*_DATABASES, "xlsx"}:
         raise InputError(f"--table is for databases; {shown(files[0].name)} is a {kind} file.")
+    if options.skip and kind not in _TEXTS:
+        raise InputError(f"--skip is for text files; {shown(files[0].name)} is a {kind} file.")
     paths = [file.path for file in files]
-    if kind in {"csv", "tsv"}:
+    if kind in _TEXTS:
         scan, names, paths = _scan_text_files(files, folder, options)
         lock(connection, paths, folder)
         fields = [f"c{i}" for i in range(len(names))]
@@ -464,7 +472,7 @@ def _scan_text_files(
     first: tuple[str, ...] = ()
     paths = []
     for file in files:
-        path = _convert_to_utf8(file, folder, options.encoding)
+        path = _make_text(file, folder, options)
         mark, names = _read_header(file, path, options.delimiter)
         first = first or names
         if Counter(names) != Counter(first):
@@ -525,6 +533,60 @@ def _find_places(wanted: Sequence[str], names: Sequence[str]) -> Iterator[int]:
         yield left[name].pop(0)
 
 
+def _make_text(file: InputFile, folder: Path, options: ReadOptions) -> Path:
+    """Return the path of the text that begins with the header: the file itself, or a copy."""
+    if file.format == "xlsx":
+        path = _convert_sheet(file, folder, options.table)
+    else:
+        path = _convert_to_utf8(file, folder, options.encoding)
+    return _skip_lines(file, path, folder, options.skip) if options.skip else path
+
+
+def _convert_sheet(file: InputFile, folder: Path, table: str | None) -> Path:
+    """Return a sheet of a workbook as CSV."""
+    try:
+        from openpyxl import load_workbook
+    except ModuleNotFoundError:
+        raise InputError(
+            f"{shown(file.name)} is a spreadsheet, which needs openpyxl: install fairperm[excel], "
+            "or save the sheet as CSV."
+        ) from None
+    copy = _name_copy(folder)
+    try:
+        book = load_workbook(file.path, read_only=True, data_only=True)
+        names = [sheet.title for sheet in book.worksheets]
+        sheet = book[choose_table(table, names, names)]
+        with copy.open("w", encoding="utf-8", newline="") as target:
+            writer = csv.writer(target)
+            for row in sheet.iter_rows(values_only=True):
+                if any(value is not None for value in row):
+                    writer.writerow(["" if value is None else value for value in row])
+        book.close()
+    except InputError:
+        raise
+    except Exception as error:  # a workbook is a zip of XML, either of which may be damaged
+        raise InputError(f"{shown(file.name)} cannot be read: {first_line(error)}.") from error
+    return copy
+
+
+def _skip_lines(file: InputFile, path: Path, folder: Path, n_lines: int) -> Path:
+    """Return a copy of the text without its first lines."""
+    copy = _name_copy(folder)
+    try:
+        with _open(path) as stream:
+            for _ in range(n_lines):
+                if not stream.readline():
+                    raise InputError("--skip", f"fewer than the lines of {file.name}", n_lines)
+            _copy(stream, copy)
+    except OSError as error:
+        raise InputError(f"{shown(file.name)} cannot be read: {error}.") from error
+    return copy
+
+
+def _name_copy(folder: Path) -> Path:
+    return folder / f"{len(list(folder.iterdir()))}.txt"
+
+
 def _convert_to_utf8(file: InputFile, folder: Path, encoding: str | None) -> Path:
     """Return the path of the text in UTF-8: the file itself, or a copy."""
     try:
@@ -544,7 +606,7 @@ def _convert_to_utf8(file: InputFile, folder: Path, encoding: str | None) -> Pat
         raise InputError("--encoding", "an encoding", name, hint) from None
     if name in {"utf-8", "ascii", "utf-8-sig"}:
         return file.path
-    copy = folder / f"{len(list(folder.iterdir()))}.txt"
+    copy = _name_copy(folder)
     try:
         with (
             _open(file.path) as stream,

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairperm._utils.checks import choice
+from fairperm._utils.checks import choice, integer
 from fairperm._utils.progress import waiting
 from fairperm.cli.files import column_types as types
 from fairperm.cli.files.formats import (
@@ -209,6 +209,7 @@ def read_columns(
         delimiter=params.get("delimiter"),
         decimal=choice("decimal", params.get("decimal", "."), (".", ",")),
         encoding=params.get("encoding"),
+        skip=integer("--skip", params.get("skip", 0), 0, 1_000_000),
         missing_words=tuple(dict.fromkeys(("", *params["na"]))) if params.get("na") else MISSING,
     )
     chosen = params.get("format_")
@@ -313,7 +314,8 @@ def _explain(error: BaseException, files: Sequence[InputFile], folder: Path) -> 
     for line in map(str.strip, str(error).splitlines()):
         if line.startswith("Expected Number of Columns"):
             expected, got = (one.strip() for one in line.split(":", 1)[1].split("Found:"))
-            return f"{where}: line {place} has {got} columns; the header has {expected}."
+            title = " Lines above the header can be skipped: --skip 1." if expected == "1" else ""
+            return f"{where}: line {place} has {got} columns; the header has {expected}.{title}"
         if "unterminated quote" in line:
             return f"{where}: a quote that opens or closes on line {place} is out of place."
         if "nicode" in line or "utf-8" in line.lower():

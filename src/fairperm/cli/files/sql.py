@@ -72,10 +72,10 @@ def choose_table(given: str | None, tables: Sequence[str], known: Sequence[str])
     if given is None:
         if len(tables) == 1:
             return tables[0]
-        raise InputError(f"--table must name one of the database's tables ({listed(tables)}).")
+        raise InputError(f"--table must name one of the tables ({listed(tables)}).")
     if given in known:
         return given
-    rule = f"one of the database's tables ({listed(tables)})"
+    rule = f"one of the tables ({listed(tables)})"
     raise InputError("--table", rule, given, did_you_mean(given, known))
 
 
