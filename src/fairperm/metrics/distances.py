@@ -120,7 +120,8 @@ def _shares(cumulative: Array) -> Array:
 
 
 def _probabilities(counts: Array) -> Array:
-    return counts / counts.sum(axis=-1, keepdims=True)
+    shares: Array = counts / counts.sum(axis=-1, keepdims=True)
+    return shares
 
 
 def _smoothed(counts: Array) -> Array:
