@@ -56,7 +56,7 @@ def test_help_names_every_command_and_is_fast() -> None:
         said = start("--help").stdout.decode()
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         times.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-    for name in ("audit", "test", "sweep", "power", "metrics", "demo"):
+    for name in ("audit", "test", "sweep", "discover", "power", "metrics", "demo"):
         assert re.search(rf"\b{name}\b", said)
     assert min(times) < 1.0  # seconds of work; it takes about 0.2
 
@@ -378,6 +378,27 @@ def test_sweep_command(tmp_path: Path) -> None:
     assert "largest gap  −0.078 at 7" in said
     assert len(cells(succeeded("sweep", path, *arguments, *options, "--csv", "-"))) == 10
     assert "--thresholds must be a number" in failed("sweep", path, *arguments, "--thresholds", "x")
+
+
+def test_discover_command(tmp_path: Path) -> None:
+    path = tmp_path / "compas.csv"
+    fairperm.datasets.load_compas("pandas").to_csv(path, index=False)
+    arguments = ("--label", "two_year_recid", "--score", "decile_score", "--threshold", 5)
+    features = ("--feature", "race", "--feature", "age_band", "--feature", "decile_score")
+    options = ("--metric", "fpr", "--max-depth", 1, "--resamples", 99, "--seed", 1)
+    said = succeeded("discover", path, *arguments, *features[:4], *options)
+    assert "race = African-American" in said
+    assert "Seed 1" in said
+    assert "--feature must be given" in failed("discover", path, *arguments, *options)
+    assert "--metric must be given" in failed("discover", path, *arguments, *features)
+    document = json.loads(
+        succeeded("discover", path, *arguments, *features, *options, "--json", "-")
+    )
+    assert document["schema"] == "fairperm.discover"
+    conditions = [one["conditions"] for one in document["result"]["all"]]
+    assert {"decile_score": {"low": None, "high": 2}} in conditions
+    table = cells(succeeded("discover", path, *arguments, *features, *options, "--csv", "-"))
+    assert len(table) == len(document["result"]["found"])
 
 
 def test_power_command() -> None:

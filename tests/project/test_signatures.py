@@ -73,6 +73,7 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "audit": fairperm.audit,
     "test": fairperm.permutation_test,
     "sweep": fairperm.threshold_sweep,
+    "discover": fairperm.find_subgroups,
 }
 # Other names on the command line, where data arguments are columns of FILE.
 CALLED = {
@@ -80,6 +81,7 @@ CALLED = {
     "y_pred": "prediction",
     "y_score": "score",
     "sensitive_features": "group",
+    "features": "feature",
     "data": "files",
     "control_features": "control",
     "sample_weight": "weight",
@@ -158,7 +160,8 @@ def test_commands_hand_every_option_on_from_a_file_of_options_too(
 
     monkeypatch.setattr(fairperm, COMMANDS[name].__name__, record)
     (tmp_path / "x.csv").write_text(as_text(sample()))
-    keys: dict[str, object] = {"label": "y", "score": "p", "group": "g", "metric": "fpr"}
+    keys: dict[str, object] = {"label": "y", "score": "p", "group": "g", "feature": "g"}
+    keys["metric"] = "fpr"
     for argument in signature.parameters.keys() - ONLY_IN_PYTHON:
         option = options_of(name)[CALLED.get(argument, argument)]
         if isinstance(option.default, (int, float, str)) and option.name not in keys:

@@ -12,6 +12,7 @@ import typer
 
 from fairperm.cli.commands.audit import audit
 from fairperm.cli.commands.demo import demo
+from fairperm.cli.commands.discover import discover
 from fairperm.cli.commands.metrics import metrics
 from fairperm.cli.commands.power import power
 from fairperm.cli.commands.reproduce import reproduce
@@ -37,7 +38,7 @@ app = typer.Typer(
 )
 app.command()(audit)
 app.command("test")(one_test)
-for command in (sweep, power, metrics, reproduce, demo):
+for command in (sweep, discover, power, metrics, reproduce, demo):
     app.command()(command)
 
 

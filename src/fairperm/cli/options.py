@@ -131,6 +131,10 @@ Group = Annotated[
     list[str] | None,
     _option(_COLUMNS, "Column of a protected attribute (repeatable).", metavar="COLUMN"),
 ]
+Feature = Annotated[
+    list[str] | None,
+    _option(_COLUMNS, "Column that describes subgroups (repeatable).", metavar="COLUMN"),
+]
 OneGroup = Annotated[
     str | None, _option(_COLUMNS, "Column of the protected attribute.", metavar="COLUMN")
 ]
@@ -205,6 +209,10 @@ Metrics = Annotated[
         metavar="NAME",
     ),
 ]
+OneMetric = Annotated[
+    str | None,
+    _option(_TEST, "Metric to test; `fairperm metrics` lists them.", "--metric", metavar="NAME"),
+]
 Compare = Annotated[
     str | None,
     _option(
@@ -262,6 +270,33 @@ GroupSizeBy = Annotated[
         "What --min-group-size counts: metric (rows in the metric's denominator) or rows (all). "
         "Default: metric.",
     ),
+]
+MaxDepth = Annotated[int, _option(_TEST, "Most conditions of a subgroup. Default: 3.", metavar="N")]
+MinRows = Annotated[
+    int,
+    _option(
+        _TEST,
+        "Fewest rows in the metric's denominator, of a subgroup and of the rest. Default: 30.",
+        metavar="ROWS",
+    ),
+]
+Bands = Annotated[
+    int, _option(_TEST, "Most quantile bands of a column of numbers. Default: 4.", metavar="N")
+]
+SearchAdjust = Annotated[
+    str,
+    _option(_TEST, "Adjustment for the search: maxt, holm, bh or by. Default: maxt.", "--adjust"),
+]
+Confirm = Annotated[
+    float | None,
+    _option(
+        _TEST,
+        "Share of rows that are not searched, in which the subgroups found are tested.",
+        metavar="SHARE",
+    ),
+]
+SearchResamples = Annotated[
+    int, _option(_TEST, "Number of random permutations. Default: 999.", "--resamples", metavar="N")
 ]
 Scheme = Annotated[
     str,

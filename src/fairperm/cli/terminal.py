@@ -39,6 +39,7 @@ _OPTIONS = {
     "y_pred": "--prediction",
     "y_score": "--score",
     "sensitive_features": "--group",
+    "features": "--feature",
     "control_features": "--control",
     "sample_weight": "--weight",
     "data": "the data",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -33,15 +33,7 @@ def one_test(
     missing: arg.Missing = "error",
     score_bins: arg.ScoreBins = None,
     sample_rows: arg.SampleRows = None,
-    metric: Annotated[
-        str | None,
-        typer.Option(
-            help="Metric to test; `fairperm metrics` lists them.",
-            metavar="NAME",
-            rich_help_panel="Test",
-            show_default=False,
-        ),
-    ] = None,
+    metric: arg.OneMetric = None,
     scheme: arg.Scheme = "auto",
     variance: arg.Variance = "auto",
     alternative: arg.Alternative = "two-sided",

@@ -63,6 +63,7 @@ class WantedColumns:
     prediction: str | None
     score: str | None
     groups: tuple[str, ...]
+    features: tuple[str, ...] = ()
     controls: tuple[str, ...] = ()
     cluster: str | None = None
     weight: str | None = None
@@ -77,6 +78,7 @@ class WantedColumns:
             ("--prediction", types.LABEL, self.prediction),
             ("--score", types.NUMBER, self.score),
             *(("--group", types.NAME, name) for name in self.groups),
+            *(("--feature", types.LABEL, name) for name in self.features),
             *(("--control", types.NAME, name) for name in self.controls),
             ("--cluster", types.NAME, self.cluster),
             ("--weight", types.NUMBER, self.weight),
@@ -177,14 +179,16 @@ def read_columns(
         raise InputError("FILE must be given: a file, a glob, or '-' for standard input.")
     kinds = [find_metric(name) for name in metrics]
     label, prediction, score = (params.get(name) for name in ("label", "prediction", "score"))
-    groups = params.get("group") or ()
+    groups, features = params.get("group") or (), tuple(params.get("feature") or ())
     needing = [one.name for one in kinds if "y_true" in one.columns]
     if not label and needing:
         raise InputError(
             f"--label must be given for {needing[0]}: the column of true labels. Without labels, "
             "--metric selection_rate can be tested."
         )
-    if not groups:
+    if "feature" in params and not features:
+        raise InputError("--feature must be given: a column that describes subgroups.")
+    if "feature" not in params and not groups:
         raise InputError("--group must be given: the column of a protected attribute.")
     if not prediction and not score and any(set(one.columns) - {"y_true"} for one in kinds):
         raise InputError("--prediction or --score must be given: a column of the model's output.")
@@ -195,6 +199,7 @@ def read_columns(
         prediction=prediction,
         score=score if uses_score else None,
         groups=tuple(groups) if isinstance(groups, (list, tuple)) else (groups,),
+        features=features,
         controls=tuple(params.get("control") or ()),
         cluster=params.get("cluster"),
         weight=params.get("weight"),
