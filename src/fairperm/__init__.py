@@ -15,12 +15,14 @@ if TYPE_CHECKING:
         UndefinedMetricError,
     )
     from fairperm.hypothesis_tests.bootstrap import bootstrap_test
+    from fairperm.hypothesis_tests.changes.models import compare_models
     from fairperm.hypothesis_tests.correlation import CorrelationTestResult, correlation_test
     from fairperm.hypothesis_tests.distances import distance_test
     from fairperm.hypothesis_tests.margins.equivalence import equivalence_test, noninferiority
     from fairperm.hypothesis_tests.omnibus import omnibus_test
     from fairperm.hypothesis_tests.permutation import permutation_test
     from fairperm.hypothesis_tests.results.audits import AuditRow, GroupSummary, OmnibusRow
+    from fairperm.hypothesis_tests.results.changes import GroupChange, ModelComparisonResult
     from fairperm.hypothesis_tests.results.distances import DistanceComparison, DistanceTestResult
     from fairperm.hypothesis_tests.results.equivalence import EquivalenceTestResult
     from fairperm.hypothesis_tests.results.gaps import BootstrapTestResult, PermutationTestResult
@@ -47,10 +49,12 @@ __all__ = [
     "EquivalenceTestResult",
     "FairpermError",
     "FairpermWarning",
+    "GroupChange",
     "GroupSummary",
     "InputError",
     "InputTypeError",
     "MetricSweep",
+    "ModelComparisonResult",
     "OmnibusRow",
     "OmnibusTestResult",
     "PermutationTestResult",
@@ -62,6 +66,7 @@ __all__ = [
     "audit",
     "bootstrap_test",
     "calibrate",
+    "compare_models",
     "correlation_test",
     "datasets",
     "distance_test",
@@ -86,12 +91,14 @@ _HOMES = {
     "auditing.result": "Audit",
     "errors": "FairpermError FairpermWarning InputError InputTypeError UndefinedMetricError",
     "hypothesis_tests.bootstrap": "bootstrap_test",
+    "hypothesis_tests.changes.models": "compare_models",
     "hypothesis_tests.correlation": "CorrelationTestResult correlation_test",
     "hypothesis_tests.distances": "distance_test",
     "hypothesis_tests.margins.equivalence": "equivalence_test noninferiority",
     "hypothesis_tests.omnibus": "omnibus_test",
     "hypothesis_tests.permutation": "permutation_test",
     "hypothesis_tests.results.audits": "AuditRow GroupSummary OmnibusRow",
+    "hypothesis_tests.results.changes": "GroupChange ModelComparisonResult",
     "hypothesis_tests.results.distances": "DistanceComparison DistanceTestResult",
     "hypothesis_tests.results.equivalence": "EquivalenceTestResult",
     "hypothesis_tests.results.gaps": "BootstrapTestResult PermutationTestResult",

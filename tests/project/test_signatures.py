@@ -30,6 +30,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "distance_test": fairperm.distance_test,
     "audit": fairperm.audit,
     "find_subgroups": fairperm.find_subgroups,
+    "compare_models": fairperm.compare_models,
 }
 # What a function cannot do, and what is its own.
 LACKS = {
@@ -48,6 +49,7 @@ LACKS = {
         *("sensitive_features", "groups", "stratum_weights", "scheme", "variance", "n_bootstrap"),
         *("confidence_level", "score_bins", "sample_rows"),
     },
+    "compare_models": {"score_bins"},
 }
 OWN = {
     "omnibus_test": set[str](),
@@ -62,6 +64,7 @@ OWN = {
     "find_subgroups": {
         *("features", "max_depth", "min_rows", "bands", "adjust", "alpha", "confirm"),
     },
+    "compare_models": {"y_pred_new", "y_score_new", "threshold_new"},
 }
 # Several metrics at once, scores that a sweep cannot do without, permutations of all subgroups,
 # labels that may be left out.

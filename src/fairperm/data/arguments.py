@@ -6,7 +6,7 @@ Labels come as ``y_true``. Predictions come as ``y_pred``, or are made from ``y_
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 if TYPE_CHECKING:
@@ -83,3 +83,21 @@ class Inputs:
     values: object = None
     seed: int = 0
     sums_suffice: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelPair(Inputs):
+    """The same with the predictions or scores of a second model for the same rows."""
+
+    y_pred_new: object = None
+    y_score_new: object = None
+    threshold_new: object = None
+
+    def of_new_model(self) -> Inputs:
+        """Return the data arguments of the second model."""
+        return replace(
+            self,
+            y_pred=self.y_pred_new,
+            y_score=self.y_score_new,
+            threshold=self.threshold if self.threshold_new is None else self.threshold_new,
+        )

@@ -19,8 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairperm._utils.checks import choice, number
+from fairperm.data.arguments import ModelPair
 from fairperm.errors import InputError, InputTypeError, Note, argument, did_you_mean, listed, shown
-from fairperm.metrics.definition import Kind
+from fairperm.metrics.definition import NEW, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
@@ -341,7 +342,7 @@ class CountedRows:
         By argument, the values to read in place of its column: bins of scores, for example. The
         column may also serve as another argument, and stays unchanged for that.
     predictions
-        Predictions that the engine made from the scores.
+        By argument, predictions that the engine made from the scores.
     mixed_bins
         The bins that hold different scores; None if scores are not put into bins.
     contributions
@@ -355,7 +356,7 @@ class CountedRows:
     count: NDArray[np.int64] | None = None
     alike: NDArray[np.int64] | None = None
     values: Mapping[str, object] = field(default_factory=dict)
-    predictions: object = None
+    predictions: Mapping[str, object] = field(default_factory=dict)
     mixed_bins: NDArray[np.float64] | None = None
     contributions: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
     notes: tuple[str, ...] = ()
@@ -406,7 +407,8 @@ class Source:
     def numbers(self, name: str, given: object) -> Column:
         """Return a column of finite numbers. Booleans are numbers, unless they are scores."""
         column, data = self.find(name, given)
-        values = as_floats(column, data, booleans=name != "y_score").astype(np.float64, copy=False)
+        booleans = name.removesuffix(NEW) != "y_score"
+        values = as_floats(column, data, booleans=booleans).astype(np.float64, copy=False)
         if np.isinf(values).any():
             bad = values[np.isinf(values)][0]
             raise InputError(column, "finite", float(bad), "Replace or drop infinite values.")
@@ -448,42 +450,52 @@ class Source:
 
         Several metrics get all columns that at least one of them needs.
         """
-        kind = metric.kind
+        columns: dict[str, Column] = {}
+        for one, suffix in models_of(inputs):
+            columns |= self._of_model(one, metric, suffix)
+        return columns
+
+    def _of_model(self, inputs: Inputs, metric: AnyMetric, suffix: str) -> dict[str, Column]:
+        """Return the labels and the columns of one model, whose names get the suffix."""
+        kind, score = metric.kind, f"y_score{suffix}"
         if kind.needs_labels:
             columns: dict[str, Column] = {}
             if inputs.y_true is not None:
                 columns["y_true"] = self.column("y_true", inputs.y_true)
             if kind.makes_predictions or "y_pred" in metric.columns:
-                columns |= self._predictions(inputs)
+                columns |= self._predictions(inputs, suffix)
             if kind == Kind.SEVERAL and "y_score" in metric.columns:
-                columns["y_score"] = self.numbers("y_score", inputs.y_score)
+                columns[score] = self.numbers(score, inputs.y_score)
         else:
-            columns = {
-                name: self.read(kind, name, getattr(inputs, name)) for name in metric.columns
-            }
-        if "y_score" in columns and any(one.kind == Kind.PROBABILITY for one in metric.parts):
-            scores = np.asarray(columns["y_score"].values, np.float64)
+            names = [name for name in metric.columns if not name.endswith(NEW)]
+            columns = {}
+            for name in names:
+                of_model = name + suffix if name in {"y_pred", "y_score"} else name
+                columns[of_model] = self.read(kind, of_model, getattr(inputs, name))
+        if score in columns and any(one.kind == Kind.PROBABILITY for one in metric.parts):
+            scores = np.asarray(columns[score].values, np.float64)
             outside = scores[(scores < 0) | (scores > 1)]
             if outside.size:
                 rule, hint = (
                     "from 0 to 1 for this metric",
                     "Scale the scores to probabilities first.",
                 )
-                raise InputError(columns["y_score"].name, rule, outside[0].item(), hint)
+                raise InputError(columns[score].name, rule, outside[0].item(), hint)
         return columns
 
-    def _predictions(self, inputs: Inputs) -> dict[str, Column]:
+    def _predictions(self, inputs: Inputs, suffix: str) -> dict[str, Column]:
         """Return the predictions, given or made from the scores, if there are any."""
+        prediction, score = f"y_pred{suffix}", f"y_score{suffix}"
         if inputs.y_pred is not None:
-            return {"y_pred": self.column("y_pred", inputs.y_pred)}
+            return {prediction: self.column(prediction, inputs.y_pred)}
         if inputs.y_score is None:
             return {}
-        if self.rows.predictions is not None:
-            name = describe_column("y_score", str(inputs.y_score))
-            made = as_column(name, self.rows.predictions)
-            return {"y_pred": replace(made, from_scores=True)}
-        name, scores = self.find("y_score", inputs.y_score)
-        return {"y_pred": _predict(name, as_floats(name, scores), inputs.threshold)}
+        if prediction in self.rows.predictions:
+            name = describe_column(score, str(inputs.y_score))
+            made = as_column(name, self.rows.predictions[prediction])
+            return {prediction: replace(made, from_scores=True)}
+        name, scores = self.find(score, inputs.y_score)
+        return {prediction: _predict(name, as_floats(name, scores), inputs.threshold, suffix)}
 
     def count(self, columns: Sequence[Column]) -> tuple[list[Index], Counts, Counts | None]:
         """Return the distinct rows as indices into the columns, their counts, and ``alike``.
@@ -522,19 +534,29 @@ class Source:
         return describe_column(name, given), self._columns[given]
 
 
-def _predict(name: str, scores: NDArray[np.floating[Any]], threshold: object) -> Column:
+def models_of(inputs: Inputs) -> list[tuple[Inputs, str]]:
+    """Return the data arguments of each model, and what ends the names of its own."""
+    if isinstance(inputs, ModelPair):
+        return [(inputs, ""), (inputs.of_new_model(), NEW)]
+    return [(inputs, "")]
+
+
+def _predict(
+    name: str, scores: NDArray[np.floating[Any]], threshold: object, suffix: str
+) -> Column:
     """Return the predictions ``score >= threshold``, missing if the score is."""
     cut = round_threshold(threshold, scores.dtype.type)
     unknown = np.isnan(scores)
     if not unknown.all():
-        check_threshold(name, float(np.nanmin(scores)), float(np.nanmax(scores)), cut, threshold)
+        low, high = float(np.nanmin(scores)), float(np.nanmax(scores))
+        check_threshold(name, low, high, cut, threshold, suffix)
     codes = (scores >= cut).view(np.uint8) | unknown.view(np.uint8) << 1
     return Column(name, codes, 0, (False, True, None, None), from_scores=True)
 
 
-def parse_threshold(given: object) -> float:
+def parse_threshold(given: object, suffix: str = "") -> float:
     """Return the threshold, by default 0.5."""
-    return 0.5 if given is None else number("threshold", given)
+    return 0.5 if given is None else number(f"threshold{suffix}", given)
 
 
 def round_threshold(given: object, precision: type[np.floating[Any]]) -> float:
@@ -543,7 +565,9 @@ def round_threshold(given: object, precision: type[np.floating[Any]]) -> float:
         return float(precision(parse_threshold(given)))
 
 
-def check_threshold(name: str, low: float, high: float, cut: float, given: object) -> None:
+def check_threshold(
+    name: str, low: float, high: float, cut: float, given: object, suffix: str = ""
+) -> None:
     """Raise InputError if scores are infinite, or if all of them are on one side of the threshold.
 
     The default of 0.5 is the middle of probabilities; percentages or log-odds need a choice.
@@ -551,15 +575,16 @@ def check_threshold(name: str, low: float, high: float, cut: float, given: objec
     if not np.isfinite([low, high]).all():
         hint = "Replace infinite scores by the largest finite score you mean."
         raise InputError(name, "finite", high if np.isinf(high) else low, hint)
+    threshold = f"threshold{suffix}"
     if given is None and not -_ROUNDING <= low <= high <= 1 + _ROUNDING:
         raise InputError(
-            f"{argument('threshold')} must be given if {name} is not between 0 and 1; got scores "
+            f"{argument(threshold)} must be given if {name} is not between 0 and 1; got scores "
             f"from {low:g} to {high:g}. The default of 0.5 is for probabilities."
         )
     if not low < cut <= high:
         outcome = "positive" if cut <= low else "negative"
         rule = f"above the lowest score ({low:g}) and not above the highest ({high:g})"
-        raise InputError("threshold", rule, given, f"It would predict every row as {outcome}.")
+        raise InputError(threshold, rule, given, f"It would predict every row as {outcome}.")
 
 
 def _check_lengths(columns: Sequence[Column]) -> None:
@@ -638,7 +663,7 @@ def _as_float(name: str, value: object, *, booleans: bool) -> float:
         if abs(number) >= LARGEST_INTEGER and isinstance(value, numbers.Integral):
             _check_exact(name, int(value))
         return number
-    is_score = name.startswith(argument("y_score"))
+    is_score = name.startswith((argument("y_score"), argument(f"y_score{NEW}")))
     is_label = is_boolean or isinstance(value, (str, bytes))
     hint = "Labels are not scores." if is_label and is_score else ""
     raise InputTypeError(name, "made of real numbers", to_python(value), hint)

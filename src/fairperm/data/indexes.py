@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 _COLUMNS = (
     *("values", "y_true", "y_pred", "y_score", "sensitive_features"),
-    *("control_features", "cluster", "sample_weight"),
+    *("control_features", "cluster", "sample_weight", "y_pred_new", "y_score_new"),
 )
 
 
 def check_input_indexes(inputs: Inputs) -> None:
     """Raise InputError if pandas columns of the inputs have different indexes."""
-    columns = {name: getattr(inputs, name) for name in _COLUMNS}
+    columns = {name: getattr(inputs, name, None) for name in _COLUMNS}
     check_indexes(columns, inputs.data, inputs.ignore_index)
 
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from fairperm._utils.checks import choice
 from fairperm._utils.sorting import order_by
-from fairperm.data.columns import Column, Index, Source, parse_threshold
+from fairperm.data.columns import Column, Index, Source, models_of, parse_threshold
 from fairperm.data.indexes import check_input_indexes
 from fairperm.data.lazy.backends import lazy_frame
 from fairperm.data.lazy.choice import collect_rows
@@ -34,7 +34,7 @@ from fairperm.errors import (
     listed,
     shown,
 )
-from fairperm.metrics.definition import Kind
+from fairperm.metrics.definition import NEW, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Hashable, Mapping, Sequence
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 MISSING_GROUP = "missing"
+_PREDICTIONS = ("y_pred", f"y_pred{NEW}")
 _ROWS_NAMED = 5
 _MOST_KEYS = 1 << 62  # possible combinations that can be numbered
 _NORMALIZE = "unicodedata.normalize('NFC', text) makes them one."
@@ -219,7 +220,8 @@ def read_table(inputs: Inputs, metric: AnyMetric, source: Source | None = None) 
     A ``source`` keeps the columns that it has read, for the next metric.
     """
     missing = choice("missing", inputs.missing, ("error", "drop", "group"))
-    _check_columns_given(inputs, metric)
+    for one, suffix in models_of(inputs):
+        _check_columns_given(one, metric, suffix)
     check_input_indexes(inputs)
     if source is None:
         frame = None if inputs.data is None else lazy_frame(inputs.data)
@@ -314,13 +316,16 @@ def _check_not_lazy(inputs: Inputs) -> None:
             raise InputError(f"{argument(name)} is for lazy frames: all rows are in memory.")
 
 
-def _check_columns_given(inputs: Inputs, metric: AnyMetric) -> None:
-    """Raise an error if a column that the metric needs is absent, or is given in two ways."""
+def _check_columns_given(inputs: Inputs, metric: AnyMetric, suffix: str = "") -> None:
+    """Raise an error if a column that the metric needs is absent, or is given in two ways.
+
+    The ``suffix`` ends the names of a second model's arguments.
+    """
     if not metric.kind.needs_labels:
-        _check_each(inputs, metric)
+        _check_each(inputs, metric, suffix)
     else:
         _check_labels(inputs, metric)
-        _check_predictions(inputs, metric)
+        _check_predictions(inputs, metric, suffix)
         if metric.kind == Kind.SEVERAL and "y_score" in metric.columns and inputs.y_score is None:
             first = next(one.name for one in metric.parts if "y_score" in one.columns)
             hint = f"Pass it as {argument('y_score')}." if inputs.y_pred is not None else ""
@@ -336,30 +341,34 @@ def _check_labels(inputs: Inputs, metric: AnyMetric) -> None:
         raise InputTypeError("y_true", f"given for {name}", None, hint)
 
 
-def _check_each(inputs: Inputs, metric: AnyMetric) -> None:
+def _check_each(inputs: Inputs, metric: AnyMetric, suffix: str) -> None:
     for name in metric.columns:
-        if getattr(inputs, name) is not None:
+        if name.endswith(NEW) or getattr(inputs, name) is not None:
             continue
         hint = ""
         other = {"y_score": "y_pred", "y_pred": "y_score"}.get(name)
-        if other is not None and getattr(inputs, other) is not None:
-            hint = f"Pass it as {argument(name)}, not as {argument(other)}."
-        raise InputTypeError(name, f"given for {metric.name}", None, hint)
+        if other is None:
+            raise InputTypeError(name, f"given for {metric.name}", None)
+        if getattr(inputs, other) is not None:
+            hint = f"Pass it as {argument(name + suffix)}, not as {argument(other + suffix)}."
+        raise InputTypeError(name + suffix, f"given for {metric.name}", None, hint)
 
 
-def _check_predictions(inputs: Inputs, metric: AnyMetric) -> None:
+def _check_predictions(inputs: Inputs, metric: AnyMetric, suffix: str) -> None:
+    prediction, score, threshold = (
+        argument(name + suffix) for name in ("y_pred", "y_score", "threshold")
+    )
     if inputs.threshold is not None:
-        parse_threshold(inputs.threshold)
+        parse_threshold(inputs.threshold, suffix)
     if inputs.y_pred is not None and inputs.threshold is not None:
         raise InputError(
-            f"{argument('threshold')} cannot be used with {argument('y_pred')}: "
-            f"it only turns {argument('y_score')} into predictions."
+            f"{threshold} cannot be used with {prediction}: it only turns {score} into predictions."
         )
     if inputs.y_pred is not None and inputs.y_score is not None and metric.kind != Kind.SEVERAL:
-        raise InputError(f"Pass {argument('y_pred')} or {argument('y_score')}, not both.")
+        raise InputError(f"Pass {prediction} or {score}, not both.")
     if inputs.y_pred is None and inputs.y_score is None and "y_pred" in metric.columns:
-        hint = f"Or pass {argument('y_score')} with {argument('threshold')}."
-        raise InputTypeError("y_pred", "given for this metric", None, hint)
+        hint = f"Or pass {score} with {threshold}."
+        raise InputTypeError(f"y_pred{suffix}", "given for this metric", None, hint)
 
 
 def _interpret(
@@ -507,7 +516,8 @@ def find_positives(
     target: object = 1
     if pos_label is None:
         for name, distinct in values.items():
-            _check_conventional(labels[name][0].name, distinct, is_prediction=name == "y_pred")
+            is_prediction = name in _PREDICTIONS
+            _check_conventional(labels[name][0].name, distinct, is_prediction=is_prediction)
     else:
         names = [labels[name][0].name for name in values]
         target = _match_label(names, list(values.values()), pos_label)
@@ -541,7 +551,8 @@ def has_named_classes(labels: Mapping[str, IndexedColumn]) -> bool:
         return False
     if any(column.from_scores for column, _ in labels.values()):
         return False
-    if any(isinstance(one, float) and one % 1 for one in values.get("y_pred", [])):
+    predicted = [one for name in _PREDICTIONS for one in values.get(name, [])]
+    if any(isinstance(one, float) and one % 1 for one in predicted):
         return False
     check_spelling(labels)
     return True
@@ -561,11 +572,12 @@ def check_spelling(labels: Mapping[str, IndexedColumn]) -> None:
                 rule = f"made of labels in one Unicode form ({similar!a})"
                 raise InputError(name, rule, Shown(ascii(text)), _NORMALIZE)
     truths = {str(one).strip().casefold(): one for one in values.get("y_true", [])}
-    for one in values.get("y_pred", []):
-        other = truths.get(str(one).strip().casefold(), one)
-        if other != one:
-            rule = f"made of the labels of {argument('y_true')} ({listed(values['y_true'])})"
-            raise InputError("y_pred", rule, one, f"Did you mean {shown(other)}?")
+    for name in _PREDICTIONS:
+        for one in values.get(name, []):
+            other = truths.get(str(one).strip().casefold(), one)
+            if other != one:
+                rule = f"made of the labels of {argument('y_true')} ({listed(values['y_true'])})"
+                raise InputError(name, rule, one, f"Did you mean {shown(other)}?")
 
 
 def _note_unicode_forms(column: Column) -> list[str]:

@@ -7,7 +7,7 @@ units, each of which gets a label. A user's function has an engine of its own.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Literal, Protocol, overload
+from typing import TYPE_CHECKING, Any, Literal, Protocol, overload
 
 from fairperm.engines.callables import CallableEngine
 from fairperm.engines.counts import CellsEngine
@@ -15,6 +15,7 @@ from fairperm.engines.many_groups import ManyGroupsEngine
 from fairperm.engines.resampling.shared_labels import Permuting
 from fairperm.engines.sample import Cells, order_strata
 from fairperm.metrics.callables import CallableMetric
+from fairperm.metrics.changes import RankChange
 from fairperm.metrics.definition import Metric, Variance
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from fairperm.metrics.ranks import RankMetric
 
     Array = NDArray[np.float64]
-    Part = Metric | RankMetric | CallableMetric
+    Part = Metric | RankMetric | CallableMetric | RankChange
 
 _FEW_CELLS = 16  # of a stratum: so few can always be drawn, and often enumerated
 _FEW_COUNTS = 64  # of many groups: so few are always drawn
@@ -124,7 +125,12 @@ def choose_engine(
     """
     if isinstance(parts[0], CallableMetric):
         return CallableEngine.from_rows(parts[0], rows, weights, variance, n_bootstrap, groups)
-    built_in = tuple(part for part in parts if not isinstance(part, CallableMetric))
+    if isinstance(parts[0], RankChange):
+        from fairperm.engines.paired_ranks import PairedRankEngine
+
+        rows, weights = order_strata(rows, weights)
+        return PairedRankEngine.from_rows(rows, weights, variance, n_bootstrap, parts[0].sign)
+    built_in: Any = tuple(part for part in parts if not isinstance(part, CallableMetric))
     if not many and (rows.weight is not None or rows.cluster is not None):
         from fairperm.engines.weighted_ranks import WeightedRankEngine
 

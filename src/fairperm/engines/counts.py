@@ -141,7 +141,7 @@ class CellsEngine:
             components = by_score(counts, u)
             return components.value(), components.variance(), counts.sum(axis=-1)
         total = _totals(counts, u)
-        size = total[..., 1] if part.has_denominator else counts.sum(axis=-1)
+        size = total[..., 1] if part.sizes_groups else counts.sum(axis=-1)
         return part.estimate(total), self._variance(part, u, counts, total), size
 
     def _variance(self, part: Metric, u: Array, counts: Array, total: Array) -> Array:
@@ -186,7 +186,7 @@ def _without_one(part: Metric | RankMetric, u: Array, cells: Counts) -> tuple[Ar
     if not isinstance(part, Metric):
         return without_one(counts, u), size
     totals = counts @ u - u
-    return part.estimate(totals), totals[:, 1] if part.has_denominator else size
+    return part.estimate(totals), totals[:, 1] if part.sizes_groups else size
 
 
 def _totals(counts: Array, contributions: Array) -> Array:

@@ -110,7 +110,7 @@ class Moments:
                         of_part = cubes[..., cube : cube + len(_used_bases(part))]
                         spread = _unbiased(spread, part, mine, products, sizes, centre, of_part)
                 size = np.broadcast_to(sizes, mine.shape[:-1])
-                if part.has_denominator:
+                if part.sizes_groups:
                     size = mine[..., 1]
                 results.append((part.estimate(mine), spread, size))
                 product += n_products

@@ -105,7 +105,7 @@ def check_values(comparison: Comparison, values: Array) -> None:
                     hint = "Compare groups in which it is defined."
                     raise UndefinedMetricError("metric", "finite in every group", got, hint)
                 lack = "too few rows of some kind that it needs, or rows that are too similar"
-                if part.has_denominator:
+                if part.sizes_groups:
                     lack = f"no {part.among}"
                 got = Shown(f"{part.name} of group {shown(group)}, which has {lack}")
                 hint = "Compare another metric, or groups with more rows."

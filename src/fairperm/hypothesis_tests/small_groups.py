@@ -98,9 +98,11 @@ class InfluentialRows:
                 at_most = min(max(round(n), 1), self.enough - 1)
                 few = f"Only about {format_count(at_most, unit)}"
             is_wider = self.factor[part, side] > 1 or self.extra[part, side] > 0
+            metric = self.comparison.parts[part]
+            does = "contributed to the" if metric.compares_models else "can change"
             yield (
-                f"{few} of group {shown(self.comparison.groups[side])} can change "
-                f"{self.comparison.parts[part].name}: with fewer than {self.enough} its standard "
+                f"{few} of group {shown(self.comparison.groups[side])} {does} "
+                f"{metric.name}: with fewer than {self.enough} its standard "
                 f"error is unreliable{', even widened' if is_wider else ''}, and the test may "
                 "reject too often."
             )

@@ -40,7 +40,7 @@ class CallableMetric(AnyMetric):
 
     name: str
     function: Callable[..., object]
-    columns: tuple[str, str]
+    columns: tuple[str, ...]
     takes_weight: bool
 
     is_function: ClassVar[bool] = True

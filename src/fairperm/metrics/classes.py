@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairperm._utils.sorting import order_by
-from fairperm.metrics.definition import AnyMetric, Kind, Metric
+from fairperm.metrics.definition import NEW, AnyMetric, Kind, Metric
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
@@ -138,5 +138,6 @@ class MacroF1(AnyMetric):
 
 def labels_of(columns: Mapping[str, NDArray[Any]]) -> list[Hashable]:
     """Return the labels that occur, as label or as prediction."""
-    both = (columns[name][order_by([columns[name]])].tolist() for name in ("y_true", "y_pred"))
-    return list(dict.fromkeys(label for labels in both for label in labels))
+    names = [name for name in ("y_true", "y_pred", f"y_pred{NEW}") if name in columns]
+    every = (columns[name][order_by([columns[name]])].tolist() for name in names)
+    return list(dict.fromkeys(label for labels in every for label in labels))

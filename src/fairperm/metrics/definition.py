@@ -37,6 +37,8 @@ ONE_ROW_OF_EACH = {  # of the cells, in their order
     "y_pred": np.array([False, True, False, True]),
 }
 
+NEW = "_new"  # ends the names of the columns of a second model
+
 _DENOMINATORS: dict[str, tuple[str | None, str]] = {
     "tn fp fn tp": (None, "rows"),
     "fn tp": ("label", "positives"),
@@ -83,9 +85,9 @@ class Kind(StrEnum):
         # columns that are read as numbers; all others are labels
         self.number_columns: tuple[str, ...] = ()
         if value == "regression":
-            self.number_columns = ("y_true", "y_pred", "y_score")
+            self.number_columns = ("y_true", "y_pred", "y_score", "y_pred_new", "y_score_new")
         elif value in {"score", "probability", "several"}:
-            self.number_columns = ("y_score",)
+            self.number_columns = ("y_score", "y_score_new")
         elif value == "numbers":
             self.number_columns = ("values",)
 
@@ -138,7 +140,10 @@ class Scheme(StrEnum):
         """
         if metric.has_denominator:
             return cls.DENOMINATOR
-        return cls.WITHIN_LABEL if metric.is_joint or metric.is_rank else cls.POOLED
+        is_given_label = metric.compares_models and metric.given == "label"
+        if metric.is_joint or metric.is_rank or is_given_label:
+            return cls.WITHIN_LABEL
+        return cls.POOLED
 
     @property
     def fixes_denominator(self) -> bool:
@@ -244,9 +249,19 @@ class AnyMetric:
         return False
 
     @property
+    def sizes_groups(self) -> bool:
+        """Whether the second total is the number of rows that the value is a share of."""
+        return self.has_denominator
+
+    @property
     def is_joint(self) -> bool:
         """Whether it consists of several metrics."""
         return len(self.parts) > 1
+
+    @property
+    def compares_models(self) -> bool:
+        """Whether it is the change between two models, and reads the columns of both."""
+        return any(name.endswith(NEW) for name in self.columns)
 
     @property
     def uses_threshold(self) -> bool:

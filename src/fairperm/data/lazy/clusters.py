@@ -16,7 +16,7 @@ import numpy as np
 from fairperm.data.columns import CountedRows
 from fairperm.data.lazy import counting
 from fairperm.data.lazy.backends import fetch, nan_to_null, stage
-from fairperm.data.lazy.counting import COUNT
+from fairperm.data.lazy.counting import COUNT, SCORES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -62,7 +62,7 @@ def count_clusters(lazy: LazyRows, mixed_bins: NDArray[np.float64] | None = None
     if count.sum() != cells.n_rows:
         return None  # a value that was fetched does not equal itself in the engine
     counted = CountedRows(columns=None, count=count, alike=alike, mixed_bins=mixed_bins)
-    return lazy.replace_data(values, counted, replaced=("y_score", _CLUSTER))
+    return lazy.replace_data(values, counted, replaced=(*SCORES, _CLUSTER))
 
 
 def _replace_nan(lazy: LazyRows) -> LazyRows:

@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING, Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from fairperm.data.columns import CountedRows, check_threshold, describe_column, round_threshold
+from fairperm.data.columns import (
+    CountedRows,
+    check_threshold,
+    describe_column,
+    models_of,
+    round_threshold,
+)
 from fairperm.data.lazy.backends import (
     check_column,
     check_numbers,
@@ -24,6 +30,7 @@ from fairperm.data.lazy.backends import (
 )
 from fairperm.data.lazy.bins import find_bins
 from fairperm.errors import InputError, argument
+from fairperm.metrics.definition import NEW
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -35,9 +42,11 @@ if TYPE_CHECKING:
 
 MOST_KINDS = 1 << 20  # distinct rows that are fetched; beyond that, scores are put into bins
 DEFAULT_BINS = 1 << 14
-_MEASURED = ("values", "y_true", "y_pred", "y_score")
+_MEASURED = ("values", "y_true", "y_pred", "y_score", f"y_pred{NEW}", f"y_score{NEW}")
 _ATTRIBUTES = ("sensitive_features", "control_features", "cluster", "sample_weight")
-_PREDICTION, COUNT = "prediction", "rows"
+COUNT = "rows"
+SCORES = ("y_score", f"y_score{NEW}")
+_PREDICTION_OF = {"y_score": "prediction", f"y_score{NEW}": f"prediction{NEW}"}
 _LOWEST, _HIGHEST = "lowest score", "highest score"
 
 
@@ -54,9 +63,9 @@ class LazyRows:
     keeps_scores
         Whether rows with different scores are counted separately.
     makes_predictions
-        Whether rows are counted by the predictions that ``threshold`` makes from their scores.
-    threshold
-        In the precision of the scores; None if no predictions are made.
+        Whether rows are counted by the predictions that ``thresholds`` make from their scores.
+    thresholds
+        By the name of the scores, in their precision, if predictions are made of them.
     """
 
     inputs: Inputs
@@ -65,7 +74,7 @@ class LazyRows:
     has_labels: bool
     keeps_scores: bool
     makes_predictions: bool
-    threshold: float | None
+    thresholds: Mapping[str, float]
 
     @classmethod
     def select(
@@ -80,51 +89,54 @@ class LazyRows:
         has_labels = metric.kind.needs_labels
         needed = {*metric.columns, "y_true"} if has_labels else {*metric.columns}
         keeps_scores = "y_score" in needed
-        makes_predictions = (
-            has_labels
-            and "y_pred" in needed
-            and inputs.y_pred is None
-            and inputs.y_score is not None
-        )
-        if makes_predictions:
-            needed.add("y_score")
         columns: dict[str, str] = {}
-        for name in _MEASURED:
+        cuts: dict[str, object] = {}
+        for name in ("values", "y_true"):
             value = getattr(inputs, name)
             if value is not None and name in needed:
                 columns[name] = check_column(name, value, frame, schema)
+        for model, suffix in models_of(inputs):
+            is_cut = has_labels and "y_pred" in needed and model.y_pred is None
+            if is_cut and model.y_score is not None:
+                cuts[f"y_score{suffix}"] = model.threshold
+            for name, value in (("y_pred", model.y_pred), ("y_score", model.y_score)):
+                if value is not None and (name in needed or name + suffix in cuts):
+                    columns[name + suffix] = check_column(name + suffix, value, frame, schema)
         for name in _ATTRIBUTES:
             for i, one in enumerate(_as_list(getattr(inputs, name))):
                 columns[f"{name} {i}"] = check_column(name, one, frame, schema)
         selected = {name: quote_column(column, frame) for name, column in columns.items()}
-        threshold = None
-        if "y_score" in columns:
-            dtype = schema[columns["y_score"]]
-            check_numbers("y_score", columns["y_score"], dtype)
+        thresholds: dict[str, float] = {}
+        for score in SCORES:
+            if score not in columns:
+                continue
+            dtype = schema[columns[score]]
+            check_numbers(score, columns[score], dtype)
             if dtype.is_float():
-                selected["y_score"] = nan_to_null(selected["y_score"])
-            if makes_predictions:
-                threshold = round_threshold(inputs.threshold, precision(dtype))
-                selected[_PREDICTION] = selected["y_score"] >= threshold
+                selected[score] = nan_to_null(selected[score])
+            if score in cuts:
+                thresholds[score] = round_threshold(cuts[score], precision(dtype))
+                selected[_PREDICTION_OF[score]] = selected[score] >= thresholds[score]
         with stage("choosing the columns", frame):
             rows = frame.select(**selected, **(extra or {}))
-        by_prediction = makes_predictions and not keeps_scores
-        return cls(inputs, columns, rows, has_labels, keeps_scores, by_prediction, threshold)
+        by_prediction = bool(thresholds) and not keeps_scores
+        return cls(inputs, columns, rows, has_labels, keeps_scores, by_prediction, thresholds)
 
     @property
     def keys(self) -> list[str]:
         """The columns by which rows are counted."""
-        kept = [name for name in self.columns if name != "y_score" or self.keeps_scores]
-        return [*kept, _PREDICTION] if self.makes_predictions else kept
+        kept = [name for name in self.columns if name not in SCORES or self.keeps_scores]
+        return [*kept, *self._predictions.values()]
 
     @property
-    def score_name(self) -> str:
-        """The name of the scores for messages."""
-        return describe_column("y_score", self.columns["y_score"])
+    def _predictions(self) -> dict[str, str]:
+        """The names of predictions by which rows are counted, by those of their scores."""
+        made = self.thresholds if self.makes_predictions else ()
+        return {score: _PREDICTION_OF[score] for score in made}
 
     def count_if_few(self) -> nw.DataFrame[Any] | None:
         """Return the distinct rows with their counts; None if they are too many."""
-        numbers = {"y_score", "cluster 0", "sample_weight 0"}
+        numbers = {*SCORES, "cluster 0", "sample_weight 0"}
         may_be_many = not self.has_labels or not numbers.isdisjoint(self.keys)
         if may_be_many and self.starts_with_many():
             return None
@@ -139,8 +151,8 @@ class LazyRows:
     def count(self, doing: str) -> nw.DataFrame[Any]:
         """Return the distinct rows with their counts, at most one more than can be used."""
         totals = [nw.len().alias(COUNT)]
-        if self.makes_predictions and not self.keeps_scores:
-            totals += _score_range()
+        if not self.keeps_scores:
+            totals += [one for score in self._predictions for one in _score_range(score)]
         with stage(doing, self.rows):
             return fetch(self.rows.group_by(*self.keys).agg(*totals).head(MOST_KINDS + 1))
 
@@ -148,21 +160,21 @@ class LazyRows:
         """Return the rows with the number of a bin for each score, and the bins that mix scores."""
         bins, mixed = find_bins(self.rows, *self._find_score_range(), n_bins)
         rows = bins.add_places(self.rows, "y_score")
-        return replace(self, rows=rows, makes_predictions=self.threshold is not None), mixed
+        return replace(self, rows=rows, makes_predictions=bool(self.thresholds)), mixed
 
     def _find_score_range(self) -> tuple[float, float]:
         """Return the lowest and the highest score. Raises InputError if one is infinite."""
         with stage("finding the range of the scores", self.rows):
-            ends = fetch(self.rows.select(*_score_range()))
-        low, high = (ends[name].to_list()[0] for name in (_LOWEST, _HIGHEST))
+            ends = fetch(self.rows.select(*_score_range("y_score")))
+        low, high = (ends[f"{name} y_score"].to_list()[0] for name in (_LOWEST, _HIGHEST))
         if low is None or high is None:
             return 0.0, 1.0  # all scores are missing, which is reported later
         low, high = float(low), float(high)
         if not np.isfinite([low, high]).all():
             hint = "Replace or drop infinite values."
-            raise InputError(self.score_name, "finite", high if np.isinf(high) else low, hint)
-        if self.threshold is not None:
-            check_threshold(self.score_name, low, high, self.threshold, self.inputs.threshold)
+            name = describe_column("y_score", self.columns["y_score"])
+            raise InputError(name, "finite", high if np.isinf(high) else low, hint)
+        self._check_thresholds({"y_score": (low, high)})
         return low, high
 
     def make_inputs(
@@ -179,7 +191,7 @@ class LazyRows:
         self,
         values: Mapping[str, Any],
         counted: CountedRows,
-        replaced: Collection[str] = ("y_score",),
+        replaced: Collection[str] = SCORES,
     ) -> Inputs:
         """Return the inputs with these values of the keys as the columns of ``counted``.
 
@@ -191,26 +203,42 @@ class LazyRows:
             counted,
             columns={self.columns[name]: values[name] for name in kept if name not in replaced},
             values={name.split()[0]: values[name] for name in kept if name in replaced},
-            predictions=values[_PREDICTION] if self.makes_predictions else None,
+            predictions={
+                score.replace("score", "pred"): values[name]
+                for score, name in self._predictions.items()
+            },
         )
         given: dict[str, Any] = {
-            name: getattr(self.inputs, name) if name in self.columns else None for name in _MEASURED
+            name: getattr(self.inputs, name) if name in self.columns else None
+            for name in _MEASURED
+            if hasattr(self.inputs, name)
         }
         return replace(self.inputs, data=rows, **given)
 
     def check_predictions(self, counted: nw.DataFrame[Any]) -> None:
         """Raise InputError if rows counted by prediction all have the same prediction."""
-        if not self.makes_predictions or self.keeps_scores:
-            return
-        low, high = (counted[name].to_numpy().astype(float) for name in (_LOWEST, _HIGHEST))
-        if self.threshold is not None and not np.isnan(low).all():
-            ends = float(np.nanmin(low)), float(np.nanmax(high))
-            check_threshold(self.score_name, *ends, self.threshold, self.inputs.threshold)
+        ends = {}
+        for score in () if self.keeps_scores else self._predictions:
+            low, high = (
+                counted[f"{end} {score}"].to_numpy().astype(float) for end in (_LOWEST, _HIGHEST)
+            )
+            if not np.isnan(low).all():
+                ends[score] = float(np.nanmin(low)), float(np.nanmax(high))
+        self._check_thresholds(ends)
+
+    def _check_thresholds(self, ends: Mapping[str, tuple[float, float]]) -> None:
+        """Raise InputError if a threshold does not lie between the ends of its scores."""
+        for model, suffix in models_of(self.inputs):
+            score = f"y_score{suffix}"
+            if score in self.thresholds and score in ends:
+                name = describe_column(score, self.columns[score])
+                cut = self.thresholds[score]
+                check_threshold(name, *ends[score], cut, model.threshold, suffix)
 
 
-def _score_range() -> list[nw.Expr]:
-    score = nw.col("y_score")
-    return [score.min().alias(_LOWEST), score.max().alias(_HIGHEST)]
+def _score_range(name: str) -> list[nw.Expr]:
+    score = nw.col(name)
+    return [score.min().alias(f"{_LOWEST} {name}"), score.max().alias(f"{_HIGHEST} {name}")]
 
 
 def precision(dtype: Any) -> type[np.floating[Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Required, TypedDict
 
 from fairperm._utils.checks import number
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
         StratumWeights,
     )
     from fairperm.hypothesis_tests.margins.one_sided import Scale
+    from fairperm.hypothesis_tests.results.changes import ModelComparisonResult
     from fairperm.hypothesis_tests.results.equivalence import MarginTest
     from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
 
@@ -209,6 +211,14 @@ def noninferiority(
     return result
 
 
+def test_change_margin(result: ModelComparisonResult, margin: object) -> EquivalenceTestResult:
+    """Test whether a change of the gap lies within a margin, of which one end may be infinite."""
+    within = _test_margin(result, "difference", _ends(margin, infinite=True))
+    found = replace(within, ratio=None, ratio_interval=None)  # a ratio of changes means nothing
+    warn_of(note for note in found.notes if note not in result.notes)
+    return found
+
+
 def _agree(
     interval: tuple[float, float], scale: Scale, test: MarginTest, alternative: str
 ) -> tuple[float, float]:
@@ -330,11 +340,16 @@ def _read_bounds(margin: object, ratio: object) -> tuple[str, tuple[float, float
     raise InputError("ratio", rule, ratio, hint)
 
 
-def _ends(margin: object) -> tuple[float, float]:
+def _ends(margin: object, *, infinite: bool = False) -> tuple[float, float]:
     """Return the lowest and the highest difference within the margin."""
     rule = "a number above 0, or a pair of one below and one above 0"
+    if infinite and margin in ((-math.inf, math.inf), [-math.inf, math.inf]):
+        raise InputError("margin", "a pair with a finite end", margin)
     if isinstance(margin, (tuple, list)) and len(margin) == 2:
-        low, high = (number("margin", end, rule) for end in margin)
+        low, high = (
+            end if infinite and end in {-math.inf, math.inf} else number("margin", end, rule)
+            for end in margin
+        )
     else:
         high = number("margin", margin, rule)
         low = -high

@@ -135,7 +135,7 @@ class GapResult(PlainResult):
         interval = format_interval(self.confidence_interval, signed=not self.is_joint)
         level = format_level(self.confidence_level)
         lines = [
-            *((format_name(group), self.describe(group)) for group in self.groups),
+            *self._value_lines(),
             (name, f"{gap}  {level} interval {interval}"),
             ("p-value", f"{format_pvalue(self.pvalue)}  {self.alternative}, {self._draws()}"),
             ("validity", self.validity),
@@ -143,6 +143,9 @@ class GapResult(PlainResult):
         groups = name_of_gap(*self.groups, absolute=self.is_joint)
         title = f"{type(self).__name__}: {self.metric}, {groups}"
         return write_result(title, lines, self.n_dropped, self.notes)
+
+    def _value_lines(self) -> list[tuple[str, str]]:
+        return [(format_name(group), self.describe(group)) for group in self.groups]
 
     def describe(self, group: Hashable) -> str:
         """Return the value of a group, with the rows that it is made of."""

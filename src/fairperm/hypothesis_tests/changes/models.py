@@ -1,0 +1,350 @@
+"""The test of a change of the gap between two models of the same rows."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.stats import binomtest
+
+from fairperm.data.arguments import ModelPair
+from fairperm.data.reading import read_table
+from fairperm.errors import warn_of
+from fairperm.hypothesis_tests.comparison import Comparison
+from fairperm.hypothesis_tests.gap_test import GapTest, null_distributions
+from fairperm.hypothesis_tests.plan import Options, Plan
+from fairperm.hypothesis_tests.results.changes import GroupChange, ModelComparisonResult
+from fairperm.inference.null import normal_pvalue
+from fairperm.metrics.changes import Change, change_of, columns_of_model, is_swapped_first
+from fairperm.metrics.definition import JointMetric
+from fairperm.metrics.registry import get_metric
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Sequence
+
+    from numpy.typing import NDArray
+
+    from fairperm.data.arguments import (
+        Alternative,
+        Column,
+        Columns,
+        Frame,
+        Groups,
+        Label,
+        MetricLike,
+        Missing,
+        SchemeName,
+        Seed,
+        StratumWeights,
+        VarianceName,
+    )
+    from fairperm.data.reading import Table
+    from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
+    from fairperm.metrics.definition import AnyMetric
+
+    Array = NDArray[np.float64]
+
+
+def compare_models(
+    y_true: Column | None = None,
+    y_pred: Column | None = None,
+    y_pred_new: Column | None = None,
+    *,
+    y_score: Column | None = None,
+    y_score_new: Column | None = None,
+    sensitive_features: Columns,
+    metric: MetricLike,
+    data: Frame | None = None,
+    groups: Groups | None = None,
+    threshold: float | None = None,
+    threshold_new: float | None = None,
+    pos_label: Label = None,
+    control_features: Columns | None = None,
+    stratum_weights: StratumWeights | None = None,
+    cluster: Columns | None = None,
+    sample_weight: Column | None = None,
+    missing: Missing = "error",
+    ignore_index: bool = False,
+    sample_rows: int | None = None,
+    scheme: SchemeName = "auto",
+    variance: VarianceName = "auto",
+    alternative: Alternative = "two-sided",
+    n_resamples: int = 9999,
+    n_bootstrap: int = 500,
+    confidence_level: float = 0.95,
+    rng: Seed = None,
+    n_jobs: int | None = None,
+    progress: bool | None = None,
+) -> ModelComparisonResult:
+    """Test whether the gap between two groups changed from one model to another.
+
+    Both models predict the same rows, so each row is compared with itself. Comparing two separate
+    tests of the gap loses almost all power.
+
+    Parameters
+    ----------
+    y_true, y_pred, y_score : array-like or str
+        Labels, and predictions or scores of the old model, as in
+        :func:`fairperm.permutation_test`.
+    y_pred_new, y_score_new : array-like or str
+        Predictions or scores of the new model, for the same rows in the same order.
+    sensitive_features, metric, data, groups
+        As in :func:`fairperm.permutation_test`.
+    threshold, threshold_new : float, optional
+        Turn scores into predictions, as in :func:`fairperm.permutation_test`; by default the
+        thresholds of both models are equal.
+    pos_label, control_features, stratum_weights, cluster, sample_weight, missing
+        As in :func:`fairperm.permutation_test`. The Mantel–Haenszel weight of a stratum counts the
+        denominator of a rate if the models share it, and otherwise rows.
+    ignore_index, sample_rows
+        As in :func:`fairperm.permutation_test`.
+    scheme : {"auto", "pooled", "within_label"}
+        Among which rows group labels are exchanged. "auto" is "within_label" for metrics that
+        depend on the distribution given the label, such as error rates and roc_auc, and "pooled"
+        for all others, and with weights or clusters.
+    variance : {"auto", "delta", "delong", "bootstrap", "fast_bootstrap"} or None
+        "auto" is DeLong's paired variance for the AUC, "fast_bootstrap" (of rows with the
+        predictions of both models) for functions, and "delta" for all other metrics.
+    alternative : {"two-sided", "symmetric", "greater", "less"}
+        Whether the gap (first group minus second) differs between the models, is greater with the
+        new one, or is less.
+    n_resamples, n_bootstrap, confidence_level, rng, n_jobs, progress
+        As in :func:`fairperm.permutation_test`.
+
+    Returns
+    -------
+    ModelComparisonResult
+        ``difference`` is the change of the gap: the new model's minus the old one's.
+        :meth:`~fairperm.ModelComparisonResult.test_margin` tests whether it is within a margin.
+
+    Notes
+    -----
+    The change of the gap is D = (θ_A^new − θ_A^old) − (θ_B^new − θ_B^old), the gap between the
+    groups in the change. Group labels are exchanged over rows, each with the predictions of both
+    models, and D is studentized in every permutation by the variance of the rows' *differences* of
+    influences. For rates of a denominator that the models share, this is the permutation test of
+    the rows' differences; precision, F1 and others go through influences, the AUC through the
+    paired variance of DeLong, DeLong and Clarke-Pearson.
+
+    The null hypothesis is an equal change in both groups. Their values, their changes and how
+    often the models disagree may all differ.
+
+    References
+    ----------
+    DeLong, DeLong, Clarke-Pearson. Comparing the areas under two or more correlated receiver
+    operating characteristic curves: a nonparametric approach. Biometrics 44, 1988.
+
+    McNemar. Note on the sampling error of the difference between correlated proportions or
+    percentages. Psychometrika 12, 1947.
+
+    Examples
+    --------
+    The new model removes 60 of 150 false alarms in group a, and 22 of 100 in group b.
+
+    >>> import fairperm
+    >>> fairperm.compare_models(
+    ...     y_true=[0] * 2000,
+    ...     y_pred=[1] * 150 + [0] * 850 + [1] * 100 + [0] * 900,
+    ...     y_pred_new=[1] * 90 + [0] * 910 + [1] * 78 + [0] * 922,
+    ...     sensitive_features=["a"] * 1000 + ["b"] * 1000,
+    ...     metric="false_positive_rate",
+    ... )
+    ModelComparisonResult: change in false_positive_rate, a − b
+      a           0.150 → 0.090  p < 0.0001, exact
+      b           0.100 → 0.078  p < 0.0001, exact
+      gap         +0.050 → +0.012
+      difference  −0.038  95 % interval −0.056 to −0.020
+      p-value     < 0.0001  two-sided, exact
+      validity    Asymptotically valid for the weak null (equal change in
+                  false_positive_rate; base rates may differ), and exact for the strong null
+                  (the groups have equal distributions of predictions given the label).
+    """
+    options = Options.check(
+        scheme=scheme,
+        variance=variance,
+        alternative=alternative,
+        stratum_weights=stratum_weights,
+        n_resamples=n_resamples,
+        fewest_resamples=0,
+        n_bootstrap=n_bootstrap,
+        confidence_level=confidence_level,
+        rng=rng,
+        n_jobs=n_jobs,
+        progress=progress,
+    )
+    inputs = ModelPair(
+        y_true=y_true,
+        y_pred=y_pred,
+        y_score=y_score,
+        y_pred_new=y_pred_new,
+        y_score_new=y_score_new,
+        sensitive_features=sensitive_features,
+        control_features=control_features,
+        cluster=cluster,
+        sample_weight=sample_weight,
+        data=data,
+        threshold=threshold,
+        threshold_new=threshold_new,
+        pos_label=pos_label,
+        missing=missing,
+        ignore_index=ignore_index,
+        sample_rows=sample_rows,
+        seed=options.seed,
+    )
+    single = get_metric(metric).for_arguments(inputs)
+    table = read_table(inputs, change_of(single))
+    pair = table.choose_groups(groups)
+    result = compare_tables(table, single, pair, options)
+    warn_of(note for note in result.notes if note not in table.notes)
+    return result
+
+
+def compare_tables(
+    table: Table, metric: AnyMetric, groups: tuple[Hashable, Hashable], options: Options
+) -> ModelComparisonResult:
+    """Test the change of the gap in a metric of a table that has the columns of both models."""
+    plan = Plan.for_table(change_of(metric), table, groups, options)
+    plan.check_direction(options.alternative)
+    test = GapTest.of(*_orient(table, plan), groups, options)
+    (null,) = null_distributions([test], options.resampling)
+    result = test.result(null)
+    old, new = (
+        _estimate_model(table, metric, plan, groups, options, new=side) for side in (False, True)
+    )
+    names = [part.name.removeprefix("change in ") for part in plan.metric.parts]
+    return ModelComparisonResult(
+        **{one.name: getattr(result, one.name) for one in fields(result)},
+        gap_old=_by_part(names, old[1]),
+        gap_new=_by_part(names, new[1]),
+        group_changes={
+            group: _by_part(names, _changes(test.comparison, result, side, old[0], new[0]))
+            for side, group in enumerate(groups)
+        },
+    )
+
+
+def _orient(table: Table, plan: Plan) -> tuple[Table, Plan]:
+    """Return the rows and the plan with the models in an order that only the rows decide.
+
+    Swapping the models then changes the sign of every draw, and nothing else. Rows are counted by
+    their contributions, as if these had been passed.
+    """
+    metric: Any = plan.metric
+    if metric.is_function:
+        matrix = metric.matrix(table.columns)
+        if not is_swapped_first(metric, matrix, table.count):
+            return table, plan
+        truth, old, new = metric.columns
+        columns = {
+            truth: table.columns[truth],
+            old: table.columns[new],
+            new: table.columns[old],
+        }
+        swapped = replace(metric, sign=-1)
+        return replace(table, columns=columns), replace(plan, metric=swapped)
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        matrices = [part.checked_matrix(table.columns) for part in metric.parts]
+    if is_swapped_first(metric.parts[0], matrices[0], table.count):
+        matrices = [part.swap(one) for part, one in zip(metric.parts, matrices, strict=True)]
+        parts = tuple(replace(part, sign=-1) for part in metric.parts)
+        metric = replace(metric, parts=parts) if metric.is_joint else parts[0]
+    contributions = np.hstack(matrices)
+    columns = {f"contribution {j}": one for j, one in enumerate(contributions.T)}
+    if "y_true" in table.columns:
+        columns["y_true"] = table.columns["y_true"]
+    return replace(table, columns=columns, contributions=contributions), replace(
+        plan, metric=metric
+    )
+
+
+def _estimate_model(
+    table: Table,
+    metric: AnyMetric,
+    plan: Plan,
+    groups: tuple[Hashable, Hashable],
+    options: Options,
+    *,
+    new: bool,
+) -> tuple[Array, Array]:
+    """Return one model's values by part and group, and its gap by part, as the change weighs it."""
+    columns = columns_of_model(table.columns, new=new)
+    table = replace(table, columns=columns)
+    single = metric.for_table(table, groups)
+    if isinstance(plan.metric, JointMetric) or not isinstance(plan.metric, Change):
+        parts: tuple[Any, ...] = single.parts
+    else:
+        parts = (plan.metric.single,)
+    parts = tuple(
+        _weigh_by_rows(part) if isinstance(change, Change) and not change.sizes_groups else part
+        for part, change in zip(parts, plan.metric.parts, strict=True)
+    )
+    single = replace(single, parts=parts) if isinstance(single, JointMetric) else parts[0]
+    pooled = Plan.choose(single, "pooled", None, weighted=plan.weighted, clustered=plan.clustered)
+    comparison = Comparison.of(table, pooled, groups, options.stratum_weights)
+    engine = comparison.engine(None)
+    estimates = engine.observed()
+    values = comparison.merge_strata(estimates, None).value[:, 0, 0]
+    return values, estimates.gaps(engine.weights).difference[0]
+
+
+def _weigh_by_rows(metric: Any) -> Any:
+    """Return a metric whose strata count by their rows, not by a denominator."""
+    if not metric.has_denominator:
+        return metric
+    renamed = {f"{name} of one model": one for name, one in metric.contributions.items()}
+    return replace(metric, contributions=renamed, rate=None)
+
+
+def _changes(
+    comparison: Comparison, result: PermutationTestResult, side: int, old: Array, new: Array
+) -> list[GroupChange]:
+    """Return the change of each part in a group, with a paired test of its own."""
+    group = result.groups[side]
+    values, errors = result.values[group], result.standard_errors[group]
+    found = []
+    start = 0
+    for place, part in enumerate(comparison.parts):
+        change = values[part.name] if result.is_joint else values
+        error = errors[part.name] if result.is_joint else errors
+        pvalue, exact = math.nan, False
+        if _is_rate_of_rows(part, comparison):
+            pvalue, exact = _mcnemar(comparison, start, side), True
+        elif change == 0 and error == 0:
+            pvalue = 1.0
+        elif error > 0:
+            pvalue = normal_pvalue(change / error, "two-sided").value
+        found.append(
+            GroupChange(
+                old=float(old[place, side]),
+                new=float(new[place, side]),
+                change=float(change),
+                standard_error=float(error),
+                pvalue=pvalue,
+                exact=exact,
+            )
+        )
+        start += len(part.contributions)
+    return found
+
+
+def _is_rate_of_rows(part: object, comparison: Comparison) -> bool:
+    """Whether models share the denominator of a rate, and rows have no weights and clusters."""
+    is_rate = isinstance(part, Change) and part.is_mean and part.single.is_rate
+    return is_rate and comparison.rows.weight is None and comparison.rows.cluster is None
+
+
+def _mcnemar(comparison: Comparison, column: int, side: int) -> float:
+    """Return the exact p-value of McNemar's test: rows of a group change both ways alike."""
+    rows = comparison.rows
+    mine = rows.group == side
+    moved, count = rows.contributions[mine, column], rows.count[mine]
+    up, down = int(count[moved > 0].sum()), int(count[moved < 0].sum())
+    return float(binomtest(up, up + down).pvalue) if up + down else 1.0
+
+
+def _by_part(names: Sequence[str], values: Any) -> Any:
+    """Return the only value, or those of a joint metric by the names of its parts."""
+    plain = [one if isinstance(one, GroupChange) else float(one) for one in values]
+    return plain[0] if len(plain) == 1 else dict(zip(names, plain, strict=True))

@@ -1,0 +1,290 @@
+"""The change of a metric between two models of the same rows, itself a metric.
+
+A row has the columns of both models: those of the new one end in ``_new``. Its contributions to
+both values stand side by side, so the delta method gives the variance of the *paired* change, and
+the gap between groups in it is the change of the gap.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from fairperm._utils.sorting import order_by, run_starts
+from fairperm.metrics.callables import CallableMetric
+from fairperm.metrics.classes import MacroF1
+from fairperm.metrics.definition import (
+    NEW,
+    AnyMetric,
+    JointMetric,
+    Metric,
+    Variance,
+    columns_of,
+)
+from fairperm.metrics.ranks import RankMetric
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from fairperm.metrics.definition import GroupedColumns
+
+    Array = NDArray[np.float64]
+    Columns = Mapping[str, NDArray[Any]]
+
+_MEANS = ("numerator", "total")  # first contributions of metrics that are a mean of them
+
+
+def change_of(metric: AnyMetric) -> AnyMetric:
+    """Return the change of a metric from the old model to the new one."""
+    if isinstance(metric, CallableMetric):
+        return FunctionChange.between_models(metric)
+    if isinstance(metric, RankMetric):
+        return RankChange(name=_name(metric), meaning=_meaning(metric))
+    if isinstance(metric, JointMetric):
+        parts: Any = tuple(change_of(part) for part in metric.parts)
+        return replace(metric, name=_name(metric), meaning=_meaning(metric), parts=parts)
+    if isinstance(metric, MacroF1):
+        columns = (*metric.columns, f"y_pred{NEW}")
+        return MacroF1Change(name=_name(metric), meaning=_meaning(metric), columns=columns)
+    if not isinstance(metric, Metric):
+        raise TypeError(metric)
+    return Change.between_models(metric)
+
+
+def columns_of_model(columns: Columns, *, new: bool) -> dict[str, NDArray[Any]]:
+    """Return the columns of one of the two models, under the names that a metric knows."""
+    if not new:
+        return {name: one for name, one in columns.items() if not name.endswith(NEW)}
+    return {
+        name.removesuffix(NEW): one
+        for name, one in columns.items()
+        if name.endswith(NEW) or f"{name}{NEW}" not in columns
+    }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change(Metric):
+    """The change of a function of totals.
+
+    Attributes
+    ----------
+    single
+        The metric that changes.
+    places
+        Where the contributions of the old and of the new model are among those of the change;
+        None if the first contribution is their difference, and the second is shared.
+    sign
+        −1 if the contributions of the models stand in each other's places.
+    """
+
+    single: Metric
+    places: tuple[tuple[int, ...], tuple[int, ...]] | None
+    sign: int = 1
+
+    @classmethod
+    def between_models(cls, metric: Metric) -> Change:
+        """Define the change of a metric."""
+        names = tuple(metric.contributions)
+        is_shared = [
+            not any(column in {"y_pred", "y_score"} for column in columns_of(one))
+            for one in metric.contributions.values()
+        ]
+        places = None
+        if not (names[0] in _MEANS and is_shared[1:] == [True] and not metric.own):
+            new, last = [], len(names)
+            for place, shared in enumerate(is_shared):
+                new.append(place if shared else last)
+                last += not shared
+            places = (tuple(range(len(names))), tuple(new))
+        kept = {one.name: getattr(metric, one.name) for one in fields(Metric)}
+        changed = {
+            "name": _name(metric),
+            "meaning": _meaning(metric),
+            "aliases": (),
+            "complement": None,
+            "rate": None,
+            "span": 2 * metric.span,
+            "contributions": _contributions(metric, is_shared, has_difference=places is None),
+        }
+        change = cls(**{**kept, **changed}, single=metric, places=places)
+        return replace(change, value=change._value)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns of both models."""
+        made = (f"{name}{NEW}" for name in self.single.columns if name != "y_true")
+        return (*self.single.columns, *made)
+
+    @property
+    def is_mean(self) -> bool:
+        """Whether it is the mean of the rows' differences."""
+        return self.places is None
+
+    @property
+    def sizes_groups(self) -> bool:
+        """Whether the second total is the number of rows that the value is a share of."""
+        return self.is_mean and self.single.has_denominator
+
+    def matrix(self, columns: Columns) -> Array:
+        """Return what each row (axis 0) contributes to each total (axis 1)."""
+        old, new = (
+            self.single.matrix(columns_of_model(columns, new=side)) for side in (False, True)
+        )
+        if self.places is None:
+            return np.stack([new[:, 0] - old[:, 0], old[:, 1]], axis=-1)
+        apart = [j for j, place in enumerate(self.places[1]) if place >= len(self.places[0])]
+        return np.hstack([old, new[:, apart]])
+
+    def swap(self, matrix: Array) -> Array:
+        """Return the contributions of rows whose models are swapped."""
+        if self.places is None:
+            return np.stack([-matrix[:, 0] + 0.0, matrix[:, 1]], axis=-1)
+        swapped = np.empty_like(matrix)
+        for old, new in zip(*self.places, strict=True):
+            swapped[:, old], swapped[:, new] = matrix[:, new], matrix[:, old]
+        return swapped
+
+    def bases(self) -> dict[str, Array]:
+        """Return by which coefficients contributions add up to numbers of rows, in both models."""
+        found = {}
+        names = tuple(self.contributions)
+        sides = [range(len(names))] if self.places is None else self.places
+        for suffix, side in zip(("", NEW), sides, strict=False):
+            for name, coefficients in self.single.bases().items():
+                base = np.zeros(len(names))
+                base[list(side)] = coefficients
+                found[f"{name}{suffix}"] = base
+        return found
+
+    def _value(self, *totals: Any) -> Any:
+        if self.places is None:
+            return totals[0] / totals[1]
+        old, new = ([totals[place] for place in side] for side in self.places)
+        return self.single.value(*new) - self.single.value(*old)
+
+    def _of(self, totals: NDArray[Any]) -> Any:
+        return self.sign * Metric._of(self, totals)
+
+
+def _contributions(
+    metric: Metric, is_shared: Sequence[bool], *, has_difference: bool
+) -> dict[str, Any]:
+    """Return the names of the contributions; their functions are those of one model."""
+    names = dict(metric.contributions)
+    if has_difference:
+        first, second = names
+        return {f"change of {first}": names[first], second: names[second]}
+    pairs = zip(metric.contributions, is_shared, strict=True)
+    return names | {f"{name}{NEW}": names[name] for name, shared in pairs if not shared}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MacroF1Change(MacroF1):
+    """The change of the mean F1 score over the classes that either model predicts."""
+
+    def for_table(self, table: GroupedColumns, groups: Sequence[Hashable]) -> Metric:
+        """Return the change for the classes that occur in these groups of a table."""
+        one = MacroF1.for_table(MacroF1(), table, groups)
+        return Change.between_models(one)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankChange(AnyMetric):
+    """The change of the AUC, with the paired variance of DeLong, DeLong and Clarke-Pearson."""
+
+    name: str
+    meaning: str
+    sign: int = 1
+
+    kind: ClassVar = RankMetric.kind
+    columns: ClassVar[tuple[str, ...]] = ("y_true", "y_score", f"y_score{NEW}")
+    contributions: ClassVar[tuple[str, ...]] = ("positives", "_score", f"_score{NEW}")
+    aliases: ClassVar[tuple[str, ...]] = ()
+    given: ClassVar[str] = "label"
+    complement: ClassVar[None] = None
+    span: ClassVar[float] = 2.0
+    among: ClassVar[str] = "rows"
+    smooth: ClassVar[bool] = True
+    is_mean: ClassVar[bool] = False
+
+    @property
+    def parts(self) -> tuple[Any, ...]:
+        """The metrics whose gaps are tested: this one."""
+        return (self,)
+
+    @property
+    def closed_variance(self) -> Variance:
+        """DeLong's variance."""
+        return Variance.DELONG
+
+    def checked_matrix(self, columns: Columns) -> Array:
+        """Return the matrix of what each row contributes."""
+        return self.matrix(columns)
+
+    def matrix(self, columns: Columns) -> Array:
+        """Return the label and both scores of each row."""
+        return np.column_stack([columns[name] for name in self.columns]).astype(np.float64)
+
+    def swap(self, matrix: Array) -> Array:
+        """Return the contributions of rows whose models are swapped."""
+        return matrix[:, [0, 2, 1]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FunctionChange(CallableMetric):
+    """The change of a user's function of two columns."""
+
+    single: CallableMetric
+    sign: int = 1
+
+    is_mean: ClassVar[bool] = False
+
+    @classmethod
+    def between_models(cls, metric: CallableMetric) -> FunctionChange:
+        """Define the change of a function."""
+        return cls(
+            name=_name(metric),
+            function=metric.function,
+            columns=(*metric.columns, f"{metric.columns[1]}{NEW}"),
+            takes_weight=metric.takes_weight,
+            single=metric,
+        )
+
+    def swap(self, matrix: Array) -> Array:
+        """Return the contributions of rows whose models are swapped."""
+        return matrix[:, [0, 2, 1]]
+
+    def value(self, columns: Sequence[NDArray[Any]], weight: Array | None, where: str) -> float:
+        """Return the change of the function's value in a sample; NaN if it is undefined."""
+        truth, old, new = columns
+        of_old, of_new = (self.single.value([truth, one], weight, where) for one in (old, new))
+        return self.sign * (of_new - of_old)
+
+
+def is_swapped_first(change: Any, matrix: Array, count: NDArray[np.int64]) -> bool:
+    """Whether the rows with swapped models come before the rows, in the order of their values.
+
+    Whichever comes first is drawn: swapping the models then changes no draw.
+    """
+    here, there = (_count_equal(one, count) for one in (matrix, change.swap(matrix)))
+    unlike = np.argwhere(here != there)
+    return bool(unlike.size and there[tuple(unlike[0])] < here[tuple(unlike[0])])
+
+
+def _count_equal(matrix: Array, count: NDArray[np.int64]) -> Array:
+    """Return the distinct rows in the order of their values, each with its count."""
+    order = order_by([*matrix.T])
+    starts = run_starts(*matrix[order].T)
+    return np.column_stack([matrix[order[starts]], np.add.reduceat(count[order], starts)])
+
+
+def _name(metric: AnyMetric) -> str:
+    return f"change in {metric.name}"
+
+
+def _meaning(metric: AnyMetric) -> str:
+    return f"change in the {metric.meaning}"
