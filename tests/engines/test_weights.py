@@ -9,7 +9,10 @@ import pytest
 from numpy.typing import NDArray
 
 import fairperm
+from fairperm.data.arguments import Inputs
+from fairperm.data.reading import read_table
 from fairperm.errors import InputError, InputTypeError
+from fairperm.metrics import get_metric
 
 Floats = NDArray[np.float64]
 
@@ -198,6 +201,42 @@ def test_clusters_that_span_groups() -> None:
     data.group[0] = 1 - data.group[1]
     with pytest.raises(InputError, match=r"cluster must keep to one group.*got cluster 0 with"):
         data.test("accuracy", cluster=data.cluster)
+
+
+def test_clusters_that_span_groups_are_split_on_request() -> None:
+    data = Data()
+    data.group[::50] = 1 - data.group[::50]
+    with pytest.raises(InputError, match=r"with rows of 0, 1 and 8 others\. Use a finer"):
+        data.test("accuracy", cluster=data.cluster)
+    parts = [f"{one} {group}" for one, group in zip(data.cluster, data.group, strict=True)]
+    expected = data.test("accuracy", cluster=parts)
+    found = data.test("accuracy", cluster=data.cluster, split_clusters=True)
+    assert (found.pvalue, found.counts) == (expected.pvalue, expected.counts)
+    n_split = len(set(parts)) - len({*data.cluster.tolist()})
+    assert n_split == 9
+    note = "9 clusters have rows of several groups; the rows of each are a cluster of their own."
+    assert found.notes == (*expected.notes, note)
+    with pytest.raises(InputError, match=r"^split_clusters needs cluster\.$"):
+        data.test("accuracy", split_clusters=True)
+
+
+def test_all_other_groups_are_one_group_of_split_clusters() -> None:
+    """Rows of two other groups that share a cluster stay together against the rest."""
+    table = read_table(
+        Inputs(
+            y_pred=[0, 1, 1, 0],
+            sensitive_features=list("abca"),
+            cluster=[1, 2, 2, 2],
+            split_clusters=True,
+        ),
+        get_metric("selection_rate"),
+    )
+    rest = table.against_rest("a", "others")
+    assert table.cluster is not None
+    assert rest.cluster is not None
+    assert len(np.unique(table.cluster)) == 4
+    assert len(np.unique(rest.cluster)) == 3
+    assert len(np.unique(rest.cluster[rest.group == 1])) == 1
 
 
 def test_clusters_that_span_strata() -> None:

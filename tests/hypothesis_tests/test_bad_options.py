@@ -50,10 +50,12 @@ CHOICES = [
     ),
     value(
         "missing unknown",
-        "missing must be one of 'error', 'drop'; got 'dropp'. Did you mean 'drop'?",
+        "missing must be one of 'error', 'drop', 'group'; got 'dropp'. Did you mean 'drop'?",
         missing="dropp",
     ),
-    value("missing None", "missing must be one of 'error', 'drop'; got None.", missing=None),
+    value(
+        "missing None", "missing must be one of 'error', 'drop', 'group'; got None.", missing=None
+    ),
     kind(
         "metric None", "metric must be the name of a metric or a function; got None.", metric=None
     ),

@@ -104,7 +104,7 @@ REFUSALS = [
     value(
         "clusters in two groups",
         "cluster must keep to one group: whole clusters are exchanged; got cluster 0 with rows of "
-        "'a', 'b'. Use a finer cluster, such as one per group and member.",
+        "'a', 'b'. Use a finer cluster, or split_clusters=True",
         cluster=[0] * 400,
     ),
     value(

@@ -35,17 +35,34 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 # What a function cannot do, and what is its own.
 LACKS = {
     "omnibus_test": {"alternative", "n_bootstrap"},
-    "bootstrap_test": {"cluster", "sample_weight", "scheme", "variance", "n_bootstrap"},
+    "bootstrap_test": {
+        "cluster",
+        "split_clusters",
+        "sample_weight",
+        "scheme",
+        "variance",
+        "n_bootstrap",
+    },
     "threshold_sweep": {
-        *("y_pred", "threshold", "cluster", "sample_weight", "score_bins", "sample_rows"),
+        *(
+            "y_pred",
+            "threshold",
+            "cluster",
+            "split_clusters",
+            "sample_weight",
+            "score_bins",
+            "sample_rows",
+        ),
         *("n_bootstrap", "confidence_level"),
     },
     "distance_test": {
+        *("split_clusters",),
         *("y_pred", "y_score", "metric", "threshold", "pos_label", "stratum_weights", "score_bins"),
         *("scheme", "variance", "alternative", "n_bootstrap"),
     },
     "audit": {"metric", "groups"},
     "find_subgroups": {
+        *("split_clusters",),
         *("sensitive_features", "groups", "stratum_weights", "scheme", "variance", "n_bootstrap"),
         *("confidence_level", "score_bins", "sample_rows"),
     },

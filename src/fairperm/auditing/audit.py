@@ -80,6 +80,7 @@ def audit(
     control_features: Columns | None = None,
     stratum_weights: StratumWeights | None = None,
     cluster: Columns | None = None,
+    split_clusters: bool = False,
     sample_weight: Column | None = None,
     missing: Missing = "error",
     ignore_index: bool = False,
@@ -140,7 +141,9 @@ def audit(
         that of roc_auc, balanced_accuracy and equalized_odds on positives or negatives, whichever
         are fewer; that of other metrics on all rows. With `sample_weight` or `cluster`, Kish's
         effective number of rows or clusters counts.
-    threshold, pos_label, control_features, stratum_weights, cluster, sample_weight
+    threshold, pos_label, control_features, stratum_weights
+        As in :func:`fairperm.permutation_test`.
+    cluster, split_clusters, sample_weight
         As in :func:`fairperm.permutation_test`.
     missing, ignore_index, score_bins, sample_rows
         As in :func:`fairperm.permutation_test`. A row with a missing value is dropped from all
@@ -225,6 +228,7 @@ def audit(
         sensitive_features=sensitive_features,
         control_features=control_features,
         cluster=cluster,
+        split_clusters=split_clusters,
         sample_weight=sample_weight,
         data=data,
         threshold=threshold,
@@ -269,6 +273,7 @@ def audit(
             "control_features": describe_argument(control_features),
             "stratum_weights": describe_argument(stratum_weights),
             "cluster": describe_argument(cluster),
+            "split_clusters": split_clusters,
             "sample_weight": describe_argument(sample_weight),
             "scheme": scheme,
             "variance": variance,

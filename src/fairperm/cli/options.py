@@ -170,6 +170,14 @@ Cluster = Annotated[
         metavar="COLUMN",
     ),
 ]
+SplitClusters = Annotated[
+    bool,
+    _option(
+        _COLUMNS,
+        "Make a cluster of the rows of each group, where a cluster has rows of several.",
+        "--split-clusters/--no-split-clusters",
+    ),
+]
 Weight = Annotated[
     str | None, _option(_COLUMNS, "Column of the weights of rows.", metavar="COLUMN")
 ]

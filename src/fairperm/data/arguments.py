@@ -72,6 +72,7 @@ class Inputs:
     sensitive_features: object
     control_features: object = None
     cluster: object = None
+    split_clusters: object = False
     sample_weight: object = None
     data: object = None
     threshold: object = None

@@ -19,6 +19,7 @@ from unicodedata import normalize
 import numpy as np
 
 from fairperm._utils.checks import choice
+from fairperm._utils.formatting import format_count
 from fairperm._utils.sorting import order_by
 from fairperm.data.columns import Column, Index, Source, models_of, parse_threshold
 from fairperm.data.indexes import check_input_indexes
@@ -67,6 +68,8 @@ class Table:
         Each row's index into ``groups`` and ``strata``.
     weight, cluster
         Each row's weight and index into ``clusters``, if the user gave them.
+    whole_cluster
+        Each row's cluster before clusters with rows of several groups or strata were split.
     alike
         The number of equal clusters that each row's cluster stands for, if clusters were counted;
         ``count`` has the rows of all of them.
@@ -87,6 +90,7 @@ class Table:
     weight: Array | None = None
     cluster: NDArray[np.integer[Any]] | None = None
     clusters: tuple[Hashable, ...] = ()
+    whole_cluster: NDArray[np.integer[Any]] | None = None
     alike: NDArray[np.int64] | None = None
     n_dropped: int = 0
     mixed_bins: NDArray[np.float64] | None = None
@@ -138,6 +142,7 @@ class Table:
             count=self.count[index],
             weight=None if self.weight is None else self.weight[index],
             cluster=None if self.cluster is None else self.cluster[index],
+            whole_cluster=None if self.whole_cluster is None else self.whole_cluster[index],
             alike=None if self.alike is None else self.alike[index],
             contributions=None if self.contributions is None else self.contributions[index],
         )
@@ -151,7 +156,18 @@ class Table:
     def against_rest(self, group: Hashable, rest: Hashable) -> Table:
         """Return the table with all groups but one merged into a group called ``rest``."""
         others = (self.group != self.groups.index(group)).view(np.uint8)
-        return replace(self, group=others, groups=(group, rest))
+        merged = replace(self, group=others, groups=(group, rest))
+        return merged if self.whole_cluster is None else merged.split_clusters()
+
+    def split_clusters(self) -> Table:
+        """Return the table with a cluster for each group and stratum of a cluster's rows."""
+        whole = self.cluster if self.whole_cluster is None else self.whole_cluster
+        if whole is None:
+            return self
+        _, part = np.unique(
+            np.stack([whole, self.group, self.stratum]).astype(np.intp), axis=1, return_inverse=True
+        )
+        return replace(self, cluster=part.ravel(), whole_cluster=whole)
 
     def sizes(self) -> dict[Hashable, int]:
         """Return each group's number of rows."""
@@ -277,7 +293,7 @@ def read_table(inputs: Inputs, metric: AnyMetric, source: Source | None = None) 
     strata, stratum = _name_groups(indexed("control_features"), len(counts))
     clusters, cluster = _name_groups(indexed("cluster"), len(counts))
     weights = [_index_numbers(*one) for one in indexed("sample_weight")]
-    return Table(
+    table = Table(
         columns=values,
         group=group,
         stratum=stratum,
@@ -298,6 +314,30 @@ def read_table(inputs: Inputs, metric: AnyMetric, source: Source | None = None) 
             *_note_perfect(values, counts),
         ),
     )
+    return _split_clusters(table) if _is_split(inputs) else table
+
+
+def _is_split(inputs: Inputs) -> bool:
+    if not isinstance(inputs.split_clusters, bool):
+        raise InputTypeError("split_clusters", "True or False", inputs.split_clusters)
+    if inputs.split_clusters and inputs.cluster is None:
+        raise InputError(f"{argument('split_clusters')} needs {argument('cluster')}.")
+    return inputs.split_clusters
+
+
+def _split_clusters(table: Table) -> Table:
+    """Return the table with split clusters, and a note on how many were split."""
+    split = table.split_clusters()
+    if split.cluster is None or split.whole_cluster is None:
+        return split
+    whole, _ = np.unique(np.stack([split.whole_cluster, split.cluster]), axis=1)
+    n_split = int((np.bincount(whole) > 1).sum())
+    if not n_split:
+        return split
+    have = format_count(n_split, "cluster has", "clusters have")
+    where = "groups" if len(table.strata) == 1 else "groups or strata"
+    note = f"{have} rows of several {where}; the rows of each are a cluster of their own."
+    return replace(split, notes=(*split.notes, note))
 
 
 def _name_missing(column: Column) -> Column:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairperm._utils import checks
+from fairperm._utils.formatting import format_count
 from fairperm.errors import (
     InputError,
     InputTypeError,
@@ -88,10 +89,12 @@ def _check_clusters(
             at = order[split[0]], order[split[0] + 1]
             which = table.clusters[cluster[at[0]]]
             found = listed(names[value[i]] for i in at)
+            n = len(np.unique(cluster[order[split]]))
+            more = f" and {format_count(n - 1, 'other')}" if n > 1 else ""
             raise InputError(
                 f"{argument('cluster')} must keep to one {name}: whole clusters are exchanged; got "
-                f"cluster {shown(which)} with rows of {found}. Use a finer cluster, such as one "
-                f"per {name} and member."
+                f"cluster {shown(which)} with rows of {found}{more}. Use a finer cluster, or "
+                f"{argument('split_clusters', True)} in a test or audit: one per {name}."
             )
 
 

@@ -72,6 +72,7 @@ def omnibus_test(
     control_features: Columns | None = None,
     stratum_weights: StratumWeights | None = None,
     cluster: Columns | None = None,
+    split_clusters: bool = False,
     sample_weight: Column | None = None,
     missing: Missing = "error",
     ignore_index: bool = False,
@@ -96,7 +97,9 @@ def omnibus_test(
     control_features, stratum_weights
         As in :func:`fairperm.permutation_test`; a stratum's weight is 1/(1/m_A + 1/m_B + …), and a
         group's value the mean of its strata's with these weights.
-    cluster, sample_weight, missing, ignore_index, score_bins, sample_rows, scheme, n_resamples
+    cluster, split_clusters, sample_weight, missing, ignore_index, score_bins, sample_rows
+        As in :func:`fairperm.permutation_test`.
+    scheme, n_resamples
         As in :func:`fairperm.permutation_test`.
     confidence_level, rng, n_jobs, progress
         As in :func:`fairperm.permutation_test`.
@@ -146,6 +149,7 @@ def omnibus_test(
         sensitive_features=sensitive_features,
         control_features=control_features,
         cluster=cluster,
+        split_clusters=split_clusters,
         sample_weight=sample_weight,
         data=data,
         threshold=threshold,

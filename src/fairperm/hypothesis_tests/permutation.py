@@ -42,6 +42,7 @@ def permutation_test(
     control_features: Columns | None = None,
     stratum_weights: StratumWeights | None = None,
     cluster: Columns | None = None,
+    split_clusters: bool = False,
     sample_weight: Column | None = None,
     missing: Missing = "error",
     ignore_index: bool = False,
@@ -101,6 +102,9 @@ def permutation_test(
     cluster : array-like or str, optional
         Rows that belong together, such as several rows of one person. Whole clusters are
         exchanged, and variances allow for the dependence of a cluster's rows.
+    split_clusters : bool
+        A cluster with rows of several groups (or strata) is an error. True makes a cluster of its
+        rows of each group, as if these were independent; a note says how many were split.
     sample_weight : array-like or str, optional
         Weight of each row, above 0. Weights stay with their rows, and variances allow for them:
         they are not numbers of copies.
@@ -217,6 +221,7 @@ def permutation_test(
         sensitive_features=sensitive_features,
         control_features=control_features,
         cluster=cluster,
+        split_clusters=split_clusters,
         sample_weight=sample_weight,
         data=data,
         threshold=threshold,

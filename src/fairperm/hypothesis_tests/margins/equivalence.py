@@ -297,6 +297,7 @@ class PermutationOptions(TypedDict, total=False):
     control_features: Columns | None
     stratum_weights: StratumWeights | None
     cluster: Columns | None
+    split_clusters: bool
     sample_weight: Column | None
     missing: Missing
     ignore_index: bool
