@@ -11,6 +11,7 @@ import csv
 import os
 import re
 import shutil
+from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -177,7 +178,7 @@ def test_narrow_pages_do_not_scroll_sideways(
         page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         table = page.locator(".rows .scroll")
-        assert table.evaluate("(one) => one.scrollWidth > one.clientWidth")
+        assert table.evaluate("(one) => one.scrollWidth <= one.clientWidth")
         for svg in page.locator(".chart[data-elastic] svg").all():
             box = svg.bounding_box()
             assert box is not None
@@ -304,3 +305,78 @@ def test_notebook_form_needs_no_scripts(browser: Browser, folder: Path) -> None:
     with opened(browser, folder / "notebook.html") as (page, _):
         assert page.locator("table.comparisons tr.disparity .badge").first.is_visible()
         assert page.evaluate("document.documentElement.scrollWidth") <= WIDE["width"]
+
+
+# Where there is little room, and where others set the style.
+
+VERDICTS_AND_P = """() => [...document.querySelectorAll(".comparisons :is(.why, td:nth-child(6))")]
+    .map((one) => one.getBoundingClientRect()).filter((one) => one.width > 0)
+    .map((one) => [one.left, one.right])"""
+# pairs of texts in a table that cover each other by more than a pixel
+OVERLAPS = """() => {
+  const texts = [...document.querySelectorAll(".comparisons tr")].map((row) => {
+    const walk = document.createTreeWalker(row, NodeFilter.SHOW_TEXT), found = [];
+    while (walk.nextNode()) {
+      if (!walk.currentNode.data.trim()) continue;
+      const range = document.createRange();
+      range.selectNodeContents(walk.currentNode);
+      found.push(...[...range.getClientRects()].filter((one) => one.width > 1));
+    }
+    return found;
+  });
+  const cover = (a, b) => Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1
+    && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 6;
+  const isCovered = (a, i, row) => row.some((b, j) => j > i && cover(a, b));
+  return texts.flatMap((row) => row.filter(isCovered)).length;
+}"""
+
+
+STYLE = """(row) => [getComputedStyle(row.cells[0]).textAlign,
+    getComputedStyle(row).backgroundColor, getComputedStyle(row.closest("table")).tableLayout]"""
+
+
+@pytest.mark.validate
+def test_verdicts_and_p_values_are_seen_on_a_phone(browser: Browser, folder: Path) -> None:
+    with opened(browser, folder / "compas.html", viewport=NARROW) as (page, _):
+        places = page.evaluate(VERDICTS_AND_P)
+        assert len(places) == 2 * len(compas_audit().rows)
+        assert all(left >= 0 and right <= NARROW["width"] for left, right in places)
+        assert page.evaluate(OVERLAPS) == 0
+
+
+def lab_styles() -> str:
+    """Return JupyterLab's own stylesheets, which nbconvert has."""
+    try:
+        files = metadata.files("nbconvert") or []
+    except metadata.PackageNotFoundError:
+        pytest.skip("no nbconvert: pip install it")
+    wanted = ("lab/static/index.css", "lab/static/theme-light.css")
+    found = [one for one in files if str(one).endswith(wanted)]
+    assert len(found) == 2
+    return "".join(one.read_text(encoding="utf-8") for one in found)
+
+
+@pytest.mark.validate
+@pytest.mark.parametrize("width", [1300, 1000, 640])
+def test_notebook_form_in_jupyterlab(browser: Browser, tmp_path: Path, width: int) -> None:
+    """JupyterLab sets fixed columns, text on the right, stripes and padding: with two classes."""
+    start = (
+        f"<!doctype html><meta charset=utf-8><style>{lab_styles()}</style>"
+        '<body class="jp-Notebook" data-jp-theme-light="true"><div class="jp-OutputArea-child">'
+        '<div class="jp-RenderedHTMLCommon jp-RenderedHTML jp-OutputArea-output">'
+    )
+    form = compas_audit()._repr_html_()
+    path = tmp_path / "notebook.html"
+    styles = {}
+    for kind, html in {"ours": form, "weak": form.replace(":is(.fp, #fp)", ".fp")}.items():
+        path.write_text(start + html, encoding="utf-8")
+        with opened(browser, path, viewport=WIDE | {"width": width}) as (page, _):
+            styles[kind] = page.locator(".comparisons tr.disparity").first.evaluate(STYLE)
+            if kind == "ours":
+                assert page.evaluate(OVERLAPS) == 0
+                scroll = page.locator(".scroll")
+                assert scroll.evaluate("(one) => one.scrollWidth <= one.clientWidth")
+                places = page.evaluate(VERDICTS_AND_P)
+                assert all(left >= 0 and right <= width for left, right in places)
+    assert styles["ours"] == ["left", "rgba(0, 0, 0, 0)", "auto"]
+    assert styles["weak"][1] == "rgb(255, 255, 255)"  # JupyterLab's rules would win

@@ -307,9 +307,13 @@ def format_gap(gap: Any, part: str | None = None) -> str:
     """
     if part is None:
         return format_number(gap, signed=True)
-    words = part.split("_")
-    name = "".join(word[:1].upper() for word in words) if len(words) > 2 else format_metric(part)
-    return f"{format_number(gap)} ({name})"
+    return f"{format_number(gap)} ({abbreviate_metric(part)})"
+
+
+def abbreviate_metric(name: str) -> str:
+    """Return the initials of a name of three words or more: "TPR"."""
+    words = name.split("_")
+    return "".join(word[:1].upper() for word in words) if len(words) > 2 else format_metric(name)
 
 
 def join_words(words: Iterable[str]) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairperm._utils.formatting import (
     NONE,
+    abbreviate_metric,
     format_count,
     format_interval,
     format_metric,
@@ -261,7 +262,7 @@ def _view_comparison(row: AuditRow, names: ShortNames) -> ComparisonView:
 def _format_value(value: Any) -> str:
     """Return a group's value, or the values of the parts of a joint metric."""
     if isinstance(value, Mapping):
-        parts = (f"{format_metric(name)} {format_number(one)}" for name, one in value.items())
+        parts = (f"{abbreviate_metric(name)} {format_number(one)}" for name, one in value.items())
         return ", ".join(parts)
     return format_number(value)
 
