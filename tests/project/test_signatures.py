@@ -36,24 +36,11 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 LACKS = {
     "omnibus_test": {"alternative", "n_bootstrap"},
     "bootstrap_test": {
-        "cluster",
-        "split_clusters",
-        "sample_weight",
-        "scheme",
-        "variance",
-        "n_bootstrap",
+        *("cluster", "split_clusters", "sample_weight", "scheme", "variance", "n_bootstrap"),
     },
     "threshold_sweep": {
-        *(
-            "y_pred",
-            "threshold",
-            "cluster",
-            "split_clusters",
-            "sample_weight",
-            "score_bins",
-            "sample_rows",
-        ),
-        *("n_bootstrap", "confidence_level"),
+        *("y_pred", "threshold", "cluster", "split_clusters", "sample_weight", "score_bins"),
+        *("sample_rows", "n_bootstrap", "confidence_level"),
     },
     "distance_test": {
         *("split_clusters",),
@@ -66,7 +53,7 @@ LACKS = {
         *("sensitive_features", "groups", "stratum_weights", "scheme", "variance", "n_bootstrap"),
         *("confidence_level", "score_bins", "sample_rows"),
     },
-    "compare_models": {"score_bins"},
+    "compare_models": {"score_bins", "split_clusters"},
 }
 OWN = {
     "omnibus_test": set[str](),
