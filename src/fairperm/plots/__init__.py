@@ -5,6 +5,7 @@ from fairperm.plots.forest_chart import forest
 from fairperm.plots.null_chart import null_distribution
 from fairperm.plots.parts import theme
 from fairperm.plots.power_chart import power_curve
+from fairperm.plots.subgroup_chart import subgroups
 from fairperm.plots.sweep_chart import threshold_sweep
 
 __all__ = [
@@ -12,6 +13,7 @@ __all__ = [
     "forest",
     "null_distribution",
     "power_curve",
+    "subgroups",
     "theme",
     "threshold_sweep",
 ]

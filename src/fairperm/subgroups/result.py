@@ -23,6 +23,8 @@ from fairperm.subgroups.features import Band, describe
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from altair import LayerChart
+
 __all__ = ["Subgroup", "Subgroups"]
 
 
@@ -203,8 +205,29 @@ class Subgroups(Sequence[Subgroup]):
         columns |= {name: [getattr(one, name) for one in rows] for name in last}
         return frame_of(columns, library, self.frame_library)
 
+    def plot(self, *, title: str | None = None, width: int = 700, mode: str = "auto") -> LayerChart:
+        """Draw the listed subgroups as a tree with gaps: :func:`fairperm.plots.subgroups`."""
+        from fairperm import plots
+
+        rows = [
+            {
+                **{name: getattr(one, name) for name in _DRAWN},
+                "conditions": [describe({name: value}) for name, value in one.conditions.items()],
+                "low": one.confidence_interval[0],
+                "high": one.confidence_interval[1],
+            }
+            for one in self.listed
+        ]
+        level = 1 - self.alpha
+        return plots.subgroups(
+            rows, metric=self.metric, confidence_level=level, title=title, width=width, mode=mode
+        )
+
     def __repr__(self) -> str:
         return as_text(self)
+
+
+_DRAWN = ("n", "value", "rest", "gap", "adjusted_pvalue")
 
 
 _KINDS: tuple[Literal["listed", "found", "all"], ...] = ("listed", "found", "all")
