@@ -245,3 +245,16 @@ def test_narrow_axes_have_numbers_at_their_ends(
     low: float, high: float, expected: list[float]
 ) -> None:
     assert _space_ticks(low, high, 96) == expected
+
+
+def test_groups_that_are_numbers_and_joint_gaps_are_named_as_in_tables() -> None:
+    row = compas_audit().rows[0].cells()
+    numbers = row | {"attribute": "male", "first_group": "0", "second_group": 1}
+    joint = numbers | {"metric": "equalized_odds", "part": "true_positive_rate", "difference": 0.2}
+    joint |= {"first_denominator": None, "difference_low": 0.1, "difference_high": 0.3}
+    text = json.dumps(spec_of(plots.forest([numbers, joint])), ensure_ascii=False)
+    assert "male = 0 − male = 1" in text
+    assert "male = 0 and male = 1" in text
+    assert "0.200 (TPR)" in text
+    assert "+0.200" not in text
+    assert "Largest absolute gap" in text

@@ -9,6 +9,7 @@ import sys
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import altair as alt
 import pytest
 import vl_convert
 
@@ -230,3 +231,15 @@ def test_groups_of_several_attributes_have_one_name(audit: Audit) -> None:
     row = audit.rows[0].cells() | {"first_group": ("Female", "Asian"), "second_group": "rest"}
     labels = [one["label"] for one in data_with(spec_of(plots.forest([row])), "label")]
     assert "Female × Asian − rest" in labels
+
+
+def test_notebooks_show_pictures_that_need_no_network() -> None:
+    chart: Any = plots.null_distribution([-1.2, -0.3, 0.4, 1.1], 1.1, pvalue=0.5)
+    charts: list[Any] = [chart, chart.properties(title="mine"), plots.forest([])]
+    for one in charts:
+        bundle = one._repr_mimebundle_()
+        assert set(bundle) == {"image/svg+xml", "text/plain"}
+        assert bundle["image/svg+xml"].startswith("<svg")
+        assert not re.search("<script|<image|href=|src=", bundle["image/svg+xml"])
+    with alt.renderers.enable("html"):
+        assert set(chart._repr_mimebundle_()) == {"text/html"}

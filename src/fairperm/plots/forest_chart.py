@@ -18,6 +18,7 @@ from fairperm._utils.formatting import (
     format_pvalue,
     isolate_direction,
     name_group,
+    shorten,
 )
 from fairperm.plots.parts import (
     FINDINGS,
@@ -368,14 +369,14 @@ class _Panel:
             for row in rows:
                 span = {"place": at + step / 2, "top": at, "bottom": at + step}
                 lines.append(span | _describe_row(row, low, high))
+                sign = MINUS if row.get("part") is None else "and"
                 first, second = (
-                    isolate_direction(format_name(row[group], letters))
-                    for group, letters in (
-                        ("first_group", most),
-                        ("second_group", most - len(f"{MINUS} ")),
+                    isolate_direction(shorten(name, letters))
+                    for name, letters in zip(
+                        _name_groups(row), (most, most - len(f"{sign} ")), strict=True
                     )
                 )
-                texts = [first, f"{MINUS} {second}"]
+                texts = [first, f"{sign} {second}"]
                 texts = texts if is_double else [" ".join(texts)]
                 shifts = [-_SECOND_LINE / 2, _SECOND_LINE / 2] if is_double else [0]
                 labels += [
@@ -404,8 +405,10 @@ class _Panel:
     def _axis(self, values: Sequence[float]) -> Spec:
         """Return the axis with these numbers, and with their unit where there is room."""
         has_unit = self.is_rate and self.layout.left + self.layout.width >= _ROOM_FOR_UNIT
+        is_joint = any(row.get("part") is not None for row in self.rows)
+        gap = "Largest absolute gap" if is_joint else "Gap: first group minus second"
         return {
-            "title": f"Gap: first group minus second{_UNIT if has_unit else ''}",
+            "title": gap + (_UNIT if has_unit else ""),
             "values": list(values),
             "labelExpr": GAP_LABEL,
             "labelOverlap": False,  # they have room, and the numbers at the ends are needed

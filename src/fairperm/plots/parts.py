@@ -8,7 +8,7 @@ data are data values only: no field, expression or scale is ever made of one.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -242,6 +242,8 @@ def as_layers(spec: Spec) -> LayerChart:
     import altair as alt
     from altair.utils.schemapi import debug_mode
 
+    from fairperm.plots.notebook_charts import LayerPicture
+
     with debug_mode(False):
         layers = [
             alt.Chart(**one, data=alt.InlineData(**data), encoding=alt.FacetedEncoding(**encoding))
@@ -249,7 +251,7 @@ def as_layers(spec: Spec) -> LayerChart:
             for data, encoding in [(one.pop("data"), one.pop("encoding"))]
         ]
         rest = {name: one for name, one in spec.items() if name != "layer"}
-        return cast("LayerChart", alt.layer(*layers, **rest))
+        return LayerPicture(layer=layers, **rest)
 
 
 def as_panels(spec: Spec) -> VConcatChart:
@@ -257,9 +259,11 @@ def as_panels(spec: Spec) -> VConcatChart:
     import altair as alt
     from altair.utils.schemapi import debug_mode
 
+    from fairperm.plots.notebook_charts import PanelPicture
+
     rest = {name: one for name, one in spec.items() if name not in {"vconcat", "params"}}
     with debug_mode(False):
-        chart = alt.vconcat(*map(as_layers, spec["vconcat"]), **rest)
+        chart = PanelPicture(vconcat=list(map(as_layers, spec["vconcat"])), **rest)
         return chart.add_params(*(alt.param(**one) for one in spec.get("params", ())))
 
 
