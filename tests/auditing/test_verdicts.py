@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 from statsmodels.stats.multitest import multipletests
 
-from fairperm import FairpermWarning, audit
+from fairperm import FairpermWarning, InputError, audit, equivalence_test
+from fairperm.hypothesis_tests.margins.one_sided import ratio_pvalues
+from fairperm.inference.multiplicity import adjust_pvalues
 from fairperm.planning.power import detectable_gap
 from tests.support.audits import DATA_OF_TWO, one_row, quietly, selected
 
@@ -375,3 +377,49 @@ def test_a_gap_in_the_direction_that_was_not_tested(
     assert other.verdict == "disparity"
     near = one_row((50, 100), (50, 100), alternative=alternative)
     assert "chance could explain this gap" in near.reason
+
+
+# Ratios
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        ((100, 1000), (400, 1000), "not met"),
+        ((400, 1000), (100, 1000), "not met"),
+        ((400, 1000), (410, 1000), "met"),
+        ((40, 100), (45, 100), "undecided"),
+    ],
+)
+def test_the_rule_of_a_ratio(
+    first: tuple[int, int], second: tuple[int, int], expected: str
+) -> None:
+    given = selected(first, second)
+    (row,) = rows = audit(**given, metrics="selection_rate", ratio=0.8)
+    assert row.ratio_verdict == expected
+    # one hypothesis is not adjusted: the p-values are those of the single tests
+    shown = equivalence_test(**given, metric="selection_rate", ratio=0.8)
+    assert row.adjusted_ratio_equivalence_pvalue == shown.pvalue
+    assert (row.ratio_bound, row.cells()["ratio_verdict"]) == (0.8, expected)
+    assert "Ratio rule, met: shown to lie between 0.8 and 1.25" in repr(rows)
+    assert "ratio rule" not in repr(audit(**given, metrics="selection_rate"))
+
+
+def test_ratios_are_adjusted_for_their_number() -> None:
+    given = selected((100, 400), (140, 400), (160, 400))
+    rows = audit(**given, metrics=["selection_rate", "base_rate"], ratio={"selection_rate": 0.9})
+    by_metric = {name: rows.where(metric=name) for name in ("selection_rate", "base_rate")}
+    assert {row.ratio_verdict for row in by_metric["base_rate"]} == {None}
+    raw = [ratio_pvalues(row.result, 0.9) for row in by_metric["selection_rate"] if row.result]
+    for place, name in enumerate(("exceedance", "equivalence")):
+        adjusted = adjust_pvalues(np.array([one[place] for one in raw]), "holm")
+        found = [
+            getattr(row, f"adjusted_ratio_{name}_pvalue") for row in by_metric["selection_rate"]
+        ]
+        assert found == pytest.approx(adjusted.tolist())
+
+
+@pytest.mark.parametrize("ratio", [0, 1, 1.25, -1])
+def test_bad_ratios(ratio: float) -> None:
+    with pytest.raises(InputError, match=r"^ratio must be a number strictly between 0 and 1; got"):
+        audit(**selected((3, 9), (2, 9)), metrics="selection_rate", ratio=ratio)

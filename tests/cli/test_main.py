@@ -245,7 +245,7 @@ def test_errors_are_one_sentence(plain: Path) -> None:
     said = failed("audit", plain, *COLUMNS, "--seed", "abc")
     assert said.startswith("--seed must be a whole number; got 'abc'. `fairperm audit --help`")
     said = failed("audit", plain, *COLUMNS, "--fail-on", "disparities")
-    assert "'disparities' is not one of 'disparity', 'inconclusive', 'too-small'" in said
+    assert "'disparities' is not one of 'disparity', 'inconclusive', 'too-small', 'ratio'" in said
     assert "Value error" not in said
     assert "`fairperm test --help`" in failed("test", plain, "--pair", "a")
     assert failed("metrics", "nope").startswith("NAME must be one that `fairperm metrics` lists")
@@ -267,6 +267,16 @@ def test_decisions_need_no_labels(plain: Path) -> None:
     ]
     one = run("test", plain, *given, "--metric", "selection_rate").stdout
     assert json.loads(one)["result"]["values"] == expected[0]["test"]["values"]
+
+
+def test_the_four_fifths_rule(unlike: Path) -> None:
+    given = ("audit", unlike, *COLUMNS, "--metric", "selection_rate", "--ratio", 0.8)
+    done = run(*given, "--fail-on", "ratio", "--markdown", "-")
+    assert done.returncode == 1
+    assert "| not met |" in done.stdout.decode()
+    assert ", 0.8 not met" in done.stderr.decode()
+    said = failed(*given[:-1], "1.2")
+    assert said.startswith("--ratio must be a number strictly between 0 and 1; got 1.2")
 
 
 def test_debug_shows_where(plain: Path) -> None:

@@ -62,7 +62,7 @@ OWN = {
     "distance_test": {"values", "distance", "compare", "adjust"},
     "audit": {
         *("metrics", "compare", "reference", "intersections", "adjust", "family"),
-        *("alpha", "margin"),
+        *("alpha", "margin", "ratio"),
         *("min_group_size", "group_size_by"),
     },
     "find_subgroups": {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -73,6 +74,7 @@ def audit(
     family: Family = "audit",
     alpha: float = 0.05,
     margin: float | Mapping[str, float] | None = None,
+    ratio: float | Mapping[str, float] | None = None,
     min_group_size: int = 50,
     group_size_by: GroupSize = "metric",
     threshold: float | None = None,
@@ -133,6 +135,10 @@ def audit(
     margin : float or mapping, optional
         The largest gap that does not matter in practice: one for all metrics, or by their names.
         A disparity is then a gap that is shown to exceed it.
+    ratio : float or mapping, optional
+        The smallest ratio of either group's value to the other's that is acceptable: one for all
+        metrics, or by their names. 0.8 is the four-fifths rule. The rows' ``ratio_verdict`` says
+        whether the rule is shown to be met or not.
     min_group_size : int
         Smaller groups stay in the table but are not judged.
     group_size_by : {"metric", "rows"}
@@ -208,7 +214,8 @@ def audit(
         adjust=checks.choice("adjust", adjust, ADJUSTMENTS),
         family=checks.choice("family", family, FAMILIES),
         alpha=checks.fraction("alpha", alpha),
-        margins=_name_margins(margin, named),
+        margins=_name_bounds("margin", "a number above 0", math.inf, margin, named),
+        ratios=_name_bounds("ratio", "a number strictly between 0 and 1", 1.0, ratio, named),
         min_group_size=checks.integer("min_group_size", min_group_size, 1, 10**12),
         group_size_by=checks.choice("group_size_by", group_size_by, GROUP_SIZES),
         scheme=scheme,
@@ -267,6 +274,7 @@ def audit(
             "attributes": names,
             "reference": describe_argument(reference),
             "margin": describe_argument(margin),
+            "ratio": describe_argument(ratio),
             "threshold": parse_threshold(threshold) if _is_threshold_used(inputs, named) else None,
             "pos_label": describe_argument(pos_label),
             "intersections": intersections,
@@ -316,25 +324,27 @@ def _is_threshold_used(inputs: Inputs, metrics: Mapping[str, AnyMetric]) -> bool
     )
 
 
-def _name_margins(given: object, metrics: Mapping[str, AnyMetric]) -> dict[str, float]:
-    """Return the margin of every metric that has one, by its name in the audit."""
+def _name_bounds(
+    argument: str, rule: str, below: float, given: object, metrics: Mapping[str, AnyMetric]
+) -> dict[str, float]:
+    """Return the margin or ratio of every metric that has one, by its name in the audit."""
     if given is None:
         return {}
     by_name = given if isinstance(given, Mapping) else dict.fromkeys(metrics, given)
-    margins: dict[str, float] = {}
+    bounds: dict[str, float] = {}
     for name, value in by_name.items():
         aliases = (label for label, one in metrics.items() if name in {one.name, *one.aliases})
         meant = [name] if name in metrics else list(aliases)
         if not meant:
-            rule = f"given for metrics of the audit ({listed(metrics)})"
-            raise InputError("margin", rule, name, did_you_mean(name, metrics))
-        margin = checks.number("margin", value, "a number above 0")
-        if margin <= 0:
-            raise InputError("margin", "a number above 0", value)
-        if not margins.keys().isdisjoint(meant):
-            raise InputError("margin", "given once for every metric", name)
-        margins |= dict.fromkeys(meant, margin)
-    return margins
+            known = f"given for metrics of the audit ({listed(metrics)})"
+            raise InputError(argument, known, name, did_you_mean(name, metrics))
+        bound = checks.number(argument, value, rule)
+        if not 0 < bound < below:
+            raise InputError(argument, rule, value)
+        if not bounds.keys().isdisjoint(meant):
+            raise InputError(argument, "given once for every metric", name)
+        bounds |= dict.fromkeys(meant, bound)
+    return bounds
 
 
 def _summarize_groups(questions: Sequence[Question], least: int) -> Iterator[GroupSummary]:

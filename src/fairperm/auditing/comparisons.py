@@ -39,6 +39,7 @@ class Settings(Options):
     family: str
     alpha: float
     margins: Mapping[str, float]
+    ratios: Mapping[str, float]
     min_group_size: int
     group_size_by: str
     n_attributes: int
@@ -82,6 +83,7 @@ class _Pair:
             sizes=(sizes[self.groups[0]], sizes[self.groups[1]]),
             result=None,
             margin=settings.margins.get(self.question.label),
+            ratio_bound=settings.ratios.get(self.question.label),
         )
 
     def make_test(self, settings: Settings) -> GapTest:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from fairperm._utils.formatting import (
     format_count,
     format_name,
+    format_number,
     format_pvalue,
     shorten,
 )
@@ -34,7 +35,7 @@ _ONE_LINE = tuple(
     (name,)
     for name in (
         *("first − second group", "values", "gap", "interval", "p", "adjusted p"),
-        *("p beyond", "p within", "detects gaps"),
+        *("p beyond", "p within", "ratio", "ratio rule", "detects gaps"),
     )
 )
 # a comparison on two lines; the last columns are the first that a narrow terminal lacks
@@ -44,6 +45,7 @@ _TWO_LINES = (
     ("gap", "interval"),
     ("p", "adjusted p"),
     ("p beyond", "p within"),
+    ("ratio", "ratio rule"),
     ("detects gaps",),
 )
 _LEAST_COLUMNS = 4
@@ -138,6 +140,8 @@ def _make_table(audit: AuditData, columns: Sequence[tuple[str, ...]]) -> Table:
 
     if all(row.margin is None for row in audit.rows):
         columns = [one for one in columns if one[0] not in {"p beyond", "p within"}]
+    if all(row.ratio_bound is None for row in audit.rows):
+        columns = [one for one in columns if one[0] not in {"ratio", "ratio rule"}]
     names, *numbers = columns
     cells = {id(row): _format_cells(row) for row in audit.rows}
 
@@ -196,5 +200,7 @@ def _format_cells(row: AuditRow) -> dict[str, str]:
         "adjusted p": format_pvalue(row.adjusted_pvalue),
         "p beyond": format_pvalue(row.adjusted_exceedance_pvalue),
         "p within": format_pvalue(row.adjusted_equivalence_pvalue),
+        "ratio": format_number(row.ratio),
+        "ratio rule": row.ratio_verdict or "",
         "detects gaps": format_detectable_gap(row),
     }

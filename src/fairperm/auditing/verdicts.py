@@ -23,7 +23,11 @@ from fairperm._utils.formatting import (
 from fairperm.auditing.max_t import max_t_pvalues
 from fairperm.errors import Note, argument, shown
 from fairperm.hypothesis_tests.comparison_checks import REVERSED_SCORES
-from fairperm.hypothesis_tests.margins.one_sided import exceedance_pvalue, margin_pvalues
+from fairperm.hypothesis_tests.margins.one_sided import (
+    exceedance_pvalue,
+    margin_pvalues,
+    ratio_pvalues,
+)
 from fairperm.hypothesis_tests.small_groups import count_base_rows
 from fairperm.inference.multiplicity import adjust_pvalues
 from fairperm.planning.power import detectable_gap
@@ -125,6 +129,13 @@ def explain_verdicts(rows: Sequence[AuditRow], columns: Collection[str]) -> Iter
         yield f"With a margin, disparity: shown to exceed {size}; equivalent: to be within it."
         if "p beyond" in columns:
             yield "P beyond and p within are the adjusted p-values of these two tests."
+    bounds = {row.ratio_bound for row in rows if row.ratio_bound is not None}
+    if bounds and "ratio rule" in columns:
+        ends = "the bound and its inverse"
+        if len(bounds) == 1:
+            bound = bounds.pop()
+            ends = f"{bound:g} and {1 / bound:.4g}"
+        yield f"Ratio rule, met: shown to lie between {ends}; not met: shown to lie outside."
     if any(row.part is not None for row in rows):
         yield "Of several values in a group, the gap is the largest absolute one."
     if any(row.verdict == "inconclusive" for row in rows):
@@ -244,6 +255,7 @@ def _judge_family(pairs: Sequence[ComparedPair], settings: Settings) -> tuple[li
     n_hypotheses = len(set(keys))
     pvalues = iter(_adjust_pvalues(judged, keys, settings))
     of_margins = iter(_test_margins(judged, keys, settings))
+    of_ratios = iter(_test_ratios(judged, settings))
     level = settings.alpha if settings.adjust is None else settings.alpha / max(n_hypotheses, 1)
     rows = []
     detectable: dict[tuple[object, ...], float] = {}  # the same for a metric and its complement
@@ -255,7 +267,8 @@ def _judge_family(pairs: Sequence[ComparedPair], settings: Settings) -> tuple[li
                 detectable[key] = _detectable_gap(pair, row.result, level)
             row = replace(row, detectable_gap=detectable[key])
         if pair.is_judged:
-            fields: dict[str, Any] = {"adjusted_pvalue": next(pvalues), **next(of_margins)}
+            fields: dict[str, Any] = {"adjusted_pvalue": next(pvalues)}
+            fields |= {**next(of_margins), **next(of_ratios)}
             row = give_verdict(replace(row, **fields), settings)
         rows.append(row)
     return rows, n_hypotheses
@@ -315,6 +328,37 @@ def _test_margins(
         if key in disparity
         else {}
         for key in with_margin
+    ]
+
+
+def _test_ratios(judged: Sequence[ComparedPair], settings: Settings) -> list[dict[str, Any]]:
+    """Return the fields of each row that tests at the bound of a ratio give it.
+
+    The p-values of a ratio beyond its bound are one family, and those of one within it another.
+    A metric and its complement have different ratios.
+    """
+    beyond: dict[tuple[object, ...], float] = {}
+    within: dict[tuple[object, ...], float] = {}
+    keys = [(*pair.hypothesis("greater"), pair.row.ratio_bound) for pair in judged]
+    for pair, key in zip(judged, keys, strict=True):
+        if pair.row.ratio_bound is not None and pair.row.ratio is not None:
+            found = ratio_pvalues(_result_of(pair.row), pair.row.ratio_bound)
+            beyond[key], within[key] = found
+    method = "holm" if settings.adjust == "maxt" else settings.adjust
+    beyond, within = _adjust_by_key(beyond, method), _adjust_by_key(within, method)
+    return [
+        {
+            "adjusted_ratio_exceedance_pvalue": beyond[key],
+            "adjusted_ratio_equivalence_pvalue": within[key],
+            "ratio_verdict": "not met"
+            if beyond[key] <= settings.alpha
+            else "met"
+            if within[key] <= settings.alpha
+            else "undecided",
+        }
+        if key in beyond
+        else {}
+        for key in keys
     ]
 
 

@@ -39,11 +39,12 @@ class Format(StrEnum):
 
 
 class FailOn(StrEnum):
-    """Verdicts that make the command fail."""
+    """Verdicts that make the command fail; "ratio" is a rule of --ratio that is not met."""
 
     disparity = "disparity"
     inconclusive = "inconclusive"
     too_small = "too-small"
+    ratio = "ratio"
 
 
 def _option(
@@ -265,6 +266,15 @@ Margin = Annotated[
     _option(
         _TEST,
         "Largest gap that does not matter: NUMBER, or METRIC=NUMBER (repeatable).",
+        metavar="NUMBER",
+    ),
+]
+Ratio = Annotated[
+    list[str] | None,
+    _option(
+        _TEST,
+        "Smallest acceptable ratio of either group's value to the other's, such as 0.8 for the "
+        "four-fifths rule: NUMBER, or METRIC=NUMBER (repeatable).",
         metavar="NUMBER",
     ),
 ]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from fairperm._utils.formatting import format_name, state_pvalue
+from fairperm._utils.formatting import format_name, format_number, state_pvalue
 from fairperm.cli import options as arg
 from fairperm.cli import outputs
 from fairperm.cli.terminal import (
@@ -58,6 +58,7 @@ def audit(
     reference: arg.Reference = None,
     intersections: arg.Intersections = False,
     margin: arg.Margin = None,
+    ratio: arg.Ratio = None,
     adjust: arg.Adjust = "holm",
     family: arg.Family = "audit",
     alpha: arg.Alpha = 0.05,
@@ -125,6 +126,7 @@ def audit(
             family=family,
             alpha=alpha,
             margin=margins,
+            ratio=arg.parse_numbers("--ratio", ratio),
             min_group_size=min_group_size,
             group_size_by=group_size_by,
             pos_label=loaded.find_value(label or prediction, pos_label),
@@ -191,7 +193,12 @@ class Outcome:
     def failed(self) -> list[AuditRow]:
         """Return the comparisons that make the command fail."""
         verdicts = {one.replace("-", " ") for one in self.fail_on}
-        return [row for row in self.audit.rows if row.verdict in verdicts]
+        return [
+            row
+            for row in self.audit.rows
+            if row.verdict in verdicts
+            or ("ratio" in self.fail_on and row.ratio_verdict == "not met")
+        ]
 
     def write(
         self,
@@ -283,6 +290,8 @@ class Outcome:
             if row.adjusted_exceedance_pvalue is not None:
                 beyond = state_pvalue(row.adjusted_exceedance_pvalue, "adjusted p")
                 parts.append(f"beyond the margin of {row.margin:g} {beyond}")
+            if row.ratio_verdict == "not met":
+                parts.append(f"ratio {format_number(row.ratio)}, {row.ratio_bound:g} not met")
             print_error(f"  {row.verdict}: {', '.join(parts)}")
         if len(failed) > _MOST_FAILED:
             print_error(f"  and {len(failed) - _MOST_FAILED} more")

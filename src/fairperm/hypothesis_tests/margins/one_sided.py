@@ -64,6 +64,20 @@ def exceedance_pvalue(result: PermutationTestResult, margin: float) -> float:
     return max(min(len(ends) * smallest, 1.0), result.pvalue)
 
 
+def ratio_pvalues(result: PermutationTestResult, bound: float) -> tuple[float, float]:
+    """Return the p-values of a ratio beyond the bound, and of one within it.
+
+    Within is from the bound, a number below 1, to its inverse: whichever group is divided by the
+    other. Beyond it, sides count as in :func:`exceedance_pvalue`.
+    """
+    ratio = Ratio(result)
+    ends = {"greater": [1 / bound], "less": [bound]}.get(result.alternative, [bound, 1 / bound])
+    smallest = min(ratio.test(end, "greater" if end > 1 else "less").pvalue for end in ends)
+    beyond = max(min(len(ends) * smallest, 1.0), result.pvalue)
+    within = max(ratio.test(bound, "greater").pvalue, ratio.test(1 / bound, "less").pvalue)
+    return beyond, within
+
+
 def ratio_interval(result: PermutationTestResult) -> tuple[float, Interval] | None:
     """Return the ratio of first to second group with its interval; None if there is no ratio.
 

@@ -53,6 +53,15 @@ class AuditRow:
     equivalence_pvalue, adjusted_equivalence_pvalue : float or None
         The p-value of the null hypothesis that the gap is at the margin or beyond: a small one
         shows that the gap is within it. Alone, and adjusted for all hypotheses.
+    ratio_bound : float or None
+        The smallest ratio of either group's value to the other's that is acceptable, if one was
+        given.
+    adjusted_ratio_exceedance_pvalue, adjusted_ratio_equivalence_pvalue : float or None
+        The adjusted p-values of the null hypotheses that the ratio lies between the bound and its
+        inverse, and that it does not.
+    ratio_verdict : str or None
+        "met" if the ratio is shown to lie between the bound and its inverse, "not met" if it is
+        shown to lie outside, else "undecided"; None without a bound, or without a ratio.
     detectable_gap : float or None
         The gap that a sample like this one detects with 80 % power, at the adjusted level;
         infinite if no gap that is possible is large enough.
@@ -75,6 +84,10 @@ class AuditRow:
     adjusted_exceedance_pvalue: float | None = None
     equivalence_pvalue: float | None = None
     adjusted_equivalence_pvalue: float | None = None
+    ratio_bound: float | None = None
+    adjusted_ratio_exceedance_pvalue: float | None = None
+    adjusted_ratio_equivalence_pvalue: float | None = None
+    ratio_verdict: str | None = None
     detectable_gap: float | None = None
     verdict: str = ""
     reason: str = ""
@@ -185,6 +198,10 @@ class AuditRow:
             "adjusted_exceedance_pvalue": self.adjusted_exceedance_pvalue,
             "equivalence_pvalue": self.equivalence_pvalue,
             "adjusted_equivalence_pvalue": self.adjusted_equivalence_pvalue,
+            "ratio_bound": self.ratio_bound,
+            "adjusted_ratio_exceedance_pvalue": self.adjusted_ratio_exceedance_pvalue,
+            "adjusted_ratio_equivalence_pvalue": self.adjusted_ratio_equivalence_pvalue,
+            "ratio_verdict": self.ratio_verdict,
             "detectable_gap": self.detectable_gap,
             "verdict": self.verdict,
             "reason": self.reason,
