@@ -179,6 +179,14 @@ SplitClusters = Annotated[
         "--split-clusters/--no-split-clusters",
     ),
 ]
+Matched = Annotated[
+    str | None,
+    _option(
+        _COLUMNS,
+        "Column of matched sets, such as pairs: groups are exchanged inside each set.",
+        metavar="COLUMN",
+    ),
+]
 Weight = Annotated[
     str | None, _option(_COLUMNS, "Column of the weights of rows.", metavar="COLUMN")
 ]

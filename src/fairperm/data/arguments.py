@@ -79,6 +79,7 @@ class Inputs:
     pos_label: object = None
     missing: object = "error"
     ignore_index: object = False
+    matched: object = None
     score_bins: object = None
     sample_rows: object = None
     values: object = None

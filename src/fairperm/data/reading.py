@@ -70,6 +70,8 @@ class Table:
         Each row's weight and index into ``clusters``, if the user gave them.
     whole_cluster
         Each row's cluster before clusters with rows of several groups or strata were split.
+    matched
+        The number of each row's matched set, if the user gave them.
     alike
         The number of equal clusters that each row's cluster stands for, if clusters were counted;
         ``count`` has the rows of all of them.
@@ -91,6 +93,7 @@ class Table:
     cluster: NDArray[np.integer[Any]] | None = None
     clusters: tuple[Hashable, ...] = ()
     whole_cluster: NDArray[np.integer[Any]] | None = None
+    matched: NDArray[np.integer[Any]] | None = None
     alike: NDArray[np.int64] | None = None
     n_dropped: int = 0
     mixed_bins: NDArray[np.float64] | None = None
@@ -143,6 +146,7 @@ class Table:
             weight=None if self.weight is None else self.weight[index],
             cluster=None if self.cluster is None else self.cluster[index],
             whole_cluster=None if self.whole_cluster is None else self.whole_cluster[index],
+            matched=None if self.matched is None else self.matched[index],
             alike=None if self.alike is None else self.alike[index],
             contributions=None if self.contributions is None else self.contributions[index],
         )
@@ -252,6 +256,7 @@ def read_table(inputs: Inputs, metric: AnyMetric, source: Source | None = None) 
         "control_features": source.features("control_features", inputs.control_features),
         "sample_weight": source.weights(inputs.sample_weight),
         "cluster": source.features("cluster", inputs.cluster),
+        "matched": source.features("matched", inputs.matched),
     }
     if missing == "group":
         features = attributes["sensitive_features"]
@@ -292,6 +297,7 @@ def read_table(inputs: Inputs, metric: AnyMetric, source: Source | None = None) 
     groups, group = _name_groups(indexed("sensitive_features"), len(counts))
     strata, stratum = _name_groups(indexed("control_features"), len(counts))
     clusters, cluster = _name_groups(indexed("cluster"), len(counts))
+    _, matched = _name_groups(indexed("matched"), len(counts))
     weights = [_index_numbers(*one) for one in indexed("sample_weight")]
     table = Table(
         columns=values,
@@ -303,6 +309,7 @@ def read_table(inputs: Inputs, metric: AnyMetric, source: Source | None = None) 
         weight=weights[0] if weights else None,
         cluster=None if inputs.cluster is None else cluster,
         clusters=clusters,
+        matched=None if inputs.matched is None else matched,
         alike=alike,
         n_dropped=n_dropped,
         mixed_bins=source.rows.mixed_bins,

@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fairperm.data.arguments import Inputs
+from fairperm.data.reading import read_table
 from fairperm.errors import warn_of
 from fairperm.hypothesis_tests.comparison_checks import REVERSED_SCORES
 from fairperm.hypothesis_tests.gap_test import compare
+from fairperm.hypothesis_tests.matched import check_matched, compare_matched
 from fairperm.hypothesis_tests.plan import Options, plan_test
+from fairperm.metrics.registry import get_metric
 
 if TYPE_CHECKING:
     from fairperm.data.arguments import (
@@ -43,6 +46,7 @@ def permutation_test(
     stratum_weights: StratumWeights | None = None,
     cluster: Columns | None = None,
     split_clusters: bool = False,
+    matched: Columns | None = None,
     sample_weight: Column | None = None,
     missing: Missing = "error",
     ignore_index: bool = False,
@@ -105,6 +109,12 @@ def permutation_test(
     split_clusters : bool
         A cluster with rows of several groups (or strata) is an error. True makes a cluster of its
         rows of each group, as if these were independent; a note says how many were split.
+    matched : array-like or str, optional
+        Matched sets: pairs of similar people, or the same prompt with another name. Groups are
+        exchanged inside each set, and variances are those over sets. Several rows of one group in
+        a set (repeated answers to one prompt) count as their mean, and every set counts once. Sets
+        without rows of both groups are left out, and a note counts them. For rates, means and
+        other functions of totals; for pairs of binary outcomes this is McNemar's exact test.
     sample_weight : array-like or str, optional
         Weight of each row, above 0. Weights stay with their rows, and variances allow for them:
         they are not numbers of copies.
@@ -222,6 +232,7 @@ def permutation_test(
         control_features=control_features,
         cluster=cluster,
         split_clusters=split_clusters,
+        matched=matched,
         sample_weight=sample_weight,
         data=data,
         threshold=threshold,
@@ -233,10 +244,16 @@ def permutation_test(
         seed=options.seed,
         sums_suffice=options.is_limit,
     )
-    table, plan, pair = plan_test(
-        inputs, metric, options, lambda table: table.choose_groups(groups)
-    )
-    plan.check_direction(options.alternative)
-    result = compare(table, plan, pair, options)
+    if matched is not None:
+        check_matched(inputs, options)
+        chosen = get_metric(metric).for_arguments(inputs)
+        table = read_table(inputs, chosen)
+        result = compare_matched(table, chosen, table.choose_groups(groups), options)
+    else:
+        table, plan, pair = plan_test(
+            inputs, metric, options, lambda table: table.choose_groups(groups)
+        )
+        plan.check_direction(options.alternative)
+        result = compare(table, plan, pair, options)
     warn_of(note for note in result.notes if note not in (*table.notes, REVERSED_SCORES))
     return result

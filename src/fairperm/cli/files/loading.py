@@ -66,6 +66,7 @@ class WantedColumns:
     features: tuple[str, ...] = ()
     controls: tuple[str, ...] = ()
     cluster: str | None = None
+    matched: str | None = None
     weight: str | None = None
     needs_rows: bool = False
     stays_in_files: bool = False
@@ -81,6 +82,7 @@ class WantedColumns:
             *(("--feature", types.LABEL, name) for name in self.features),
             *(("--control", types.NAME, name) for name in self.controls),
             ("--cluster", types.NAME, self.cluster),
+            ("--matched", types.NAME, self.matched),
             ("--weight", types.NUMBER, self.weight),
         ]
         columns: dict[str, tuple[str, str]] = {}
@@ -202,8 +204,11 @@ def read_columns(
         features=features,
         controls=tuple(params.get("control") or ()),
         cluster=params.get("cluster"),
+        matched=params.get("matched"),
         weight=params.get("weight"),
-        needs_rows=rows or not can_count or bool(params.get("cluster") or params.get("weight")),
+        needs_rows=rows
+        or not can_count
+        or any(params.get(one) for one in ("cluster", "matched", "weight")),
         stays_in_files=any(params.get(one) is not None for one in ("score_bins", "sample_rows")),
         all_numbers=params.get("sample_rows") is not None,
     )

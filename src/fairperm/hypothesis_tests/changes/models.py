@@ -7,7 +7,6 @@ from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.stats import binomtest
 
 from fairperm.data.arguments import ModelPair
 from fairperm.data.reading import read_table
@@ -337,6 +336,8 @@ def _is_rate_of_rows(part: object, comparison: Comparison) -> bool:
 
 def _mcnemar(comparison: Comparison, column: int, side: int) -> float:
     """Return the exact p-value of McNemar's test: rows of a group change both ways alike."""
+    from scipy.stats import binomtest
+
     rows = comparison.rows
     mine = rows.group == side
     moved, count = rows.contributions[mine, column], rows.count[mine]

@@ -298,6 +298,7 @@ class PermutationOptions(TypedDict, total=False):
     stratum_weights: StratumWeights | None
     cluster: Columns | None
     split_clusters: bool
+    matched: Columns | None
     sample_weight: Column | None
     missing: Missing
     ignore_index: bool

@@ -382,6 +382,8 @@ def _share_of_a_labelling(result: PermutationTestResult) -> float:
     rates = _plain_rates(result)
     if rates is None:
         counts = [result.counts[group] for group in result.groups]
+        if "sets" in counts[0]:
+            return float(0.5 ** counts[0]["sets"])
         m, n = (one.get("clusters", one["rows"]) for one in counts)
     else:
         (_, m), (_, n) = rates.first, rates.second

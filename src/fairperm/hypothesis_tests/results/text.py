@@ -60,6 +60,8 @@ def state_counts(counts: Mapping[str, float]) -> str:
     >>> state_counts({"rows": 90, "clusters": 30, "numerator": 3, "denominator": 40})
     '3 of 40 rows, 30 clusters'
     """
+    if "sets" in counts:
+        return f"{format_count(counts['rows'], 'row')}, {format_count(counts['sets'], 'set')}"
     rows, clusters = format_count(counts["rows"], "row"), counts.get("clusters")
     if "denominator" in counts:
         rows = " of ".join(format_count(counts[name]) for name in ("numerator", "denominator"))

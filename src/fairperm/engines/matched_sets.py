@@ -1,0 +1,171 @@
+"""The engine of matched sets, whose two groups are exchanged inside each set.
+
+A set has one side for each group: the mean contributions of its rows. Sets with the same two sides
+are of one kind, and exchanging them is drawing how many have their higher side in the first group:
+a binomial number of one half. One kind of pairs with different outcomes is McNemar's test.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fairperm._utils.sorting import order_by, run_numbers, run_starts
+from fairperm.engines.estimates import Gaps, join_gaps
+from fairperm.engines.resampling import blocks
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from fairperm.metrics.definition import Metric
+
+    Array = NDArray[np.float64]
+    Counts = NDArray[np.int64]
+
+_NUMBERS_AT_ONCE = 1 << 21  # of draws and kinds, held in memory
+_MOST_ENUMERATED = 10_000
+_ROUNDING = 1e-28  # a variance this small against its terms is zero but for rounding
+
+
+@dataclass(frozen=True, slots=True)
+class MatchedSets:
+    """Kinds of sets, and how many of each have their higher side in the first group.
+
+    Attributes
+    ----------
+    low, high
+        The sides of each kind: mean contributions, ordered by their values.
+    count, first_high
+        Sets of each kind, and those whose higher side is of the group that is first here.
+    sign
+        −1 if the user's second group is first here: names change no draw.
+    """
+
+    part: Metric
+    low: Array
+    high: Array
+    count: Counts
+    first_high: Counts
+    sign: int
+    is_studentized: bool
+
+    @classmethod
+    def of(
+        cls, part: Metric, first: Array, second: Array, *, is_studentized: bool = True
+    ) -> MatchedSets:
+        """Count the kinds of sets, from the sides of the user's first and second group."""
+        is_high = _is_above(first, second)
+        low = np.where(is_high[:, None], second, first)
+        high = np.where(is_high[:, None], first, second)
+        keys = [*low.T, *high.T]
+        order = order_by(keys)
+        starts = run_starts(*(key[order] for key in keys))
+        kind = run_numbers(starts, len(order))
+        count = np.bincount(kind)
+        first_high = np.bincount(kind, is_high[order]).astype(np.int64)
+        others = count - first_high
+        unlike = np.flatnonzero(first_high != others)
+        is_swapped = bool(unlike.size and others[unlike[0]] < first_high[unlike[0]])
+        return cls(
+            part=part,
+            low=low[order[starts]],
+            high=high[order[starts]],
+            count=count,
+            first_high=others if is_swapped else first_high,
+            sign=-1 if is_swapped else 1,
+            is_studentized=is_studentized,
+        )
+
+    @property
+    def n_sets(self) -> int:
+        """Return the number of sets."""
+        return int(self.count.sum())
+
+    def observed(self) -> Gaps:
+        """Return the gap of the sample itself."""
+        return self._gaps(self.first_high[None])
+
+    def permuted(self, n: int, rng: np.random.Generator) -> Gaps:
+        """Return the gaps of ``n`` random exchanges inside the sets."""
+        step = max(1, _NUMBERS_AT_ONCE // len(self.count))
+        sizes = blocks.split_draws(n, step)
+        return join_gaps(
+            [self._gaps(rng.binomial(self.count, 0.5, (m, len(self.count)))) for m in sizes]
+        )
+
+    def enumerated(self, n_resamples: int) -> tuple[Gaps, Array] | None:
+        """Return the gaps of all exchanges with their log-probabilities, if they are few."""
+        from scipy.special import gammaln
+
+        moving = np.flatnonzero((self.low != self.high).any(axis=1))
+        support = math.prod(int(n) + 1 for n in self.count[moving])
+        if support > max(n_resamples, _MOST_ENUMERATED):
+            return None
+        chosen = np.zeros((support, len(self.count)), np.int64)
+        grid = np.indices([n + 1 for n in self.count[moving]]).reshape(len(moving), -1)
+        chosen[:, moving] = grid.T
+        n, k = self.count[moving], chosen[:, moving]
+        ways = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1) - n * math.log(2)
+        return self._gaps(chosen), ways.sum(axis=1)
+
+    def values(self) -> tuple[Array, Array]:
+        """Return the values of the user's groups, and their standard errors over sets."""
+        chosen = self.first_high.astype(float)
+        values, errors = [], []
+        for mine in (chosen, self.count - chosen):
+            total = mine @ self.high + (self.count - mine) @ self.low
+            gradient = self.part.gradient(total)
+            squares = mine @ (self.high @ gradient) ** 2
+            squares += (self.count - mine) @ (self.low @ gradient) ** 2
+            values.append(float(self.part.estimate(total)))
+            errors.append(math.sqrt(squares * self._unbiased()))
+        return np.array(values[:: self.sign]), np.array(errors[:: self.sign])
+
+    def influences(self) -> tuple[Array, Array]:
+        """Return the sizes of the influences of sets on the gap, and how many have them."""
+        (up,), (down,) = self._influences(self.first_high[None].astype(float))[:2]
+        sizes = np.abs(np.concatenate([up, down]))
+        return sizes, np.concatenate([self.first_high, self.count - self.first_high]).astype(float)
+
+    def _gaps(self, chosen: Counts) -> Gaps:
+        """Return the gaps of draws, given how many of each kind have the higher side first."""
+        mine = chosen.astype(float)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            up, down, first, second, terms = self._influences(mine)
+            gap = self.sign * (self.part.estimate(first) - self.part.estimate(second))
+            variance = (mine * up**2 + (self.count - mine) * down**2).sum(axis=1)
+            variance = np.where(variance <= _ROUNDING * terms, 0.0, variance) * self._unbiased()
+            error = np.sqrt(variance) if self.is_studentized else np.ones(len(gap))
+        return Gaps(gap[:, None], error[:, None])
+
+    def _influences(self, mine: Array) -> tuple[Array, Array, Array, Array, Array]:
+        """Return influences of sets with the higher side first and second, and both totals.
+
+        Then the size of the terms that the influences are differences of.
+        """
+        others = self.count - mine
+        first = mine @ self.high + others @ self.low
+        second = mine @ self.low + others @ self.high
+        with np.errstate(divide="ignore", invalid="ignore"):
+            of_first, of_second = self.part.gradient(first), self.part.gradient(second)
+            up = of_first @ self.high.T - of_second @ self.low.T
+            down = of_first @ self.low.T - of_second @ self.high.T
+            largest = np.maximum(np.abs(self.low), np.abs(self.high)).max(axis=0)
+            terms = self.n_sets * ((np.abs(of_first) + np.abs(of_second)) @ largest) ** 2
+        return up, down, first, second, terms
+
+    def _unbiased(self) -> float:
+        """Return the factor of a variance of n sets that makes it unbiased for means."""
+        return self.n_sets / (self.n_sets - 1)
+
+
+def _is_above(first: Array, second: Array) -> NDArray[np.bool_]:
+    """Return where the first side comes after the second, in the order of their values."""
+    unlike = first != second
+    at = unlike.argmax(axis=1)
+    rows = np.arange(len(first))
+    above: NDArray[np.bool_] = unlike.any(axis=1) & (first[rows, at] > second[rows, at])
+    return above

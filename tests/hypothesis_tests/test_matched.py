@@ -1,0 +1,216 @@
+"""Matched sets: against McNemar's and scipy's sign flips, and what must not change."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pytest
+from scipy import stats
+
+from fairperm import (
+    FairpermError,
+    PermutationTestResult,
+    equivalence_test,
+    permutation_test,
+)
+from tests.support.simulations import between
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:.* can change the gap", "ignore:.* left out; ", "ignore:The metric is undefined"
+)
+
+
+def pairs(first: Any, second: Any, **more: Any) -> PermutationTestResult:
+    """Test pairs of outcomes."""
+    n = len(first)
+    given: dict[str, Any] = {
+        "y_pred": np.concatenate([first, second]),
+        "sensitive_features": ["a"] * n + ["b"] * n,
+        "matched": np.tile(np.arange(n), 2),
+        "metric": "selection_rate",
+        "n_resamples": 999,
+        "rng": 1,
+        **more,
+    }
+    given.setdefault("y_true", np.ones(2 * n))
+    return permutation_test(**given)
+
+
+@pytest.mark.parametrize("alternative", ["two-sided", "greater", "less"])
+@pytest.mark.parametrize(
+    ("up", "down", "same"), [(9, 2, 30), (0, 5, 3), (300, 340, 5000), (3, 3, 0)]
+)
+def test_binary_pairs_are_mcnemars_exact_test(
+    up: int, down: int, same: int, alternative: Any
+) -> None:
+    first = np.repeat([1, 0, 1], [up, down, same])
+    second = np.repeat([0, 1, 1], [up, down, same])
+    result = pairs(first, second, alternative=alternative)
+    exact = stats.binomtest(up, up + down, alternative=alternative).pvalue
+    assert result.exact
+    assert result.pvalue == pytest.approx(exact)
+    assert result.difference == pytest.approx((up - down) / len(first))
+    low, high = result.confidence_interval
+    assert (low > 0 or high < 0) == (result.pvalue <= 0.05)
+
+
+def test_numbers_are_tested_by_sign_flips() -> None:
+    rng = np.random.default_rng(3)
+    first, second = rng.normal(0.5, 1, 10), rng.normal(0, 1, 10)
+    result = pairs(first, second, metric="mean_prediction")
+    moved = first - second
+    scipys = stats.ttest_rel(first, second)
+    assert result.statistic == pytest.approx(scipys.statistic)
+    flips = stats.permutation_test(
+        (moved,),
+        lambda x, axis: stats.ttest_1samp(x, 0, axis=axis).statistic,
+        permutation_type="samples",
+        vectorized=True,
+        n_resamples=np.inf,
+    )
+    assert result.exact
+    assert result.pvalue == pytest.approx(flips.pvalue)
+
+
+def test_precision_has_the_variance_over_sets_in_every_exchange() -> None:
+    rng = np.random.default_rng(5)
+    n = 8
+    label = rng.random((2, n)) < 0.6
+    predicted = rng.random((2, n)) < 0.7
+    result = pairs(*predicted, y_true=label.ravel(), metric="ppv")
+
+    def statistic(flips: Any) -> float:
+        swap = np.array(flips, bool)
+        y, p = (np.where(swap, one[::-1], one) for one in (label, predicted))
+        with np.errstate(all="ignore"):
+            value = (y & p).sum(axis=1) / p.sum(axis=1)
+            influence = p * (y - value[:, None]) / p.sum(axis=1)[:, None]
+            error = math.sqrt(((influence[0] - influence[1]) ** 2).sum() * n / (n - 1))
+            gap = value[0] - value[1]
+            return 0.0 if error == 0 and abs(gap) < 1e-12 else gap / error
+
+    null = np.array([statistic(flips) for flips in itertools.product([0, 1], repeat=n)])
+    observed = statistic([0] * n)
+    undefined = np.isnan(null)
+    tails = [np.mean(undefined | (sign * null >= sign * observed - 1e-9)) for sign in (1, -1)]
+    assert result.statistic == pytest.approx(observed)
+    assert result.pvalue == pytest.approx(min(1, 2 * min(tails)))
+
+
+def prompts(seed: int = 0, n: int = 60) -> dict[str, Any]:
+    """Return answers to prompts, one to three for each name, some prompts with one name only."""
+    rng = np.random.default_rng(seed)
+    prompt, name, score = [], [], []
+    for one in range(n):
+        level = rng.normal()
+        for who in ("a", "b") if one % 10 else ("a",):
+            for _ in range(rng.integers(1, 4)):
+                prompt.append(one)
+                name.append(who)
+                score.append(level + rng.normal(0, 0.5))
+    return {"matched": prompt, "sensitive_features": name, "y_pred": np.array(score)}
+
+
+def run(rows: dict[str, Any], **more: Any) -> PermutationTestResult:
+    given: dict[str, Any] = {
+        "y_true": np.zeros(len(rows["y_pred"])),
+        "metric": "mean_prediction",
+        **rows,
+    }
+    return permutation_test(**{**given, "rng": 4, "n_resamples": 499, **more})
+
+
+def test_answers_of_a_prompt_are_averaged_and_their_number_and_order_do_not_matter() -> None:
+    rows = prompts()
+    result = run(rows)
+    twice = {name: np.concatenate([one, one]) for name, one in rows.items()}
+    order = np.random.default_rng(1).permutation(len(rows["matched"]))
+    mixed = {name: np.asarray(one)[order] for name, one in rows.items()}
+    assert not result.exact
+    assert run(twice).pvalue == run(mixed).pvalue == result.pvalue
+    back = run(rows, groups=("b", "a"))
+    assert (back.pvalue, back.difference) == (result.pvalue, -result.difference)
+    assert result.counts["a"]["sets"] == 54
+    assert any(note.startswith("6 sets without rows of both groups") for note in result.notes)
+    prompt, name = (np.array(rows[key]) for key in ("matched", "sensitive_features"))
+    means = {
+        key: [
+            rows["y_pred"][(prompt == one) & (name == key)].mean() for one in range(60) if one % 10
+        ]
+        for key in ("a", "b")
+    }
+    assert result.values["a"] == pytest.approx(np.mean(means["a"]))
+    assert result.statistic == pytest.approx(stats.ttest_rel(means["a"], means["b"]).statistic)
+
+
+def test_frames_margins_and_the_normal_limit() -> None:
+    rows = prompts()
+    result = run(rows)
+    table = pa.table({**rows, "y": np.zeros(len(rows["y_pred"]))})
+    names: dict[str, Any] = {
+        "y_true": "y",
+        **{name: name for name in rows},
+        "metric": "mean_prediction",
+    }
+    for frame in (table, pl.DataFrame(table).lazy()):
+        found = permutation_test(**names, data=frame, rng=4, n_resamples=499)
+        assert found.pvalue == result.pvalue
+    limit = run(rows, n_resamples=0)
+    assert limit.pvalue == pytest.approx(2 * stats.norm.sf(abs(limit.statistic)))
+    within = equivalence_test(
+        np.zeros(len(rows["y_pred"])), metric="mean_prediction", margin=2.0, rng=4, **rows
+    )
+    assert within.holds_at(0.05)
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"cluster": [1, 2, 3, 4]}, "cluster cannot be used with matched: groups are exchanged"),
+        ({"control_features": list("xxyy")}, "control_features cannot be used with matched"),
+        ({"sample_weight": [1, 2, 1, 2]}, "sample_weight cannot be used with matched"),
+        ({"scheme": "pooled"}, "scheme must be one of 'auto'; got 'pooled'"),
+        ({"variance": "score"}, "variance must be one of 'auto', 'delta', None; got 'score'"),
+        ({"metric": "equalized_odds"}, "metric must be a rate, a mean or another function of"),
+        ({"metric": lambda y, p: float(np.mean(y == p))}, "metric must be a rate, a mean or"),
+        ({"matched": [1, 2, 3, 4]}, "matched must be names of at least two sets with rows of 'a'"),
+        ({"matched": [1, 2, 1, 3]}, "matched must be names of at least two sets with rows of 'a'"),
+        ({"matched": [1, 2, 1]}, "matched must be as long as y_true"),
+        ({"matched": [1, None, 1, 2]}, "matched has 1 missing value"),
+        ({"matched": "pair"}, "matched must be a list, a NumPy array or a data frame's column"),
+        ({"metric": "ppv", "y_pred": [0, 0, 1, 0]}, "metric must be defined in every group; got"),
+    ],
+)
+def test_bad_sets_are_refused(given: dict[str, Any], says: str) -> None:
+    good: dict[str, Any] = {
+        "y_true": [1, 0, 1, 0],
+        "y_pred": [1, 0, 0, 1],
+        "sensitive_features": list("aabb"),
+        "matched": [1, 2, 1, 2],
+        "metric": "selection_rate",
+    }
+    with pytest.raises(FairpermError, match=f"^{re.escape(says)}"):
+        permutation_test(**{**good, **given})
+
+
+@pytest.mark.validate
+@pytest.mark.parametrize(("n", "spreads"), [(30, (1.0, 3.0)), (100, (0.5, 2.0)), (60, (1.0, 1.0))])
+def test_the_level_holds_if_groups_are_equal_on_average_only(
+    n: int, spreads: tuple[float, float]
+) -> None:
+    rng = np.random.default_rng(n)
+    found = 0
+    for seed in range(400):
+        level = rng.normal(0, 2, n)
+        first, second = (level + rng.exponential(one, n) - one for one in spreads)
+        found += (
+            pairs(first, second, metric="mean_prediction", rng=seed, n_resamples=199).pvalue <= 0.05
+        )
+    low, high = between(0.03, 0.08, 400)
+    assert low <= found <= high
