@@ -51,9 +51,8 @@ LACKS = {
     },
     "audit": {"metric", "groups"},
     "find_subgroups": {
-        *("split_clusters",),
         *("sensitive_features", "groups", "stratum_weights", "scheme", "variance", "n_bootstrap"),
-        *("confidence_level", "score_bins", "sample_rows"),
+        *("confidence_level", "split_clusters"),
     },
     "compare_models": {"score_bins", "split_clusters"},
 }

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 import fairperm
@@ -21,6 +22,7 @@ GOOD: dict[str, Any] = {
     "n_resamples": 39,
     "rng": 1,
 }
+LAZY = pl.LazyFrame({"a": Y})
 MISSING = [None, *Y[1:]]
 CASES: list[tuple[dict[str, Any], str]] = [
     ({"y_true": None}, "y_true must be given"),
@@ -72,6 +74,9 @@ CASES: list[tuple[dict[str, Any], str]] = [
     ({"n_resamples": 0}, "n_resamples must be an integer from 1"),
     ({"n_jobs": 0}, "n_jobs must be"),
     ({"rng": -1}, "rng must be"),
+    ({"features": ["a", "c"], "data": LAZY}, "features must be a column of data"),
+    ({"features": {"a": Y}, "data": LAZY}, "features must be names of columns of the lazy frame"),
+    ({"score_bins": 9}, "score_bins is for lazy frames"),
     ({"missing": "skip"}, "missing must be one of"),
     (
         {"y_true": pd.Series(Y), "features": {"a": pd.Series(P, index=range(1, N + 1))}},

@@ -6,8 +6,10 @@ import itertools
 import math
 from typing import TYPE_CHECKING, Any
 
+import duckdb
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from sklearn.metrics import roc_auc_score
 
@@ -208,4 +210,8 @@ def test_order_of_rows_and_columns_jobs_and_library_change_nothing() -> None:
     other = find({"y": data.y.to_numpy(), "pred": data.pred.to_numpy()}, **RATE, features=columns)
     for one in (again, other):
         assert {**one.to_dict(), "features": None} == {**first.to_dict(), "features": None}
+    lazy = pl.from_pandas(data).lazy()
+    for frame in (lazy, duckdb.sql("SELECT * FROM data")):
+        counted = find(frame, **RATE)
+        assert counted.to_dict() == first.to_dict()
     assert find(data, **RATE, rng=2).to_dict() != first.to_dict()

@@ -244,12 +244,7 @@ def read_table(inputs: Inputs, metric: AnyMetric, source: Source | None = None) 
         _check_columns_given(one, metric, suffix)
     check_input_indexes(inputs)
     if source is None:
-        frame = None if inputs.data is None else lazy_frame(inputs.data)
-        if frame is not None:
-            inputs = collect_rows(inputs, metric, frame)
-        else:
-            _check_not_lazy(inputs)
-        source = Source(inputs.data)
+        inputs, source = open_source(inputs, metric)
     measured = source.measured(inputs, metric)
     attributes = {
         "sensitive_features": source.features("sensitive_features", inputs.sensitive_features),
@@ -354,6 +349,16 @@ def _name_missing(column: Column) -> Column:
         name += "*"
     pairs = zip(column.values, column.find_missing(), strict=True)
     return replace(column, values=[name if lacks else value for value, lacks in pairs])
+
+
+def open_source(inputs: Inputs, metric: AnyMetric) -> tuple[Inputs, Source]:
+    """Return where columns are read, and the inputs: of a lazy frame, with its rows counted."""
+    frame = None if inputs.data is None else lazy_frame(inputs.data)
+    if frame is not None:
+        inputs = collect_rows(inputs, metric, frame)
+    else:
+        _check_not_lazy(inputs)
+    return inputs, Source(inputs.data)
 
 
 def _check_not_lazy(inputs: Inputs) -> None:

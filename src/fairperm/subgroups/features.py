@@ -18,8 +18,9 @@ import numpy as np
 
 from fairperm._utils.formatting import format_name
 from fairperm.data.columns import Column, are_names, columns_of_frame, is_missing
+from fairperm.data.lazy.backends import lazy_frame, read_schema
 from fairperm.data.reading import sort_key
-from fairperm.errors import InputError, InputTypeError
+from fairperm.errors import InputError, InputTypeError, argument, did_you_mean, listed
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Sequence
@@ -119,9 +120,8 @@ def read_features(source: Source, data: object, given: object, bands: int) -> li
     repeated = [name for name, n in Counter(names).items() if n > 1]
     if repeated:
         raise InputError("features", "columns with different names", names)
-    found = [
-        _make_feature(name, column, bands) for name, column in zip(names, columns, strict=True)
-    ]
+    pairs = zip(names, columns, strict=True)
+    found = [_make_feature(name, column, source.rows.count, bands) for name, column in pairs]
     if not any(len(feature.levels) > 1 for feature in found):
         rule = "at least one column of different values"
         raise InputError("features", rule, names, "One value makes no subgroup.")
@@ -143,9 +143,26 @@ def _name_features(data: object, given: object) -> list[str]:
     return [name if isinstance(name, str) else "feature"]
 
 
-def _make_feature(name: str, column: Column, bands: int) -> Feature:
+def check_names(data: object, given: object) -> None:
+    """Raise an error if features of a lazy frame are no names of its columns."""
+    frame = lazy_frame(data)
+    if frame is None:
+        return
+    names = [given] if isinstance(given, str) else given
+    if not are_names(names):
+        raise InputTypeError("features", "names of columns of the lazy frame", given)
+    known = list(read_schema(frame))
+    for name in names:
+        if name not in known:
+            rule = f"a column of {argument('data')} ({listed(known)})"
+            raise InputError("features", rule, name, did_you_mean(name, known))
+
+
+def _make_feature(
+    name: str, column: Column, count: NDArray[np.int64] | None, bands: int
+) -> Feature:
     values, index = list(column.values), column.indices()
-    counts = np.bincount(index, minlength=len(values))
+    counts = np.bincount(index, count, len(values))
     missing = np.fromiter(map(is_missing, values), bool, len(values))
     present = [i for i in np.flatnonzero(counts).tolist() if not missing[i]]
     are_numbers = all(_is_number(values[i]) for i in present)
@@ -176,7 +193,7 @@ def _is_number(value: Hashable) -> bool:
     return is_number and math.isfinite(value)  # type: ignore[arg-type]
 
 
-def cut_at_quantiles(counts: NDArray[np.integer[Any]], bands: int) -> NDArray[np.intp]:
+def cut_at_quantiles(counts: NDArray[Any], bands: int) -> NDArray[np.intp]:
     """Return the band of each of the ascending distinct numbers, which occur so often.
 
     A band ends at a quantile of the rows; equal numbers are never separated. Each of at most

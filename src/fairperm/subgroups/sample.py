@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairperm.data.columns import Source
 from fairperm.data.indexes import check_indexes
-from fairperm.data.reading import read_table
+from fairperm.data.reading import open_source, read_table
 from fairperm.engines.sample import Rows
 from fairperm.errors import InputError, argument, listed
 from fairperm.hypothesis_tests.comparison_checks import check_rows
@@ -17,7 +16,7 @@ from fairperm.hypothesis_tests.plan import Plan
 from fairperm.metrics.definition import Metric, Scheme
 from fairperm.metrics.ranks import by_score
 from fairperm.metrics.registry import get_metric
-from fairperm.subgroups.features import describe, read_features
+from fairperm.subgroups.features import check_names, describe, read_features
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -86,7 +85,8 @@ def read_sample(inputs: Inputs, features: object, metric: object, bands: int) ->
     chosen = get_metric(metric).for_arguments(inputs)
     given = {"y_true": inputs.y_true, "y_pred": inputs.y_pred, "y_score": inputs.y_score}
     check_indexes({**given, "features": features}, inputs.data, inputs.ignore_index)
-    source = Source(inputs.data)
+    check_names(inputs.data, features)
+    inputs, source = open_source(inputs, chosen)
     found = read_features(source, inputs.data, features, bands)
     columns = [feature.column for feature in found]
     table = read_table(replace(inputs, sensitive_features=columns), chosen, source)

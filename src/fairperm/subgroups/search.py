@@ -46,6 +46,10 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 MOST_STATISTICS = 20_000_000  # subgroups times permutations: 160 MB
+_BINNED = Note(
+    "Scores were put into bins: rows in one bin count as ties, which moves each AUC a little. More "
+    f"{argument('score_bins')} move it less."
+)
 _ADJUSTMENTS: tuple[Literal["maxt", "holm", "bh", "by"], ...] = ("maxt", "holm", "bh", "by")
 
 
@@ -64,6 +68,8 @@ def find_subgroups(
     sample_weight: Column | None = None,
     missing: Missing = "error",
     ignore_index: bool = False,
+    score_bins: int | None = None,
+    sample_rows: int | None = None,
     max_depth: int = 3,
     min_rows: int = 30,
     bands: int = 4,
@@ -89,7 +95,7 @@ def find_subgroups(
     metric : str or metric
         A rate, an AUC, a metric of scores or of a regression, or one of
         :func:`fairperm.register_metric`. It needs a standard error in closed form.
-    control_features, cluster, sample_weight, missing, ignore_index
+    control_features, cluster, sample_weight, missing, ignore_index, score_bins, sample_rows
         As in :func:`fairperm.permutation_test`; `missing` is about all columns but the features.
         All rows of a cluster must agree in every feature.
     max_depth : int
@@ -170,6 +176,8 @@ def find_subgroups(
         pos_label=pos_label,
         missing=missing,
         ignore_index=ignore_index,
+        score_bins=score_bins,
+        sample_rows=sample_rows,
         seed=options.seed,
     )
     settings = Settings(
@@ -180,6 +188,7 @@ def find_subgroups(
         answer = _search_all(sample, settings)
     else:
         answer = _search_and_confirm(sample, settings, checks.fraction("confirm", confirm))
+    bins = [_BINNED] if sample.metric.is_rank and np.any(sample.table.mixed_bins) else []
     result = Subgroups(
         listed=answer.listed,
         found=answer.found,
@@ -203,7 +212,7 @@ def find_subgroups(
         n_dropped=sample.table.n_dropped,
         validity=answer.validity,
         seed=options.seed,
-        notes=(*sample.table.notes, *answer.notes),
+        notes=(*sample.table.notes, *bins, *answer.notes),
         frame_library=library_of(data) or library_of(features),
     )
     warn_of(answer.notes)

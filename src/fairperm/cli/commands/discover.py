@@ -29,6 +29,8 @@ def discover(
     cluster: arg.Cluster = None,
     weight: arg.Weight = None,
     missing: arg.Missing = "error",
+    score_bins: arg.ScoreBins = None,
+    sample_rows: arg.SampleRows = None,
     metric: arg.OneMetric = None,
     max_depth: arg.MaxDepth = 3,
     min_rows: arg.MinRows = 30,
@@ -62,9 +64,7 @@ def discover(
     printed = outputs.check_outputs({"--json": json, "--csv": csv})
     if metric is None:
         raise InputError("--metric must be given; `fairperm metrics` lists them.")
-    loaded = ctx.with_resource(
-        read_columns(ctx.params, [metric], with_hashes=json is not None, rows=True)
-    )
+    loaded = ctx.with_resource(read_columns(ctx.params, [metric], with_hashes=json is not None))
     find: Callable[..., fairperm.Subgroups] = fairperm.find_subgroups  # it checks every word
     with show_warnings(quiet) as seen, loaded.clear_errors():
         found = find(
@@ -80,6 +80,8 @@ def discover(
             cluster=cluster,
             sample_weight=weight,
             missing=missing,
+            score_bins=score_bins,
+            sample_rows=sample_rows,
             max_depth=max_depth,
             min_rows=min_rows,
             bands=bands,
