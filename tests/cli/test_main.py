@@ -279,6 +279,32 @@ def test_the_four_fifths_rule(unlike: Path) -> None:
     assert said.startswith("--ratio must be a number strictly between 0 and 1; got 1.2")
 
 
+@pytest.mark.parametrize(
+    ("options", "function", "given"),
+    [
+        (["--ratio", 0.8], "equivalence_test", {"ratio": 0.8}),
+        (["--margin", 0.1], "equivalence_test", {"margin": 0.1}),
+        (["--ratio", 0.8, "--better", "higher"], "noninferiority", {"ratio": 0.8}),
+        (
+            ["--margin", 0.1, "--better", "lower"],
+            "noninferiority",
+            {"margin": 0.1, "higher_is_better": False},
+        ),
+    ],
+)
+def test_margins(plain: Path, options: list[Any], function: str, given: dict[str, Any]) -> None:
+    asked = ("test", plain, *COLUMNS, "--metric", "selection_rate", *options)
+    found = json.loads(run(*asked, "--json", "-").stdout)["result"]
+    label, said, group = zip(*sample(), strict=True)
+    expected = getattr(fairperm, function)(
+        label, said, sensitive_features=group, metric="selection_rate", **given
+    )
+    assert found["pvalue"] == expected.pvalue
+    assert "EquivalenceTestResult: selection_rate, a" in run(*asked).stdout.decode()
+    said_no = failed(*asked, "--alternative", "less")
+    assert said_no == "--alternative cannot be used with --margin or --ratio, which decide it."
+
+
 def test_debug_shows_where(plain: Path) -> None:
     done = start("audit", plain, "--label", "yy", "--prediction", "p", "--group", "g", "--debug")
     assert done.returncode != 0

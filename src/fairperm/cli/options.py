@@ -47,6 +47,13 @@ class FailOn(StrEnum):
     ratio = "ratio"
 
 
+class BetterValues(StrEnum):
+    """Which values are better."""
+
+    HIGHER = "higher"
+    LOWER = "lower"
+
+
 def _option(
     panel: str, text: str, *names: str, metavar: str | None = None
 ) -> typer.models.OptionInfo:
@@ -284,6 +291,29 @@ Ratio = Annotated[
         "Smallest acceptable ratio of either group's value to the other's, such as 0.8 for the "
         "four-fifths rule: NUMBER, or METRIC=NUMBER (repeatable).",
         metavar="NUMBER",
+    ),
+]
+OneMargin = Annotated[
+    float | None,
+    _option(_TEST, "Test whether the gap is smaller than this.", "--margin", metavar="NUMBER"),
+]
+OneRatio = Annotated[
+    float | None,
+    _option(
+        _TEST,
+        "Test whether the ratio of either group's value to the other's is larger than this; 0.8 is "
+        "the four-fifths rule.",
+        "--ratio",
+        metavar="NUMBER",
+    ),
+]
+Better = Annotated[
+    BetterValues | None,
+    _option(
+        _TEST,
+        "With --margin or --ratio, test only whether the first group is not worse: higher or "
+        "lower values are better.",
+        "--better",
     ),
 ]
 MinGroupSize = Annotated[

@@ -36,6 +36,9 @@ def one_test(
     score_bins: arg.ScoreBins = None,
     sample_rows: arg.SampleRows = None,
     metric: arg.OneMetric = None,
+    margin: arg.OneMargin = None,
+    ratio: arg.OneRatio = None,
+    better: arg.Better = None,
     scheme: arg.Scheme = "auto",
     variance: arg.Variance = "auto",
     alternative: arg.Alternative = "two-sided",
@@ -58,13 +61,19 @@ def one_test(
     config: arg.Config = None,
     debug: arg.Debug = False,
 ) -> int:
-    """Test whether the gap between two groups in one metric is real or due to chance."""
+    """Test whether the gap between two groups in one metric is real or due to chance.
+
+    With --margin or --ratio, test whether it is small enough.
+    """
     import fairperm
     from fairperm.cli.files.loading import read_columns
+    from fairperm.hypothesis_tests.margins.equivalence import compare_with_margin
 
     outputs.check_outputs({"--json": json})
     if metric is None:
         raise InputError("--metric must be given; `fairperm metrics` lists them.")
+    has_margin = margin is not None or ratio is not None
+    _check_margin_options(has_margin, better, alternative, variance)
     loaded = ctx.with_resource(read_columns(ctx.params, [metric], with_hashes=json is not None))
     run_test: Callable[..., fairperm.PermutationTestResult] = (
         fairperm.permutation_test
@@ -99,17 +108,36 @@ def one_test(
             n_jobs=jobs,
             progress=False if quiet else None,
         )
+        shown: fairperm.PermutationTestResult | fairperm.EquivalenceTestResult = found
+        if has_margin:
+            shown = compare_with_margin(
+                found, margin, ratio, None if better is None else better.value
+            )
     if json is not None:
         text = outputs.as_json(
             "test",
-            found.to_dict(),
+            shown.to_dict(),
             options={**arg.collect_settings(ctx.params), "seed": found.seed},
             files=loaded.files,
             rows=loaded.n_rows,
         )
         outputs.write_output(json, text)
     if not quiet and json != "-":
-        print_text(repr(replace(found, notes=select_unseen(found.notes, seen))))
+        print_text(repr(replace(shown, notes=select_unseen(shown.notes, seen))))
         if not found.exact:
             print_seed(found.seed)
     return 0
+
+
+def _check_margin_options(
+    has_margin: bool, better: arg.BetterValues | None, alternative: str, variance: str
+) -> None:
+    """Raise InputError for options that a margin decides, or that need one."""
+    if not has_margin and better is not None:
+        raise InputError("--better needs --margin or --ratio.")
+    for option, value, default in (
+        ("--alternative", alternative, "two-sided"),
+        ("--variance", variance, "auto"),
+    ):
+        if has_margin and value != default:
+            raise InputError(f"{option} cannot be used with --margin or --ratio, which decide it.")

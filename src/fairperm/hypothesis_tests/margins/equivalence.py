@@ -131,9 +131,9 @@ def equivalence_test(
     >>> result.holds_at(0.05)
     True
     """
-    scale, bounds = _read_bounds(margin, ratio)
-    result = _test_margin(
-        permutation_test(y_true, y_pred, **_check_options(options)), scale, bounds
+    _read_bounds(margin, ratio)  # before the test takes its time
+    result = compare_with_margin(
+        permutation_test(y_true, y_pred, **_check_options(options)), margin, ratio
     )
     warn_of(note for note in result.notes if note not in result.permutation.notes)
     return result
@@ -201,11 +201,12 @@ def noninferiority(
     if isinstance(margin, (tuple, list)):
         hint = "The other side has no margin."
         raise InputTypeError("margin", "a number above 0", margin, hint)
-    scale, (low, high) = _read_bounds(margin, ratio)
-    none_below = 0.0 if scale == "ratio" else -math.inf
-    bounds = (low, math.inf) if higher_is_better else (none_below, high)
-    result = _test_margin(
-        permutation_test(y_true, y_pred, **_check_options(options)), scale, bounds
+    _read_bounds(margin, ratio)
+    result = compare_with_margin(
+        permutation_test(y_true, y_pred, **_check_options(options)),
+        margin,
+        ratio,
+        better="higher" if higher_is_better else "lower",
     )
     warn_of(note for note in result.notes if note not in result.permutation.notes)
     return result
@@ -217,6 +218,22 @@ def test_change_margin(result: ModelComparisonResult, margin: object) -> Equival
     found = replace(within, ratio=None, ratio_interval=None)  # a ratio of changes means nothing
     warn_of(note for note in found.notes if note not in result.notes)
     return found
+
+
+def compare_with_margin(
+    result: PermutationTestResult,
+    margin: float | tuple[float, float] | None,
+    ratio: float | None,
+    better: str | None = None,
+) -> EquivalenceTestResult:
+    """Test whether the gap of a test lies within the margin.
+
+    If "higher" or "lower" values are ``better``, only a worse first group has a margin.
+    """
+    scale, (low, high) = _read_bounds(margin, ratio)
+    none_below = 0.0 if scale == "ratio" else -math.inf
+    bounds = {"higher": (low, math.inf), "lower": (none_below, high), None: (low, high)}[better]
+    return _test_margin(result, scale, bounds)
 
 
 def _agree(
