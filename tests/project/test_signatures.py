@@ -16,6 +16,7 @@ from fairperm.cli.terminal import write_message
 from fairperm.data.arguments import Inputs
 from fairperm.hypothesis_tests.margins.equivalence import PermutationOptions
 from fairperm.hypothesis_tests.plan import Options
+from fairperm.report.presentation import Presentation
 from tests.support.commands import Here, as_text, sample
 
 if TYPE_CHECKING:
@@ -184,6 +185,17 @@ def test_commands_hand_every_option_on_from_a_file_of_options_too(
     )
     assert (code, said.strip().splitlines()[-1:]) == (2, ["fairperm: error: enough"])
     assert set(handed) == signature.parameters.keys() - ONLY_IN_PYTHON
+
+
+@pytest.mark.parametrize("command", ["audit", "report"])
+def test_reports_take_the_same_words_in_python_and_on_the_command_line(command: str) -> None:
+    words = {one.name: one.default for one in fields(Presentation)}
+    method = inspect.signature(fairperm.Audit.to_html).parameters
+    assert words == {name: method[name].default for name in words}
+    assert set(method) - set(words) == {"self", "path", "sweep", "provenance"}
+    options = options_of(command)
+    assert all(not options[name].default for name in words)
+    assert all(f"--{name.replace('_', '-')}" in options[name].opts for name in words)
 
 
 def options_of(command: str) -> dict[str, Any]:

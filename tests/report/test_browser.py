@@ -11,6 +11,7 @@ import csv
 import os
 import re
 import shutil
+from dataclasses import replace
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
@@ -225,12 +226,45 @@ def test_report_prints(browser: Browser, folder: Path, scheme: str) -> None:
         assert {*re.findall(rb"/MediaBox \[0 0 (\d+)", pdf)} == {b"595"}  # all pages upright
         page.emulate_media(media="print")
         assert brightness(page.evaluate("getComputedStyle(document.body).color")) < 60
-        page.set_viewport_size({"width": 680, "height": 900})  # A4 between its margins
-        assert page.evaluate("document.documentElement.scrollWidth") <= 680
         drawn = [svg for svg in page.locator("#forest-figure svg").all() if svg.is_visible()]
         assert len(drawn) == 1
         fill = "(one) => getComputedStyle(one.querySelector('text')).fill"
         assert brightness(drawn[0].evaluate(fill)) < 110
+        page.set_viewport_size({"width": 680, "height": 900})  # A4 between its margins
+        assert page.evaluate("document.documentElement.scrollWidth") <= 680
+
+
+@pytest.mark.validate
+def test_short_form_of_compas_prints_on_three_pages(browser: Browser, folder: Path) -> None:
+    path = folder / "short.html"
+    compas_audit().to_html(
+        path,
+        title="COMPAS by race and sex",
+        author="A. Author",
+        note="A note of one line.",
+        positive_means="were arrested again within two years",
+        short=True,
+    )
+    with opened(browser, path) as (page, _):
+        for paper in ("A4", "Letter"):
+            assert page.pdf(format=paper).count(b"/Type /Page\n") <= 3
+
+
+@pytest.mark.validate
+def test_two_thousand_comparisons_open_in_two_seconds(browser: Browser, folder: Path) -> None:
+    path, audit = folder / "many.html", compas_audit()
+    replace(audit, rows=audit.rows * 42).to_html(path)
+    assert len(audit.rows) * 42 > 2_000
+    assert path.stat().st_size < 3_000_000
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    page.set_default_timeout(120_000)
+    clock = page.context.new_cdp_session(page)  # the time of its thread: others may be at work
+    clock.send("Performance.enable", {"timeDomain": "threadTicks"})
+    page.goto(path.as_uri())
+    page.wait_for_function("document.documentElement.dataset.drawn")
+    numbers = clock.send("Performance.getMetrics")["metrics"]
+    page.close()
+    assert {one["name"]: one["value"] for one in numbers}["TaskDuration"] < 2
 
 
 def test_hostile_names_are_shown_as_text(browser: Browser, folder: Path) -> None:

@@ -73,7 +73,7 @@ def test_what_is_positive_is_left_out_where_nothing_is() -> None:
 
 def read_small_audit(monkeypatch: pytest.MonkeyPatch, **options: Any) -> Page:
     """Return the report of an audit of 240 rows, without charts."""
-    monkeypatch.setattr(charts, "draw_forest", lambda _: None)
+    monkeypatch.setattr(charts, "draw_forest", lambda _, **__: None)
     monkeypatch.setattr(charts, "draw_null", lambda _: None)
     y = np.arange(240) % 3 == 0
     data = {"y": y, "p": np.arange(240) % 5 < 2 + y, "w": 2500.5 + np.arange(240) % 2}

@@ -146,7 +146,8 @@ class Audit(AuditData):
             return read_audit(cls, plain)
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             rule = "what Audit.to_dict() returns"
-            raise InputError("plain", rule, Shown(type(plain).__name__)) from error
+            hint = "It may be from another version of fairperm."
+            raise InputError("plain", rule, Shown(type(plain).__name__), hint) from error
 
     def to_metrics(self) -> dict[str, float]:
         """Return the numbers as a flat dict, for trackers of experiments such as MLflow.
@@ -229,6 +230,11 @@ class Audit(AuditData):
         *,
         sweep: ThresholdSweepResult | Sequence[ThresholdSweepResult] | None = None,
         title: str | None = None,
+        author: str | None = None,
+        note: str | None = None,
+        positive_means: str | None = None,
+        rename: Mapping[str, Mapping[Any, str]] | None = None,
+        short: bool = False,
         provenance: Mapping[str, object] | None = None,
     ) -> str:
         """Return a report that needs no other file and no network; with a `path`, write it too.
@@ -239,14 +245,43 @@ class Audit(AuditData):
             The file to write, atomically.
         sweep : ThresholdSweepResult or sequence of them, optional
             Results of :func:`fairperm.threshold_sweep`, shown with a slider.
-        title : str, optional
-            The report's heading.
+        title, author, note : str, optional
+            The report's heading, who wrote it, and a remark at its beginning.
+        positive_means : str, optional
+            What a positive label means, to complete "people who …": "repaid the loan".
+        rename : mapping, optional
+            Names for groups, by attribute and value: ``{"sex": {"M": "men", "F": "women"}}``.
+        short : bool
+            Whether to leave out the table of all comparisons, thresholds, power and method.
         provenance : mapping, optional
-            What else is needed to repeat the audit, by name: the command, the file, its hash.
+            What else is needed to repeat the audit, by name; "file" and "command" have places of
+            their own in the report.
+
+        Examples
+        --------
+        >>> import fairperm
+        >>> compas = fairperm.datasets.load_compas()
+        >>> audit = fairperm.audit(
+        ...     "two_year_recid", y_score="decile_score", threshold=5, data=compas,
+        ...     sensitive_features="sex", metrics="fpr", rng=1,
+        ... )
+        >>> html = audit.to_html(
+        ...     author="A. Auditor", positive_means="were arrested again within two years",
+        ...     rename={"sex": {"Male": "men", "Female": "women"}}, short=True,
+        ... )
         """
         from fairperm.report.page import as_html
+        from fairperm.report.presentation import Presentation
 
-        return as_html(self, path, sweep=sweep, title=title, provenance=provenance)
+        presentation = Presentation(
+            title=title,
+            author=author,
+            note=note,
+            positive_means=positive_means,
+            rename=rename,
+            short=short,
+        )
+        return as_html(self, path, presentation=presentation, sweep=sweep, provenance=provenance)
 
     def _repr_html_(self) -> str:
         from fairperm.report.page import as_notebook_html

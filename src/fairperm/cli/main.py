@@ -15,6 +15,7 @@ from fairperm.cli.commands.demo import demo
 from fairperm.cli.commands.discover import discover
 from fairperm.cli.commands.metrics import metrics
 from fairperm.cli.commands.power import power
+from fairperm.cli.commands.report import report
 from fairperm.cli.commands.reproduce import reproduce
 from fairperm.cli.commands.sweep import sweep
 from fairperm.cli.commands.test import one_test
@@ -38,7 +39,7 @@ app = typer.Typer(
 )
 app.command()(audit)
 app.command("test")(one_test)
-for command in (sweep, discover, power, metrics, reproduce, demo):
+for command in (report, sweep, discover, power, metrics, reproduce, demo):
     app.command()(command)
 
 

@@ -18,11 +18,13 @@ if TYPE_CHECKING:
 _NOT_SETTINGS = frozenset(
     {"files", "json", "csv", "raw_names", "markdown", "report", "quiet"}
     | {"config", "debug", "fail_on"}
+    | {"title", "author", "note", "positive_means", "rename", "short"}
 )
 _DATA = "Data"
 _COLUMNS = "Columns"
 _TEST = "Test"
 _OUTPUT = "Output"
+_REPORT = "Report"
 
 
 class Format(StrEnum):
@@ -411,6 +413,36 @@ Markdown = Annotated[
 Report = Annotated[
     Path | None,
     _option(_OUTPUT, "Write a report: one HTML file that works offline.", metavar="PATH"),
+]
+Title = Annotated[str | None, _option(_REPORT, "Heading of the report.", metavar="TEXT")]
+Author = Annotated[str | None, _option(_REPORT, "Who wrote the report.", metavar="NAME")]
+ReportNote = Annotated[
+    str | None, _option(_REPORT, "Remark at the beginning of the report.", metavar="TEXT")
+]
+PositiveMeans = Annotated[
+    str | None,
+    _option(
+        _REPORT,
+        'What a positive label means, to complete "people who …": "repaid the loan".',
+        metavar="TEXT",
+    ),
+]
+Rename = Annotated[
+    list[str] | None,
+    _option(
+        _REPORT,
+        "Name of a group in the report (repeatable): sex:F=women.",
+        metavar="COLUMN:VALUE=NAME",
+    ),
+]
+Short = Annotated[
+    bool,
+    _option(
+        _REPORT,
+        "Write a short report: summary, findings, data and chart, without the table of all "
+        "comparisons and the method.",
+        "--short",
+    ),
 ]
 Quiet = Annotated[bool, _option(_OUTPUT, "Print no table and no progress.", "--quiet", "-q")]
 Fail = Annotated[

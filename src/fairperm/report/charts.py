@@ -73,9 +73,13 @@ def make_themes() -> dict[str, Any]:
     return {mode: theme(mode) for mode in ("light", "dark")}
 
 
-def draw_forest(view: AuditView) -> Chart | None:
-    """Return all gaps with their intervals; if there are too many, disparities come first."""
+def draw_forest(view: AuditView, *, short: bool = False) -> Chart | None:
+    """Return all gaps with their intervals; if there are too many, disparities come first.
+
+    A short report has only the judged ones.
+    """
     ranked = sorted(view.comparisons, key=lambda one: WEIGHTIEST_FIRST.index(one.verdict))
+    ranked = [one for one in ranked if one.verdict != "too small" or not short]
     kept = {id(one) for one in ranked[:MOST_IN_FOREST]}
     shown = [one for one in view.comparisons if id(one) in kept]
     judged = [one for one in shown if one.verdict != "too small" and _has_gap(one)]

@@ -16,6 +16,9 @@ from fairperm._utils.formatting import format_count, format_name
 from fairperm.hypothesis_tests.results.sweeps import ThresholdSweepResult
 from fairperm.hypothesis_tests.results.text import state_dropped, state_min_group_size
 from fairperm.report import sentences
+from fairperm.report.opening import list_facts, summarize_case
+from fairperm.report.presentation import Presentation
+from fairperm.report.rerun import write_call
 from fairperm.report.view import AuditView
 
 if TYPE_CHECKING:
@@ -34,9 +37,9 @@ def as_html(
     audit: AuditData,
     path: str | os.PathLike[str] | None = None,
     *,
+    presentation: Presentation | None = None,
     sweep: ThresholdSweepResult | Sequence[ThresholdSweepResult] | None = None,
     not_swept: Mapping[str, str] | None = None,
-    title: str | None = None,
     provenance: Mapping[str, object] | None = None,
 ) -> str:
     """Return the report, and write it to `path` if there is one.
@@ -47,27 +50,35 @@ def as_html(
         The audit to report. Nothing is computed here: all numbers are the audit's own.
     path
         A file, written whole or not at all.
+    presentation
+        Heading, author, words for the case, and length.
     sweep
         One sweep over thresholds, or several, each shown with a slider.
     not_swept
         Attributes for which there is no sweep, with the reason.
-    title
-        The report's heading.
     provenance
         Other settings needed to run the audit again (the command, the file, its hash), by name.
     """
     from fairperm.report import charts
 
-    view = AuditView.of(audit)
-    forest, null = charts.draw_forest(view), charts.draw_null(view)
-    sweep_parts = charts.draw_sweeps(view, _list_sweeps(sweep))
+    given, about = presentation or Presentation(), dict(provenance or {})
+    given.check(audit)
+    view = AuditView.of(audit, given.find_names(audit))
+    written = datetime.now(UTC).date().isoformat()
+    forest = charts.draw_forest(view, short=given.short)
+    null = None if given.short else charts.draw_null(view)
+    sweep_parts = [] if given.short else charts.draw_sweeps(view, _list_sweeps(sweep))
     drawn = [one for one in (forest, *(one.chart for one in sweep_parts), null) if one]
     scripts = [charts.vega_script(), _read_text("charts.js")] if drawn else []
     page = _render(
         "report.html.jinja",
         view=view,
-        title=title or _TITLE,
-        written=datetime.now(UTC).date().isoformat(),
+        title=given.title or _TITLE,
+        note=given.note,
+        short=given.short,
+        case=list_facts(view, given, about, written),
+        lines=summarize_case(view, given),
+        written=written,
         forest=forest,
         null=null,
         sweeps=sweep_parts,
@@ -78,7 +89,8 @@ def as_html(
         tests=sentences.describe_tests(view),
         notes=sentences.collect_notes(view),
         power=sentences.summarize_power(view),
-        settings=sentences.list_settings(view, provenance or {}),
+        command=about.pop("command", None) or write_call(audit),
+        settings=sentences.list_settings(view, about),
         versions=sentences.list_versions(),
         policy=_write_policy(scripts),
         scripts=[Markup(script) for script in scripts],  # noqa: S704

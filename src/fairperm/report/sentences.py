@@ -149,7 +149,7 @@ def _describe_section(section: Section) -> Finding:
     disparities = section.with_verdict("disparity")
     if disparities:
         worst = max(disparities, key=lambda one: abs(one.row.difference or 0.0))
-        sentences = [_describe_comparison(worst), *_rank_disparity(section, len(disparities))]
+        sentences = [describe_comparison(worst), *_rank_disparity(section, len(disparities))]
         return Finding(section, "disparity", tuple(sentences))
     verdicts = [one for one in ("inconclusive", "equivalent") if section.with_verdict(one)]
     return Finding(section, [*verdicts, "too small"][0], tuple(_describe_no_disparity(section)))
@@ -167,7 +167,7 @@ def _rank_disparity(section: Section, found: int) -> list[Markup]:
 def _describe_no_disparity(section: Section) -> list[Markup]:
     if len(section.comparisons) == 1:
         (one,) = section.comparisons
-        comparison = [] if one.row.result is None else [_describe_comparison(one)]
+        comparison = [] if one.row.result is None else [describe_comparison(one)]
         return [*comparison, escape(one.reason[:1].upper() + one.reason[1:])]
     texts = {
         "inconclusive": "inconclusive: a gap may exist that these data do not show."
@@ -185,7 +185,7 @@ def _describe_no_disparity(section: Section) -> list[Markup]:
     return [Markup("No disparity was found."), *sentences]
 
 
-def _describe_comparison(comparison: ComparisonView) -> Markup:
+def describe_comparison(comparison: ComparisonView) -> Markup:
     """Return a comparison in one sentence, the higher value first."""
     row, result = comparison.row, comparison.row.result
     if result is None or row.difference is None:
@@ -282,10 +282,10 @@ def _name_reference(reference: Any) -> Markup:
     return Markup("The reference is {}.").format(name)
 
 
-def _define_positives(view: AuditView) -> list[Markup]:
+def define_positives(view: AuditView) -> dict[str, Markup]:
     """Return which rows are positive and which are predicted positive, if labels are binary."""
     if all(one.positives is None for one in view.audit.groups):
-        return []
+        return {}
     settings = view.audit.settings
     cut, label = settings.get("threshold"), settings.get("pos_label")
     label = _join_value(1 if label is None else label)
@@ -296,8 +296,14 @@ def _define_positives(view: AuditView) -> list[Markup]:
     elif any(section.needs_predictions for section in view.sections):
         predicted = _describe_label("a prediction", settings.get("y_pred"), label)
     else:
-        return [Markup("Positive: {}.").format(positive)]
-    return [Markup("Predicted positive: {}; positive: {}.").format(predicted, positive)]
+        return {"Positive": positive}
+    return {"Predicted positive": predicted, "Positive": positive}
+
+
+def _define_positives(view: AuditView) -> list[Markup]:
+    found = define_positives(view)
+    text = "Predicted positive: {}; positive: {}." if len(found) > 1 else "Positive: {}."
+    return [Markup(text).format(*found.values())] if found else []  # noqa: S704
 
 
 def _describe_label(default: str, column: str | None, label: str) -> Markup:
@@ -478,7 +484,7 @@ def collect_facts(view: AuditView) -> dict[str, object]:
     first = [one for one in audit.groups if one.attribute == audit.groups[0].attribute]
     results = [row.result for row in audit.rows if row.result is not None]
     return {
-        "metrics": {section.metric: section.meaning for section in view.sections},
+        "metrics": {one.metric: (one.meaning, one.reading) for one in view.sections},
         "has_base_rates": any(one.positives is not None for one in audit.groups),
         "has_margins": view.has_margins,
         "whole_names": [(one.name, one.whole_name) for one in groups if one.whole_name],
@@ -486,7 +492,7 @@ def collect_facts(view: AuditView) -> dict[str, object]:
         "omnibus_validity": _describe_omnibus_validity(view),
         "is_studentized": all(result.variance is not None for result in results),
         "audit_notes": [*find_look_alikes(audit.groups), *audit.notes],
-        "n_rows": sum(one.rows for one in first),
+        "n_rows": view.n_rows,
         "n_clusters": sum(one.clusters or 0 for one in first),
     }
 

@@ -20,12 +20,14 @@ from fairperm._utils.formatting import (
     format_percent,
     format_pvalue,
     name_group,
+    shorten,
     state_pvalue,
 )
 from fairperm.errors import listed, shown
 from fairperm.hypothesis_tests.results.audits import VERDICTS
 from fairperm.hypothesis_tests.results.text import state_counts
 from fairperm.metrics.registry import get_metric, metric_names
+from fairperm.report.plain_words import READINGS
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence
@@ -44,14 +46,20 @@ WEIGHTIEST_FIRST = ("disparity", "inconclusive", "equivalent", "too small")
 class ShortNames:
     """Short names of the groups of attributes, no two of them equal.
 
-    A group that is a number has a name for each attribute, other groups have one for all.
+    A group that is a number has a name for each attribute, other groups have one for all. Names
+    given for an attribute and a value come in their place.
     """
 
-    def __init__(self, groups: Iterable[tuple[str, Hashable]]) -> None:
+    def __init__(
+        self,
+        groups: Iterable[tuple[str, Hashable]],
+        given: Mapping[tuple[str, str], str] | None = None,
+    ) -> None:
+        self._given = given or {}
         self._short: dict[tuple[str, type, Hashable], str] = {}
         taken: set[str] = set()
         for attribute, group in groups:
-            key = text, _, _ = _key_of_name(attribute, group)
+            key = text, _, _ = self._find_key(attribute, group)
             if key in self._short:
                 continue
             unique, n = text, 2
@@ -61,12 +69,23 @@ class ShortNames:
             self._short[key] = unique
 
     def __getitem__(self, name: tuple[str, Hashable]) -> str:
-        key = _key_of_name(*name)
+        key = self._find_key(*name)
         return self._short.get(key, key[0])
 
+    def is_given(self, attribute: str, group: Hashable) -> bool:
+        """Whether a name was given for a group."""
+        return (attribute, str(group)) in self._given
 
-def _key_of_name(attribute: str, group: Hashable) -> tuple[str, type, Hashable]:
-    return name_group(attribute, group), type(group), group
+    def _find_key(self, attribute: str, group: Hashable) -> tuple[str, type, Hashable]:
+        return self._name(attribute, group), type(group), group
+
+    def _name(self, attribute: str, group: Hashable) -> str:
+        if self.is_given(attribute, group):
+            return format_name(self._given[attribute, str(group)])
+        attributes = attribute.split(" × ")
+        if not self._given or not isinstance(group, tuple) or len(group) != len(attributes):
+            return name_group(attribute, group)
+        return shorten(" × ".join(map(self._name, attributes, group)))
 
 
 def find_look_alikes(groups: Iterable[GroupSummary]) -> list[str]:
@@ -116,11 +135,13 @@ class ComparisonView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """All comparisons of one attribute in one metric."""
+    """All comparisons of one attribute in one metric; ``name`` is its registered name, if any."""
 
     attribute: str
     metric: str
+    name: str
     meaning: str
+    reading: str
     needs_predictions: bool
     omnibus: str
     omnibus_reason: str
@@ -133,10 +154,11 @@ class Section:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupView:
-    """One group in the table of the data."""
+    """One group in the table of the data, with its value there if a name was given for it."""
 
     name: str
     whole_name: str
+    value: str
     rows: str
     share: str
     positives: str
@@ -156,12 +178,13 @@ class AuditView:
     tally: dict[str, int]
 
     @classmethod
-    def of(cls, audit: AuditData) -> AuditView:
-        """Return the view of an audit."""
+    def of(cls, audit: AuditData, given: Mapping[tuple[str, str], str] | None = None) -> AuditView:
+        """Return the view of an audit, with the names given for groups."""
         parts: Sequence[GroupSummary | AuditRow] = [*audit.groups, *audit.rows]
         attributes = ShortNames(("", one.attribute) for one in parts)
         row_groups = [(row.attribute, group) for row in audit.rows for group in row.groups]
-        names = ShortNames([*((one.attribute, one.group) for one in audit.groups), *row_groups])
+        groups = [(one.attribute, one.group) for one in audit.groups]
+        names = ShortNames([*groups, *row_groups], given)
         tally = Counter(row.verdict for row in audit.rows)
         return cls(
             audit=audit,
@@ -189,6 +212,12 @@ class AuditView:
         attributes = [name for name, known in found.items() if known.issuperset(groups)]
         attribute = attributes[0] if len(attributes) == 1 else ""
         return self.names[attribute, groups[0]], self.names[attribute, groups[1]]
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows of the first attribute, which has no row more than once."""
+        groups = self.audit.groups
+        return sum(one.rows for one in groups if one.attribute == groups[0].attribute)
 
     @property
     def units(self) -> str:
@@ -231,7 +260,9 @@ def _view_section(
     return Section(
         attribute=attribute,
         metric=format_name(format_metric(metric)),
+        name=registered or "",
         meaning=meaning,
+        reading=READINGS.get(registered or "", ""),
         needs_predictions=definition is not None and definition.uses_threshold,
         omnibus="" if test is None else state_pvalue(test.pvalue),
         omnibus_reason="" if omnibus is None else omnibus.reason,
@@ -289,10 +320,12 @@ def _view_groups(
     for one in groups:
         whole = name_group(one.attribute, one.group, sys.maxsize)
         short = names[one.attribute, one.group]
+        is_given = names.is_given(one.attribute, one.group)
         views.setdefault(attributes["", one.attribute], []).append(
             GroupView(
                 name=short,
-                whole_name="" if whole == short else whole,
+                whole_name="" if whole == short or is_given else whole,
+                value=format_name(one.group) if is_given else "",
                 rows=format_count(one.rows),
                 share=_format_share(one.rows, totals[one.attribute]),
                 positives=format_count(one.positives) if one.positives is not None else NONE,

@@ -10,6 +10,7 @@ import typer
 from fairperm._utils.formatting import format_name, format_number, state_pvalue
 from fairperm.cli import options as arg
 from fairperm.cli import outputs
+from fairperm.cli.presenting import check_presentation, describe_run, read_presentation
 from fairperm.cli.terminal import (
     print_audit,
     print_error,
@@ -24,12 +25,13 @@ from fairperm.cli.terminal import (
 from fairperm.errors import FairpermError, InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Mapping, Sequence
+    from collections.abc import Callable, Hashable, Sequence
 
     from fairperm.auditing.result import Audit
     from fairperm.cli.files.loading import LoadedData
     from fairperm.hypothesis_tests.results.audits import AuditRow
     from fairperm.hypothesis_tests.results.sweeps import ThresholdSweepResult
+    from fairperm.report.presentation import Presentation
 
 _MOST_FAILED = 20
 _MOST_THRESHOLDS = 101
@@ -82,6 +84,12 @@ def audit(
     skip: arg.Skip = 0,
     na: arg.Na = None,
     report: arg.Report = None,
+    title: arg.Title = None,
+    author: arg.Author = None,
+    note: arg.ReportNote = None,
+    positive_means: arg.PositiveMeans = None,
+    rename: arg.Rename = None,
+    short: arg.Short = False,
     json: arg.Json = None,
     csv: arg.Csv = None,
     raw_names: arg.RawNames = False,
@@ -99,6 +107,7 @@ def audit(
     printed = outputs.check_outputs(
         {"--report": report, "--json": json, "--csv": csv, "--markdown": markdown}
     )
+    check_presentation(ctx)
     names = list(metric or choose_default_metrics(has_labels=label is not None))
     margins = arg.parse_numbers("--margin", margin)
     loaded = ctx.with_resource(
@@ -109,6 +118,12 @@ def audit(
             rows=report is not None and score is not None,  # its sweep needs every score
         )
     )
+    values = (
+        (name, value)
+        for name in (group or []) * bool(rename)
+        for (value,) in loaded.distinct_rows([name])
+    )
+    presentation = read_presentation(ctx.params, values)  # its errors come before the work
     run_audit: Callable[..., Audit] = fairperm.audit  # it checks every word
     with show_warnings(quiet) as seen, loaded.clear_errors():
         found = run_audit(
@@ -152,7 +167,14 @@ def audit(
     options = {**arg.collect_settings(ctx.params), "metric": names, "seed": found.seed}
     outcome = Outcome(found, loaded, options, [one.value for one in fail_on or []])
     # write the files first: the reader of the table may close the pipe
-    outcome.write(report=report, json=json, csv=csv, raw_names=raw_names, markdown=markdown)
+    outcome.write(
+        report=report,
+        presentation=presentation,
+        json=json,
+        csv=csv,
+        raw_names=raw_names,
+        markdown=markdown,
+    )
     if not quiet and not printed:
         print_audit(found)
         for note in select_unseen(found.notes, seen):
@@ -204,6 +226,7 @@ class Outcome:
         self,
         *,
         report: Any,
+        presentation: Presentation,
         json: str | None,
         csv: str | None,
         raw_names: bool,
@@ -214,9 +237,14 @@ class Outcome:
             from fairperm.report.page import as_html
 
             run = describe_run("audit", self.options, self.loaded.files, self.loaded.n_rows)
-            sweeps = self.make_sweeps()
+            sweeps = Sweeps() if presentation.short else self.make_sweeps()
             as_html(
-                self.audit, report, sweep=sweeps.found, not_swept=sweeps.reasons, provenance=run
+                self.audit,
+                report,
+                presentation=presentation,
+                sweep=sweeps.found,
+                not_swept=sweeps.reasons,
+                provenance=run,
             )
 
         def make_json() -> str:
@@ -304,24 +332,6 @@ class Sweeps:
 
     found: list[ThresholdSweepResult] = field(default_factory=list)
     reasons: dict[str, str] = field(default_factory=dict)
-
-
-def describe_run(
-    command: str,
-    options: Mapping[str, Any],
-    files: Sequence[Mapping[str, Any]],
-    rows: int | None,
-) -> dict[str, object]:
-    """Return what is needed to run the command again, by name."""
-    found: dict[str, object] = {"command": f"fairperm {command}"}
-    for file in files:
-        found[f"sha256 of {file['path']}"] = file["sha256"]
-    if rows is not None:
-        found["rows read"] = f"{rows:,}"
-    for name, value in options.items():
-        text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-        found[f"--{name.rstrip('_').replace('_', '-')}"] = text
-    return found | {f"version of {name}": one for name, one in outputs.versions().items()}
 
 
 def make_sweeps(

@@ -44,8 +44,10 @@ def demo(
 ) -> int:
     """Audit the COMPAS risk score by race and sex, and write a report."""
     import fairperm
-    from fairperm.cli.commands.audit import describe_run, make_sweeps
+    from fairperm.cli.commands.audit import make_sweeps
+    from fairperm.cli.presenting import describe_run
     from fairperm.report.page import as_html
+    from fairperm.report.presentation import Presentation
 
     print_text(wrap(_INTRODUCTION) + "\n")
     for metric, question in _QUESTIONS.items():
@@ -78,7 +80,10 @@ def demo(
         report,
         sweep=sweeps.found,
         not_swept=sweeps.reasons,
-        title="COMPAS by race and sex",
+        presentation=Presentation(
+            title="COMPAS by race and sex",
+            positive_means="were arrested again within two years",
+        ),
         provenance=describe_run("demo", {}, [], None),
     )
     print_text(f"Open the report in a browser: {report}\n")

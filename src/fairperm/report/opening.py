@@ -1,0 +1,183 @@
+"""The beginning of a report: who, when and what, and the case in a few lines."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from markupsafe import Markup, escape
+
+from fairperm._utils.formatting import (
+    format_count,
+    format_interval,
+    format_level,
+    format_number,
+    format_percent,
+    state_pvalue,
+)
+from fairperm.hypothesis_tests.results.text import state_dropped
+from fairperm.report.plain_words import find_case
+from fairperm.report.sentences import define_positives, describe_comparison, mark_name
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from fairperm.report.presentation import Presentation
+    from fairperm.report.view import AuditView, ComparisonView, Section
+
+_MOST_CASES = 3
+_FOUR_FIFTHS = 0.8
+_HYPOTHESIS = {  # a metric and its complement say the same
+    "false_negative_rate": "true_positive_rate",
+    "false_positive_rate": "true_negative_rate",
+    "false_discovery_rate": "positive_predictive_value",
+    "false_omission_rate": "negative_predictive_value",
+    "error_rate": "accuracy",
+}
+_LIMITS = Markup(
+    "The audit shows differences between groups. It does not show their causes, whether the labels "
+    "are right, or whether a difference is lawful."
+)
+
+
+def list_facts(
+    view: AuditView, presentation: Presentation, provenance: Mapping[str, object], written: str
+) -> dict[str, Markup]:
+    """Return who wrote the report, when, on which data, and what is called positive."""
+    facts = {"Author": mark_name(presentation.author)} if presentation.author else {}
+    facts["Date"] = escape(written)
+    file = provenance.get("file")
+    people = _count_people(view)
+    facts["Data"] = Markup("{}: {}").format(mark_name(str(file)), people) if file else people
+    definitions = define_positives(view)
+    if presentation.positive_means:
+        means = Markup("people who {}").format(mark_name(presentation.positive_means))
+        label = definitions.get("Positive")
+        definitions["Positive"] = Markup("{}, that is, {}").format(label, means) if label else means
+    return facts | definitions
+
+
+def _count_people(view: AuditView) -> Markup:
+    rows = view.n_rows
+    if view.audit.is_clustered or view.audit.is_weighted:
+        text = format_count(rows, "row")
+    else:
+        text = f"{format_count(rows, 'person', 'people')} (one row each)"
+    if view.audit.n_dropped:
+        text += f". {state_dropped(view.audit)}"
+    return escape(text)
+
+
+def summarize_case(view: AuditView, presentation: Presentation) -> list[Markup]:
+    """Return at most five lines: the weightiest findings, the four-fifths rule, the limits."""
+    chosen: dict[tuple[str, str], tuple[Section, ComparisonView]] = {}
+    for verdict in ("disparity", "equivalent", "inconclusive"):
+        for section in view.sections:
+            if some := [one for one in section.with_verdict(verdict) if one.row.result is not None]:
+                widest = max(some, key=lambda one: abs(one.row.difference or 0.0))
+                same = _HYPOTHESIS.get(section.name, section.name or section.metric)
+                chosen.setdefault((section.attribute, same), (section, widest))
+    lines = [
+        _describe_case(section, one, view, presentation)
+        for section, one in list(chosen.values())[:_MOST_CASES]
+    ]
+    if rule := _apply_four_fifths(view):
+        lines.append(rule)
+    return [*lines, _LIMITS]
+
+
+def _describe_case(
+    section: Section, comparison: ComparisonView, view: AuditView, presentation: Presentation
+) -> Markup:
+    """Return whom the model treats how, how many people that makes, and the verdict."""
+    row, result = comparison.row, comparison.row.result
+    case = find_case(section.name, presentation.positive_means)
+    is_plain = not (view.audit.is_clustered or view.audit.is_weighted)
+    if case is None or result is None or result.n_strata > 1 or not is_plain:
+        head = Markup("{}: ").format(mark_name(f"{section.metric[:1].upper()}{section.metric[1:]}"))
+        return head + describe_comparison(comparison) + _state_verdict(comparison)
+    names = [mark_name(one) for one in (comparison.first, comparison.second)]
+    high, low = (0, 1) if row.values[0] >= row.values[1] else (1, 0)
+    sentence = Markup("{} {} of {}, {} of {}").format(
+        case.text,
+        *(format_percent(row.values[high]), names[high]),
+        *(format_percent(row.values[low]), names[low]),
+    )
+    worse, better = (low, high) if case.is_favourable else (high, low)
+    n = abs(row.values[0] - row.values[1]) * result.counts[row.groups[worse]]["denominator"]
+    if row.verdict == "disparity" and round(n):
+        people = format_count(round(n), "person", "people")
+        sentence += Markup(": about {} {} than if {} had the rate of {}").format(
+            people, "fewer" if case.is_favourable else "more", names[worse], names[better]
+        )
+    return sentence + Markup(".") + _state_verdict(comparison)
+
+
+def _state_verdict(comparison: ComparisonView) -> Markup:
+    row = comparison.row
+    if row.verdict == "disparity":
+        if row.margin is not None:
+            p = state_pvalue(row.adjusted_exceedance_pvalue, "adjusted p")
+            return Markup(" The gap exceeds the margin of {:g} ({}).").format(row.margin, p)
+        p = state_pvalue(row.adjusted_pvalue, "adjusted p")
+        return Markup(" Chance alone does not explain this gap ({}).").format(p)
+    if row.verdict == "equivalent":
+        return Markup(" The gap is within the margin of {:g}.").format(row.margin)
+    undecided = "whether there is a real gap"
+    if row.margin is not None:
+        undecided = f"whether the gap exceeds the margin of {row.margin:g}"
+    return Markup(" These data do not decide {}.").format(undecided)
+
+
+def _apply_four_fifths(view: AuditView) -> Markup | None:
+    """Return the smallest ratio of selection rates of each attribute, beside four fifths."""
+    sentences = []
+    for section in view.sections:
+        judged = [one for one in section.comparisons if _has_ratio(one)]
+        if section.name == "selection_rate" and judged:
+            least = min(judged, key=lambda one: min(one.row.ratio or 1, 1 / (one.row.ratio or 1)))
+            sentences.append(_compare_with_four_fifths(section, least))
+    if not sentences:
+        return None
+    rule = Markup(
+        "Four-fifths rule (a positive prediction being the favourable one, no group should be "
+        "selected at less than 0.8 times the rate of another): "
+    )
+    return rule + Markup(" ").join(sentences)
+
+
+def _has_ratio(comparison: ComparisonView) -> bool:
+    row = comparison.row
+    has_limits = row.ratio_interval is not None and row.ratio_interval[0] > 0
+    is_finite = row.ratio is not None and 0 < row.ratio < math.inf
+    return row.verdict != "too small" and is_finite and has_limits
+
+
+def _compare_with_four_fifths(section: Section, comparison: ComparisonView) -> Markup:
+    ratio, (low, high) = comparison.row.ratio or 1.0, comparison.row.ratio_interval or (0.0, 0.0)
+    names = [mark_name(one) for one in (comparison.first, comparison.second)]
+    if ratio > 1:
+        ratio, low, high, names = 1 / ratio, 1 / high, 1 / low, names[::-1]
+    result = comparison.row.result
+    level = "" if result is None else f"{format_level(result.confidence_level)} "
+    if ratio < _FOUR_FIFTHS:
+        side = (
+            "below 0.8, with its whole interval"
+            if high < _FOUR_FIFTHS
+            else ("below 0.8, but the true ratio may be above")
+        )
+    else:
+        side = (
+            "at least 0.8, with its whole interval"
+            if low >= _FOUR_FIFTHS
+            else ("at least 0.8, but the true ratio may be below")
+        )
+    return Markup("{}: {} {} times the rate of {} ({}interval {}), {}.").format(
+        mark_name(section.attribute),
+        names[0],
+        format_number(ratio),
+        names[1],
+        level,
+        format_interval((low, high)),
+        side,
+    )

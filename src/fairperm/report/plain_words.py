@@ -1,0 +1,101 @@
+"""Metrics in the words of people who have not met them: how to read one, and what it counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+_NO_MISS = "is perfect: the model misses no positive."
+_NO_ALARM = "is perfect: the model raises no false alarm."
+_ALIKE = "0 means that all benefit alike; the higher, the more unequal."
+READINGS = {
+    "selection_rate": "0 % means that no one is predicted positive, 100 % that everyone is.",
+    "base_rate": "It describes the people, not the model.",
+    "true_positive_rate": f"100 % {_NO_MISS}",
+    "false_negative_rate": f"0 % {_NO_MISS}",
+    "true_negative_rate": f"100 % {_NO_ALARM}",
+    "false_positive_rate": f"0 % {_NO_ALARM}",
+    "positive_predictive_value": "100 % is perfect: every positive prediction comes true.",
+    "false_discovery_rate": "0 % is perfect: every positive prediction comes true.",
+    "negative_predictive_value": "100 % is perfect: every negative prediction comes true.",
+    "false_omission_rate": "0 % is perfect: every negative prediction comes true.",
+    "accuracy": "100 % is perfect: every prediction is right.",
+    "error_rate": "0 % is perfect: every prediction is right.",
+    "jaccard_score": "1 is perfect, 0 means that no positive is found.",
+    "f1_score": "1 is perfect, 0 means that no positive is found.",
+    "balanced_accuracy": "1 is perfect, 0.5 is a coin toss.",
+    "matthews_corrcoef": "1 is perfect, 0 is a coin toss.",
+    "macro_f1": "1 is perfect, 0 means that every prediction is wrong.",
+    "roc_auc": "1 is perfect, 0.5 is a coin toss.",
+    "brier_score": "0 is perfect, 0.25 is what a score of one half for everyone gets.",
+    "log_loss": "0 is perfect, 0.69 is what a score of one half for everyone gets.",
+    "mean_score": "It tells how high the scores are, not whether they are right.",
+    "mean_score_positives": "The higher, the better the model recognizes positives.",
+    "mean_score_negatives": "The lower, the better the model recognizes negatives.",
+    "calibration_in_the_large": "0 is perfect; above 0 scores are too high, below 0 too low.",
+    "expected_calibration_error": "0 is perfect: of people with a score of 0.7, 70 % are positive.",
+    "mean_error": "0 means right on average; above 0 predictions are too high, below 0 too low.",
+    "mean_absolute_error": "0 is perfect; it has the unit of the outcome.",
+    "mean_squared_error": "0 is perfect; large errors count most.",
+    "root_mean_squared_error": "0 is perfect; it has the unit of the outcome.",
+    "r2_score": "1 is perfect, 0 is no better than to predict the mean for everyone.",
+    "mean_absolute_percentage_error": "0 is perfect, 0.1 means off by 10 % on average.",
+    "pinball_loss": "0 is perfect; it has the unit of the outcome.",
+    "mean_poisson_deviance": "0 is perfect; the higher, the further off the predicted counts.",
+    "mean_gamma_deviance": "0 is perfect; the higher, the further off the predicted amounts.",
+    "mean_prediction": "It tells how high the predictions are, not whether they are right.",
+    "mean_outcome": "It describes the people, not the model.",
+    "generalized_entropy_index": _ALIKE,
+    "theil_t_index": _ALIKE,
+    "theil_l_index": _ALIKE,
+    "atkinson_index": _ALIKE,
+    "coefficient_of_variation": _ALIKE,
+    "equalized_odds": "0 means that hits and false alarms are as frequent in one group as in the "
+    "other.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """Whom a rate counts, as the beginning of a sentence, and whether it is better if high."""
+
+    text: str
+    is_favourable: bool = False
+
+
+_CASES = {
+    "selection_rate": Case("Of all people, the model predicted {outcome} for"),
+    "true_positive_rate": Case("Of {positives}, the model rightly predicted {it} for", True),
+    "false_negative_rate": Case("Of {positives}, the model failed to predict {it} for"),
+    "true_negative_rate": Case("Of {negatives}, the model rightly did not predict {it} for", True),
+    "false_positive_rate": Case("Of {negatives}, the model wrongly predicted {it} for"),
+    "positive_predictive_value": Case("Of {yes}, the prediction was right for", True),
+    "false_discovery_rate": Case("Of {yes}, the prediction was wrong for"),
+    "negative_predictive_value": Case("Of {no}, the prediction was right for", True),
+    "false_omission_rate": Case("Of {no}, the prediction was wrong for"),
+    "accuracy": Case("Of all people, the prediction was right for", True),
+    "error_rate": Case("Of all people, the prediction was wrong for"),
+}
+
+
+def find_case(metric: str, positive_means: str | None) -> Case | None:
+    """Return whom a rate counts, in the words of the case; None for other metrics.
+
+    Examples
+    --------
+    >>> find_case("false_negative_rate", "passed the exam").text
+    'Of people who passed the exam, the model failed to predict it for'
+    """
+    case = _CASES.get(metric)
+    if case is None:
+        return None
+    outcome = f"“{positive_means}”" if positive_means else "a positive outcome"
+    others = f"people other than those who {positive_means}"
+    text = case.text.format(
+        outcome=outcome,
+        it="it" if positive_means else outcome,
+        positives=f"people who {positive_means or 'are positive'}",
+        negatives=others if positive_means else "people who are not positive",
+        yes=f"people for whom the model predicted {outcome}",
+        no=f"people for whom the model did not predict {outcome}",
+    )
+    return Case(text, case.is_favourable)

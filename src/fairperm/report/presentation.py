@@ -1,0 +1,64 @@
+"""What its reader decides about a report: heading, author, words for the case, and length."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from fairperm.errors import InputError, did_you_mean, listed
+from fairperm.report.plain_words import find_case
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from fairperm.hypothesis_tests.results.audits import AuditData
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Presentation:
+    """How a report presents an audit.
+
+    Attributes
+    ----------
+    title, author, note : str or None
+        The heading, who wrote the report, and a remark at its beginning.
+    positive_means : str or None
+        What a positive label means, to complete "people who …": "repaid the loan".
+    rename : mapping or None
+        Names for groups, by attribute and value: ``{"sex": {"M": "men"}}``.
+    short : bool
+        Whether to leave out everything but summary, findings, data, chart and how to repeat it.
+    """
+
+    title: str | None = None
+    author: str | None = None
+    note: str | None = None
+    positive_means: str | None = None
+    rename: Mapping[str, Mapping[Any, str]] | None = None
+    short: bool = False
+
+    def find_names(self, audit: AuditData) -> dict[tuple[str, str], str]:
+        """Return the names by attribute and value. Raises InputError for unknown ones."""
+        known: dict[str, list[str]] = {}
+        for one in audit.groups:
+            known.setdefault(one.attribute, []).append(str(one.group))
+        names: dict[tuple[str, str], str] = {}
+        for attribute, by_value in (self.rename or {}).items():
+            values = known.get(attribute)
+            if values is None:
+                rule = f"given for attributes of the audit ({listed(known)})"
+                raise InputError("rename", rule, attribute, did_you_mean(attribute, known))
+            for value, name in by_value.items():
+                if str(value) not in values:
+                    rule = f"given for groups of {attribute!r} ({listed(values)})"
+                    raise InputError("rename", rule, value, did_you_mean(value, values))
+                names[attribute, str(value)] = name
+        return names
+
+    def check(self, audit: AuditData) -> None:
+        """Raise InputError if a positive label is explained, and nothing is positive."""
+        are_binary = any(one.positives is not None for one in audit.groups)
+        has_rates = any(find_case(row.metric, None) for row in audit.rows)
+        if self.positive_means and not are_binary and not has_rates:
+            hint = "The labels of this audit are not binary."
+            raise InputError("positive_means", "left out", self.positive_means, hint)

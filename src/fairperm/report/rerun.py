@@ -1,0 +1,69 @@
+"""The call that makes an audit again, as code that can be pasted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fairperm.metrics.registry import get_metric, metric_names
+from fairperm.plots.parts import wrap_parts
+
+if TYPE_CHECKING:
+    from fairperm.hypothesis_tests.results.audits import AuditData
+
+_COLUMNS = ("control_features", "stratum_weights", "cluster", "sample_weight")
+_LINE = 84  # characters
+
+
+def write_call(audit: AuditData) -> str:
+    """Return Python code with every argument of the audit.
+
+    Columns of `data` are named. Data that were passed as they are, and functions, are variables of
+    the arguments' names, which the reader sets first.
+    """
+    settings = dict(audit.settings)
+    names, attributes = settings.pop("metrics"), settings.pop("attributes")
+    are_known = all(name in metric_names() for name in names)
+    columns = ("y_true", "y_pred", "y_score")
+    arguments = {name: repr(settings[name]) for name in columns if settings[name] is not None}
+    in_data = bool(arguments)
+    if not in_data:
+        arguments = {name: name for name in _find_used(audit)}
+    if settings.pop("intersections"):
+        attributes = [name for name in attributes if " × " not in name]
+        arguments["intersections"] = "True"
+    arguments |= {
+        "sensitive_features": repr(attributes) if in_data else "sensitive_features",
+        "metrics": repr(names) if are_known else "metrics",
+        **({"data": "data"} if in_data else {}),
+        "compare": repr(audit.compare),
+        "adjust": repr(audit.adjust),
+        "variance": repr(settings.pop("variance")),
+        "alpha": repr(audit.alpha),
+        "min_group_size": repr(audit.min_group_size),
+        "group_size_by": repr(audit.group_size_by),
+        **({"family": repr("attribute")} if audit.families else {}),
+    }
+    for name, value in settings.items():
+        if name not in columns and value is not None:
+            is_variable = name in _COLUMNS and not (in_data and _is_name(value))
+            arguments[name] = name if is_variable else repr(value)
+    arguments["rng"] = repr(audit.seed)
+    parts = [f"{name}={value}," for name, value in arguments.items()]
+    lines = [f"    {line}" for line in wrap_parts(parts, _LINE)]
+    return "\n".join(["import fairperm", "", "fairperm.audit(", *lines, ")"])
+
+
+def _find_used(audit: AuditData) -> list[str]:
+    """Return the arguments that the metrics use, of data that have no names."""
+    names = [name for name in audit.settings["metrics"] if name in metric_names()]
+    used = {column for name in names for column in get_metric(name).columns}
+    used |= {"y_true", "y_pred"} if len(names) < len(audit.settings["metrics"]) else set()
+    if audit.settings["threshold"] is not None:
+        used = used - {"y_pred"} | {"y_score"}
+    return [name for name in ("y_true", "y_pred", "y_score") if name in used]
+
+
+def _is_name(value: Any) -> bool:
+    """Whether a value names columns; what holds data is described by its size."""
+    names = value if isinstance(value, list) else [value]
+    return all(isinstance(one, str) and " values (" not in one for one in names)

@@ -1,0 +1,106 @@
+"""Reports of the command line: written later from JSON, in the reader's words, and repeatable."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.commands import Here, as_text, sample
+from tests.support.report_pages import Page
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+AUDIT = ("--label", "y", "--prediction", "p", "--group", "g", "--seed", "1")
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Here:
+    (tmp_path / "it's.csv").write_text(as_text(sample()), encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    return Here(tmp_path, monkeypatch)
+
+
+def read(path: Path) -> str:
+    return Page(path.read_text(encoding="utf-8")).text
+
+
+def test_report_can_be_written_later(here: Here, tmp_path: Path) -> None:
+    words: tuple[str, ...] = (
+        "--title",
+        "The case",
+        "--author",
+        "A. Author",
+        "--note",
+        "A note.",
+        "--short",
+    )
+    words += ("--positive-means", "passed", "--rename", "g:a=women")
+    assert here.run("audit", "it's.csv", *AUDIT, "--json", "audit.json", "-q")[0] == 0
+    assert here.run("audit", "it's.csv", *AUDIT, "--report", "now.html", *words, "-q")[0] == 0
+    code, out, said = here.run("report", "audit.json", *words)
+    assert (code, said) == (0, "")
+    assert out.split() == ["Open", "the", "report", "in", "a", "browser:", "audit.html"]
+    assert read(tmp_path / "audit.html") == read(tmp_path / "now.html")
+    text = read(tmp_path / "audit.html")
+    for told in ("The case", "Author A. Author", "A note.", "people who passed", "women (a in"):
+        assert told in text
+    assert "Data it's.csv: " in text
+
+
+def test_command_of_a_report_can_be_pasted(here: Here, tmp_path: Path) -> None:
+    options: tuple[str, ...] = (
+        *AUDIT[:-2],
+        "--metric",
+        "fpr",
+        "--metric",
+        "accuracy",
+        "--margin",
+        "fpr=0.1",
+    )
+    options += ("--adjust", "none", "--where", "g <> 'x y'", "--alpha", "0.1")
+    assert here.run("audit", "it's.csv", *options, "--report", "r.html", "--json", "1.json")[0] == 0
+    html = (tmp_path / "r.html").read_text(encoding="utf-8")
+    (pre,) = Page(html).all("pre")
+    program, *words = shlex.split(pre.text.replace("\\\n", ""))
+    assert program == "fairperm"
+    assert here.run(*words, "--json", "2.json")[0] == 0
+    first, second = (json.loads((tmp_path / name).read_text()) for name in ("1.json", "2.json"))
+    assert first == second
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--title", "x"), "--title needs --report, the file to write."),
+        (("--report", "r.html", "--rename", "h:a=b"), "with a column of --group ('g')"),
+        (("--report", "r.html", "--rename", "g:z=b"), "with a value of 'g' ("),
+        (("--report", "r.html", "--rename", "g:a"), "--rename must be COLUMN:VALUE=NAME"),
+    ],
+)
+def test_wrong_words_are_errors(
+    here: Here, tmp_path: Path, words: tuple[str, ...], message: str
+) -> None:
+    code, _, said = here.run("audit", "it's.csv", *AUDIT, *words)
+    assert code == 2
+    assert message in said
+    assert not (tmp_path / "r.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "FILE must be JSON that `fairperm audit --json` wrote; got 'x.json'."),
+        ("[]", "FILE must be JSON that `fairperm audit --json` wrote; got 'x.json'."),
+        ('{"schema": "fairperm.test"}', "FILE must be JSON that `fairperm audit --json` wrote"),
+        ('{"schema": "fairperm.audit"}', "FILE must be of schema_version 2; got None."),
+    ],
+)
+def test_other_files_are_errors(here: Here, tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "x.json").write_text(text, encoding="utf-8")
+    code, _, said = here.run("report", "x.json")
+    assert code == 2
+    assert message in said
