@@ -236,9 +236,14 @@ class _UnitsEngine:
 
 def _shared_sections(rows: Rows) -> Rows:
     """Return the rows of sections that have rows of both groups."""
-    both = np.stack([rows.stratum, rows.block], axis=1)
-    section = np.unique(both, axis=0, return_inverse=True)[1].ravel()
-    counts = np.zeros((int(section.max()) + 1, 2))
-    np.add.at(counts, (section, rows.group), 1)
-    kept = counts[section].min(axis=1) > 0
-    return rows if kept.all() else rows.take(np.flatnonzero(kept))
+    section = number_sections(rows)
+    counts = np.bincount(2 * section + rows.group, minlength=2 * int(section.max()) + 2)
+    is_shared = counts.reshape(-1, 2).min(axis=1) > 0
+    if is_shared[counts.reshape(-1, 2).any(axis=1)].all():
+        return rows
+    return rows.take(np.flatnonzero(is_shared[section]))
+
+
+def number_sections(rows: Rows) -> NDArray[np.int64]:
+    """Return a number for each row's section: its stratum and label."""
+    return rows.stratum.astype(np.int64) * (int(rows.block.max()) + 1) + rows.block

@@ -14,7 +14,7 @@ from fairperm._utils.progress import waiting
 from fairperm.data.arguments import Inputs
 from fairperm.data.columns import library_of, to_python
 from fairperm.data.reading import read_table
-from fairperm.engines.distances import choose_distance_engine
+from fairperm.engines.distances import choose_distance_engine, number_sections
 from fairperm.errors import InputError, InputTypeError, argument, listed, shown
 from fairperm.hypothesis_tests.comparison import Comparison
 from fairperm.hypothesis_tests.plan import Options, Plan
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     )
     from fairperm.data.reading import Table
     from fairperm.engines.distances import DistanceEngine
-    from fairperm.engines.sample import Rows
     from fairperm.metrics.distances import Distance
 
     Array = NDArray[np.float64]
@@ -300,7 +299,7 @@ def _check_sections(compared: Comparison, table: Table) -> None:
                 f"whole clusters are exchanged, inside each label; got cluster {shown(which)} with "
                 f"rows of several. Leave {argument('y_true')} out, or use a finer cluster."
             )
-    section = _number_sections(rows)
+    section = number_sections(rows)
     first, second = (np.unique(section[rows.group == side]) for side in (0, 1))
     if not np.intersect1d(first, second).size:
         within = argument("y_true") if rows.block.any() else argument("control_features")
@@ -351,21 +350,14 @@ def _standardize(compared: Comparison) -> Array:
     """Return the share of each row in its group, with equal shares of the sections in both."""
     rows = compared.rows
     weight = rows.count * (np.ones(1) if rows.weight is None else rows.weight)
-    section = _number_sections(rows)
-    sizes, totals = np.zeros((2, 2, int(section.max()) + 1))
-    np.add.at(sizes, (rows.group, section), rows.count)
-    np.add.at(totals, (rows.group, section), weight)
-    shared = sizes.prod(axis=0) / sizes.sum(axis=0)
+    section = number_sections(rows)
+    place, n = 2 * section + rows.group, 2 * int(section.max()) + 2
+    sizes, totals = (np.bincount(place, one, n).reshape(-1, 2) for one in (rows.count, weight))
     with np.errstate(divide="ignore", invalid="ignore"):
-        factor = np.where(shared > 0, shared / shared.sum() / totals, 0.0)
-    share: Array = weight * factor[rows.group, section]
+        shared = np.nan_to_num(sizes.prod(axis=1) / sizes.sum(axis=1))
+        factor = np.where(totals > 0, (shared / shared.sum())[:, None] / totals, 0.0)
+    share: Array = weight * factor.ravel()[place]
     return share
-
-
-def _number_sections(rows: Rows) -> NDArray[np.intp]:
-    """Return the number of each row's section: its stratum and label."""
-    both = np.stack([rows.stratum, rows.block], axis=1)
-    return np.unique(both, axis=0, return_inverse=True)[1].ravel()
 
 
 def _plain(value: Any) -> Any:
