@@ -21,12 +21,14 @@ if TYPE_CHECKING:
     from fairperm.hypothesis_tests.margins.equivalence import equivalence_test, noninferiority
     from fairperm.hypothesis_tests.omnibus import omnibus_test
     from fairperm.hypothesis_tests.permutation import permutation_test
+    from fairperm.hypothesis_tests.rankings import ranking_test
     from fairperm.hypothesis_tests.results.audits import AuditRow, GroupSummary, OmnibusRow
     from fairperm.hypothesis_tests.results.changes import GroupChange, ModelComparisonResult
     from fairperm.hypothesis_tests.results.distances import DistanceComparison, DistanceTestResult
     from fairperm.hypothesis_tests.results.equivalence import EquivalenceTestResult
     from fairperm.hypothesis_tests.results.gaps import BootstrapTestResult, PermutationTestResult
     from fairperm.hypothesis_tests.results.omnibus import OmnibusTestResult
+    from fairperm.hypothesis_tests.results.rankings import RankingTestResult
     from fairperm.hypothesis_tests.results.sweeps import MetricSweep, ThresholdSweepResult
     from fairperm.hypothesis_tests.sweep.threshold_sweep import threshold_sweep
     from fairperm.metrics import metric_names, register_metric
@@ -58,6 +60,7 @@ __all__ = [
     "OmnibusRow",
     "OmnibusTestResult",
     "PermutationTestResult",
+    "RankingTestResult",
     "SimulatedPower",
     "Subgroup",
     "Subgroups",
@@ -79,6 +82,7 @@ __all__ = [
     "permutation_test",
     "plots",
     "power",
+    "ranking_test",
     "register_metric",
     "sample_size",
     "simulated_power",
@@ -97,12 +101,14 @@ _HOMES = {
     "hypothesis_tests.margins.equivalence": "equivalence_test noninferiority",
     "hypothesis_tests.omnibus": "omnibus_test",
     "hypothesis_tests.permutation": "permutation_test",
+    "hypothesis_tests.rankings": "ranking_test",
     "hypothesis_tests.results.audits": "AuditRow GroupSummary OmnibusRow",
     "hypothesis_tests.results.changes": "GroupChange ModelComparisonResult",
     "hypothesis_tests.results.distances": "DistanceComparison DistanceTestResult",
     "hypothesis_tests.results.equivalence": "EquivalenceTestResult",
     "hypothesis_tests.results.gaps": "BootstrapTestResult PermutationTestResult",
     "hypothesis_tests.results.omnibus": "OmnibusTestResult",
+    "hypothesis_tests.results.rankings": "RankingTestResult",
     "hypothesis_tests.results.sweeps": "MetricSweep ThresholdSweepResult",
     "hypothesis_tests.sweep.threshold_sweep": "threshold_sweep",
     "metrics": "metric_names register_metric",

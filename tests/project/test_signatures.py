@@ -29,6 +29,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "bootstrap_test": fairperm.bootstrap_test,
     "threshold_sweep": fairperm.threshold_sweep,
     "distance_test": fairperm.distance_test,
+    "ranking_test": fairperm.ranking_test,
     "audit": fairperm.audit,
     "find_subgroups": fairperm.find_subgroups,
     "compare_models": fairperm.compare_models,
@@ -50,6 +51,11 @@ LACKS = {
         *("y_pred", "y_score", "metric", "threshold", "pos_label", "stratum_weights", "score_bins"),
         *("scheme", "variance", "alternative", "n_bootstrap"),
     },
+    "ranking_test": {
+        *("y_true", "y_pred", "y_score", "threshold", "pos_label", "stratum_weights"),
+        *("sample_weight", "score_bins", "sample_rows", "scheme", "variance", "n_bootstrap"),
+        "split_clusters",
+    },
     "audit": {"metric", "groups"},
     "find_subgroups": {
         *("sensitive_features", "groups", "stratum_weights", "scheme", "variance", "n_bootstrap"),
@@ -62,6 +68,7 @@ OWN = {
     "bootstrap_test": {"method"},
     "threshold_sweep": {"thresholds", "alpha"},
     "distance_test": {"values", "distance", "compare", "adjust"},
+    "ranking_test": {"relevance", "score", "rank", "query", "k"},
     "audit": {
         *("metrics", "compare", "reference", "intersections", "adjust", "family"),
         *("alpha", "margin", "ratio"),
@@ -73,9 +80,10 @@ OWN = {
     "compare_models": {"y_pred_new", "y_score_new", "threshold_new"},
 }
 # Several metrics at once, scores that a sweep cannot do without, permutations of all subgroups,
-# labels that may be left out.
+# labels that may be left out, metrics and clusters of queries.
 OTHERWISE = {("threshold_sweep", name) for name in ("y_true", "y_score", "metric")}
 OTHERWISE |= {("find_subgroups", "n_resamples"), ("distance_test", "y_true")}
+OTHERWISE |= {("ranking_test", "metric"), ("ranking_test", "cluster")}
 DECIDED_BY_A_MARGIN = {"alternative", "variance", "n_bootstrap"}
 
 COMMANDS: dict[str, Callable[..., Any]] = {

@@ -1,0 +1,465 @@
+"""The test of rankings: their quality for kinds of users, and the exposure of kinds of items."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairperm._utils import checks, streams
+from fairperm._utils.formatting import format_count
+from fairperm.data.arguments import Inputs
+from fairperm.data.reading import Table, read_table
+from fairperm.engines.rankings import ListsEngine
+from fairperm.engines.sample import Rows
+from fairperm.errors import (
+    ArgumentError,
+    InputError,
+    InputTypeError,
+    Shown,
+    UndefinedMetricError,
+    argument,
+    in_words,
+    listed,
+    shown,
+    warn_of,
+)
+from fairperm.hypothesis_tests.gap_test import compare
+from fairperm.hypothesis_tests.plan import Options, Plan
+from fairperm.hypothesis_tests.results.rankings import RankingTestResult
+from fairperm.inference.null import Null, agree, gap_interval, pvalue, tie_tolerance
+from fairperm.metrics.definition import Kind
+from fairperm.metrics.numbers import mean_metric
+from fairperm.metrics.rankings import RankedLists, check_lists, get_ranking_metric
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterator
+
+    from numpy.typing import NDArray
+
+    from fairperm.data.arguments import Alternative, Column, Columns, Frame, Groups, Missing, Seed
+    from fairperm.metrics.rankings import RankingMetric
+
+    Array = NDArray[np.float64]
+
+_MOST_ITEMS = 2**31  # of a list
+_FEW_LISTS = 10  # with fewer the studentized test may not hold its level
+_ZERO = 1e-14  # a standard error below it is a rounding error
+
+
+def ranking_test(
+    relevance: Column | None = None,
+    *,
+    score: Column | None = None,
+    rank: Column | None = None,
+    query: Column,
+    sensitive_features: Columns,
+    metric: str = "ndcg",
+    k: int = 10,
+    data: Frame | None = None,
+    groups: Groups | None = None,
+    control_features: Columns | None = None,
+    cluster: Column | None = None,
+    missing: Missing = "error",
+    ignore_index: bool = False,
+    alternative: Alternative = "two-sided",
+    n_resamples: int = 9999,
+    confidence_level: float = 0.95,
+    rng: Seed = None,
+    n_jobs: int | None = None,
+    progress: bool | None = None,
+) -> RankingTestResult:
+    """Test whether rankings serve two kinds of users, or show two kinds of items, alike.
+
+    Parameters
+    ----------
+    relevance : array-like or str, optional
+        How relevant each item is to its query: 0 or 1, or for "ndcg" any number from 0 on. Not
+        needed for exposure.
+    score, rank : array-like or str
+        One of them: scores, by which items are ranked from the highest; or positions in the list,
+        from 1.
+    query : array-like or str
+        The query (search, session, user) whose list an item is in.
+    sensitive_features : array-like or str
+        The group of the query, for metrics of quality; the group of the item, for exposure.
+    metric : str
+        Quality of a query's list: "ndcg", "precision", "recall", "average_precision" (of the whole
+        list), "reciprocal_rank" or "hit_rate". Exposure of items within lists: "exposure"
+        (discounted by position) or "top_k_share".
+    k : int
+        How many items from the top of a list count.
+    data : frame or mapping, optional
+        As in :func:`fairperm.permutation_test`.
+    groups : pair, optional
+        The first and the second group; by default the only two, in sorted order.
+    control_features : array-like, str or list of str, optional
+        Strata of queries, for metrics of quality: queries are compared within them.
+    cluster : array-like or str, optional
+        Queries that belong together, such as those of one user.
+    missing, ignore_index, alternative, n_resamples, confidence_level, rng, n_jobs, progress
+        As in :func:`fairperm.permutation_test`.
+
+    Returns
+    -------
+    RankingTestResult
+
+    Notes
+    -----
+    Items of one list are not independent, so they are not the units of the test. *Quality*: each
+    query has one value, and the studentized gap of the groups' means over queries is compared with
+    permutations of queries, or of whole clusters of them. *Exposure*: in each query with items of
+    both groups, the gap is the mean over the items of the first group minus that of the second; the
+    mean gap over queries is studentized by its standard error over queries (or clusters), and group
+    labels are exchanged among the items of each query. The metric decides which; the data must fit.
+
+    Items with equal scores share positions: they get the mean of what these positions give, as
+    scikit-learn's ndcg_score does; "average_precision" is scikit-learn's too. "reciprocal_rank" and
+    "hit_rate" need lists without ties. Queries without a relevant item have no ndcg, recall and
+    average_precision: they are left out, and a note counts them.
+
+    Examples
+    --------
+    >>> import fairperm
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(1)
+    >>> query = np.repeat(np.arange(200), 8)  # 200 lists of 8 items
+    >>> woman = rng.permuted(np.tile(np.arange(8) < 3, (200, 1)), axis=1).ravel()
+    >>> score = rng.normal(size=1600) - 0.3 * woman  # women are placed lower
+    >>> fairperm.ranking_test(
+    ...     score=score, query=query, sensitive_features=np.where(woman, "women", "men"),
+    ...     metric="exposure", rng=1,
+    ... )
+    RankingTestResult: exposure, men − women
+      men         0.512  of 1,000 items in 200 queries
+      women       0.465  of 600 items in 200 queries
+      difference  +0.047  95 % interval +0.024 to +0.069
+      p-value     0.0004  two-sided, 9,999 draws, 95 % interval < 0.0001 to 0.0011
+      validity    Exact if the places in a list do not depend on the group; asymptotically
+                  valid, with many queries, for a mean gap of zero.
+    """
+    options = Options.check(
+        alternative=alternative,
+        n_resamples=n_resamples,
+        confidence_level=confidence_level,
+        rng=rng,
+        n_jobs=n_jobs,
+        progress=progress,
+    )
+    chosen = get_ranking_metric(metric)
+    k = checks.integer("k", k, 1, _MOST_ITEMS)
+    if (score is None) == (rank is None):
+        given = "both" if score is not None else "neither"
+        raise InputTypeError(f"Pass {argument('score')} or {argument('rank')}; got {given}.")
+    if query is None:
+        raise InputTypeError("query", "given", None)
+    if chosen.of_items and control_features is not None:
+        raise InputError(
+            f"{argument('control_features')} cannot be used for {chosen.name}: items are compared "
+            "within their query."
+        )
+    source = "score" if rank is None else "rank"
+    names = {"y_true": "relevance", "y_pred": source, "cluster": "query"}
+    with _renamed(names):
+        table = read_table(
+            Inputs(
+                y_true=relevance,
+                y_pred=score if rank is None else rank,
+                sensitive_features=sensitive_features,
+                control_features=control_features,
+                cluster=_join_clusters(query, cluster, data),
+                data=data,
+                missing=missing,
+                ignore_index=ignore_index,
+                seed=options.seed,
+            ),
+            chosen,
+        )
+    pair = table.choose_groups(groups)
+    items = _Items.of(
+        table, chosen, pair, is_rank=rank is not None, has_cluster=cluster is not None
+    )
+    check_lists(chosen, items.lists, source)
+    longest = int(items.lists.sizes.max())
+    if chosen.uses_k and rank is None and k > longest:
+        raise InputError("k", f"at most the longest list ({longest:,} items)", k)
+    test = _compare_items if chosen.of_items else _compare_queries
+    result, remarks = test(items, chosen, k, pair, options)
+    warn_of(note for note in result.notes if note not in remarks)
+    return result
+
+
+def _join_clusters(query: object, cluster: object, data: object) -> object:
+    """Return the queries, with the cluster of each if there are clusters of queries."""
+    if cluster is None:
+        return query
+    if data is not None and isinstance(query, str) and isinstance(cluster, str):
+        return [query, cluster]
+    return {"query": query, "cluster": cluster}
+
+
+@contextmanager
+def _renamed(names: dict[str, str]) -> Iterator[None]:
+    """Name the arguments in errors as this function does."""
+    try:
+        yield
+    except ArgumentError as error:
+        text = in_words(
+            error.marked_text(),
+            lambda name, values: argument(names.get(name, name), *map(Shown, values)),
+        )
+        raise type(error)(text) from None
+
+
+@dataclass(frozen=True, slots=True)
+class _Items:
+    """The items of both groups in their lists, and what is the same for all items of a query."""
+
+    table: Table
+    lists: RankedLists
+    group: NDArray[np.integer[Any]]
+    stratum: NDArray[np.integer[Any]]
+    cluster: NDArray[np.integer[Any]]
+    has_cluster: bool
+    cluster_names: tuple[Hashable, ...]
+
+    @classmethod
+    def of(
+        cls,
+        table: Table,
+        metric: RankingMetric,
+        pair: tuple[Hashable, Hashable],
+        *,
+        is_rank: bool,
+        has_cluster: bool,
+    ) -> _Items:
+        """Rank the items. All items of a list count for positions, whatever their groups."""
+        places = np.full(len(table.groups), 2)
+        places[[table.groups.index(one) for one in pair]] = 0, 1
+        relevance = table.columns.get("y_true", np.zeros(len(table.count)))
+        rows = Rows(
+            columns={},
+            contributions=np.column_stack([relevance, table.columns["y_pred"]]),
+            group=places[table.group].astype(np.uint8),
+            stratum=table.stratum,
+            block=np.zeros(len(table.count), np.uint8),
+            count=table.count,
+            n_strata=len(table.strata),
+            cluster=table.cluster,
+            alike=table.alike,
+        )
+        rows = rows.separate_clusters().expand()
+        query = cluster = np.asarray(rows.cluster)
+        names = cluster_names = table.clusters
+        if has_cluster:
+            whose = [one[-1] for one in table.clusters]  # type: ignore[index]
+            names = tuple(one[0] for one in table.clusters)  # type: ignore[index]
+            if len(set(names)) < len(names):
+                split = next(one for one in names if names.count(one) > 1)
+                raise InputError(
+                    f"{argument('cluster')} must be the same for all items of a query; got query "
+                    f"{shown(split)} in several."
+                )
+            number = {one: i for i, one in enumerate(dict.fromkeys(whose))}
+            cluster = np.array([number[one] for one in whose])[query]
+            cluster_names = tuple(number)
+        lists, order = RankedLists.sort(
+            query, rows.contributions[:, 1], rows.contributions[:, 0], is_rank=is_rank
+        )
+        group, stratum = rows.group[order], rows.stratum[order]
+        if not metric.of_items:
+            for name, values in (("sensitive_features", group), ("control_features", stratum)):
+                _check_constant(name, values, lists, metric, names)
+        return cls(table, lists, group, stratum, cluster[order], has_cluster, cluster_names)
+
+
+def _check_constant(
+    name: str,
+    values: NDArray[np.integer[Any]],
+    lists: RankedLists,
+    metric: RankingMetric,
+    names: tuple[Hashable, ...],
+) -> None:
+    """Raise InputError if a query has items with different values."""
+    low, high = (one.reduceat(values, lists.starts) for one in (np.minimum, np.maximum))
+    split = np.flatnonzero(low != high)
+    if not split.size:
+        return
+    which = int(lists.query[lists.starts[split[0]]])
+    query = f"query {shown(names[which])}" if which < len(names) else "a query"
+    hint = ""
+    if name == "sensitive_features":
+        items = argument("metric", "exposure")
+        hint = f" To compare kinds of items within lists, use {items}."
+    raise InputError(
+        f"{argument(name)} must be the same for all items of a query for {metric.name}, which "
+        f"compares queries; got {query} with several.{hint}"
+    )
+
+
+def _compare_queries(
+    items: _Items,
+    metric: RankingMetric,
+    k: int,
+    pair: tuple[Hashable, Hashable],
+    options: Options,
+) -> tuple[RankingTestResult, tuple[str, ...]]:
+    """Compare the mean quality of queries: the paper's test, with a query as a row.
+
+    Returns the result, and those of its notes that are no warnings.
+    """
+    lists = items.lists
+    values, first = metric.value(lists, k), lists.starts
+    known = ~np.isnan(values) & (items.group[first] < 2)
+    lost = int((np.isnan(values) & (items.group[first] < 2)).sum())
+    notes = []
+    if lost:
+        have = format_count(lost, "query has", "queries have")
+        notes.append(f"{have} no relevant item, and no {metric.name}: left out.")
+    for side, group in enumerate(pair):
+        if not (items.group[first][known] == side).any():
+            raise UndefinedMetricError(
+                "relevance", f"above 0 for some item of group {shown(group)}", "none"
+            )
+    name = f"{metric.name}@{k}" if metric.uses_k else metric.name
+    mean = mean_metric(name, metric.meaning, lambda y_true: y_true, kind=Kind.REGRESSION)
+    chosen = first[known]
+    queries = Table(
+        columns={"y_true": values[known]},
+        group=items.group[chosen],
+        stratum=items.stratum[chosen],
+        count=np.ones(len(chosen), np.int64),
+        groups=pair,
+        strata=items.table.strata,
+        cluster=items.cluster[chosen] if items.has_cluster else None,
+        clusters=items.cluster_names,
+        n_dropped=items.table.n_dropped,
+        notes=(*items.table.notes, *notes),
+    )
+    result = compare(queries, Plan.for_table(mean, queries, pair, options), pair, options)
+    shared = {
+        name: getattr(result, name)
+        for name in RankingTestResult.__dataclass_fields__
+        if name not in {"design", "k", "counts"}
+    }
+    ranking = RankingTestResult(
+        **shared,
+        counts={one: {"queries": total["rows"]} for one, total in result.counts.items()},
+        design="queries",
+        k=k if metric.uses_k else None,
+    )
+    return ranking, queries.notes
+
+
+def _compare_items(
+    items: _Items,
+    metric: RankingMetric,
+    k: int,
+    pair: tuple[Hashable, Hashable],
+    options: Options,
+) -> tuple[RankingTestResult, tuple[str, ...]]:
+    """Compare the items of both groups within each list; see :func:`_compare_queries`."""
+    value = metric.value(items.lists, k)
+    counts = np.zeros((int(items.lists.query.max()) + 1, 3), np.int64)
+    np.add.at(counts, (items.lists.query, items.group), 1)
+    is_shared = counts[:, :2].min(axis=1) > 0
+    kept = is_shared[items.lists.query] & (items.group < 2)
+    if not kept.any():
+        raise InputError(
+            f"{argument('sensitive_features')} must vary within a query for {metric.name}, which "
+            f"compares items of one list; got no query with items of {listed(pair)}."
+        )
+    query = np.unique(items.lists.query[kept], return_inverse=True)[1].ravel()
+    value, group = value[kept], items.group[kept].astype(np.int64)
+    engine = ListsEngine.of(query, value, group, items.cluster[kept])
+    gap, error = (float(one[0]) for one in engine.observed())
+    n_lists = len(engine.sizes)
+    if error <= _ZERO and abs(gap) > _ZERO:
+        got = Shown(f"the same gap in all {n_lists:,} queries")
+        raise UndefinedMetricError("query", "made of lists with different gaps", got)
+
+    resampling = options.resampling
+    found = engine.enumerated(resampling.n_resamples)
+    exact = found is not None
+    if found is None:
+        blocks = resampling.run_blocks(engine.permuted, streams.PERMUTATIONS, engine.block_size)
+        means, errors = (np.concatenate(one) for one in zip(*blocks, strict=True))
+    else:
+        means, errors = found
+    statistic = float(_studentize(np.array([gap]), np.array([error]))[0])
+    draws = _studentize(means, errors)
+    null = Null(draws, np.full(len(draws), -np.log(len(draws))) if exact else None)
+    unit = np.array([max(error, _ZERO)])
+    level = options.confidence_level
+    tolerance = tie_tolerance(statistic, np.ones(1), unit)
+    p = pvalue(null, statistic, options.alternative, tolerance, level)
+    interval = gap_interval(
+        null,
+        np.array([gap]),
+        lambda quantile: (max(quantile, 0.0) * unit,) * 2,
+        options.alternative,
+        level,
+        most=1.0,
+    )
+    own = counts[is_shared]
+    means_of = [
+        np.bincount(query, value * (group == side)) / np.bincount(query, group == side)
+        for side in (0, 1)
+    ]
+    remarks = items.table.notes
+    n_lost = int((~is_shared).sum())
+    if n_lost:
+        alone = format_count(n_lost, "query has", "queries have")
+        remarks += (f"{alone} items of one group only: they say nothing about the gap.",)
+    result = RankingTestResult(
+        metric=f"{metric.name}@{k}" if metric.uses_k else metric.name,
+        design="items",
+        k=k if metric.uses_k else None,
+        groups=pair,
+        values={one: float(means_of[side].mean()) for side, one in enumerate(pair)},
+        counts={
+            one: {"items": int(own[:, side].sum()), "queries": n_lists}
+            for side, one in enumerate(pair)
+        },
+        difference=gap,
+        part=None,
+        standard_error=error,
+        confidence_interval=agree(interval, p.value, options.alternative, level, gap),
+        confidence_level=level,
+        statistic=statistic,
+        pvalue=p.value,
+        pvalue_interval=p.interval,
+        pvalue_interval_wilson=p.wilson_interval,
+        alternative=options.alternative,
+        n_resamples=len(draws),
+        n_undefined=0,
+        n_strata=1,
+        n_dropped=items.table.n_dropped,
+        seed=options.seed,
+        validity=(
+            "Exact if the places in a list do not depend on the group; asymptotically valid, with "
+            f"many {'clusters' if items.has_cluster else 'queries'}, for a mean gap of zero."
+        ),
+        notes=(*remarks, *_note_few(engine)),
+        exact=exact,
+        null_distribution=draws,
+    )
+    return result, remarks
+
+
+def _studentize(gap: Array, error: Array) -> Array:
+    """Return gaps over their errors; without an error, infinite unless the gap is zero."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        studentized = gap / np.where(error > _ZERO, error, 0.0)
+    return np.where(np.abs(gap) <= _ZERO, 0.0, studentized)
+
+
+def _note_few(engine: ListsEngine) -> list[str]:
+    """Return a note if too few lists make the standard error."""
+    n = int(engine.cluster.max()) + 1
+    if n >= _FEW_LISTS:
+        return []
+    few = format_count(n, "independent list")
+    return [f"Only {few}: with fewer than {_FEW_LISTS} the test may reject a mean gap of zero."]

@@ -1,0 +1,262 @@
+"""Metrics of ranked lists: one value for each query, or an exposure for each item."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from fairperm._utils.sorting import run_numbers, run_starts
+from fairperm.errors import InputError, InputTypeError, argument, did_you_mean, listed
+from fairperm.metrics.definition import AnyMetric, Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class RankedLists:
+    """Items sorted by query and from the top of its list; a query starts at each of ``starts``.
+
+    ``run`` numbers the runs of items with equal scores, which share what they get.
+    """
+
+    query: NDArray[np.integer[Any]]
+    position: Array
+    relevance: Array
+    run: NDArray[np.intp]
+    starts: NDArray[np.intp]
+
+    @classmethod
+    def sort(
+        cls, query: NDArray[np.integer[Any]], score: Array, relevance: Array, *, is_rank: bool
+    ) -> tuple[RankedLists, NDArray[np.intp]]:
+        """Return the lists, and the order of the given items in them; a rank is a position."""
+        descending = score if is_rank else -score
+        order = np.lexsort([descending, query])
+        query, descending = query[order], descending[order]
+        starts = run_starts(query)
+        position = np.arange(len(query)) - np.repeat(starts, np.diff(np.append(starts, len(query))))
+        run = run_numbers(run_starts(query, descending), len(query))
+        placed = (descending if is_rank else position + 1).astype(np.float64)
+        return cls(query, placed, relevance[order], run, starts), order
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """The number of items of each query."""
+        return np.diff(np.append(self.starts, len(self.query)))
+
+    def total(self, values: Array) -> Array:
+        """Return the sum of each query."""
+        total: Array = np.add.reduceat(values, self.starts)
+        return total
+
+    def share_ties(self, values: Array) -> Array:
+        """Return for each item the mean over the items with its score."""
+        mean = np.bincount(self.run, values) / np.bincount(self.run)
+        return mean[self.run]
+
+    def find_ties(self) -> NDArray[np.intp]:
+        """Return the items whose score the next one has too."""
+        return np.flatnonzero(self.run[1:] == self.run[:-1])
+
+    def ideal(self) -> Array:
+        """Return the relevance of the items if the most relevant ones were first."""
+        ideal: Array = self.relevance[np.lexsort([-self.relevance, self.query])]
+        return ideal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankingMetric(AnyMetric):
+    """A value of each query, or of each item.
+
+    Attributes
+    ----------
+    value
+        The values, from the lists and k; NaN for queries in which it is undefined.
+    of_items
+        Whether items are compared within their query, instead of queries with each other.
+    is_binary
+        Whether relevance must be 0 or 1.
+    breaks_ties
+        Whether the value depends on the order of items with equal scores.
+    uses_k
+        Whether only the top k of a list count.
+    """
+
+    name: str
+    meaning: str
+    value: Callable[[RankedLists, int], Array]
+    aliases: tuple[str, ...] = ()
+    of_items: bool = False
+    is_binary: bool = True
+    breaks_ties: bool = False
+    uses_k: bool = True
+
+    kind: ClassVar[Kind] = Kind.REGRESSION
+    given: ClassVar[None] = None
+    complement: ClassVar[None] = None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns that are read: exposure depends on positions alone."""
+        return ("y_pred",) if self.of_items else ("y_true", "y_pred")
+
+    @property
+    def parts(self) -> tuple[Any, ...]:
+        """The metric itself."""
+        return (self,)
+
+
+def get_ranking_metric(metric: object) -> RankingMetric:
+    """Return the metric of rankings that a user means by this name or alias."""
+    if not isinstance(metric, str):
+        raise InputTypeError("metric", "the name of a metric of rankings", metric)
+    word = metric.strip().lower().replace("-", "_").replace(" ", "_").replace("@k", "_at_k")
+    for one in RANKING_METRICS:
+        if word == one.name or word in one.aliases:
+            return one
+    names = [one.name for one in RANKING_METRICS]
+    raise InputError("metric", f"one of {listed(names)}", metric, did_you_mean(word, names))
+
+
+def check_lists(metric: RankingMetric, lists: RankedLists, source: str) -> None:
+    """Raise InputError for relevance and ties that the metric is not defined for."""
+    if not metric.of_items:
+        lowest = float(lists.relevance.min())
+        if lowest < 0:
+            raise InputError("relevance", "not negative", lowest)
+        unlike = lists.relevance[(lists.relevance != 0) & (lists.relevance != 1)]
+        if metric.is_binary and unlike.size:
+            hint = f"Graded relevance needs {argument('metric', 'ndcg')}."
+            raise InputError("relevance", f"0 or 1 for {metric.name}", float(unlike[0]), hint)
+    tied = lists.find_ties()
+    if source == "rank":
+        wrong = lists.position[(lists.position < 1) | (lists.position % 1 != 0)]
+        if wrong.size:
+            raise InputError("rank", "made of positions 1, 2, 3, …", float(wrong[0]))
+        if tied.size:
+            rule = "made of different positions within a query"
+            raise InputError("rank", rule, float(lists.position[tied[0]]))
+    elif metric.breaks_ties and tied.size:
+        hint = f"Pass {argument('rank')}, which says which item comes first."
+        rule = f"made of different numbers within a query for {metric.name}"
+        raise InputError("score", rule, "equal ones", hint)
+
+
+def _discount(lists: RankedLists) -> Array:
+    discount: Array = 1 / np.log2(lists.position + 1)
+    return discount
+
+
+def _in_top(lists: RankedLists, k: int) -> Array:
+    return (lists.position <= k).astype(np.float64)
+
+
+def _ratio(numerator: Array, denominator: Array) -> Array:
+    """Return a ratio; NaN without a denominator."""
+    ratio = np.full(len(numerator), np.nan)
+    np.divide(numerator, denominator, where=denominator > 0, out=ratio)
+    return ratio
+
+
+def _ndcg(lists: RankedLists, k: int) -> Array:
+    discount = _discount(lists) * _in_top(lists, k)
+    gained = lists.total(lists.relevance * lists.share_ties(discount))
+    # the best list has its items at the first positions, even if those given have gaps
+    first = np.arange(len(lists.query)) - np.repeat(lists.starts, lists.sizes) + 1.0
+    best = np.where(first <= k, 1 / np.log2(first + 1), 0.0)
+    return _ratio(gained, lists.total(lists.ideal() * best))
+
+
+def _precision(lists: RankedLists, k: int) -> Array:
+    hits = lists.total(lists.relevance * lists.share_ties(_in_top(lists, k)))
+    return hits / np.minimum(lists.sizes, k)
+
+
+def _recall(lists: RankedLists, k: int) -> Array:
+    hits = lists.total(lists.relevance * lists.share_ties(_in_top(lists, k)))
+    return _ratio(hits, lists.total(lists.relevance))
+
+
+def _average_precision(lists: RankedLists, k: int) -> Array:
+    del k  # the whole list
+    last = np.append(np.flatnonzero(np.diff(lists.run)), len(lists.run) - 1)
+    before = np.cumsum(lists.relevance)[lists.starts] - lists.relevance[lists.starts]
+    found = np.cumsum(lists.relevance) - np.repeat(before, lists.sizes)
+    at_run = found[last] / lists.position[last]  # the precision down to the end of a run
+    return _ratio(lists.total(lists.relevance * at_run[lists.run]), lists.total(lists.relevance))
+
+
+def _first_hit(lists: RankedLists) -> Array:
+    first: Array = np.minimum.reduceat(
+        np.where(lists.relevance > 0, lists.position, np.inf), lists.starts
+    )
+    return first
+
+
+def _reciprocal_rank(lists: RankedLists, k: int) -> Array:
+    first = _first_hit(lists)
+    return np.where(first <= k, 1 / first, 0.0)
+
+
+RANKING_METRICS = (
+    RankingMetric(
+        name="ndcg",
+        meaning="normalized discounted cumulative gain of the top k",
+        value=_ndcg,
+        aliases=("ndcg_score", "ndcg_at_k"),
+        is_binary=False,
+    ),
+    RankingMetric(
+        name="precision",
+        meaning="share of relevant items in the top k, or in a shorter list",
+        value=_precision,
+        aliases=("precision_at_k",),
+    ),
+    RankingMetric(
+        name="recall",
+        meaning="share of the relevant items that are in the top k",
+        value=_recall,
+        aliases=("recall_at_k",),
+    ),
+    RankingMetric(
+        name="average_precision",
+        meaning="mean precision at the relevant items of the whole list",
+        value=_average_precision,
+        aliases=("map", "mean_average_precision"),
+        uses_k=False,
+    ),
+    RankingMetric(
+        name="reciprocal_rank",
+        meaning="one over the position of the first relevant item, 0 below the top k",
+        value=_reciprocal_rank,
+        aliases=("mrr", "mean_reciprocal_rank"),
+        breaks_ties=True,
+    ),
+    RankingMetric(
+        name="hit_rate",
+        meaning="whether a relevant item is in the top k",
+        value=lambda lists, k: (_first_hit(lists) <= k).astype(np.float64),
+        aliases=("hit_rate_at_k",),
+        breaks_ties=True,
+    ),
+    RankingMetric(
+        name="exposure",
+        meaning="mean position-discounted exposure 1/log2(1 + position) of a group's items",
+        value=lambda lists, _k: lists.share_ties(_discount(lists)),
+        of_items=True,
+        uses_k=False,
+    ),
+    RankingMetric(
+        name="top_k_share",
+        meaning="share of a group's items that are in the top k",
+        value=lambda lists, k: lists.share_ties(_in_top(lists, k)),
+        of_items=True,
+    ),
+)

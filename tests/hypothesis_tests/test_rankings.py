@@ -1,0 +1,390 @@
+"""The test of rankings: values, exact p-values, invariances, levels, refusals."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import warnings
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from sklearn.metrics import average_precision_score, ndcg_score
+
+import fairperm
+from fairperm import FairpermWarning, ranking_test
+from tests.support.lazy_data import LAZY
+from tests.support.simulations import at_least, at_most
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    Array = NDArray[Any]
+
+
+def lists(seed: int, n: int = 30, *, decimals: int = 1) -> dict[str, Array]:
+    """Return lists of 4 to 9 items of two kinds, of which the first is relevant."""
+    rng = np.random.default_rng(seed)
+    query = np.repeat(np.arange(n), rng.integers(4, 10, n))
+    first = np.append(True, query[1:] != query[:-1])
+    relevance = (first | (rng.random(len(query)) < 0.3)).astype(int)
+    score = rng.normal(size=len(query)) + relevance
+    return {"relevance": relevance, "score": score.round(decimals), "query": query}
+
+
+def run(given: dict[str, Any], group: Any, **options: Any) -> fairperm.RankingTestResult:
+    options = {"n_resamples": 99, "rng": 1, **options}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FairpermWarning)  # of few lists
+        return ranking_test(**given, sensitive_features=group, **options)
+
+
+# Values.
+
+
+def means(given: dict[str, Array], group: Array, value: Callable[[Array, Array], float]) -> Any:
+    found: dict[int, list[float]] = {0: [], 1: []}
+    for one in np.unique(given["query"]):
+        mine = given["query"] == one
+        found[int(group[mine][0])].append(value(given["relevance"][mine], given["score"][mine]))
+    return {name: pytest.approx(np.mean(values)) for name, values in found.items()}
+
+
+@pytest.mark.parametrize("decimals", [1, 6], ids=["ties", "no ties"])
+@pytest.mark.parametrize("k", [3, 9])
+def test_ndcg_and_average_precision_are_those_of_scikit_learn(decimals: int, k: int) -> None:
+    given = lists(1, decimals=decimals)
+    group = given["query"] % 2
+    assert run(given, group, k=k).values == means(
+        given, group, lambda y, s: ndcg_score([y], [s], k=k)
+    )
+    assert run(given, group, metric="map", k=k).values == means(
+        given, group, average_precision_score
+    )
+    graded = given | {"relevance": given["relevance"] * (given["query"] % 3 + 1)}
+    assert run(graded, group, k=k).values == means(
+        graded, group, lambda y, s: ndcg_score([y], [s], k=k)
+    )
+
+
+# Group a has two lists, relevant at 2 and 4 of five, and at 1 of three.
+HAND: dict[str, Any] = {
+    "relevance": [0, 1, 0, 1, 0, 1, 0, 0, 0, 1, 1, 0, 0, 0, 0, 1],
+    "rank": [1, 2, 3, 4, 5, 1, 2, 3] * 2,
+    "query": [*"pppppqqq", *"rrrrrsss"],
+}
+
+
+@pytest.mark.parametrize(
+    ("metric", "k", "expected"),
+    [
+        ("precision", 3, (1 / 3 + 1 / 3) / 2),
+        ("precision", 4, (2 / 4 + 1 / 3) / 2),  # the second list has three items only
+        ("recall", 3, (1 / 2 + 1) / 2),
+        ("mrr", 10, (1 / 2 + 1) / 2),
+        ("mrr", 1, (0 + 1) / 2),
+        ("hit_rate", 1, 1 / 2),
+        ("hit_rate", 2, 1.0),
+    ],
+)
+def test_values_by_hand(metric: str, k: int, expected: float) -> None:
+    result = run(HAND, [*"aaaaaaaabbbbbbbb"], metric=metric, k=k)
+    assert result.values["a"] == pytest.approx(expected)
+    assert result.design == "queries"
+    assert result.counts["a"] == {"queries": 2}
+
+
+def test_scores_and_ranks_are_one() -> None:
+    given = lists(2, decimals=9)
+    order = np.lexsort([-given["score"], given["query"]])
+    rank = np.empty(len(order))
+    starts = np.flatnonzero(np.append(True, np.diff(given["query"]) > 0))
+    rank[order] = np.arange(len(order)) - starts[given["query"][order]] + 1
+    by_rank = {"relevance": given["relevance"], "rank": rank, "query": given["query"]}
+    for metric, group in (("ndcg", given["query"] % 2), ("exposure", np.arange(len(rank)) % 2)):
+        first, second = (run(one, group, metric=metric, k=4) for one in (given, by_rank))
+        assert first.to_dict() == second.to_dict()
+
+
+# Exposure: exact on small data.
+
+
+@pytest.mark.parametrize("metric", ["exposure", "top_k_share"])
+def test_exposure_is_exact_on_small_data(metric: str) -> None:
+    sizes, wanted = [4, 3, 5], [2, 1, 2]
+    query = np.repeat([0, 1, 2], sizes)
+    rank = np.concatenate([np.arange(1, n + 1) for n in sizes])
+    group = np.array(list("abababaabbba"))
+    value = 1 / np.log2(rank + 1) if metric == "exposure" else (rank <= 2).astype(float)
+
+    def studentized(chosen: list[set[int]]) -> float:
+        gaps = []
+        for one, first in enumerate(chosen):
+            mine = value[query == one]
+            inside = np.isin(np.arange(len(mine)), list(first))
+            gaps.append(mine[inside].mean() - mine[~inside].mean())
+        error = np.std(gaps, ddof=1) / np.sqrt(3)
+        if error < 1e-12:
+            return 0.0 if abs(np.mean(gaps)) < 1e-12 else float(np.inf * np.sign(np.mean(gaps)))
+        return float(np.mean(gaps) / error)
+
+    own = [set(np.flatnonzero(group[query == one] == "a").tolist()) for one in range(3)]
+    wanted = [len(one) for one in own]
+    every = itertools.product(
+        *(itertools.combinations(range(n), m) for n, m in zip(sizes, wanted, strict=True))
+    )
+    draws = np.array([studentized([set(one) for one in chosen]) for chosen in every])
+    observed = studentized(own)
+    tails = [np.mean(draws >= observed - 1e-9), np.mean(draws <= observed + 1e-9)]
+    found = run({"rank": rank, "query": query}, group, metric=metric, k=2, n_resamples=999)
+    assert (found.exact, found.design) == (True, "items")
+    assert found.n_resamples == len(draws)
+    assert found.statistic == pytest.approx(observed)
+    assert found.pvalue == pytest.approx(min(1, 2 * min(tails)))
+    random = run({"rank": rank, "query": query}, group, metric=metric, k=2, n_resamples=150)
+    assert not random.exact
+    assert random.pvalue == pytest.approx(found.pvalue, abs=0.2)
+
+
+# Invariances and results.
+
+
+@pytest.mark.parametrize("metric", ["ndcg", "exposure"])
+@pytest.mark.parametrize("clustered", [False, True])
+def test_order_names_and_threads_change_nothing(metric: str, clustered: bool) -> None:
+    given = lists(3, 40)
+    n = len(given["query"])
+    rng = np.random.default_rng(4)
+    group = rng.integers(0, 2, n) if metric == "exposure" else given["query"] // 2 % 2
+    options: dict[str, Any] = {"metric": metric, "k": 4, "n_resamples": 199}
+    cluster = {"cluster": given["query"] // 2} if clustered else {}
+    whole = run(given | cluster, group, **options)
+    order = rng.permutation(n)
+    shuffled = {name: one[order] for name, one in (given | cluster).items()}
+    assert run(shuffled, group[order], **options).pvalue == whole.pvalue
+    renamed = given | cluster | {"query": 1000 - given["query"]}
+    assert run(renamed, group, **options).pvalue == whole.pvalue
+    swapped = run(given | cluster, 1 - group, **options)
+    assert (swapped.pvalue, swapped.difference) == (whole.pvalue, -whole.difference)
+    assert run(given | cluster, group, n_jobs=2, **options).pvalue == whole.pvalue
+
+
+@pytest.mark.parametrize("form", ["duckdb", "polars"])
+@pytest.mark.parametrize("metric", ["ndcg", "exposure"])
+def test_lazy_frames_give_the_same(form: str, metric: str) -> None:
+    import pyarrow as pa
+
+    given = lists(5)
+    group = given["query"] % 2 if metric == "ndcg" else np.arange(len(given["query"])) % 2
+    table = pa.table(given | {"group": group})
+    names = {name: name for name in given}
+    eager = run(names | {"data": table}, "group", metric=metric, k=4)
+    lazy = run(names | {"data": LAZY[form](table)}, "group", metric=metric, k=4)
+    assert lazy.to_dict() == eager.to_dict()
+
+
+def test_results_say_which_design_it_was() -> None:
+    given = lists(6)
+    result = run(given, np.arange(len(given["query"])) % 2, metric="exposure")
+    assert json.loads(json.dumps(result.to_dict(), allow_nan=False))["design"] == "items"
+    assert "items in 30 queries" in repr(result)
+    assert "do not depend on the group" in repr(result)
+    low, high = result.confidence_interval
+    assert low < result.difference < high
+    assert (low <= 0 <= high) == (result.pvalue > 0.05)
+    none = given | {"relevance": np.where(given["query"] < 5, 0, given["relevance"])}
+    result = run(none, given["query"] % 2, k=4)
+    assert "5 queries have no relevant item" in " ".join(result.notes)
+    assert sum(one["queries"] for one in result.counts.values()) == 25
+
+
+# Levels.
+
+DATA_SETS = 300
+
+
+def rejections(draw: Callable[[np.random.Generator], dict[str, Any]]) -> int:
+    rng = np.random.default_rng(7)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FairpermWarning)
+        pvalues = [
+            ranking_test(**draw(rng), n_resamples=199, rng=seed).pvalue for seed in range(DATA_SETS)
+        ]
+    return int(np.sum(np.array(pvalues) <= 0.05))
+
+
+def unequal_queries(rng: np.random.Generator) -> dict[str, Any]:
+    """Return 15 and 45 queries of 3 to 12 items; lists of one group are longer and easier."""
+    group = np.arange(60) < 15
+    sizes = rng.integers(3, 8, 60) + 4 * group
+    query = np.repeat(np.arange(60), sizes)
+    easy = rng.normal(0, 1, 60)[query]
+    return {
+        "rank": np.concatenate([rng.permutation(n) + 1 for n in sizes]),
+        "query": query,
+        "relevance": (rng.random(len(query)) < 1 / (1 + np.exp(-easy))).astype(int),
+        "sensitive_features": group[query],
+        "metric": "precision",
+        "k": 3,
+    }
+
+
+@pytest.mark.validate
+def test_level_of_quality() -> None:
+    """Unequal numbers and lengths of lists: the precision of random lists is 1/2 in both groups."""
+    assert rejections(unequal_queries) <= at_most(0.06, DATA_SETS)
+
+
+@pytest.mark.validate
+def test_items_are_no_units_of_quality() -> None:
+    """Taken row by row, relevance in the top 3 rejects far too often."""
+    rng, found = np.random.default_rng(7), 0
+    for seed in range(DATA_SETS):
+        data = unequal_queries(rng)
+        top = data["rank"] <= 3
+        found += (
+            fairperm.permutation_test(
+                data["relevance"][top],
+                sensitive_features=data["sensitive_features"][top],
+                metric="base_rate",
+                rng=seed,
+            ).pvalue
+            <= 0.05
+        )
+    assert found > at_least(0.1, DATA_SETS)
+
+
+def favoured(rng: np.random.Generator, share: float | None = None) -> dict[str, Any]:
+    """Return 60 lists of 4 to 12 items.
+
+    Without a share, half of the items of each list are of either group, and one group is placed
+    higher, each as often as the other: the mean gap is zero. With a share of one group, places do
+    not depend on the group.
+    """
+    sizes = 2 * rng.integers(2, 7, 60)
+    query = np.repeat(np.arange(60), sizes)
+    group, favour = np.arange(len(query)) % 2 == 0, rng.normal(0, 1.5, 60)[query]
+    if share is not None:
+        group, favour = rng.random(len(query)) < share, np.zeros(len(query))
+    return {
+        "score": rng.normal(size=len(query)) + favour * group,
+        "query": query,
+        "sensitive_features": group,
+        "metric": "exposure",
+    }
+
+
+@pytest.mark.validate
+@pytest.mark.parametrize("share", [None, 0.2], ids=["mean gap of zero", "unequal groups"])
+def test_level_of_exposure(share: float | None) -> None:
+    assert rejections(partial(favoured, share=share)) <= at_most(0.06, DATA_SETS)
+
+
+@pytest.mark.validate
+def test_items_are_no_units_of_exposure() -> None:
+    """Exposure row by row, as if items were independent, rejects too often."""
+    rng, found = np.random.default_rng(7), 0
+    for seed in range(DATA_SETS):
+        data = favoured(rng)
+        order = np.lexsort([-data["score"], data["query"]])
+        sizes = np.bincount(data["query"])
+        rank = np.empty(len(order))
+        rank[order] = np.concatenate([np.arange(1, n + 1) for n in sizes])
+        found += (
+            fairperm.permutation_test(
+                1 / np.log2(rank + 1),
+                sensitive_features=data["sensitive_features"],
+                control_features=data["query"],
+                metric="mean_outcome",
+                n_resamples=199,
+                rng=seed,
+            ).pvalue
+            <= 0.05
+        )
+    assert found > at_least(0.1, DATA_SETS)
+
+
+# Refusals.
+
+GOOD: dict[str, Any] = {
+    "relevance": [1, 0, 0, 1] * 4,
+    "score": [4.0, 3.0, 2.0, 1.0] * 4,
+    "query": np.repeat(list("pqrs"), 4),
+    "sensitive_features": np.repeat(list("aabb"), 4),
+    "k": 2,
+    "n_resamples": 9,
+    "rng": 1,
+}
+ITEMS = {"metric": "exposure", "sensitive_features": list("ab" * 8)}
+BAD: dict[str, tuple[dict[str, Any], str]] = {
+    "score and rank": ({"rank": [1, 2, 3, 4] * 4}, "Pass score or rank; got both"),
+    "no score": ({"score": None}, "Pass score or rank; got neither"),
+    "no query": ({"query": None}, "query must be given"),
+    "no relevance": ({"relevance": None}, "relevance must be given for ndcg"),
+    "texts as relevance": ({"relevance": list("abcd" * 4)}, "relevance must be made of real num"),
+    "texts as scores": ({"score": list("abcd" * 4)}, "score must be made of real numbers"),
+    "infinite scores": ({"score": [np.inf] + [1.0] * 15}, "score must be finite"),
+    "missing queries": ({"query": [None, *"ppp", *"qqqqrrrrssss"]}, "query has 1 missing value"),
+    "lengths": ({"query": ["p"]}, "query must be as long as relevance"),
+    "unknown metric": ({"metric": "ndgc"}, "metric must be one of .* Did you mean 'ndcg'"),
+    "a metric of rows": ({"metric": max}, "metric must be the name of a metric of rankings"),
+    "k of zero": ({"k": 0}, "k must be an integer from 1"),
+    "k of text": ({"k": "10"}, "k must be an integer"),
+    "k beyond the lists": ({"k": 5}, r"k must be at most the longest list \(4 items\); got 5"),
+    "negative relevance": ({"relevance": [-1, 0, 0, 1] * 4}, "relevance must be not negative"),
+    "graded relevance": (
+        {"relevance": [2, 0, 0, 1] * 4, "metric": "map"},
+        "relevance must be 0 or 1 for average_precision; got 2.0.*metric='ndcg'",
+    ),
+    "tied scores": (
+        {"score": [1.0] * 16, "metric": "mrr"},
+        "score must be made of different numbers within a query for reciprocal_rank",
+    ),
+    "tied ranks": (
+        {"score": None, "rank": [1, 1, 2, 3] * 4},
+        "rank must be made of different positions within a query",
+    ),
+    "ranks from zero": (
+        {"score": None, "rank": [0, 1, 2, 3] * 4},
+        "rank must be made of positions 1, 2, 3",
+    ),
+    "group varies": (
+        {"sensitive_features": list("ab" * 8)},
+        "sensitive_features must be the same for all items of a query for ndcg.*'p'.*exposure",
+    ),
+    "group does not vary": (
+        {"metric": "exposure"},
+        "sensitive_features must vary within a query for exposure",
+    ),
+    "strata of items": (
+        ITEMS | {"control_features": [0, 1] * 8},
+        "control_features cannot be used for exposure",
+    ),
+    "strata vary": (
+        {"control_features": [0, 1] * 8},
+        "control_features must be the same for all items of a query",
+    ),
+    "clusters split queries": (
+        {"cluster": [0, 1] * 8},
+        "cluster must be the same for all items of a query; got query 'p'",
+    ),
+    "clusters of both groups": ({"cluster": [0] * 16}, "cluster must keep to one group"),
+    "no relevant item": (
+        {"relevance": [0] * 8 + [1, 0, 0, 1] * 2},
+        "relevance must be above 0 for some item of group 'a'",
+    ),
+    "the same gap everywhere": (ITEMS, "query must be made of lists with different gaps"),
+    "one group": ({"sensitive_features": ["a"] * 16}, "has 1 group"),
+    "three groups": ({"sensitive_features": np.repeat(list("abcc"), 4)}, "has 3 groups"),
+    "alternative": ({"alternative": "more"}, "alternative must be one of"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_arguments_are_named(name: str) -> None:
+    given, match = BAD[name]
+    with pytest.raises((fairperm.InputError, fairperm.InputTypeError), match=match):
+        ranking_test(**(GOOD | given))
