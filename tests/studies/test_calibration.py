@@ -46,8 +46,8 @@ def test_grid_is_large_enough_and_has_what_it_says() -> None:
     assert len(GAPS) >= 30
     assert all(setting.is_null for setting in NULLS)
     assert not any(setting.is_null for setting in GAPS)
-    assert {one.name for one in GAPS} <= {one.name for one in NULLS}
-    assert len({one.name for one in NULLS}) == len(NULLS)
+    assert {(one.metric, one.place) for one in GAPS} <= {(one.metric, one.place) for one in NULLS}
+    assert len({one.name for one in NULLS + GAPS}) == len(NULLS + GAPS)
     for metric in grid.METRICS:
         sizes = {one.n for one in NULLS if one.metric == metric}
         assert min(map(min, sizes)) == 30
@@ -59,8 +59,16 @@ def test_grid_is_large_enough_and_has_what_it_says() -> None:
 def test_truths_are_those_that_were_wanted(setting: Setting) -> None:
     first, second = setting.population.truth(setting.metric).values()
     wanted = grid.TRUTHS[setting.metric]
-    assert first == pytest.approx(wanted[0])
-    assert second == pytest.approx(wanted[setting in GAPS])
+    if setting not in GAPS:
+        assert (first, second) == pytest.approx((wanted[0], wanted[0]))
+    else:
+        assert pytest.approx((first, second)) in (wanted, wanted[::-1])
+
+
+def test_gaps_go_both_ways() -> None:
+    better = [one for one in GAPS if one.n == (200, 2000)]
+    gaps = [np.subtract(*one.population.truth(one.metric).values()) for one in better]
+    assert sum(gap > 0 for gap in gaps) == len(better) / 2
 
 
 @pytest.mark.validate

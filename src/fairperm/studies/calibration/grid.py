@@ -1,8 +1,9 @@
 """The calibration study's settings: a product of metrics, sizes and contrasts, fixed beforehand.
 
 In a null setting the metric is equal in both groups, while base rates or spreads may differ; in a
-gap setting the metric differs too. If groups have equal sizes, a contrast and its mirror image are
-one setting. No setting was removed because of its result.
+gap setting the metric differs too, once for the better in the first group and once for the worse.
+If groups have equal sizes, a setting and its mirror image are one. No setting was removed because
+of its result.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ TRUTHS: dict[str, Pair] = {
     "mean_squared_error": (1.0, 1.5),
 }
 METRICS = tuple(TRUTHS)
+_EVEN = ("base rates 0.5 and 0.5", "kurtosis 3 and 3")  # contrasts that are their mirror images
 # Sizes and contrasts (kurtosis, base rates) for which the smaller group's effective number of rows
 # is just above 20, which counts as enough. That bound was chosen after trials of the grid above;
 # these settings were fixed later, before their levels were measured.
@@ -91,18 +93,39 @@ class Setting:
 
     @property
     def name(self) -> str:
-        """The name of a setting among all."""
-        return f"{self.metric}, {self.place}"
+        """The name of a setting among all; with a gap, it has the metric's values."""
+        if self.is_null:
+            return f"{self.metric}, {self.place}"
+        first, second = self.population.truth(self.metric).values()
+        return f"{self.metric} {first:.3g} and {second:.3g}, {self.place}"
 
 
 def null_settings() -> list[Setting]:
     """Return the settings in which the metric is equal."""
-    return [one for metric in METRICS for one in _settings(metric, NULL_SIZES, gap=False)]
+    return [
+        one
+        for metric, (first, _) in TRUTHS.items()
+        for n in NULL_SIZES
+        for one in _settings(metric, n, (first, first))
+    ]
 
 
 def gap_settings() -> list[Setting]:
-    """Return the settings in which the metric differs; each has a null setting of the same name."""
-    return [one for metric in METRICS for one in _settings(metric, GAP_SIZES, gap=True)]
+    """Return the settings in which the metric differs; each has a null setting of its place."""
+    mirrored = [
+        one
+        for metric, truth in TRUTHS.items()
+        for n in GAP_SIZES
+        for one in _settings(metric, n, truth[::-1])
+        if n[0] != n[1] or one.contrast not in _EVEN
+    ]
+    given = [
+        one
+        for metric, truth in TRUTHS.items()
+        for n in GAP_SIZES
+        for one in _settings(metric, n, truth)
+    ]
+    return [*given, *mirrored]
 
 
 def bound_settings() -> list[Setting]:
@@ -114,12 +137,9 @@ def bound_settings() -> list[Setting]:
     ]
 
 
-def _settings(metric: str, sizes: tuple[Sizes, ...], *, gap: bool) -> Iterator[Setting]:
-    first, other = TRUTHS[metric]
-    truth = (first, other if gap else first)
-    for n in sizes:
-        for contrast, population in _populations(metric, n, truth):
-            yield Setting(metric, n, contrast, population)
+def _settings(metric: str, n: Sizes, truth: Pair) -> Iterator[Setting]:
+    for contrast, population in _populations(metric, n, truth):
+        yield Setting(metric, n, contrast, population)
 
 
 def _populations(metric: str, n: Sizes, truth: Pair) -> Iterator[tuple[str, Population]]:

@@ -292,12 +292,12 @@ def _tabulate_power(gaps: Sequence[Tally], nulls: Sequence[Tally]) -> Columns:
     """
     table: Columns = {}
     for tally in gaps:
-        metric, name = tally.setting.metric, tally.setting.name
+        metric, place = tally.setting.metric, tally.setting.place
         mine = [null for null in nulls if null.setting.metric == metric]
-        here = [null for null in mine if null.setting.name == name]
+        here = [null for null in mine if null.setting.place == place]
         rivals = [test for test in list_tests(metric) if test != DEFAULT]
         line: dict[str, Any] = {
-            "setting": name,
+            "setting": tally.setting.name,
             "data sets": tally.trials,
             DEFAULT: tally.share(DEFAULT),
         }
@@ -392,11 +392,11 @@ _ABOUT = (
     "Every metric is compared in groups of 30 to 5,000 rows, of equal size or one ten times the "
     "other, with base rates (or spreads, or kurtosis) that are equal or not. In one part of the "
     "settings the metric is the same in both groups, and a test should reject 5 % of the data "
-    "sets; in the other it differs. The grid is a product fixed beforehand, and nothing is "
-    "removed from it. The default test is compared with those in use: permutation tests without "
-    "studentizing and with the wald standard error (among all rows), LiFT's shortcut, bootstrap "
-    "tests, and textbook tests. For balanced accuracy and mean squared error, the wald standard "
-    "error is the default's."
+    "sets; in the other it differs, once for the better in the first group and once for the "
+    "worse. The grid is a product fixed beforehand, and nothing is removed from it. The default "
+    "test is compared with those in use: permutation tests without studentizing and with the wald "
+    "standard error (among all rows), LiFT's shortcut, bootstrap tests, and textbook tests. For "
+    "balanced accuracy and mean squared error, the wald standard error is the default's."
 )
 _NOTES = (
     f"A level is too high if the lower limit of its {SURE:.1%} Clopper–Pearson interval is above "
