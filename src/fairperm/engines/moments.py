@@ -144,8 +144,8 @@ def _centre(
     """Return the centres, the places of columns that are not all zero once centred, and these.
 
     After the contributions come counts of the rows that contribute, for contributions that are
-    zero in some rows; then the products of every two contributions of a part: second moments; then
-    with strata the cubes of what units weigh, whose centres come second.
+    zero in some rows; then the products of every two contributions of a smooth part: second
+    moments; then with strata the cubes of what units weigh, whose centres come second.
     """
     width = contributions.shape[1]
     centre, constant = np.empty(width), np.empty(width, bool)
@@ -161,10 +161,10 @@ def _centre(
                 made[width + j] = (ordered != 0).astype(np.float64)
     columns |= made
     at = 2 * width
-    for _, place in by_part(parts):
+    for part, place in by_part(parts):
         for j in range(place.start, place.stop):
             for k in range(j, place.stop):
-                if not (constant[j] or constant[k]):
+                if part.smooth and not (constant[j] or constant[k]):
                     columns[at] = columns[j] * columns[k]
                 at += 1
     cubes = []
@@ -177,7 +177,7 @@ def _centre(
             at += 1
     if not columns:
         return centre, np.array(cubes), np.empty(0, np.intp), np.empty((len(contributions), 0))
-    stacked = np.stack(list(columns.values()), axis=1)
+    stacked = np.stack(list(columns.values())).T  # in memory, each column is on its own
     return centre, np.array(cubes), np.array(list(columns)), stacked
 
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from fairperm.engines.estimates import Estimates
 from fairperm.engines.kernels.auc import AucLayout, auc_by_lane
-from fairperm.engines.units import Layout, UnitsEngine
-from fairperm.metrics.ranks import by_score, without_one
+from fairperm.engines.units import Layout, UnitsEngine, resample_units
+from fairperm.metrics.ranks import SortedCells, without_one
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -77,11 +77,12 @@ class RankEngine(UnitsEngine):
     ) -> Estimates:
         value = np.full((1, n, self.layout.n_strata, 2), np.nan)
         for s, g, members in self.layout.members(in_first):
-            cells = self._cells(members)
-            for i in range(n if members.size else 0):
-                drawn = rng.integers(len(members), size=len(members))
-                times = np.bincount(drawn, minlength=len(members)).astype(float)
-                value[0, i, s, g] = by_score(times, cells).value()
+            if not members.size:
+                continue
+            cells = SortedCells.of(self._cells(members))
+            for i in range(n):
+                times = resample_units(len(members), 1, rng)[0]
+                value[0, i, s, g] = cells.components(times).value()
         size = np.broadcast_to(self.layout.sizes, value.shape)
         return Estimates(value, np.zeros(value.shape), size)
 

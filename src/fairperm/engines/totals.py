@@ -13,7 +13,7 @@ from fairperm.engines.kernels.radix_sort import radix_argsort
 from fairperm.engines.kernels.subsets import same_in_all_lanes
 from fairperm.engines.kernels.totals import subset_totals
 from fairperm.engines.moments import Moments
-from fairperm.engines.units import Layout, UnitsEngine, order_ties
+from fairperm.engines.units import Layout, UnitsEngine, order_ties, resample_units
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 
-_ROWS_AT_ONCE = 1 << 22  # of bootstrap samples held in memory
+_ROWS_AT_ONCE = 1 << 18  # of bootstrap samples: no more stay in the cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ class TotalsEngine(UnitsEngine):
         wanted = self.moments.n_wanted(self.variance)
         totals = np.zeros((LANES, *self.whole.shape))
         totals[..., self.moments.moving[:wanted]] = subset_totals(
-            words, self.moments.columns[:, :wanted], self.stratum_starts
+            words, self.moments.columns, self.stratum_starts, wanted
         )
         return totals
 
@@ -109,14 +109,13 @@ class TotalsEngine(UnitsEngine):
     ) -> Estimates:
         totals = np.zeros((n, self.layout.n_strata, 2, 2 * self.moments.width))
         wanted = self.moments.n_wanted(None)
-        contributions = self.moments.columns[:, :wanted]
         for s, g, members in self.layout.members(in_first):
             if not members.size:
                 continue
+            contributions = self.moments.columns[members, :wanted]
             at_once = max(1, _ROWS_AT_ONCE // len(members))
             for start in range(0, n, at_once):
-                size = (min(at_once, n - start), len(members))
-                drawn = members[rng.integers(len(members), size=size)]
-                total = contributions[drawn].sum(axis=1)
+                times = resample_units(len(members), min(at_once, n - start), rng)
+                total = times @ contributions
                 totals[start : start + at_once, s, g, self.moments.moving[:wanted]] = total
         return self.moments.estimates(totals, self.layout.sizes, None)

@@ -98,6 +98,14 @@ def order_ties(
     return order[np.lexsort([group[order] != int(swapped), run])]
 
 
+def resample_units(n_units: int, draws: int, rng: np.random.Generator) -> Array:
+    """Return by draw how often each of the units is in a bootstrap sample."""
+    times = np.empty((draws, n_units))
+    for row, drawn in zip(times, rng.integers(n_units, size=(draws, n_units)), strict=True):
+        row[:] = np.bincount(drawn, minlength=n_units)
+    return times
+
+
 def _sizes(
     in_first: NDArray[np.bool_], stratum: NDArray[np.integer[Any]], n_strata: int
 ) -> NDArray[np.intp]:

@@ -10,8 +10,8 @@ import numpy as np
 from fairperm._utils.sorting import content_keys, order_by, run_numbers, run_starts
 from fairperm.engines.estimates import Estimates
 from fairperm.engines.kernels.weighted_auc import WeightedRows, weighted_auc_by_lane
-from fairperm.engines.units import Layout, UnitsEngine
-from fairperm.metrics.ranks import by_score
+from fairperm.engines.units import Layout, UnitsEngine, resample_units
+from fairperm.metrics.ranks import SortedCells
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -84,14 +84,14 @@ class WeightedRankEngine(UnitsEngine):
         sides = []
         for s, g, members in self.layout.members(in_first):
             rows = np.flatnonzero(np.isin(self.unit, members))
-            sides.append((s, g, members, rows, self.label_and_score[rows]))
+            if rows.size:
+                sides.append((s, g, members, rows, SortedCells.of(self.label_and_score[rows])))
         times = np.zeros(len(in_first))
         for i in range(n):
             for s, g, members, rows, cells in sides:
-                drawn = rng.integers(len(members), size=len(members))
-                times[members] = np.bincount(drawn, minlength=len(members))
+                times[members] = resample_units(len(members), 1, rng)[0]
                 counts = self.weight[rows] * times[self.unit[rows]]
-                value[0, i, s, g] = by_score(counts, cells).value()
+                value[0, i, s, g] = cells.components(counts).value()
         size = np.broadcast_to(self.layout.sizes, value.shape)
         return Estimates(value, np.zeros(value.shape), size)
 

@@ -94,16 +94,33 @@ class Components:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class SortedCells:
+    """Cells (label, score) by ascending score."""
+
+    order: NDArray[np.intp]
+    label: Array
+    starts: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, cells: Array) -> SortedCells:
+        """Sort the cells."""
+        order = np.argsort(cells[:, 1])
+        label, score = cells[order].T
+        return cls(order, label, run_starts(score))
+
+    def components(self, counts: Array) -> Components:
+        """Return the components of counts (last axis) of the cells."""
+        counts = counts[..., self.order]
+        return Components(
+            np.add.reduceat(counts * self.label, self.starts, axis=-1),
+            np.add.reduceat(counts * (1 - self.label), self.starts, axis=-1),
+        )
+
+
 def by_score(counts: Array, cells: Array) -> Components:
     """Return the components of counts (last axis) of cells (label, score)."""
-    order = np.argsort(cells[:, 1])
-    label, score = cells[order].T
-    starts = run_starts(score)
-    counts = counts[..., order]
-    return Components(
-        np.add.reduceat(counts * label, starts, axis=-1),
-        np.add.reduceat(counts * (1 - label), starts, axis=-1),
-    )
+    return SortedCells.of(cells).components(counts)
 
 
 def without_one(counts: Array, cells: Array) -> Array:

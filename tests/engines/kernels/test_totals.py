@@ -30,8 +30,13 @@ def test_totals_are_sums_over_the_units_in_a(starts: list[int], columns: int) ->
     n = starts[-1]
     words = rng.integers(0, 2**64, n, np.uint64)
     contributions = rng.normal(size=(n, columns)) * 10.0 ** rng.integers(-3, 3, (n, columns))
+    contributions[n // 3 : n // 2, :1] = 0.0
     totals = subset_totals(words, contributions, np.array(starts))
     assert totals.shape == (64, len(starts) - 1, columns)
+    np.testing.assert_array_equal(
+        subset_totals(words, contributions, np.array(starts), columns // 2),
+        totals[..., : columns // 2],
+    )
     bits = lane_bits(words)
     for s, (start, stop) in enumerate(pairwise(starts)):
         expected = bits[:, start:stop].astype(np.float64) @ contributions[start:stop]
