@@ -305,6 +305,31 @@ def test_margins(plain: Path, options: list[Any], function: str, given: dict[str
     assert said_no == "--alternative cannot be used with --margin or --ratio, which decide it."
 
 
+def test_sweeps_of_all_pairs_of_groups(tmp_path: Path) -> None:
+    path, page = tmp_path / "x.csv", tmp_path / "sweeps.html"
+    rows = [(i % 2, (i * 37 % 100) / 100, "abc"[i % 3]) for i in range(300)] + [(1, 0.5, "d")]
+    path.write_text("\n".join(["y,s,g", *(",".join(map(str, row)) for row in rows)]))
+    given = (
+        *("sweep", path, "--label", "y", "--score", "s", "--group", "g", "--metric", "fpr"),
+        *("--thresholds", 5, "--resamples", 49, "--seed", 1),
+    )
+    found = json.loads(run(*given, "--json", "-", "--report", page).stdout)["result"]
+    assert [one["groups"] for one in found["sweeps"]] == [["a", "b"], ["a", "c"], ["b", "c"]]
+    assert {one["alpha"] for one in found["sweeps"]} == {0.05 / 6}
+    assert found["alpha"] == 0.05
+    assert set(found["not_swept"]) == {"a − d", "b − d", "c − d"}
+    one = json.loads(run(*given, "--pair", "a", "c", "--alpha", 0.05 / 6, "--json", "-").stdout)
+    assert one["result"] == found["sweeps"][1]
+    text = page.read_text(encoding="utf-8")
+    assert text.count("<h3>") == 3
+    assert "0.0083 for each of them" in text
+    assert "was not tested" in text
+    told = run(*given).stdout.decode()
+    assert "Bands of 6 pairs: level 0.0083 each, so that it is 0.05 for all together." in told
+    table = run(*given, "--csv", "-").stdout.decode()
+    assert table.startswith("first_group,second_group,metric,threshold")
+
+
 def test_debug_shows_where(plain: Path) -> None:
     done = start("audit", plain, "--label", "yy", "--prediction", "p", "--group", "g", "--debug")
     assert done.returncode != 0

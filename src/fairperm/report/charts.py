@@ -206,19 +206,22 @@ class SweepPart:
     tables: dict[str, list[tuple[str, ...]]]  # the rows of each metric
 
 
-def draw_sweeps(view: AuditView, sweeps: Sequence[ThresholdSweepResult]) -> list[SweepPart]:
-    """Return the sweeps over thresholds, each with a slider."""
+def draw_sweeps(view: AuditView | None, sweeps: Sequence[ThresholdSweepResult]) -> list[SweepPart]:
+    """Return the sweeps over thresholds, each with a slider, in the view's names of groups."""
     return [_draw_sweep(f"sweep-{i}", one, view) for i, one in enumerate(sweeps, 1)]
 
 
-def _draw_sweep(key: str, sweep: ThresholdSweepResult, view: AuditView) -> SweepPart:
+def _draw_sweep(key: str, sweep: ThresholdSweepResult, view: AuditView | None) -> SweepPart:
     n = len(sweep.thresholds)
     kept = np.unique(np.linspace(0, n - 1, min(n, MOST_THRESHOLDS)).round().astype(int))
-    first, second = view.name_groups(sweep.groups)
+    first, second = map(format_name, sweep.groups)
+    start = None
+    if view is not None:
+        first, second = view.name_groups(sweep.groups)
+        start = view.audit.settings.get("threshold")
     curves = list(sweep.curves.values())
     parts = [_select_columns(sweep, curve, kept) for curve in curves]
     columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-    start = view.audit.settings.get("threshold")
     specify = partial(
         specify_sweep,
         columns,

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 MOST_COMPACT_ROWS = 100
 _TITLE = "Fairness audit"
+_SWEEPS_TITLE = "Gaps at every threshold"
 
 
 def as_html(
@@ -101,6 +102,43 @@ def as_html(
     if path is not None:
         write_whole(path, page)
     return page
+
+
+def sweeps_as_html(
+    sweeps: Sequence[ThresholdSweepResult],
+    path: str | os.PathLike[str],
+    *,
+    alpha: float,
+    not_swept: Mapping[str, str],
+    provenance: Mapping[str, object],
+) -> None:
+    """Write a report of sweeps alone, whose bands have the level ``alpha`` together."""
+    from fairperm.report import charts
+
+    parts = charts.draw_sweeps(None, sweeps)
+    scripts = [charts.vega_script(), _read_text("charts.js")]
+    level = f"The bands have the level {alpha:g}"
+    if len(sweeps) + len(not_swept) > 1:
+        level += f" for all pairs together: {sweeps[0].alpha:.2g} for each of them"
+    page = _render(
+        "sweeps.html.jinja",
+        title=_SWEEPS_TITLE,
+        written=datetime.now(UTC).date().isoformat(),
+        sweeps=parts,
+        n_thresholds=len(sweeps[0].thresholds),
+        level=f"{level}.",
+        not_swept=not_swept,
+        settings={name: str(one) for name, one in provenance.items()},
+        policy=_write_policy(scripts),
+        scripts=[Markup(script) for script in scripts],  # noqa: S704
+        charts=charts.inline_json(
+            {
+                "configs": charts.make_themes(),
+                "charts": {one.chart.key: one.chart.specs for one in parts},
+            }
+        ),
+    )
+    write_whole(path, page)
 
 
 def _list_sweeps(
