@@ -78,8 +78,10 @@ def read_small_audit(monkeypatch: pytest.MonkeyPatch, **options: Any) -> Page:
     y = np.arange(240) % 3 == 0
     data = {"y": y, "p": np.arange(240) % 5 < 2 + y, "w": 2500.5 + np.arange(240) % 2}
     data |= {"sex": np.repeat(["f", "m"], 120), "who": np.arange(240) // 2}
+    data["male"] = (data["sex"] == "m").astype(int)
     options = {"metrics": ["fnr", "accuracy"], "n_resamples": 99, "rng": 1, **options}
-    return Page(fairperm.audit("y", "p", sensitive_features="sex", data=data, **options).to_html())
+    options = {"sensitive_features": "sex"} | options
+    return Page(fairperm.audit("y", "p", data=data, **options).to_html())
 
 
 def test_weights_are_no_counts(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,6 +106,15 @@ def test_clusters_are_what_is_exchanged_and_counted(monkeypatch: pytest.MonkeyPa
         *("Group", "Clusters", "Rows")
     ]
     assert "rests on fewer than 10 effective clusters of it." in page.text
+
+
+def test_numbers_and_joint_metrics_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    options: dict[str, Any] = {"metrics": ["fnr", "equalized_odds"], "min_group_size": 10}
+    page = read_small_audit(monkeypatch, sensitive_features="male", **options)
+    assert "male = 0: 40.0 % (16 of 40), male = 1: 40.0 % (16 of 40): a gap of" in page.text
+    assert "male = 0 and male = 1: the largest absolute gap (" in page.text
+    shown = [tag.text for tag in page.all("span") if tag.attributes.get("class") == "sub"]
+    assert {"(male = 0) − (male = 1)", "male = 0 and male = 1"} <= set(shown)
 
 
 def test_strata_without_a_name_have_no_number_for_one(monkeypatch: pytest.MonkeyPatch) -> None:

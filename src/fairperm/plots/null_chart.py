@@ -180,6 +180,8 @@ def specify_null(
     subject += [name_of_gap(*groups, 24)] if groups else []
     tails, lost = (float(weights[one].sum()) for one in (is_tail, ~drawn))
     on_its_side = " on its side; p is twice that" if alternative == "two-sided" else ""
+    if on_its_side and probabilities is None:
+        on_its_side += ", the sample counted as one more"
     undrawn = "undefined" if np.isnan(observed) else "infinite"
     head = head_chart(
         mode,

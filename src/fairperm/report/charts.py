@@ -24,7 +24,6 @@ from fairperm._utils.formatting import (
     format_name,
     format_number,
     format_pvalue,
-    name_of_gap,
     state_pvalue,
 )
 from fairperm.datasets.store import cache_folder
@@ -87,7 +86,7 @@ def draw_forest(view: AuditView, *, short: bool = False) -> Chart | None:
         return None
     found = sum(one.verdict == "disparity" for one in shown)
     widest = max(judged, key=lambda one: abs(one.row.difference or 0.0))
-    place = f"{format_metric(widest.row.metric)}, {_name_gap(widest)}"
+    place = f"{format_metric(widest.row.metric)}, {widest.gap_name}"
     summary = (
         f"{format_count(len(shown), 'gap')} with confidence intervals; {found:,} of them a "
         f"disparity. The largest judged gap is {widest.gap} ({place})."
@@ -130,11 +129,6 @@ def _has_gap(comparison: ComparisonView) -> bool:
     return gap is not None and math.isfinite(gap)
 
 
-def _name_gap(comparison: ComparisonView) -> str:
-    is_absolute = comparison.row.part is not None
-    return name_of_gap(comparison.first, comparison.second, absolute=is_absolute)
-
-
 def _describe_row(comparison: ComparisonView) -> dict[str, Any]:
     """Return the columns of a comparison, with the names that the page uses."""
     row = comparison.row
@@ -172,7 +166,7 @@ def _draw_null(key: str, section: Section, comparison: ComparisonView) -> Chart:
         draws = "in the normal limit"
     elif not result.exact:
         draws = f"over {result.n_resamples:,} random permutations of group labels"
-    gap = _name_gap(comparison)
+    gap = comparison.gap_name
     summary = (
         f"Null distribution of {section.metric}, {gap}: the gap divided by its standard error "
         f"{draws}. Observed: {format_number(result.statistic, signed=True)}. "

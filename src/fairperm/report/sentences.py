@@ -211,7 +211,8 @@ def describe_comparison(comparison: ComparisonView) -> Markup:
 
 
 def _describe_value(comparison: ComparisonView, place: int, *, is_rate: bool) -> Markup:
-    name = mark_name((comparison.first, comparison.second)[place])
+    text = (comparison.first, comparison.second)[place]
+    name = mark_name(f"{text}:" if " = " in text else text)
     value = comparison.row.values[place]
     if not is_rate:
         return Markup("{} {}").format(name, format_number(value))

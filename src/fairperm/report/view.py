@@ -20,6 +20,7 @@ from fairperm._utils.formatting import (
     format_percent,
     format_pvalue,
     name_group,
+    name_of_gap,
     shorten,
     state_pvalue,
 )
@@ -121,6 +122,11 @@ class ComparisonView:
     exceedance_pvalue: str
     equivalence_pvalue: str
     detectable: str
+
+    @property
+    def gap_name(self) -> str:
+        """Which gap it is: "a − b"."""
+        return name_of_gap(self.first, self.second, absolute=self.row.part is not None)
 
     @property
     def verdict(self) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 import textwrap
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +41,10 @@ def wrap_notes(notes: Iterable[str], width: int = 0) -> list[str]:
 
 def _wrap(name: str, text: str, width: int) -> list[str]:
     start, indent = f"  {name:<{width}}  ", " " * (width + 4)
-    longest = max(_LINE, len(indent) + _LINE // 2)  # names of groups may be long
+    line = _LINE
+    if sys.stdout.isatty():
+        line = min(line, shutil.get_terminal_size().columns)
+    longest = max(line, len(indent) + line // 2)  # names of groups may be long
     if len(start) + len(text) <= longest:
         return [start + text]
     return textwrap.wrap(
