@@ -307,6 +307,15 @@ def test_the_place_of_the_gap_is_given_the_label() -> None:
     assert found.gap_at == pytest.approx(found.distance)
 
 
+def test_strata_of_one_group_do_not_count() -> None:
+    options: dict[str, Any] = {"control_features": [*LABEL, 2, 2], "rng": 1}
+    values, group = [*VALUES, 100.0, 100.0], [*GROUP, "a", "a"]
+    found = distance_test(values, sensitive_features=group, **options)
+    expected = enumerate_sections("ks", VALUES, GROUP, LABEL)
+    assert (found.largest.distance, found.pvalue) == pytest.approx(expected)
+    assert found.notes[0].startswith("2 rows do not count: their label or stratum")
+
+
 # Levels.
 
 DATA_SETS = 400

@@ -10,6 +10,7 @@ import numpy as np
 
 from fairperm._utils import streams
 from fairperm._utils.checks import choice
+from fairperm._utils.formatting import format_count, name_of_gap
 from fairperm._utils.progress import waiting
 from fairperm.data.arguments import Inputs
 from fairperm.data.columns import library_of, to_python
@@ -202,7 +203,7 @@ def distance_test(
         n_dropped=table.n_dropped,
         seed=options.seed,
         validity=_validity(table, chosen, strata=table.count_strata(every) > 1),
-        notes=tuple(table.notes),
+        notes=(*table.notes, *(note for test in tests for note in test.notes)),
         curves={test.comparison.groups: test.curves for test in tests},
         frame_library=library_of(data),
     )
@@ -228,6 +229,7 @@ class _DistanceTest:
 
     comparison: DistanceComparison
     curves: Curves
+    notes: tuple[str, ...]
 
     @classmethod
     def of(
@@ -238,7 +240,7 @@ class _DistanceTest:
         plan = Plan(distance, scheme, None)
         compared = Comparison.of(table, plan, pair, None)
         rows = compared.rows
-        _check_sections(compared, table)
+        n_lost = _check_sections(compared, table)
         with waiting("preparing", options.resampling.progress):
             engine = choose_distance_engine(distance, rows)
             sections = engine.observed()[0]
@@ -268,7 +270,12 @@ class _DistanceTest:
             null_distribution=null.statistic,
             null_probabilities=chances,
         )
-        return cls(comparison, curves)
+        notes: tuple[str, ...] = ()
+        if n_lost:
+            pair_name = name_of_gap(*pair, absolute=True)
+            lost = format_count(n_lost, "row does", "rows do")
+            notes = (f"{lost} not count: their label or stratum has no rows of both {pair_name}.",)
+        return cls(comparison, curves, notes)
 
 
 def _null_distribution(engine: DistanceEngine, shares: Array, options: Options) -> Null:
@@ -285,8 +292,11 @@ def _null_distribution(engine: DistanceEngine, shares: Array, options: Options) 
     return Null(np.concatenate(blocks))
 
 
-def _check_sections(compared: Comparison, table: Table) -> None:
-    """Raise InputError if no stratum or label has rows of both groups, or if a cluster is split."""
+def _check_sections(compared: Comparison, table: Table) -> int:
+    """Return how many rows have no rows of the other group in their stratum and label.
+
+    Raises InputError if all rows have none, or if a cluster has rows of several labels.
+    """
     rows = compared.rows
     if rows.cluster is not None and rows.block.any():
         order = np.lexsort([rows.block, rows.cluster])
@@ -301,12 +311,14 @@ def _check_sections(compared: Comparison, table: Table) -> None:
             )
     section = number_sections(rows)
     first, second = (np.unique(section[rows.group == side]) for side in (0, 1))
-    if not np.intersect1d(first, second).size:
+    shared = np.intersect1d(first, second)
+    if not shared.size:
         within = argument("y_true") if rows.block.any() else argument("control_features")
         raise InputError(
             f"{within} must have a value that rows of both groups have; got none for "
             f"{listed(compared.groups)}. Distributions are compared inside each."
         )
+    return int(rows.count[~np.isin(section, shared)].sum())
 
 
 def _by_label(
