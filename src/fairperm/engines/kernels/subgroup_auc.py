@@ -149,12 +149,8 @@ def _walk(
                 first, stop = starts[r], starts[r + 1]
                 if stop - first == 1:
                     k = cell[first]
-                    for at in range(indptr[k], indptr[k + 1]):
-                        g = subgroups[at]
-                        if label[first]:
-                            _pass(sums[g], fixed[first], fixed[first], 1.0, 0.0)
-                        else:
-                            _pass(sums[g], fixed[first], fixed[first], 0.0, 1.0)
+                    mine = subgroups[indptr[k] : indptr[k + 1]]
+                    _pass_one(sums, mine, label[first], fixed[first])
                     continue
                 positive, negative = first, first  # a row of each label, if there is one
                 for i in range(first, stop):
@@ -173,6 +169,27 @@ def _walk(
                         if m + n > 0:
                             _pass(sums[g], fixed[positive], fixed[negative], m, n)
                             in_run[g, 0] = in_run[g, 1] = 0.0
+
+
+@kernel
+def _pass_one(sums: Array, mine: NDArray[np.int32], label: np.uint8, fixed: Array) -> None:
+    """Add a row whose score no other row has to the sums of its subgroups."""
+    others, above, twice, sum_above = fixed[0], fixed[1], fixed[2], fixed[3]
+    square, last = others * others, 2 * sum_above - twice
+    own, other = (0, 1) if label else (1, 0)
+    squares, rest, rest_of_other = (3, 6, 7) if label else (4, 7, 6)
+    for at in range(mine.size):
+        g = mine[at]
+        passed = sums[g, other]
+        sums[g, rest_of_other] += last - 2 * sums[g, own] * above
+        sums[g, own] += 1.0
+        if label:
+            sums[g, 2] += passed
+            sums[g, 5] += others
+        else:
+            sums[g, 5] += above
+        sums[g, squares] += passed * passed
+        sums[g, rest] += square - 2 * others * passed
 
 
 @kernel
