@@ -9,7 +9,7 @@ import numpy as np
 
 from fairperm._utils.formatting import format_count
 from fairperm.errors import Note, Shown, UndefinedMetricError, argument, shown
-from fairperm.metrics.definition import Metric, Scheme, by_part
+from fairperm.metrics.definition import Metric, Scheme, Variance, by_part
 from fairperm.metrics.ranks import placements
 
 if TYPE_CHECKING:
@@ -196,14 +196,15 @@ def _effective_and_unseen(comparison: Comparison, *, rates: bool) -> tuple[Array
     """Return the effective numbers, and the squared influence of one more total miss of an AUC."""
     shape = len(comparison.parts), len(comparison.groups)
     effective, unseen = np.full(shape, np.inf), np.zeros(shape)
-    if not any(part.is_rank or _by_delta(part, rates=rates) for part in comparison.parts):
+    if not any(_by_ranks(part) or _by_delta(part, rates=rates) for part in comparison.parts):
         return effective, unseen
     units = comparison.units()
     members = [np.flatnonzero(units.group == group) for group in range(len(comparison.groups))]
     for i, (part, place) in enumerate(by_part(comparison.parts)):
         u = units.contributions[:, place]
-        if part.is_rank:
-            effective[i], unseen[i] = _count_placements(comparison, units, u)
+        if _by_ranks(part):
+            effective[i], one_more = _count_placements(comparison, units, u)
+            unseen[i] = one_more if part.is_rank else 0.0
         elif _by_delta(part, rates=rates):
             effective[i] = [
                 _effective(part, u.take(j, axis=0), units.count[j].astype(float)) for j in members
@@ -243,6 +244,10 @@ def _bases(part: Metric | RankMetric, contributions: Array) -> dict[str, Array]:
 
 def _by_delta(part: Metric | RankMetric, *, rates: bool) -> TypeGuard[Metric]:
     return part.has_totals and part.smooth and (rates or not part.has_denominator)
+
+
+def _by_ranks(part: Metric | RankMetric) -> bool:
+    return part.closed_variance == Variance.DELONG
 
 
 def _effective(part: Metric, u: Array, count: Array) -> float:
@@ -287,7 +292,12 @@ def _count_placements(
         if share[stratum] == 0:
             continue
         count, cells = rows.count[members].astype(float), label_and_score[members]
-        auc, difference, total = placements(count * weight[members], cells)
+        weights = count * weight[members]
+        auc, difference, total = placements(weights, cells[:, :2])
+        if cells.shape[1] > 2:  # the change of the AUC to that of a second score
+            auc_new, difference_new, _ = placements(weights, cells[:, [0, 2]])
+            auc, difference = auc_new - auc, difference_new - difference
+            difference[np.abs(difference) <= _ROUNDING] = 0.0
         if (np.bincount(cells[:, 0] > 0, count) == 1).all():
             pairs[group].append((share[stratum], float(auc)))
         scale = share[stratum] * weight[members] / total
