@@ -80,23 +80,28 @@ def distributions(
         rule = f"as many as values ({len(values):,})"
         raise InputError("first and second", rule, (len(first), len(second)))
     names = [format_name(group, _LONGEST) for group in groups]
-    rows: list[dict[str, Any]] = [
-        {
-            "value": one if cumulative else format_name(one, _LONGEST),
-            "share": float(share),
-            "group": name,
-            "shown": format_name(one, _LONGEST),
-            "percent": format_percent(float(share)),
-        }
-        for name, shares in zip(names, (first, second), strict=True)
-        for one, share in zip(values, shares, strict=True)
+    rows: list[list[dict[str, Any]]] = [
+        [
+            {
+                "value": one if cumulative else format_name(one, _LONGEST),
+                "share": float(share),
+                "side": side,
+                "group": names[side],
+                "shown": format_name(one, _LONGEST),
+                "percent": format_percent(float(share)),
+            }
+            for one, share in zip(values, shares, strict=True)
+        ]
+        for side, shares in enumerate((first, second))
     ]
     percent = {"format": "~%", "tickCount": 5}
     tips = tooltip({"shown": "value", "group": "group", "percent": "share"})
     if cumulative:
-        layers = _draw_curves(rows, names, percent, tips, at)
+        layers = _draw_curves(rows, percent, tips, at)
+        key = f"Solid: {names[0]}. Dashed: {names[1]}."
     else:
-        layers = _draw_bars(rows, names, percent, tips, at)
+        layers = _draw_bars(rows, percent, tips)
+        key = f"Left and blue: {names[0]}. Right and grey: {names[1]}."
     size = "" if value is None else f" {format_number(value)}"
     p = "" if pvalue is None else f" ({state_pvalue(pvalue)})"
     subject = f"{format_metric(distance)}{size}{p}" if distance else ""
@@ -105,54 +110,41 @@ def distributions(
         mode,
         title or "Do the groups have the same distribution?",
         ", ".join(one for one in (subject, name_of_gap(*groups, _LONGEST, absolute=True)) if one),
-        where,
+        " ".join(one for one in (key, where) if one),
     )
     return as_layers({"layer": layers, **head, "width": fit_plot(width), "height": height})
 
 
 def _draw_curves(
-    rows: list[dict[str, Any]], names: list[str], percent: Spec, tips: list[Spec], at: object
+    rows: list[list[dict[str, Any]]], percent: Spec, tips: list[Spec], at: object
 ) -> list[Spec]:
-    """Return cumulative shares as steps, each with its name, and a line between them."""
+    """Return cumulative shares as steps, the second dashed, and a line at the largest gap."""
     x = number("value", scale={"zero": False}, axis={"title": "Value", "grid": False})
     y = number("share", scale={"domain": [0, 1]}, axis={"title": "Share up to value", **percent})
     xy = {"x": x, "y": y}
-    layers, ends = [], []
-    for side, (name, style) in enumerate(zip(names, ("fp-curve", "fp-line"), strict=True)):
-        mine = rows[side * len(rows) // 2 : (side + 1) * len(rows) // 2]
-        look: Spec = {"style": style, "interpolate": "step-after"}
-        if side:
-            look["strokeDash"] = [6, 3]
-        layers.append(draw_rows(mine, "line", xy, **look))
+    layers = []
+    for mine, style, dash in zip(rows, ("fp-curve", "fp-line"), ([1, 0], [6, 3]), strict=True):
+        layers.append(
+            draw_rows(mine, "line", xy, style=style, interpolate="step-after", strokeDash=dash)
+        )
         hover = {**xy, "tooltip": tips}
         layers.append(draw_rows(mine, "point", hover, style=style, opacity=0, size=120))
-        middle = next((one for one in mine if one["share"] >= 0.5), mine[-1])
-        place = [{"value": middle["value"], "share": 0.5 + 0.06 * (1 - 2 * side), "label": name}]
-        word = {**xy, "text": text("label")}
-        layers.append(draw_rows(place, "text", word, style="fp-head", align="left", dx=8))
-        ends += [one["share"] for one in mine if one["value"] == at]
+    ends = [one["share"] for mine in rows for one in mine if one["value"] == at]
     if at is not None and len(ends) == 2:
         gap = [{"value": at, "share": min(ends), "to": max(ends)}]
-        layers.append(draw_rows(gap, "rule", {**xy, "y2": {"field": "to"}}, style="fp-observed"))
+        look: Spec = {"style": "fp-outside", "strokeWidth": 4}
+        layers.append(draw_rows(gap, "rule", {**xy, "y2": {"field": "to"}}, **look))
     return layers
 
 
-def _draw_bars(
-    rows: list[dict[str, Any]], names: list[str], percent: Spec, tips: list[Spec], at: object
-) -> list[Spec]:
-    """Return shares of categories as bars side by side, the category that differs most marked."""
-    order = list(dict.fromkeys(one["value"] for one in rows))
+def _draw_bars(rows: list[list[dict[str, Any]]], percent: Spec, tips: list[Spec]) -> list[Spec]:
+    """Return shares of categories as bars side by side."""
+    order = [one["value"] for one in rows[0]]
     x = text("value") | {"sort": order, "axis": {"title": "Value", "labelAngle": 0}}
     y = number("share", axis={"title": "Share of the group's rows", **percent})
-    layers = []
-    for name, style in zip(names, ("fp-curve", "fp-bar"), strict=True):
-        offset = text("group") | {"scale": {"domain": names}}
-        encoding = {"x": x, "xOffset": offset, "y": y, "tooltip": tips}
-        mine = [one for one in rows if one["group"] == name]
-        layers.append(draw_rows(mine, "bar", encoding, style=style))
-    if at is not None:
-        chosen = format_name(at, _LONGEST)
-        marked = [one | {"label": one["group"]} for one in rows if one["value"] == chosen]
-        word = {"x": x, "xOffset": offset, "y": y, "text": text("label")}
-        layers.append(draw_rows(marked, "text", word, style="fp-head", baseline="bottom", dy=-3))
-    return layers
+    offset = {"field": "side", "type": "ordinal", "scale": {"domain": [0, 1]}}
+    encoding = {"x": x, "xOffset": offset, "y": y, "tooltip": tips}
+    return [
+        draw_rows(mine, "bar", encoding, style=style)
+        for mine, style in zip(rows, ("fp-curve", "fp-bar"), strict=True)
+    ]
