@@ -55,10 +55,12 @@ def test_four_fifths_rule_has_its_ratio() -> None:
     text = opening(small_audit())
     assert re.search(
         r"Four-fifths rule .*: sex: F 0\.500 times the rate of M \(95 % interval 0\.\d+ to "
-        r"0\.\d+\), below 0\.8, with its whole interval\.",
+        r"0\.\d+ by itself\), below 0\.8, with its whole interval\.",
         text,
     )
     assert "Four-fifths" not in opening(small_audit(metrics="fnr"))
+    told = "Adjusted for all comparisons, a ratio of at least 0.8 is not met."
+    assert told in opening(small_audit(ratio={"selection_rate": 0.8}))
     fewer = np.tile(np.repeat([0, 1], 50), 4)
     assert "at least 0.8, with its whole interval." in opening(small_audit(fewer))
     fewer[50:60] = 0

@@ -172,7 +172,7 @@ def _compare_with_four_fifths(section: Section, comparison: ComparisonView) -> M
             if low >= _FOUR_FIFTHS
             else ("at least 0.8, but the true ratio may be below")
         )
-    return Markup("{}: {} {} times the rate of {} ({}interval {}), {}.").format(
+    sentence = Markup("{}: {} {} times the rate of {} ({}interval {} by itself), {}.").format(
         mark_name(section.attribute),
         names[0],
         format_number(ratio),
@@ -181,3 +181,7 @@ def _compare_with_four_fifths(section: Section, comparison: ComparisonView) -> M
         format_interval((low, high)),
         side,
     )
+    if (verdict := comparison.row.ratio_verdict) is not None:
+        text = Markup(" Adjusted for all comparisons, a ratio of at least {:g} is {}.")
+        sentence += text.format(comparison.row.ratio_bound, verdict)
+    return sentence
