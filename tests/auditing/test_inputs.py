@@ -19,6 +19,7 @@ from fairperm import (
     audit,
     permutation_test,
 )
+from fairperm.report.rerun import write_call
 from tests.support.audit_tables import (
     ARRAYS,
     COLUMNS,
@@ -484,6 +485,7 @@ def test_combinations_of_some_columns() -> None:
     some = run(**given, sensitive_features=["sex", ("sex", "race")])
     every = run(**given, sensitive_features=["sex", "race"], intersections=True)
     assert some.settings["attributes"] == ["sex", "sex × race"]
+    assert "sensitive_features=['sex', ('sex', 'race')]," in write_call(some)
     for attribute in some.settings["attributes"]:
         mine, other = (one.where(attribute=attribute) for one in (some, every))
         assert [(row.groups, row.pvalue) for row in mine] == [

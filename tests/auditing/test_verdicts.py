@@ -15,6 +15,8 @@ from fairperm import FairpermWarning, InputError, audit, equivalence_test
 from fairperm.hypothesis_tests.margins.one_sided import ratio_pvalues
 from fairperm.inference.multiplicity import adjust_pvalues
 from fairperm.planning.power import detectable_gap
+from fairperm.report.sentences import describe_ratio_rule
+from fairperm.report.view import AuditView
 from tests.support.audits import DATA_OF_TWO, one_row, quietly, selected
 
 if TYPE_CHECKING:
@@ -402,6 +404,8 @@ def test_the_rule_of_a_ratio(
     assert row.adjusted_ratio_equivalence_pvalue == shown.pvalue
     assert (row.ratio_bound, row.cells()["ratio_verdict"]) == (0.8, expected)
     assert "Ratio rule, met: shown to lie between 0.8 and 1.25" in repr(rows)
+    assert f"0.8: {expected}</span>" in rows._repr_html_()
+    assert describe_ratio_rule(AuditView.of(rows)).startswith("A ratio keeps to its bound (met)")
     assert "ratio rule" not in repr(audit(**given, metrics="selection_rate"))
 
 

@@ -272,6 +272,8 @@ def audit(
             **_name_columns(y_true=y_true, y_pred=y_pred, y_score=y_score),
             "metrics": list(named),
             "attributes": names,
+            "combinations": {one.name: list(one.combines) for one in attributes if one.combines}
+            or None,
             "reference": describe_argument(reference),
             "margin": describe_argument(margin),
             "ratio": describe_argument(ratio),

@@ -39,10 +39,14 @@ _KINDS_OF_NUMBERS = {Kind.SCORE, Kind.PROBABILITY, Kind.REGRESSION}
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """A protected attribute, and the value of ``sensitive_features`` that reads it."""
+    """A protected attribute, and the value of ``sensitive_features`` that reads it.
+
+    ``combines`` names the columns of ``data`` whose combinations a tuple asks for.
+    """
 
     name: str
     given: object
+    combines: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +94,7 @@ def list_attributes(data: object, given: object, *, intersections: bool) -> list
         raise InputError("sensitive_features", "columns with different names", names, hint)
     if not intersections:
         return found
-    if any(isinstance(one.given, tuple) for one in found):
+    if any(one.combines for one in found):
         rule = f"names of single columns for {argument('intersections')}"
         raise InputError("sensitive_features", rule, names, "List the combinations, or use it.")
     if len(found) == 1:
@@ -138,7 +142,9 @@ def _are_columns(given: object) -> TypeGuard[Sequence[str | tuple[str, ...]]]:
 
 
 def _name_attribute(given: str | tuple[str, ...]) -> Attribute:
-    return Attribute(given if isinstance(given, str) else _TIMES.join(given), given)
+    if isinstance(given, str):
+        return Attribute(given, given)
+    return Attribute(_TIMES.join(given), given, combines=given)
 
 
 def choose_default_metrics(*, has_labels: bool) -> tuple[str, ...]:

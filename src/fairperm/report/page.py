@@ -178,6 +178,7 @@ def _environment() -> Environment:
         "summary": sentences.summarize_audit,
         "verdict_meanings": sentences.explain_verdicts,
         "error_rates": sentences.describe_error_rates,
+        "ratio_rule": sentences.describe_ratio_rule,
         "min_group_size": state_min_group_size,
         "name": sentences.mark_name,
         "count": format_count,

@@ -22,6 +22,7 @@ def write_call(audit: AuditData) -> str:
     """
     settings = dict(audit.settings)
     names, attributes = settings.pop("metrics"), settings.pop("attributes")
+    combined = settings.pop("combinations", None) or {}
     are_known = all(name in metric_names() for name in names)
     columns = ("y_true", "y_pred", "y_score")
     arguments = {name: repr(settings[name]) for name in columns if settings[name] is not None}
@@ -32,7 +33,11 @@ def write_call(audit: AuditData) -> str:
         attributes = [name for name in attributes if " × " not in name]
         arguments["intersections"] = "True"
     arguments |= {
-        "sensitive_features": repr(attributes) if in_data else "sensitive_features",
+        "sensitive_features": repr(
+            [tuple(combined[name]) if name in combined else name for name in attributes]
+        )
+        if in_data
+        else "sensitive_features",
         "metrics": repr(names) if are_known else "metrics",
         **({"data": "data"} if in_data else {}),
         "compare": repr(audit.compare),

@@ -316,6 +316,18 @@ def _name_column(default: str, column: str | None) -> Markup:
     return escape(default) if column is None else mark_name(_join_value(column))
 
 
+def describe_ratio_rule(view: AuditView) -> str:
+    """Return what the verdicts on ratios mean; "" if there are none."""
+    if not view.has_ratios:
+        return ""
+    adjusted = ", adjusted for the number of ratios" if view.audit.adjust is not None else ""
+    return (
+        "A ratio keeps to its bound (met) if it is shown to lie between the bound and the bound's "
+        "inverse, and breaks it (not met) if it is shown to lie outside. These tests have the same "
+        f"level{adjusted}."
+    )
+
+
 def describe_error_rates(view: AuditView) -> str:
     """Return the error rate that the audit controls, and its method."""
     audit = view.audit

@@ -121,6 +121,7 @@ class ComparisonView:
     adjusted_pvalue: str
     exceedance_pvalue: str
     equivalence_pvalue: str
+    ratio_rule: str
     detectable: str
 
     @property
@@ -204,6 +205,11 @@ class AuditView:
     def comparisons(self) -> list[ComparisonView]:
         """All comparisons, in the order of the audit."""
         return [one for section in self.sections for one in section.comparisons]
+
+    @property
+    def has_ratios(self) -> bool:
+        """Whether a comparison has a verdict on its ratio."""
+        return any(row.ratio_verdict is not None for row in self.audit.rows)
 
     @property
     def has_margins(self) -> bool:
@@ -292,6 +298,7 @@ def _view_comparison(row: AuditRow, names: ShortNames) -> ComparisonView:
         adjusted_pvalue=format_pvalue(row.adjusted_pvalue),
         exceedance_pvalue=format_pvalue(row.adjusted_exceedance_pvalue),
         equivalence_pvalue=format_pvalue(row.adjusted_equivalence_pvalue),
+        ratio_rule=f"{row.ratio_bound:g}: {row.ratio_verdict}" if row.ratio_verdict else "",
         detectable=_format_detectable(row.detectable_gap),
     )
 
