@@ -10,7 +10,7 @@ import typer
 from fairperm._utils.formatting import name_of_gap
 from fairperm.cli import options as arg
 from fairperm.cli import outputs
-from fairperm.cli.commands.audit import describe_run
+from fairperm.cli.presenting import describe_run
 from fairperm.cli.terminal import print_seed, print_text, show_warnings, write_message
 from fairperm.data.arguments import DEFAULT_METRICS
 from fairperm.errors import FairpermError, InputError
