@@ -131,8 +131,9 @@ def test_without_an_interval_it_is_barnards(
     m: int, n: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One-sided, over all rates: scipy's maximum is that of a grid, ours bounds it from above."""
-    monkeypatch.setattr(unconditional, "_rate_interval", lambda *_: (1e-9, 1 - 1e-9))
-    monkeypatch.setattr(unconditional, "SHARE", 0.0)
+    monkeypatch.setattr(unconditional, "rate_interval", lambda *_: (1e-9, 1 - 1e-9))
+    monkeypatch.setattr(unconditional, "SHARE", 1e-300)
+    unconditional._pvalue.cache_clear()
     rng = np.random.default_rng(m * n)
     for a, b in zip(rng.integers(0, m + 1, 12), rng.integers(0, n + 1, 12), strict=True):
         if a + b in {0, m + n}:
@@ -144,15 +145,17 @@ def test_without_an_interval_it_is_barnards(
         assert theirs * (1 - 1e-6) <= one.pvalue(one.statistic(int(a)), "greater") <= theirs * 1.01
 
 
-def test_bound_between_rates_is_above_all_of_them() -> None:
-    one = TwoBinomials(11, 23, 9)
-    region = unconditional._Region.of(one, one.statistic(5), "two-sided")
-    assert region is not None
-    low, high = 0.05, 0.6
-    curve = region.curve(low, high)
-    for start, end in ((low, high), (0.1, 0.1001), (0.3, 0.55)):
-        truth = region.probability(np.linspace(start, end, 10_001)).max()
-        assert truth <= curve.largest(start, end) <= truth * 1.0005
+@pytest.mark.parametrize(("m", "n", "a", "b"), [(11, 23, 5, 4), (30, 300, 5, 20), (40, 40, 3, 9)])
+def test_bound_between_rates_is_above_all_of_them(m: int, n: int, a: int, b: int) -> None:
+    """The p-value is the largest of the smaller of two curves, on a far finer grid."""
+    one, share = TwoBinomials(m, n, a + b), (a + b) / (m + n)
+    z = statistics(m, n)
+    rates = np.linspace(1e-4, 0.6, 40_001)
+    level = probabilities(is_extreme(z, float(z[a, b]), "two-sided").astype(float), rates)
+    divergence = xlogy(share, share / rates) + xlogy(1 - share, (1 - share) / (1 - rates))
+    most = 2 * np.exp(-(m + n) * divergence) / 1e-3
+    truth = np.minimum(level / (1 - 1e-3), most).max()
+    assert truth <= one.pvalue(one.statistic(a), "two-sided") <= truth * 1.0001
 
 
 @pytest.mark.parametrize(("m", "n", "a", "b"), [(7, 3, 2, 3), (30, 300, 9, 40), (5, 5, 1, 4)])
@@ -209,6 +212,20 @@ def test_critical_value_is_where_the_pvalue_falls_to_alpha(
         critical = one.critical(0.05, alternative)
         assert one.pvalue(sign * (critical + 2e-3), alternative) <= 0.05 * 1.001
         assert one.pvalue(sign * (critical - 0.15), alternative) > 0.05
+
+
+@pytest.mark.parametrize(
+    ("m", "n", "successes", "alternative"),
+    [(19, 498, 13, "two-sided"), (7, 48, 10, "greater"), (145, 5, 107, "greater")],
+)
+def test_critical_value_is_found_where_pvalues_jump(
+    m: int, n: int, successes: int, alternative: str
+) -> None:
+    """Few tables have statistics near the level: a small change of z reaches the same tables."""
+    one = TwoBinomials(m, n, successes)
+    critical = one.critical(0.05, alternative)
+    assert one.pvalue(critical + 2e-3, alternative) <= 0.05
+    assert one.pvalue(critical - 2e-3, alternative) > 0.05
 
 
 def find_rejected(m: int, n: int, alpha: float) -> NDArray[np.bool_]:

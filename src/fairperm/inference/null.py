@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import sys
 from dataclasses import dataclass
+from functools import cache
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
@@ -168,12 +169,19 @@ def normal_limit() -> Null:
     Each point stands for the values from itself outwards to the next, so its quantiles never lie
     beyond those of the normal distribution: callers that need at least these take the larger.
     """
+    statistic, log_probability = _normal_points()
+    return Null(statistic.copy(), log_probability)
+
+
+@cache
+def _normal_points() -> tuple[Array, Array]:
+    """Return points of the normal distribution, and their log-probabilities."""
     points = np.arange(401) / 100
     tails = np.array([math.erfc(point / math.sqrt(2)) / 2 for point in points])
     share = np.append(tails[:-1] - tails[1:], tails[-1])
     statistic = np.concatenate([-points[:0:-1], points])
     probability = np.concatenate([share[:0:-1], [2 * share[0]], share[1:]])
-    return Null(statistic, np.log(probability))
+    return statistic, np.log(probability)
 
 
 def normal_pvalue(statistic: float, alternative: str) -> PValue:

@@ -15,31 +15,34 @@ import sys
 from dataclasses import dataclass
 from functools import lru_cache
 from statistics import NormalDist
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from fairperm.inference.null import Null, normal_limit
 
 if TYPE_CHECKING:
+    from typing import Self
+
     from numpy.typing import NDArray
 
     Array = NDArray[np.float64]
     Counts = NDArray[np.int64]
+    Interval = tuple[float, float]
 
 SHARE = 1e-3  # of the p-value: the probability that the interval misses the rate
-_FINEST, _COARSEST = 0.02, 0.1  # steps between rates, in standard errors of the rate
-_MOST_PROBABILITIES = 1 << 17  # to compute for steps finer than the coarsest
-_AT_ONCE = 1 << 13  # probabilities that fit into the processor's cache
+_STEP = 0.125  # between the first rates, in standard errors of the rate
+_MANY_COUNTS = 2500  # of both samples: the parts that steps are split into, times the counts
+_MOST_PARTS = 16
+_AT_ONCE = 1 << 15  # probabilities that fit into the processor's cache
 _MOST_COUNTS = 1 << 11  # plausible counts of a group: beyond, normal limits are as good
 _FEW_COUNTS = 1000  # of which steps of the p-value are large enough to matter
 _MOST_TABLES = 20_000  # that a null distribution lists one by one
 _LEAST = 1e-300  # of a rate
-_HALVINGS = 60  # of an interval: enough for all digits but those of tiny rates
+_MOST_STEPS = 50  # of Newton's method
 _TIED = 1e-12  # relative rounding error of a total at which z is that of the sample, with room
 _LOG_NEGLIGIBLE = math.log(1e-14)  # of a probability, relative to the p-value
-_CONVERGED = 1e-6  # relative, of a p-value
-_CLOSE = 0.99  # times alpha: a p-value that a critical value may have
+_NEARLY = 0.99  # times alpha: a p-value that a critical value may have
 _NORMAL = NormalDist()
 _MIRRORED = {"greater": "less", "less": "greater"}
 
@@ -91,18 +94,18 @@ class TwoBinomials:
         """
         if (self.first + 1) * (self.second + 1) > _MOST_TABLES:
             return normal_limit()
-        rate = np.array([min(max(self.successes, 0.5), self.n - 0.5) / self.n])
         a, b = np.arange(self.first + 1), np.arange(self.second + 1)
-        with np.errstate(divide="ignore"):  # of probabilities below the smallest float
-            log_first, log_second = (
-                np.log(_binomials(size, counts, rate)[0])
-                for size, counts in ((self.first, a), (self.second, b))
-            )
+        share = min(max(self.successes, 0.5), self.n - 0.5) / self.n
+        logs = log_outcomes(np.array([share]))
+        first, second = (
+            log_binomials(size, counts, logs)[0]
+            for size, counts in ((self.first, a), (self.second, b))
+        )
         total = a[:, None] + b
         spread = total * (self.n - total) * (self.first * self.second / self.n)
         excess = a[:, None] * self.n - total * self.first
         z = excess / np.sqrt(np.where(spread > 0, spread, 1.0))
-        return Null(z.ravel(), (log_first[:, None] + log_second).ravel())
+        return Null(z.ravel(), (first[:, None] + second).ravel())
 
     def _in_order(self, alternative: str) -> tuple[TwoBinomials, str, int]:
         """Return the samples with the smaller first and no more successes than failures.
@@ -125,37 +128,73 @@ class TwoBinomials:
 @lru_cache(1 << 14)  # simulations and audits meet the same tables again
 def _pvalue(binomials: TwoBinomials, z: float, alternative: str) -> float:
     """Return the p-value of a statistic of samples in order."""
-    successes, n = binomials.successes, binomials.n
     if alternative == "two-sided" and z == 0:
         return 1.0
-    region = _Region.of(binomials, z, alternative)
-    if region is None:
-        return _normal_pvalue(binomials, z, alternative)
-    inside = np.array([(successes + 0.5) / (n + 1)])  # a rate in the interval for any α
-    least = max(float(region.probability(inside)[0]), sys.float_info.min)  # α is not below it
-    curve = region.curve(*_rate_interval(successes, n, SHARE * least))
+    log_least = _log_least(_outwards(z, alternative))
+    while (log_p := _log_pvalue(binomials, z, alternative, log_least)) < log_least:
+        log_least = log_p - 1  # plausible rates were left out
+    return min(1.0, math.exp(log_p))
 
-    def largest(alpha: float) -> float:
-        found = curve.largest(*_rate_interval(successes, n, SHARE * alpha))
-        return max(found / (1 - SHARE), least)
 
-    most = largest(least)
-    least = max(least, largest(most))
-    while most > least * (1 + _CONVERGED):  # the largest probability falls with α
-        middle = math.sqrt(least) * math.sqrt(most)
-        found = largest(middle)
-        if found <= middle:
-            least, most = max(least, found), middle
-        else:
-            least, most = middle, min(most, found)
-    return min(1.0, most)
+def _log_pvalue(binomials: TwoBinomials, z: float, alternative: str, log_least: float) -> float:
+    """Return the logarithm of a p-value that is not below ``log_least``.
+
+    A rate is in the interval if α is at most 2·exp(−N·divergence) / SHARE. The smallest α that is
+    not below the probabilities at the rates in the interval is therefore the largest, over all
+    rates, of the smaller of the two. Steps between rates that may contain it are split until the
+    bound between rates is close.
+    """
+    successes, n = binomials.successes, binomials.n
+    interval = rate_interval(successes, n, SHARE * math.exp(log_least))
+    counts = _Counts.of(binomials, interval, log_least)
+    if counts is None:
+        return math.log(_normal_pvalue(binomials, z, alternative))
+    region = counts.region(z, alternative)
+    n_parts = min(max(_MANY_COUNTS // counts.number, 2), _MOST_PARTS)
+    parts, tolerance = np.arange(n_parts + 1) / n_parts, (_STEP / n_parts) ** 2 / 7.9
+    first, last = (math.asin(math.sqrt(rate)) for rate in interval)
+    n_steps = math.ceil(2 * math.sqrt(n) * (last - first) / _STEP)
+    angles = np.linspace(first, last, n_steps + 1)[None]
+    known = bound_of_closed = -math.inf
+    while True:
+        logs = log_outcomes(np.sin(angles.ravel()) ** 2)
+        level = np.log(np.maximum(counts.probability(logs, region), sys.float_info.min))
+        level = level.reshape(angles.shape) - math.log1p(-SHARE)
+        most = math.log(2 / SHARE) - n * divergence(successes / n, logs).reshape(angles.shape)
+        rises = _rises(n, logs.reshape(2, *angles.shape))
+        bound = np.minimum(_larger_ends(level) + rises, _larger_ends(most))
+        known = max(known, float(np.minimum(level, most).max()))
+        is_open = bound > known + tolerance
+        bound_of_closed = max(bound_of_closed, float(bound[~is_open].max(initial=-math.inf)))
+        if known > 0 or not is_open.any():
+            return max(known, bound_of_closed)
+        start, step = angles[:, :-1][is_open], np.diff(angles)[is_open]
+        angles = start[:, None] + step[:, None] * parts
+
+
+def _larger_ends(values: Array) -> Array:
+    """Return the larger value at both ends of each step."""
+    return np.maximum(values[..., 1:], values[..., :-1])
+
+
+def _rises(n: int, logs: Array) -> Array:
+    """Return how far the log-probability of a region may rise above both ends of each step.
+
+    The probability is e^(K − N·A), where K and A are convex functions of the log-odds θ of the rate
+    and A″ = π(1 − π). Between two rates its logarithm is therefore at most what the straight line
+    says, plus N·max π(1 − π)·Δθ²/8.
+    """
+    log_odds = logs[0] - logs[1]
+    widest = _larger_ends(np.exp(logs[0] + logs[1]))
+    widest[(log_odds[..., 1:] > 0) & (log_odds[..., :-1] < 0)] = 0.25
+    return np.asarray(n * widest * np.diff(log_odds) ** 2 / 8)
 
 
 def _normal_pvalue(binomials: TwoBinomials, z: float, alternative: str) -> float:
     """Return the normal limit of the p-value, with half a step of the gap for continuity."""
     m, n, rate = binomials.first, binomials.second, binomials.successes / binomials.n
     error = math.sqrt(rate * (1 - rate) * (1 / m + 1 / n))
-    outwards = {"two-sided": abs(z), "less": -z}.get(alternative, z) - 1 / (2 * n * error)
+    outwards = _outwards(z, alternative) - 1 / (2 * n * error)
     sides = 2 if alternative == "two-sided" else 1
     return min(1.0, max(sides * _NORMAL.cdf(-outwards), sys.float_info.min))
 
@@ -166,7 +205,7 @@ def _critical(binomials: TwoBinomials, alpha: float, alternative: str) -> float:
     sides = 2 if alternative == "two-sided" else 1
     direction = -1 if alternative == "less" else 1
     z = _NORMAL.inv_cdf(1 - alpha / sides)
-    interval = _rate_interval(binomials.successes, binomials.n, SHARE * alpha)
+    interval = rate_interval(binomials.successes, binomials.n, SHARE * alpha)
     outside = math.sqrt(binomials.n)
     inside = 0.0 if sides == 2 else -outside
     m, n = binomials.first, binomials.second
@@ -174,56 +213,92 @@ def _critical(binomials: TwoBinomials, alpha: float, alternative: str) -> float:
     log_most = math.log(2) + m * math.log(m / (m + n)) + n * math.log(n / (m + n))
     is_in_doubt = log_most > math.log(alpha / 2)
     if is_in_doubt and _pvalue(binomials, direction * outside, alternative) > alpha:
-        return max(z, outside * (1 + _CONVERGED))
-    for _ in range(12):
+        return max(z, outside * (1 + 1e-6))
+    counts = _Counts.of(binomials, interval, math.log(alpha))
+    if counts is None:
+        return z
+    steps = 32 if len(counts.first) < _FEW_COUNTS else 8
+    first, last = (math.asin(math.sqrt(rate)) for rate in interval)
+    tails = counts.tails(log_outcomes(np.sin(np.linspace(first, last, steps + 1)) ** 2))
+    step, most, found = 0.01, outside, math.nan
+    while outside - inside > 1e-3:
         if not inside < z < outside:
             z = (inside + outside) / 2
-        region = _Region.of(binomials, direction * z, alternative)
-        if region is None:
-            return z
-        steps = 32 if len(region.first) < _FEW_COUNTS else 8
-        found = region.probability(_rates_between(*interval, steps)).max() / (1 - SHARE)
-        if found > alpha:
-            inside = z
-        else:
-            outside = z
-        if _CLOSE * alpha <= found <= alpha or outside - inside < 1e-3:
+        before = found
+        found = float(tails.probability(counts.region(direction * z, alternative)).max())
+        found /= 1 - SHARE
+        inside, outside = (z, outside) if found > alpha else (inside, z)
+        if _NEARLY * alpha <= found <= alpha:
             break
-        # the probability has to change by this factor, and so about does the normal tail
-        tail = (1 + _CLOSE) / 2 * alpha / max(found, sys.float_info.min) * _NORMAL.cdf(-z)
-        z = -_NORMAL.inv_cdf(min(max(tail, 1e-300), 1 - 1e-9))
+        if found != before:
+            # the probability has to change by this factor, and so about does the normal tail
+            tail = (1 + _NEARLY) / 2 * alpha / max(found, sys.float_info.min) * _NORMAL.cdf(-z)
+            z = -_NORMAL.inv_cdf(min(max(tail, 1e-300), 1 - 1e-9))
+        elif outside == most:  # the same tables again: longer steps leave them
+            z, step = inside + step, 2 * step
+        else:
+            z = (inside + outside) / 2
     return outside
 
 
 @dataclass(frozen=True, slots=True)
 class _Region:
-    """The tables at least as extreme as a statistic; the first sample is the smaller.
+    """The tables at least as extreme as a statistic.
 
-    For each plausible count of ``first``, the extreme counts of the second sample are those up to
-    ``below`` and those from ``above`` on. ``second`` has the plausible ones, if they are not too
-    many to sum their probabilities one by one.
+    For each count of the first sample, the extreme counts of the second are those up to ``below``
+    and those from ``above`` on.
+    """
+
+    below: Counts | None
+    above: Counts | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Counts:
+    """The plausible counts of two samples, the smaller of which is the first.
+
+    ``second`` has them if they are not too many to sum their probabilities one by one. ``terms``
+    has for each of these counts the logarithm of the number of ways to choose it, the count, and
+    what is left of the trials.
     """
 
     sizes: tuple[int, int]
     first: Counts
     second: Counts | None
-    below: Counts | None
-    above: Counts | None
+    terms: Array
 
     @classmethod
-    def of(cls, binomials: TwoBinomials, z: float, alternative: str) -> _Region | None:
-        """Return the region of a statistic; None if both samples have too many plausible counts."""
-        m, n, total = binomials.first, binomials.second, binomials.n
+    def of(
+        cls, binomials: TwoBinomials, interval: tuple[float, float], log_p: float
+    ) -> Self | None:
+        """Return the counts that matter to a p-value; None if both samples have too many."""
+        sizes = binomials.first, binomials.second
+        ranges = [_plausible(n, *interval, log_p + _LOG_NEGLIGIBLE) for n in sizes]
+        if len(ranges[0]) > _MOST_COUNTS:
+            return None
+        summed = [
+            (n, one) for n, one in zip(sizes, ranges, strict=True) if len(one) <= _MOST_COUNTS
+        ]
+        counts = [np.asarray(one) for _, one in summed]
+        terms = np.empty((3, sum(map(len, counts))))
+        terms[0] = np.concatenate([log_ways(n, one[0], one[-1]) for n, one in summed])
+        terms[1] = np.concatenate(counts)
+        terms[2] = np.repeat([n for n, _ in summed], [*map(len, counts)]) - terms[1]
+        return cls(sizes, counts[0], counts[1] if len(counts) == 2 else None, terms)
+
+    @property
+    def number(self) -> int:
+        """The number of probabilities to compute for each rate."""
+        return self.terms.shape[1]
+
+    def region(self, z: float, alternative: str) -> _Region:
+        """Return the tables at least as extreme as a statistic."""
+        (m, n), total = self.sizes, sum(self.sizes)
         is_two_sided = alternative == "two-sided"
         z = abs(z) if is_two_sided else z
-        log_p = _log_least(z if alternative != "less" else -z)
-        low, high = _rate_interval(binomials.successes, total, SHARE * math.exp(log_p))
-        a, b = (_plausible(size, low, high, log_p + _LOG_NEGLIGIBLE) for size in (m, n))
-        if len(a) > _MOST_COUNTS:
-            return None
         # the totals at which the first sample's count has the statistic |z| and −|z| are the roots
         # of a quadratic; the smaller is found from the larger, which keeps its digits
-        count, square = np.asarray(a, dtype=float), z * z * n
+        count, square = self.first.astype(float), z * z * n
         root = np.sqrt(square * (4 * count * total * (1 - count / m) + square))
         far = total * (2 * count * total + square + root) / (2 * (total * m + square))
         product = count**2 * (total**3 / (m * (total * m + square)))
@@ -231,54 +306,76 @@ class _Region:
         below = above = None
         if alternative != "less":
             limit = near if z > 0 else far
-            below = np.floor(limit * (1 + _TIED) + _TIED).astype(np.int64) - a
+            below = np.floor(limit * (1 + _TIED) + _TIED).astype(np.int64) - self.first
             if z > 0:
                 below[count == 0] = -1  # without any success the statistic is 0
         if alternative != "greater":
             limit = far if is_two_sided or z < 0 else near
-            above = np.ceil(limit * (1 - _TIED) - _TIED).astype(np.int64) - a
+            above = np.ceil(limit * (1 - _TIED) - _TIED).astype(np.int64) - self.first
             if is_two_sided or z < 0:
                 above[count == m] = n + 1  # and without any failure
-        second = np.asarray(b) if len(b) <= _MOST_COUNTS else None
-        return cls((m, n), np.asarray(a), second, below, above)
+        return _Region(below, above)
 
-    def probability(self, rates: Array) -> Array:
+    def probability(self, logs: Array, region: _Region) -> Array:
         """Return the region's probability at each common rate."""
         at_once = max(1, _AT_ONCE // len(self.first))
-        parts = [rates[start : start + at_once] for start in range(0, len(rates), at_once)]
-        return np.concatenate([self._probability(part) for part in parts])
+        starts = range(0, logs.shape[1], at_once)
+        parts = (self.tails(logs[:, start : start + at_once]) for start in starts)
+        return np.concatenate([part.probability(region) for part in parts])
 
-    def curve(self, low: float, high: float) -> _Curve:
-        """Return the probability as a function of the rate in an interval."""
-        angle = math.asin(math.sqrt(high)) - math.asin(math.sqrt(low))
-        errors = 2 * math.sqrt(sum(self.sizes)) * angle  # length of the interval in standard errors
-        width = len(self.first) + (len(self.first) if self.second is None else len(self.second))
-        step = errors * width / _MOST_PROBABILITIES
-        steps = math.ceil(errors / min(max(step, _FINEST), _COARSEST))
-        rates = _rates_between(low, high, steps)
-        return _Curve.of(sum(self.sizes), rates, self.probability(rates))
-
-    def _probability(self, rates: Array) -> Array:
-        first = _binomials(self.sizes[0], self.first, rates)
+    def tails(self, logs: Array) -> _Tails:
+        """Return what gives the probability of any region at these rates."""
+        chances = np.exp(np.vstack([np.ones(logs.shape[1]), logs]).T @ self.terms)
+        first = chances[:, : len(self.first)]
         if self.second is None:
-            tails = self._normal_tails(rates[:, None])
-            return np.asarray(np.einsum("ij,ij->i", first, tails))
-        second = _binomials(self.sizes[1], self.second, rates)
-        start, n = int(self.second[0]), len(self.second)
-        sums, tails = np.zeros((len(rates), n + 1)), np.zeros(1)
-        if self.below is not None:
-            np.cumsum(second, axis=1, out=sums[:, 1:])
-            tails = sums.take(np.clip(self.below - start + 1, 0, n), axis=1)
-        if self.above is not None:  # summed from the far end: small tails keep their digits
-            np.cumsum(second[:, ::-1], axis=1, out=sums[:, 1:])
-            tails = tails + sums.take(np.clip(n + start - self.above, 0, n), axis=1)
-        return np.asarray(np.einsum("ij,ij->i", first, np.broadcast_to(tails, first.shape)))
+            return _NormalTails(first, self.sizes[1], np.exp(logs[0])[:, None])
+        return _SummedTails(first, self.second, chances[:, len(self.first) :])
 
-    def _normal_tails(self, rates: Array) -> Array:
-        """Return the tails of a large second sample: normal, corrected for skewness."""
+
+class _Tails(Protocol):
+    """The probabilities of two samples' counts at some rates."""
+
+    def probability(self, region: _Region) -> Array:
+        """Return the region's probability at each rate."""
+        ...
+
+
+class _SummedTails:
+    """The first sample's probabilities, and the second's summed from both ends, by rate."""
+
+    def __init__(self, first: Array, counts: Counts, second: Array) -> None:
+        self.first = first
+        self.start, self.n = int(counts[0]), len(counts)
+        sums = np.zeros((2, len(second), self.n + 1))
+        np.cumsum(second, axis=1, out=sums[0, :, 1:])
+        np.cumsum(second[:, ::-1], axis=1, out=sums[1, :, 1:])  # small tails keep their digits
+        self.below, self.above = sums
+
+    def probability(self, region: _Region) -> Array:
+        """Return the region's probability at each rate."""
+        parts = []
+        if region.below is not None:
+            place = np.minimum(np.maximum(region.below - self.start + 1, 0), self.n)
+            parts.append(self.below.take(place, axis=1))
+        if region.above is not None:
+            place = np.minimum(np.maximum(self.n + self.start - region.above, 0), self.n)
+            parts.append(self.above.take(place, axis=1))
+        return sum(np.einsum("ij,ij->i", self.first, part) for part in parts)
+
+
+@dataclass(frozen=True, slots=True)
+class _NormalTails:
+    """The first sample's probabilities, and a large second sample, by rate."""
+
+    first: Array
+    n: int
+    rates: Array
+
+    def probability(self, region: _Region) -> Array:
+        """Return the region's probability at each rate, by tails corrected for skewness."""
         from scipy.special import ndtr
 
-        n, tails = self.sizes[1], np.zeros(1)
+        n, rates, tails = self.n, self.rates, np.zeros(1)
         spread = np.sqrt(n * rates * (1 - rates))
         skewness = (1 - 2 * rates) / spread
 
@@ -287,43 +384,16 @@ class _Region:
             corrected = ndtr(-outwards) + skewness / 6 * (outwards**2 - 1) * density
             return np.asarray(np.maximum(corrected, 0.0))
 
-        if self.below is not None:
-            tails = tails + tail((n * rates - self.below - 0.5) / spread, -skewness)
-        if self.above is not None:
-            tails = tails + tail((self.above - 0.5 - n * rates) / spread, skewness)
-        return tails
+        if region.below is not None:
+            tails = tails + tail((n * rates - region.below - 0.5) / spread, -skewness)
+        if region.above is not None:
+            tails = tails + tail((region.above - 0.5 - n * rates) / spread, skewness)
+        return np.asarray(np.einsum("ij,ij->i", self.first, tails))
 
 
-@dataclass(frozen=True, slots=True)
-class _Curve:
-    """A region's probability at some rates, and bounds between them.
-
-    The probability is e^(K − N·A), where K and A are convex functions of the log-odds θ of the rate
-    and A″ = π(1 − π). Between two rates its logarithm is therefore at most what the straight line
-    says, plus N·max π(1 − π)·Δθ²/8.
-    """
-
-    rates: Array
-    log_odds: Array
-    log_probability: Array
-    rise: Array
-
-    @classmethod
-    def of(cls, n: int, rates: Array, probability: Array) -> _Curve:
-        """Return the curve of a region of n trials."""
-        log_odds, variance = _log_odds(rates), rates * (1 - rates)
-        widest = np.maximum(variance[1:], variance[:-1])
-        widest[(rates[1:] > 0.5) & (rates[:-1] < 0.5)] = 0.25
-        rise = np.exp(n * widest * np.diff(log_odds) ** 2 / 8)
-        return cls(rates, log_odds, np.log(np.maximum(probability, sys.float_info.min)), rise)
-
-    def largest(self, low: float, high: float) -> float:
-        """Return a bound on the probability at all rates of an interval, close to the largest."""
-        first, last = np.searchsorted(self.rates, [low, high], "right")
-        ends = np.array([low, *self.rates[first:last], high])
-        found = np.exp(np.interp(_log_odds(ends), self.log_odds, self.log_probability))
-        rise = self.rise[np.clip(np.arange(first, last + 1) - 1, 0, len(self.rise) - 1)]
-        return float((np.maximum(found[1:], found[:-1]) * rise).max())
+def _outwards(z: float, alternative: str) -> float:
+    """Return the distance of the statistic from zero in the direction of the alternative."""
+    return {"two-sided": abs(z), "less": -z}.get(alternative, z)
 
 
 def _log_least(outwards: float) -> float:
@@ -337,7 +407,7 @@ def _log_least(outwards: float) -> float:
     return max(1.5 * (-(outwards**2) / 2 - math.log(2 * max(outwards, 1.0))), -600.0)
 
 
-def _rate_interval(successes: int, n: int, miss: float) -> tuple[float, float]:
+def rate_interval(successes: int, n: int, miss: float) -> Interval:
     """Return an interval that misses the rate with at most this probability.
 
     By Chernoff's inequality: n times the divergence of the estimate from the rate exceeds log(2/γ)
@@ -345,22 +415,39 @@ def _rate_interval(successes: int, n: int, miss: float) -> tuple[float, float]:
     any γ.
     """
     most = (math.log(2) - math.log(max(miss, sys.float_info.min))) / n
-    share = successes / n
-
-    def divergence(rate: float) -> float:
-        first = share * math.log(share / rate) if successes else 0.0
-        return first + ((1 - share) * math.log((1 - share) / (1 - rate)) if share < 1 else 0.0)
-
-    def end(inside: float, outside: float) -> float:
-        for _ in range(_HALVINGS):
-            middle = (inside + outside) / 2
-            inside, outside = (middle, outside) if divergence(middle) <= most else (inside, middle)
-        return outside
-
     return (
-        end(share, _LEAST) if successes else _LEAST,
-        end(share, 1 - sys.float_info.epsilon) if share < 1 else 1 - sys.float_info.epsilon,
+        _least_rate(successes / n, most),
+        min(1 - _least_rate((n - successes) / n, most), 1 - sys.float_info.epsilon),
     )
+
+
+def _least_rate(share: float, most: float) -> float:
+    """Return the least rate from which a share diverges by so much at most.
+
+    The divergence is a convex function of the log-odds: from outside, Newton's method never passes
+    the rate.
+    """
+    if share == 0:
+        return _LEAST
+    of_failures = (1 - share) * math.log1p(-share) if share < 1 else 0.0
+    entropy = -share * math.log(share) - of_failures
+    theta = max(math.log(share) - (most - of_failures) / share, math.log(_LEAST))
+    for _ in range(_MOST_STEPS):
+        rate = 1 / (1 + math.exp(-theta))
+        excess = math.log1p(math.exp(theta)) - share * theta - entropy - most
+        step = excess / (share - rate)
+        if not step > abs(theta) * sys.float_info.epsilon:
+            break
+        theta += step
+    return 1 / (1 + math.exp(-theta))
+
+
+def divergence(share: float | Array, logs: Array) -> Array:
+    """Return the Kullback–Leibler divergence of a share from each rate."""
+    shares = np.array([share, 1 - share])
+    entropy = -(shares * np.log(np.maximum(shares, _LEAST))).sum(axis=0)
+    cross = -shares[0] * logs[0] - shares[1] * logs[1]
+    return np.asarray(cross - entropy)
 
 
 def _plausible(n: int, low: float, high: float, log_tail: float) -> range:
@@ -372,25 +459,30 @@ def _plausible(n: int, low: float, high: float, log_tail: float) -> range:
     return range(max(0, math.floor(n * low - reach)), min(n, math.ceil(n * high + reach)) + 1)
 
 
-def _binomials(n: int, counts: Counts, rates: Array) -> Array:
-    """Return the probabilities of the counts of n trials, a row for each rate.
+@lru_cache(256)
+def log_ways(n: int, first: int, last: int) -> Array:
+    """Return the logarithms of the numbers of ways to choose first, …, last out of n.
 
-    From the ratios of neighbours, which keep their digits for any n.
+    From the ratios of neighbours, which keep their digits.
     """
-    k = counts[:-1].astype(float)
-    steps = np.concatenate([[0.0], np.cumsum(np.log((n - k) / (k + 1)))])
-    logs = steps + _log_odds(rates)[:, None] * (counts - counts[0])
-    logs -= logs.max(axis=1, keepdims=True)
-    weights = np.exp(logs, out=logs)
-    weights /= weights.sum(axis=1, keepdims=True)
-    return np.asarray(weights)
+    k = np.arange(first, last, dtype=float)
+    ways = np.empty(last - first + 1)
+    ways[0] = math.lgamma(n + 1) - math.lgamma(first + 1) - math.lgamma(n - first + 1)
+    ways[1:] = ways[0] + np.cumsum(np.log((n - k) / (k + 1)))
+    ways.flags.writeable = False
+    return ways
 
 
-def _rates_between(low: float, high: float, steps: int) -> Array:
-    """Return rates at steps of about equally many standard errors."""
-    angles = np.linspace(math.asin(math.sqrt(low)), math.asin(math.sqrt(high)), steps + 1)
-    return np.asarray(np.sin(angles) ** 2)
+def log_outcomes(rates: Array) -> Array:
+    """Return the logarithms of the rates and of one minus them; finite also for 0 and 1."""
+    return np.log(np.maximum([rates, 1 - rates], _LEAST))
 
 
-def _log_odds(rates: Array) -> Array:
-    return np.log(rates) - np.log1p(-rates)
+def log_binomials(n: int, counts: Counts, logs: Array) -> Array:
+    """Return the log-probabilities of counts of n trials, a row for each rate.
+
+    The counts are the same for all rates, or a row for each.
+    """
+    least, most = int(counts.min()), int(counts.max())
+    ways = log_ways(n, least, most)[counts - least]
+    return ways + logs[0][:, None] * counts + logs[1][:, None] * (n - counts)

@@ -181,11 +181,12 @@ def rate_power(
             return test(round_sizes(enough), level).power
     steps = 1 / sizes[0] + 1 / sizes[1]
     half_step = steps / 2 if test is ConditionalTest else 0.0
+    quantile = level.quantile
 
     def power(first: float, second: float) -> float:
         both = (sizes[0] * first + sizes[1] * second) / (sizes[0] + sizes[1])
         null_error = math.sqrt(max(0.0, both * (1 - both)) * steps)
-        reach = level.quantile * null_error + half_step
+        reach = quantile * null_error + half_step
         error = math.sqrt(first * (1 - first) / sizes[0] + second * (1 - second) / sizes[1])
         return normal_power(first - second, reach, error, level)
 

@@ -5,16 +5,21 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairperm.inference.unconditional import SHARE
+from fairperm.inference.unconditional import (
+    SHARE,
+    divergence,
+    log_binomials,
+    log_outcomes,
+    log_ways,
+    rate_interval,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
 
     from fairperm.planning.designs import Level
@@ -23,15 +28,14 @@ if TYPE_CHECKING:
     Integers = NDArray[np.int64]
     Booleans = NDArray[np.bool_]
 
-_SMALLEST = 1e-300  # odds
 _NEGLIGIBLE = 1e-7  # probability of tails, relative to alpha
 _ROUNDING = 1e-9  # of a p-value that equals alpha up to rounding, and is rejected
-_TIED = 1e-9  # relative distance of statistics that are tied
+_TIED = 1e-9  # distance of statistics that are tied
 _STEP = 0.125  # between rates, in standard errors of the rate
 _HALVINGS = 24  # of the interval that contains a critical value
-_HALVINGS_OF_RATES = 40
-_EPSILON = float(np.finfo(np.float64).eps)
-_FEW_RATES = 200  # which are cheaper to compute at once than when they are needed
+_FEW_TABLES = 20_000  # which are sorted
+_FEWEST_BINS = 16
+_AT_ONCE = 1 << 18  # products of a sum, beyond which threads would wait for each other
 
 
 @dataclass(frozen=True)
@@ -148,14 +152,11 @@ class UnconditionalTest(RateTest):
 
     def rejects(self, x: Integers, y: Integers) -> Booleans:
         """Return whether z reaches the critical value for the total."""
-        total, n = np.arange(x.min() + y.min(), x.max() + y.max() + 1), sum(self.sizes)
-        of_pairs = x + y
-        critical = np.where((total > 0) & (total < n), self.critical_values(total), np.inf)
-        spread = of_pairs * (n - of_pairs) * (self.sizes[0] * self.sizes[1] / n)
-        excess = x * float(n) - of_pairs * float(self.sizes[0])
-        z = excess / np.sqrt(np.maximum(spread, 1.0))
-        towards = np.abs(z) if len(self.level.sides) == 2 else self.level.sides[0] * z
-        rejected: Booleans = towards >= critical[of_pairs - total[0]]
+        totals = np.arange(x.min() + y.min(), x.max() + y.max() + 1)
+        unknown = totals[np.isnan(self._critical[totals])]
+        if len(unknown):
+            self._critical[unknown] = self._critical_values(unknown)
+        rejected: Booleans = self._statistic(x, y) >= self._critical[x + y]
         return rejected
 
     @classmethod
@@ -164,14 +165,39 @@ class UnconditionalTest(RateTest):
         widths = (min(2 * float(_reach(m, 0.5, _NEGLIGIBLE * alpha)), m) for m in sizes)
         return math.prod(widths)
 
-    def critical_values(self, totals: Integers) -> Array:
+    @cached_property
+    def _critical(self) -> Array:
+        """Return the critical values by total, where they are known. No extreme total is rejected.
+
+        The table with the largest statistic has a probability of a^a·b^b at the rates a and
+        b = 1 − a that it suggests. If that is above alpha, nothing is rejected.
+        """
+        (m, n), known = self.sizes, np.full(sum(self.sizes) + 1, math.nan)
+        log_most = m * math.log(m / (m + n)) + n * math.log(n / (m + n))
+        known[[0, -1]] = math.inf
+        return known if log_most <= math.log(self.level.alpha) else np.full_like(known, math.inf)
+
+    def _statistic(self, x: Integers, y: Integers) -> Array:
+        """Return z in the direction of the alternative, rounded: ties are equal."""
+        (m, n), total = self.sizes, x + y
+        spread = total * (m + n - total) * (m * n / (m + n))
+        z = (x * float(m + n) - total * float(m)) / np.sqrt(np.maximum(spread, 1.0))
+        z = np.abs(z) if len(self.level.sides) == 2 else self.level.sides[0] * z
+        return np.asarray(np.round(z / _TIED) * _TIED)
+
+    def _critical_values(self, totals: Integers) -> Array:
         """Return for each total the least statistic, in the alternative's direction, rejected."""
-        low, high = _rate_intervals(totals, sum(self.sizes), SHARE * self.level.alpha)
-        first = np.ceil(np.arcsin(np.sqrt(low)) / self._angle).astype(np.intp)
-        last = np.floor(np.arcsin(np.sqrt(high)) / self._angle).astype(np.intp)
-        quantiles = self._quantiles_between(int(first.min()), int(last.max()))
-        spans = zip(first - first.min(), last - first.min() + 1, strict=True)
-        return np.array([quantiles[begin:end].max() for begin, end in spans])
+        n, miss = sum(self.sizes), SHARE * self.level.alpha
+        low, high = (rate_interval(int(total), n, miss) for total in (totals[0], totals[-1]))
+        first = math.ceil(math.asin(math.sqrt(low[0])) / self._angle)
+        last = math.floor(math.asin(math.sqrt(high[1])) / self._angle)
+        numbers = np.arange(first, last + 1)
+        diverging = n * divergence(totals[:, None] / n, self._logs(numbers))
+        is_plausible = diverging <= math.log(2 / miss)
+        return np.where(is_plausible, self._quantiles_at(numbers), -math.inf).max(axis=1)
+
+    def _logs(self, numbers: Integers) -> Array:
+        return log_outcomes(np.sin(np.minimum(numbers * self._angle, math.pi / 2)) ** 2)
 
     @cached_property
     def _angle(self) -> float:
@@ -181,28 +207,64 @@ class UnconditionalTest(RateTest):
     @cached_property
     def _quantiles(self) -> dict[int, float]:
         """Return the quantiles that are known, by the number of the rate."""
-        number = math.ceil(math.pi / 2 / self._angle)
-        return self._find_quantiles(range(number + 1)) if number <= _FEW_RATES else {}
+        return {}
 
-    def _quantiles_between(self, first: int, last: int) -> Array:
-        numbers, known = range(first, last + 1), self._quantiles
-        missing = [number for number in numbers if number not in known]
+    def _quantiles_at(self, numbers: Integers) -> Array:
+        known = self._quantiles
+        missing = [number for number in numbers.tolist() if number not in known]
         if missing:
-            known.update(self._find_quantiles(missing))
-        return np.array([known[number] for number in numbers])
+            found = self._find_quantiles(self._logs(np.array(missing)))
+            known.update(zip(missing, found.tolist(), strict=True))
+        return np.array([known[number] for number in numbers.tolist()])
 
-    def _find_quantiles(self, numbers: Sequence[int]) -> dict[int, float]:
+    def _find_quantiles(self, logs: Array) -> Array:
         """Return the least statistic that is reached with the level's probability at most."""
-        angles = np.minimum(np.array(numbers) * self._angle, math.pi / 2)
-        tables = _Tables.of(self.sizes, np.sin(angles) ** 2, _NEGLIGIBLE * self.level.alpha)
-        alpha = self.level.alpha * (1 - SHARE)
-        high = np.full(len(angles), math.sqrt(sum(self.sizes)) + 1)  # beyond the largest z
-        low = np.zeros(len(angles)) if len(self.level.sides) == 2 else -high
+        alpha, negligible = self.level.alpha * (1 - SHARE), _NEGLIGIBLE * self.level.alpha
+        windows = [_count_windows(size, np.exp(logs[0]), negligible) for size in self.sizes]
+        x, y = (np.arange(one[0, 0], one[-1, -1] + 1) for one in windows)
+        if len(x) * len(y) <= _FEW_TABLES:
+            return self._sort_tables(x, y, logs, alpha)
+        tables = _Tables.of(self.sizes, logs, *windows)
+        high = np.full(logs.shape[1], math.sqrt(sum(self.sizes)) + 1)  # beyond the largest z
+        low = np.zeros(len(high)) if len(self.level.sides) == 2 else -high
         for _ in range(_HALVINGS):
             middle = (low + high) / 2
             is_enough = tables.reached(middle, self.level.sides) <= alpha
             low, high = np.where(is_enough, low, middle), np.where(is_enough, middle, high)
-        return dict(zip(numbers, high.tolist(), strict=True))
+        return high
+
+    def _sort_tables(self, x: Integers, y: Integers, logs: Array, alpha: float) -> Array:
+        """Return at each rate the least statistic that is reached with probability alpha at most.
+
+        Tables are put into bins by their statistic. The probabilities of the bins are summed from
+        the largest statistic on, then those of the tables in the bin where alpha is reached.
+        """
+        n, totals = sum(self.sizes), np.arange(x[0] + y[0], x[-1] + y[-1] + 1)
+        chances = np.exp(log_binomials(n, totals, logs))
+        place = np.add.outer(x - x[0], y - y[0]).ravel()  # of the total
+        ways = np.add.outer(
+            log_ways(self.sizes[0], x[0], x[-1]), log_ways(self.sizes[1], y[0], y[-1])
+        )
+        share = np.exp(ways.ravel() - log_ways(n, totals[0], totals[-1])[place])  # of its total
+        z = self._statistic(x[:, None], y).ravel()
+        most, least, n_bins = float(z.max()), float(z.min()), max(math.isqrt(len(z)), _FEWEST_BINS)
+        bins = ((most - z) * (n_bins / (most - least + _TIED))).astype(np.int64)
+        sums = np.bincount(bins * len(totals) + place, share, n_bins * len(totals))
+        sums = np.cumsum(sums.reshape(n_bins, -1), axis=0).T
+        n_parts = math.ceil(len(chances) * sums.size / _AT_ONCE)
+        reached = np.concatenate([part @ sums for part in np.array_split(chances, n_parts)])
+        full = (reached <= alpha).sum(axis=1)  # bins that are rejected as a whole
+        before = np.where(full > 0, reached[np.arange(len(full)), full - 1], 0.0)
+        order = np.argsort(-z)
+        z, place, share = z[order], place[order], share[order]
+        in_bins = np.bincount(bins, minlength=n_bins + 1)
+        start = np.cumsum(in_bins)[full] - in_bins[full]
+        tables = np.minimum(start[:, None] + np.arange(in_bins[full].max() + 1), len(z) - 1)
+        chance = np.take_along_axis(chances, place[tables], axis=1) * share[tables]
+        n_rejected = (before[:, None] + np.cumsum(chance, axis=1) <= alpha).sum(axis=1)
+        # the first table that is not rejected; others with its statistic are not rejected either
+        first = np.minimum(start + n_rejected, len(z) - 1)
+        return np.where(full < n_bins, z[first] + _TIED / 2, least - 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,12 +278,11 @@ class _Tables:
     sums: Array  # probabilities of fewer than so many above the start
 
     @classmethod
-    def of(cls, sizes: tuple[int, int], rates: Array, negligible: float) -> _Tables:
-        """Return the tables at these rates except for negligible tails."""
-        first, second = (_count_windows(size, rates, negligible) for size in sizes)
-        sums = np.zeros((len(rates), second.shape[1] + 1))
-        np.cumsum(_binomials(sizes[1], second, rates), axis=1, out=sums[:, 1:])
-        chances = _binomials(sizes[0], first, rates)
+    def of(cls, sizes: tuple[int, int], logs: Array, first: Integers, second: Integers) -> _Tables:
+        """Return the tables with these counts of each sample at each rate."""
+        sums = np.zeros((len(second), second.shape[1] + 1))
+        np.cumsum(np.exp(log_binomials(sizes[1], second, logs)), axis=1, out=sums[:, 1:])
+        chances = np.exp(log_binomials(sizes[0], first, logs))
         return cls(sizes, first.astype(np.float64), chances, second[:, 0], sums)
 
     def reached(self, statistic: Array, sides: tuple[int, ...]) -> Array:
@@ -256,11 +317,13 @@ class _Tables:
         return np.take_along_axis(self.sums, place, axis=1)
 
 
+@lru_cache(16)  # a search for a gap moves one group only
 def plausible_counts(size: int, rate: float, negligible: float) -> tuple[Integers, Array]:
     """Return the counts of a binomial sample except for negligible tails, and their chances."""
     rates = np.array([rate])
-    counts = _count_windows(size, rates, negligible)
-    return counts[0], _binomials(size, counts, rates)[0]
+    (counts,) = _count_windows(size, rates, negligible)
+    chances = np.exp(log_binomials(size, counts, log_outcomes(rates))[0])
+    return counts, chances / chances.sum()
 
 
 def _count_windows(size: int, rates: Array, negligible: float) -> Integers:
@@ -275,44 +338,3 @@ def _reach(size: float, rates: float | Array, negligible: float) -> Array:
     third = -math.log(negligible) / 3
     reach: Array = third + np.sqrt(third**2 + 6 * third * size * np.asarray(rates) * (1 - rates))
     return reach
-
-
-def _binomials(size: int, counts: Integers, rates: Array) -> Array:
-    """Return the probabilities of the counts, a row for each rate.
-
-    From the ratios of neighbours, which keep their digits for any size.
-    """
-    k = counts[:, :-1].astype(np.float64)
-    logs = np.zeros(counts.shape)
-    np.cumsum(np.log((size - k) / (k + 1)), axis=1, out=logs[:, 1:])
-    odds = np.log(np.maximum(rates, _SMALLEST)) - np.log(np.maximum(1 - rates, _SMALLEST))
-    logs += odds[:, None] * (counts - counts[:, :1])
-    chances: Array = np.exp(logs - logs.max(axis=1, keepdims=True))
-    chances /= chances.sum(axis=1, keepdims=True)
-    return chances
-
-
-def _rate_intervals(totals: Integers, n: int, miss: float) -> tuple[Array, Array]:
-    """Return for each total the interval of rates over which the test maximizes: Chernoff's.
-
-    n times the divergence of the estimate from a rate of the interval is at most log(2/miss).
-    """
-    share, most = totals / n, math.log(2 / miss) / n
-
-    def find_ends(outside: Array) -> Array:
-        inside = share
-        for _ in range(_HALVINGS_OF_RATES):
-            middle = (inside + outside) / 2
-            rates = np.clip(middle, _SMALLEST, 1 - _EPSILON)
-            divergence = sum(
-                part * np.log(np.maximum(part, _SMALLEST) / rate)
-                for part, rate in ((share, rates), (1 - share, 1 - rates))
-            )
-            is_inside = divergence <= most
-            inside, outside = (
-                np.where(is_inside, middle, inside),
-                np.where(is_inside, outside, middle),
-            )
-        return outside
-
-    return find_ends(np.zeros(len(totals))), find_ends(np.ones(len(totals)))

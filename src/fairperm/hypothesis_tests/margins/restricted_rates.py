@@ -27,7 +27,8 @@ Pair = tuple[float, float]
 _PRECISION = 1e-12  # of an interval's end
 _FAR = 20.0  # standard errors
 _HALVINGS = 80  # of an interval: beyond a float's precision
-_LEAST, _MOST = 1e-300, 1 - 2**-53  # of F1 scores whose likelihood is finite
+_LEAST, _MOST = 1e-150, 1 - 2**-53  # of F1 scores whose likelihood is finite
+_EPSILON = 2**-52
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +108,8 @@ class Rates:
             error = math.hypot(*self.errors(self.differing_by(gap)))
             return critical + _studentize(first - second - gap, error)
 
-        return _find_crossing(distance, first - second, 1.0)
+        guess = first - second + critical * math.hypot(*self.errors((first, second)))
+        return _find_crossing(distance, first - second, 1.0, guess)
 
     def _largest_ratio(self, critical: float) -> float:
         """Return the largest ratio, searched by its share u = first / (first + second)."""
@@ -119,8 +121,16 @@ class Rates:
             return critical + _studentize(first - ratio * second, math.hypot(one, ratio * other))
 
         inside = min(max(first / (first + second), _LEAST), _MOST)
-        found = _find_crossing(distance, inside, _MOST)
+        guess = self.with_half()._shift_ratio(critical)
+        found = _find_crossing(distance, inside, _MOST, guess)
         return math.inf if found >= _MOST else found / (1 - found)
+
+    def _shift_ratio(self, distance: float) -> float:
+        """Return the share u of the ratio this many standard errors of its logarithm above."""
+        first, second = self.values()
+        one, other = self.errors((first, second))
+        error = math.hypot(one / first, other / second)
+        return 1 / (1 + second / first * math.exp(-distance * error))
 
     def _swapped(self) -> Self:
         return replace(self, first=self.second, second=self.first)
@@ -144,18 +154,33 @@ class F1Scores(Rates):
 
     def differing_by(self, gap: float) -> Pair:
         """Return the likeliest two values that differ by so much."""
-        low, high = max(0.0, -gap), min(1.0, 1 - gap)
-        second = halved(lambda f: self._rises(f + gap, 1.0, f), low, high)
+        second = self._likeliest(gap, 1.0, max(0.0, -gap), min(1.0, 1 - gap))
         return second + gap, second
 
     def with_ratio(self, ratio: float) -> Pair:
         """Return the likeliest two values whose ratio it is."""
-        second = halved(lambda f: self._rises(ratio * f, ratio, f), 0.0, min(1.0, 1 / ratio))
+        second = self._likeliest(0.0, ratio, 0.0, min(1.0, 1 / ratio))
         return ratio * second, second
 
-    def _rises(self, first: float, speed: float, second: float) -> bool:
-        """Whether the likelihood rises with the second score while the first moves at a speed."""
-        return speed * _derivative(self.first, first) + _derivative(self.second, second) > 0
+    def _likeliest(self, start: float, speed: float, low: float, high: float) -> float:
+        """Return the likeliest second score if the first is ``start`` plus ``speed`` times it.
+
+        By Newton's method, with halving where it would leave the interval that contains the score.
+        """
+        score = min(max(self.values()[1], low + (high - low) / 8), high - (high - low) / 8)
+        for _ in range(_HALVINGS):
+            first, second = (
+                _derivatives(self.first, start + speed * score),
+                _derivatives(self.second, score),
+            )
+            rise = speed * first[0] + second[0]
+            low, high = (score, high) if rise > 0 else (low, score)
+            before, score = score, score - rise / (speed**2 * first[1] + second[1])
+            if not low < score < high:
+                score = (low + high) / 2
+            if abs(score - before) <= _EPSILON * score or score in {low, high}:
+                break
+        return score
 
     def _error(self, score: float, n: float) -> float:
         rate: float = jaccard_of_f1(min(max(score, 0.0), 1.0))
@@ -176,11 +201,12 @@ class WeightedStrata:
         return math.hypot(*(share * error for share, both in pairs for error in both))
 
 
-def _derivative(share: Share, score: float) -> float:
-    """Return the derivative of the log-likelihood k log J + (n − k) log(1 − J) by F."""
+def _derivatives(share: Share, score: float) -> tuple[float, float]:
+    """Return the derivatives of the log-likelihood k log J + (n − k) log(1 − J) by F."""
     k, n = share
     f = min(max(score, _LEAST), _MOST)
-    return k / f - (n - k) / (1 - f) + n / (2 - f)
+    hits, misses, both = k / f, (n - k) / (1 - f), n / (2 - f)
+    return hits - misses + both, -hits / f - misses / (1 - f) + both / (2 - f)
 
 
 def _studentize(excess: float, error: float) -> float:
@@ -190,30 +216,32 @@ def _studentize(excess: float, error: float) -> float:
     return excess / error if error > 0 else math.copysign(math.inf, excess)
 
 
-def _find_crossing(function: Callable[[float], float], inside: float, outside: float) -> float:
-    """Return where a function becomes negative between two places; if nowhere, the second.
+def _find_crossing(
+    function: Callable[[float], float], inside: float, outside: float, guess: float
+) -> float:
+    """Return where a falling function becomes negative between two places; if nowhere, the second.
 
-    By the secant through both ends, with the Illinois rule for an end that does not move.
+    By the secant through the last two places, and by halving where it would lead astray.
     """
 
-    def bounded(at: float) -> float:  # values far out would hold the secant back
+    def bounded(at: float) -> float:  # an infinite value has no secant
         return min(max(function(at), -_FAR), _FAR)
 
-    value, end, moved = bounded(inside), bounded(outside), 0
-    if end >= 0:
+    if bounded(outside) >= 0:
         return outside
+    before, value = inside, bounded(inside)
+    at = guess if inside < guess < outside else (inside + outside) / 2
     for _ in range(_HALVINGS):
-        middle = inside + (outside - inside) * value / (value - end)
-        if abs(outside - inside) < _PRECISION or middle in {inside, outside}:
+        found = bounded(at)
+        inside, outside = (at, outside) if found >= 0 else (inside, at)
+        slope = (found - value) / (at - before)
+        before, value = at, found
+        at = before - value / slope if slope else inside
+        if not inside <= at <= outside:
+            at = (inside + outside) / 2
+        if abs(at - before) < _PRECISION:
             break
-        found = bounded(middle)
-        if found < 0:
-            outside, end, value = middle, found, value / (2 if moved < 0 else 1)
-            moved = -1
-        else:
-            inside, value, end = middle, found, end / (2 if moved > 0 else 1)
-            moved = 1
-    return inside
+    return at
 
 
 def halved(inside: Callable[[float], bool], start: float, end: float) -> float:
