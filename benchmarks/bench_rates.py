@@ -16,6 +16,7 @@ from scipy import stats
 from sklearn.metrics import recall_score
 
 import fairperm
+from fairperm.inference import unconditional
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -79,6 +80,9 @@ def _scipy_test(y_true: Any, y_pred: Any, group: Any, draws: int) -> float:
 
 
 def _test(y_true: Any, y_pred: Any, group: Any, **options: Any) -> Any:
+    """Test one data set, without what an earlier test of the same table has left in memory."""
+    for remembered in (unconditional._pvalue, unconditional._critical, unconditional.log_ways):
+        remembered.cache_clear()
     return fairperm.permutation_test(
         y_true,
         y_pred,

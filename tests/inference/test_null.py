@@ -12,6 +12,7 @@ from scipy import stats
 
 from fairperm import InputError, bootstrap_test, permutation_test
 from fairperm.engines.resampling import enumeration
+from fairperm.inference.multiplicity import adjust_pvalues
 from fairperm.inference.null import (
     Null,
     agree,
@@ -19,6 +20,7 @@ from fairperm.inference.null import (
     find_extreme,
     gap_interval,
     pvalue,
+    snap_pvalue,
     tie_tolerance,
     wilson,
 )
@@ -380,3 +382,18 @@ def test_an_undefined_gap_has_no_pvalue(
     metric, strata, weights = case
     with pytest.raises(InputError, match="defined"):
         test(**rows(*strata), metric=metric, stratum_weights=weights)
+
+
+def test_a_pvalue_that_is_the_level_but_for_rounding_is_rejected() -> None:
+    """Of probabilities whose sum is 0.05, floats may make 0.05000000000000001."""
+    rounded = [0.01 + 0.04000000000000001, math.nextafter(0.05, 1), 0.1 + 0.2 - 0.25]
+    assert all(one > 0.05 for one in rounded)
+    for one in rounded:
+        null = Null(np.array([3.0, 0.0]), np.log([one, 1 - one]))
+        p = pvalue(null, 3.0, "greater", 0.0, 0.95).value
+        assert p == 0.05
+        low, _ = agree((-0.1, 1.0), p, "greater", 0.95, 0.5)
+        assert low > 0
+        assert adjust_pvalues(np.array([one]), "holm")[0] == 0.05
+    assert snap_pvalue(0.0500001) == 0.0500001
+    assert snap_pvalue(1 / 3) == 1 / 3

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairperm.inference.null import TIE
+from fairperm.inference.null import TIE, snap_pvalue
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -38,7 +38,7 @@ def adjust_pvalues(pvalues: Array, method: str | None) -> Array:
         factor = np.sum(1 / rank) if method == "by" else 1.0
         ordered = np.minimum.accumulate((factor * n / rank * ordered)[::-1])[::-1]
     result = np.empty(n)
-    result[order] = np.minimum(ordered, 1.0)
+    result[order] = [min(snap_pvalue(one), 1.0) for one in ordered.tolist()]
     return result
 
 

@@ -150,10 +150,19 @@ def find_tail(
     return min((find_extreme(statistic, observed, side, tolerance) for side in sides), key=share)
 
 
+def snap_pvalue(p: float) -> float:
+    """Return the decimal number of six digits that a p-value is but for rounding, or itself.
+
+    A sum of probabilities that is 0.05 may be rounded to 0.05000000000000001, which is above 0.05.
+    """
+    decimal = float(f"{p:.6g}")
+    return decimal if abs(p - decimal) <= TIE * p else p
+
+
 def _count(null: Null, is_extreme: NDArray[np.bool_], confidence_level: float) -> PValue:
     if null.log_probability is not None:
         # below the smallest float a p-value is still not zero
-        exact = min(1.0, max(null.share(is_extreme), sys.float_info.min))
+        exact = min(1.0, max(snap_pvalue(null.share(is_extreme)), sys.float_info.min))
         return PValue(exact, (exact, exact), (exact, exact))
     b, n = int(is_extreme.sum()), len(is_extreme)
     return PValue(

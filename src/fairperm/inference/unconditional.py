@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from fairperm.inference.null import Null, normal_limit
+from fairperm.inference.null import Null, normal_limit, snap_pvalue
 
 if TYPE_CHECKING:
     from typing import Self
@@ -133,7 +133,7 @@ def _pvalue(binomials: TwoBinomials, z: float, alternative: str) -> float:
     log_least = _log_least(_outwards(z, alternative))
     while (log_p := _log_pvalue(binomials, z, alternative, log_least)) < log_least:
         log_least = log_p - 1  # plausible rates were left out
-    return min(1.0, math.exp(log_p))
+    return min(1.0, snap_pvalue(math.exp(log_p)))
 
 
 def _log_pvalue(binomials: TwoBinomials, z: float, alternative: str, log_least: float) -> float:
@@ -289,7 +289,7 @@ class _Counts:
     @property
     def number(self) -> int:
         """The number of probabilities to compute for each rate."""
-        return self.terms.shape[1]
+        return len(self.terms[0])
 
     def region(self, z: float, alternative: str) -> _Region:
         """Return the tables at least as extreme as a statistic."""
@@ -360,7 +360,7 @@ class _SummedTails:
         if region.above is not None:
             place = np.minimum(np.maximum(self.n + self.start - region.above, 0), self.n)
             parts.append(self.above.take(place, axis=1))
-        return sum(np.einsum("ij,ij->i", self.first, part) for part in parts)
+        return np.asarray(sum(np.einsum("ij,ij->i", self.first, part) for part in parts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -485,4 +485,4 @@ def log_binomials(n: int, counts: Counts, logs: Array) -> Array:
     """
     least, most = int(counts.min()), int(counts.max())
     ways = log_ways(n, least, most)[counts - least]
-    return ways + logs[0][:, None] * counts + logs[1][:, None] * (n - counts)
+    return np.asarray(ways + logs[0][:, None] * counts + logs[1][:, None] * (n - counts))

@@ -194,7 +194,8 @@ class UnconditionalTest(RateTest):
         numbers = np.arange(first, last + 1)
         diverging = n * divergence(totals[:, None] / n, self._logs(numbers))
         is_plausible = diverging <= math.log(2 / miss)
-        return np.where(is_plausible, self._quantiles_at(numbers), -math.inf).max(axis=1)
+        found: Array = np.where(is_plausible, self._quantiles_at(numbers), -math.inf).max(axis=1)
+        return found
 
     def _logs(self, numbers: Integers) -> Array:
         return log_outcomes(np.sin(np.minimum(numbers * self._angle, math.pi / 2)) ** 2)
