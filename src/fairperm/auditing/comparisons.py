@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 
     from fairperm.auditing.questions import Question
+    from fairperm.hypothesis_tests.gap_test import GapIntervals
     from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
     from fairperm.metrics.definition import AnyMetric
 
@@ -51,6 +52,7 @@ class ComparedPair:
 
     row: AuditRow
     question: Question
+    intervals: GapIntervals | None = None
 
     @property
     def is_judged(self) -> bool:
@@ -168,6 +170,7 @@ def _compare_batch(
     """Take two steps for each pair: compute its gap, then its null distribution."""
     rows: dict[int, AuditRow] = {}
     tests: dict[int, GapTest] = {}
+    intervals: dict[int, GapIntervals] = {}
     for place, pair in pairs.items():
         rows[place] = pair.make_row(settings)
         try:
@@ -178,9 +181,10 @@ def _compare_batch(
     nulls = null_distributions([*tests.values()], settings.quiet().resampling)
     for (place, test), null in zip(tests.items(), nulls, strict=True):
         row = find_small_groups(rows[place], test.comparison, settings)
-        rows[place] = _add_result(row, test.result(null))
+        intervals[place] = test.intervals(null)
+        rows[place] = _add_result(row, test.result(intervals[place]))
     for place, row in rows.items():
-        yield {place: ComparedPair(row, pairs[place].question)}
+        yield {place: ComparedPair(row, pairs[place].question, intervals.get(place))}
 
 
 def _add_result(row: AuditRow, result: PermutationTestResult) -> AuditRow:

@@ -29,7 +29,8 @@ from fairperm.hypothesis_tests.margins.one_sided import (
     ratio_pvalues,
 )
 from fairperm.hypothesis_tests.small_groups import count_base_rows
-from fairperm.inference.multiplicity import adjust_pvalues
+from fairperm.inference.multiplicity import adjust_pvalues, interval_level
+from fairperm.inference.null import agree, agree_at_margin
 from fairperm.planning.power import detectable_gap
 
 if TYPE_CHECKING:
@@ -257,6 +258,8 @@ def _judge_family(pairs: Sequence[ComparedPair], settings: Settings) -> tuple[li
     of_margins = iter(_test_margins(judged, keys, settings))
     of_ratios = iter(_test_ratios(judged, settings))
     level = settings.alpha if settings.adjust is None else settings.alpha / max(n_hypotheses, 1)
+    raw = {key: _result_of(pair.row).pvalue for pair, key in zip(judged, keys, strict=True)}
+    confidence = interval_level(np.array([*raw.values()]), settings.adjust, settings.alpha)
     rows = []
     detectable: dict[tuple[object, ...], float] = {}  # the same for a metric and its complement
     for pair in pairs:
@@ -270,8 +273,34 @@ def _judge_family(pairs: Sequence[ComparedPair], settings: Settings) -> tuple[li
             fields: dict[str, Any] = {"adjusted_pvalue": next(pvalues)}
             fields |= {**next(of_margins), **next(of_ratios)}
             row = give_verdict(replace(row, **fields), settings)
+            row = replace(row, adjusted_interval=_adjust_interval(pair, row, confidence, settings))
         rows.append(row)
     return rows, n_hypotheses
+
+
+def _adjust_interval(
+    pair: ComparedPair, row: AuditRow, confidence: float, settings: Settings
+) -> tuple[float, float]:
+    """Return the interval that shows the verdict: without 0, beyond the margin or within it."""
+    if pair.intervals is None or row.adjusted_pvalue is None:
+        raise ValueError("a judged row has intervals and an adjusted p-value")
+    result, alpha = _result_of(row), settings.alpha
+    interval = agree(
+        pair.intervals.at(confidence),
+        row.adjusted_pvalue,
+        result.alternative,
+        1 - alpha,
+        result.difference,
+    )
+    if row.margin is None or row.adjusted_exceedance_pvalue is None:
+        return interval
+    return agree_at_margin(
+        interval,
+        row.margin,
+        result.difference,
+        is_beyond=row.verdict == "disparity",
+        is_within=row.verdict == "equivalent",
+    )
 
 
 def _detectable_gap(pair: ComparedPair, result: PermutationTestResult, level: float) -> float:

@@ -26,6 +26,7 @@ from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
 from fairperm.hypothesis_tests.small_groups import InfluentialRows
 from fairperm.inference.null import (
     Null,
+    PValue,
     agree,
     gap_interval,
     nearer_to_null,
@@ -61,7 +62,68 @@ def compare(
     """Test the gap between two groups of a table: the paper's algorithm."""
     test = GapTest.of(table, plan, groups, options)
     (null,) = null_distributions([test], options.resampling)
-    return test.result(null)
+    return test.result(test.intervals(null))
+
+
+@dataclass(frozen=True, slots=True)
+class GapIntervals:
+    """The intervals of a gap at all levels: they need its permutations, but no rows.
+
+    Bins of scores may hide so much of the gap (``hidden``). Plain ``rates`` have intervals of
+    their own, which invert the unconditional test.
+    """
+
+    plan: Plan
+    alternative: str
+    ordering: str
+    null: Null
+    gap: Array
+    error: Array
+    variances: tuple[GapVariance, ...]
+    estimates: Estimates
+    weights: Array | None
+    hidden: float
+    rates: Rates | None
+    is_limit: bool
+
+    def at(self, level: float) -> tuple[float, float]:
+        """Return the interval at a confidence level."""
+        if self.rates is not None:
+            return self.rates.difference_interval(self.alternative, level)
+        # permutations of rates may hardly vary: the interval is at least the normal one
+        has_normal_bound = self.plan.is_binomial or self.is_limit
+        least = max(0.0, normal_quantile(level, self.alternative)) if has_normal_bound else 0.0
+        return gap_interval(
+            self.null,
+            self.gap,
+            lambda quantile: self._reaches(max(quantile, least)),
+            self.ordering,
+            level,
+            max(part.span for part in self.plan.metric.parts),
+        )
+
+    def _reaches(self, quantile: float) -> tuple[Array, Array]:
+        """Return how far below and above the gap the interval goes for this quantile."""
+        if self.plan.variance is None:
+            reach = np.full_like(self.error, quantile + self.hidden)
+            return reach, reach
+        if self.variances:
+            pairs = zip(self.variances, self.gap, strict=True)
+            ends = np.array([variance.interval(gap, quantile) for variance, gap in pairs])
+            # where all rows of each stratum are alike, all strata together say how far chance goes
+            is_alike = np.array([variance.at_zero == 0 for variance in self.variances])
+            rates = metrics_of_totals(self.plan.metric.parts)
+            below, above = self.estimates.merge_strata().rate_reaches(rates, quantile)
+            return (
+                np.where(is_alike, below, self.gap - ends[:, 0]),
+                np.where(is_alike, above, ends[:, 1] - self.gap),
+            )
+        has_one_stratum = self.estimates.value.shape[2] == 1
+        if self.plan.is_binomial and (has_one_stratum or self.weights is not None):
+            rates = metrics_of_totals(self.plan.metric.parts)
+            return self.estimates.rate_reaches(rates, quantile, self.weights)
+        reach = np.where(np.isnan(self.error), math.inf, quantile * self.error + self.hidden)
+        return reach, reach
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,75 +244,58 @@ class GapTest:
             sample=sample,
         )
 
-    def result(self, null: Null | None) -> PermutationTestResult:
+    def intervals(self, null: Null | None) -> GapIntervals:
+        """Return the gap's intervals at all levels, from its permutations or the normal limit."""
+        alternative, has_strata = self.options.alternative, self.estimates.value.shape[2] > 1
+        return GapIntervals(
+            plan=self.plan,
+            alternative=alternative,
+            ordering=self.plan.ordering(alternative, strata=has_strata),
+            null=normal_limit() if null is None else null,
+            gap=self.gap,
+            error=self.error,
+            variances=self.variances,
+            estimates=self.estimates,
+            weights=self.engine.weights,
+            hidden=self.hidden,
+            rates=self.rates,
+            is_limit=null is None,
+        )
+
+    def result(self, intervals: GapIntervals) -> PermutationTestResult:
         """Compare the gap with its permutations; without any, with their normal limit."""
         alternative, level = self.options.alternative, self.options.confidence_level
-        if self.rates is not None and null is not None:
-            return self._unconditional_result(self.rates, null)
-        has_strata = self.estimates.value.shape[2] > 1
-        ordering = self.plan.ordering(alternative, strata=has_strata)
-        if null is None:
-            null = normal_limit()
+        null, rates, n_resamples = intervals.null, self.rates, len(intervals.null.statistic)
+        if rates is not None:
+            value = rates.binomials.pvalue(self.statistic, alternative)
+            p = PValue(value, (value, value), (value, value))
+            n_resamples = (rates.binomials.first + 1) * (rates.binomials.second + 1)
+        elif intervals.is_limit:
             p, n_resamples = normal_pvalue(self.compared, alternative), 0
         else:
-            p = pvalue(null, self.compared, ordering, self.tolerance, level)
-            n_resamples = len(null.statistic)
-        # permutations of rates may hardly vary: the interval is at least the normal one
-        has_normal_bound = self.plan.is_binomial or n_resamples == 0
-        least = max(0.0, normal_quantile(level, alternative)) if has_normal_bound else 0.0
-        n_undefined, notes = int(null.undefined.sum()), note_undefined(null)
+            p = pvalue(null, self.compared, intervals.ordering, self.tolerance, level)
+        interval = intervals.at(level)
+        if rates is None or level > 0.5:
+            # the variance of permutations is not quite that of the interval; numbers are rounded
+            interval = agree(interval, p.value, alternative, level, self.sample["difference"])
         probability = null.log_probability
-        interval = gap_interval(
-            null,
-            self.gap,
-            lambda quantile: self._reaches(max(quantile, least)),
-            ordering,
-            level,
-            max(part.span for part in self.plan.metric.parts),
-        )
-        # the variance of permutations is not quite that of the interval, and numbers are rounded
-        interval = agree(interval, p.value, alternative, level, self.sample["difference"])
+        notes = () if rates is not None else (*note_undefined(null), *self._note_bias(null))
         return PermutationTestResult(
             **self.sample,
             alternative=alternative,
-            ordering=ordering,
+            ordering=intervals.ordering,
             confidence_level=level,
             confidence_interval=interval,
             pvalue=p.value,
             pvalue_interval=p.interval,
             pvalue_interval_wilson=p.wilson_interval,
             n_resamples=n_resamples,
-            n_undefined=n_undefined,
+            n_undefined=int(null.undefined.sum()),
             seed=self.options.seed,
-            notes=(*self.notes, *notes, *self._note_bias(null)),
+            notes=(*self.notes, *notes),
             exact=n_resamples > 0 and probability is not None,
             null_distribution=null.statistic,
             null_probabilities=None if probability is None else np.exp(probability),
-        )
-
-    def _unconditional_result(self, rates: Rates, null: Null) -> PermutationTestResult:
-        """Compare the gap with all tables of two binomial samples."""
-        alternative, level = self.options.alternative, self.options.confidence_level
-        p = rates.binomials.pvalue(self.statistic, alternative)
-        interval = rates.difference_interval(alternative, level)
-        if level > 0.5:
-            interval = agree(interval, p, alternative, level, self.gap[0])
-        return PermutationTestResult(
-            **self.sample,
-            alternative=alternative,
-            ordering=self.plan.ordering(alternative, strata=False),
-            confidence_level=level,
-            confidence_interval=interval,
-            pvalue=p,
-            pvalue_interval=(p, p),
-            pvalue_interval_wilson=(p, p),
-            n_resamples=(rates.binomials.first + 1) * (rates.binomials.second + 1),
-            n_undefined=0,
-            seed=self.options.seed,
-            notes=self.notes,
-            exact=True,
-            null_distribution=null.statistic,
-            null_probabilities=np.exp(np.asarray(null.log_probability)),
         )
 
     def null(self, permuted: Gaps, log_probability: Array | None = None) -> Null:
@@ -285,30 +330,6 @@ class GapTest:
         if not abs(null.centre) > max(_BIASED, doubt) * self.error[0]:
             return []
         return [small_groups.note_bias_of_strata(self.plan.metric, null.centre)]
-
-    def _reaches(self, quantile: float) -> tuple[Array, Array]:
-        """Return how far below and above the gap the interval goes for this quantile."""
-        if self.plan.variance is None:
-            reach = np.full_like(self.error, quantile + self.hidden)
-            return reach, reach
-        if self.variances:
-            pairs = zip(self.variances, self.gap, strict=True)
-            ends = np.array([variance.interval(gap, quantile) for variance, gap in pairs])
-            # where all rows of each stratum are alike, all strata together say how far chance goes
-            is_alike = np.array([variance.at_zero == 0 for variance in self.variances])
-            rates = metrics_of_totals(self.plan.metric.parts)
-            below, above = self.estimates.merge_strata().rate_reaches(rates, quantile)
-            return (
-                np.where(is_alike, below, self.gap - ends[:, 0]),
-                np.where(is_alike, above, ends[:, 1] - self.gap),
-            )
-        weights = self.engine.weights
-        has_one_stratum = self.estimates.value.shape[2] == 1
-        if self.plan.is_binomial and (has_one_stratum or weights is not None):
-            rates = metrics_of_totals(self.plan.metric.parts)
-            return self.estimates.rate_reaches(rates, quantile, weights)
-        reach = np.where(np.isnan(self.error), math.inf, quantile * self.error + self.hidden)
-        return reach, reach
 
 
 def null_distributions(tests: Sequence[GapTest], resampling: Resampling) -> list[Null | None]:

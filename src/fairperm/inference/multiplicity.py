@@ -42,6 +42,24 @@ def adjust_pvalues(pvalues: Array, method: str | None) -> Array:
     return result
 
 
+def interval_level(pvalues: Array, method: str | None, alpha: float) -> float:
+    """Return the level of intervals that agree with adjusted p-values.
+
+    For "holm" and "maxt" it is Bonferroni's: all intervals together miss a value with probability
+    alpha at most. For "bh" and "by" it depends on the number of rejections: among the intervals of
+    rejected hypotheses, the expected share that miss is alpha at most (Benjamini and Yekutieli,
+    False discovery rate-adjusted multiple confidence intervals, JASA 100, 2005).
+    """
+    n = max(len(pvalues), 1)
+    if method is None:
+        return 1 - alpha
+    if method not in {"bh", "by"}:
+        return 1 - alpha / n
+    factor = float(np.sum(1 / np.arange(1, n + 1))) if method == "by" else 1.0
+    n_rejected = int((adjust_pvalues(pvalues, method) <= alpha).sum())
+    return 1 - alpha * max(n_rejected, 1) / (n * factor)
+
+
 def scale_tails(ascending: Array, observed: Array) -> Array:
     """Return what each statistic (axis 0) is divided by before the largest of a draw is taken.
 

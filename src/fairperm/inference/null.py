@@ -260,6 +260,27 @@ def agree(
     return (nearest, max(high, nearest)) if is_above else (min(low, nearest), nearest)
 
 
+def agree_at_margin(
+    interval: tuple[float, float],
+    margin: float,
+    estimate: float,
+    *,
+    is_beyond: bool,
+    is_within: bool,
+) -> tuple[float, float]:
+    """Return the interval beyond ±margin, or within, exactly if that is what tests at it show."""
+    low, high = (-one for one in interval[::-1]) if estimate < 0 else interval
+    if is_beyond:
+        low = max(low, math.nextafter(margin, math.inf))
+        high = max(low, high)
+    elif is_within:
+        low = max(low, math.nextafter(-margin, 0.0))
+        high = min(high, math.nextafter(margin, 0.0))
+    else:
+        low, high = min(low, margin), max(high, margin if low > -margin else high)
+    return (-high, -low) if estimate < 0 else (low, high)
+
+
 def critical_values(null: Null, alternative: str, confidence_level: float) -> tuple[float, float]:
     """Return the statistics between which, ends included, p is above 1 − confidence_level."""
     statistic = null.statistic

@@ -61,6 +61,7 @@ _PER_TICK, _PER_DIGIT = 32, 6.6  # pixels that a number on the axis takes at the
 _BESIDE_ZERO = 24  # pixels from a number to the zero, which is narrow
 _ROUND = (1, 1.5, 2, 2.5, 3, 4, 5, 6, 8)
 _LONGEST_NAME, _LONGEST_REASON = 200, 400  # letters in a tooltip
+_ADJUSTED = "Thick: the interval of each gap alone. Thin: adjusted, as the verdict is."
 _TOOLTIP = {
     "attribute": "attribute",
     "metric": "metric",
@@ -71,6 +72,7 @@ _TOOLTIP = {
     "gap_interval": "gap (interval)",
     "p": "p",
     "adjusted_p": "adjusted p",
+    "adjusted_interval": "adjusted interval",
     "margin": "margin",
     "detectable": "detectable gap (80 % power)",
     "verdict": "verdict",
@@ -106,7 +108,8 @@ def forest(
     -------
     altair.VConcatChart
         Rates share an axis; every other metric has its own. Intervals that extend beyond the
-        axis end in an arrow. Margins are shaded.
+        axis end in an arrow. Thin lines with end marks are the adjusted intervals, which show the
+        verdicts. Margins are shaded.
 
     Examples
     --------
@@ -145,6 +148,7 @@ def specify_forest(
         title
         or (f"Gaps between groups, with {level}intervals" if rows else "No comparisons to show"),
         _count_verdicts(rows),
+        _ADJUSTED if any(as_finite(row.get("adjusted_low")) is not None for row in rows) else "",
         "Shaded: gaps within the margin, too small to matter in practice." if has_margin else "",
     )
     panels = [panel.specify(is_first=i == 0) for i, panel in enumerate(_panels(rows, layout))]
@@ -282,10 +286,10 @@ class _Panel:
 
     def _marks(self, lines: Sequence[Row], verdict: str, x: Any, y: Spec) -> list[Spec]:
         """Return the intervals, marks and arrows of a verdict, and the words for missing gaps."""
-        name = name_style(verdict)
-        reach = _REACH * (self._domain()[1] - self._domain()[0]) / self.layout.width
+        name, (low, high) = name_style(verdict), self._domain()
+        reach = _REACH * (high - low) / self.layout.width
         is_filled = verdict in FINDINGS
-        segments, arrows = [], []
+        segments, arrows, thin, marks = [], [], [], []
         for one in lines:
             if one["gap"] is None:
                 continue
@@ -295,6 +299,11 @@ class _Panel:
                 ends = [(one["from"], one["to"])]
             segments += [{**one, "from": a, "to": b} for a, b in ends if a < b]
             arrows += [{**one, "at": one[end]} for end in one["open"]]
+            if one["adjusted"]:
+                first, last = one["adjusted"]
+                outside = [(first, min(one["from"], last)), (max(one["to"], first), last)]
+                thin += [{**one, "from": a, "to": b} for a, b in outside if a < b]
+                marks += [{**one, "at": end} for end in (first, last) if low < end < high]
         left = [one for one in arrows if one["at"] == one["from"]]
         right = [one for one in arrows if one["at"] == one["to"]]
         inside = [one for one in lines if one["is_inside"]]
@@ -304,11 +313,16 @@ class _Panel:
         point: Spec = {"style": f"{name}-mark", "shape": shape, "size": size, "filled": is_filled}
         word: Spec = {"style": "fp-note", "fontStyle": "italic", "align": "left", "dx": 8}
         here = {"x": x("at"), "y": y}
+        span = {"x": x("from"), "x2": {"field": "to"}, "y": y}
         return [
+            draw_rows(_only(thin, "place", "from", "to"), "rule", span, style=f"{name}-thin"),
+            draw_rows(
+                _only(marks, "place", "at"), "tick", here, style=f"{name}-end", orient="vertical"
+            ),
             draw_rows(
                 _only(segments, "place", "from", "to"),
                 "rule",
-                {"x": x("from"), "x2": {"field": "to"}, "y": y},
+                span,
                 style=f"{name}-line",
             ),
             draw_rows(_only(left, "place", "at"), "point", here, shape="triangle-left", **arrow),
@@ -454,7 +468,8 @@ def _extent(row: Row) -> Iterator[float]:
     yield from (-margin, margin)
     if gap is None:
         return
-    ends = as_finite(row["difference_low"]), as_finite(row["difference_high"])
+    names = ("difference_low", "difference_high", "adjusted_low", "adjusted_high")
+    ends = [as_finite(row.get(name)) for name in names]
     reaches = [abs(gap - one) for one in ends if one is not None]
     yield gap
     for end in ends:
@@ -467,15 +482,13 @@ def _describe_row(row: Row, low: float, high: float) -> Item:
     first, second = _name_groups(row)
     gap, verdict = as_finite(row["difference"]), str(row["verdict"])
     limits = row["difference_low"], row["difference_high"]
-    ends = [
-        far if as_finite(end) is None else min(max(float(end), low), high)
-        for end, far in zip(limits, (low, high), strict=True)
-    ]
+    ends = _clip(limits, low, high)
     beyond = [
         name
         for name, end, drawn in zip(("from", "to"), limits, ends, strict=True)
         if gap is not None and as_finite(end) != drawn
     ]
+    adjusted = row.get("adjusted_low"), row.get("adjusted_high")
     part = row.get("part")
     gap_label = format_gap(gap, part)
     interval = format_interval(limits, signed=part is None)
@@ -496,11 +509,21 @@ def _describe_row(row: Row, low: float, high: float) -> Item:
         "gap_interval": "no value" if gap is None else f"{gap_label} ({interval})",
         "p": format_pvalue(row["pvalue"]),
         "adjusted_p": format_pvalue(row["adjusted_pvalue"]),
+        "adjusted_interval": format_interval(adjusted, signed=part is None),
+        "adjusted": [] if adjusted[0] is None else _clip(adjusted, low, high),
         "margin": format_number(row.get("margin")),
         "detectable": format_number(row.get("detectable_gap")),
         "first_value": _describe_value(row, "first"),
         "second_value": _describe_value(row, "second"),
     }
+
+
+def _clip(limits: Sequence[Any], low: float, high: float) -> list[float]:
+    """Return the ends of an interval on an axis from low to high."""
+    return [
+        far if as_finite(end) is None else min(max(float(end), low), high)
+        for end, far in zip(limits, (low, high), strict=True)
+    ]
 
 
 def _describe_value(row: Row, place: str) -> str:

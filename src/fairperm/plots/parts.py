@@ -149,7 +149,12 @@ def _styles(colour: Mapping[str, str]) -> dict[str, Any]:
     for verdict in SHAPES:
         name, own = name_style(verdict), colour[verdict]
         styles[f"{name}-mark"] = {"color": own, "strokeWidth": 1.6}
-        styles[f"{name}-line"] = {"color": own, "strokeWidth": 1.8}
+        styles[f"{name}-line"] = {
+            "color": own,
+            "strokeWidth": 1.8 if verdict == "too small" else 2.6,
+        }
+        styles[f"{name}-thin"] = {"color": own, "strokeWidth": 1}
+        styles[f"{name}-end"] = {"color": own, "thickness": 1, "size": 8}
         styles[f"{name}-word"] = {**text, "color": own, "fontWeight": 600}
     return styles
 

@@ -45,6 +45,10 @@ class AuditRow:
         The ratio of the values, with an interval on the log scale; None if there is none.
     adjusted_pvalue : float or None
         The p-value adjusted for all hypotheses of the audit; None if the groups are too small.
+    adjusted_interval : tuple of float or None
+        The gap's interval adjusted in the same way: it excludes 0 exactly if the adjusted p-value
+        is at most the audit's level. With a margin it lies beyond the margin for a disparity, and
+        within it for an equivalence. As wide as can be if there are too few permutations for it.
     margin : float or None
         The largest gap that does not matter in practice, if one was given.
     exceedance_pvalue, adjusted_exceedance_pvalue : float or None
@@ -79,6 +83,7 @@ class AuditRow:
     ratio: float | None = None
     ratio_interval: tuple[float, float] | None = None
     adjusted_pvalue: float | None = None
+    adjusted_interval: tuple[float, float] | None = None
     margin: float | None = None
     exceedance_pvalue: float | None = None
     adjusted_exceedance_pvalue: float | None = None
@@ -168,6 +173,7 @@ class AuditRow:
     def cells(self) -> dict[str, Any]:
         """Return the row as flat values, for a frame."""
         low, high = self.confidence_interval or (None, None)
+        adjusted_low, adjusted_high = self.adjusted_interval or (None, None)
         ratio_low, ratio_high = self.ratio_interval or (None, None)
         flat: dict[str, Any] = {"attribute": self.attribute, "metric": self.metric}
         for place, group, size, value in zip(
@@ -187,6 +193,8 @@ class AuditRow:
             "difference": self.difference,
             "difference_low": low,
             "difference_high": high,
+            "adjusted_low": adjusted_low,
+            "adjusted_high": adjusted_high,
             "standard_error": None if self.result is None else self.result.standard_error,
             "ratio": self.ratio,
             "ratio_low": ratio_low,
