@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 SHARE = 1e-3  # of the p-value: the probability that the interval misses the rate
 _STEP = 0.125  # between the first rates, in standard errors of the rate
+_MOST_AT_FIRST = 96  # steps: far tails have long intervals of rates, few of which matter
 _MANY_COUNTS = 2500  # of both samples: the parts that steps are split into, times the counts
 _MOST_PARTS = 16
 _AT_ONCE = 1 << 15  # probabilities that fit into the processor's cache
@@ -153,7 +154,7 @@ def _log_pvalue(binomials: TwoBinomials, z: float, alternative: str, log_least: 
     n_parts = min(max(_MANY_COUNTS // counts.number, 2), _MOST_PARTS)
     parts, tolerance = np.arange(n_parts + 1) / n_parts, (_STEP / n_parts) ** 2 / 7.9
     first, last = (math.asin(math.sqrt(rate)) for rate in interval)
-    n_steps = math.ceil(2 * math.sqrt(n) * (last - first) / _STEP)
+    n_steps = min(math.ceil(2 * math.sqrt(n) * (last - first) / _STEP), _MOST_AT_FIRST)
     angles = np.linspace(first, last, n_steps + 1)[None]
     known = bound_of_closed = -math.inf
     while True:

@@ -55,7 +55,8 @@ def find_root(
 ) -> float:
     """Return the root of an excess that is negative at ``low`` and not at ``high``.
 
-    The method is false position in the Illinois form: if an end stays twice, its value is halved.
+    The method is false position in the form of Anderson and Björck (1973): if an end stays twice,
+    its value is reduced by as much as the other's was, or halved.
     """
     below, above = excess(low), excess(high)
     stayed = 0  # −1: the low end stayed, 1: the high end
@@ -65,11 +66,15 @@ def find_root(
         middle = (low * above - high * below) / (above - below)
         found = excess(middle)
         if found >= 0:
-            high, above = middle, found
-            below *= 0.5 if stayed == -1 else 1.0
-            stayed = -1
+            below *= _reduce(found, above) if stayed == -1 else 1.0
+            high, above, stayed = middle, found, -1
         else:
-            low, below = middle, found
-            above *= 0.5 if stayed == 1 else 1.0
-            stayed = 1
+            above *= _reduce(found, below) if stayed == 1 else 1.0
+            low, below, stayed = middle, found, 1
     return high
+
+
+def _reduce(found: float, before: float) -> float:
+    """Return the factor for an end that stayed, from the values of the end that moved."""
+    factor = 1 - found / before
+    return factor if factor > 0 else 0.5
