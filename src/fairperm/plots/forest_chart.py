@@ -61,7 +61,7 @@ _PER_TICK, _PER_DIGIT = 32, 6.6  # pixels that a number on the axis takes at the
 _BESIDE_ZERO = 24  # pixels from a number to the zero, which is narrow
 _ROUND = (1, 1.5, 2, 2.5, 3, 4, 5, 6, 8)
 _LONGEST_NAME, _LONGEST_REASON = 200, 400  # letters in a tooltip
-_ADJUSTED = "Thick: the interval of each gap alone. Thin: adjusted, as the verdict is."
+_ADJUSTED = "Thick: interval of each gap alone. Thin: adjusted, as verdicts are."
 _TOOLTIP = {
     "attribute": "attribute",
     "metric": "metric",
