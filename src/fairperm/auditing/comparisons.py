@@ -182,7 +182,7 @@ def _compare_batch(
     for (place, test), null in zip(tests.items(), nulls, strict=True):
         row = find_small_groups(rows[place], test.comparison, settings)
         intervals[place] = test.intervals(null)
-        rows[place] = _add_result(row, test.result(intervals[place]))
+        rows[place] = _add_result(row, test.result(null))
     for place, row in rows.items():
         yield {place: ComparedPair(row, pairs[place].question, intervals.get(place))}
 

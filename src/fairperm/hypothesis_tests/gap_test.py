@@ -62,7 +62,7 @@ def compare(
     """Test the gap between two groups of a table: the paper's algorithm."""
     test = GapTest.of(table, plan, groups, options)
     (null,) = null_distributions([test], options.resampling)
-    return test.result(test.intervals(null))
+    return test.result(null)
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,10 +262,12 @@ class GapTest:
             is_limit=null is None,
         )
 
-    def result(self, intervals: GapIntervals) -> PermutationTestResult:
+    def result(self, null: Null | None) -> PermutationTestResult:
         """Compare the gap with its permutations; without any, with their normal limit."""
         alternative, level = self.options.alternative, self.options.confidence_level
-        null, rates, n_resamples = intervals.null, self.rates, len(intervals.null.statistic)
+        intervals, rates = self.intervals(null), self.rates
+        null = intervals.null
+        n_resamples = len(null.statistic)
         if rates is not None:
             value = rates.binomials.pvalue(self.statistic, alternative)
             p = PValue(value, (value, value), (value, value))
