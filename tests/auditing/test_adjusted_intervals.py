@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fairperm import Audit
 
 METRICS = ["selection_rate", "false_negative_rate", "f1_score", "balanced_accuracy", "roc_auc"]
-COUNTS = [(150, 200), (100, 200), (95, 190), (60, 200), (82, 160), (30, 60)]
+COUNTS = [(150, 200), (100, 200), (95, 190), (82, 160), (30, 60)]
 
 
 def check_agreement(audit: Audit) -> None:
@@ -57,7 +57,7 @@ def test_adjusted_intervals_agree_with_verdicts(options: dict[str, Any]) -> None
     check_agreement(quietly(**given, **options))
 
 
-@pytest.mark.parametrize("margin", [None, 0.02, 0.1, 0.3])
+@pytest.mark.parametrize("margin", [None, 0.02, 0.2])
 @pytest.mark.parametrize("adjust", ["holm", "bh", "by", None])
 def test_adjusted_intervals_of_rates_agree_with_verdicts(
     adjust: str | None, margin: float | None
@@ -101,10 +101,8 @@ def test_intervals_of_false_discovery_rates_have_the_level_of_the_last_rejection
 
 
 def test_too_few_draws_leave_the_widest_interval() -> None:
-    audit = quietly(
-        **DATA["unique scores"], metrics=["roc_auc", "brier_score"], rng=1, n_resamples=19
-    )
-    assert [row.adjusted_interval for row in audit if row.metric == "roc_auc"] == [(-1.0, 1.0)] * 3
+    audit = quietly(**DATA["few scores"], metrics="roc_auc", rng=1, n_resamples=19)
+    assert [row.adjusted_interval for row in audit] == [(-1.0, 1.0)] * 3
 
 
 @pytest.mark.parametrize(
