@@ -318,9 +318,11 @@ def test_sweeps_of_all_pairs_of_groups(tmp_path: Path) -> None:
     assert {one["alpha"] for one in found["sweeps"]} == {0.05 / 6}
     assert found["alpha"] == 0.05
     assert set(found["not_swept"]) == {"a − d", "b − d", "c − d"}
-    one = json.loads(run(*given, "--pair", "a", "c", "--alpha", 0.05 / 6, "--json", "-").stdout)
-    assert one["result"] == found["sweeps"][1]
     text = page.read_text(encoding="utf-8")
+    pair = ("--pair", "a", "c", "--alpha", 0.05 / 6, "--report", page)
+    one = json.loads(run(*given, *pair, "--json", "-").stdout)
+    assert one["result"] == found["sweeps"][1]
+    assert "--pair a c" in page.read_text(encoding="utf-8")
     assert text.count("<h3>") == 3
     assert "0.0083 for each of them" in text
     assert "was not tested" in text

@@ -111,5 +111,8 @@ def _write_options(options: Mapping[str, Any]) -> Iterator[str]:
         flag = f"--{name.rstrip('_').replace('_', '-')}"
         if value == defaults.get(name):
             continue
+        if name == "pair":
+            yield f"{flag} {shlex.join(map(str, value))}"
+            continue
         for one in value if isinstance(value, list) else [value]:
             yield flag if one is True else f"{flag} {shlex.quote(str(one))}"
