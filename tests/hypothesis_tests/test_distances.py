@@ -227,7 +227,7 @@ def test_rows_names_and_threads_change_nothing(options: dict[str, Any]) -> None:
     assert run(data, n_jobs=3) == p
 
 
-@pytest.mark.parametrize("form", ["duckdb", "polars"])
+@pytest.mark.parametrize("form", ["duckdb", pytest.param("polars", marks=pytest.mark.validate)])
 @pytest.mark.parametrize(
     "given",
     [
