@@ -1,0 +1,147 @@
+"""Every metric in every design against the AUC of plain rows: no combination is a cliff.
+
+`make bench` runs this file and prints the table "cliffs". A ratio above 10 fails the run unless
+``SLOW`` names it with the reason.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+import fairperm
+from fairperm.errors import InputError
+from fairperm.metrics import get_metric
+from fairperm.metrics.definition import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from benchmarks.conftest import Report
+
+N = 50_000
+DRAWS = 999
+REPEATS = 3
+MOST = 10.0
+DESIGNS = ("plain", "weights", "clusters", "strata", "5 groups")
+_RESAMPLED = "its standard error takes a bootstrap sample of all rows for each permutation"
+SLOW = {
+    ("expected_calibration_error", "strata"): _RESAMPLED,
+    ("expected_calibration_error", "5 groups"): f"{_RESAMPLED}, in every group",
+}
+
+
+def _data(n: int) -> dict[str, Any]:
+    rng = np.random.default_rng(n)
+    y_true = rng.integers(0, 2, n)
+    outcome = rng.gamma(3.0, 0.1, n)
+    classes = rng.integers(0, 3, n)
+    household = np.arange(n) // 5
+    return {
+        "group": rng.integers(0, 2, n),
+        "group of cluster": rng.integers(0, 2, n)[household],
+        "5 groups": rng.integers(0, 5, n),
+        "strata": rng.integers(0, 4, n),
+        "weights": rng.uniform(0.5, 2.0, n),
+        "clusters": household,
+        "y_true": y_true,
+        "y_score": 1 / (1 + np.exp(1 - 2 * y_true + rng.normal(size=n))),
+        "y_pred": np.where(rng.random(n) < 0.8, y_true, 1 - y_true),
+        "classes": classes,
+        "predicted classes": np.where(rng.random(n) < 0.7, classes, rng.integers(0, 3, n)),
+        "outcome": outcome,
+        "prediction": outcome * rng.gamma(20.0, 0.05, n),
+    }
+
+
+def _columns(metric: str, data: dict[str, Any]) -> dict[str, Any]:
+    """Return the columns that the metric is made of."""
+    definition = get_metric(metric)
+    names = {"y_true": "y_true", "y_pred": "y_pred", "y_score": "y_score"}
+    if definition.kind is Kind.REGRESSION:
+        names |= {"y_true": "outcome", "y_pred": "prediction"}
+    if definition.kind is Kind.CLASSES:
+        names |= {"y_true": "classes", "y_pred": "predicted classes"}
+    return {name: data[names[name]] for name in {"y_true", *definition.columns}}
+
+
+def _call(metric: str, design: str, data: dict[str, Any], draws: int) -> Callable[[], Any]:
+    options = {**_columns(metric, data), "metric": metric, "n_resamples": draws, "rng": 0}
+    options |= {"n_jobs": 1, "progress": False}
+    if metric == "expected_calibration_error":
+        options["variance"] = None
+    if design == "5 groups":
+        return lambda: fairperm.omnibus_test(**options, sensitive_features=data["5 groups"])
+    of_design: dict[str, dict[str, Any]] = {
+        "weights": {"sample_weight": data["weights"]},
+        "clusters": {
+            "cluster": data["clusters"],
+            "sensitive_features": data["group of cluster"],
+        },
+        "strata": {"control_features": data["strata"]},
+    }
+    options |= {"sensitive_features": data["group"], **of_design.get(design, {})}
+    return lambda: fairperm.permutation_test(**options)
+
+
+def _seconds(call: Callable[[], Any]) -> float:
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
+
+
+@pytest.mark.filterwarnings("ignore::fairperm.FairpermWarning")  # so few resamples
+def test_no_cliffs(report: Report) -> None:
+    """Times are the shortest of some, each with one of the plain AUC beside it."""
+    data = _data(N)
+    reference = _call("roc_auc", "plain", data, DRAWS)
+    reference()
+    rows, largest = [], 0.0
+    for metric in fairperm.metric_names():
+        cells = []
+        for design in DESIGNS:
+            call = _call(metric, design, data, DRAWS)
+            try:
+                call()  # kernels are compiled the first time
+            except InputError:
+                cells.append("not offered")
+                continue
+            pairs = [(_seconds(reference), _seconds(call)) for _ in range(REPEATS)]
+            plain, mine = (min(times) for times in zip(*pairs, strict=True))
+            cells.append(f"{mine / plain:.2g}")
+            if (metric, design) in SLOW:
+                cells[-1] += " *"
+            else:
+                largest = max(largest, mine / plain)
+        rows.append(f"| {metric} | " + " | ".join(cells) + " |")
+    report.notes += [
+        "",
+        f"Cliffs: times relative to the AUC of plain rows, {N:,} rows, {DRAWS} permutations",
+        "| metric | " + " | ".join(DESIGNS) + " |",
+        "|---|" + "---:|" * len(DESIGNS),
+        *rows,
+        *(f"* {metric}, {design}: {reason}" for (metric, design), reason in SLOW.items()),
+    ]
+    report.bar("any metric and design / AUC of plain rows, 50,000 rows", largest, "≤", MOST)
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+@pytest.mark.filterwarnings("ignore::fairperm.FairpermWarning")  # so few resamples
+def test_growth(report: Report, design: str) -> None:
+    """Eight times the rows, or the permutations, take about eight times as long."""
+    small, large = _data(N), _data(8 * N)
+    calls = {
+        "both": _call("roc_auc", design, small, DRAWS),
+        "rows": _call("roc_auc", design, large, DRAWS),
+        "permutations": _call("roc_auc", design, small, 8 * DRAWS),
+    }
+    calls["both"]()
+    rounds = [{name: _seconds(call) for name, call in calls.items()} for _ in range(REPEATS)]
+    best = {name: min(one[name] for one in rounds) for name in calls}
+    for name in ("rows", "permutations"):
+        exponent = math.log(best[name] / best["both"], 8)
+        report.bar(f"exponent of {name} in the time of an AUC, {design}", exponent, "≤", 1.2)
