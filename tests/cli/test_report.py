@@ -72,6 +72,28 @@ def test_command_of_a_report_can_be_pasted(here: Here, tmp_path: Path) -> None:
     assert first == second
 
 
+def test_command_of_a_sweep_can_be_pasted(here: Here, tmp_path: Path) -> None:
+    options: tuple[str, ...] = (
+        "--label",
+        "y",
+        "--score",
+        "p",
+        "--group",
+        "g",
+        "--pair",
+        "b",
+        "a",
+        "--seed",
+        "1",
+    )
+    options += ("--thresholds", "0.5", "--resamples", "99", "--metric", "selection_rate")
+    assert here.run("sweep", "it's.csv", *options, "--report", "r.html", "--json", "1.json")[0] == 0
+    (pre,) = Page((tmp_path / "r.html").read_text(encoding="utf-8")).all("pre")
+    words = shlex.split(pre.text.replace("\\\n", ""))
+    assert here.run(*words[1:], "--json", "2.json")[0] == 0
+    assert (tmp_path / "1.json").read_text() == (tmp_path / "2.json").read_text()
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import shlex
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from fairperm.cli import outputs
@@ -99,14 +100,15 @@ def write_command(
     from fairperm.plots.parts import wrap_parts
 
     parts = [f"fairperm {command}", *(shlex.quote(file["path"]) for file in files)]
-    lines = wrap_parts([*parts, *_write_options(options)], _LINE)
+    lines = wrap_parts([*parts, *_write_options(command, options)], _LINE)
     return " \\\n    ".join(lines)
 
 
-def _write_options(options: Mapping[str, Any]) -> Iterator[str]:
-    from fairperm.cli.commands.audit import audit
+def _write_options(command: str, options: Mapping[str, Any]) -> Iterator[str]:
+    from fairperm.cli import commands
 
-    defaults = {name: one.default for name, one in inspect.signature(audit).parameters.items()}
+    function = getattr(import_module(f"{commands.__name__}.{command}"), command)
+    defaults = {name: one.default for name, one in inspect.signature(function).parameters.items()}
     for name, value in options.items():
         flag = f"--{name.rstrip('_').replace('_', '-')}"
         if value == defaults.get(name):

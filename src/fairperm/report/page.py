@@ -128,7 +128,8 @@ def sweeps_as_html(
         n_thresholds=len(sweeps[0].thresholds),
         level=f"{level}.",
         not_swept=not_swept,
-        settings={name: str(one) for name, one in provenance.items()},
+        command=provenance["command"],
+        settings={name: str(one) for name, one in provenance.items() if name != "command"},
         policy=_write_policy(scripts),
         scripts=[Markup(script) for script in scripts],  # noqa: S704
         charts=charts.inline_json(
