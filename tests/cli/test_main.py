@@ -460,6 +460,10 @@ def test_discover_command(tmp_path: Path) -> None:
     assert document["schema"] == "fairperm.discover"
     conditions = [one["conditions"] for one in document["result"]["all"]]
     assert {"decile_score": {"low": None, "high": 2}} in conditions
+    page = tmp_path / "found.html"
+    succeeded("discover", path, *arguments, *features[:4], *options, "--report", page, "-q")
+    assert "race = African-American" in page.read_text()
+    assert "fairperm discover" in page.read_text()
     table = cells(succeeded("discover", path, *arguments, *features, *options, "--csv", "-"))
     assert len(table) == len(document["result"]["found"])
 

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import math
+from typing import TYPE_CHECKING
 
 import pytest
 
 from fairperm import Band
 from tests.subgroups.test_search import RATE, find, make_data
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def test_result_is_a_sequence_with_text_json_and_frames() -> None:
@@ -57,3 +61,16 @@ def test_other_adjustments_are_those_of_the_raw_pvalues(adjust: str) -> None:
     if adjust != "holm":
         assert adjusted == pytest.approx(false_discovery_control(raw, method=adjust))
     assert all(p >= q for p, q in zip(adjusted, raw, strict=True))
+
+
+def test_report_names_what_is_listed_and_escapes_names(tmp_path: Path) -> None:
+    data = make_data(1500).replace({"sex": {"f": "<b>f</b>"}})
+    result = find(data, **RATE, n_resamples=199)
+    page = result.to_html(tmp_path / "report.html")
+    assert (tmp_path / "report.html").read_text(encoding="utf-8") == page
+    assert "sex = &lt;b&gt;f&lt;/b&gt;" in page
+    assert "<b>f</b>" not in page
+    assert "step-down max-T at 5 %, 199 permutations." in page
+    assert result.validity in page
+    nothing = find(data, **RATE, n_resamples=39, alpha=0.05, max_depth=1, features="town")
+    assert "0 of 3 subgroups" in nothing.to_html()

@@ -84,6 +84,28 @@ def subgroups(
     ...     metric="false_positive_rate",
     ... )
     """
+    return as_layers(
+        specify_subgroups(
+            rows,
+            metric=metric,
+            confidence_level=confidence_level,
+            title=title,
+            width=width,
+            mode=mode,
+        )
+    )
+
+
+def specify_subgroups(
+    rows: Sequence[Mapping[str, Any]],
+    *,
+    metric: str = "",
+    confidence_level: float | None = None,
+    title: str | None = None,
+    width: int = 700,
+    mode: str = "auto",
+) -> Spec:
+    """Return the specification of :func:`subgroups`."""
     lines = [{**line, **_describe(line)} for line in _grow(rows)]
     longest = max((len(one["label"]) * PER_LETTER + one["indent"] for one in lines), default=0)
     left = int(min(max(longest + 12, _LEAST_NAMES), max(width - _LEAST_PLOT, _LEAST_NAMES)))
@@ -96,7 +118,7 @@ def subgroups(
     drawn = [one for one in _draw(lines, left, height) if one["data"]["values"]]
     empty = draw_rows([{"at": 0.0}], "rule", {"x": number("at", axis=None)}, style="fp-zero")
     size = {"width": max(width - left, _LEAST_PLOT), "height": height}
-    return as_layers({"layer": drawn or [empty], **head, **size})
+    return {"layer": drawn or [empty], **head, **size}
 
 
 def _grow(rows: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:

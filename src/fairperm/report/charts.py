@@ -33,11 +33,12 @@ from fairperm.metrics.definition import Scheme
 from fairperm.plots.forest_chart import specify_forest
 from fairperm.plots.null_chart import specify_null
 from fairperm.plots.parts import theme
+from fairperm.plots.subgroup_chart import specify_subgroups
 from fairperm.plots.sweep_chart import specify_sweep
 from fairperm.report.view import WEIGHTIEST_FIRST
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -186,6 +187,16 @@ def _draw_null(key: str, section: Section, comparison: ComparisonView) -> Chart:
         title=f"{section.attribute} · {section.metric}: {gap}",
     )
     return _draw_chart(key, summary, specify, _NULL_WIDTHS)
+
+
+def draw_subgroups(
+    rows: Sequence[Mapping[str, Any]], metric: str, level: float, summary: str
+) -> Chart | None:
+    """Return the tree of the listed subgroups, if there are any."""
+    if not rows:
+        return None
+    specify = partial(specify_subgroups, rows, metric=metric, confidence_level=level)
+    return _draw_chart("subgroups", summary, specify, is_elastic=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

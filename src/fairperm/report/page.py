@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from fairperm._utils.files import write_whole
-from fairperm._utils.formatting import format_count, format_name
+from fairperm._utils.formatting import format_count, format_metric, format_name
 from fairperm.hypothesis_tests.results.sweeps import ThresholdSweepResult
 from fairperm.hypothesis_tests.results.text import state_dropped, state_min_group_size
 from fairperm.report import sentences
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from fairperm.hypothesis_tests.results.audits import AuditData
 
 MOST_COMPACT_ROWS = 100
+MOST_SUBGROUPS = 500
 _TITLE = "Fairness audit"
 _SWEEPS_TITLE = "Gaps at every threshold"
 
@@ -140,6 +142,58 @@ def sweeps_as_html(
         ),
     )
     write_whole(path, page)
+
+
+def subgroups_as_html(
+    found: FoundSubgroups, path: str | os.PathLike[str] | None, *, provenance: Mapping[str, object]
+) -> str:
+    """Return the report of a search for subgroups, and write it to `path` if there is one."""
+    from fairperm.report import charts
+
+    chart = charts.draw_subgroups(found.drawn, found.metric, found.level, found.summary)
+    scripts = [charts.vega_script(), _read_text("charts.js")] if chart else []
+    page = _render(
+        "subgroups.html.jinja",
+        title=f"Subgroups: {format_metric(found.metric)}",
+        written=datetime.now(UTC).date().isoformat(),
+        summary=found.summary,
+        chart=chart,
+        heads=found.heads,
+        listed=found.listed,
+        found=found.found[:MOST_SUBGROUPS],
+        n_more=max(0, len(found.found) - MOST_SUBGROUPS),
+        method=found.method,
+        settings={name: str(one) for name, one in provenance.items()},
+        policy=_write_policy(scripts),
+        scripts=[Markup(script) for script in scripts],  # noqa: S704
+        charts=charts.inline_json(
+            {
+                "configs": charts.make_themes(),
+                "charts": {one.key: one.specs for one in (chart,) if one},
+            }
+        ),
+    )
+    if path is not None:
+        write_whole(path, page)
+    return page
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundSubgroups:
+    """What a report says of a search for subgroups.
+
+    ``heads`` and the rows of ``listed`` and ``found`` are cells of tables; ``drawn`` are the rows
+    of the chart; ``level`` is that of the intervals; ``method`` says how they were tested.
+    """
+
+    metric: str
+    level: float
+    summary: str
+    heads: Sequence[str]
+    listed: Sequence[Sequence[str]]
+    found: Sequence[Sequence[str]]
+    drawn: Sequence[Mapping[str, Any]]
+    method: Sequence[str]
 
 
 def _list_sweeps(

@@ -22,6 +22,7 @@ from fairperm.subgroups.features import Band, describe
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from os import PathLike
 
     from altair import LayerChart
 
@@ -209,7 +210,48 @@ class Subgroups(Sequence[Subgroup]):
         """Draw the listed subgroups as a tree with gaps: :func:`fairperm.plots.subgroups`."""
         from fairperm import plots
 
-        rows = [
+        return plots.subgroups(
+            self._draw_rows(),
+            metric=self.metric,
+            confidence_level=1 - self.alpha,
+            title=title,
+            width=width,
+            mode=mode,
+        )
+
+    def to_html(
+        self,
+        path: str | PathLike[str] | None = None,
+        *,
+        provenance: Mapping[str, object] | None = None,
+    ) -> str:
+        """Return a report that needs no other file and no network; with a `path`, write it too.
+
+        Parameters
+        ----------
+        path : path-like, optional
+            The file to write, atomically.
+        provenance : mapping, optional
+            What else is needed to repeat the search, by name: the command, the file, its hash.
+        """
+        from fairperm.report.page import FoundSubgroups, subgroups_as_html
+
+        found = FoundSubgroups(
+            metric=self.metric,
+            level=1 - self.alpha,
+            summary=_summarize(self),
+            heads=_list_heads(self),
+            listed=[_list_cells(self, one) for one in self.listed],
+            found=[_list_cells(self, one) for one in self.found],
+            drawn=self._draw_rows(),
+            method=[f"P-values: {_state_test(self)}.", self.validity, *self.notes],
+        )
+        about = {"features": ", ".join(self.features), "seed": self.seed}
+        return subgroups_as_html(found, path, provenance={**about, **(provenance or {})})
+
+    def _draw_rows(self) -> list[dict[str, Any]]:
+        """Return the listed subgroups as rows of a chart."""
+        return [
             {
                 **{name: getattr(one, name) for name in _DRAWN},
                 "conditions": [describe({name: value}) for name, value in one.conditions.items()],
@@ -218,10 +260,6 @@ class Subgroups(Sequence[Subgroup]):
             }
             for one in self.listed
         ]
-        level = 1 - self.alpha
-        return plots.subgroups(
-            rows, metric=self.metric, confidence_level=level, title=title, width=width, mode=mode
-        )
 
     def __repr__(self) -> str:
         return as_text(self)
@@ -237,13 +275,8 @@ _METHODS["by"] = "Benjamini–Yekutieli"
 
 def as_text(result: Subgroups) -> str:
     """Return the result as a title, a table of the subgroups listed, and notes."""
-    found = f"{len(result.found):,} of {format_count(len(result.all), 'subgroup')}"
-    title = (
-        f"Subgroups: {found} differ from the rest in {format_metric(result.metric)} "
-        f"({format_number(result.value)} in all {format_count(result.n, 'row')})"
-    )
-    test = f"{_METHODS[result.adjust]} at {format_level(result.alpha)}"
-    lines = [title, f"  {test}, {result.n_resamples:,} permutations", *_write_table(result)]
+    title = f"Subgroups: {_summarize(result)}"
+    lines = [title, f"  {_state_test(result)}", *_write_table(result)]
     explained = len(result.found) - len(result.listed)
     if explained:
         others = format_count(explained, "other subgroup")
@@ -256,30 +289,43 @@ def as_text(result: Subgroups) -> str:
 def _write_table(result: Subgroups) -> list[str]:
     if not result.listed:
         return []
-    names = [name for name in result.counted if name != "rows"]
-    head = ["subgroup", "rows", *names, "value", "rest", "gap"]
-    head += [f"{format_level(1 - result.alpha)} interval", "adjusted p"]
-    cells = [
-        [
-            one.description,
-            f"{one.n:,}",
-            *(format_count(one.counts[name]) for name in names),
-            format_number(one.value),
-            format_number(one.rest),
-            format_number(one.gap, signed=True),
-            format_interval(one.confidence_interval, signed=True),
-            format_pvalue(one.adjusted_pvalue),
-        ]
-        for one in result.listed
-    ]
-    widths = [max(len(row[j]) for row in [head, *cells]) for j in range(len(head))]
+    lines = [_list_heads(result), *(_list_cells(result, one) for one in result.listed)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return ["  " + "  ".join(_align(line, widths)) for line in lines]
+
+
+def _align(line: Sequence[str], widths: Sequence[int]) -> list[str]:
+    numbers = zip(line[1:], widths[1:], strict=True)
+    return [line[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in numbers)]
+
+
+def _list_heads(result: Subgroups) -> list[str]:
+    counted = [name for name in result.counted if name != "rows"]
+    interval = f"{format_level(1 - result.alpha)} interval"
+    return ["subgroup", "rows", *counted, "value", "rest", "gap", interval, "adjusted p"]
+
+
+def _list_cells(result: Subgroups, one: Subgroup) -> list[str]:
     return [
-        "  "
-        + "  ".join(
-            [
-                row[0].ljust(widths[0]),
-                *(text.rjust(width) for text, width in zip(row[1:], widths[1:], strict=True)),
-            ]
-        )
-        for row in [head, *cells]
+        one.description,
+        f"{one.n:,}",
+        *(format_count(one.counts[name]) for name in result.counted if name != "rows"),
+        format_number(one.value),
+        format_number(one.rest),
+        format_number(one.gap, signed=True),
+        format_interval(one.confidence_interval, signed=True),
+        format_pvalue(one.adjusted_pvalue),
     ]
+
+
+def _summarize(result: Subgroups) -> str:
+    found = f"{len(result.found):,} of {format_count(len(result.all), 'subgroup')}"
+    return (
+        f"{found} differ from the rest in {format_metric(result.metric)} "
+        f"({format_number(result.value)} in all {format_count(result.n, 'row')})"
+    )
+
+
+def _state_test(result: Subgroups) -> str:
+    test = f"{_METHODS[result.adjust]} at {format_level(result.alpha)}"
+    return f"{test}, {result.n_resamples:,} permutations"

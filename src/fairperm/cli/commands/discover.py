@@ -9,6 +9,7 @@ import typer
 
 from fairperm.cli import options as arg
 from fairperm.cli import outputs
+from fairperm.cli.presenting import describe_run
 from fairperm.cli.terminal import print_seed, print_text, select_unseen, show_warnings
 from fairperm.errors import InputError
 
@@ -53,6 +54,7 @@ def discover(
     json: arg.Json = None,
     csv: arg.Csv = None,
     raw_names: arg.RawNames = False,
+    report: arg.Report = None,
     quiet: arg.Quiet = False,
     config: arg.Config = None,
     debug: arg.Debug = False,
@@ -61,10 +63,10 @@ def discover(
     import fairperm
     from fairperm.cli.files.loading import read_columns
 
-    printed = outputs.check_outputs({"--json": json, "--csv": csv})
+    printed = outputs.check_outputs({"--report": report, "--json": json, "--csv": csv})
     if metric is None:
         raise InputError("--metric must be given; `fairperm metrics` lists them.")
-    loaded = ctx.with_resource(read_columns(ctx.params, [metric], with_hashes=json is not None))
+    loaded = ctx.with_resource(read_columns(ctx.params, [metric], with_hashes=bool(json or report)))
     find: Callable[..., fairperm.Subgroups] = fairperm.find_subgroups  # it checks every word
     with show_warnings(quiet) as seen, loaded.clear_errors():
         found = find(
@@ -95,11 +97,16 @@ def discover(
             progress=False if quiet else None,
         )
 
+    options = {**arg.collect_settings(ctx.params), "seed": found.seed}
+    if report is not None:
+        run = describe_run("discover", options, loaded.files, loaded.n_rows)
+        found.to_html(report, provenance=run)
+
     def make_json() -> str:
         return outputs.as_json(
             "discover",
             found.to_dict(),
-            options={**arg.collect_settings(ctx.params), "seed": found.seed},
+            options=options,
             files=loaded.files,
             rows=loaded.n_rows,
         )
