@@ -96,10 +96,8 @@ class ModelPair(Inputs):
     threshold_new: object = None
 
     def of_new_model(self) -> Inputs:
-        """Return the data arguments of the second model."""
-        return replace(
-            self,
-            y_pred=self.y_pred_new,
-            y_score=self.y_score_new,
-            threshold=self.threshold if self.threshold_new is None else self.threshold_new,
-        )
+        """Return the data arguments of the second model, whose scores share the threshold."""
+        threshold = self.threshold_new
+        if threshold is None and self.y_pred_new is None:
+            threshold = self.threshold
+        return replace(self, y_pred=self.y_pred_new, y_score=self.y_score_new, threshold=threshold)

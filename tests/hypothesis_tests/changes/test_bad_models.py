@@ -280,6 +280,12 @@ OPTIONS = [
         metric=share_alike,
         n_resamples=0,
     ),
+    by_score(
+        "a function with a new threshold",
+        "threshold must be left out for a function, which gets scores as they are; got 0.5.",
+        metric=share_alike,
+        threshold_new=0.5,
+    ),
     refused(
         "a function with a threshold",
         "threshold must be left out for a function, which gets scores as they are; got "

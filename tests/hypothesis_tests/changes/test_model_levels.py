@@ -99,7 +99,7 @@ SETTINGS: dict[str, tuple[str, Any, Any]] = {
     "selection rate, 80 % v 99 % agreement": (
         "selection_rate",
         group(150, 0.6, (0.3, 0.7), 0.01, (0.2, 0.2)),
-        group(900, 0.2, (0.2, 0.6), 0.01, (0.03, 0.03)),
+        group(900, 0.2, (0.2, 0.6), 0.01, (0.01, 0.01)),
     ),
     "selection rate, equal sizes": (
         "selection_rate",

@@ -193,6 +193,7 @@ def compare_models(
         seed=options.seed,
     )
     single = get_metric(metric).for_arguments(inputs)
+    single.for_arguments(inputs.of_new_model())  # a function refuses a threshold
     table = read_table(inputs, change_of(single))
     pair = table.choose_groups(groups)
     result = compare_tables(table, single, pair, options)
