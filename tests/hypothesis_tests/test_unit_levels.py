@@ -123,6 +123,26 @@ def test_rows_of_clusters_taken_for_people_do_not() -> None:
     assert rejections(clustered, cluster=None) > most()
 
 
+def spanning(rng: np.random.Generator) -> Columns:
+    """Return 40 places with five alike predictions for each of two groups."""
+    alike = np.repeat(rng.normal(size=80), 5)
+    return {
+        "y_pred": alike + rng.normal(size=400) > 0,
+        "sensitive_features": np.tile(np.repeat(["a", "b"], 5), 40),
+        "cluster": np.repeat(np.arange(40), 10),
+        "split_clusters": True,
+        "metric": "selection_rate",
+    }
+
+
+def test_clusters_split_by_group_hold_the_level() -> None:
+    assert rejections(spanning, 300) <= most(300)
+
+
+def test_rows_of_split_clusters_taken_for_people_do_not() -> None:
+    assert rejections(spanning, 300, cluster=None, split_clusters=False) > most(300)
+
+
 def weighted(rng: np.random.Generator) -> Columns:
     """Return predictions with equal rates and mean weights, which vary in the small group only."""
     sizes = (300, 100)
