@@ -149,6 +149,46 @@ def test_exposure_is_exact_on_small_data(metric: str) -> None:
     assert random.pvalue == pytest.approx(found.pvalue, abs=0.2)
 
 
+def test_exposure_of_equally_relevant_items() -> None:
+    """Labels are exchanged among items of one list and relevance; lists are the units."""
+    rng = np.random.default_rng(8)
+    query, rank = np.repeat(np.arange(3), 6), np.tile(np.arange(1, 7), 3)
+    relevance, group = np.tile([1, 1, 0, 0, 0, 1], 3), np.tile([0, 1, 0, 1, 1, 1], 3)
+    for one in range(3):
+        group[query == one] = rng.permutation(group[query == one])
+    value, part = 1 / np.log2(rank + 1), 2 * query + relevance
+    mixed = [one for one in range(6) if len(set(group[part == one])) == 2]
+
+    def studentized(labels: Array) -> float:
+        sides = [[value[(part == one) & (labels == g)].mean() for g in (0, 1)] for one in mixed]
+        gaps = np.array([first - second for first, second in sides])
+        of_list = np.array(mixed) // 2
+        sums = [(gaps - gaps.mean())[of_list == one].sum() for one in set(of_list.tolist())]
+        error = np.sqrt(len(sums) / (len(sums) - 1) * np.sum(np.square(sums))) / len(gaps)
+        return float(gaps.mean() / error)
+
+    ways = []
+    for one in mixed:
+        places = np.flatnonzero(part == one)
+        n_first = int((group[places] == 0).sum())
+        ways.append([set(chosen) for chosen in itertools.combinations(places.tolist(), n_first)])
+    draws = []
+    for chosen in itertools.product(*ways):
+        labels = np.where(np.isin(np.arange(18), list(set().union(*chosen))), 0, 1)
+        draws.append(studentized(labels))
+    observed = studentized(group)
+    found = run(
+        {"rank": rank, "query": query, "control_features": relevance}, group, metric="exposure",
+        n_resamples=9999,
+    )  # fmt: skip
+    assert (found.exact, found.n_resamples) == (True, len(draws))
+    assert found.statistic == pytest.approx(observed)
+    every = np.array(draws)
+    tails = [np.mean(every >= observed - 1e-9), np.mean(every <= observed + 1e-9)]
+    assert found.pvalue == pytest.approx(min(1, 2 * min(tails)))
+    assert "given the stratum" in found.validity
+
+
 # Invariances and results.
 
 
@@ -360,9 +400,9 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
         {"metric": "exposure"},
         "sensitive_features must vary within a query for exposure",
     ),
-    "strata of items": (
+    "strata of one group": (
         ITEMS | {"control_features": [0, 1] * 8},
-        "control_features cannot be used for exposure",
+        "sensitive_features must vary within a query for exposure",
     ),
     "strata vary": (
         {"control_features": [0, 1] * 8},

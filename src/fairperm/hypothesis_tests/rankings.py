@@ -96,7 +96,8 @@ def ranking_test(
     groups : pair, optional
         The first and the second group; by default the only two, in sorted order.
     control_features : array-like, str or list of str, optional
-        Strata of queries, for metrics of quality: queries are compared within them.
+        Strata: of queries for metrics of quality, of items for exposure. Pass the relevance as a
+        stratum to compare the exposure of equally relevant items.
     cluster : array-like or str, optional
         Queries that belong together, such as those of one user.
     missing, ignore_index, alternative, n_resamples, confidence_level, rng, n_jobs, progress
@@ -113,7 +114,9 @@ def ranking_test(
     permutations of queries, or of whole clusters of them. *Exposure*: in each query with items of
     both groups, the gap is the mean over the items of the first group minus that of the second; the
     mean gap over queries is studentized by its standard error over queries (or clusters), and group
-    labels are exchanged among the items of each query. The metric decides which; the data must fit.
+    labels are exchanged among the items of each query. (With strata of items, each stratum of a
+    list is a list of its own, whose items keep their positions; those of one query belong together
+    in the standard error.) The metric decides which; the data must fit.
 
     Items with equal scores share positions: they get the mean of what these positions give, as
     scikit-learn's ndcg_score does; "average_precision" is scikit-learn's too. "reciprocal_rank" and
@@ -155,11 +158,6 @@ def ranking_test(
         raise InputTypeError(f"Pass {argument('score')} or {argument('rank')}; got {given}.")
     if query is None:
         raise InputTypeError("query", "given", None)
-    if chosen.of_items and control_features is not None:
-        raise InputError(
-            f"{argument('control_features')} cannot be used for {chosen.name}: items are compared "
-            "within their query."
-        )
     source = "score" if rank is None else "rank"
     names = {"y_true": "relevance", "y_pred": source, "cluster": "query"}
     with _renamed(names):
@@ -362,20 +360,21 @@ def _compare_items(
 ) -> tuple[RankingTestResult, tuple[str, ...]]:
     """Compare the items of both groups within each list; see :func:`_compare_queries`."""
     value = metric.value(items.lists, k)
-    counts = np.zeros((int(items.lists.query.max()) + 1, 3), np.int64)
-    np.add.at(counts, (items.lists.query, items.group), 1)
+    n_strata = len(items.table.strata)
+    part = items.lists.query.astype(np.int64) * n_strata + items.stratum  # of a list
+    counts = np.bincount(3 * part + items.group, minlength=3 * int(part.max()) + 3).reshape(-1, 3)
     is_shared = counts[:, :2].min(axis=1) > 0
-    kept = is_shared[items.lists.query] & (items.group < 2)
+    kept = is_shared[part] & (items.group < 2)
     if not kept.any():
         raise InputError(
             f"{argument('sensitive_features')} must vary within a query for {metric.name}, which "
             f"compares items of one list; got no query with items of {listed(pair)}."
         )
-    query = np.unique(items.lists.query[kept], return_inverse=True)[1].ravel()
+    query = np.unique(part[kept], return_inverse=True)[1].ravel()
     value, group = value[kept], items.group[kept].astype(np.int64)
     engine = ListsEngine.of(query, value, group, items.cluster[kept])
     gap, error = (float(one[0]) for one in engine.observed())
-    n_lists = len(engine.sizes)
+    n_lists = len(np.unique(items.lists.query[kept]))
     if error <= _ZERO and abs(gap) > _ZERO:
         got = Shown(f"the same gap in all {n_lists:,} queries")
         raise UndefinedMetricError("query", "made of lists with different gaps", got)
@@ -409,10 +408,13 @@ def _compare_items(
         for side in (0, 1)
     ]
     remarks = items.table.notes
-    n_lost = int((~is_shared).sum())
+    n_lost = int((~is_shared & counts[:, :2].any(axis=1)).sum())
     if n_lost:
         alone = format_count(n_lost, "query has", "queries have")
+        if n_strata > 1:
+            alone = format_count(n_lost, "stratum of a list has", "strata of lists have")
         remarks += (f"{alone} items of one group only: they say nothing about the gap.",)
+    given = ", given the stratum" if n_strata > 1 else ""
     result = RankingTestResult(
         metric=f"{metric.name}@{k}" if metric.uses_k else metric.name,
         design="items",
@@ -435,12 +437,13 @@ def _compare_items(
         alternative=options.alternative,
         n_resamples=len(draws),
         n_undefined=0,
-        n_strata=1,
+        n_strata=n_strata,
         n_dropped=items.table.n_dropped,
         seed=options.seed,
         validity=(
-            "Exact if the places in a list do not depend on the group; asymptotically valid, with "
-            f"many {'clusters' if items.has_cluster else 'queries'}, for a mean gap of zero."
+            f"Exact if the places in a list do not depend on the group{given}; asymptotically "
+            f"valid, with many {'clusters' if items.has_cluster else 'queries'}, for a mean gap of "
+            "zero."
         ),
         notes=(*remarks, *_note_few(engine)),
         exact=exact,
