@@ -81,7 +81,7 @@ class RankEngine(UnitsEngine):
                 continue
             cells = SortedCells.of(self._cells(members))
             for i in range(n):
-                times = resample_units(len(members), 1, rng)[0]
+                times = resample_units(len(members), rng)
                 value[0, i, s, g] = cells.components(times).value()
         size = np.broadcast_to(self.layout.sizes, value.shape)
         return Estimates(value, np.zeros(value.shape), size)

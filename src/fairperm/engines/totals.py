@@ -11,9 +11,9 @@ from fairperm._utils.sorting import order_by
 from fairperm.engines.kernels.kernel import LANES
 from fairperm.engines.kernels.radix_sort import radix_argsort
 from fairperm.engines.kernels.subsets import same_in_all_lanes
-from fairperm.engines.kernels.totals import subset_totals
+from fairperm.engines.kernels.totals import resampled_totals, subset_totals
 from fairperm.engines.moments import Moments
-from fairperm.engines.units import Layout, UnitsEngine, order_ties, resample_units
+from fairperm.engines.units import Layout, UnitsEngine, order_ties
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -112,10 +112,10 @@ class TotalsEngine(UnitsEngine):
         for s, g, members in self.layout.members(in_first):
             if not members.size:
                 continue
-            contributions = self.moments.columns[members, :wanted]
+            contributions = np.ascontiguousarray(self.moments.columns[members, :wanted])
             at_once = max(1, _ROWS_AT_ONCE // len(members))
             for start in range(0, n, at_once):
-                times = resample_units(len(members), min(at_once, n - start), rng)
-                total = times @ contributions
+                size = (min(at_once, n - start), len(members))
+                total = resampled_totals(rng.integers(len(members), size=size), contributions)
                 totals[start : start + at_once, s, g, self.moments.moving[:wanted]] = total
         return self.moments.estimates(totals, self.layout.sizes, None)

@@ -98,12 +98,10 @@ def order_ties(
     return order[np.lexsort([group[order] != int(swapped), run])]
 
 
-def resample_units(n_units: int, draws: int, rng: np.random.Generator) -> Array:
-    """Return by draw how often each of the units is in a bootstrap sample."""
-    times = np.empty((draws, n_units))
-    for row, drawn in zip(times, rng.integers(n_units, size=(draws, n_units)), strict=True):
-        row[:] = np.bincount(drawn, minlength=n_units)
-    return times
+def resample_units(n_units: int, rng: np.random.Generator) -> Array:
+    """Return how often each of the units is in a bootstrap sample."""
+    drawn = rng.integers(n_units, size=n_units)
+    return np.bincount(drawn, minlength=n_units).astype(float)
 
 
 def _sizes(

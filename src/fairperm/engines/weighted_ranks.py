@@ -89,7 +89,7 @@ class WeightedRankEngine(UnitsEngine):
         times = np.zeros(len(in_first))
         for i in range(n):
             for s, g, members, rows, cells in sides:
-                times[members] = resample_units(len(members), 1, rng)[0]
+                times[members] = resample_units(len(members), rng)
                 counts = self.weight[rows] * times[self.unit[rows]]
                 value[0, i, s, g] = cells.components(counts).value()
         size = np.broadcast_to(self.layout.sizes, value.shape)
