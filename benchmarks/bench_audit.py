@@ -1,7 +1,8 @@
 """What an audit costs against its dearest metric, and against its tests one by one.
 
 Of twelve metrics and five groups, against one AUC test for each pair of groups and against an audit
-of the AUC alone; and of eight errors of two groups, all of which exchange the same labels.
+of the AUC alone; of eight errors of two groups, all of which exchange the same labels; and of rates
+of a few thousand rows, whose unconditional tests are the dearest part.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy as np
 import pytest
 
 import fairperm
+from fairperm.inference import unconditional
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -100,6 +102,33 @@ def test_audit_of_errors(report: Report) -> None:
     _measure(report, calls)
     claim = f"audit of {len(ERRORS)} errors, 2 groups / the same tests one by one, 2 threads"
     report.bar(claim, report.ratio(whole, alone, N), "≤", 1)
+
+
+def test_small_audit(report: Report) -> None:
+    """Rates of a few thousand rows: the default test, and the conditional one."""
+    rng, n = np.random.default_rng(0), 7000
+    y_true = rng.integers(0, 2, n)
+    data: dict[str, Any] = {
+        "y_true": y_true,
+        "y_pred": rng.random(n) < np.where(y_true == 1, 0.7, 0.3),
+        "sensitive_features": rng.choice(list("abcdef"), n, p=[0.4, 0.3, 0.15, 0.1, 0.04, 0.01]),
+        "metrics": TABLE_METRICS[:6],
+        "rng": 0,
+    }
+    names = {one: f"audit of 90 rates, {one}" for one in ("unconditional", "denominator")}
+    seconds: dict[str, list[float]] = {one: [] for one in names}
+    for _ in range(4):
+        for scheme, found in seconds.items():
+            for remembered in (unconditional._pvalue, unconditional._critical):
+                remembered.cache_clear()
+            start = time.perf_counter()
+            fairperm.audit(**data | {"scheme": scheme})
+            found.append(time.perf_counter() - start)
+    for scheme, name in names.items():
+        report.seconds[name, n] = min(seconds[scheme])
+    claim = "audit of 90 rates of 7,000 rows, unconditional / conditional tests"
+    ratio = report.ratio(names["unconditional"], names["denominator"], n)
+    report.bar(claim, ratio, "≤", 2.5)
 
 
 def _measure(report: Report, calls: dict[str, Callable[[int], Any]]) -> None:
