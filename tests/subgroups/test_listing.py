@@ -63,6 +63,21 @@ def test_of_subgroups_that_differ_alike_the_most_general_is_listed() -> None:
     assert len(found.candidates.conditions[found.found[chosen[0]]]) == 1
 
 
+def test_subgroups_without_variance_are_found_and_listed() -> None:
+    feature = np.repeat(["x", "y", "z"], [40, 60, 60])
+    result = fairperm.find_subgroups(
+        np.zeros(160),
+        np.where(feature == "x", 2.0, 1.0),
+        features={"a": feature},
+        metric="mean_squared_error",
+        n_resamples=199,
+        rng=1,
+    )
+    assert result[0].conditions == {"a": "x"}
+    assert np.isinf(result[0].statistic)
+    assert result[0].confidence_interval[0] > 0  # without a standard error nothing more is known
+
+
 def test_split_is_random_and_keeps_clusters_and_counts() -> None:
     table = Population("true_positive_rate", {}, n=1000).draw(1).table
     first, second = split_table(table, 0.3, seed=1)

@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from sklearn.metrics import roc_auc_score
 
 import fairperm
 from fairperm import Band
@@ -131,7 +130,10 @@ def test_values_of_all_subgroups_are_those_of_a_group_by() -> None:
     assert {(round(one.value, 12), one.n) for one in result.all} == expected
 
 
+@pytest.mark.validate
 def test_auc_of_every_subgroup_is_that_of_scikit_learn() -> None:
+    from sklearn.metrics import roc_auc_score
+
     data = make_data(500, seed=3)
     for one in find(data, y_score="rounded", metric="roc_auc").all:
         inside = rows_of(one, data)

@@ -55,7 +55,7 @@ def choose_listed(
         largest = np.nanmax(size, initial=-np.inf)
         if listed and not largest > critical:
             break
-        nearly = np.flatnonzero(size >= largest - _ROUNDING * abs(largest))
+        nearly = np.flatnonzero(size >= largest * (1 - _ROUNDING))
         best = int(nearly[np.argmin(depth[nearly])])  # of equal ones the most general
         listed.append(best)
         pattern *= 2
