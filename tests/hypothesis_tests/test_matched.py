@@ -22,7 +22,11 @@ from fairperm import (
 from tests.support.simulations import between
 
 pytestmark = pytest.mark.filterwarnings(
-    "ignore:.* can change the gap", "ignore:.* left out; ", "ignore:The metric is undefined"
+    "ignore:.* can change the gap",
+    "ignore:.* left out; ",
+    "ignore:The metric is undefined",
+    "ignore:.*is zero in this",
+    "ignore:y_pred equals y_true",
 )
 
 
@@ -58,6 +62,14 @@ def test_binary_pairs_are_mcnemars_exact_test(
     assert result.difference == pytest.approx((up - down) / len(first))
     low, high = result.confidence_interval
     assert (low > 0 or high < 0) == (result.pvalue <= 0.05)
+
+
+def test_pairs_that_do_not_vary_have_no_interval_to_trust() -> None:
+    same, apart = pairs(np.ones(7), np.ones(7)), pairs(np.ones(7), np.zeros(7))
+    assert (same.pvalue, same.difference) == (1, 0)
+    assert (apart.pvalue, apart.difference) == (2 * 0.5**7, 1)
+    for result in (same, apart):
+        assert any("the confidence interval is meaningless" in note for note in result.notes)
 
 
 def test_numbers_are_tested_by_sign_flips() -> None:

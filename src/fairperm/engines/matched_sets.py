@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     Counts = NDArray[np.int64]
 
 _NUMBERS_AT_ONCE = 1 << 21  # of draws and kinds, held in memory
-_MOST_ENUMERATED = 10_000
+_MOST_ENUMERATED = 10_000  # exchanges of several kinds, if no more draws are asked for
+_MOST_COUNTS = 1 << 22  # of all exchanges, held in memory
 _ROUNDING = 1e-28  # a variance this small against its terms is zero but for rounding
 
 
@@ -102,10 +103,11 @@ class MatchedSets:
 
         moving = np.flatnonzero((self.low != self.high).any(axis=1))
         support = math.prod(int(n) + 1 for n in self.count[moving])
-        if support > max(n_resamples, _MOST_ENUMERATED):
+        are_many = len(moving) > 1 and support > max(n_resamples, _MOST_ENUMERATED)
+        if are_many or support * len(self.count) > _MOST_COUNTS:
             return None
         chosen = np.zeros((support, len(self.count)), np.int64)
-        grid = np.indices([n + 1 for n in self.count[moving]]).reshape(len(moving), -1)
+        grid = np.indices([n + 1 for n in self.count[moving]]).reshape(len(moving), support)
         chosen[:, moving] = grid.T
         n, k = self.count[moving], chosen[:, moving]
         ways = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1) - n * math.log(2)

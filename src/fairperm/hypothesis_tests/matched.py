@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from fairperm._utils.checks import choice
 from fairperm._utils.formatting import format_count
 from fairperm.engines.estimates import join_gaps
 from fairperm.engines.matched_sets import MatchedSets
-from fairperm.errors import InputError, Note, Shown, UndefinedMetricError, argument, listed, shown
+from fairperm.errors import InputError, Shown, UndefinedMetricError, argument, listed, shown
 from fairperm.hypothesis_tests import small_groups
 from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
 from fairperm.inference.null import (
@@ -211,14 +211,13 @@ def _note_left_out(n_left_out: int, n_sets: int) -> list[str]:
     return [f"{sets} without rows of both groups {were} left out; {n_sets:,} remain."]
 
 
-def _note_few(effective: float, metric: Metric) -> list[Any]:
+def _note_few(effective: float, metric: Metric) -> list[str]:
     if effective >= _ENOUGH:
         return []
-    at_most = min(max(round(effective), 0), _ENOUGH - 1)
-    few = f"Only about {format_count(at_most, 'set')}" if at_most else "No set"
+    if effective == 0:
+        return [small_groups.note_zero_error(metric.name)]
+    few = format_count(min(max(round(effective), 1), _ENOUGH - 1), "set")
     return [
-        Note(
-            f"{few} can change the gap in {metric.name}: with fewer than {_ENOUGH} its "
-            "standard error is unreliable."
-        )
+        f"Only about {few} can change the gap in {metric.name}: with fewer than {_ENOUGH} its "
+        "standard error is unreliable."
     ]

@@ -76,8 +76,14 @@ def test_spark_counts_as_we_do(rows: Any, metric: str, options: dict[str, Any]) 
 
 def test_spark_counts_the_rows_of_two_models_as_we_do(rows: Any) -> None:
     call: dict[str, Any] = {
-        "y_true": "label", "y_score": "score", "threshold": 0.45, "y_pred_new": "predicted",
-        "sensitive_features": "sex", "metric": "f1_score", "rng": 2, "n_resamples": 99,
+        "y_true": "label",
+        "y_score": "score",
+        "threshold": 0.45,
+        "y_pred_new": "predicted",
+        "sensitive_features": "sex",
+        "metric": "f1_score",
+        "rng": 2,
+        "n_resamples": 99,
     }
     there, here = (fairperm.compare_models(**call, data=data) for data in (rows, sample(N)))
     assert (there.pvalue, there.difference) == (here.pvalue, here.difference)
