@@ -73,6 +73,10 @@ def _tests() -> Iterator[tuple[str, Any]]:
         ("many numbers", "mean_squared_error", {**numbers, **groups}),
     ):
         yield name, fairperm.omnibus_test(metric=metric, **given).null_distribution
+    few = {"sensitive_features": data["sensitive_features"], "n_resamples": 70, "rng": 1}
+    for name, given in (("gaps", {}), ("weighted gaps", {**weights, **clusters})):
+        found = fairperm.distance_test(data["y_score"], **{**few, **given})
+        yield name, found.largest.null_distribution
     for method in ("pearson", "spearman"):
         x, y = rng.normal(size=(2, 40))
         result = fairperm.correlation_test(x, x + y, method=method, n_resamples=20, rng=1)
