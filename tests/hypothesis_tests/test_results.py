@@ -10,6 +10,7 @@ import textwrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import fairperm
@@ -73,6 +74,35 @@ def test_clusters_are_counted_and_shown() -> None:
     with pytest.warns(FairpermWarning, match="clusters"):
         all_groups = fairperm.omnibus_test(**of_all)
     assert "\n  a          0.720  144 of 200 rows, 50 clusters\n" in repr(all_groups)
+
+
+# Names.
+
+
+def test_groups_that_are_numbers_are_named_with_their_column() -> None:
+    plain = rows(0, 1)
+    data: dict[str, Any] = {
+        "y": plain["y_true"],
+        "p": plain["y_pred"],
+        "male": plain["sensitive_features"],
+    }
+    options: dict[str, Any] = {"metric": "fnr", "n_resamples": 9, "rng": 1}
+    for test in (fairperm.permutation_test, fairperm.bootstrap_test):
+        text = repr(test("y", "p", sensitive_features="male", data=data, **options))
+        assert "false_negative_rate, (male = 0) − (male = 1)\n" in text
+        assert "\n  male = 0    0.100  16 of 160\n" in text
+    series = pd.Series(data["male"], name="male")
+    assert "(male = 0) − (male = 1)" in repr(
+        fairperm.permutation_test(data["y"], data["p"], sensitive_features=series, **options)
+    )
+    assert "false_negative_rate, 0 − 1\n" in repr(fairperm.permutation_test(**plain))
+    margin = fairperm.noninferiority(
+        "y", "p", sensitive_features="male", data=data, margin=0.2, **options
+    )
+    assert "(male = 0) − (male = 1)\n  male = 0 " in repr(margin)
+    data["male"] = np.arange(400) % 3
+    omnibus = fairperm.omnibus_test("y", "p", sensitive_features="male", data=data, **options)
+    assert "\n  male = 2 " in repr(omnibus)
 
 
 # Validity.

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 import numbers
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -21,7 +22,7 @@ import numpy as np
 from fairperm._utils.checks import choice
 from fairperm._utils.formatting import format_count
 from fairperm._utils.sorting import order_by
-from fairperm.data.columns import Column, Index, Source, models_of, parse_threshold
+from fairperm.data.columns import Column, Index, Source, are_names, models_of, parse_threshold
 from fairperm.data.indexes import check_input_indexes
 from fairperm.data.lazy.backends import lazy_frame
 from fairperm.data.lazy.choice import collect_rows
@@ -38,7 +39,7 @@ from fairperm.errors import (
 from fairperm.metrics.definition import NEW, Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Hashable, Mapping, Sequence
+    from collections.abc import Collection, Hashable, Sequence
 
     from numpy.typing import NDArray
 
@@ -79,6 +80,8 @@ class Table:
         The bins that hold different scores; None if scores are not put into bins.
     contributions
         Each row's contributions to the metric, if an engine has added them up.
+    attribute
+        The name of the column of groups, or "".
     notes
         Remarks for the result.
     """
@@ -98,6 +101,7 @@ class Table:
     n_dropped: int = 0
     mixed_bins: NDArray[np.float64] | None = None
     contributions: Array | None = None
+    attribute: str = ""
     notes: tuple[str, ...] = ()
 
     def count_strata(self, groups: Sequence[Hashable]) -> int:
@@ -296,6 +300,7 @@ def read_table(inputs: Inputs, metric: AnyMetric, source: Source | None = None) 
     weights = [_index_numbers(*one) for one in indexed("sample_weight")]
     table = Table(
         columns=values,
+        attribute=_name_attribute(inputs),
         group=group,
         stratum=stratum,
         count=counts,
@@ -317,6 +322,17 @@ def read_table(inputs: Inputs, metric: AnyMetric, source: Source | None = None) 
         ),
     )
     return _split_clusters(table) if _is_split(inputs) else table
+
+
+def _name_attribute(inputs: Inputs) -> str:
+    """Return the name of the column of groups, or of several; "" if they have none."""
+    given = inputs.sensitive_features
+    if isinstance(given, Mapping):
+        return " × ".join(map(str, given))
+    if inputs.data is not None and are_names(given):
+        return " × ".join(given)
+    name = given if inputs.data is not None else getattr(given, "name", None)
+    return name if isinstance(name, str) else ""
 
 
 def _is_split(inputs: Inputs) -> bool:

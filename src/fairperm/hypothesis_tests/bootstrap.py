@@ -203,6 +203,7 @@ def compare(
     low, high = _interval(engine, gap, distribution, tolerance, options.confidence_level, method)
     return BootstrapTestResult(
         metric=metric.name,
+        attribute=table.attribute,
         groups=(groups[0], groups[1]),
         values=comparison.by_group(values),
         counts=comparison.totals(),

@@ -209,6 +209,7 @@ class GapTest:
         ]
         sample = {
             "metric": plan.metric.name,
+            "attribute": table.attribute,
             "groups": groups,
             "values": comparison.by_group(merged.value[:, 0, 0]),
             "counts": comparison.totals(),

@@ -242,6 +242,7 @@ class OmnibusTest:
         ]
         sample = {
             "metric": plan.metric.name,
+            "attribute": table.attribute,
             "groups": groups,
             "values": comparison.by_group(merged.value[:, 0, 0]),
             "standard_errors": comparison.by_group(np.sqrt(variance[:, 0])),

@@ -9,7 +9,6 @@ from fairperm._utils import checks
 from fairperm._utils.formatting import (
     format_interval,
     format_level,
-    format_name,
     format_number,
     format_pvalue,
     name_of_gap,
@@ -113,8 +112,8 @@ class EquivalenceTestResult:
         return plain
 
     def __repr__(self) -> str:
-        groups, signed = self.permutation.groups, self.scale == "difference"
-        gap = name_of_gap(*groups) if signed else " / ".join(map(format_name, groups))
+        names, signed = self.permutation.names, self.scale == "difference"
+        gap = name_of_gap(*names) if signed else " / ".join(names)
         interval = format_interval(self.confidence_interval, signed=signed)
         level = format_level(2 * self.confidence_level - 1)
         estimate = format_number(self.estimate, signed=signed)
@@ -124,7 +123,10 @@ class EquivalenceTestResult:
             if test is not None
         )
         lines = [
-            *((format_name(group), self.permutation.describe(group)) for group in groups),
+            *(
+                (name, self.permutation.describe(group))
+                for name, group in zip(names, self.permutation.groups, strict=True)
+            ),
             (self.scale, f"{estimate}  {level} interval {interval}"),
             ("margin", margin),
             ("p-value", f"{format_pvalue(self.pvalue)}  {self._draws()}"),

@@ -12,9 +12,9 @@ import numpy as np
 from fairperm._utils.formatting import (
     format_interval,
     format_level,
-    format_name,
     format_number,
     format_pvalue,
+    name_group,
     name_of_gap,
 )
 from fairperm.errors import InputError
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["BootstrapTestResult", "PermutationTestResult"]
 
 
+_NOT_WRITTEN = {"gap_variance", "attribute"}  # a column's name is the caller's, and no finding
 BY_GROUP = {"values", "counts", "standard_errors", "binning_errors"}
 
 
@@ -47,7 +48,7 @@ class PlainResult:
         plain = {}
         for part in fields(self):
             value = getattr(self, part.name)
-            if isinstance(value, np.ndarray) or part.name == "gap_variance":
+            if isinstance(value, np.ndarray) or part.name in _NOT_WRITTEN:
                 continue
             if part.name in BY_GROUP:
                 groups = self.groups  # type: ignore[attr-defined]
@@ -64,6 +65,8 @@ class GapResult(PlainResult):
     ----------
     metric : str
         The metric's full name.
+    attribute : str
+        The name of the column of groups, or "".
     groups : tuple
         The two groups; every difference is the first minus the second.
     values : dict
@@ -102,6 +105,7 @@ class GapResult(PlainResult):
     """
 
     metric: str
+    attribute: str = ""
     groups: tuple[Hashable, Hashable]
     values: Mapping[Hashable, Any]
     counts: Mapping[Hashable, Mapping[str, float]]
@@ -128,6 +132,12 @@ class GapResult(PlainResult):
         """Whether the metric is a joint one, with several values in each group."""
         return isinstance(self.values[self.groups[0]], Mapping)
 
+    @property
+    def names(self) -> tuple[str, str]:
+        """The names of both groups as text; a number has its column's name before it."""
+        first, second = (name_group(self.attribute, group) for group in self.groups)
+        return first, second
+
     def __repr__(self) -> str:
         name, gap = "difference", format_number(self.difference, signed=not self.is_joint)
         if self.part is not None:
@@ -140,12 +150,15 @@ class GapResult(PlainResult):
             ("p-value", f"{format_pvalue(self.pvalue)}  {self.alternative}, {self._draws()}"),
             ("validity", self.validity),
         ]
-        groups = name_of_gap(*self.groups, absolute=self.is_joint)
+        groups = name_of_gap(*self.names, absolute=self.is_joint)
         title = f"{type(self).__name__}: {self.metric}, {groups}"
         return write_result(title, lines, self.n_dropped, self.notes)
 
     def _value_lines(self) -> list[tuple[str, str]]:
-        return [(format_name(group), self.describe(group)) for group in self.groups]
+        return [
+            (name, self.describe(group))
+            for name, group in zip(self.names, self.groups, strict=True)
+        ]
 
     def describe(self, group: Hashable) -> str:
         """Return the value of a group, with the rows that it is made of."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from fairperm._utils.formatting import format_name, format_number, format_pvalue
+from fairperm._utils.formatting import format_number, format_pvalue, name_group
 from fairperm.hypothesis_tests.results.gaps import PlainResult
 from fairperm.hypothesis_tests.results.text import state_draws, state_value, write_result
 
@@ -24,6 +24,8 @@ class OmnibusTestResult(PlainResult):
     ----------
     metric : str
         The metric's full name.
+    attribute : str
+        The name of the column of groups, or "".
     groups : tuple
         The groups compared.
     values, standard_errors, counts : dict
@@ -48,6 +50,7 @@ class OmnibusTestResult(PlainResult):
     """
 
     metric: str
+    attribute: str = ""
     groups: tuple[Hashable, ...]
     values: Mapping[Hashable, Any]
     standard_errors: Mapping[Hashable, Any]
@@ -73,8 +76,8 @@ class OmnibusTestResult(PlainResult):
         draws = state_draws(self.n_resamples, self.confidence_level, self.pvalue_interval)
         lines = [
             *(
-                (format_name(group), state_value(self.values[group], self.counts[group]))
-                for group in self.groups
+                (name_group(self.attribute, one), state_value(self.values[one], self.counts[one]))
+                for one in self.groups
             ),
             ("statistic", format_number(self.statistic)),
             ("p-value", f"{format_pvalue(self.pvalue)}  {draws}"),
