@@ -67,8 +67,8 @@ class AuditRow:
         "met" if the ratio is shown to lie between the bound and its inverse, "not met" if it is
         shown to lie outside, else "undecided"; None without a bound, or without a ratio.
     detectable_gap : float or None
-        The gap that a sample like this one detects with 80 % power, at the adjusted level;
-        infinite if no gap that is possible is large enough.
+        The gap that a sample like this one detects with 80 % power, at the adjusted level, by the
+        test of no gap (also with a margin); infinite if no gap that is possible is large enough.
     verdict : str
         "disparity", "equivalent", "inconclusive" or "too small".
     reason : str
