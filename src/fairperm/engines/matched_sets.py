@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
     Counts = NDArray[np.int64]
 
-_NUMBERS_AT_ONCE = 1 << 21  # of draws and kinds, held in memory
+_NUMBERS_AT_ONCE = 1 << 18  # of draws and kinds: they stay in the processor's cache
 _MOST_ENUMERATED = 10_000  # exchanges of several kinds, if no more draws are asked for
 _MOST_COUNTS = 1 << 22  # of all exchanges, held in memory
 _ROUNDING = 1e-28  # a variance this small against its terms is zero but for rounding
@@ -93,9 +93,15 @@ class MatchedSets:
         """Return the gaps of ``n`` random exchanges inside the sets."""
         step = max(1, _NUMBERS_AT_ONCE // len(self.count))
         sizes = blocks.split_draws(n, step)
-        return join_gaps(
-            [self._gaps(rng.binomial(self.count, 0.5, (m, len(self.count)))) for m in sizes]
-        )
+        return join_gaps([self._gaps(self._draw(m, rng)) for m in sizes])
+
+    def _draw(self, n: int, rng: np.random.Generator) -> Counts:
+        """Return how many sets of each kind have the higher side first: bits for single sets."""
+        several = np.flatnonzero(self.count > 1)
+        chosen = rng.integers(0, 2, (n, len(self.count)), dtype=np.bool_).astype(np.int64)
+        if several.size:
+            chosen[:, several] = rng.binomial(self.count[several], 0.5, (n, len(several)))
+        return chosen
 
     def enumerated(self, n_resamples: int) -> tuple[Gaps, Array] | None:
         """Return the gaps of all exchanges with their log-probabilities, if they are few."""
