@@ -73,6 +73,18 @@ def _tests() -> Iterator[tuple[str, Any]]:
         ("many numbers", "mean_squared_error", {**numbers, **groups}),
     ):
         yield name, fairperm.omnibus_test(metric=metric, **given).null_distribution
+    features = {"a": data["sensitive_features"], "b": groups["sensitive_features"]}
+    for name, score in (("subgroups", data["y_score"]), ("subgroups, tied", few["y_score"])):
+        searched = fairperm.find_subgroups(
+            data["y_true"],
+            y_score=score,
+            features=features,
+            metric="roc_auc",
+            min_rows=5,
+            n_resamples=39,
+            rng=1,
+        )
+        yield name, np.array([[one.statistic, one.pvalue] for one in searched.all])
     few = {"sensitive_features": data["sensitive_features"], "n_resamples": 70, "rng": 1}
     for name, given in (("gaps", {}), ("weighted gaps", {**weights, **clusters})):
         found = fairperm.distance_test(data["y_score"], **{**few, **given})
