@@ -59,7 +59,7 @@ def test_four_fifths_rule_has_its_ratio() -> None:
         text,
     )
     assert "Four-fifths" not in opening(small_audit(metrics="fnr"))
-    told = "Adjusted for all comparisons, a ratio of at least 0.8 is not met."
+    told = "By the tests of the audit, a ratio of at least 0.8 is not met."
     assert told in opening(small_audit(ratio={"selection_rate": 0.8}))
     fewer = np.tile(np.repeat([0, 1], 50), 4)
     assert "at least 0.8, with its whole interval." in opening(small_audit(fewer))

@@ -182,6 +182,6 @@ def _compare_with_four_fifths(section: Section, comparison: ComparisonView) -> M
         side,
     )
     if (verdict := comparison.row.ratio_verdict) is not None:
-        text = Markup(" Adjusted for all comparisons, a ratio of at least {:g} is {}.")
+        text = Markup(" By the tests of the audit, a ratio of at least {:g} is {}.")
         sentence += text.format(comparison.row.ratio_bound, verdict)
     return sentence
