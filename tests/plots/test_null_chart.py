@@ -54,7 +54,7 @@ def test_null_shows_its_numbers() -> None:
     assert title["text"] == "Could chance alone explain this gap?"
     assert title["subtitle"][0] == "ROC AUC, a − b"
     assert "of 99 random permutations" in title["subtitle"][1]
-    assert f"(p = {result.pvalue:.4f})" in title["subtitle"][1]
+    assert f"(p = {result.pvalue:.4f})" in title["subtitle"][2]
 
 
 @pytest.mark.parametrize("observed", [math.nan, math.inf, 0.0, 1e300, -57.0])

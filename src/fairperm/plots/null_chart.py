@@ -179,16 +179,18 @@ def specify_null(
     subject = [format_name(format_metric(metric), 50)] if metric else []
     subject += [name_of_gap(*groups, 24)] if groups else []
     tails, lost = (float(weights[one].sum()) for one in (is_tail, ~drawn))
-    on_its_side = " on its side; p is twice that" if alternative == "two-sided" else ""
-    if on_its_side and probabilities is None:
-        on_its_side += ", the sample counted as one more"
+    is_doubled = alternative == "two-sided"
+    rule = "p is twice that" if is_doubled else ""
+    if is_doubled and probabilities is None:
+        rule += ", the sample counted as one more"
     undrawn = "undefined" if np.isnan(observed) else "infinite"
     head = head_chart(
         mode,
         title or "Could chance alone explain this gap?",
         ", ".join(subject),
         f"Coloured: {format_percent(tails)} of {n} {draws}, at least as extreme as the "
-        f"observed statistic{on_its_side}{p}.",
+        f"observed statistic{' on its side' if is_doubled else p}.",
+        f"{rule}{p}." if is_doubled else "",
         f"{format_percent(lost)} have no finite statistic and are not drawn." if lost else "",
         f"The observed statistic is {undrawn}." if place is None else "",
     )
