@@ -28,10 +28,7 @@ DRAWS = 999
 REPEATS = 3
 MOST = 10.0
 DESIGNS = ("plain", "weights", "clusters", "strata", "5 groups")
-SLOW = {
-    "expected_calibration_error": "its standard error takes a bootstrap sample of all rows for each "
-    "permutation",
-}
+SLOW = {"expected_calibration_error": "one bootstrap sample a permutation, for standard errors"}
 
 
 def _data(n: int) -> dict[str, Any]:
