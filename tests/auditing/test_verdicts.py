@@ -381,6 +381,19 @@ def test_a_gap_in_the_direction_that_was_not_tested(
     assert "chance could explain this gap" in near.reason
 
 
+def test_a_gap_that_only_the_adjustment_leaves_open_says_so() -> None:
+    y_pred = np.r_[np.repeat([1, 0], [64, 36]), np.tile([1, 0], 100)]
+    group = np.repeat(["a", "b", "c"], 100)
+    (first, *_) = audit(None, y_pred, sensitive_features=group, metrics="selection_rate", rng=1)
+    assert first.result is not None
+    assert first.result.confidence_interval[0] > 0
+    assert re.fullmatch(
+        r"not decided: among so many comparisons chance could explain this gap \(adjusted "
+        r"p = 0\.1\d+; by itself p = 0\.04\d+\), and a real one is not ruled out\.",
+        first.reason,
+    )
+
+
 # Ratios
 
 

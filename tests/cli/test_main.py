@@ -244,6 +244,8 @@ def test_errors_are_one_sentence(plain: Path) -> None:
     assert "does not exist" in failed("audit", plain, *COLUMNS, "-q", "--csv", "/nowhere/x.csv")
     said = failed("audit", plain, *COLUMNS, "--seed", "abc")
     assert said.startswith("--seed must be a whole number; got 'abc'. `fairperm audit --help`")
+    said = failed("audit", plain, *COLUMNS, "--fail-on", "ratio")
+    assert said.startswith("--fail-on ratio needs --ratio")
     said = failed("audit", plain, *COLUMNS, "--fail-on", "disparities")
     assert "'disparities' is not one of 'disparity', 'inconclusive', 'too-small', 'ratio'" in said
     assert "Value error" not in said

@@ -275,6 +275,12 @@ def test_hints_are_options_and_sql(here: Here) -> None:
     assert "pass --pair b c, or use `fairperm audit` to compare all groups." in said
     said = here.run("audit", path, *COLUMNS, "--where", "g = b2")[2]
     assert said.endswith("Write text in 'single quotes'.\n")
+    ages = here.folder / "ages.csv"
+    ages.write_text(as_text([(y, p, f"{i % 30}") for i, (y, p, _) in enumerate(sample())]))
+    said = here.run("audit", ages, *COLUMNS)[2]
+    assert "bands, or use correlation_test in Python; numbers that are names can be made" in said
+    code, *_ = here.run("audit", ages, *COLUMNS, "--sql", "SELECT y, p, g // 10 AS g FROM data")
+    assert code == 0
 
 
 def test_groups_that_may_be_one_are_noted(here: Here) -> None:
@@ -308,4 +314,6 @@ def test_messages_name_options() -> None:
     assert write_message(note) == "Pass --pair 'a b' 3 or --variance none, not `fairperm audit`."
     wrong = errors.InputError("y_score (column 'y_true')", "a number", "y_true")
     assert write_message(wrong) == "--score (column 'y_true') must be a number; got 'y_true'."
+    switch = errors.InputError(f"Pass {errors.argument('split_clusters', True)}.")
+    assert write_message(switch) == "Pass --split-clusters."
     assert write_message("y_true is a name from data") == "y_true is a name from data"

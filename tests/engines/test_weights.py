@@ -206,7 +206,7 @@ def test_clusters_that_span_groups() -> None:
 def test_clusters_that_span_groups_are_split_on_request() -> None:
     data = Data()
     data.group[::50] = 1 - data.group[::50]
-    with pytest.raises(InputError, match=r"with rows of 0, 1 and 8 others\. Use a finer"):
+    with pytest.raises(InputError, match=r"with rows of 0, 1, and 8 more clusters like it\. Use"):
         data.test("accuracy", cluster=data.cluster)
     parts = [f"{one} {group}" for one, group in zip(data.cluster, data.group, strict=True)]
     expected = data.test("accuracy", cluster=parts)

@@ -68,7 +68,7 @@ def test_clusters_are_counted_and_shown() -> None:
     with pytest.warns(FairpermWarning, match="Only about 3 clusters of group 'b'"):
         result = fairperm.permutation_test(**clustered)
     assert [result.counts[group]["clusters"] for group in "ab"] == [50, 50]
-    assert "\n  a           0.100  16 of 160 rows, 50 clusters\n" in repr(result)
+    assert "\n  a           0.100  16 of 160 rows, 50 clusters in the group\n" in repr(result)
     groups = np.repeat(["a", "b", "c"], [200, 100, 100])
     of_all = clustered | {"sensitive_features": groups, "groups": None, "metric": "accuracy"}
     with pytest.warns(FairpermWarning, match="clusters"):
@@ -103,6 +103,24 @@ def test_groups_that_are_numbers_are_named_with_their_column() -> None:
     data["male"] = np.arange(400) % 3
     omnibus = fairperm.omnibus_test("y", "p", sensitive_features="male", data=data, **options)
     assert "\n  male = 2 " in repr(omnibus)
+
+
+def test_sweeps_distances_and_rankings_name_numbers_with_their_column() -> None:
+    i = np.arange(400)
+    data: dict[str, Any] = {"male": i // 200, "y": i % 2, "score": i / 400, "list": i // 4}
+    data |= {"relevance": i * 7 % 5, "kind": (i * i % 7 < 4).astype(float)}  # as pandas reads them
+    options: dict[str, Any] = {"data": data, "n_resamples": 9, "rng": 1}
+    people = {"sensitive_features": "male", **options}
+    sweep = fairperm.threshold_sweep("y", y_score="score", metric="fnr", thresholds=5, **people)
+    assert repr(sweep).startswith("ThresholdSweepResult: (male = 0) − (male = 1) at 5 ")
+    distance = fairperm.distance_test("score", **people)
+    assert "\n  male = 0 and male = 1  1.000 " in repr(distance)
+    assert {"attribute"}.isdisjoint([*sweep.to_dict(), *distance.to_dict()])
+    ranked = {"score": "score", "query": "list", **options}
+    users = fairperm.ranking_test("relevance", k=2, sensitive_features="male", **ranked)
+    assert "ndcg@2, (male = 0) − (male = 1)\n" in repr(users)
+    items = fairperm.ranking_test(metric="exposure", sensitive_features="kind", **ranked)
+    assert "exposure, (kind = 0) − (kind = 1)\n" in repr(items)
 
 
 # Validity.

@@ -50,8 +50,10 @@ def test_random_tails_are_the_share_of_extreme_draws(metric: str, alternative: s
 
 def test_null_shows_its_numbers() -> None:
     result = a_test("roc_auc", n_resamples=99)
-    title = spec_of(result.plot())["title"]
+    spec = spec_of(result.plot())
+    title = spec["title"]
     assert title["text"] == "Could chance alone explain this gap?"
+    assert spec["description"].startswith("Could chance alone explain this gap? ROC AUC, a − b. ")
     assert title["subtitle"][0] == "ROC AUC, a − b"
     assert "of 99 random permutations" in title["subtitle"][1]
     assert f"(p = {result.pvalue:.4f})" in title["subtitle"][2]

@@ -69,6 +69,17 @@ def test_four_fifths_rule_has_its_ratio() -> None:
     assert "below 0.8, but the true ratio may be above." in opening(small_audit(fewer))
 
 
+def test_four_fifths_rule_applies_to_a_group_of_which_nobody_is_selected() -> None:
+    people = np.repeat(["a", "b", "c"], 100)
+    chosen = np.r_[np.zeros(100), np.arange(200) % 2]
+    given: dict[str, Any] = {"sensitive_features": {"g": people}, "metrics": "selection_rate"}
+    text = opening(fairperm.audit(None, chosen, **given))
+    assert "g: a 0.000 times the rate of b" in text
+    assert "were not compared" not in text
+    text = opening(fairperm.audit(None, chosen, **given, compare="reference", reference="b"))
+    assert "Groups that were not compared may have smaller ratios." in text
+
+
 def test_summary_has_at_most_five_lines() -> None:
     html = compas_page()
     lines = html[html.index('<ol class="lines">') :]

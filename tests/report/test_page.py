@@ -246,7 +246,7 @@ def test_every_kind_of_audit_has_a_report() -> None:
 def test_one_sided_and_plain_tests_are_called_so() -> None:
     text = Page(audits()["one-sided"].to_html()).text
     assert "Only one direction counts: the first group above the second." in text
-    assert "All tests are studentized permutation tests" in text
+    assert "All tests are studentized: every gap is divided by its standard error" in text
     plain = Page(audits()["not studentized"].to_html()).text
     assert "studentized" not in plain
     assert "The gaps were not divided by a standard error." in plain

@@ -84,6 +84,19 @@ def read_small_audit(monkeypatch: pytest.MonkeyPatch, **options: Any) -> Page:
     return Page(fairperm.audit("y", "p", data=data, **options).to_html())
 
 
+def test_method_says_which_tests_exchange_labels(monkeypatch: pytest.MonkeyPatch) -> None:
+    page = read_small_audit(monkeypatch, metrics=["fnr", "mse"])
+    assert (
+        "those of the tables that two groups with one rate can have (false negative rate), and "
+        "those of permutations, in which rows exchange their group labels (mean squared error)."
+    ) in page.text
+    rates = read_small_audit(monkeypatch)
+    assert "can have (false negative rate and accuracy). This controls" in rates.text
+    assert "labels are exchanged" not in rates.text
+    exchanged = read_small_audit(monkeypatch, scheme="pooled")
+    assert "permutation tests: group labels are exchanged among rows" in exchanged.text
+
+
 def test_weights_are_no_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     page = read_small_audit(monkeypatch, sample_weight="w", min_group_size=30)
     assert "Rows count by their weights (w): values of metrics are weighted." in page.text
@@ -100,7 +113,7 @@ def test_clusters_are_what_is_exchanged_and_counted(monkeypatch: pytest.MonkeyPa
     assert "Group labels were exchanged among the clusters of both groups" in page.text
     assert "among rows" not in page.text
     assert "all rows" not in page.text
-    assert "16 of 40 rows, 60 clusters" in page.text
+    assert "16 of 40 rows, 60 clusters in the group" in page.text
     assert "The audit uses 240 rows in 120 clusters." in page.text
     assert [tag.text for tag in page.all("th") if tag.text in {"Group", "Clusters", "Rows"}] == [
         *("Group", "Clusters", "Rows")

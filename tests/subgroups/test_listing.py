@@ -97,6 +97,7 @@ def test_confirmation_tests_in_other_rows_what_a_search_lists() -> None:
     assert 0.3 < result[0].n / len(data) / 0.5 / (0.5 * 0.37) < 1.7  # about half of them
     assert "Holm's method" in result.validity
     assert "Exact" in result.validity
+    assert "Holm at 5 %, in 50 % of the rows; the other rows were searched" in repr(result)
     low, high = result[0].confidence_interval
     assert 0 < low < result[0].gap < high
     clustered = find(data, **RATE, confirm=0.5, cluster="person", n_resamples=39)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fairperm import Band
+from fairperm.subgroups.result import as_text
 from tests.subgroups.test_search import RATE, find, make_data
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ def test_result_is_a_sequence_with_text_json_and_frames() -> None:
     assert f"{len(result.found)} of {len(result.all)} subgroups differ from the rest" in text
     assert result[0].description in text
     assert "step-down max-T at 5 %, 199 permutations" in text
+    assert "found: --csv has all" in as_text(result, "--csv has all")
 
 
 def test_intervals_exclude_zero_exactly_for_those_found() -> None:

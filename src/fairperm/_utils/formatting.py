@@ -265,7 +265,7 @@ def name_group(attribute: str, group: object, longest: int = LONGEST_NAME) -> st
 
     Examples
     --------
-    >>> name_group("sex", "Female"), name_group("male", 0), name_group("male × race", (0, "b"))
+    >>> name_group("sex", "Female"), name_group("male", 0.0), name_group("male × race", (0, "b"))
     ('Female', 'male = 0', 'male = 0 × b')
     """
     if isinstance(group, tuple):
@@ -273,6 +273,8 @@ def name_group(attribute: str, group: object, longest: int = LONGEST_NAME) -> st
         if len(attributes) == len(group):
             parts = zip(attributes, group, strict=True)
             return shorten(" × ".join(name_group(*part, longest) for part in parts), longest)
+    if isinstance(group, float) and group.is_integer():
+        group = int(group)  # pandas reads integers as floats where some are missing
     name = format_name(group, longest)
     if not attribute or not (_NUMBER.fullmatch(name) or _BOOLEAN.fullmatch(name)):
         return name

@@ -281,8 +281,8 @@ def list_pairs(
     if sum(map(_is_number, groups)) > _MOST_NUMBERS:
         raise InputError(
             f"{features} must have at most {_MOST_NUMBERS} groups named by numbers; got {n:,} in "
-            f"{attribute}. Cut numbers into bands, or use correlation_test; numbers that are names "
-            "can be passed as text."
+            f"{attribute}. Cut numbers into bands, or use {argument('correlation_test')}; numbers "
+            f"that are names can be {argument('passed as text')}."
         )
     if (n * (n - 1) // 2 if compare == "pairs" else n) > MOST_COMPARISONS:
         raise InputError(

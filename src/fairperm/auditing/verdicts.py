@@ -84,6 +84,12 @@ def _explain_indecision(
             f"where this test does not look ({stated})"
         )
     if margin is None:
+        if result.pvalue <= settings.alpha:  # the interval of the gap alone may exclude 0
+            alone = state_pvalue(result.pvalue, "by itself p")
+            return (
+                f"among so many comparisons chance could explain this gap ({stated}; {alone}), "
+                "and a real one is not ruled out"
+            )
         return f"chance could explain this gap, and a real one is not ruled out ({stated})"
     return f"no gap is shown ({stated}), and one beyond the margin of {margin:g} is not ruled out"
 

@@ -55,6 +55,8 @@ _OPTIONS = {
     "names": "NAME",
     "audit()": "`fairperm audit`",
     "None": "'none'",
+    "correlation_test": "correlation_test in Python",
+    "passed as text": 'made text. --sql does both: "SELECT *, age // 10 AS decade FROM data"',
 }
 _MERGE_NAMES = '--sql "SELECT * REPLACE (lower(trim(x)) AS x) FROM data" makes them equal.'
 
@@ -169,7 +171,8 @@ def _write_option(name: str, values: Sequence[str]) -> str:
     if option is None:  # --label, FILE and the like are names of this package
         is_argument = bare.isidentifier() and not bare.isupper()
         option = f"--{bare.replace('_', '-')}" if is_argument else bare
-    return " ".join([option + name.removeprefix(bare), *map(_write_value, values)])
+    given = [] if values == ["True"] else map(_write_value, values)  # a switch has no value
+    return " ".join([option + name.removeprefix(bare), *given])
 
 
 def _write_value(value: str) -> str:

@@ -90,7 +90,7 @@ def _check_clusters(
             which = table.clusters[cluster[at[0]]]
             found = listed(names[value[i]] for i in at)
             n = len(np.unique(cluster[order[split]]))
-            more = f" and {format_count(n - 1, 'other')}" if n > 1 else ""
+            more = f", and {format_count(n - 1, 'more cluster')} like it" if n > 1 else ""
             raise InputError(
                 f"{argument('cluster')} must keep to one {name}: whole clusters are exchanged; got "
                 f"cluster {shown(which)} with rows of {found}{more}. Use a finer cluster, or "

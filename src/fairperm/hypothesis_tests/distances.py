@@ -206,6 +206,7 @@ def distance_test(
         notes=(*table.notes, *(note for test in tests for note in test.notes)),
         curves={test.comparison.groups: test.curves for test in tests},
         frame_library=library_of(data),
+        attribute=table.attribute,
     )
 
 

@@ -182,7 +182,8 @@ def ranking_test(
     check_lists(chosen, items.lists, source)
     longest = int(items.lists.sizes.max())
     if chosen.uses_k and rank is None and k > longest:
-        raise InputError("k", f"at most the longest list ({longest:,} items)", k)
+        hint = f"Pass {argument('k', longest)} for whole lists."
+        raise InputError("k", f"at most the longest list ({longest:,} items)", k, hint)
     test = _compare_items if chosen.of_items else _compare_queries
     result, remarks = test(items, chosen, k, pair, options)
     warn_of(note for note in result.notes if note not in remarks)
@@ -335,6 +336,7 @@ def _compare_queries(
         clusters=items.cluster_names,
         n_dropped=items.table.n_dropped,
         notes=(*items.table.notes, *notes),
+        attribute=items.table.attribute,
     )
     result = compare(queries, Plan.for_table(mean, queries, pair, options), pair, options)
     shared = {
@@ -419,6 +421,7 @@ def _compare_items(
         metric=f"{metric.name}@{k}" if metric.uses_k else metric.name,
         design="items",
         k=k if metric.uses_k else None,
+        attribute=items.table.attribute,
         groups=pair,
         values={one: float(means_of[side].mean()) for side, one in enumerate(pair)},
         counts={

@@ -272,11 +272,15 @@ def as_panels(spec: Spec) -> VConcatChart:
         return chart.add_params(*(alt.param(**one) for one in spec.get("params", ())))
 
 
+def _end_sentence(line: str) -> str:
+    return line if line.endswith((".", "?", "!")) else f"{line}."
+
+
 def head_chart(mode: str, title: str, *lines: str) -> Spec:
     """Return a chart's title with lines below it, the same for screen readers, and its theme."""
     subtitle = [line for line in lines if line]
     return {
         "title": {"text": title, "subtitle": subtitle},
-        "description": ". ".join(line.rstrip(".") for line in [title, *subtitle]),
+        "description": " ".join(map(_end_sentence, [title, *subtitle])),
         "config": theme(mode),
     }

@@ -9,7 +9,7 @@ import hashlib
 import json
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
@@ -66,6 +66,7 @@ class Chart:
     specs: dict[int, Spec]
     is_elastic: bool = True
     has_slider: bool = False
+    is_counted: bool = False  # a null distribution of tables, not of permutations
 
 
 def make_themes() -> dict[str, Any]:
@@ -186,7 +187,8 @@ def _draw_null(key: str, section: Section, comparison: ComparisonView) -> Chart:
         draws="tables" if result.scheme == Scheme.UNCONDITIONAL else "permutations",
         title=f"{section.attribute} · {section.metric}: {gap}",
     )
-    return _draw_chart(key, summary, specify, _NULL_WIDTHS)
+    chart = _draw_chart(key, summary, specify, _NULL_WIDTHS)
+    return replace(chart, is_counted=result.scheme == Scheme.UNCONDITIONAL)
 
 
 def draw_subgroups(
@@ -219,7 +221,7 @@ def draw_sweeps(view: AuditView | None, sweeps: Sequence[ThresholdSweepResult]) 
 def _draw_sweep(key: str, sweep: ThresholdSweepResult, view: AuditView | None) -> SweepPart:
     n = len(sweep.thresholds)
     kept = np.unique(np.linspace(0, n - 1, min(n, MOST_THRESHOLDS)).round().astype(int))
-    first, second = map(format_name, sweep.groups)
+    first, second = sweep.group_names
     start = None
     if view is not None:
         first, second = view.name_groups(sweep.groups)
@@ -265,7 +267,7 @@ def _describe_largest(sweep: ThresholdSweepResult, curve: MetricSweep) -> str:
     return (
         f"{metric[:1].upper()}{metric[1:]}: the largest gap is {gap} at the threshold "
         f"{sweep.thresholds[largest]:.4g}. At {where} the gap is larger than chance explains, "
-        "adjusted for all thresholds."
+        f"adjusted for all thresholds (level {sweep.alpha:.2g})."
     )
 
 

@@ -135,7 +135,7 @@ def _apply_four_fifths(view: AuditView) -> Markup | None:
     for section in view.sections:
         judged = [one for one in section.comparisons if _has_ratio(one)]
         if section.name == "selection_rate" and judged:
-            least = min(judged, key=lambda one: min(one.row.ratio or 1, 1 / (one.row.ratio or 1)))
+            least = min(judged, key=lambda one: _order_ratio(one.row.ratio))
             sentences.append(_compare_with_four_fifths(section, least))
     if not sentences:
         return None
@@ -143,21 +143,32 @@ def _apply_four_fifths(view: AuditView) -> Markup | None:
         "Four-fifths rule (a positive prediction being the favourable one, no group should be "
         "selected at less than 0.8 times the rate of another): "
     )
+    if view.audit.compare != "pairs" and any(len(groups) > 2 for groups in view.groups.values()):
+        sentences.append(Markup("Groups that were not compared may have smaller ratios."))
     return rule + Markup(" ").join(sentences)
 
 
 def _has_ratio(comparison: ComparisonView) -> bool:
     row = comparison.row
-    has_limits = row.ratio_interval is not None and row.ratio_interval[0] > 0
-    is_finite = row.ratio is not None and 0 < row.ratio < math.inf
-    return row.verdict != "too small" and is_finite and has_limits
+    numbers = (math.nan if row.ratio is None else row.ratio, *(row.ratio_interval or (math.nan,)))
+    return row.verdict != "too small" and not any(map(math.isnan, numbers))
+
+
+def _order_ratio(ratio: float | None) -> float:
+    """Return the ratio of the smaller to the larger value."""
+    return 1.0 if ratio is None else min(ratio, _invert(ratio))
+
+
+def _invert(ratio: float) -> float:
+    return 1 / ratio if ratio else math.inf
 
 
 def _compare_with_four_fifths(section: Section, comparison: ComparisonView) -> Markup:
-    ratio, (low, high) = comparison.row.ratio or 1.0, comparison.row.ratio_interval or (0.0, 0.0)
+    row, ratio = comparison.row, comparison.row.ratio
+    ratio, (low, high) = 1.0 if ratio is None else ratio, row.ratio_interval or (0.0, 0.0)
     names = [mark_name(one) for one in (comparison.first, comparison.second)]
     if ratio > 1:
-        ratio, low, high, names = 1 / ratio, 1 / high, 1 / low, names[::-1]
+        ratio, low, high, names = _invert(ratio), _invert(high), _invert(low), names[::-1]
     result = comparison.row.result
     level = "" if result is None else f"{format_level(result.confidence_level)} "
     if ratio < _FOUR_FIFTHS:

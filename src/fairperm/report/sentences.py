@@ -158,7 +158,10 @@ def _describe_section(section: Section) -> Finding:
 def _rank_disparity(section: Section, found: int) -> list[Markup]:
     if len(section.comparisons) == 1:
         return []
-    judged = _count_judged(len(section.comparisons) - len(section.with_verdict("too small")))
+    n_judged = len(section.comparisons) - len(section.with_verdict("too small"))
+    if n_judged == 1:
+        return [Markup("No other comparison could be judged.")]
+    judged = _count_judged(n_judged)
     if found == 1:
         return [Markup("It is the only disparity among {}.").format(judged)]
     return [Markup("This is the largest of {:,} disparities among {}.").format(found, judged)]
@@ -504,10 +507,32 @@ def collect_facts(view: AuditView) -> dict[str, object]:
         "omnibus_reasons": sorted({one.omnibus_reason for one in view.sections} - {""}),
         "omnibus_validity": _describe_omnibus_validity(view),
         "is_studentized": all(result.variance is not None for result in results),
+        "chances": _describe_chances(view),
         "audit_notes": [*find_look_alikes(audit.groups), *audit.notes],
         "n_rows": view.n_rows,
         "n_clusters": sum(one.clusters or 0 for one in first),
     }
+
+
+def _describe_chances(view: AuditView) -> str:
+    """Return which gaps chance makes, if not all tests are permutation tests; else ""."""
+    metrics: dict[bool, dict[str, None]] = {}
+    for section in view.sections:
+        for comparison in section.comparisons:
+            if (result := comparison.row.result) is not None:
+                is_counted = result.scheme == Scheme.UNCONDITIONAL
+                metrics.setdefault(is_counted, {})[section.metric] = None
+    if True not in metrics:
+        return ""
+    text = (
+        f"those of the tables that two groups with one rate can have ({join_words(metrics[True])})"
+    )
+    if False in metrics:
+        text += (
+            f", and those of permutations, in which {view.units} exchange their group labels "
+            f"({join_words(metrics[False])})"
+        )
+    return text
 
 
 def list_settings(view: AuditView, provenance: Mapping[str, object]) -> dict[str, str]:

@@ -273,14 +273,17 @@ _METHODS = {"maxt": "step-down max-T", "holm": "Holm", "bh": "Benjamini–Hochbe
 _METHODS["by"] = "Benjamini–Yekutieli"
 
 
-def as_text(result: Subgroups) -> str:
-    """Return the result as a title, a table of the subgroups listed, and notes."""
+def as_text(result: Subgroups, where: str = "to_frame(which='found') has all") -> str:
+    """Return the result as a title, a table of the subgroups listed, and notes.
+
+    ``where`` says where all subgroups that were found are.
+    """
     title = f"Subgroups: {_summarize(result)}"
     lines = [title, f"  {_state_test(result)}", *_write_table(result)]
     explained = len(result.found) - len(result.listed)
     if explained:
         others = format_count(explained, "other subgroup")
-        lines.append(f"  explaining {others} found: to_frame(which='found') has all")
+        lines.append(f"  explaining {others} found: {where}")
     if result.n_dropped:
         lines.append(f"  left out  {format_count(result.n_dropped, 'row')} with missing values")
     return "\n".join([*lines, *wrap_notes(result.notes)])
@@ -321,11 +324,15 @@ def _list_cells(result: Subgroups, one: Subgroup) -> list[str]:
 def _summarize(result: Subgroups) -> str:
     found = f"{len(result.found):,} of {format_count(len(result.all), 'subgroup')}"
     return (
-        f"{found} differ from the rest in {format_metric(result.metric)} "
+        f"{found} {'differs' if len(result.all) == 1 else 'differ'} from the rest in "
+        f"{format_metric(result.metric)} "
         f"({format_number(result.value)} in all {format_count(result.n, 'row')})"
     )
 
 
 def _state_test(result: Subgroups) -> str:
     test = f"{_METHODS[result.adjust]} at {format_level(result.alpha)}"
+    if result.confirm is not None:
+        share = format_level(result.confirm)
+        return f"{test}, in {share} of the rows; the other rows were searched"
     return f"{test}, {result.n_resamples:,} permutations"

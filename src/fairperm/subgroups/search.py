@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairperm._utils import checks
+from fairperm._utils.formatting import format_count
 from fairperm._utils.progress import waiting
 from fairperm.data.arguments import Inputs
 from fairperm.data.columns import library_of
@@ -255,7 +256,8 @@ def _search_and_confirm(sample: Sample, settings: Settings, share: float) -> _An
     every = confirm_subgroups(second, listed, options.quiet(), settings.alpha)
     found = tuple(one for one in every if one.adjusted_pvalue <= settings.alpha)
     validity = sample.plan.validity(strata=sample.units.n_strata > 1)
-    by_holm = f"Family-wise error by Holm's method for {len(every)} subgroups, listed in other rows"
+    listed_there = f"{format_count(len(every), 'subgroup')}, listed in other rows"
+    by_holm = f"Family-wise error by Holm's method for {listed_there}"
     return _Answer(listed=found, found=found, every=every, validity=f"{by_holm}. {validity}")
 
 

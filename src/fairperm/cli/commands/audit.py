@@ -108,6 +108,8 @@ def audit(
         {"--report": report, "--json": json, "--csv": csv, "--markdown": markdown}
     )
     check_presentation(ctx)
+    if not ratio and arg.FailOn.ratio in (fail_on or []):
+        raise InputError("--fail-on ratio needs --ratio, such as --ratio 0.8.")
     names = list(metric or choose_default_metrics(has_labels=label is not None))
     margins = arg.parse_numbers("--margin", margin)
     loaded = ctx.with_resource(

@@ -62,6 +62,7 @@ def discover(
     """Find the subgroups in which a metric differs from that of all other rows."""
     import fairperm
     from fairperm.cli.files.loading import read_columns
+    from fairperm.subgroups.result import as_text
 
     printed = outputs.check_outputs({"--report": report, "--json": json, "--csv": csv})
     if metric is None:
@@ -117,6 +118,7 @@ def discover(
 
     outputs.write_outputs((json, make_json), (csv, make_csv))
     if not quiet and not printed:
-        print_text(repr(replace(found, notes=select_unseen(found.notes, seen))))
+        unseen = replace(found, notes=select_unseen(found.notes, seen))
+        print_text(as_text(unseen, "--csv and --report write all"))
         print_seed(found.seed)
     return 0

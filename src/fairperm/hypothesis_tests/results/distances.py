@@ -10,6 +10,7 @@ from fairperm._utils.formatting import (
     format_name,
     format_number,
     format_pvalue,
+    name_group,
     name_of_gap,
     state_pvalue,
 )
@@ -118,6 +119,8 @@ class DistanceTestResult(PlainResult):
         The distance's full name.
     groups : tuple
         The groups compared.
+    attribute : str
+        The name of the column of groups, or "".
     comparisons : tuple of DistanceComparison
         Each pair of groups, or each group and the rest.
     pvalue : float
@@ -144,6 +147,7 @@ class DistanceTestResult(PlainResult):
     notes: tuple[str, ...]
     curves: Mapping[tuple[Hashable, Hashable], Curves] = field(repr=False)
     frame_library: str | None = field(repr=False)
+    attribute: str = ""
 
     @property
     def largest(self) -> DistanceComparison:
@@ -159,7 +163,7 @@ class DistanceTestResult(PlainResult):
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON-ready values, without null distributions."""
         plain = {part.name: getattr(self, part.name) for part in fields(self)}
-        del plain["curves"], plain["frame_library"]
+        del plain["curves"], plain["frame_library"], plain["attribute"]
         plain["comparisons"] = [one.to_dict() for one in self.comparisons]
         ready: dict[str, Any] = json_ready(plain)
         return ready
@@ -208,7 +212,7 @@ class DistanceTestResult(PlainResult):
             curves.values,
             curves.first,
             curves.second,
-            groups=chosen.groups,
+            groups=self._name_groups(chosen),
             cumulative=curves.cumulative,
             at=chosen.at,
             distance=self.distance,
@@ -227,7 +231,7 @@ class DistanceTestResult(PlainResult):
             text = f"{format_number(one.distance)}  by chance {format_number(one.expected)}"
             if not is_one:
                 text += f", {state_pvalue(one.adjusted_pvalue)}"
-            pair = name_of_gap(*one.groups, absolute=True)
+            pair = name_of_gap(*self._name_groups(one), absolute=True)
             lines.append((pair, f"{text}, {counts} rows"))
         lines += self._describe_one(self.comparisons[0]) if is_one else []
         if not is_one and self.adjust is not None:
@@ -235,6 +239,11 @@ class DistanceTestResult(PlainResult):
         lines.append(("validity", self.validity))
         title = f"DistanceTestResult: {self.distance} of {len(self.groups)} groups"
         return write_result(title, lines, self.n_dropped, self.notes)
+
+    def _name_groups(self, one: DistanceComparison) -> tuple[str, str]:
+        """Return the groups as text; one that is a number with its column."""
+        first, second = (name_group(self.attribute, group) for group in one.groups)
+        return first, second
 
     def _describe_one(self, one: DistanceComparison) -> list[tuple[str, str]]:
         lines = [

@@ -14,6 +14,7 @@ from fairperm._utils.formatting import (
     format_level,
     format_number,
     format_pvalue,
+    name_group,
     name_of_gap,
 )
 from fairperm.data.columns import frame_of
@@ -98,6 +99,8 @@ class ThresholdSweepResult:
         The results of each metric, by its full name.
     groups : tuple
         The two groups; every difference is the first minus the second.
+    attribute : str
+        The name of the column of groups, or "".
     alternative : str
         In which directions gaps are tested.
     alpha : float
@@ -125,6 +128,13 @@ class ThresholdSweepResult:
     n_dropped: int
     seed: int
     frame_library: str | None = field(repr=False)
+    attribute: str = ""
+
+    @property
+    def group_names(self) -> tuple[str, str]:
+        """The groups as text; one that is a number with its column."""
+        first, second = (name_group(self.attribute, group) for group in self.groups)
+        return first, second
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON-ready values.
@@ -133,7 +143,7 @@ class ThresholdSweepResult:
         strings. Undefined numbers are None.
         """
         plain = {part.name: getattr(self, part.name) for part in fields(self)}
-        del plain["frame_library"]
+        del plain["frame_library"], plain["attribute"]
         plain["curves"] = {name: self._plain(curve) for name, curve in self.curves.items()}
         plain["thresholds"] = self.thresholds.tolist()
         ready: dict[str, Any] = json_ready(plain)
@@ -183,7 +193,7 @@ class ThresholdSweepResult:
         curves = [self.columns(curve) for curve in chosen.values()]
         return plots.threshold_sweep(
             {name: np.concatenate([one[name] for one in curves]) for name in curves[0]},
-            groups=self.groups,
+            groups=self.group_names,
             alpha=self.alpha,
             slider=slider,
             width=width,
@@ -226,7 +236,7 @@ class ThresholdSweepResult:
 
     def __repr__(self) -> str:
         title = (
-            f"{type(self).__name__}: {name_of_gap(*self.groups)} at {len(self.thresholds):,} "
+            f"{type(self).__name__}: {name_of_gap(*self.group_names)} at {len(self.thresholds):,} "
             f"thresholds, {self.n_resamples:,} draws"
         )
         curves = [self._describe(curve) for curve in self.curves.values()]

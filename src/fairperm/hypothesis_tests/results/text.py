@@ -63,7 +63,7 @@ def state_counts(counts: Mapping[str, float]) -> str:
     Examples
     --------
     >>> state_counts({"rows": 90, "clusters": 30, "numerator": 3, "denominator": 40})
-    '3 of 40 rows, 30 clusters'
+    '3 of 40 rows, 30 clusters in the group'
     """
     if "sets" in counts:
         return f"{format_count(counts['rows'], 'row')}, {format_count(counts['sets'], 'set')}"
@@ -71,7 +71,10 @@ def state_counts(counts: Mapping[str, float]) -> str:
     if "denominator" in counts:
         rows = " of ".join(format_count(counts[name]) for name in ("numerator", "denominator"))
         rows += " rows" if "weight" in counts or clusters is not None else ""
-    return rows if clusters is None else f"{rows}, {format_count(clusters, 'cluster')}"
+    if clusters is None:
+        return rows
+    is_part = counts.get("denominator", counts["rows"]) != counts["rows"]
+    return f"{rows}, {format_count(clusters, 'cluster')}{' in the group' if is_part else ''}"
 
 
 def state_value(value: Any, counts: Mapping[str, float]) -> str:

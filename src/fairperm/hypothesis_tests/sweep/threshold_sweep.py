@@ -201,6 +201,7 @@ def threshold_sweep(
         n_dropped=table.n_dropped,
         seed=resampling.seed,
         frame_library=library_of(data),
+        attribute=table.attribute,
     )
 
 
