@@ -149,7 +149,7 @@ def test_too_few_resamples_for_any_disparity(adjust: str | None, factor: float) 
     with pytest.warns(FairpermWarning, match=message):
         rows = noted(adjust=adjust, n_resamples=enough - 1)
     assert len(rows.notes) == 1
-    assert "6 comparisons may not be called a disparity" in rows.notes[0]
+    assert "6 comparisons might not be called a disparity" in rows.notes[0]
     assert noted(adjust=adjust, n_resamples=enough).notes == ()
 
 

@@ -388,8 +388,8 @@ def test_a_gap_that_only_the_adjustment_leaves_open_says_so() -> None:
     assert first.result is not None
     assert first.result.confidence_interval[0] > 0
     assert re.fullmatch(
-        r"not decided: among so many comparisons chance could explain this gap \(adjusted "
-        r"p = 0\.1\d+; by itself p = 0\.04\d+\), and a real one is not ruled out\.",
+        r"not decided: adjusted for the number of comparisons, chance could explain this gap "
+        r"\(adjusted p = 0\.1\d+; by itself p = 0\.04\d+\), and a real one is not ruled out\.",
         first.reason,
     )
 

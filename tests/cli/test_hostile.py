@@ -108,7 +108,7 @@ WRONG: dict[str, tuple[str | bytes, str]] = {
     "empty": ("", "is empty"),
     "only a header": ("y,p,g\n", "at least one row"),
     "no header": (as_text(ROWS).split("\n", 1)[1], "--label must be a column"),
-    "first line empty": ("\n" + as_text(ROWS), "first line is empty"),
+    "first line empty": ("\n" + as_text(ROWS), "first line is empty. --skip LINES skips"),
     "only spaces": ("   \n\n", "first line is empty"),
     "a row too long": (
         as_text(ROWS) + "1,1,a,4\n",

@@ -54,7 +54,7 @@ def test_case_is_in_its_own_words() -> None:
 def test_four_fifths_rule_has_its_ratio() -> None:
     text = opening(small_audit())
     assert re.search(
-        r"Four-fifths rule .*: sex: F 0\.500 times the rate of M \(95 % interval 0\.\d+ to "
+        r"Four-fifths rule .*: sex: F has 0\.500 times the rate of M \(95 % interval 0\.\d+ to "
         r"0\.\d+ by itself\), below 0\.8, with its whole interval\.",
         text,
     )
@@ -74,7 +74,7 @@ def test_four_fifths_rule_applies_to_a_group_of_which_nobody_is_selected() -> No
     chosen = np.r_[np.zeros(100), np.arange(200) % 2]
     given: dict[str, Any] = {"sensitive_features": {"g": people}, "metrics": "selection_rate"}
     text = opening(fairperm.audit(None, chosen, **given))
-    assert "g: a 0.000 times the rate of b" in text
+    assert "g: a has 0.000 times the rate of b" in text
     assert "were not compared" not in text
     text = opening(fairperm.audit(None, chosen, **given, compare="reference", reference="b"))
     assert "Groups that were not compared may have smaller ratios." in text

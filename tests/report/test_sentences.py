@@ -12,7 +12,7 @@ import fairperm
 from fairperm.cli.commands.audit import make_sweeps
 from fairperm.report import charts
 from fairperm.report.page import as_html
-from fairperm.report.sentences import describe_findings
+from fairperm.report.sentences import describe_findings, mark_gap
 from fairperm.report.view import AuditView
 from tests.support.report_pages import Page, compas_audit, compas_page
 
@@ -210,3 +210,8 @@ def test_sweeps_have_the_groups_in_the_order_of_the_table(
         assert audit.rows[0].groups == groups
         gap = sweep.curves["false_negative_rate"].difference[0]
         assert gap == pytest.approx(audit.rows[0].difference, abs=1e-12)
+
+
+def test_names_of_gaps_in_headings_keep_apart() -> None:
+    assert mark_gap("a", "b < c") == "<bdi>a</bdi> − <bdi>b &lt; c</bdi>"
+    assert mark_gap("male = 0", "x") == "<bdi>(male = 0)</bdi> − <bdi>x</bdi>"

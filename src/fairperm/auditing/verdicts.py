@@ -87,8 +87,8 @@ def _explain_indecision(
         if result.pvalue <= settings.alpha:  # the interval of the gap alone may exclude 0
             alone = state_pvalue(result.pvalue, "by itself p")
             return (
-                f"among so many comparisons chance could explain this gap ({stated}; {alone}), "
-                "and a real one is not ruled out"
+                "adjusted for the number of comparisons, chance could explain this gap "
+                f"({stated}; {alone}), and a real one is not ruled out"
             )
         return f"chance could explain this gap, and a real one is not ruled out ({stated})"
     return f"no gap is shown ({stated}), and one beyond the margin of {margin:g} is not ruled out"
@@ -213,7 +213,7 @@ def _note_few_resamples(
     enough = argument("n_resamples", _count_resamples(n_tails * factor, alpha))
     yield Note(
         f"A p-value from {n_resamples:,} resamples is at least {least:.3g}"
-        f"{raised}, and the level is {alpha:g}: {format_count(n_drawn, 'comparison')} may not be "
+        f"{raised}, and the level is {alpha:g}: {format_count(n_drawn, 'comparison')} might not be "
         f"called a disparity however large the gap. Use {enough} or more."
     )
 

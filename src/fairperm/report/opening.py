@@ -183,7 +183,7 @@ def _compare_with_four_fifths(section: Section, comparison: ComparisonView) -> M
             if low >= _FOUR_FIFTHS
             else ("at least 0.8, but the true ratio may be below")
         )
-    sentence = Markup("{}: {} {} times the rate of {} ({}interval {} by itself), {}.").format(
+    sentence = Markup("{}: {} has {} times the rate of {} ({}interval {} by itself), {}.").format(
         mark_name(section.attribute),
         names[0],
         format_number(ratio),

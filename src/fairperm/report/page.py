@@ -236,6 +236,7 @@ def _environment() -> Environment:
         "ratio_rule": sentences.describe_ratio_rule,
         "min_group_size": state_min_group_size,
         "name": sentences.mark_name,
+        "gap_name": sentences.mark_gap,
         "count": format_count,
         "dropped": state_dropped,
         "style": lambda name: Markup(_read_text(name)),  # noqa: S704

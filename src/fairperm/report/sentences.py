@@ -77,6 +77,12 @@ def mark_name(text: str) -> Markup:
     return _NAME.format(text)
 
 
+def mark_gap(first: str, second: str) -> Markup:
+    """Return "a − b", each name isolated; one with "=" in brackets."""
+    names = (mark_name(f"({one})" if " = " in one else one) for one in (first, second))
+    return Markup(" − ").join(names)
+
+
 def _join_names(texts: Iterable[str]) -> Markup:
     """Return "a, b and c", and the number of names beyond the first twelve."""
     texts = list(texts)

@@ -657,7 +657,10 @@ def _read_header(file: InputFile, path: Path, delimiter: str | None) -> tuple[st
     if "\0" in record:
         raise InputError(f"{name} is not a text file: its first line contains zero bytes.")
     if not record.strip():
-        raise InputError(f"{name} must begin with a line of column names; its first line is empty.")
+        raise InputError(
+            f"{name} must begin with a line of column names; its first line is empty. --skip LINES "
+            "skips lines above the header."
+        )
     if delimiter is not None:
         delimiter = {"\\t": "\t", "tab": "\t"}.get(delimiter, delimiter)
         if len(delimiter) != 1 or delimiter in '\r\n"':
