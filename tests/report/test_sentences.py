@@ -93,7 +93,9 @@ def test_method_says_which_tests_exchange_labels(monkeypatch: pytest.MonkeyPatch
     rates = read_small_audit(monkeypatch)
     assert "can have (false negative rate and accuracy). This controls" in rates.text
     assert "labels are exchanged" not in rates.text
-    exchanged = read_small_audit(monkeypatch, scheme="pooled")
+    assert "p-value largest, in an interval that almost surely contains the common" in rates.text
+    exchanged = read_small_audit(monkeypatch, scheme="pooled", margin=0.1)
+    assert "in practice: comparisons also ask whether the gap exceeds the margin" in exchanged.text
     assert "permutation tests: group labels are exchanged among rows" in exchanged.text
 
 

@@ -255,7 +255,10 @@ def describe_question(view: AuditView) -> list[Markup]:
     if margins := sorted({row.margin for row in audit.rows if row.margin is not None}):
         sizes = join_words(f"{one:g}" for one in margins)
         sentences.append(
-            escape(f"A gap of at most {sizes} (the margin) is taken not to matter in practice.")
+            escape(
+                f"A gap of at most {sizes} (the margin) is taken not to matter in practice: "
+                "comparisons also ask whether the gap exceeds the margin, or lies within it."
+            )
         )
     if (alternative := settings.get("alternative")) in _DIRECTIONS:
         direction = f"the first group {_DIRECTIONS[alternative]} the second"
@@ -409,7 +412,10 @@ def _describe_test(results: list[tuple[str, PermutationTestResult]]) -> TestDesc
     is_clustered = "clusters" in one.counts[one.groups[0]]
     n_exact = sum(result.exact for _, result in results)
     if one.scheme == Scheme.UNCONDITIONAL and one.exact:
-        draws = "All tables were counted, at the rate that makes the p-value largest."
+        draws = (
+            "All tables were counted, at the rate that makes the p-value largest, in an interval "
+            "that almost surely contains the common rate (Berger and Boos, 1994)."
+        )
     elif n_exact == len(results):
         draws = "All permutations were counted: the p-value has no Monte Carlo error."
     elif n_exact:
