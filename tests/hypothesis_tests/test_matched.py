@@ -72,6 +72,13 @@ def test_pairs_that_do_not_vary_have_no_interval_to_trust() -> None:
         assert any("the confidence interval is meaningless" in note for note in result.notes)
 
 
+def test_groups_that_are_numbers_are_named_with_their_column() -> None:
+    data = {"male": np.repeat([0, 1], 20)}
+    given: dict[str, Any] = {"sensitive_features": "male", "data": data}
+    first = np.arange(20) % 2
+    assert "selection_rate, (male = 0) − (male = 1)\n" in repr(pairs(first, first[::-1], **given))
+
+
 def test_numbers_are_tested_by_sign_flips() -> None:
     rng = np.random.default_rng(3)
     first, second = rng.normal(0.5, 1, 10), rng.normal(0, 1, 10)

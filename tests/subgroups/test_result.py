@@ -43,6 +43,11 @@ def test_result_is_a_sequence_with_text_json_and_frames() -> None:
     assert "found: --csv has all" in as_text(result, "--csv has all")
 
 
+def test_weighted_values_are_called_weighted() -> None:
+    weighted = find(make_data(300), **RATE, n_resamples=39, max_depth=1, sample_weight="weight")
+    assert "note  Values are weighted; numbers of rows are not." in repr(weighted)
+
+
 def test_intervals_exclude_zero_exactly_for_those_found() -> None:
     for options in ({}, {"alternative": "greater"}, {"control_features": "site"}):
         result = find(make_data(1500), **RATE, n_resamples=199, **options)

@@ -122,6 +122,7 @@ def compare_matched(
         variance=Variance.DELTA.value if is_studentized else None,
         n_strata=1,
         n_dropped=table.n_dropped,
+        attribute=table.attribute,
         validity=_validity(metric, options),
         gap_variance=None,
         binning_errors=None,

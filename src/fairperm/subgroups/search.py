@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 MOST_STATISTICS = 20_000_000  # subgroups times permutations: 160 MB
+_WEIGHTED = "Values are weighted; numbers of rows are not."
 _BINNED = Note(
     "Scores were put into bins: rows in one bin count as ties, which moves each AUC a little. More "
     f"{argument('score_bins')} move it less."
@@ -190,6 +191,7 @@ def find_subgroups(
     else:
         answer = _search_and_confirm(sample, settings, checks.fraction("confirm", confirm))
     bins = [_BINNED] if sample.metric.is_rank and np.any(sample.table.mixed_bins) else []
+    weighted = [] if sample.table.weight is None else [_WEIGHTED]
     result = Subgroups(
         listed=answer.listed,
         found=answer.found,
@@ -213,7 +215,7 @@ def find_subgroups(
         n_dropped=sample.table.n_dropped,
         validity=answer.validity,
         seed=options.seed,
-        notes=(*sample.table.notes, *bins, *answer.notes),
+        notes=(*sample.table.notes, *bins, *weighted, *answer.notes),
         frame_library=library_of(data) or library_of(features),
     )
     warn_of(answer.notes)
