@@ -293,7 +293,8 @@ def test_tiny_groups_say_why(audit: Audit) -> None:
                 n = sizes(row.attribute)[group]
                 if audit.group_size_by == "metric" and row.metric in RATES:
                     n = counts(row.attribute, row.metric, group)[1]
-                assert row.metric == "roc_auc" or f"{group!r} has only {n} " in row.reason
+                name = " × ".join(group) if isinstance(group, tuple) else repr(group)
+                assert row.metric == "roc_auc" or f"{name} has only {n} " in row.reason
             assert row.reason.endswith("; the minimum is 50.")
 
 

@@ -156,7 +156,7 @@ class _UnitsEngine:
         rows = _shared_sections(order_strata(rows.separate_clusters().expand(), None)[0])
         weight = np.ones(len(rows.count)) if rows.weight is None else rows.weight
         weight = weight / weight.mean()
-        walk = order_by([rows.stratum, rows.block, rows.contributions[:, 0], weight])
+        walk = order_by([rows.stratum, rows.block, rows.contributions[:, 0], weight, rows.group])
         rows, weight = rows.take(walk), weight[walk]
         unit, units, keys = np.arange(len(walk)), rows, [rows.contributions[:, 0]]
         if not is_plain:

@@ -39,7 +39,7 @@ class WeightedRankEngine(UnitsEngine):
         rows = rows.expand()
         label, score = rows.contributions.T
         weight = np.ones(len(score)) if rows.weight is None else rows.weight
-        walk = order_by([rows.stratum, score, label, weight])
+        walk = order_by([rows.stratum, score, label, weight, rows.group])
         rows, weight = rows.take(walk), weight[walk]
         cluster = np.arange(len(walk)) if rows.cluster is None else rows.cluster
         unit, first, keys = order_units(rows, weight, cluster)
@@ -101,15 +101,15 @@ def order_units(
 ) -> tuple[NDArray[np.int64], NDArray[np.intp], list[Array]]:
     """Return each row's unit, each unit's first row, and the keys that order the units.
 
-    Units are ordered by stratum, block and the ranks of their rows: names and the user's order of
-    rows change nothing.
+    Units are ordered by stratum, block, the ranks of their rows, and group: names of units and the
+    user's order of rows change nothing.
     """
     starts = run_starts(rows.stratum, *rows.contributions.T, weight)
     rank = run_numbers(starts, len(weight)) + 1.0
     _, first, of_row = np.unique(cluster, return_index=True, return_inverse=True)
     of_row = of_row.ravel()
     keys = content_keys(of_row, rank)
-    order = order_by([rows.stratum[first], rows.block[first], *keys])
+    order = order_by([rows.stratum[first], rows.block[first], *keys, rows.group[first]])
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))
     return place[of_row], first[order], [key[order] for key in keys]

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     )
     from fairperm.data.reading import Table
     from fairperm.engines.distances import DistanceEngine
+    from fairperm.engines.sample import Rows
     from fairperm.metrics.distances import Distance
 
     Array = NDArray[np.float64]
@@ -342,8 +343,11 @@ def _curves(compared: Comparison, distance: Distance) -> tuple[Curves, int]:
     those are kept that can be drawn.
     """
     rows = compared.rows
+    if rows.weight is not None:  # sums of weights must not depend on the order of rows
+        rows = rows.expand()
+        rows = rows.take(np.argsort(np.asarray(rows.weight), kind="stable"))
     cells, first, cell = np.unique(rows.contributions[:, 0], return_index=True, return_inverse=True)
-    weight = _standardize(compared)
+    weight = _standardize(rows)
     shares: list[Array] = []
     for side in (0, 1):
         mine = rows.group == side
@@ -359,9 +363,8 @@ def _curves(compared: Comparison, distance: Distance) -> tuple[Curves, int]:
     return curves, int(np.searchsorted(kept, place))
 
 
-def _standardize(compared: Comparison) -> Array:
+def _standardize(rows: Rows) -> Array:
     """Return the share of each row in its group, with equal shares of the sections in both."""
-    rows = compared.rows
     weight = rows.count * (np.ones(1) if rows.weight is None else rows.weight)
     section = number_sections(rows)
     place, n = 2 * section + rows.group, 2 * int(section.max()) + 2
