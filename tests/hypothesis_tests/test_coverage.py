@@ -131,6 +131,10 @@ SETTINGS: dict[str, tuple[Pairs, Callable[[Any], float]]] = {
     "roc_auc": (AUC, lambda one: one.auc),
     "mean_squared_error": (MSE, lambda one: one.square),
 }
+METRICS = [  # the data sets of a metric are drawn once, by one worker of pytest
+    pytest.param(metric, marks=pytest.mark.xdist_group(f"coverage of {metric}"))
+    for metric in SETTINGS
+]
 # what covers less than it should, with the numbers that limits.md states
 SHORT = {
     ("mean_squared_error", number, side): coverage
@@ -209,7 +213,7 @@ def covers_all(metric: str, family: Array, value: Callable[[Any], float]) -> boo
 
 
 @pytest.mark.parametrize("side", SIDES)
-@pytest.mark.parametrize("metric", SETTINGS)
+@pytest.mark.parametrize("metric", METRICS)
 def test_intervals_cover_the_gap(metric: str, side: str) -> None:
     covered = quietly(metric)[side].sum(axis=1)
     least = [
@@ -219,7 +223,7 @@ def test_intervals_cover_the_gap(metric: str, side: str) -> None:
     assert (covered >= least).all(), (covered / DATA_SETS).round(3)
 
 
-@pytest.mark.parametrize("metric", SETTINGS)
+@pytest.mark.parametrize("metric", METRICS)
 def test_adjusted_intervals_cover_all_gaps_together(metric: str) -> None:
     family = quietly(metric)["family"]
     covered = sum(
@@ -228,6 +232,7 @@ def test_adjusted_intervals_cover_all_gaps_together(metric: str) -> None:
     assert covered >= at_least(1 - ALPHA, DATA_SETS), covered / DATA_SETS
 
 
+@pytest.mark.xdist_group("coverage of false_negative_rate")
 def test_intervals_of_a_third_of_the_length_do_not_cover() -> None:
     """Intervals that are too short fail these bounds."""
     family = quietly("false_negative_rate")["family"]
