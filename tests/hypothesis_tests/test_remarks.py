@@ -41,7 +41,7 @@ def test_an_auc_below_one_half_in_every_group_gets_a_remark() -> None:
     assert REVERSED in all_groups.notes
     audit = audit_auc(SCORE)
     assert audit.notes.count(REVERSED) == 1
-    assert "Only about" in audit.notes[0]  # the notes of the tests say something else
+    assert "Only about" in audit.notes[0]  # notes of the tests come first
     one = audit.rows[0].result
     assert one is not None
     assert REVERSED in one.notes

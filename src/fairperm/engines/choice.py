@@ -126,13 +126,13 @@ def choose_engine(
     if isinstance(parts[0], CallableMetric):
         return CallableEngine.from_rows(parts[0], rows, weights, variance, n_bootstrap, groups)
     if isinstance(parts[0], RankChange):
-        from fairperm.engines.paired_ranks import PairedRankEngine
+        from fairperm.engines.auc.paired import PairedRankEngine
 
         rows, weights = order_strata(rows, weights)
         return PairedRankEngine.from_rows(rows, weights, variance, n_bootstrap, parts[0].sign)
     built_in: Any = tuple(part for part in parts if not isinstance(part, CallableMetric))
     if not many and (rows.weight is not None or rows.cluster is not None):
-        from fairperm.engines.weighted_ranks import WeightedRankEngine
+        from fairperm.engines.auc.weighted import WeightedRankEngine
 
         rows, weights = order_strata(rows, weights)
         return WeightedRankEngine.from_rows(rows, weights, variance, n_bootstrap)
@@ -148,7 +148,7 @@ def choose_engine(
         from fairperm.engines.totals import TotalsEngine
 
         return TotalsEngine.from_rows(contributing, rows, weights, variance, n_bootstrap)
-    from fairperm.engines.ranks import RankEngine
+    from fairperm.engines.auc.plain import RankEngine
 
     return RankEngine.from_rows(rows, weights, variance, n_bootstrap)
 

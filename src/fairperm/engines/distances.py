@@ -149,8 +149,7 @@ class _UnitsEngine:
     def from_rows(cls, distance: Distance, rows: Rows) -> _UnitsEngine:
         """Sort the rows by section and value; order units by their rows, not by their names."""
         from fairperm.engines.kernels.distances import SortedRows
-        from fairperm.engines.units import Layout
-        from fairperm.engines.weighted_ranks import order_units
+        from fairperm.engines.units import Layout, order_units
 
         is_plain = rows.weight is None and rows.cluster is None
         rows = _shared_sections(order_strata(rows.separate_clusters().expand(), None)[0])

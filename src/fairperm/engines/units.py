@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from fairperm._utils.sorting import run_numbers, run_starts
+from fairperm._utils.sorting import content_keys, order_by, run_numbers, run_starts
 from fairperm._utils.streams import OBSERVED, stream
 from fairperm.engines.estimates import Estimates, variance_of_defined
 from fairperm.engines.kernels.kernel import LANES
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
+
+    from fairperm.engines.sample import Rows
 
     Array = NDArray[np.float64]
 
@@ -200,3 +202,22 @@ class UnitsEngine(SharedLabels):
         self, in_first: NDArray[np.bool_], n: int, rng: np.random.Generator
     ) -> Estimates:
         """Return the estimates of ``n`` bootstrap samples of one choice of the first group."""
+
+
+def order_units(
+    rows: Rows, weight: Array, cluster: NDArray[np.integer[Any]]
+) -> tuple[NDArray[np.int64], NDArray[np.intp], list[Array]]:
+    """Return each row's unit, each unit's first row, and the keys that order the units.
+
+    Units are ordered by stratum, block, the ranks of their rows, and group: names of units and the
+    user's order of rows change nothing.
+    """
+    starts = run_starts(rows.stratum, *rows.contributions.T, weight)
+    rank = run_numbers(starts, len(weight)) + 1.0
+    _, first, of_row = np.unique(cluster, return_index=True, return_inverse=True)
+    of_row = of_row.ravel()
+    keys = content_keys(of_row, rank)
+    order = order_by([rows.stratum[first], rows.block[first], *keys, rows.group[first]])
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    return place[of_row], first[order], [key[order] for key in keys]

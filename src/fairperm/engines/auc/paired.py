@@ -11,8 +11,7 @@ from fairperm._utils.sorting import order_by, run_starts
 from fairperm.engines.estimates import Estimates
 from fairperm.engines.kernels.paired_auc import PairedRows, SortedRows, auc_changes_by_lane
 from fairperm.engines.kernels.subsets import same_in_all_lanes
-from fairperm.engines.units import Layout, UnitsEngine
-from fairperm.engines.weighted_ranks import order_units
+from fairperm.engines.units import Layout, UnitsEngine, order_units
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

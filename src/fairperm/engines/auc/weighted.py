@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairperm._utils.sorting import content_keys, order_by, run_numbers, run_starts
+from fairperm._utils.sorting import order_by
 from fairperm.engines.estimates import Estimates
 from fairperm.engines.kernels.weighted_auc import WeightedRows, weighted_auc_by_lane
-from fairperm.engines.units import Layout, UnitsEngine, resample_units
+from fairperm.engines.units import Layout, UnitsEngine, order_units, resample_units
 from fairperm.metrics.ranks import SortedCells
 
 if TYPE_CHECKING:
@@ -94,22 +94,3 @@ class WeightedRankEngine(UnitsEngine):
                 value[0, i, s, g] = cells.components(counts).value()
         size = np.broadcast_to(self.layout.sizes, value.shape)
         return Estimates(value, np.zeros(value.shape), size)
-
-
-def order_units(
-    rows: Rows, weight: Array, cluster: NDArray[np.integer[Any]]
-) -> tuple[NDArray[np.int64], NDArray[np.intp], list[Array]]:
-    """Return each row's unit, each unit's first row, and the keys that order the units.
-
-    Units are ordered by stratum, block, the ranks of their rows, and group: names of units and the
-    user's order of rows change nothing.
-    """
-    starts = run_starts(rows.stratum, *rows.contributions.T, weight)
-    rank = run_numbers(starts, len(weight)) + 1.0
-    _, first, of_row = np.unique(cluster, return_index=True, return_inverse=True)
-    of_row = of_row.ravel()
-    keys = content_keys(of_row, rank)
-    order = order_by([rows.stratum[first], rows.block[first], *keys, rows.group[first]])
-    place = np.empty(len(order), np.int64)
-    place[order] = np.arange(len(order))
-    return place[of_row], first[order], [key[order] for key in keys]
