@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import difflib
 import warnings
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 __all__ = [
     "FairpermError",
@@ -158,6 +159,19 @@ def _keyword(name: str, values: Sequence[str]) -> str:
     if not values:
         return name
     return f"{name}={values[0]}" if len(values) == 1 else f"{name}=({', '.join(values)})"
+
+
+@contextmanager
+def rename_arguments(names: Mapping[str, str]) -> Iterator[None]:
+    """Name the arguments in errors of what is called here as the caller's own arguments."""
+    try:
+        yield
+    except ArgumentError as error:
+        text = in_words(
+            error.marked_text(),
+            lambda name, values: argument(names.get(name, name), *map(Shown, values)),
+        )
+        raise type(error)(text) from None
 
 
 def did_you_mean(value: object, known: Iterable[object]) -> str:

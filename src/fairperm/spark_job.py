@@ -92,7 +92,8 @@ def run(config: Mapping[str, Any], session: Any) -> Audit:
         name: None if name in _MAY_BE_NONE and value == "none" else value
         for name, value in config["audit"].items()
     }
-    for name in ("y_true", "sensitive_features", "metrics"):
+    required = ["y_true", "sensitive_features"]
+    for name in required if "distances" in arguments else [*required, "metrics"]:
         if name not in arguments:
             raise InputTypeError(f"audit.{name}", "given", None)
     result = audit(arguments.pop("y_true"), data=_open_rows(config["input"], session), **arguments)

@@ -70,7 +70,7 @@ OWN = {
     "distance_test": {"values", "distance", "compare", "adjust"},
     "ranking_test": {"relevance", "score", "rank", "query", "k"},
     "audit": {
-        *("metrics", "compare", "reference", "intersections", "adjust", "family"),
+        *("metrics", "distances", "compare", "reference", "intersections", "adjust", "family"),
         *("alpha", "margin", "ratio"),
         *("min_group_size", "group_size_by"),
     },
@@ -103,6 +103,7 @@ CALLED = {
     "control_features": "control",
     "sample_weight": "weight",
     "metrics": "metric",
+    "distances": "distance",
     "groups": "pair",
     "n_resamples": "resamples",
     "n_bootstrap": "bootstraps",

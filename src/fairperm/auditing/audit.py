@@ -18,14 +18,17 @@ from fairperm.auditing.questions import (
     choose_default_metrics,
     describe_argument,
     list_attributes,
+    list_distance_columns,
+    name_distances,
     name_metrics,
+    read_distances,
     read_questions,
 )
 from fairperm.auditing.result import Audit
 from fairperm.auditing.verdicts import judge_pairs, note_reversed_scores, write_notes
 from fairperm.data.arguments import Inputs
 from fairperm.data.columns import library_of, parse_threshold
-from fairperm.errors import InputError, InputTypeError, did_you_mean, listed, warn_of
+from fairperm.errors import InputError, InputTypeError, argument, did_you_mean, listed, warn_of
 from fairperm.hypothesis_tests.comparison import count_clusters
 from fairperm.hypothesis_tests.plan import check_resampling
 from fairperm.hypothesis_tests.results.audits import GroupSummary
@@ -66,6 +69,7 @@ def audit(
     y_score: Column | None = None,
     sensitive_features: Columns,
     metrics: MetricLike | Sequence[MetricLike] | Mapping[str, MetricLike] | None = None,
+    distances: str | Sequence[str] | None = None,
     data: Frame | None = None,
     compare: Pairing = "pairs",
     reference: Hashable | Mapping[str, Hashable] = None,
@@ -112,7 +116,11 @@ def audit(
     metrics : str, callable, sequence or mapping, optional
         Metrics as in :func:`fairperm.permutation_test`; a mapping gives them names, as in
         Fairlearn's MetricFrame. By default selection_rate, false_positive_rate and
-        false_negative_rate; without labels, selection_rate.
+        false_negative_rate; without labels, selection_rate; with `distances`, none.
+    distances : str or sequence of str, optional
+        Distances between the groups' distributions of `y_score`, or of `y_pred` without scores, as
+        in :func:`fairperm.distance_test`: "ks" and so on. "ks_given_label" compares rows of equal
+        label only. Their rows have the distance as gap, and no interval.
     compare : {"pairs", "reference", "rest"}
         Whether to compare every two groups, every group with the reference, or every group with
         all other groups together.
@@ -200,10 +208,13 @@ def audit(
     >>> [(row.metric, row.verdict) for row in audit]
     [('false_positive_rate', 'inconclusive'), ('positive_predictive_value', 'disparity')]
     """
-    if metrics is None:
+    measured = name_distances(distances)
+    if metrics is None and not measured:
         metrics = choose_default_metrics(has_labels=y_true is not None)
     with _call_them_metrics():
-        named = name_metrics(metrics)
+        named = {} if metrics is None else name_metrics(metrics)
+    for name in measured.keys() & named.keys():
+        raise InputError("metrics", "named unlike the distances", name)
     if not isinstance(intersections, bool):
         raise InputTypeError("intersections", "True or False", intersections)
     attributes = list_attributes(data, sensitive_features, intersections=intersections)
@@ -228,6 +239,14 @@ def audit(
         n_attributes=len(attributes),
     )
     check_reference(reference, settings.compare, names)
+    if measured:
+        no_metrics = not named
+        _refuse_with_distances(
+            n_resamples=settings.is_limit,
+            stratum_weights=stratum_weights is not None,
+            margin=no_metrics and margin is not None,
+            ratio=no_metrics and ratio is not None,
+        )
     inputs = Inputs(
         y_true=y_true,
         y_pred=y_pred,
@@ -249,6 +268,8 @@ def audit(
     )
     with _call_them_metrics():
         questions = read_questions(inputs, attributes, named)
+        questions += read_distances(inputs, attributes, measured)
+        questions.sort(key=lambda one: names.index(one.attribute))
         if settings.adjust == "maxt":
             check_max_t(questions, settings)
         pairs = compare_pairs(questions, settings)
@@ -271,6 +292,8 @@ def audit(
         settings={
             **_name_columns(y_true=y_true, y_pred=y_pred, y_score=y_score),
             "metrics": list(named),
+            "distances": list(measured) or None,
+            "distances_of": list_distance_columns(inputs, measured) or None,
             "attributes": names,
             "combinations": {one.name: list(one.combines) for one in attributes if one.combines}
             or None,
@@ -302,6 +325,14 @@ def audit(
     return result
 
 
+def _refuse_with_distances(**is_used: bool) -> None:
+    """Raise InputError for an option that no distance has."""
+    for name, used in is_used.items():
+        if used:
+            given = argument(name, 0) if name == "n_resamples" else argument(name)
+            raise InputError(f"{given} cannot be used with {argument('distances')}.")
+
+
 @contextmanager
 def _call_them_metrics() -> Iterator[None]:
     """Rename the argument ``metric`` of an error, which is ``metrics`` in an audit."""
@@ -327,7 +358,7 @@ def _is_threshold_used(inputs: Inputs, metrics: Mapping[str, AnyMetric]) -> bool
 
 
 def _name_bounds(
-    argument: str, rule: str, below: float, given: object, metrics: Mapping[str, AnyMetric]
+    option: str, rule: str, below: float, given: object, metrics: Mapping[str, AnyMetric]
 ) -> dict[str, float]:
     """Return the margin or ratio of every metric that has one, by its name in the audit."""
     if given is None:
@@ -339,12 +370,12 @@ def _name_bounds(
         meant = [name] if name in metrics else list(aliases)
         if not meant:
             known = f"given for metrics of the audit ({listed(metrics)})"
-            raise InputError(argument, known, name, did_you_mean(name, metrics))
-        bound = checks.number(argument, value, rule)
+            raise InputError(option, known, name, did_you_mean(name, metrics))
+        bound = checks.number(option, value, rule)
         if not 0 < bound < below:
-            raise InputError(argument, rule, value)
+            raise InputError(option, rule, value)
         if not bounds.keys().isdisjoint(meant):
-            raise InputError(argument, "given once for every metric", name)
+            raise InputError(option, "given once for every metric", name)
         bounds |= dict.fromkeys(meant, bound)
     return bounds
 

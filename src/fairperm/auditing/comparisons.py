@@ -10,11 +10,13 @@ from fairperm._utils.progress import show_progress
 from fairperm.auditing.questions import choose_reference, list_pairs
 from fairperm.auditing.verdicts import find_small_groups
 from fairperm.errors import InputError, UndefinedMetricError, argument
+from fairperm.hypothesis_tests.distances import DistanceTest
 from fairperm.hypothesis_tests.gap_test import GapTest, null_distributions
 from fairperm.hypothesis_tests.margins.one_sided import ratio_interval
 from fairperm.hypothesis_tests.omnibus import OmnibusTest, against_permutations
 from fairperm.hypothesis_tests.plan import Options, Plan
 from fairperm.hypothesis_tests.results.audits import AuditRow, OmnibusRow
+from fairperm.metrics.distances import Distance
 from fairperm.metrics.registry import hypothesis_of
 
 if TYPE_CHECKING:
@@ -115,9 +117,11 @@ def _make_pairs(questions: Sequence[Question], settings: Settings) -> Iterator[_
             reference = choose_reference(question.table, question.attribute, given, only=only)
             references[question.attribute] = reference
         for groups in list_pairs(question, settings.compare, reference):
-            table = question.table_of(groups)
-            plan = Plan.for_table(question.metric, table, groups, settings)
-            _check_options(plan.metric, question.label, settings)
+            metric = question.metric
+            if not isinstance(metric, Distance):
+                table = question.table_of(groups)
+                metric = Plan.for_table(metric, table, groups, settings).metric
+            _check_options(metric, question.label, settings)
             yield _Pair(question, groups)
 
 
@@ -154,10 +158,14 @@ def _split(places: Sequence[int], questions: Sequence[Question]) -> Iterator[lis
 
 def _check_options(metric: AnyMetric, label: str, settings: Settings) -> None:
     """Raise InputError for a direction of a joint test, or a margin that no gap can exceed."""
-    if len(metric.parts) > 1 and settings.alternative in DIRECTIONS:
+    is_distance = isinstance(metric, Distance)
+    if (metric.is_joint or is_distance) and settings.alternative in DIRECTIONS:
         hint = "A joint test has no direction; audit its parts."
         rule = f"'two-sided' for {metric.name}"
+        hint = "A distance has no direction." if is_distance else hint
         raise InputError("alternative", rule, settings.alternative, hint)
+    if is_distance:
+        return
     margin, span = settings.margins.get(label, 0.0), max(part.span for part in metric.parts)
     if margin >= span:
         hint = "Rates are numbers from 0 to 1, not percentages." if span == 1 else ""
@@ -174,7 +182,10 @@ def _compare_batch(
     for place, pair in pairs.items():
         rows[place] = pair.make_row(settings)
         try:
-            tests[place] = pair.make_test(settings)
+            if isinstance(pair.question.metric, Distance):
+                rows[place] = _measure_distance(pair, pair.question.metric, rows[place], settings)
+            else:
+                tests[place] = pair.make_test(settings)
         except UndefinedMetricError as error:
             rows[place] = replace(rows[place], verdict="too small", reason=str(error))
         yield {}
@@ -187,6 +198,17 @@ def _compare_batch(
         yield {place: ComparedPair(row, pairs[place].question, intervals.get(place))}
 
 
+def _measure_distance(
+    pair: _Pair, distance: Distance, row: AuditRow, settings: Settings
+) -> AuditRow:
+    """Return the row with the distance between the groups' distributions."""
+    table, options = pair.question.table_of(pair.groups), settings.quiet()
+    test = DistanceTest.of(table, distance, pair.groups, options)
+    row = find_small_groups(row, test.compared, settings)
+    result = test.as_gap(table, distance, options)
+    return replace(row, result=result, expected=test.comparison.expected)
+
+
 def _add_result(row: AuditRow, result: PermutationTestResult) -> AuditRow:
     ratio, interval = ratio_interval(result) or (None, None)
     return replace(row, result=result, ratio=ratio, ratio_interval=interval)
@@ -195,7 +217,11 @@ def _add_result(row: AuditRow, result: PermutationTestResult) -> AuditRow:
 def compare_all_groups(
     questions: Sequence[Question], pairs: Sequence[ComparedPair], settings: Settings
 ) -> list[OmnibusRow]:
-    """Test for every question all groups at once that are large enough, if there are three."""
+    """Test for every question all groups at once that are large enough, if there are three.
+
+    Distances are compared pair by pair only.
+    """
+    questions = [one for one in questions if not isinstance(one.metric, Distance)]
     return _run_in_batches(
         questions,
         [question.attribute for question in questions],

@@ -22,6 +22,7 @@ from fairperm.hypothesis_tests.plan import Plan
 from fairperm.hypothesis_tests.small_groups import InfluentialRows
 from fairperm.inference.multiplicity import two_tailed_max_t
 from fairperm.metrics.definition import JointMetric, Metric, Scheme, Variance
+from fairperm.metrics.distances import Distance
 from fairperm.metrics.registry import metric_names
 
 if TYPE_CHECKING:
@@ -88,6 +89,8 @@ def _find_obstacles(questions: Sequence[Question], settings: Settings) -> Iterat
         yield argument("alternative", settings.alternative)
     if settings.variance is None:
         yield argument("variance", None)
+    if any(isinstance(question.metric, Distance) for question in questions):
+        yield argument("distances")
     first = questions[0]
     for question in questions:
         metric, table = question.metric, question.table

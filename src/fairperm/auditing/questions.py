@@ -17,8 +17,17 @@ from fairperm.data.arguments import DEFAULT_METRICS
 from fairperm.data.columns import Source, are_names, columns_of_frame
 from fairperm.data.lazy.backends import is_lazy
 from fairperm.data.reading import read_table
-from fairperm.errors import InputError, InputTypeError, argument, did_you_mean, listed, shown
+from fairperm.errors import (
+    InputError,
+    InputTypeError,
+    argument,
+    did_you_mean,
+    listed,
+    rename_arguments,
+    shown,
+)
 from fairperm.metrics.definition import JointMetric, Kind
+from fairperm.metrics.distances import get_distance
 from fairperm.metrics.registry import get_metric
 
 if TYPE_CHECKING:
@@ -28,9 +37,11 @@ if TYPE_CHECKING:
     from fairperm.data.arguments import Inputs
     from fairperm.data.reading import Table
     from fairperm.metrics.definition import AnyMetric
+    from fairperm.metrics.distances import Distance
 
 COMPARISONS = ("pairs", "reference", "rest")
 MOST_COMPARISONS = 10_000  # of one metric and attribute: more are a mistake, and take hours
+GIVEN_LABEL = "_given_label"
 _TIMES = " × "
 _MOST_NUMBERS = 20  # groups named by numbers: more are measurements, such as ages
 _KINDS_READ_TOGETHER = {Kind.BINARY, Kind.SCORE, Kind.PROBABILITY, Kind.LABELS}
@@ -175,6 +186,23 @@ def name_metrics(given: object) -> dict[str, AnyMetric]:
     return found
 
 
+def name_distances(given: object) -> dict[str, Distance]:
+    """Return the distances by their names in the audit, which say if they are given the label."""
+    found: dict[str, Distance] = {}
+    for one in [] if given is None else _as_list(given):
+        if not isinstance(one, str):
+            raise InputTypeError("distances", "names of distances", one)
+        with rename_arguments({"distance": "distances"}):
+            word = one.strip().lower().replace(" ", "_")
+            distance = get_distance(word.removesuffix(GIVEN_LABEL))
+        is_given = word.endswith(GIVEN_LABEL)
+        name = f"{distance.name}{GIVEN_LABEL if is_given else ''}"
+        if name in found:
+            raise InputError("distances", "different distances", one)
+        found[name] = distance.given_label() if is_given else distance
+    return found
+
+
 def _as_list(given: object) -> list[object]:
     if isinstance(given, (str, bytes)) or callable(given) or not isinstance(given, Iterable):
         return [given]
@@ -201,6 +229,47 @@ def read_questions(
                 question = Question(attribute.name, label, metric, table, reading)
                 found[attribute.name, label] = question
     return [found[attribute.name, label] for attribute in attributes for label in metrics]
+
+
+def list_distance_columns(inputs: Inputs, distances: Mapping[str, Distance]) -> list[str]:
+    """Return the columns that distances are of: scores, or predictions without them; and labels."""
+    if not distances:
+        return []
+    is_given = any(one.given for one in distances.values())
+    return ["y_pred" if inputs.y_score is None else "y_score", *["y_true"] * is_given]
+
+
+def read_distances(
+    inputs: Inputs, attributes: Sequence[Attribute], distances: Mapping[str, Distance]
+) -> list[Question]:
+    """Read the scores, or predictions without scores, for every attribute and distance."""
+    source, *_ = list_distance_columns(inputs, distances) or [""]
+    if distances and getattr(inputs, source) is None:
+        raise InputTypeError(
+            f"{argument('distances')} needs {argument('y_score')} or {argument('y_pred')}: the "
+            "column whose distributions are compared."
+        )
+    questions = []
+    for attribute in attributes:
+        for label, distance in distances.items():
+            if distance.given and inputs.y_true is None:
+                raise InputTypeError("y_true", f"given for {label}", None)
+            own = replace(
+                inputs,
+                y_true=inputs.y_true if distance.given else None,
+                y_pred=None,
+                y_score=None,
+                values=getattr(inputs, source),
+                sensitive_features=attribute.given,
+                threshold=None,
+                pos_label=None,
+                score_bins=None,
+            )
+            with rename_arguments({"values": source}):
+                table = read_table(own, distance)
+                distance.checked_matrix(table.columns)  # raises before any work
+            questions.append(Question(attribute.name, label, distance, table, table))
+    return questions
 
 
 def _group_by_reading(

@@ -15,6 +15,7 @@ from fairperm.data.columns import frame_of
 from fairperm.errors import InputError, Shown
 from fairperm.hypothesis_tests.results.audits import VERDICTS, AuditData, AuditRow, GroupSummary
 from fairperm.hypothesis_tests.results.gaps import json_ready
+from fairperm.metrics.distances import get_distance
 from fairperm.metrics.registry import get_metric
 
 if TYPE_CHECKING:
@@ -87,10 +88,11 @@ class Audit(AuditData):
         Verdicts and adjusted p-values stay those of the whole audit. A metric may be given by an
         alias, such as "fpr".
         """
-        metrics = tuple(self.settings["metrics"])
-        if isinstance(metric, str) and metric not in metrics:
-            with suppress(InputError):  # the check below names the metrics of this audit
-                metric = get_metric(metric).name
+        metrics = (*self.settings["metrics"], *(self.settings.get("distances") or ()))
+        for find in (get_metric, get_distance):
+            if isinstance(metric, str) and metric not in metrics:
+                with suppress(InputError):  # the check below names the metrics of this audit
+                    metric = find(metric).name
         wanted = {
             "verdict": (verdict, VERDICTS),
             "attribute": (attribute, tuple(self.settings["attributes"])),
@@ -203,12 +205,16 @@ class Audit(AuditData):
     def plot(
         self, *, title: str | None = None, width: int = 700, mode: str = "auto"
     ) -> VConcatChart:
-        """Draw every gap with its interval and verdict: :func:`fairperm.plots.forest`."""
+        """Draw every gap with its interval and verdict: :func:`fairperm.plots.forest`.
+
+        Distances have no interval, and are left out.
+        """
         from fairperm import plots
 
         rows = [
             row.cells() | {"first_group": row.groups[0], "second_group": row.groups[1]}
             for row in self.rows
+            if not row.is_distance
         ]
         level = self.settings.get("confidence_level")
         return plots.forest(rows, confidence_level=level, title=title, width=width, mode=mode)

@@ -187,11 +187,13 @@ def _make_table(audit: AuditData, columns: Sequence[tuple[str, ...]]) -> Table:
 
 def _format_cells(row: AuditRow) -> dict[str, str]:
     (first, second), (first_value, second_value) = row.names, row.value_texts
+    if row.is_distance:
+        first_value, second_value = format_number(row.expected), "by chance"
     return {
         "first − second group": row.gap_name,
         "first group": shorten(first, _WIDEST_NAME),
         "second group": shorten(second, _WIDEST_NAME),
-        "values": f"{first_value} / {second_value}",
+        "values": row.values_text,
         "value": first_value,
         "": second_value,
         "gap": row.gap_text,

@@ -143,6 +143,8 @@ def explain_verdicts(rows: Sequence[AuditRow], columns: Collection[str]) -> Iter
             bound = bounds.pop()
             ends = f"{bound:g} and {1 / bound:.4g}"
         yield f"Ratio rule, met: shown to lie between {ends}; not met: shown to lie outside."
+    if any(row.is_distance for row in rows):
+        yield "The gap of a distance is the distance, which is above 0 by chance alone."
     if any(row.part is not None for row in rows):
         yield "Of several values in a group, the gap is the largest absolute one."
     if any(row.verdict == "inconclusive" for row in rows):
@@ -270,7 +272,7 @@ def _judge_family(pairs: Sequence[ComparedPair], settings: Settings) -> tuple[li
     detectable: dict[tuple[object, ...], float] = {}  # the same for a metric and its complement
     for pair in pairs:
         row = pair.row
-        if row.result is not None:
+        if row.result is not None and not row.is_distance:
             key = pair.hypothesis(settings.alternative)
             if key not in detectable:
                 detectable[key] = _detectable_gap(pair, row.result, level)
@@ -279,7 +281,9 @@ def _judge_family(pairs: Sequence[ComparedPair], settings: Settings) -> tuple[li
             fields: dict[str, Any] = {"adjusted_pvalue": next(pvalues)}
             fields |= {**next(of_margins), **next(of_ratios)}
             row = give_verdict(replace(row, **fields), settings)
-            row = replace(row, adjusted_interval=_adjust_interval(pair, row, confidence, settings))
+            if not row.is_distance:
+                interval = _adjust_interval(pair, row, confidence, settings)
+                row = replace(row, adjusted_interval=interval)
         rows.append(row)
     return rows, n_hypotheses
 

@@ -235,6 +235,17 @@ Metrics = Annotated[
         metavar="NAME",
     ),
 ]
+Distances = Annotated[
+    list[str] | None,
+    _option(
+        _TEST,
+        "Distance between the groups' distributions of --score, or of --prediction without it "
+        "(repeatable): ks, wasserstein, total_variation and so on; 'ks_given_label' compares rows "
+        "of equal label. Without --metric, only distances are tested.",
+        "--distance",
+        metavar="NAME",
+    ),
+]
 OneMetric = Annotated[
     str | None,
     _option(_TEST, "Metric to test; `fairperm metrics` lists them.", "--metric", metavar="NAME"),

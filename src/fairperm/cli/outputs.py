@@ -103,7 +103,7 @@ def as_markdown(audit: Audit, failed: Sequence[Any]) -> str:
             _escape(format_name(row.attribute)),
             _escape(format_name(row.metric)),
             _escape(row.gap_name),
-            " / ".join(row.value_texts),
+            row.values_text,
             row.gap_text,
             row.interval_text,
             format_pvalue(row.adjusted_pvalue),

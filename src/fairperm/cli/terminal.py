@@ -44,6 +44,7 @@ _OPTIONS = {
     "sample_weight": "--weight",
     "data": "the data",
     "metrics": "--metric",
+    "distances": "--distance",
     "groups": "--pair",
     "n_resamples": "--resamples",
     "n_bootstrap": "--bootstraps",
@@ -238,7 +239,7 @@ def _as_lines(audit: Audit) -> str:
                 "",
                 fill(f"{format_name(row.attribute)} · {format_name(row.metric)}", ""),
             ]
-        lines += [fill(row.gap_name, "  "), f"    values   {' / '.join(row.value_texts)}"]
+        lines += [fill(row.gap_name, "  "), f"    values   {row.values_text}"]
         if row.result is not None:
             lines += [
                 f"    gap      {row.gap_text}",

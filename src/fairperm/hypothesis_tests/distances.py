@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,14 @@ from fairperm.data.arguments import Inputs
 from fairperm.data.columns import library_of, to_python
 from fairperm.data.reading import read_table
 from fairperm.engines.distances import choose_distance_engine, number_sections
-from fairperm.errors import InputError, InputTypeError, argument, listed, shown
+from fairperm.errors import (
+    InputError,
+    InputTypeError,
+    UndefinedMetricError,
+    argument,
+    listed,
+    shown,
+)
 from fairperm.hypothesis_tests.comparison import Comparison
 from fairperm.hypothesis_tests.plan import Options, Plan
 from fairperm.hypothesis_tests.results.distances import (
@@ -24,6 +32,7 @@ from fairperm.hypothesis_tests.results.distances import (
     DistanceComparison,
     DistanceTestResult,
 )
+from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
 from fairperm.inference.multiplicity import adjust_pvalues
 from fairperm.inference.null import Null, pvalue, tie_tolerance
 from fairperm.metrics.definition import Scheme
@@ -185,7 +194,7 @@ def distance_test(
     if groups is not None:
         table = table.take(np.flatnonzero(np.isin(table.group, [*map(table.groups.index, every)])))
     tests = [
-        _DistanceTest.of(one, chosen, pair, options)
+        DistanceTest.of(one, chosen, pair, options)
         for one, pair in _comparisons(table, every, compare)
     ]
     adjusted = adjust_pvalues(np.array([test.comparison.pvalue for test in tests]), adjust)
@@ -226,17 +235,18 @@ def _comparisons(
 
 
 @dataclass(frozen=True, slots=True)
-class _DistanceTest:
+class DistanceTest:
     """A comparison before its p-value is adjusted, and the distributions that it is of."""
 
     comparison: DistanceComparison
+    compared: Comparison
     curves: Curves
     notes: tuple[str, ...]
 
     @classmethod
     def of(
         cls, table: Table, distance: Distance, pair: tuple[Hashable, Hashable], options: Options
-    ) -> _DistanceTest:
+    ) -> DistanceTest:
         """Compare the distance of two groups with those of their permutations."""
         scheme = Scheme.WITHIN_LABEL if distance.given else Scheme.POOLED
         plan = Plan(distance, scheme, None)
@@ -277,7 +287,45 @@ class _DistanceTest:
             pair_name = name_of_gap(*pair, absolute=True)
             lost = format_count(n_lost, "row does", "rows do")
             notes = (f"{lost} not count: their label or stratum has no rows of both {pair_name}.",)
-        return cls(comparison, curves, notes)
+        return cls(comparison, compared, curves, notes)
+
+    def as_gap(self, table: Table, distance: Distance, options: Options) -> PermutationTestResult:
+        """Return the distance as a gap that has no values, no standard error and no interval."""
+        one = self.comparison
+        n_strata = table.count_strata(one.groups)
+        return PermutationTestResult(
+            metric=distance.name,
+            attribute=table.attribute,
+            groups=one.groups,
+            values=dict.fromkeys(one.groups),
+            counts=self.compared.totals(),
+            difference=one.distance,
+            part=None,
+            standard_error=math.nan,
+            confidence_interval=(math.nan, math.nan),
+            confidence_level=options.confidence_level,
+            statistic=one.distance,
+            pvalue=one.pvalue,
+            pvalue_interval=one.pvalue_interval,
+            pvalue_interval_wilson=one.pvalue_interval_wilson,
+            alternative="greater",
+            n_resamples=one.n_resamples,
+            n_undefined=0,
+            n_strata=n_strata,
+            n_dropped=table.n_dropped,
+            seed=options.seed,
+            validity=_validity(table, distance, strata=n_strata > 1),
+            notes=(*table.notes, *self.notes),
+            standard_errors=dict.fromkeys(one.groups, math.nan),
+            scheme=Scheme.WITHIN_LABEL if distance.given else Scheme.POOLED,
+            variance=None,
+            ordering="greater",
+            exact=one.exact,
+            binning_errors=None,
+            gap_variance=None,
+            null_distribution=one.null_distribution,
+            null_probabilities=one.null_probabilities,
+        )
 
 
 def _null_distribution(engine: DistanceEngine, shares: Array, options: Options) -> Null:
@@ -297,7 +345,8 @@ def _null_distribution(engine: DistanceEngine, shares: Array, options: Options) 
 def _check_sections(compared: Comparison, table: Table) -> int:
     """Return how many rows have no rows of the other group in their stratum and label.
 
-    Raises InputError if all rows have none, or if a cluster has rows of several labels.
+    Raises UndefinedMetricError if all rows have none, and InputError if a cluster has rows of
+    several labels.
     """
     rows = compared.rows
     if rows.cluster is not None and rows.block.any():
@@ -316,7 +365,7 @@ def _check_sections(compared: Comparison, table: Table) -> int:
     shared = np.intersect1d(first, second)
     if not shared.size:
         within = argument("y_true") if rows.block.any() else argument("control_features")
-        raise InputError(
+        raise UndefinedMetricError(
             f"{within} must have a value that rows of both groups have; got none for "
             f"{listed(compared.groups)}. Distributions are compared inside each."
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,14 +14,13 @@ from fairperm.data.reading import Table, read_table
 from fairperm.engines.rankings import ListsEngine
 from fairperm.engines.sample import Rows
 from fairperm.errors import (
-    ArgumentError,
     InputError,
     InputTypeError,
     Shown,
     UndefinedMetricError,
     argument,
-    in_words,
     listed,
+    rename_arguments,
     shown,
     warn_of,
 )
@@ -35,7 +33,7 @@ from fairperm.metrics.numbers import mean_metric
 from fairperm.metrics.rankings import RankedLists, check_lists, get_ranking_metric
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator
+    from collections.abc import Hashable
 
     from numpy.typing import NDArray
 
@@ -160,7 +158,7 @@ def ranking_test(
         raise InputTypeError("query", "given", None)
     source = "score" if rank is None else "rank"
     names = {"y_true": "relevance", "y_pred": source, "cluster": "query"}
-    with _renamed(names):
+    with rename_arguments(names):
         table = read_table(
             Inputs(
                 y_true=relevance,
@@ -197,19 +195,6 @@ def _join_clusters(query: object, cluster: object, data: object) -> object:
     if data is not None and isinstance(query, str) and isinstance(cluster, str):
         return [query, cluster]
     return {"query": query, "cluster": cluster}
-
-
-@contextmanager
-def _renamed(names: dict[str, str]) -> Iterator[None]:
-    """Name the arguments in errors as this function does."""
-    try:
-        yield
-    except ArgumentError as error:
-        text = in_words(
-            error.marked_text(),
-            lambda name, values: argument(names.get(name, name), *map(Shown, values)),
-        )
-        raise type(error)(text) from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,6 +65,11 @@ class Distance(AnyMetric):
         """The distance itself."""
         return (self,)
 
+    @property
+    def identity(self) -> object:
+        """A key that equal distances share."""
+        return self.name, self.given
+
     def given_label(self) -> Distance:
         """Return the distance given the label."""
         return replace(self, given="label")

@@ -77,9 +77,10 @@ def make_themes() -> dict[str, Any]:
 def draw_forest(view: AuditView, *, short: bool = False) -> Chart | None:
     """Return all gaps with their intervals; if there are too many, disparities come first.
 
-    A short report has only the judged ones.
+    A short report has only the judged ones. Distances have no interval, and are not drawn.
     """
-    ranked = sorted(view.comparisons, key=lambda one: WEIGHTIEST_FIRST.index(one.verdict))
+    ranked = [one for one in view.comparisons if not one.row.is_distance]
+    ranked.sort(key=lambda one: WEIGHTIEST_FIRST.index(one.verdict))
     ranked = [one for one in ranked if one.verdict != "too small" or not short]
     kept = {id(one) for one in ranked[:MOST_IN_FOREST]}
     shown = [one for one in view.comparisons if id(one) in kept]
@@ -149,6 +150,7 @@ def draw_null(view: AuditView) -> Chart | None:
         for section in view.sections
         for one in section.comparisons
         if one.row.result is not None
+        and not one.row.is_distance
         and len(one.row.result.null_distribution)
         and math.isfinite(one.row.result.statistic)
         and one.verdict != "too small"

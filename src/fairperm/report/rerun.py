@@ -23,6 +23,7 @@ def write_call(audit: AuditData) -> str:
     settings = dict(audit.settings)
     names, attributes = settings.pop("metrics"), settings.pop("attributes")
     combined = settings.pop("combinations", None) or {}
+    settings.pop("distances_of", None)
     are_known = all(name in metric_names() for name in names)
     columns = ("y_true", "y_pred", "y_score")
     arguments = {name: repr(settings[name]) for name in columns if settings[name] is not None}
@@ -38,7 +39,7 @@ def write_call(audit: AuditData) -> str:
         )
         if in_data
         else "sensitive_features",
-        "metrics": repr(names) if are_known else "metrics",
+        **({"metrics": repr(names) if are_known else "metrics"} if names else {}),
         **({"data": "data"} if in_data else {}),
         "compare": repr(audit.compare),
         "adjust": repr(audit.adjust),
@@ -62,6 +63,7 @@ def _find_used(audit: AuditData) -> list[str]:
     """Return the arguments that the metrics use, of data that have no names."""
     names = [name for name in audit.settings["metrics"] if name in metric_names()]
     used = {column for name in names for column in get_metric(name).columns}
+    used |= set(audit.settings.get("distances_of") or ())
     used |= {"y_true", "y_pred"} if len(names) < len(audit.settings["metrics"]) else set()
     if audit.settings["threshold"] is not None:
         used = used - {"y_pred"} | {"y_score"}

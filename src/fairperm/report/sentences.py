@@ -201,6 +201,13 @@ def describe_comparison(comparison: ComparisonView) -> Markup:
         return Markup("")
     gap, limits = row.difference, result.confidence_interval
     level = format_level(result.confidence_level)
+    if row.is_distance:
+        return Markup("{} and {}: a distance of {}; by chance alone it is {} on average.").format(
+            mark_name(comparison.first),
+            mark_name(comparison.second),
+            format_number(gap),
+            format_number(row.expected),
+        )
     if result.is_joint:
         text = f"{format_number(gap)} ({level} interval {format_interval(limits)})"
         return Markup("{} and {}: the largest absolute gap ({}) is {}.").format(
@@ -510,7 +517,7 @@ def collect_facts(view: AuditView) -> dict[str, object]:
     audit = view.audit
     groups = [group for groups in view.groups.values() for group in groups]
     first = [one for one in audit.groups if one.attribute == audit.groups[0].attribute]
-    results = [row.result for row in audit.rows if row.result is not None]
+    results = [row.result for row in audit.rows if row.result and not row.is_distance]
     return {
         "metrics": {one.metric: (one.meaning, one.reading) for one in view.sections},
         "has_base_rates": any(one.positives is not None for one in audit.groups),

@@ -27,6 +27,7 @@ from fairperm._utils.formatting import (
 from fairperm.errors import listed, shown
 from fairperm.hypothesis_tests.results.audits import VERDICTS
 from fairperm.hypothesis_tests.results.text import state_counts
+from fairperm.metrics.distances import get_distance
 from fairperm.metrics.registry import get_metric, metric_names
 from fairperm.report.plain_words import READINGS
 
@@ -127,7 +128,7 @@ class ComparisonView:
     @property
     def gap_name(self) -> str:
         """Which gap it is: "a − b"."""
-        return name_of_gap(self.first, self.second, absolute=self.row.part is not None)
+        return name_of_gap(self.first, self.second, absolute=not self.row.has_direction)
 
     @property
     def verdict(self) -> str:
@@ -266,6 +267,8 @@ def _view_section(
     registered = next((one for one in (full, metric) if one in metric_names()), None)
     definition = None if registered is None else get_metric(registered)
     meaning = "" if definition is None else str(definition.meaning)
+    if any(row.is_distance for row in rows):
+        meaning = f"{get_distance(full).meaning}{metric.removeprefix(full).replace('_', ' ')}"
     if weighted and meaning.startswith("share of "):
         meaning = f"weighted {meaning}"
     test = None if omnibus is None else omnibus.result
@@ -288,7 +291,9 @@ def _view_comparison(row: AuditRow, names: ShortNames) -> ComparisonView:
         row=row,
         first=names[row.attribute, first],
         second=names[row.attribute, second],
-        values=(_format_value(row.values[0]), _format_value(row.values[1])),
+        values=(format_number(row.expected), "by chance")
+        if row.is_distance
+        else (_format_value(row.values[0]), _format_value(row.values[1])),
         counts=(_describe_counts(row.result, first), _describe_counts(row.result, second)),
         gap=row.gap_text,
         interval=row.interval_text,

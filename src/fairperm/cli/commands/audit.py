@@ -56,6 +56,7 @@ def audit(
     score_bins: arg.ScoreBins = None,
     sample_rows: arg.SampleRows = None,
     metric: arg.Metrics = None,
+    distance: arg.Distances = None,
     compare: arg.Compare = None,
     reference: arg.Reference = None,
     intersections: arg.Intersections = False,
@@ -110,7 +111,8 @@ def audit(
     check_presentation(ctx)
     if not ratio and arg.FailOn.ratio in (fail_on or []):
         raise InputError("--fail-on ratio needs --ratio, such as --ratio 0.8.")
-    names = list(metric or choose_default_metrics(has_labels=label is not None))
+    default = () if distance else choose_default_metrics(has_labels=label is not None)
+    names = list(metric or default)
     margins = arg.parse_numbers("--margin", margin)
     loaded = ctx.with_resource(
         read_columns(
@@ -134,7 +136,8 @@ def audit(
             y_score=loaded.column_if_read(score),
             threshold=threshold,
             sensitive_features=group[0] if group and len(group) == 1 else group,
-            metrics=names,
+            metrics=names or None,
+            distances=distance or None,
             data=loaded.data,
             compare=compare or ("reference" if reference else "pairs"),
             reference=_find_references(loaded, group or [], reference or []),

@@ -192,9 +192,11 @@ def read_columns(
         raise InputError("--feature must be given: a column that describes subgroups.")
     if "feature" not in params and not groups:
         raise InputError("--group must be given: the column of a protected attribute.")
-    if not prediction and not score and any(set(one.columns) - {"y_true"} for one in kinds):
+    distances = params.get("distance")
+    needs_output = distances or any(set(one.columns) - {"y_true"} for one in kinds)
+    if not prediction and not score and needs_output:
         raise InputError("--prediction or --score must be given: a column of the model's output.")
-    can_count = all(one.kind.is_categorical for one in kinds)
+    can_count = all(one.kind.is_categorical for one in kinds) and not (distances and score)
     uses_score = score is not None and (not can_count or prediction is None)
     wanted = WantedColumns(
         label=label or None,

@@ -66,6 +66,10 @@ class AuditRow:
     ratio_verdict : str or None
         "met" if the ratio is shown to lie between the bound and its inverse, "not met" if it is
         shown to lie outside, else "undecided"; None without a bound, or without a ratio.
+    expected : float or None
+        For a distance between distributions, the mean distance of the permutations: what groups of
+        these sizes have by chance. The gap is then the distance, and there are no values and no
+        interval. None for metrics.
     detectable_gap : float or None
         The gap that a sample like this one detects with 80 % power, at the adjusted level, by the
         test of no gap (also with a margin); infinite if no gap that is possible is large enough.
@@ -93,12 +97,13 @@ class AuditRow:
     adjusted_ratio_exceedance_pvalue: float | None = None
     adjusted_ratio_equivalence_pvalue: float | None = None
     ratio_verdict: str | None = None
+    expected: float | None = None
     detectable_gap: float | None = None
     verdict: str = ""
     reason: str = ""
 
     def __repr__(self) -> str:
-        values, gap = " / ".join(self.value_texts), self.gap_text
+        values, gap = self.values_text, self.gap_text
         if self.difference is not None:
             gap += f" ({self.interval_text}), adjusted p {format_pvalue(self.adjusted_pvalue)}"
         return (
@@ -112,6 +117,16 @@ class AuditRow:
         return None if self.result is None else self.result.part
 
     @property
+    def is_distance(self) -> bool:
+        """Whether distributions are compared, and not values of a metric."""
+        return self.expected is not None
+
+    @property
+    def has_direction(self) -> bool:
+        """Whether the gap is a difference, and has a sign."""
+        return self.part is None and not self.is_distance
+
+    @property
     def names(self) -> tuple[str, str]:
         """Return the names of both groups as text."""
         first, second = (name_group(self.attribute, group) for group in self.groups)
@@ -119,8 +134,8 @@ class AuditRow:
 
     @property
     def gap_name(self) -> str:
-        """Return which gap it is: "a − b"."""
-        return name_of_gap(*self.names, absolute=self.part is not None)
+        """Return which gap it is: "a − b", or "a and b" if it has no direction."""
+        return name_of_gap(*self.names, absolute=not self.has_direction)
 
     @property
     def value_texts(self) -> tuple[str, str]:
@@ -130,8 +145,17 @@ class AuditRow:
         return first, second
 
     @property
+    def values_text(self) -> str:
+        """Return both values as text; of a distance, how large it is by chance."""
+        if self.is_distance:
+            return f"{format_number(self.expected)} by chance"
+        return " / ".join(self.value_texts)
+
+    @property
     def gap_text(self) -> str:
         """Return the gap as text."""
+        if self.is_distance:
+            return format_number(self.difference)
         return format_gap(self.difference, self.part)
 
     @property
@@ -142,7 +166,7 @@ class AuditRow:
     @property
     def values(self) -> tuple[Any, Any]:
         """Return the metric in the first and in the second group; None if it has no value."""
-        if self.result is None:
+        if self.result is None or self.is_distance:
             return None, None
         first, second = self.groups
         return self.result.values[first], self.result.values[second]
@@ -172,7 +196,8 @@ class AuditRow:
 
     def cells(self) -> dict[str, Any]:
         """Return the row as flat values, for a frame."""
-        low, high = self.confidence_interval or (None, None)
+        result = None if self.is_distance else self.result
+        low, high = (None, None) if result is None else result.confidence_interval
         adjusted_low, adjusted_high = self.adjusted_interval or (None, None)
         ratio_low, ratio_high = self.ratio_interval or (None, None)
         flat: dict[str, Any] = {"attribute": self.attribute, "metric": self.metric}
@@ -195,7 +220,7 @@ class AuditRow:
             "difference_high": high,
             "adjusted_low": adjusted_low,
             "adjusted_high": adjusted_high,
-            "standard_error": None if self.result is None else self.result.standard_error,
+            "standard_error": None if result is None else result.standard_error,
             "ratio": self.ratio,
             "ratio_low": ratio_low,
             "ratio_high": ratio_high,
@@ -210,6 +235,7 @@ class AuditRow:
             "adjusted_ratio_exceedance_pvalue": self.adjusted_ratio_exceedance_pvalue,
             "adjusted_ratio_equivalence_pvalue": self.adjusted_ratio_equivalence_pvalue,
             "ratio_verdict": self.ratio_verdict,
+            "expected": self.expected,
             "detectable_gap": self.detectable_gap,
             "verdict": self.verdict,
             "reason": self.reason,

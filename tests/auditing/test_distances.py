@@ -1,0 +1,175 @@
+"""Distances between distributions as rows of an audit, and on the command line."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+import fairperm
+from fairperm import Audit, audit, distance_test
+from fairperm.inference.multiplicity import adjust_pvalues
+from tests.support.commands import run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+RNG = np.random.default_rng(24)
+N = 600
+GROUP = RNG.choice(["a", "b", "c"], N)
+LABEL = (RNG.random(N) < 0.4).astype(int)
+DATA: dict[str, Any] = {
+    "y": LABEL,
+    "s": np.round(1 / (1 + np.exp(-LABEL - RNG.normal(size=N) - 0.8 * (GROUP == "a"))), 2),
+    "g": GROUP,
+    "sex": RNG.choice(["f", "m"], N),
+    "person": np.repeat(np.arange(N // 2), 2),
+    "site": RNG.choice(["x", "y"], N),
+}
+ASKED: dict[str, Any] = {
+    "y_true": "y",
+    "y_score": "s",
+    "data": DATA,
+    "sensitive_features": ["g", "sex"],
+    "n_resamples": 499,
+    "rng": 3,
+}
+
+
+def test_rows_are_those_of_the_distance_test() -> None:
+    found = audit(**ASKED, metrics="roc_auc", distances=["ks", "JS_DIVERGENCE_GIVEN_LABEL"])
+    names = [row.metric for row in found if row.attribute == "sex"]
+    assert names == ["roc_auc", "kolmogorov_smirnov", "jensen_shannon_given_label"]
+    for attribute in ("g", "sex"):
+        for name, labels in (("ks", None), ("js", "y")):
+            alone = distance_test(
+                "s",
+                sensitive_features=attribute,
+                distance=name,
+                y_true=labels,
+                data=DATA,
+                n_resamples=499,
+                rng=3,
+            )
+            metric = f"{alone.distance}{'_given_label' if labels else ''}"
+            rows = [row for row in found if (row.attribute, row.metric) == (attribute, metric)]
+            assert [(row.groups, row.difference, row.pvalue, row.expected) for row in rows] == [
+                (one.groups, one.distance, one.pvalue, one.expected) for one in alone
+            ]
+    # gaps and distances are one family
+    raw = [row.pvalue for row in found]
+    adjusted = adjust_pvalues(np.array(raw, float), "holm").tolist()
+    assert [row.adjusted_pvalue for row in found] == adjusted
+    assert found.n_hypotheses == len(found) == 12
+
+
+@pytest.mark.parametrize("given", [{"control_features": "site"}, {"sample_weight": "s"}])
+def test_strata_and_weights_are_passed_on(given: dict[str, str]) -> None:
+    asked = {**ASKED, "data": {**DATA, "s": DATA["s"] + 0.1}, "sensitive_features": "sex", **given}
+    (row,) = audit(**asked, distances="ks")
+    del asked["y_true"], asked["y_score"]
+    alone = distance_test("s", **asked).largest
+    assert (row.difference, row.pvalue) == (alone.distance, alone.pvalue)
+
+
+def test_predictions_are_compared_without_scores() -> None:
+    data = {**DATA, "class": np.round(3 * DATA["s"]).astype(str)}
+    found = audit(
+        y_pred="class", data=data, sensitive_features="g", distances="tv", compare="rest", rng=3
+    )
+    alone = distance_test(
+        "class", data=data, sensitive_features="g", distance="tv", compare="rest", rng=3
+    )
+    assert [row.pvalue for row in found] == [one.pvalue for one in alone]
+    assert found.where(metric="tv").rows == found.rows
+
+
+def test_small_groups_and_strata_without_both_groups_are_not_judged() -> None:
+    data = {**DATA, "g": np.where(np.arange(N) < 9, "d", GROUP), "half": np.arange(N) < N // 2}
+    asked = {**ASKED, "data": data, "sensitive_features": "g", "distances": "ks"}
+    verdicts = {row.groups: (row.verdict, row.reason) for row in audit(**asked)}
+    assert verdicts["a", "d"] == ("too small", "'d' has only 9 rows; the minimum is 50.")
+    verdicts = {
+        row.groups: (row.verdict, row.reason)
+        for row in audit(**{**asked, "control_features": np.where(data["g"] == "d", 0, 1)})
+    }
+    assert "control_features must have a value that rows of both" in verdicts["a", "d"][1]
+
+
+def test_an_audit_is_written_read_and_reported(tmp_path: Path) -> None:
+    found = audit(**ASKED, metrics="roc_auc", distances=["ks", "ks_given_label"])
+    again = Audit.from_dict(json.loads(json.dumps(found.to_dict())))
+    assert repr(again) == repr(found)
+    page = found.to_html(tmp_path / "report.html")
+    assert "kolmogorov smirnov given label" in page
+    assert "largest difference between the cumulative shares given label" in page
+    assert re.search(r"a distance of 0\.\d+; by chance alone it is 0\.\d+ on average", page)
+    assert "distances=[&#39;kolmogorov_smirnov&#39;" in page
+    assert "distances_of=" not in page
+    assert len(found.plot().to_dict()["datasets"])  # of the AUC alone
+    row = found.where(metric="ks").rows[0]
+    assert (row.gap_name, row.values) == ("a and b", (None, None))
+    assert f"{row.expected:.3f} by chance" in repr(found)
+    cells = row.cells()
+    assert cells["difference_low"] is cells["standard_error"] is cells["first_value"] is None
+
+
+def test_the_command_line(tmp_path: Path) -> None:
+    lines = zip(*(DATA[name] for name in ("y", "s", "g")), strict=True)
+    text = "\n".join(["y,s,g", *(",".join(map(str, line)) for line in lines)])
+    (tmp_path / "d.csv").write_text(text)
+    columns = ("audit", "d.csv", "--score", "s", "--group", "g", "--resamples", 499, "--seed", 3)
+    done = run(*columns, "--distance", "ks", "--json", "-", "--fail-on", "disparity", cwd=tmp_path)
+    result = json.loads(done.stdout)["result"]
+    expected = audit(
+        **{**ASKED, "y_true": None, "sensitive_features": "g"}, distances="ks"
+    ).to_dict()
+    assert [row["test"]["pvalue"] for row in result["rows"]] == [
+        row["test"]["pvalue"] for row in expected["rows"]
+    ]
+    assert done.returncode == 1
+    assert b"disparity: g, kolmogorov_smirnov, a and b, gap 0." in done.stderr
+    given = ("--distance", "ks given label", "--label", "y", "--markdown", "-")
+    done = run(*columns, *given, "--report", "r.html", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"| g | kolmogorov_smirnov_given_label | a and b | 0." in done.stdout
+    assert "--distance &#39;ks given label&#39;" in (tmp_path / "r.html").read_text()
+    done = run(*columns, "--distance", "kss", cwd=tmp_path)
+    assert done.returncode == 2
+    assert b"--distance must be one of" in done.stderr
+
+
+REFUSED: dict[str, tuple[dict[str, Any], str]] = {
+    "unknown": ({"distances": "kss"}, "distances must be one of .*Did you mean 'ks'"),
+    "no name": ({"distances": [max]}, "distances must be names of distances"),
+    "twice": ({"distances": ["ks", "kolmogorov_smirnov"]}, "distances must be different"),
+    "max-T": ({"adjust": "maxt"}, "adjust='maxt' cannot be used with distances"),
+    "normal limit": ({"n_resamples": 0}, "n_resamples=0 cannot be used with distances"),
+    "direction": ({"alternative": "less"}, "'two-sided' for kolmogorov_smirnov.*no direction"),
+    "margin": ({"margin": 0.1}, "margin cannot be used with distances"),
+    "ratio": ({"ratio": 0.8}, "ratio cannot be used with distances"),
+    "weights of strata": (
+        {"control_features": "site", "stratum_weights": {"x": 1, "y": 1}},
+        "stratum_weights cannot be used with distances",
+    ),
+    "labels": (
+        {"y_true": None, "distances": "ks_given_label"},
+        "y_true must be given for kolmogorov_smirnov_given_label",
+    ),
+    "no column": ({"y_score": None}, "distances needs y_score or y_pred"),
+    "texts": ({"y_score": "g"}, r"y_score \(column 'g'\) must be made of real numbers"),
+    "categories": (
+        {"y_score": "r", "data": {**DATA, "r": RNG.random(N)}, "distances": "tv"},
+        "y_score must be made of at most 100 different numbers",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refusals(name: str) -> None:
+    given, match = REFUSED[name]
+    with pytest.raises((fairperm.InputError, fairperm.InputTypeError), match=match):
+        audit(**{**ASKED, "distances": "ks", **given})
