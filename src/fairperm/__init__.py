@@ -23,7 +23,11 @@ if TYPE_CHECKING:
     from fairperm.hypothesis_tests.permutation import permutation_test
     from fairperm.hypothesis_tests.rankings import ranking_test
     from fairperm.hypothesis_tests.results.audits import AuditRow, GroupSummary, OmnibusRow
-    from fairperm.hypothesis_tests.results.changes import GroupChange, ModelComparisonResult
+    from fairperm.hypothesis_tests.results.changes import (
+        GapChange,
+        GroupChange,
+        ModelComparisonResult,
+    )
     from fairperm.hypothesis_tests.results.distances import DistanceComparison, DistanceTestResult
     from fairperm.hypothesis_tests.results.equivalence import EquivalenceTestResult
     from fairperm.hypothesis_tests.results.gaps import BootstrapTestResult, PermutationTestResult
@@ -51,6 +55,7 @@ __all__ = [
     "EquivalenceTestResult",
     "FairpermError",
     "FairpermWarning",
+    "GapChange",
     "GroupChange",
     "GroupSummary",
     "InputError",
@@ -103,7 +108,7 @@ _HOMES = {
     "hypothesis_tests.permutation": "permutation_test",
     "hypothesis_tests.rankings": "ranking_test",
     "hypothesis_tests.results.audits": "AuditRow GroupSummary OmnibusRow",
-    "hypothesis_tests.results.changes": "GroupChange ModelComparisonResult",
+    "hypothesis_tests.results.changes": "GapChange GroupChange ModelComparisonResult",
     "hypothesis_tests.results.distances": "DistanceComparison DistanceTestResult",
     "hypothesis_tests.results.equivalence": "EquivalenceTestResult",
     "hypothesis_tests.results.gaps": "BootstrapTestResult PermutationTestResult",

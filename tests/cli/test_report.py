@@ -115,9 +115,15 @@ def test_wrong_words_are_errors(
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{", "FILE must be JSON that `fairperm audit --json` wrote; got 'x.json'."),
-        ("[]", "FILE must be JSON that `fairperm audit --json` wrote; got 'x.json'."),
-        ('{"schema": "fairperm.test"}', "FILE must be JSON that `fairperm audit --json` wrote"),
+        (
+            "{",
+            "JSON that `fairperm audit` or `fairperm compare` wrote with --json; got 'x.json'.",
+        ),
+        (
+            "[]",
+            "JSON that `fairperm audit` or `fairperm compare` wrote with --json; got 'x.json'.",
+        ),
+        ('{"schema": "fairperm.test"}', "FILE must be JSON that `fairperm audit` or"),
         ('{"schema": "fairperm.audit"}', "FILE must be of schema_version 2; got None."),
     ],
 )

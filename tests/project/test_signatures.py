@@ -70,6 +70,7 @@ OWN = {
     "distance_test": {"values", "distance", "compare", "adjust"},
     "ranking_test": {"relevance", "score", "rank", "query", "k"},
     "audit": {
+        *("y_pred_new", "y_score_new", "threshold_new"),
         *("metrics", "distances", "compare", "reference", "intersections", "adjust", "family"),
         *("alpha", "margin", "ratio"),
         *("min_group_size", "group_size_by"),
@@ -88,15 +89,23 @@ DECIDED_BY_A_MARGIN = {"alternative", "variance", "n_bootstrap"}
 
 COMMANDS: dict[str, Callable[..., Any]] = {
     "audit": fairperm.audit,
+    "compare": fairperm.audit,
     "test": fairperm.permutation_test,
     "sweep": fairperm.threshold_sweep,
     "discover": fairperm.find_subgroups,
+}
+# One model, or two.
+NOT_OPTIONS = {
+    "audit": {"y_pred_new", "y_score_new", "threshold_new"},
+    "compare": {"split_clusters", "score_bins", "distances"},
 }
 # Other names on the command line, where data arguments are columns of FILE.
 CALLED = {
     "y_true": "label",
     "y_pred": "prediction",
     "y_score": "score",
+    "y_pred_new": "prediction_new",
+    "y_score_new": "score_new",
     "sensitive_features": "group",
     "features": "feature",
     "data": "files",
@@ -153,7 +162,7 @@ def test_arguments_travel_under_their_own_names(kind: Any) -> None:
 def test_commands_have_every_argument_as_an_option(name: str) -> None:
     options = options_of(name)
     for argument, parameter in inspect.signature(COMMANDS[name]).parameters.items():
-        if argument in ONLY_IN_PYTHON:
+        if argument in ONLY_IN_PYTHON | NOT_OPTIONS.get(name, set()):
             continue
         option = options.get(CALLED.get(argument, argument))
         assert option is not None, f"fairperm {name} lacks {argument}"
@@ -170,6 +179,7 @@ def test_commands_hand_every_option_on_from_a_file_of_options_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     signature = inspect.signature(COMMANDS[name])
+    expected = signature.parameters.keys() - ONLY_IN_PYTHON - NOT_OPTIONS.get(name, set())
     handed: dict[str, object] = {}
 
     def record(*values: object, **options: object) -> None:
@@ -179,8 +189,8 @@ def test_commands_hand_every_option_on_from_a_file_of_options_too(
     monkeypatch.setattr(fairperm, COMMANDS[name].__name__, record)
     (tmp_path / "x.csv").write_text(as_text(sample()))
     keys: dict[str, object] = {"label": "y", "score": "p", "group": "g", "feature": "g"}
-    keys["metric"] = "fpr"
-    for argument in signature.parameters.keys() - ONLY_IN_PYTHON:
+    keys |= {"metric": "fpr", "score-new": "p"} if name == "compare" else {"metric": "fpr"}
+    for argument in expected:
         option = options_of(name)[CALLED.get(argument, argument)]
         if isinstance(option.default, (int, float, str)) and option.name not in keys:
             keys[option.name.replace("_", "-")] = option.default
@@ -193,10 +203,10 @@ def test_commands_hand_every_option_on_from_a_file_of_options_too(
         name, tmp_path / "x.csv", "--config", tmp_path / "fairperm.toml"
     )
     assert (code, said.strip().splitlines()[-1:]) == (2, ["fairperm: error: enough"])
-    assert set(handed) == signature.parameters.keys() - ONLY_IN_PYTHON
+    assert set(handed) == expected
 
 
-@pytest.mark.parametrize("command", ["audit", "report"])
+@pytest.mark.parametrize("command", ["audit", "compare", "report"])
 def test_reports_take_the_same_words_in_python_and_on_the_command_line(command: str) -> None:
     words = {one.name: one.default for one in fields(Presentation)}
     method = inspect.signature(fairperm.Audit.to_html).parameters

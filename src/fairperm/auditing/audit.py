@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fairperm._utils import checks
+from fairperm.auditing.changes import add_changes, check_models
 from fairperm.auditing.comparisons import Settings, compare_all_groups, compare_pairs
 from fairperm.auditing.max_t import check_max_t
 from fairperm.auditing.questions import (
@@ -26,7 +27,7 @@ from fairperm.auditing.questions import (
 )
 from fairperm.auditing.result import Audit
 from fairperm.auditing.verdicts import judge_pairs, note_reversed_scores, write_notes
-from fairperm.data.arguments import Inputs
+from fairperm.data.arguments import Inputs, ModelPair
 from fairperm.data.columns import library_of, parse_threshold
 from fairperm.errors import InputError, InputTypeError, argument, did_you_mean, listed, warn_of
 from fairperm.hypothesis_tests.comparison import count_clusters
@@ -67,6 +68,8 @@ def audit(
     y_pred: Column | None = None,
     *,
     y_score: Column | None = None,
+    y_pred_new: Column | None = None,
+    y_score_new: Column | None = None,
     sensitive_features: Columns,
     metrics: MetricLike | Sequence[MetricLike] | Mapping[str, MetricLike] | None = None,
     distances: str | Sequence[str] | None = None,
@@ -82,6 +85,7 @@ def audit(
     min_group_size: int = 50,
     group_size_by: GroupSize = "metric",
     threshold: float | None = None,
+    threshold_new: float | None = None,
     pos_label: Label = None,
     control_features: Columns | None = None,
     stratum_weights: StratumWeights | None = None,
@@ -109,6 +113,10 @@ def audit(
     y_true, y_pred, y_score, data
         As in :func:`fairperm.permutation_test`. You may pass both predictions and scores: metrics
         of predictions use `y_pred` or, without it, `y_score` cut at `threshold`.
+    y_pred_new, y_score_new : array-like or str, optional
+        Predictions or scores of a new model for the same rows: each row then has a ``change``, the
+        result of :func:`fairperm.compare_models` with a verdict of its own. All other results are
+        those of the old model.
     sensitive_features : array-like, frame, mapping, str or list of str
         One protected attribute or several: the columns of a frame, or names of columns of `data`.
         A tuple in a list of names is the combinations of its columns:
@@ -155,8 +163,8 @@ def audit(
         that of roc_auc, balanced_accuracy and equalized_odds on positives or negatives, whichever
         are fewer; that of other metrics on all rows. With `sample_weight` or `cluster`, Kish's
         effective number of rows or clusters counts.
-    threshold, pos_label, control_features, stratum_weights
-        As in :func:`fairperm.permutation_test`.
+    threshold, threshold_new, pos_label, control_features, stratum_weights
+        As in :func:`fairperm.permutation_test`, and in :func:`fairperm.compare_models`.
     cluster, split_clusters, sample_weight
         As in :func:`fairperm.permutation_test`.
     missing, ignore_index, score_bins, sample_rows
@@ -185,6 +193,22 @@ def audit(
     - "inconclusive" otherwise. With a margin, the row's ``reason`` tells a gap of which it is not
       settled whether it exceeds the margin from no gap that is shown. The row's
       ``detectable_gap`` is the smallest gap that a sample like this one would detect.
+
+    The verdict on a ``change``, from the old model's gap to the new one's, is
+
+    - "closed" if the gap is shown to be smaller in size, and the new one to be within the margin
+      (and the old one is not equivalent): ``adjusted_closing_pvalue`` is at most `alpha`;
+    - "unchanged within margin" if it is shown to change by less than the margin:
+      ``adjusted_equivalence_pvalue`` is at most `alpha`;
+    - "narrowed" or "widened" if it is shown to be smaller or larger in size:
+      ``adjusted_size_pvalue`` is at most `alpha`;
+    - "too small" or "inconclusive" otherwise. A gap that changed sides may have changed beyond
+      doubt, and yet be neither smaller nor larger.
+
+    A gap is smaller in size exactly if its change and the sum of both gaps have different signs;
+    ``size_pvalue`` is the larger of their p-values. Each of these verdicts is a family of
+    hypotheses: with "holm" or "maxt" (which uses Holm's method here), the probability of giving it
+    wrongly to any gap is at most `alpha`.
 
     The gap is shown to exceed the margin by a one-sided test at each end of the margin, with twice
     the smaller of the two p-values (with `alternative` "greater" or "less", by one test). No test
@@ -244,10 +268,15 @@ def audit(
         _refuse_with_distances(
             n_resamples=settings.is_limit,
             stratum_weights=stratum_weights is not None,
+            y_pred_new=y_pred_new is not None,
+            y_score_new=y_score_new is not None,
             margin=no_metrics and margin is not None,
             ratio=no_metrics and ratio is not None,
         )
-    inputs = Inputs(
+    inputs = _read_inputs(
+        y_pred_new=y_pred_new,
+        y_score_new=y_score_new,
+        threshold_new=threshold_new,
         y_true=y_true,
         y_pred=y_pred,
         y_score=y_score,
@@ -266,6 +295,8 @@ def audit(
         seed=settings.seed,
         sums_suffice=settings.is_limit,
     )
+    if isinstance(inputs, ModelPair):
+        check_models(inputs, settings)
     with _call_them_metrics():
         questions = read_questions(inputs, attributes, named)
         questions += read_distances(inputs, attributes, measured)
@@ -274,6 +305,8 @@ def audit(
             check_max_t(questions, settings)
         pairs = compare_pairs(questions, settings)
     rows, families = judge_pairs(pairs, settings)
+    if isinstance(inputs, ModelPair):
+        rows = add_changes(rows, pairs, settings)
     reading_notes = tuple(dict.fromkeys(note for one in questions for note in one.table.notes))
     notes = write_notes(rows, max(families.values()), settings, known=reading_notes)
     result = Audit(
@@ -291,6 +324,7 @@ def audit(
         seed=settings.seed,
         settings={
             **_name_columns(y_true=y_true, y_pred=y_pred, y_score=y_score),
+            **_describe_new_model(inputs, named),
             "metrics": list(named),
             "distances": list(measured) or None,
             "distances_of": list_distance_columns(inputs, measured) or None,
@@ -347,6 +381,32 @@ def _call_them_metrics() -> Iterator[None]:
 def _name_columns(**given: object) -> dict[str, str | None]:
     """Return the names of columns of ``data``; None for columns that are not in it."""
     return {name: one if isinstance(one, str) else None for name, one in given.items()}
+
+
+def _read_inputs(
+    *, y_pred_new: object, y_score_new: object, threshold_new: object, **given: Any
+) -> Inputs:
+    """Return the data arguments of one model, or of two."""
+    if y_pred_new is not None or y_score_new is not None:
+        given["sums_suffice"] = False
+        return ModelPair(
+            **given, y_pred_new=y_pred_new, y_score_new=y_score_new, threshold_new=threshold_new
+        )
+    if threshold_new is not None:
+        raise InputError(f"{argument('threshold_new')} needs {argument('y_score_new')}.")
+    return Inputs(**given)
+
+
+def _describe_new_model(inputs: Inputs, metrics: Mapping[str, AnyMetric]) -> dict[str, object]:
+    """Return the settings of the new model, if there is one."""
+    if not isinstance(inputs, ModelPair):
+        return {}
+    new = inputs.of_new_model()
+    is_used = _is_threshold_used(new, metrics)
+    return {
+        **_name_columns(y_pred_new=new.y_pred, y_score_new=new.y_score),
+        "threshold_new": parse_threshold(new.threshold) if is_used else None,
+    }
 
 
 def _is_threshold_used(inputs: Inputs, metrics: Mapping[str, AnyMetric]) -> bool:

@@ -100,7 +100,7 @@ class _Pair:
 def compare_pairs(questions: Sequence[Question], settings: Settings) -> list[ComparedPair]:
     """Test every pair of groups by itself; the metrics of a pair share their permutations."""
     pairs = list(_make_pairs(questions, settings))  # checks all options before any work
-    return _run_in_batches(
+    return run_in_batches(
         [pair.question for pair in pairs],
         [(pair.question.attribute, pair.groups) for pair in pairs],
         lambda places: _compare_batch({place: pairs[place] for place in places}, settings),
@@ -125,7 +125,7 @@ def _make_pairs(questions: Sequence[Question], settings: Settings) -> Iterator[_
             yield _Pair(question, groups)
 
 
-def _run_in_batches(
+def run_in_batches(
     questions: Sequence[Question],
     keys: Sequence[object],
     run: Callable[[list[int]], Iterator[Mapping[int, T]]],
@@ -222,7 +222,7 @@ def compare_all_groups(
     Distances are compared pair by pair only.
     """
     questions = [one for one in questions if not isinstance(one.metric, Distance)]
-    return _run_in_batches(
+    return run_in_batches(
         questions,
         [question.attribute for question in questions],
         lambda places: _compare_groups_of_batch(

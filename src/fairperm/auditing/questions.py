@@ -13,7 +13,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from fairperm._utils.formatting import UNNAMED_ATTRIBUTE
-from fairperm.data.arguments import DEFAULT_METRICS
+from fairperm.data.arguments import DEFAULT_METRICS, ModelPair
 from fairperm.data.columns import Source, are_names, columns_of_frame
 from fairperm.data.lazy.backends import is_lazy
 from fairperm.data.reading import read_table
@@ -26,7 +26,8 @@ from fairperm.errors import (
     rename_arguments,
     shown,
 )
-from fairperm.metrics.definition import JointMetric, Kind
+from fairperm.metrics.changes import change_of, columns_of_model
+from fairperm.metrics.definition import NEW, JointMetric, Kind
 from fairperm.metrics.distances import get_distance
 from fairperm.metrics.registry import get_metric
 
@@ -65,7 +66,7 @@ class Question:
     """Whether a metric is the same in the groups of an attribute.
 
     ``label`` is the metric's name in the audit. ``table`` has the columns that the metric needs,
-    ``reading`` those of all metrics that were read with it.
+    ``reading`` those of all metrics that were read with it, ``both`` those of two models.
     """
 
     attribute: str
@@ -73,10 +74,23 @@ class Question:
     metric: AnyMetric
     table: Table
     reading: Table
+    both: Table | None = None
 
     def table_of(self, pair: tuple[Hashable, Hashable]) -> Table:
         """Return a table with these two groups, of which the second may be all other groups."""
         return self.table if pair[1] in self.table.groups else self.table.against_rest(*pair)
+
+    def of_both_models(self) -> Question:
+        """Return the question with the columns of both models."""
+        if self.both is None:
+            raise ValueError("the question is about one model")
+        return replace(self, table=self.both)
+
+    def of_new_model(self) -> Question:
+        """Return the question about the new model."""
+        both = self.of_both_models().table
+        columns = columns_of_model(both.columns, new=True)
+        return replace(self, table=replace(both, columns=columns).sort_by_score())
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +240,10 @@ def read_questions(
             for label in labels:
                 metric = _choose_columns(metrics[label], own)
                 table = reading.keep_columns({"y_true", *metric.columns})
-                question = Question(attribute.name, label, metric, table, reading)
+                both = None
+                if isinstance(inputs, ModelPair):
+                    both = reading.keep_columns({"y_true", *change_of(metric).columns})
+                question = Question(attribute.name, label, metric, table, reading, both)
                 found[attribute.name, label] = question
     return [found[attribute.name, label] for attribute in attributes for label in metrics]
 
@@ -281,6 +298,8 @@ def _group_by_reading(
         labels_by_key.setdefault(_key_of_reading(inputs, label, metric), []).append(label)
     for key, labels in labels_by_key.items():
         alike = [_choose_columns(metrics[label], inputs) for label in labels]
+        if isinstance(inputs, ModelPair):
+            alike = [change_of(metric) for metric in alike]
         if len(alike) == 1 or key.columns or key.kind == Kind.CLASSES:
             yield alike[0], labels
         else:
@@ -310,11 +329,15 @@ def _choose_columns(metric: AnyMetric, inputs: Inputs) -> AnyMetric:
 
 def _select_inputs(inputs: Inputs, metric: AnyMetric) -> Inputs:
     """Return the inputs without those that only other metrics of the audit accept."""
-    if inputs.y_pred is None:
-        return inputs
-    if metric.kind.makes_predictions:
-        return replace(inputs, y_score=None)
-    return replace(inputs, threshold=None) if metric.is_function else inputs
+    unused: dict[str, None] = {}
+    for model in ("", NEW):
+        if getattr(inputs, f"y_pred{model}", None) is None:
+            continue
+        if metric.kind.makes_predictions:
+            unused[f"y_score{model}"] = None
+        elif metric.is_function:
+            unused[f"threshold{model}"] = None
+    return replace(inputs, **unused)  # type: ignore[arg-type]
 
 
 def choose_reference(table: Table, attribute: str, given: object, *, only: bool) -> Hashable:

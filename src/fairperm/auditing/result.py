@@ -14,6 +14,7 @@ from fairperm.auditing.text import as_text
 from fairperm.data.columns import frame_of
 from fairperm.errors import InputError, Shown
 from fairperm.hypothesis_tests.results.audits import VERDICTS, AuditData, AuditRow, GroupSummary
+from fairperm.hypothesis_tests.results.changes import CHANGE_VERDICTS
 from fairperm.hypothesis_tests.results.gaps import json_ready
 from fairperm.metrics.distances import get_distance
 from fairperm.metrics.registry import get_metric
@@ -32,6 +33,8 @@ _NOT_IN_KEYS = re.compile(r"[^\w.\- :]", re.ASCII)
 _NUMBERS = (
     *("first_rows", "first_value", "second_rows", "second_value", "difference", "difference_low"),
     *("difference_high", "ratio", "pvalue", "adjusted_pvalue", "detectable_gap"),
+    *("first_value_new", "second_value_new", "gap_new", "change", "change_low", "change_high"),
+    *("change_pvalue", "change_adjusted_pvalue", "adjusted_size_pvalue"),
 )
 
 
@@ -155,8 +158,8 @@ class Audit(AuditData):
         """Return the numbers as a flat dict, for trackers of experiments such as MLflow.
 
         Keys are "attribute/metric/first vs second/number", and "verdicts/disparity" and so on for
-        the numbers of verdicts. Characters that MLflow does not allow are underscores. What has
-        no finite value is left out.
+        the numbers of verdicts; of two models, "changes/widened" and so on. Characters that MLflow
+        does not allow are underscores. What has no finite value is left out.
 
         Examples
         --------
@@ -176,6 +179,9 @@ class Audit(AuditData):
         for verdict in VERDICTS:
             n = sum(row.verdict == verdict for row in self.rows)
             found[f"verdicts/{verdict.replace(' ', '_')}"] = float(n)
+        changes = [row.change.verdict for row in self.rows if row.change is not None]
+        for verdict in CHANGE_VERDICTS if changes else ():
+            found[f"changes/{verdict.replace(' ', '_')}"] = float(changes.count(verdict))
         known: set[str] = set()
         for row in self.rows:
             first, second = (_NOT_IN_KEYS.sub("_", format_name(group)) for group in row.groups)

@@ -9,12 +9,18 @@ from typing import TYPE_CHECKING
 
 from fairperm._utils.formatting import (
     format_count,
+    format_gap,
+    format_interval,
     format_name,
     format_number,
     format_pvalue,
     shorten,
 )
-from fairperm.auditing.verdicts import explain_verdicts, format_detectable_gap
+from fairperm.auditing.verdicts import (
+    explain_changes,
+    explain_verdicts,
+    format_detectable_gap,
+)
 from fairperm.hypothesis_tests.results.text import (
     state_dropped,
     state_hypotheses,
@@ -49,11 +55,29 @@ _TWO_LINES = (
     ("detects gaps",),
 )
 _LEAST_COLUMNS = 4
+_CHANGES_ONE_LINE = tuple(
+    (name,)
+    for name in (
+        *("first − second group", "first", "second", "gap", "change", "interval"),
+        *("p", "adjusted p"),
+    )
+)
+_CHANGES_TWO_LINES = (
+    ("first group", "second group"),
+    ("value", ""),
+    ("gap", "change"),
+    ("p", "adjusted p"),
+    ("interval",),
+)
 _STYLES = {
     "disparity": "bold red",
     "equivalent": "green",
     "inconclusive": "yellow",
     "too small": "dim",
+    "closed": "green",
+    "narrowed": "green",
+    "unchanged within margin": "default",
+    "widened": "bold red",
 }
 _ADJUSTMENT = {
     "holm": "Holm-adjusted",
@@ -73,18 +97,32 @@ def as_text(audit: AuditData) -> str:
     console = Console(  # in a notebook it would show the table by itself, and leave `out` empty
         file=out, width=width, color_system=None, legacy_windows=False, force_jupyter=False
     )
+
+    def write(table: Table) -> list[str]:
+        console.print(table)
+        lines = [line.rstrip() for line in out.getvalue().splitlines()]
+        out.seek(0)
+        out.truncate()
+        return lines
+
     table = as_table(audit, width)
-    console.print(table)
-    lines = [line.rstrip() for line in out.getvalue().splitlines()]
-    end = footing(audit, list_columns(table))
-    return "\n".join([heading(audit), *lines, end, *wrap_notes(audit.notes)])
+    parts = [heading(audit), *write(table), footing(audit, list_columns(table))]
+    if audit.compares_models:
+        changes = write(as_table(audit, width, changes=True))
+        parts += ["", heading(audit, changes=True), *changes, changes_footing(audit)]
+    return "\n".join([*parts, *wrap_notes(audit.notes)])
 
 
-def heading(audit: AuditData) -> str:
+def heading(audit: AuditData, *, changes: bool = False) -> str:
     """Return the numbers of comparisons by verdict, in one line."""
-    verdicts = [row.verdict for row in audit.rows]
+    verdicts = [_verdict(row, changes=changes) for row in audit.rows]
     counts = ", ".join(f"{verdicts.count(one)} {one}" for one in dict.fromkeys(verdicts))
-    return f"Audit: {format_count(len(verdicts), 'comparison')} ({counts or 'none'})"
+    name = "Changes of gaps" if changes else "Audit"
+    return f"{name}: {format_count(len(verdicts), 'comparison')} ({counts or 'none'})"
+
+
+def _verdict(row: AuditRow, *, changes: bool) -> str:
+    return row.change.verdict if changes and row.change is not None else row.verdict
 
 
 def footing(audit: AuditData, columns: Collection[str]) -> str:
@@ -101,16 +139,33 @@ def footing(audit: AuditData, columns: Collection[str]) -> str:
     return " ".join(sentences)
 
 
-def as_table(audit: AuditData, width: int) -> Table:
+def changes_footing(audit: AuditData) -> str:
+    """Return the rules behind the verdicts on changes."""
+    method = "holm" if audit.adjust == "maxt" else audit.adjust
+    rows = [row for row in audit.rows if row.change is not None]
+    sentences = [
+        f"Level {audit.alpha:g}, p {_ADJUSTMENT[method]}.",
+        "Change: the gap with the new model minus the gap with the old one.",
+        *explain_changes(rows),
+    ]
+    if audit.is_weighted:
+        sentences.append("Values are weighted.")
+    if audit.n_dropped:
+        sentences.append(state_dropped(audit))
+    return " ".join(sentences)
+
+
+def as_table(audit: AuditData, width: int, *, changes: bool = False) -> Table:
     """Return the rows as a table for rich, with a section for each attribute and metric.
 
     A comparison has two lines where one is too long for the width. Tables that are still too wide
-    lack the last columns.
+    lack the last columns. With ``changes`` it is about what a new model does to the gaps.
     """
-    least = _LEAST_COLUMNS
-    narrower = (_TWO_LINES[:n] for n in range(len(_TWO_LINES), least - 1, -1))
-    for columns in (_ONE_LINE, *narrower):
-        table = _make_table(audit, columns)
+    one_line = _CHANGES_ONE_LINE if changes else _ONE_LINE
+    two_lines: Sequence[tuple[str, ...]] = _CHANGES_TWO_LINES if changes else _TWO_LINES
+    narrower = (two_lines[:n] for n in range(len(two_lines), _LEAST_COLUMNS - 1, -1))
+    for columns in (one_line, *narrower):
+        table = _make_table(audit, columns, changes=changes)
         if measure_least_width(table) <= width:
             break
     return table
@@ -130,7 +185,7 @@ def measure_least_width(table: Table) -> int:
     return Measurement.get(console, console.options, table).minimum
 
 
-def _make_table(audit: AuditData, columns: Sequence[tuple[str, ...]]) -> Table:
+def _make_table(audit: AuditData, columns: Sequence[tuple[str, ...]], *, changes: bool) -> Table:
     """Return a table whose columns have these cells of a comparison below each other."""
     from rich import box
     from rich.cells import cell_len
@@ -143,7 +198,8 @@ def _make_table(audit: AuditData, columns: Sequence[tuple[str, ...]]) -> Table:
     if all(row.ratio_bound is None for row in audit.rows):
         columns = [one for one in columns if one[0] not in {"ratio", "ratio rule"}]
     names, *numbers = columns
-    cells = {id(row): _format_cells(row) for row in audit.rows}
+    format_cells = _format_change_cells if changes else _format_cells
+    cells = {id(row): format_cells(row) for row in audit.rows}
 
     def measure(column: tuple[str, ...]) -> int:
         texts = (one[name] for one in cells.values() for name in column)
@@ -160,7 +216,7 @@ def _make_table(audit: AuditData, columns: Sequence[tuple[str, ...]]) -> Table:
         head = "\n".join(column).strip()
         table.add_column(head, justify="right", no_wrap=True, min_width=measure(column))
     table.add_column("verdict", overflow="fold", min_width=12)
-    omnibus = {(one.attribute, one.metric): one.result for one in audit.omnibus}
+    omnibus = {(one.attribute, one.metric): one.result for one in audit.omnibus if not changes}
     sections: dict[tuple[str, str], list[AuditRow]] = {}
     for row in audit.rows:
         sections.setdefault((row.attribute, row.metric), []).append(row)
@@ -170,11 +226,14 @@ def _make_table(audit: AuditData, columns: Sequence[tuple[str, ...]]) -> Table:
         for row in rows:
             by_name = cells[id(row)]
             first, *others = ("\n".join(by_name[name] for name in column) for column in columns)
-            verdict = f"{row.verdict} (undefined)" if row.result is None else row.verdict
+            verdict = name = _verdict(row, changes=changes)
+            tested = row.change if changes and row.change is not None else row
+            if tested.result is None:
+                name += " (undefined)"
             table.add_row(
                 Padding(Text(first), (0, 0, 0, 2)),  # indents wrapped lines too
                 *map(Text, others),
-                Text(verdict, _STYLES[row.verdict]),
+                Text(name, _STYLES[verdict]),
             )
         joint = omnibus.get(section)
         if joint is not None:
@@ -205,4 +264,25 @@ def _format_cells(row: AuditRow) -> dict[str, str]:
         "ratio": format_number(row.ratio),
         "ratio rule": row.ratio_verdict or "",
         "detects gaps": format_detectable_gap(row),
+    }
+
+
+def _format_change_cells(row: AuditRow) -> dict[str, str]:
+    change = row.change
+    if change is None:
+        raise ValueError("a row of two models has a change")
+    (first, second), (first_value, second_value) = row.names, change.value_texts
+    return {
+        "first − second group": row.gap_name,
+        "first group": shorten(first, _WIDEST_NAME),
+        "second group": shorten(second, _WIDEST_NAME),
+        "first": first_value,
+        "second": second_value,
+        "value": first_value,
+        "": second_value,
+        "gap": " → ".join(change.gap_texts),
+        "change": format_gap(change.difference, row.part),
+        "interval": format_interval(change.confidence_interval, signed=row.part is None),
+        "p": format_pvalue(change.pvalue),
+        "adjusted p": format_pvalue(change.adjusted_pvalue),
     }

@@ -72,7 +72,7 @@ def _explain_indecision(
     """Return what the tests leave open; ``stated`` is the p-value of no gap."""
     margin, p = row.margin, row.adjusted_pvalue
     if margin is not None and p is not None and p <= settings.alpha:
-        settled = "is not settled" if _has_margin_test(result) else "cannot be tested"
+        settled = "is not settled" if has_margin_test(result) else "cannot be tested"
         if result.is_joint:
             settled += " for several gaps at once; audit them one by one"
         elif result.variance is None:
@@ -158,6 +158,25 @@ def explain_verdicts(rows: Sequence[AuditRow], columns: Collection[str]) -> Iter
         yield f"Undefined, in the first case: {undefined[0]}"
 
 
+def explain_changes(rows: Sequence[AuditRow]) -> Iterator[str]:
+    """Yield a sentence for each verdict on changes that needs one."""
+    yield "Narrowed, widened: shown to be smaller, or larger, in size."
+    if margins := {row.margin for row in rows if row.margin is not None}:
+        size = f"the margin of {margins.pop():g}" if len(margins) == 1 else "the margin"
+        yield (
+            f"Closed: shown to be smaller, and now within {size}. Unchanged within margin: shown "
+            "to change by less."
+        )
+    verdicts = {row.change.verdict for row in rows if row.change is not None}
+    if "inconclusive" in verdicts:
+        yield (
+            "Inconclusive: not decided; a gap that changed sides may be neither smaller nor larger."
+        )
+    undefined = [row.change.reason for row in rows if row.change and row.change.result is None]
+    if undefined:
+        yield f"Undefined, in the first case: {undefined[0]}"
+
+
 def write_notes(
     rows: Sequence[AuditRow], n_hypotheses: int, settings: Settings, known: Sequence[str]
 ) -> tuple[str, ...]:
@@ -167,11 +186,16 @@ def write_notes(
     is_doubled = settings.alternative == "two-sided" and (
         settings.adjust == "maxt" or any(_result_of(row).ordering == "two-sided" for row in drawn)
     )
+    changed = [row for row in judged if row.change is not None and row.change.size_pvalue]
+    claim = "called a disparity however large the gap"
+    if len(changed) > len(drawn):  # their sums of gaps are rarely enumerated
+        drawn, is_doubled = changed, settings.alternative == "two-sided"
+        claim = "called narrowed or widened however large the change"
     if settings.margins and settings.alternative not in {"greater", "less"}:
         is_doubled = True  # the smaller p-value of both ends of the margin
     return (
         *_note_nothing_judged(rows, judged),
-        *_note_few_resamples(len(drawn), n_hypotheses, settings, 2 if is_doubled else 1),
+        *_note_few_resamples(len(drawn), n_hypotheses, settings, 2 if is_doubled else 1, claim),
         *_note_notes(judged, (*known, REVERSED_SCORES)),
     )
 
@@ -195,7 +219,7 @@ def _note_nothing_judged(rows: Sequence[AuditRow], judged: Sequence[AuditRow]) -
 
 
 def _note_few_resamples(
-    n_drawn: int, n_hypotheses: int, settings: Settings, n_tails: int
+    n_drawn: int, n_hypotheses: int, settings: Settings, n_tails: int, claim: str
 ) -> Iterator[str]:
     """Yield a note if a p-value from draws may be above the level however large the gap."""
     n_resamples, alpha = settings.resampling.n_resamples, settings.alpha
@@ -216,7 +240,7 @@ def _note_few_resamples(
     yield Note(
         f"A p-value from {n_resamples:,} resamples is at least {least:.3g}"
         f"{raised}, and the level is {alpha:g}: {format_count(n_drawn, 'comparison')} might not be "
-        f"called a disparity however large the gap. Use {enough} or more."
+        f"{claim}. Use {enough} or more."
     )
 
 
@@ -328,7 +352,7 @@ def _adjust_pvalues(
     if settings.adjust == "maxt" and judged:
         joint = max_t_pvalues(dict(zip(keys, judged, strict=True)), settings)
         return [max(joint[key], raw[key]) for key in keys]
-    adjusted = _adjust_by_key(raw, settings.adjust)
+    adjusted = adjust_by_key(raw, settings.adjust)
     return [adjusted[key] for key in keys]
 
 
@@ -349,12 +373,12 @@ def _test_margins(
         result, margin = _result_of(pair.row), pair.row.margin
         if margin is None:
             disparity[key] = result.pvalue
-        elif _has_margin_test(result):
+        elif has_margin_test(result):
             disparity[key] = exceedance_pvalue(result, margin)
             equivalence[key] = max(test.pvalue for test in margin_pvalues(result, margin))
     method = "holm" if settings.adjust == "maxt" else settings.adjust
-    adjusted_disparity = _adjust_by_key(disparity, method)
-    adjusted_equivalence = _adjust_by_key(equivalence, method)
+    adjusted_disparity = adjust_by_key(disparity, method)
+    adjusted_equivalence = adjust_by_key(equivalence, method)
     return [
         {
             "exceedance_pvalue": disparity[key],
@@ -384,7 +408,7 @@ def _test_ratios(judged: Sequence[ComparedPair], settings: Settings) -> list[dic
             found = ratio_pvalues(_result_of(pair.row), pair.row.ratio_bound)
             beyond[key], within[key] = found
     method = "holm" if settings.adjust == "maxt" else settings.adjust
-    beyond, within = _adjust_by_key(beyond, method), _adjust_by_key(within, method)
+    beyond, within = adjust_by_key(beyond, method), adjust_by_key(within, method)
     return [
         {
             "adjusted_ratio_exceedance_pvalue": beyond[key],
@@ -401,14 +425,15 @@ def _test_ratios(judged: Sequence[ComparedPair], settings: Settings) -> list[dic
     ]
 
 
-def _has_margin_test(result: PermutationTestResult) -> bool:
+def has_margin_test(result: PermutationTestResult) -> bool:
     """Whether it is a single gap over a standard error: several have no one margin."""
     return not result.is_joint and result.variance is not None
 
 
-def _adjust_by_key(
+def adjust_by_key(
     raw: dict[tuple[object, ...], float], method: str | None
 ) -> dict[tuple[object, ...], float]:
+    """Return p-values by hypothesis, adjusted for their number."""
     values = adjust_pvalues(np.array(list(raw.values())), method)
     return dict(zip(raw, values.tolist(), strict=True))
 

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from fairperm.cli.commands.audit import audit
+from fairperm.cli.commands.compare import compare
 from fairperm.cli.commands.demo import demo
 from fairperm.cli.commands.discover import discover
 from fairperm.cli.commands.metrics import metrics
@@ -39,7 +40,7 @@ app = typer.Typer(
 )
 app.command()(audit)
 app.command("test")(one_test)
-for command in (report, sweep, discover, power, metrics, reproduce, demo):
+for command in (compare, report, sweep, discover, power, metrics, reproduce, demo):
     app.command()(command)
 
 

@@ -49,6 +49,14 @@ class FailOn(StrEnum):
     ratio = "ratio"
 
 
+class FailOnChange(StrEnum):
+    """Verdicts on changes that make the command fail."""
+
+    widened = "widened"
+    inconclusive = "inconclusive"
+    too_small = "too-small"
+
+
 class BetterValues(StrEnum):
     """Which values are better."""
 
@@ -130,6 +138,16 @@ Label = Annotated[
 ]
 Prediction = Annotated[str | None, _option(_COLUMNS, "Column of predictions.", metavar="COLUMN")]
 Score = Annotated[str | None, _option(_COLUMNS, "Column of scores.", metavar="COLUMN")]
+PredictionNew = Annotated[
+    str | None, _option(_COLUMNS, "Column of the new model's predictions.", metavar="COLUMN")
+]
+ScoreNew = Annotated[
+    str | None, _option(_COLUMNS, "Column of the new model's scores.", metavar="COLUMN")
+]
+ThresholdNew = Annotated[
+    float | None,
+    _option(_COLUMNS, "Threshold of the new model's scores. Default: that of the old ones."),
+]
 Threshold = Annotated[
     float | None,
     _option(
@@ -460,6 +478,12 @@ Fail = Annotated[
     list[FailOn] | None,
     _option(
         _OUTPUT, "Exit with code 1 if a comparison has this verdict (repeatable).", "--fail-on"
+    ),
+]
+FailChange = Annotated[
+    list[FailOnChange] | None,
+    _option(
+        _OUTPUT, "Exit with code 1 if a change of a gap has this verdict (repeatable).", "--fail-on"
     ),
 ]
 Config = Annotated[

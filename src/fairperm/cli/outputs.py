@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from fairperm._utils.files import check_target, write_whole
 from fairperm._utils.formatting import (
     UNSAFE,
+    format_interval,
     format_name,
     format_number,
     format_pvalue,
@@ -114,6 +115,36 @@ def as_markdown(audit: Audit, failed: Sequence[Any]) -> str:
         ]
         lines.append(f"| {' | '.join(cells)} |")
     lines += ["", _escape(footing(audit, numbers)), ""]
+    return "\n".join(lines)
+
+
+def changes_as_markdown(audit: Audit, failed: Sequence[Any]) -> str:
+    """Return the changes of gaps as a table for a pull request, with the failed ones marked."""
+    from fairperm.auditing.text import changes_footing, heading
+
+    numbers = ["first", "second", "gap", "change", "interval", "adjusted p"]
+    lines = [f"### {_escape(heading(audit, changes=True))}", ""]
+    lines += [f"| {' | '.join(['attribute', 'metric', 'groups', *numbers, 'verdict'])} |"]
+    lines += [f"|---|---|---|{'--:|' * len(numbers)}---|"]
+    for row in audit.rows:
+        change = row.change
+        if change is None:
+            continue
+        is_signed = row.part is None
+        verdict = f"**{change.verdict}**" if change.verdict == "widened" else change.verdict
+        cells = [
+            _escape(format_name(row.attribute)),
+            _escape(format_name(row.metric)),
+            _escape(row.gap_name),
+            *change.value_texts,
+            " → ".join(change.gap_texts),
+            format_number(change.difference, signed=is_signed),
+            format_interval(change.confidence_interval, signed=is_signed),
+            format_pvalue(change.adjusted_pvalue),
+            f"{verdict} ✗" if row in failed else verdict,
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
+    lines += ["", _escape(changes_footing(audit)), ""]
     return "\n".join(lines)
 
 

@@ -17,7 +17,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
 from fairperm._utils.formatting import (
+    format_interval,
     format_name,
+    format_number,
     format_pvalue,
 )
 from fairperm.errors import ArgumentError, FairpermWarning, InputError, in_words
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
     from fairperm.auditing.result import Audit
     from fairperm.hypothesis_tests.results.audits import GroupSummary
+    from fairperm.hypothesis_tests.results.changes import GapChange
 
 _WIDTH_OF_PIPES = 110
 _IN_ASCII = str.maketrans(
@@ -38,6 +41,8 @@ _OPTIONS = {
     "y_true": "--label",
     "y_pred": "--prediction",
     "y_score": "--score",
+    "y_pred_new": "--prediction-new",
+    "y_score_new": "--score-new",
     "sensitive_features": "--group",
     "features": "--feature",
     "control_features": "--control",
@@ -214,18 +219,21 @@ def warn_of_similar_names(groups: Iterable[GroupSummary], *, quiet: bool) -> Non
         print_error(f"fairperm: note: {text} {_MERGE_NAMES}")
 
 
-def print_audit(audit: Audit) -> None:
-    """Print an audit as a table, or as lines if the terminal is narrow."""
+def print_audit(audit: Audit, *, changes: bool = False) -> None:
+    """Print an audit, or its changes, as a table, or as lines if the terminal is narrow."""
     from fairperm.auditing import text
 
-    table = text.as_table(audit, width())
+    table = text.as_table(audit, width(), changes=changes)
     fits = text.measure_least_width(table) <= width()
-    print_text(wrap(text.heading(audit)))
-    print_text(render(table) if fits else _as_lines(audit))
-    print_text(wrap(text.footing(audit, text.list_columns(table) if fits else ())))
+    print_text(wrap(text.heading(audit, changes=changes)))
+    print_text(render(table) if fits else _as_lines(audit, changes=changes))
+    if changes:
+        print_text(wrap(text.changes_footing(audit)))
+    else:
+        print_text(wrap(text.footing(audit, text.list_columns(table) if fits else ())))
 
 
-def _as_lines(audit: Audit) -> str:
+def _as_lines(audit: Audit, *, changes: bool) -> str:
     """Return the comparisons one below the other, for terminals too narrow for a table."""
 
     def fill(text: str, indent: str) -> str:
@@ -239,7 +247,11 @@ def _as_lines(audit: Audit) -> str:
                 "",
                 fill(f"{format_name(row.attribute)} · {format_name(row.metric)}", ""),
             ]
-        lines += [fill(row.gap_name, "  "), f"    values   {row.values_text}"]
+        lines.append(fill(row.gap_name, "  "))
+        if changes and row.change is not None:
+            lines += _change_lines(row.change)
+            continue
+        lines.append(f"    values   {row.values_text}")
         if row.result is not None:
             lines += [
                 f"    gap      {row.gap_text}",
@@ -248,6 +260,19 @@ def _as_lines(audit: Audit) -> str:
             ]
         lines.append(f"    verdict  {row.verdict}")
     return "\n".join(lines[1:])
+
+
+def _change_lines(change: GapChange) -> list[str]:
+    lines = []
+    if change.result is not None:
+        lines = [
+            *(f"    values   {one}" for one in change.value_texts),
+            f"    gap      {' → '.join(change.gap_texts)}",
+            f"    change   {format_number(change.difference, signed=True)}",
+            f"    interval {format_interval(change.confidence_interval, signed=True)}",
+            f"    p        {format_pvalue(change.adjusted_pvalue)} adjusted",
+        ]
+    return [*lines, f"    verdict  {change.verdict}"]
 
 
 def print_seed(seed: int) -> None:

@@ -396,8 +396,9 @@ def _check_columns_given(inputs: Inputs, metric: AnyMetric, suffix: str = "") ->
         _check_predictions(inputs, metric, suffix)
         if metric.kind == Kind.SEVERAL and "y_score" in metric.columns and inputs.y_score is None:
             first = next(one.name for one in metric.parts if "y_score" in one.columns)
-            hint = f"Pass it as {argument('y_score')}." if inputs.y_pred is not None else ""
-            raise InputTypeError("y_score", f"given for {first}", None, hint)
+            name = f"y_score{suffix}"
+            hint = f"Pass it as {argument(name)}." if inputs.y_pred is not None else ""
+            raise InputTypeError(name, f"given for {first}", None, hint)
     if inputs.sensitive_features is None:
         raise InputTypeError("sensitive_features", "given", None)
 

@@ -38,21 +38,25 @@ if TYPE_CHECKING:
 _MEANS = ("numerator", "total")  # first contributions of metrics that are a mean of them
 
 
-def change_of(metric: AnyMetric) -> AnyMetric:
-    """Return the change of a metric from the old model to the new one."""
+def change_of(metric: AnyMetric, *, old: int = -1) -> AnyMetric:
+    """Return the change of a metric from the old model to the new one; with ``old`` 1, their sum.
+
+    Gaps in the sum tell whether a changed gap is smaller: if the gaps are g and h, h² − g² is the
+    change h − g times the sum h + g.
+    """
     if isinstance(metric, CallableMetric):
-        return FunctionChange.between_models(metric)
+        return FunctionChange.between_models(metric, old)
     if isinstance(metric, RankMetric):
-        return RankChange(name=_name(metric), meaning=_meaning(metric))
+        return RankChange(name=_name(metric), meaning=_meaning(metric), old=old)
     if isinstance(metric, JointMetric):
-        parts: Any = tuple(change_of(part) for part in metric.parts)
+        parts: Any = tuple(change_of(part, old=old) for part in metric.parts)
         return replace(metric, name=_name(metric), meaning=_meaning(metric), parts=parts)
     if isinstance(metric, MacroF1):
         columns = (*metric.columns, f"y_pred{NEW}")
-        return MacroF1Change(name=_name(metric), meaning=_meaning(metric), columns=columns)
+        return MacroF1Change(name=_name(metric), meaning=_meaning(metric), columns=columns, old=old)
     if not isinstance(metric, Metric):
         raise TypeError(metric)
-    return Change.between_models(metric)
+    return Change.between_models(metric, old)
 
 
 def columns_of_model(columns: Columns, *, new: bool) -> dict[str, NDArray[Any]]:
@@ -77,16 +81,19 @@ class Change(Metric):
     places
         Where the contributions of the old and of the new model are among those of the change;
         None if the first contribution is their difference, and the second is shared.
+    old
+        −1, or 1 if the models' values are added up.
     sign
         −1 if the contributions of the models stand in each other's places.
     """
 
     single: Metric
     places: tuple[tuple[int, ...], tuple[int, ...]] | None
+    old: int
     sign: int = 1
 
     @classmethod
-    def between_models(cls, metric: Metric) -> Change:
+    def between_models(cls, metric: Metric, old: int = -1) -> Change:
         """Define the change of a metric."""
         names = tuple(metric.contributions)
         is_shared = [
@@ -110,7 +117,7 @@ class Change(Metric):
             "span": 2 * metric.span,
             "contributions": _contributions(metric, is_shared, has_difference=places is None),
         }
-        change = cls(**{**kept, **changed}, single=metric, places=places)
+        change = cls(**{**kept, **changed}, single=metric, places=places, old=old)
         return replace(change, value=change._value)
 
     @property
@@ -135,14 +142,14 @@ class Change(Metric):
             self.single.matrix(columns_of_model(columns, new=side)) for side in (False, True)
         )
         if self.places is None:
-            return np.stack([new[:, 0] - old[:, 0], old[:, 1]], axis=-1)
+            return np.stack([new[:, 0] + self.old * old[:, 0], old[:, 1]], axis=-1)
         apart = [j for j, place in enumerate(self.places[1]) if place >= len(self.places[0])]
         return np.hstack([old, new[:, apart]])
 
     def swap(self, matrix: Array) -> Array:
         """Return the contributions of rows whose models are swapped."""
         if self.places is None:
-            return np.stack([-matrix[:, 0] + 0.0, matrix[:, 1]], axis=-1)
+            return np.stack([self.old * matrix[:, 0] + 0.0, matrix[:, 1]], axis=-1)
         swapped = np.empty_like(matrix)
         for old, new in zip(*self.places, strict=True):
             swapped[:, old], swapped[:, new] = matrix[:, new], matrix[:, old]
@@ -164,7 +171,7 @@ class Change(Metric):
         if self.places is None:
             return totals[0] / totals[1]
         old, new = ([totals[place] for place in side] for side in self.places)
-        return self.single.value(*new) - self.single.value(*old)
+        return self.single.value(*new) + self.old * self.single.value(*old)
 
     def _of(self, totals: NDArray[Any]) -> Any:
         return self.sign * Metric._of(self, totals)
@@ -186,18 +193,24 @@ def _contributions(
 class MacroF1Change(MacroF1):
     """The change of the mean F1 score over the classes that either model predicts."""
 
+    old: int
+
     def for_table(self, table: GroupedColumns, groups: Sequence[Hashable]) -> Metric:
         """Return the change for the classes that occur in these groups of a table."""
         one = MacroF1.for_table(MacroF1(), table, groups)
-        return Change.between_models(one)
+        return Change.between_models(one, self.old)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankChange(AnyMetric):
-    """The change of the AUC, with the paired variance of DeLong, DeLong and Clarke-Pearson."""
+    """The change of the AUC, with the paired variance of DeLong, DeLong and Clarke-Pearson.
+
+    The AUC of scores with the other sign is 1 minus the AUC: a sum is a change but for a constant.
+    """
 
     name: str
     meaning: str
+    old: int
     sign: int = 1
 
     kind: ClassVar = RankMetric.kind
@@ -227,11 +240,12 @@ class RankChange(AnyMetric):
 
     def matrix(self, columns: Columns) -> Array:
         """Return the label and both scores of each row."""
-        return np.column_stack([columns[name] for name in self.columns]).astype(np.float64)
+        matrix = np.column_stack([columns[name] for name in self.columns]).astype(np.float64)
+        return matrix * [1.0, -self.old, 1.0]
 
     def swap(self, matrix: Array) -> Array:
         """Return the contributions of rows whose models are swapped."""
-        return matrix[:, [0, 2, 1]]
+        return matrix[:, [0, 2, 1]] * [1.0, -self.old, -self.old]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -239,12 +253,13 @@ class FunctionChange(CallableMetric):
     """The change of a user's function of two columns."""
 
     single: CallableMetric
+    old: int
     sign: int = 1
 
     is_mean: ClassVar[bool] = False
 
     @classmethod
-    def between_models(cls, metric: CallableMetric) -> FunctionChange:
+    def between_models(cls, metric: CallableMetric, old: int) -> FunctionChange:
         """Define the change of a function."""
         return cls(
             name=_name(metric),
@@ -252,6 +267,7 @@ class FunctionChange(CallableMetric):
             columns=(*metric.columns, f"{metric.columns[1]}{NEW}"),
             takes_weight=metric.takes_weight,
             single=metric,
+            old=old,
         )
 
     def swap(self, matrix: Array) -> Array:
@@ -262,7 +278,7 @@ class FunctionChange(CallableMetric):
         """Return the change of the function's value in a sample; NaN if it is undefined."""
         truth, old, new = columns
         of_old, of_new = (self.single.value([truth, one], weight, where) for one in (old, new))
-        return self.sign * (of_new - of_old)
+        return self.sign * (of_new + self.old * of_old)
 
 
 def is_swapped_first(change: Any, matrix: Array, count: NDArray[np.int64]) -> bool:

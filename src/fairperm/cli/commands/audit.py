@@ -101,87 +101,98 @@ def audit(
     debug: arg.Debug = False,
 ) -> int:
     """Test every gap between groups, adjust for multiple comparisons, and give each a verdict."""
+    return run_audit(ctx, "audit")
+
+
+def run_audit(ctx: typer.Context, command: str) -> int:
+    """Run an audit of one model or of two with the options of a command, and return its code."""
     import fairperm
     from fairperm.auditing.questions import choose_default_metrics
     from fairperm.cli.files.loading import read_columns
 
-    printed = outputs.check_outputs(
-        {"--report": report, "--json": json, "--csv": csv, "--markdown": markdown}
-    )
+    given = ctx.params
+    paths = {name: given[name] for name in ("report", "json", "csv", "markdown")}
+    printed = outputs.check_outputs({f"--{name}": path for name, path in paths.items()})
     check_presentation(ctx)
-    if not ratio and arg.FailOn.ratio in (fail_on or []):
+    fail_on = [one.value for one in given["fail_on"] or []]
+    if not given["ratio"] and "ratio" in fail_on:
         raise InputError("--fail-on ratio needs --ratio, such as --ratio 0.8.")
-    default = () if distance else choose_default_metrics(has_labels=label is not None)
-    names = list(metric or default)
-    margins = arg.parse_numbers("--margin", margin)
+    distances = given.get("distance")
+    default = () if distances else choose_default_metrics(has_labels=given["label"] is not None)
+    names = list(given["metric"] or default)
+    margins = arg.parse_numbers("--margin", given["margin"])
+    is_swept = command == "audit" and given["report"] is not None and given["score"] is not None
     loaded = ctx.with_resource(
         read_columns(
-            ctx.params,
+            given,
             names,
-            with_hashes=json is not None or report is not None,
-            rows=report is not None and score is not None,  # its sweep needs every score
+            with_hashes=given["json"] is not None or given["report"] is not None,
+            rows=is_swept,  # a sweep needs every score
         )
     )
+    groups = given["group"] or []
     values = (
         (name, value)
-        for name in (group or []) * bool(rename)
+        for name in groups * bool(given["rename"])
         for (value,) in loaded.distinct_rows([name])
     )
-    presentation = read_presentation(ctx.params, values)  # its errors come before the work
-    run_audit: Callable[..., Audit] = fairperm.audit  # it checks every word
+    presentation = read_presentation(given, values)  # its errors come before the work
+    audit_of: Callable[..., Audit] = fairperm.audit  # it checks every word
+    quiet = given["quiet"]
+    own: dict[str, Any]
+    if command == "audit":
+        own = {name: given[name] for name in ("split_clusters", "score_bins")}
+        own["distances"] = distances or None
+    else:
+        own = {
+            "y_pred_new": given["prediction_new"],
+            "y_score_new": loaded.column_if_read(given["score_new"]),
+            "threshold_new": given["threshold_new"],
+        }
     with show_warnings(quiet) as seen, loaded.clear_errors():
-        found = run_audit(
-            label,
-            prediction,
-            y_score=loaded.column_if_read(score),
-            threshold=threshold,
-            sensitive_features=group[0] if group and len(group) == 1 else group,
+        found = audit_of(
+            given["label"],
+            given["prediction"],
+            y_score=loaded.column_if_read(given["score"]),
+            **own,
+            threshold=given["threshold"],
+            sensitive_features=groups[0] if len(groups) == 1 else groups,
             metrics=names or None,
-            distances=distance or None,
             data=loaded.data,
-            compare=compare or ("reference" if reference else "pairs"),
-            reference=_find_references(loaded, group or [], reference or []),
-            intersections=intersections,
-            adjust=arg.parse_word(adjust),
-            family=family,
-            alpha=alpha,
+            compare=given["compare"] or ("reference" if given["reference"] else "pairs"),
+            reference=_find_references(loaded, groups, given["reference"] or []),
+            intersections=given["intersections"],
+            adjust=arg.parse_word(given["adjust"]),
+            family=given["family"],
+            alpha=given["alpha"],
             margin=margins,
-            ratio=arg.parse_numbers("--ratio", ratio),
-            min_group_size=min_group_size,
-            group_size_by=group_size_by,
-            pos_label=loaded.find_value(label or prediction, pos_label),
-            control_features=control or None,
-            stratum_weights=loaded.find_stratum_weights(control, stratum_weights),
-            cluster=cluster,
-            split_clusters=split_clusters,
-            sample_weight=weight,
-            missing=missing,
-            score_bins=score_bins,
-            sample_rows=sample_rows,
-            scheme=scheme,
-            variance=arg.parse_word(variance),
-            alternative=alternative,
-            n_resamples=resamples,
-            n_bootstrap=bootstraps,
-            confidence_level=confidence_level,
-            rng=seed,
-            n_jobs=jobs,
+            ratio=arg.parse_numbers("--ratio", given["ratio"]),
+            min_group_size=given["min_group_size"],
+            group_size_by=given["group_size_by"],
+            pos_label=loaded.find_value(given["label"] or given["prediction"], given["pos_label"]),
+            control_features=given["control"] or None,
+            stratum_weights=loaded.find_stratum_weights(given["control"], given["stratum_weights"]),
+            cluster=given["cluster"],
+            sample_weight=given["weight"],
+            missing=given["missing"],
+            sample_rows=given["sample_rows"],
+            scheme=given["scheme"],
+            variance=arg.parse_word(given["variance"]),
+            alternative=given["alternative"],
+            n_resamples=given["resamples"],
+            n_bootstrap=given["bootstraps"],
+            confidence_level=given["confidence_level"],
+            rng=given["seed"],
+            n_jobs=given["jobs"],
             progress=False if quiet else None,
         )
     warn_of_similar_names(found.groups, quiet=quiet)
-    options = {**arg.collect_settings(ctx.params), "metric": names, "seed": found.seed}
-    outcome = Outcome(found, loaded, options, [one.value for one in fail_on or []])
+    options = {**arg.collect_settings(given), "metric": names, "seed": found.seed}
+    outcome = Outcome(found, loaded, command, options, fail_on)
     # write the files first: the reader of the table may close the pipe
-    outcome.write(
-        report=report,
-        presentation=presentation,
-        json=json,
-        csv=csv,
-        raw_names=raw_names,
-        markdown=markdown,
-    )
+    outcome.write(presentation=presentation, raw_names=given["raw_names"], **paths)
     if not quiet and not printed:
-        print_audit(found)
+        print_audit(found, changes=command == "compare")
         for note in select_unseen(found.notes, seen):
             print_text(wrap(f"Note: {note}"))
         print_seed(found.seed)
@@ -214,12 +225,15 @@ class Outcome:
 
     audit: Audit
     loaded: LoadedData
+    command: str
     options: dict[str, Any]
     fail_on: list[str]
 
     def failed(self) -> list[AuditRow]:
         """Return the comparisons that make the command fail."""
         verdicts = {one.replace("-", " ") for one in self.fail_on}
+        if self.command == "compare":
+            return [row for row in self.audit.rows if row.change and row.change.verdict in verdicts]
         return [
             row
             for row in self.audit.rows
@@ -241,8 +255,9 @@ class Outcome:
         if report is not None:
             from fairperm.report.page import as_html
 
-            run = describe_run("audit", self.options, self.loaded.files, self.loaded.n_rows)
-            sweeps = Sweeps() if presentation.short else self.make_sweeps()
+            run = describe_run(self.command, self.options, self.loaded.files, self.loaded.n_rows)
+            is_swept = self.command == "audit" and not presentation.short
+            sweeps = self.make_sweeps() if is_swept else Sweeps()
             as_html(
                 self.audit,
                 report,
@@ -254,7 +269,7 @@ class Outcome:
 
         def make_json() -> str:
             return outputs.as_json(
-                "audit",
+                self.command,
                 self.audit.to_dict(),
                 options=self.options,
                 files=self.loaded.files,
@@ -262,10 +277,12 @@ class Outcome:
             )
 
         rows = [row.cells() for row in self.audit.rows]
+        is_audit = self.command == "audit"
+        write_markdown = outputs.as_markdown if is_audit else outputs.changes_as_markdown
         outputs.write_outputs(
             (json, make_json),
             (csv, lambda: outputs.as_csv(rows, raw_names=raw_names)),
-            (markdown, lambda: outputs.as_markdown(self.audit, self.failed())),
+            (markdown, lambda: write_markdown(self.audit, self.failed())),
         )
 
     def make_sweeps(self) -> Sweeps:
@@ -316,6 +333,12 @@ class Outcome:
         )
         for row in failed[:_MOST_FAILED]:
             parts = [format_name(row.attribute), format_name(row.metric), row.gap_name]
+            if self.command == "compare" and row.change is not None:
+                parts.append(f"gap {' → '.join(row.change.gap_texts)}")
+                if row.change.adjusted_pvalue is not None:
+                    parts.append(state_pvalue(row.change.adjusted_pvalue, "adjusted p"))
+                print_error(f"  {row.change.verdict}: {', '.join(parts)}")
+                continue
             if row.difference is not None:
                 parts.append(f"gap {row.gap_text}")
             if row.adjusted_pvalue is not None:

@@ -17,7 +17,8 @@ from fairperm.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_RULE = "JSON that `fairperm audit --json` wrote"
+_RULE = "JSON that `fairperm audit` or `fairperm compare` wrote with --json"
+_SCHEMAS = {"fairperm.audit", "fairperm.compare"}
 
 
 def report(
@@ -27,7 +28,7 @@ def report(
         typer.Argument(
             metavar="FILE",
             show_default=False,
-            help="JSON that `fairperm audit --json` wrote; '-' for standard input.",
+            help="JSON that `fairperm audit` or `fairperm compare` wrote; '-' for standard input.",
         ),
     ],
     report: arg.Report = None,
@@ -73,7 +74,7 @@ def _read_document(name: str) -> Mapping[str, Any]:
         document = json.loads(text)
     except ValueError:
         raise InputError("FILE", _RULE, name) from None
-    if not isinstance(document, dict) or document.get("schema") != "fairperm.audit":
+    if not isinstance(document, dict) or document.get("schema") not in _SCHEMAS:
         raise InputError("FILE", _RULE, name)
     version = document.get("schema_version")
     if version != outputs.SCHEMA_VERSION:

@@ -62,6 +62,8 @@ class WantedColumns:
     label: str | None
     prediction: str | None
     score: str | None
+    prediction_new: str | None = None
+    score_new: str | None = None
     groups: tuple[str, ...]
     features: tuple[str, ...] = ()
     controls: tuple[str, ...] = ()
@@ -78,6 +80,8 @@ class WantedColumns:
             ("--label", types.LABEL, self.label),
             ("--prediction", types.LABEL, self.prediction),
             ("--score", types.NUMBER, self.score),
+            ("--prediction-new", types.LABEL, self.prediction_new),
+            ("--score-new", types.NUMBER, self.score_new),
             *(("--group", types.NAME, name) for name in self.groups),
             *(("--feature", types.LABEL, name) for name in self.features),
             *(("--control", types.NAME, name) for name in self.controls),
@@ -197,11 +201,13 @@ def read_columns(
     if not prediction and not score and needs_output:
         raise InputError("--prediction or --score must be given: a column of the model's output.")
     can_count = all(one.kind.is_categorical for one in kinds) and not (distances and score)
-    uses_score = score is not None and (not can_count or prediction is None)
+    prediction_new, score_new = params.get("prediction_new"), params.get("score_new")
     wanted = WantedColumns(
         label=label or None,
         prediction=prediction,
-        score=score if uses_score else None,
+        score=score if not can_count or prediction is None else None,
+        prediction_new=prediction_new,
+        score_new=score_new if not can_count or prediction_new is None else None,
         groups=tuple(groups) if isinstance(groups, (list, tuple)) else (groups,),
         features=features,
         controls=tuple(params.get("control") or ()),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     )
     from fairperm.data.reading import Table
     from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
+    from fairperm.inference.null import Null
     from fairperm.metrics.definition import AnyMetric
 
     Array = NDArray[np.float64]
@@ -205,31 +206,66 @@ def compare_tables(
     table: Table, metric: AnyMetric, groups: tuple[Hashable, Hashable], options: Options
 ) -> ModelComparisonResult:
     """Test the change of the gap in a metric of a table that has the columns of both models."""
-    plan = Plan.for_table(change_of(metric), table, groups, options)
-    plan.check_direction(options.alternative)
-    test = GapTest.of(*_orient(table, plan), groups, options)
-    (null,) = null_distributions([test], options.resampling)
-    result = test.result(null)
-    old, new = (
-        _estimate_model(table, metric, plan, groups, options, new=side) for side in (False, True)
-    )
-    names = [part.name.removeprefix("change in ") for part in plan.metric.parts]
-    return ModelComparisonResult(
-        **{one.name: getattr(result, one.name) for one in fields(result)},
-        gap_old=_by_part(names, old[1]),
-        gap_new=_by_part(names, new[1]),
-        group_changes={
-            group: _by_part(names, _changes(test.comparison, result, side, old[0], new[0]))
-            for side, group in enumerate(groups)
-        },
-    )
+    test = ChangeTest.of(table, metric, groups, options)
+    (null,) = null_distributions([test.gap_test], options.resampling)
+    return test.result(null)
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeTest:
+    """The studentized change of the gap, before its permutations.
+
+    ``old`` and ``new`` are the values (by part and group) and the gaps (by part) of both models.
+    """
+
+    gap_test: GapTest
+    names: tuple[str, ...]
+    old: tuple[Array, Array]
+    new: tuple[Array, Array]
+
+    @classmethod
+    def of(
+        cls, table: Table, metric: AnyMetric, groups: tuple[Hashable, Hashable], options: Options
+    ) -> ChangeTest:
+        """Studentize the observed change. Raises UndefinedMetricError without a standard error."""
+        plan = Plan.for_table(change_of(metric), table, groups, options)
+        plan.check_direction(options.alternative)
+        test = GapTest.of(*_orient(table, plan), groups, options)
+        old, new = (
+            _estimate_model(table, metric, plan, groups, options, new=side)
+            for side in (False, True)
+        )
+        names = tuple(part.name.removeprefix("change in ") for part in plan.metric.parts)
+        return cls(test, names, old, new)
+
+    def result(self, null: Null | None) -> ModelComparisonResult:
+        """Compare the change with its permutations; without any, with their normal limit."""
+        result = self.gap_test.result(null)
+        values, comparison = (self.old[0], self.new[0]), self.gap_test.comparison
+        return ModelComparisonResult(
+            **{one.name: getattr(result, one.name) for one in fields(result)},
+            gap_old=_by_part(self.names, self.old[1]),
+            gap_new=_by_part(self.names, self.new[1]),
+            group_changes={
+                group: _by_part(self.names, _changes(comparison, result, side, *values))
+                for side, group in enumerate(result.groups)
+            },
+        )
+
+
+def make_sum_test(
+    table: Table, metric: AnyMetric, groups: tuple[Hashable, Hashable], options: Options
+) -> GapTest:
+    """Return the test of the sum of both models' gaps, before its permutations."""
+    plan = Plan.for_table(change_of(metric, old=1), table, groups, options)
+    return GapTest.of(*_orient(table, plan), groups, options)
 
 
 def _orient(table: Table, plan: Plan) -> tuple[Table, Plan]:
     """Return the rows and the plan with the models in an order that only the rows decide.
 
-    Swapping the models then changes the sign of every draw, and nothing else. Rows are counted by
-    their contributions, as if these had been passed.
+    Swapping the models then changes the sign of every draw (not that of sums), and nothing else.
+    Rows are counted by their contributions, as if these had been passed.
     """
     metric: Any = plan.metric
     if metric.is_function:
@@ -242,13 +278,13 @@ def _orient(table: Table, plan: Plan) -> tuple[Table, Plan]:
             old: table.columns[new],
             new: table.columns[old],
         }
-        swapped = replace(metric, sign=-1)
+        swapped = replace(metric, sign=metric.old)
         return replace(table, columns=columns), replace(plan, metric=swapped)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         matrices = [part.checked_matrix(table.columns) for part in metric.parts]
     if is_swapped_first(metric.parts[0], matrices[0], table.count):
         matrices = [part.swap(one) for part, one in zip(metric.parts, matrices, strict=True)]
-        parts = tuple(replace(part, sign=-1) for part in metric.parts)
+        parts = tuple(replace(part, sign=part.old) for part in metric.parts)
         metric = replace(metric, parts=parts) if metric.is_joint else parts[0]
     contributions = np.hstack(matrices)
     columns = {f"contribution {j}": one for j, one in enumerate(contributions.T)}

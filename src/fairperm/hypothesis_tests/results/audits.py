@@ -18,6 +18,7 @@ from fairperm.hypothesis_tests.results.gaps import json_ready
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping
 
+    from fairperm.hypothesis_tests.results.changes import GapChange
     from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
     from fairperm.hypothesis_tests.results.omnibus import OmnibusTestResult
 
@@ -77,6 +78,8 @@ class AuditRow:
         "disparity", "equivalent", "inconclusive" or "too small".
     reason : str
         Why, in plain words.
+    change : GapChange or None
+        What the new model does to the gap, in an audit of two models.
     """
 
     attribute: str
@@ -101,6 +104,7 @@ class AuditRow:
     detectable_gap: float | None = None
     verdict: str = ""
     reason: str = ""
+    change: GapChange | None = None
 
     def __repr__(self) -> str:
         values, gap = self.values_text, self.gap_text
@@ -189,9 +193,13 @@ class AuditRow:
     def to_dict(self) -> dict[str, Any]:
         """Return the row as JSON-ready values."""
         plain: dict[str, Any] = {
-            name: json_ready(getattr(self, name)) for name in self.__slots__ if name != "result"
+            name: json_ready(getattr(self, name))
+            for name in self.__slots__
+            if name not in {"result", "change"}
         }
         plain["test"] = None if self.result is None else self.result.to_dict()
+        if self.change is not None:
+            plain["change"] = self.change.to_dict()
         return plain
 
     def cells(self) -> dict[str, Any]:
@@ -239,6 +247,7 @@ class AuditRow:
             "detectable_gap": self.detectable_gap,
             "verdict": self.verdict,
             "reason": self.reason,
+            **({} if self.change is None else self.change.cells()),
         }
 
 
@@ -300,6 +309,11 @@ class AuditData:
     families: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     library: str | None = None
+
+    @property
+    def compares_models(self) -> bool:
+        """Whether it is an audit of two models."""
+        return any(row.change is not None for row in self.rows)
 
     @property
     def is_weighted(self) -> bool:

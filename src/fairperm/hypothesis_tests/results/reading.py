@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from fairperm.hypothesis_tests.results.audits import AuditData, AuditRow, GroupSummary, OmnibusRow
+from fairperm.hypothesis_tests.results.changes import GapChange, GroupChange, ModelComparisonResult
 from fairperm.hypothesis_tests.results.gaps import BY_GROUP, PermutationTestResult
 from fairperm.hypothesis_tests.results.omnibus import OmnibusTestResult
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping
 
 _Audit = TypeVar("_Audit", bound=AuditData)
-_Result = TypeVar("_Result", PermutationTestResult, OmnibusTestResult)
+_Result = TypeVar("_Result", PermutationTestResult, ModelComparisonResult, OmnibusTestResult)
 _NOT_WRITTEN: dict[str, Any] = {
     "null_distribution": np.empty(0),
     "null_probabilities": np.empty(0),
@@ -39,9 +40,28 @@ def read_audit(kind: type[_Audit], plain: Mapping[str, Any]) -> _Audit:
 
 
 def _read_row(plain: Mapping[str, Any]) -> AuditRow:
-    values = {name: _read_numbers(one) for name, one in plain.items() if name != "test"}
+    unread = {"test", "change"}
+    values = {name: _read_numbers(one) for name, one in plain.items() if name not in unread}
     values["groups"] = _read_group(plain["groups"])
+    if "change" in plain:
+        values["change"] = _read_change(plain["change"])
     return AuditRow(result=_read_test(PermutationTestResult, plain["test"]), **values)
+
+
+def _read_change(plain: Mapping[str, Any]) -> GapChange:
+    values = {name: _read_numbers(one) for name, one in plain.items() if name != "test"}
+    result = _read_test(ModelComparisonResult, plain["test"])
+    if result is not None:
+        changes = {group: _read_group_change(one) for group, one in result.group_changes.items()}
+        result = replace(result, group_changes=changes)
+    return GapChange(result=result, **values)
+
+
+def _read_group_change(plain: Mapping[str, Any]) -> Any:
+    """Return the change of a group; of a joint metric, by the names of its parts."""
+    if any(isinstance(one, dict) for one in plain.values()):
+        return {name: GroupChange(**one) for name, one in plain.items()}
+    return GroupChange(**plain)
 
 
 def _read_omnibus(plain: Mapping[str, Any]) -> OmnibusRow:
@@ -60,7 +80,7 @@ def _read_test(kind: type[_Result], plain: Mapping[str, Any] | None) -> _Result 
             values |= {name: _NOT_WRITTEN[name]} if name in _NOT_WRITTEN else {}
         elif name == "groups":
             values[name] = groups
-        elif name in BY_GROUP and plain[name] is not None:
+        elif name in {*BY_GROUP, "group_changes"} and plain[name] is not None:
             read = (_read_numbers(one, missing=math.nan) for one in plain[name])
             values[name] = dict(zip(groups, read, strict=True))
         else:
