@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairperm.inference.multiplicity import scale_tails
+from fairperm.inference.multiplicity import order_tails, scale_tails
 from fairperm.inference.null import MANY_UNDEFINED, tie_tolerance
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 _ROUNDING = 1e-9  # of a number of draws
-_AT_ONCE = 1 << 20  # statistics that are sorted together
+_AT_ONCE = 1 << 17  # statistics that are compared together: as many as a cache holds
 _OUTWARDS: Mapping[str, Mapping[str, np.ufunc]] = {  # by alternative, what is large in each tail
     "two-sided": {"above": np.positive, "below": np.negative},
     "symmetric": {"both": np.abs},
@@ -177,14 +177,15 @@ def _make_tail(
     pvalue, critical, scale = (np.empty(len(statistic)) for _ in range(3))
     largest = np.full(len(draws), -math.inf)
     for some in _split(draws):
-        values = outwards(draws[:, some])
-        ascending = np.sort(values.T, axis=1)  # NaN last: undefined is extreme
-        extreme = len(draws) - (ascending < (observed - tolerance)[some, None]).sum(axis=1)
+        values = outwards(draws[:, some].T, order="C")
+        # undefined is extreme
+        extreme = len(draws) - (values < (observed - tolerance)[some, None]).sum(axis=1)
         pvalue[some] = (extreme + 1) / (len(draws) + 1)
+        ascending = order_tails(values, len(draws) - _count_extreme(len(draws), alpha))
         critical[some] = _critical(ascending, alpha)
         scale[some] = scale_tails(ascending, observed[some]) if outwards is not np.abs else 1.0
-        scaled = (values / scale[some])[:, joint[some]]
-        np.maximum(largest, scaled.max(axis=1, initial=-math.inf), out=largest)
+        values /= scale[some, None]
+        np.maximum(largest, values[joint[some]].max(axis=0, initial=-math.inf), out=largest)
     return _Tail(observed, tolerance, scale, pvalue, critical, largest)
 
 
@@ -208,10 +209,15 @@ def _combine(pvalues: Sequence[Array]) -> Array:
     return np.minimum(1.0, len(pvalues) * smallest)
 
 
+def _count_extreme(n: int, alpha: float) -> int:
+    """Return how many of n draws and the sample may be extreme for a p-value of ``alpha``."""
+    return math.floor(alpha * (n + 1) + _ROUNDING)
+
+
 def _critical(ascending: Array, alpha: float) -> Array:
     """Return the value that a statistic must exceed for its p-value to be at most ``alpha``."""
     n = ascending.shape[1]
-    most = math.floor(alpha * (n + 1) + _ROUNDING)  # extreme draws, including the sample
+    most = _count_extreme(n, alpha)
     if most == 0:
         return np.full(len(ascending), math.inf)
     critical = ascending[:, n - most]

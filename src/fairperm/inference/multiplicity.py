@@ -60,20 +60,33 @@ def interval_level(pvalues: Array, method: str | None, alpha: float) -> float:
     return 1 - alpha * max(n_rejected, 1) / (n * factor)
 
 
+def order_tails(draws: Array, *places: int) -> Array:
+    """Return draws (axis 1) ascending at ``places`` and where `scale_tails` reads; NaN last."""
+    n = draws.shape[1]
+    rank = _scaling_rank(n)
+    read = [place for place in (rank - 2, rank - 1, *places) if 0 <= place < n]
+    ordered: Array = np.partition(draws, read, axis=1)
+    return ordered
+
+
 def scale_tails(ascending: Array, observed: Array) -> Array:
     """Return what each statistic (axis 0) is divided by before the largest of a draw is taken.
 
-    It is a high quantile of the draws (axis 1, ascending) and the sample together, and hence the
-    same for all permutations of the sample; 1 if that is no positive number. Without it, those
-    with the longest tails would set the critical value for all, and a small group that does worse
-    would hardly be found.
+    It is a high quantile of the draws (axis 1, from `order_tails`) and the sample together, and
+    hence the same for all permutations of the sample; 1 if that is no positive number. Without it,
+    those with the longest tails would set the critical value for all, and a small group that does
+    worse would hardly be found.
     """
     n = ascending.shape[1]
-    rank = math.ceil(_SCALING_LEVEL * (n + 1) - _ROUNDING)  # among n + 1
+    rank = _scaling_rank(n)
     below = ascending[:, rank - 2] if rank >= 2 else np.full(len(ascending), -math.inf)
     above = ascending[:, rank - 1] if rank <= n else np.full(len(ascending), math.inf)
     quantile = np.where(np.isnan(above), math.inf, np.fmin(np.fmax(observed, below), above))
     return np.where(np.isfinite(quantile) & (quantile > 0), quantile, 1.0)
+
+
+def _scaling_rank(n: int) -> int:
+    return math.ceil(_SCALING_LEVEL * (n + 1) - _ROUNDING)  # among n draws and the sample
 
 
 def two_tailed_max_t(observed: Array, permuted: Array, rounding: Array) -> Array:
@@ -86,7 +99,7 @@ def two_tailed_max_t(observed: Array, permuted: Array, rounding: Array) -> Array
     for mine, drawn in zip(observed, permuted, strict=True):
         scale = np.ones_like(mine)
         if len(observed) > 1:
-            scale = scale_tails(np.sort(drawn.T, axis=1), mine)
+            scale = scale_tails(order_tails(drawn.T), mine)
         pvalues.append(step_down_max_t(mine / scale, drawn / scale, rounding / scale))
     smallest: Array = np.min(pvalues, axis=0)
     return np.minimum(1.0, len(pvalues) * smallest)

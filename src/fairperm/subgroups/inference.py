@@ -11,6 +11,7 @@ from fairperm.engines.estimates import Estimates
 from fairperm.inference.bands import bands
 from fairperm.inference.multiplicity import (
     adjust_pvalues,
+    order_tails,
     scale_tails,
     step_down_max_t,
     two_tailed_max_t,
@@ -91,7 +92,7 @@ def _max_t(statistic: Array, permuted: Array, rounding: Array, alternative: str)
         return two_tailed_max_t(*both, rounding)
     if alternative == "less":
         statistic, permuted = -statistic, -permuted
-    scale = scale_tails(np.sort(permuted.T, axis=1), statistic)
+    scale = scale_tails(order_tails(permuted.T), statistic)
     return step_down_max_t(statistic / scale, permuted / scale, rounding / scale)
 
 
