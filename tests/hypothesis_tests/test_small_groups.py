@@ -13,7 +13,12 @@ from fairperm.data.arguments import Inputs
 from fairperm.data.reading import read_table
 from fairperm.hypothesis_tests.comparison import Comparison
 from fairperm.hypothesis_tests.plan import Plan
-from fairperm.hypothesis_tests.small_groups import ENOUGH, effective_rows
+from fairperm.hypothesis_tests.small_groups import (
+    ENOUGH,
+    InfluentialRows,
+    effective_rows,
+    labels,
+)
 from fairperm.metrics import get_metric
 from tests.support.auc_designs import few_clusters, few_positives, rare_misses, uneven_weights
 from tests.support.helpers import Pair, rows, table
@@ -201,6 +206,25 @@ def test_rows_that_matter_to_the_auc(option: str) -> None:
         columns = (given["y_true"], given["y_score"], weight, cluster)
         one = [None if column is None else column[mine] for column in columns]
         assert n == pytest.approx(effective_by_hand(*one)[1])
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_an_auc_whose_variance_shows_enough_rows_has_them(seed: int) -> None:
+    """Not counting them changes nothing: the bound is below the effective number."""
+    rng, n_rows = np.random.default_rng(seed), 3_000 * 5 ** (seed % 2)
+    label = (rng.random(n_rows) < rng.uniform(0.2, 0.5)).astype(int)
+    inputs = Inputs(
+        y_true=label,
+        y_score=np.round(rng.normal(size=n_rows) + rng.uniform(0, 3) * label, seed % 3),
+        sensitive_features=np.tile(["a", "a", "b"], n_rows // 3),
+    )
+    plan = Plan.choose(get_metric("roc_auc"), "auto", "auto")
+    comparison = Comparison.of(read_table(inputs, plan.metric), plan, ("a", "b"), None)
+    observed = comparison.engine(plan.variance).observed(0)
+    variance, n = observed.variance.min(), labels(comparison).min()
+    assert variance * n * (n - 1) / 4 <= effective_rows(comparison).min()
+    found = InfluentialRows.count(comparison, plan, observed).effective
+    assert np.isinf(found).all() == (variance * n * (n - 1) / 4 >= ENOUGH)
 
 
 def test_strata_of_the_auc_count_by_their_shares() -> None:

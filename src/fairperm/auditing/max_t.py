@@ -155,7 +155,7 @@ def _draw_statistics(
     comparison = Comparison.of(table, plan, family.groups, stratum_weights)
     engine = comparison.engine(plan.variance, many=True)
     estimates = engine.observed(resampling.seed)
-    influential = InfluentialRows.count(comparison, plan)
+    influential = InfluentialRows.count(comparison, plan, estimates)
     estimates = influential.widen(estimates, engine.weights)
     statistics = _Statistics(
         starts=np.cumsum([0, *map(len, family.metrics)])[:-1],

@@ -162,7 +162,7 @@ class GapTest:
         engine, estimates = observe(
             lambda: comparison.engine(plan.variance, options.n_bootstrap), options.resampling
         )
-        influential = InfluentialRows.count(comparison, plan, limit=options.is_limit)
+        influential = InfluentialRows.count(comparison, plan, estimates, limit=options.is_limit)
         estimates = influential.widen(estimates, engine.weights)
         weights, closed, free = engine.weights, plan.metric.closed_variance, estimates
         if plan.variance in {Variance.SCORE, None} and closed is not None:

@@ -217,7 +217,7 @@ class OmnibusTest:
         notes = check_strata(comparison, estimates, engine.weights)
 
         shared = engine.pooled() if plan.has_closed_form else None
-        influential = InfluentialRows.count(comparison, plan)
+        influential = InfluentialRows.count(comparison, plan, estimates)
         variance = merged.variance[:, :, 0]
         if merged is estimates:
             variance = influential.widen(estimates, engine.weights).variance[:, :, 0]

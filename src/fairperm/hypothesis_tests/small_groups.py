@@ -59,15 +59,20 @@ class InfluentialRows:
     extra: Array
 
     @classmethod
-    def count(cls, comparison: Comparison, plan: Plan, *, limit: bool = False) -> InfluentialRows:
+    def count(
+        cls, comparison: Comparison, plan: Plan, observed: Estimates, *, limit: bool = False
+    ) -> InfluentialRows:
         """Count them; in the normal ``limit``, and with weights or clusters, those of rates too.
 
-        Rates and F1 of plain rows are not counted: their default test is exact.
+        Rates and F1 of plain rows are not counted, as their default test is exact, nor is an AUC
+        whose ``observed`` variance shows that there are enough.
         """
         asymptotic = limit or plan.weighted or plan.clustered
         within_label = plan.scheme == Scheme.WITHIN_LABEL and not asymptotic
         enough = ENOUGH_WITHIN_LABEL if plan.metric.is_rank and within_label else ENOUGH
-        effective, unseen = _effective_and_unseen(comparison, rates=asymptotic)
+        effective, unseen = _effective_and_unseen(
+            comparison, rates=asymptotic, ranks=not _has_many_placements(comparison, plan, observed)
+        )
         factor, extra = np.ones_like(effective), np.zeros_like(effective)
         if not plan.is_chosen:
             is_rank = np.array([[part.is_rank] for part in comparison.parts])
@@ -189,20 +194,39 @@ def effective_rows(comparison: Comparison, *, rates: bool = False) -> Array:
     influence, and about the number of the rarer outcome if there are two. Without variance it is 0.
     Where it is not computed it is infinite: for functions, and for rates unless ``rates``.
     """
-    return _effective_and_unseen(comparison, rates=rates)[0]
+    return _effective_and_unseen(comparison, rates=rates, ranks=True)[0]
 
 
-def _effective_and_unseen(comparison: Comparison, *, rates: bool) -> tuple[Array, Array]:
+def _has_many_placements(comparison: Comparison, plan: Plan, observed: Estimates) -> bool:
+    """Return whether the variance of an AUC of plain rows rests on enough of them for certain.
+
+    (Σψ²)²/Σψ⁴ is at least Σψ² over the largest ψ². Σψ² is DeLong's variance times 1 − 1/n or more,
+    n the fewest rows of a label, and no ψ is above 2/n, also of the change to another AUC. So the
+    influences of millions of rows need not be computed.
+    """
+    rows = comparison.rows
+    if rows.weight is not None or rows.cluster is not None or rows.n_strata > 1:
+        return False
+    if plan.variance != Variance.DELONG or not plan.metric.is_rank:
+        return False
+    n = labels(comparison).min()
+    return bool(observed.variance.min() * n * (n - 1) / 4 >= ENOUGH)
+
+
+def _effective_and_unseen(
+    comparison: Comparison, *, rates: bool, ranks: bool
+) -> tuple[Array, Array]:
     """Return the effective numbers, and the squared influence of one more total miss of an AUC."""
     shape = len(comparison.parts), len(comparison.groups)
     effective, unseen = np.full(shape, np.inf), np.zeros(shape)
-    if not any(_by_ranks(part) or _by_delta(part, rates=rates) for part in comparison.parts):
+    by_ranks = [ranks and _by_ranks(part) for part in comparison.parts]
+    if not any(by_ranks) and not any(_by_delta(part, rates=rates) for part in comparison.parts):
         return effective, unseen
     units = comparison.units()
     members = [np.flatnonzero(units.group == group) for group in range(len(comparison.groups))]
     for i, (part, place) in enumerate(by_part(comparison.parts)):
         u = units.contributions[:, place]
-        if _by_ranks(part):
+        if by_ranks[i]:
             effective[i], one_more = _count_placements(comparison, units, u)
             unseen[i] = one_more if part.is_rank else 0.0
         elif _by_delta(part, rates=rates):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from fairperm._utils.sorting import run_starts
+from fairperm._utils.sorting import run_numbers, run_starts
 from fairperm.metrics.definition import AnyMetric, Kind, Variance
 
 if TYPE_CHECKING:
@@ -149,9 +149,10 @@ def placements(counts: Array, cells: Array) -> tuple[float, Array, Array]:
 
 def _component_of_cells(counts: Array, cells: Array) -> tuple[Array, Array, Array]:
     """Return the AUC of these counts, and the component and the label's count of each cell."""
-    parts = by_score(counts, cells)
-    tie = np.unique(cells[:, 1], return_inverse=True)[1].ravel()
-    positive = cells[:, 0] > 0
+    cell = SortedCells.of(cells)
+    parts, positive = cell.components(counts), cells[:, 0] > 0
+    tie = np.empty(len(cells), np.intp)
+    tie[cell.order] = run_numbers(cell.starts, len(cells))
     component = np.where(positive, parts.of_positives[tie], parts.of_negatives[tie])
     return (
         parts.value(),
