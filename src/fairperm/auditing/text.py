@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 
 from fairperm._utils.formatting import (
     format_count,
-    format_gap,
-    format_interval,
     format_name,
     format_number,
     format_pvalue,
@@ -281,8 +279,8 @@ def _format_change_cells(row: AuditRow) -> dict[str, str]:
         "value": first_value,
         "": second_value,
         "gap": " → ".join(change.gap_texts),
-        "change": format_gap(change.difference, row.part),
-        "interval": format_interval(change.confidence_interval, signed=row.part is None),
+        "change": change.change_text,
+        "interval": change.interval_text,
         "p": format_pvalue(change.pvalue),
         "adjusted p": format_pvalue(change.adjusted_pvalue),
     }

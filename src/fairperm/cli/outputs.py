@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from fairperm._utils.files import check_target, write_whole
 from fairperm._utils.formatting import (
     UNSAFE,
-    format_interval,
     format_name,
     format_number,
     format_pvalue,
@@ -130,7 +129,6 @@ def changes_as_markdown(audit: Audit, failed: Sequence[Any]) -> str:
         change = row.change
         if change is None:
             continue
-        is_signed = row.part is None
         verdict = f"**{change.verdict}**" if change.verdict == "widened" else change.verdict
         cells = [
             _escape(format_name(row.attribute)),
@@ -138,8 +136,8 @@ def changes_as_markdown(audit: Audit, failed: Sequence[Any]) -> str:
             _escape(row.gap_name),
             *change.value_texts,
             " → ".join(change.gap_texts),
-            format_number(change.difference, signed=is_signed),
-            format_interval(change.confidence_interval, signed=is_signed),
+            change.change_text,
+            change.interval_text,
             format_pvalue(change.adjusted_pvalue),
             f"{verdict} ✗" if row in failed else verdict,
         ]

@@ -17,9 +17,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
 from fairperm._utils.formatting import (
-    format_interval,
     format_name,
-    format_number,
     format_pvalue,
 )
 from fairperm.errors import ArgumentError, FairpermWarning, InputError, in_words
@@ -268,8 +266,8 @@ def _change_lines(change: GapChange) -> list[str]:
         lines = [
             *(f"    values   {one}" for one in change.value_texts),
             f"    gap      {' → '.join(change.gap_texts)}",
-            f"    change   {format_number(change.difference, signed=True)}",
-            f"    interval {format_interval(change.confidence_interval, signed=True)}",
+            f"    change   {change.change_text}",
+            f"    interval {change.interval_text}",
             f"    p        {format_pvalue(change.adjusted_pvalue)} adjusted",
         ]
     return [*lines, f"    verdict  {change.verdict}"]

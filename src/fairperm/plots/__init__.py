@@ -5,6 +5,7 @@ from fairperm.plots.forest_chart import forest
 from fairperm.plots.null_chart import null_distribution
 from fairperm.plots.parts import theme
 from fairperm.plots.power_chart import power_curve
+from fairperm.plots.slope_chart import slope
 from fairperm.plots.subgroup_chart import subgroups
 from fairperm.plots.sweep_chart import threshold_sweep
 
@@ -13,6 +14,7 @@ __all__ = [
     "forest",
     "null_distribution",
     "power_curve",
+    "slope",
     "subgroups",
     "theme",
     "threshold_sweep",

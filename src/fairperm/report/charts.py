@@ -33,8 +33,10 @@ from fairperm.metrics.definition import Scheme
 from fairperm.plots.forest_chart import specify_forest
 from fairperm.plots.null_chart import specify_null
 from fairperm.plots.parts import theme
+from fairperm.plots.slope_chart import specify_slope
 from fairperm.plots.subgroup_chart import specify_subgroups
 from fairperm.plots.sweep_chart import specify_sweep
+from fairperm.report.changes import count_verdicts, list_slopes
 from fairperm.report.view import WEIGHTIEST_FIRST
 
 if TYPE_CHECKING:
@@ -48,9 +50,11 @@ if TYPE_CHECKING:
     from fairperm.report.view import AuditView, ComparisonView, Section
 
 MOST_IN_FOREST = 60
+MOST_SLOPES = 24
 MOST_THRESHOLDS = 400
 _WIDTHS = (900, 340)  # in pixels; the page stretches charts that are elastic
 _FOREST_WIDTHS = (900, 640, 340)  # it is not elastic
+_SLOPE_WIDTHS = (340,)
 _NULL_WIDTHS = (900,)  # it differs in nothing but its width
 _GLOBALS = "window.vegaEmbed = vegaEmbed;"
 
@@ -191,6 +195,28 @@ def _draw_null(key: str, section: Section, comparison: ComparisonView) -> Chart:
     )
     chart = _draw_chart(key, summary, specify, _NULL_WIDTHS)
     return replace(chart, is_counted=result.scheme == Scheme.UNCONDITIONAL)
+
+
+def draw_changes(view: AuditView) -> list[Chart]:
+    """Return the values of groups with both models, of each attribute and metric with changes."""
+    drawn: list[Chart] = []
+    for section in view.sections:
+        values = list_slopes(section, view)
+        if not values or len(drawn) == MOST_SLOPES:
+            continue
+        ends = (
+            f"{name} {format_number(a)} → {format_number(b)}" for name, (a, b) in values.items()
+        )
+        specify = partial(
+            specify_slope,
+            values,
+            title=f"{section.attribute} · {section.metric}",
+            subtitle=count_verdicts(section.comparisons),
+        )
+        summary = f"Old and new value of each group: {'; '.join(ends)}."
+        key = f"slope-{len(drawn) + 1}"
+        drawn.append(_draw_chart(key, summary, specify, _SLOPE_WIDTHS, is_elastic=False))
+    return drawn
 
 
 def draw_subgroups(

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from fairperm._utils.files import write_whole
-from fairperm._utils.formatting import format_count, format_metric, format_name
+from fairperm._utils.formatting import format_count, format_metric, format_name, format_pvalue
 from fairperm.hypothesis_tests.results.sweeps import ThresholdSweepResult
 from fairperm.hypothesis_tests.results.text import state_dropped, state_min_group_size
 from fairperm.report import sentences
+from fairperm.report.changes import ChangesPart
 from fairperm.report.opening import list_facts, summarize_case
 from fairperm.report.presentation import Presentation
 from fairperm.report.rerun import write_call
@@ -71,7 +72,8 @@ def as_html(
     forest = charts.draw_forest(view, short=given.short)
     null = None if given.short else charts.draw_null(view)
     sweep_parts = [] if given.short else charts.draw_sweeps(view, _list_sweeps(sweep))
-    drawn = [one for one in (forest, *(one.chart for one in sweep_parts), null) if one]
+    slopes = charts.draw_changes(view)
+    drawn = [one for one in (*slopes, forest, *(one.chart for one in sweep_parts), null) if one]
     scripts = [charts.vega_script(), _read_text("charts.js")] if drawn else []
     page = _render(
         "report.html.jinja",
@@ -82,6 +84,8 @@ def as_html(
         case=list_facts(view, given, about, written),
         lines=summarize_case(view, given),
         written=written,
+        changes=ChangesPart.of(view),
+        slopes=slopes,
         forest=forest,
         null=null,
         sweeps=sweep_parts,
@@ -206,7 +210,10 @@ def _list_sweeps(
 
 def as_notebook_html(audit: AuditData) -> str:
     """Return the verdicts and the table, without scripts, for a notebook."""
-    return _render("compact.html.jinja", view=AuditView.of(audit), most_rows=MOST_COMPACT_ROWS)
+    view = AuditView.of(audit)
+    return _render(
+        "compact.html.jinja", view=view, changes=ChangesPart.of(view), most_rows=MOST_COMPACT_ROWS
+    )
 
 
 def _render(template: str, **values: Any) -> str:
@@ -238,6 +245,7 @@ def _environment() -> Environment:
         "name": sentences.mark_name,
         "gap_name": sentences.mark_gap,
         "count": format_count,
+        "pvalue": format_pvalue,
         "dropped": state_dropped,
         "style": lambda name: Markup(_read_text(name)),  # noqa: S704
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from fairperm.metrics.definition import NEW
 from fairperm.metrics.registry import get_metric, metric_names
 from fairperm.plots.parts import wrap_parts
 
@@ -25,8 +26,9 @@ def write_call(audit: AuditData) -> str:
     combined = settings.pop("combinations", None) or {}
     settings.pop("distances_of", None)
     are_known = all(name in metric_names() for name in names)
-    columns = ("y_true", "y_pred", "y_score")
-    arguments = {name: repr(settings[name]) for name in columns if settings[name] is not None}
+    columns = ("y_true", "y_pred", "y_score", "y_pred_new", "y_score_new")
+    given = {name: settings.get(name) for name in columns}
+    arguments = {name: repr(one) for name, one in given.items() if one is not None}
     in_data = bool(arguments)
     if not in_data:
         arguments = {name: name for name in _find_used(audit)}
@@ -65,9 +67,14 @@ def _find_used(audit: AuditData) -> list[str]:
     used = {column for name in names for column in get_metric(name).columns}
     used |= set(audit.settings.get("distances_of") or ())
     used |= {"y_true", "y_pred"} if len(names) < len(audit.settings["metrics"]) else set()
-    if audit.settings["threshold"] is not None:
-        used = used - {"y_pred"} | {"y_score"}
-    return [name for name in ("y_true", "y_pred", "y_score") if name in used]
+
+    def of_model(suffix: str) -> list[str]:
+        is_cut = audit.settings[f"threshold{suffix}"] is not None
+        columns = used - {"y_pred"} | {"y_score"} if is_cut else used
+        return [name + suffix for name in ("y_pred", "y_score") if name in columns]
+
+    labels = [name for name in ("y_true",) if name in used]
+    return [*labels, *of_model(""), *(of_model(NEW) if audit.compares_models else [])]
 
 
 def _is_name(value: Any) -> bool:

@@ -6,7 +6,13 @@ from collections.abc import Hashable, Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from fairperm._utils.formatting import NONE, format_number, format_pvalue, state_pvalue
+from fairperm._utils.formatting import (
+    NONE,
+    format_interval,
+    format_number,
+    format_pvalue,
+    state_pvalue,
+)
 from fairperm.hypothesis_tests.results.gaps import PermutationTestResult, json_ready
 
 if TYPE_CHECKING:
@@ -178,6 +184,20 @@ class GapChange:
         several = (one.values() if isinstance(one, Mapping) else [one] for one in changes)
         first, second = (", ".join(map(_describe, parts)) for parts in several)
         return first, second
+
+    @property
+    def change_text(self) -> str:
+        """Return the change of the gap as text."""
+        return format_number(self.difference, signed=self._has_sign)
+
+    @property
+    def interval_text(self) -> str:
+        """Return the interval of the change as text."""
+        return format_interval(self.confidence_interval, signed=self._has_sign)
+
+    @property
+    def _has_sign(self) -> bool:
+        return self.result is not None and not self.result.is_joint
 
     @property
     def difference(self) -> float | None:

@@ -1,0 +1,102 @@
+"""What a report says of a new model: its verdicts in words, how they were given, and the charts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fairperm._utils.formatting import format_count, format_level, join_words
+from fairperm.hypothesis_tests.results.changes import CHANGE_VERDICTS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from fairperm.report.view import AuditView, ComparisonView, Section
+
+_MEANINGS = {
+    "closed": "shown to be smaller in size, and now to be within the margin",
+    "narrowed": "shown to be smaller in size",
+    "unchanged within margin": "shown to change by less than the margin",
+    "widened": "shown to be larger in size",
+    "inconclusive": (
+        "not decided; a gap that changed sides may have changed, and be neither smaller nor larger"
+    ),
+    "too small": "not judged: too few rows",
+}
+_ERRORS = {
+    None: "Each of these claims is wrong for a single gap at most {level} of the time",
+    "holm": "The probability that any gap is wrongly called narrowed is at most {level}",
+    "bh": "The expected share of wrong ones among the gaps called narrowed is at most {level}",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ChangesPart:
+    """The changes of an audit of two models."""
+
+    tally: Mapping[str, int]
+    sections: Sequence[Section]
+    method: Sequence[str]
+
+    @classmethod
+    def of(cls, view: AuditView) -> ChangesPart | None:
+        """Return the changes; None for an audit of one model."""
+        verdicts = [one.row.change.verdict for one in view.comparisons if one.row.change]
+        if not verdicts:
+            return None
+        counts = Counter(verdicts)
+        tally = {one: counts[one] for one in CHANGE_VERDICTS if counts[one]}
+        return cls(tally, view.sections, tuple(_describe_method(view)))
+
+    @property
+    def summary(self) -> str:
+        """How many gaps have each verdict."""
+        numbers = join_words(f"{n:,} {verdict}" for verdict, n in self.tally.items())
+        return f"{format_count(sum(self.tally.values()), 'gap')}: {numbers}."
+
+    @property
+    def meanings(self) -> dict[str, str]:
+        """What the verdicts mean that occur."""
+        return {verdict: _MEANINGS[verdict] for verdict in self.tally}
+
+
+def list_slopes(section: Section, view: AuditView) -> dict[str, tuple[float, float]]:
+    """Return the old and the new value of every group of a section, by its name on the page."""
+    known = {(one.attribute, one.group) for one in view.audit.groups}
+    found: dict[str, tuple[float, float]] = {}
+    for one in section.comparisons:
+        result = None if one.row.change is None else one.row.change.result
+        if result is None or result.is_joint:
+            continue
+        for group, name in zip(one.row.groups, (one.first, one.second), strict=True):
+            if (one.row.attribute, group) in known:  # not all others together
+                change = result.group_changes[group]
+                found[name] = change.old, change.new
+    return found
+
+
+def _describe_method(view: AuditView) -> list[str]:
+    audit = view.audit
+    method = {"maxt": "holm", "by": "bh"}.get(audit.adjust or "", audit.adjust)
+    error = _ERRORS[method].format(level=format_level(audit.alpha))
+    same = "" if method is None else ", and the same bound holds for each other verdict"
+    tested = [one.row.change.result for one in view.comparisons if one.row.change]
+    drawn = {one.n_resamples for one in tested if one is not None and not one.exact}
+    how = "their normal limit" if drawn == {0} else "permutations of group labels"
+    return [
+        "Both models predict the same rows, and each row is compared with itself: the change is "
+        "the gap with the new model minus the gap with the old one, over the standard error of "
+        f"the rows’ differences, compared with {how}.",
+        "A gap is called smaller or larger if both its change and the sum of the two gaps are "
+        "shown to differ from zero: gaps may change sides.",
+        f"{error}{same}.",
+    ]
+
+
+def count_verdicts(comparisons: Sequence[ComparisonView]) -> str:
+    """Return the verdicts on the changes of a section, with their numbers if there are several."""
+    counts = Counter(one.row.change.verdict for one in comparisons if one.row.change)
+    if sum(counts.values()) == 1:
+        return next(iter(counts))
+    return ", ".join(f"{counts[one]:,} {one}" for one in CHANGE_VERDICTS if counts[one])
