@@ -50,14 +50,6 @@ CASES: list[tuple[dict[str, Any], str]] = [
     ),
     ({"metric": "expected_calibration_error", "y_pred": None, "y_score": [0.5, 0.2] * 30}, "bias"),
     ({"metric": "roc_auc"}, "y_score must be given for roc_auc"),
-    (
-        {"metric": "roc_auc", "y_pred": None, "y_score": P, "sample_weight": [1.0] * N},
-        "sample_weight cannot be used with roc_auc",
-    ),
-    (
-        {"metric": "roc_auc", "y_pred": None, "y_score": P, "cluster": range(N)},
-        "cluster cannot be used with roc_auc",
-    ),
     ({"cluster": [1] * N}, "cluster must keep to one group.*rows of 'a = "),
     ({"sample_weight": [0.0] * N}, "sample_weight must be made of numbers above 0"),
     ({"max_depth": 0}, "max_depth must be an integer from 1"),

@@ -41,6 +41,15 @@ WAYS: dict[str, dict[str, Any]] = {
     },
     "weighted rate": {**RATE, "sample_weight": "weight"},
     "clustered rate": {**RATE, "cluster": "person"},
+    "weighted auc": {"y_score": "rounded", "metric": "roc_auc", "sample_weight": "weight"},
+    "clustered auc": {"y_score": "rounded", "metric": "roc_auc", "cluster": "person"},
+    "weighted clustered auc in strata": {
+        "y_score": "score",
+        "metric": "roc_auc",
+        "sample_weight": "weight",
+        "cluster": "person",
+        "control_features": "site",
+    },
 }
 
 
@@ -217,3 +226,5 @@ def test_order_of_rows_and_columns_jobs_and_library_change_nothing() -> None:
         counted = find(frame, **RATE)
         assert counted.to_dict() == first.to_dict()
     assert find(data, **RATE, rng=2).to_dict() != first.to_dict()
+    auc = WAYS["weighted clustered auc in strata"]
+    assert find(shuffled, **auc).to_dict() == find(data, **auc).to_dict()

@@ -58,6 +58,10 @@ class Rows:
             alike=None if self.alike is None else self.alike[index],
         )
 
+    def weight_of_each(self) -> Array:
+        """Return the weight of every row: 1 unless the user gave one."""
+        return np.ones(len(self.count)) if self.weight is None else self.weight
+
     def expand(self) -> Rows:
         """Return every row as often as it counts."""
         if (self.count == 1).all():

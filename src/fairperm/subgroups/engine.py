@@ -3,7 +3,7 @@
 Outcomes are permuted against features: within strata, and among the rows that the metric's scheme
 exchanges. Rows of one stratum and block with equal features are a *place*: a permutation changes
 only which outcomes are at each place. Totals over candidates are products of a sparse matrix with
-the totals of the places; an AUC is found by walking up the scores.
+the totals of the places; for an AUC, 64 candidates walk up the scores at a time.
 
 A candidate in a draw is handled like a draw of two groups elsewhere: the same code gives values,
 variances and the gaps of strata.
@@ -20,8 +20,6 @@ import numpy as np
 
 from fairperm._utils import streams
 from fairperm._utils.sorting import order_by, run_numbers, run_starts
-from fairperm.engines.estimates import Estimates
-from fairperm.engines.many_groups import auc_of_sums
 from fairperm.engines.moments import Moments
 from fairperm.engines.resampling.draws import random_subset
 from fairperm.metrics.definition import Metric, Variance
@@ -32,7 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from scipy.sparse import csr_array
 
-    from fairperm.engines.kernels.subgroup_auc import ScoreOrder
+    from fairperm.engines.estimates import Estimates
     from fairperm.engines.resampling.blocks import Resampling
     from fairperm.engines.sample import Rows
     from fairperm.metrics.ranks import RankMetric
@@ -81,7 +79,7 @@ class SubgroupEngine(ABC):
 
         return np.concatenate(resampling.run_blocks(draw, streams.PERMUTATIONS, size))
 
-    def _shuffled(self, n: int, rng: np.random.Generator) -> NDArray[np.int32]:
+    def shuffled(self, n: int, rng: np.random.Generator) -> NDArray[np.int32]:
         """Return the outcome of every unit in ``n`` permutations."""
         drawn = np.empty((n, len(self.outcome)), np.int32)
         for units in self.exchanged:
@@ -96,6 +94,8 @@ def make_engine(
     """Return the engine of a metric for rows whose group is their cell of features."""
     if isinstance(metric, Metric):
         return TotalsOfSubgroups.from_rows(metric, variance, rows, members)
+    from fairperm.subgroups.rank_engine import RanksOfSubgroups
+
     return RanksOfSubgroups.from_rows(rows, members)
 
 
@@ -183,7 +183,7 @@ class TotalsOfSubgroups(SubgroupEngine):
     def permuted(self, n: int, rng: np.random.Generator) -> Estimates:
         """Return the estimates of random permutations."""
         if not self.counts:
-            return self._estimates(self._add_up(self._shuffled(n, rng)), self.variance)
+            return self._estimates(self._add_up(self.shuffled(n, rng)), self.variance)
         by_place = np.zeros((len(self.columns), n, len(self.starts)))
         for one in self.counts:
             by_place[:, :, one.places] = one.draw(n, rng, self.columns)
@@ -268,48 +268,3 @@ def _find_distinct(columns: Array) -> tuple[Array, NDArray[np.intp]]:
     copies = [places.setdefault(column.tobytes(), len(places)) for column in columns]
     chosen = [copies.index(place) for place in range(len(places))]
     return np.ascontiguousarray(columns[chosen]), np.array(copies, np.intp)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RanksOfSubgroups(SubgroupEngine):
-    """Estimates of an AUC. ``outcome`` is the cell of every row, by stratum and score."""
-
-    order: ScoreOrder
-    subgroups_of_cell: csr_array
-
-    @classmethod
-    def from_rows(cls, rows: Rows, members: csr_array) -> RanksOfSubgroups:
-        """Sort by stratum and score; rows of equal score and label by cell."""
-        from fairperm.engines.kernels.subgroup_auc import ScoreOrder
-
-        rows = rows.expand()
-        label, score = rows.contributions.T
-        rows = rows.take(order_by([rows.stratum, score, label, rows.group]))
-        label, score = rows.contributions.T
-        number = 2 * rows.stratum.astype(np.intp) + (label > 0)
-        return cls(
-            members=members,
-            outcome=rows.group.astype(np.int32),
-            exchanged=tuple(np.flatnonzero(number == one) for one in np.unique(number)),
-            order=ScoreOrder.of(label, score, rows.stratum, rows.n_strata),
-            subgroups_of_cell=members.T.tocsr(),
-        )
-
-    def observed(self, variance: Variance | None = None) -> Estimates:
-        """Return the estimates of the sample, always with DeLong's variance."""
-        del variance
-        return self._estimates(self.outcome[None])
-
-    def permuted(self, n: int, rng: np.random.Generator) -> Estimates:
-        """Return the estimates of random permutations."""
-        return self._estimates(self._shuffled(n, rng))
-
-    def _estimates(self, cells: NDArray[np.int32]) -> Estimates:
-        matrix = self.subgroups_of_cell
-        index = matrix.indptr.astype(np.int32), matrix.indices.astype(np.int32)
-        sums = self.order.sums(cells, *index, self.members.shape[0])
-        sums = np.moveaxis(sums, 0, 1)
-        sums = sums.reshape(-1, *sums.shape[2:])
-        value, variance = auc_of_sums(sums)
-        size = np.where(np.isnan(value), 0.0, sums[..., 0] + sums[..., 1])
-        return Estimates(value[None], variance[None], size[None])

@@ -10,7 +10,7 @@ import numpy as np
 from fairperm.data.indexes import check_indexes
 from fairperm.data.reading import open_source, read_table
 from fairperm.engines.sample import Rows
-from fairperm.errors import InputError, argument, listed
+from fairperm.errors import InputError, listed
 from fairperm.hypothesis_tests.comparison_checks import check_rows
 from fairperm.hypothesis_tests.plan import Plan
 from fairperm.metrics.definition import Metric, Scheme
@@ -68,16 +68,15 @@ class Sample:
         count, contributions = self.units.count, self.units.contributions
         if isinstance(self.metric, Metric):
             return float(self.metric.estimate(count @ contributions))
-        return float(by_score(count.astype(np.float64), contributions).value())
+        return float(by_score(count * self.units.weight_of_each(), contributions).value())
 
     @property
     def base_names(self) -> tuple[str, ...]:
         """What ``sizes`` count, in words."""
-        if self.table.cluster is not None:
-            return ("clusters",)
-        if isinstance(self.metric, Metric):
-            return tuple(self.metric.bases())
-        return "negatives", "positives"
+        if not isinstance(self.metric, Metric):
+            which = "" if self.table.cluster is None else "clusters with "
+            return f"{which}negatives", f"{which}positives"
+        return tuple(self.metric.bases()) if self.table.cluster is None else ("clusters",)
 
 
 def read_sample(inputs: Inputs, features: object, metric: object, bands: int) -> Sample:
@@ -128,7 +127,9 @@ def make_sample(
     names = tuple(_describe_cell(features, cell) for cell in levels) if clustered else table.groups
     check_rows(rows, chosen, table, names)
     n_rows = np.bincount(rows.group, rows.count, len(levels)).astype(np.int64)
-    units = rows.sum_units() if weighted or clustered else rows
+    units = rows
+    if weighted or clustered:
+        units = rows.separate_clusters() if chosen.is_rank else rows.sum_units()
     sizes = _count_bases(part, units if clustered else rows, clustered=clustered)
     if plan.scheme == Scheme.DENOMINATOR:
         units = units.take(np.flatnonzero(units.block))
@@ -161,25 +162,23 @@ def _check(plan: Plan) -> Variance:
         rule = "one whose standard error has a closed form"
         hint = "Define it with register_metric, as a function of means."
         raise InputError("metric", rule, metric.name, hint)
-    if metric.is_rank and (plan.weighted or plan.clustered):
-        which = argument("sample_weight" if plan.weighted else "cluster")
-        raise InputError(
-            f"{which} cannot be used with {metric.name} in a search for subgroups. "
-            "Test a subgroup that you name with permutation_test."
-        )
     return plan.variance
 
 
 def _count_bases(part: Metric | RankMetric, rows: Rows, *, clustered: bool) -> Array:
     """Return by cell the numbers of rows that the metric's value rests on, or of clusters."""
     n = rows.n_groups
-    if clustered:
-        return np.bincount(rows.group, rows.count, n)[:, None].astype(np.float64)
     if isinstance(part, Metric):
+        if clustered:
+            return np.bincount(rows.group, rows.count, n)[:, None].astype(np.float64)
         bases = np.array([*part.bases().values()])
         each = rows.contributions @ bases.T
         each[:, ~bases.any(axis=1)] = 1.0  # rows, which no contribution counts
     else:
+        if rows.cluster is not None:  # one row of each label stands for its cluster
+            pairs = np.stack([rows.cluster, rows.contributions[:, 0] > 0])
+            rows = rows.take(np.unique(pairs, axis=1, return_index=True)[1])
+            rows = replace(rows, count=np.ones(len(rows.count), np.int64))
         positive = rows.contributions[:, 0]
         each = np.stack([1 - positive, positive], axis=1)
     return np.stack([np.bincount(rows.group, rows.count * one, n) for one in each.T], axis=1)

@@ -36,27 +36,8 @@ class WeightedRankEngine(UnitsEngine):
         cls, rows: Rows, weights: Array | None, variance: Variance | None, n_bootstrap: int
     ) -> WeightedRankEngine:
         """Sort by score inside strata; order units by their rows, not by their names."""
-        rows = rows.expand()
-        label, score = rows.contributions.T
-        weight = np.ones(len(score)) if rows.weight is None else rows.weight
-        walk = order_by([rows.stratum, score, label, weight, rows.group])
-        rows, weight = rows.take(walk), weight[walk]
-        cluster = np.arange(len(walk)) if rows.cluster is None else rows.cluster
-        unit, first, keys = order_units(rows, weight, cluster)
-        units = rows.take(first)
-        if rows.cluster is not None:  # equal rows in the order of their units
-            again = order_by([rows.stratum, *rows.contributions.T[::-1], weight, unit])
-            rows, weight, unit = rows.take(again), weight[again], unit[again]
-        label, score = rows.contributions.T
-        weighted = WeightedRows.build(
-            score,
-            label > 0,
-            weight,
-            unit,
-            rows.stratum,
-            rows.n_strata,
-            is_clustered=rows.cluster is not None,
-        )
+        rows, unit, units, keys = sort_weighted_rows(rows)
+        weight = rows.weight_of_each()
         layout = Layout.of(
             units.group, units.stratum, units.block, rows.n_strata, lambda: np.stack(keys, axis=1)
         )
@@ -65,7 +46,7 @@ class WeightedRankEngine(UnitsEngine):
             weights=weights,
             variance=variance,
             n_bootstrap=n_bootstrap,
-            rows=weighted,
+            rows=walk_weighted_rows(rows, unit),
             label_and_score=rows.contributions,
             weight=weight,
             unit=unit,
@@ -94,3 +75,35 @@ class WeightedRankEngine(UnitsEngine):
                 value[0, i, s, g] = cells.components(counts).value()
         size = np.broadcast_to(self.layout.sizes, value.shape)
         return Estimates(value, np.zeros(value.shape), size)
+
+
+def sort_weighted_rows(rows: Rows) -> tuple[Rows, NDArray[np.int64], Rows, list[Array]]:
+    """Return the rows by score inside strata, their units, a row of each unit, and its keys.
+
+    Units are ordered by their rows, not by their names.
+    """
+    rows = rows.expand()
+    label, score = rows.contributions.T
+    rows = rows.take(order_by([rows.stratum, score, label, rows.weight_of_each(), rows.group]))
+    weight = rows.weight_of_each()
+    cluster = np.arange(len(weight)) if rows.cluster is None else rows.cluster
+    unit, first, keys = order_units(rows, weight, cluster)
+    units = rows.take(first)
+    if rows.cluster is not None:  # equal rows in the order of their units
+        again = order_by([rows.stratum, *rows.contributions.T[::-1], weight, unit])
+        rows, unit = rows.take(again), unit[again]
+    return rows, unit, units, keys
+
+
+def walk_weighted_rows(rows: Rows, unit: NDArray[np.int64]) -> WeightedRows:
+    """Return the walk up the scores of sorted rows."""
+    label, score = rows.contributions.T
+    return WeightedRows.build(
+        score,
+        label > 0,
+        rows.weight_of_each(),
+        unit,
+        rows.stratum,
+        rows.n_strata,
+        is_clustered=rows.cluster is not None,
+    )

@@ -276,7 +276,7 @@ def _fill(
             flat,
             levels,
         )
-        _set_influences(state, totals, value[:, lanes])
+        _set_influences(state, totals, n_units[:, :, lanes], value[:, lanes])
         state[:_SLOPE] = 0.0
         if is_clustered:
             _add_clusters(
@@ -318,14 +318,17 @@ def _count_units(
 
 
 @kernel
-def _set_influences(state: Array, totals: Array, value: Array) -> None:
-    """Fill in the AUC, and what turns components into influences on it; 0 where it is undefined."""
+def _set_influences(state: Array, totals: Array, n_units: NDArray[np.int64], value: Array) -> None:
+    """Fill in the AUC, and what turns components into influences on it; 0 where it is undefined.
+
+    Units tell which labels a group has: what B's weights leave of all may be a rounding error.
+    """
     for g in range(2):
         for lane in range(_SIDE):
             n, m = state[_PASSED, lane], state[_PASSED + 1, lane]
             if g == 1:
                 n, m = totals[0] - n, totals[1] - m
-            if n > 0 and m > 0:
+            if min(n_units[0, g, lane], n_units[1, g, lane]) > 0:
                 auc = state[_WINS + g, lane] / (n * m)
                 value[g, lane] = auc
                 state[_SLOPE + g, lane] = 1 / (n * m)
