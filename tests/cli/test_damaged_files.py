@@ -14,7 +14,7 @@ from tests.support.commands import QUIET, failed, succeeded
 from tests.support.damaged_files import COLUMNS, FORMATS, write_files
 
 CHILD = (sys.executable, "-W", "ignore", "-m", "tests.support.damaged_files")
-QUICK, ALL, PARTS = 240, 1_000, 2
+QUICK, ALL, PARTS = 240, 2_000, 2
 
 
 def count_crashes(first: int, end: int, folder: Path) -> tuple[list[str], list[str]]:
@@ -55,7 +55,7 @@ def test_some_hundred_damaged_files(tmp_path: Path) -> None:
 
 @pytest.mark.validate
 @pytest.mark.parametrize("part", range(PARTS))
-def test_a_thousand_damaged_files(tmp_path: Path, part: int) -> None:
+def test_two_thousand_damaged_files(tmp_path: Path, part: int) -> None:
     each = ALL // PARTS
     check_mutations(QUICK + part * each, QUICK + (part + 1) * each, tmp_path)
 

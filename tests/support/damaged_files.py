@@ -7,6 +7,7 @@ that is printed has the number of a mutation, and how the command ended.
 from __future__ import annotations
 
 import io
+import os
 import random
 import resource
 import sys
@@ -80,6 +81,7 @@ def damage(content: bytes, chance: random.Random) -> bytes:
 def run(first: int, end: int, folder: Path) -> None:
     """Run the command on these mutations."""
     resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
+    os.chdir(folder)  # no file of options is there
     files = write_files()
     told = sys.stdout
     for number in range(first, end):
