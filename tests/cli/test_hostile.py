@@ -392,6 +392,14 @@ def test_line_longer_than_the_buffer(here: Here, name: str, rest: str) -> None:
     assert "cannot be read: a line is longer than 2 MB. Is a quote left open?" in said
 
 
+def test_skipped_line_and_object_without_an_end(here: Here) -> None:
+    title = gzip.compress(b"t" * (3 << 20) + b"\n" + as_text(ROWS).encode(), 1)
+    said = here.wrong(title, "--skip", 1, name="x.csv.gz")
+    assert "cannot be read: a line is longer than 2 MB." in said
+    value = gzip.compress(b'{"y": 1, "p": 1, "g": "' + b"a" * (34 << 20) + b'"}', 1)
+    assert "an object of JSON is longer than 16 MB" in here.wrong(value, name="x.jsonl.gz")
+
+
 def test_endless_view(here: Here) -> None:
     """Of a database that somebody else made; Python reads it into memory."""
     here.monkeypatch.setattr("fairperm.cli.files.sql._SHARE_OF_ROWS", 1e-9)
@@ -412,6 +420,23 @@ def test_rows_larger_than_the_memory(here: Here) -> None:
     assert len(here.right(rows, name="x.csv.gz")) == 2
     said = here.wrong(rows, "--metric", "roc_auc", "--score", "p", name="x.csv.gz")
     assert re.search(r"are too large: they take more than 0 MB, half of the memory.", said)
+
+
+def test_workbooks_and_streams_larger_than_the_memory(here: Here) -> None:
+    """A workbook is compressed: its parts are not read beyond the sizes that it states."""
+    openpyxl = pytest.importorskip("openpyxl")
+    here.monkeypatch.setattr("fairperm.cli.files.sql._SHARE_OF_ROWS", 1e-9)
+    book = openpyxl.Workbook()
+    for row in (("y", "p", "g"), *ROWS):
+        book.active.append(row)
+    book.save(sheet := io.BytesIO())
+    said = here.wrong(sheet.getvalue(), name="x.xlsx")
+    assert "half of the memory. Save the sheet as CSV." in said
+    table = pa.table({name: [row[i] for row in ROWS] for i, name in enumerate("ypg")})
+    with pa.ipc.new_stream(stream := io.BytesIO(), table.schema) as writer:
+        writer.write_table(table)
+    said = here.wrong(stream.getvalue(), name="x.arrows")
+    assert "half of the memory. Write an Arrow file or Parquet" in said
 
 
 def test_two_outputs_are_two_files(here: Here) -> None:

@@ -24,6 +24,11 @@ def test_actions_are_pinned_by_commit() -> None:
     assert len({one.partition("@")[0] for one in used}) == len(set(used))  # one version of each
 
 
+def test_actions_and_packages_are_renewed() -> None:
+    text = (ROOT / ".github" / "dependabot.yml").read_text(encoding="utf-8")
+    assert re.findall(r"package-ecosystem: (.+)", text) == ["github-actions", "pip"]
+
+
 def pinned() -> dict[str, str]:
     """Return the version of each package; other lines than comments are an error."""
     lines = [line for line in CONSTRAINTS.splitlines() if not line.startswith("#")]

@@ -11,6 +11,7 @@ import shutil
 import sqlite3
 import sys
 import tempfile
+import zipfile
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -46,6 +47,7 @@ _DELIMITERS = ",;\t|"
 _LONGEST_HEADER = 1 << 26
 _LONGEST_LINE = 1 << 21  # DuckDB's limit
 LONG_LINE = "a line is longer than 2 MB. Is a quote left open?"
+_LONG_OBJECT = "an object of JSON is longer than 16 MB. Is a quote left open?"
 _BYTE_ORDER_MARKS = (  # the longer first: that of UTF-32 begins with that of UTF-16
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -308,7 +310,7 @@ def open_relation(
         raise InputError(f"--skip is for text files; {shown(files[0].name)} is a {kind} file.")
     paths = [file.path for file in files]
     if kind in _TEXTS:
-        scan, names, paths = _scan_text_files(files, folder, options)
+        scan, names, paths = _scan_text_files(files, folder, options, Memory(connection))
         lock(connection, paths, folder)
         fields = [f"c{i}" for i in range(len(names))]
         return Relation(f"({scan})", names, fields, ["VARCHAR"] * len(names), is_text=True)
@@ -319,7 +321,7 @@ def open_relation(
         return _describe(connection, _register_tables(connection, files[0], options, wanted))
     if kind == "arrow":
         lock(connection, [], folder)
-        connection.register("_arrow", _open_arrow(files))
+        connection.register("_arrow", _open_arrow(files, Memory(connection)))
         return _describe(connection, "_arrow")
     lock(connection, paths, folder)
     listing = f"[{', '.join(quote_text(str(path)) for path in paths)}]"
@@ -334,7 +336,9 @@ def _describe(connection: Any, source: str) -> Relation:
     try:
         rows = connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()
     except Exception as error:
-        raise InputError(f"the data cannot be read: {first_line(error)}") from error
+        text = first_line(error)
+        reason = _LONG_OBJECT if "maximum_object_size" in text else text
+        raise InputError(f"the data cannot be read: {reason}") from error
     names = [str(row[0]) for row in rows]
     return Relation(
         source, names, [quote_name(name) for name in names], [str(row[1]) for row in rows]
@@ -398,7 +402,7 @@ def _check_json_numbers(connection: Any, read: str, name: str) -> None:
         )
 
 
-def _open_arrow(files: Sequence[InputFile]) -> Any:
+def _open_arrow(files: Sequence[InputFile], memory: Memory) -> Any:
     """Return Arrow files as one dataset, and streams as one table.
 
     Every batch is checked in full before anything else reads it: an offset, a code of a dictionary
@@ -417,8 +421,7 @@ def _open_arrow(files: Sequence[InputFile]) -> Any:
                     _check_arrow_file(source)
                     continue
                 source.seek(0)
-                tables.append(pa.ipc.open_stream(source).read_all())
-                tables[-1].validate(full=True)
+                tables.append(_read_stream(pa.ipc.open_stream(source), memory))
         if 0 < len(tables) < len(files):
             raise InputError("Arrow files and Arrow streams cannot be read together.")
         if tables:
@@ -437,6 +440,17 @@ def _check_arrow_file(source: Any) -> None:
     reader = pa.ipc.open_file(source)
     for i in range(reader.num_record_batches):
         reader.get_batch(i).validate(full=True)
+
+
+def _read_stream(reader: Any, memory: Memory) -> Any:
+    import pyarrow as pa
+
+    batches = []
+    for batch in reader:
+        batch.validate(full=True)
+        memory.add(batch.nbytes, "Write an Arrow file or Parquet, which need not fit into memory.")
+        batches.append(batch)
+    return pa.Table.from_batches(batches, reader.schema)
 
 
 def _open_duckdb(connection: Any, file: InputFile, options: ReadOptions) -> Relation:
@@ -460,7 +474,7 @@ def _open_duckdb(connection: Any, file: InputFile, options: ReadOptions) -> Rela
 
 
 def _scan_text_files(
-    files: Sequence[InputFile], folder: Path, options: ReadOptions
+    files: Sequence[InputFile], folder: Path, options: ReadOptions, memory: Memory
 ) -> tuple[str, list[str], list[Path]]:
     """Return SQL that reads the files, with columns c0, c1, …; their names; the paths it reads.
 
@@ -472,7 +486,7 @@ def _scan_text_files(
     first: tuple[str, ...] = ()
     paths = []
     for file in files:
-        path = _make_text(file, folder, options)
+        path = _make_text(file, folder, options, memory)
         mark, names = _read_header(file, path, options.delimiter)
         first = first or names
         if Counter(names) != Counter(first):
@@ -533,16 +547,16 @@ def _find_places(wanted: Sequence[str], names: Sequence[str]) -> Iterator[int]:
         yield left[name].pop(0)
 
 
-def _make_text(file: InputFile, folder: Path, options: ReadOptions) -> Path:
+def _make_text(file: InputFile, folder: Path, options: ReadOptions, memory: Memory) -> Path:
     """Return the path of the text that begins with the header: the file itself, or a copy."""
     if file.format == "xlsx":
-        path = _convert_sheet(file, folder, options.table)
+        path = _convert_sheet(file, folder, options.table, memory)
     else:
         path = _convert_to_utf8(file, folder, options.encoding)
     return _skip_lines(file, path, folder, options.skip) if options.skip else path
 
 
-def _convert_sheet(file: InputFile, folder: Path, table: str | None) -> Path:
+def _convert_sheet(file: InputFile, folder: Path, table: str | None, memory: Memory) -> Path:
     """Return a sheet of a workbook as CSV."""
     try:
         from openpyxl import load_workbook
@@ -553,6 +567,8 @@ def _convert_sheet(file: InputFile, folder: Path, table: str | None) -> Path:
         ) from None
     copy = _name_copy(folder)
     try:
+        with zipfile.ZipFile(file.path) as parts:  # no part is read beyond this size
+            memory.add(sum(part.file_size for part in parts.infolist()), "Save the sheet as CSV.")
         book = load_workbook(file.path, read_only=True, data_only=True)
         names = [sheet.title for sheet in book.worksheets]
         sheet = book[choose_table(table, names, names)]
@@ -575,7 +591,10 @@ def _skip_lines(file: InputFile, path: Path, folder: Path, n_lines: int) -> Path
     try:
         with _open(path) as stream:
             for _ in range(n_lines):
-                if not stream.readline():
+                line = stream.readline(_LONGEST_LINE)
+                if len(line) == _LONGEST_LINE:
+                    raise InputError(f"{shown(file.name)} cannot be read: {LONG_LINE}")
+                if not line:
                     raise InputError("--skip", f"fewer than the lines of {file.name}", n_lines)
             _copy(stream, copy)
     except OSError as error:
