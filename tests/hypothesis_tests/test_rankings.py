@@ -14,6 +14,7 @@ from sklearn.metrics import average_precision_score, ndcg_score
 
 import fairperm
 from fairperm import FairpermWarning, ranking_test
+from fairperm.inference.multiplicity import adjust_pvalues
 from tests.support.lazy_data import LAZY
 from tests.support.simulations import at_least, at_most
 
@@ -35,11 +36,13 @@ def lists(seed: int, n: int = 30, *, decimals: int = 1) -> dict[str, Array]:
     return {"relevance": relevance, "score": score.round(decimals), "query": query}
 
 
-def run(given: dict[str, Any], group: Any, **options: Any) -> fairperm.RankingTestResult:
+def run(given: dict[str, Any], group: Any, **options: Any) -> fairperm.RankingComparison:
+    """Return the only comparison of two groups."""
     options = {"n_resamples": 99, "rng": 1, **options}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FairpermWarning)  # of few lists
-        return ranking_test(**given, sensitive_features=group, **options)
+        (one,) = ranking_test(**given, sensitive_features=group, **options)
+    return one
 
 
 # Values.
@@ -242,6 +245,64 @@ def test_results_say_which_design_it_was() -> None:
     assert sum(one["queries"] for one in result.counts.values()) == 25
 
 
+# Several groups.
+
+
+@pytest.mark.parametrize("metric", ["ndcg", "exposure"])
+def test_several_groups_are_compared_one_by_one_and_adjusted(metric: str) -> None:
+    given: dict[str, Any] = {**lists(9, 60)}
+    n = len(given["query"])
+    places = given["query"] if metric == "ndcg" else np.random.default_rng(2).integers(0, 3, n)
+    group = np.array(list("abc"))[places % 3]
+    options: dict[str, Any] = {"metric": metric, "k": 4, "n_resamples": 99, "rng": 1}
+    found = ranking_test(**given, sensitive_features=group, **options)
+    pairs = list(itertools.combinations("abc", 2))
+    assert [one.groups for one in found] == pairs
+    for one, pair in zip(found, pairs, strict=True):
+        alone = run(given, group, groups=pair, **options)
+        theirs = alone.to_dict() | {"adjusted_pvalue": one.adjusted_pvalue}
+        assert one.to_dict() == theirs
+    raw = [one.pvalue for one in found]
+    assert [one.adjusted_pvalue for one in found] == adjust_pvalues(np.array(raw), "holm").tolist()
+    assert found.pvalue == min(one.adjusted_pvalue for one in found)
+    rest = ranking_test(**given, sensitive_features=group, compare="rest", **options)
+    assert [one.groups for one in rest] == [("a", "rest"), ("b", "rest"), ("c", "rest")]
+    merged = np.where(group == "b", "b", "rest")
+    alone = run(given, merged, **options)
+    assert rest.comparisons[1].to_dict() | {"adjusted_pvalue": 0} == alone.to_dict() | {
+        "adjusted_pvalue": 0
+    }
+    against = ranking_test(
+        **given, sensitive_features=group, compare="reference", reference="b", **options
+    )
+    assert [one.groups for one in against] == [("a", "b"), ("c", "b")]
+    assert against.comparisons[0].to_dict() | {"adjusted_pvalue": 0} == found.comparisons[
+        0
+    ].to_dict() | {"adjusted_pvalue": 0}
+    assert found.largest.difference == max(
+        (one.difference for one in found), key=lambda gap: abs(gap)
+    )
+    frame = found.to_frame()
+    assert frame["adjusted_pvalue"].tolist() == [one.adjusted_pvalue for one in found]
+    assert "a − b" in repr(found)
+    assert "adjusted by  holm" in repr(found)
+    assert len(json.loads(json.dumps(found.to_dict(), allow_nan=False))["comparisons"]) == 3
+
+
+def test_notes_of_several_groups_name_the_groups() -> None:
+    given: dict[str, Any] = {**lists(9, 60)}
+    group = np.array(list("abc"))[given["query"] % 3]
+    none: dict[str, Any] = given | {
+        "relevance": np.where(given["query"] == 0, 0, given["relevance"])
+    }
+    found = ranking_test(**none, sensitive_features=group, k=4, n_resamples=99, rng=1)
+    said = "1 query has no relevant item, and no ndcg: left out."
+    few = [one for one in found.notes if one.startswith("Only about")]
+    assert len(few) == 3
+    assert "queries of group 'a'" in few[0]
+    assert {*found.notes} - {*few} == {f"a − b: {said}", f"a − c: {said}"}
+
+
 # Levels.
 
 DATA_SETS = 300
@@ -422,7 +483,14 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "the same gap everywhere": (ITEMS, "query must be made of lists with different gaps"),
     "one group": ({"sensitive_features": ["a"] * 16}, "has 1 group"),
-    "three groups": ({"sensitive_features": np.repeat(list("abcc"), 4)}, "has 3 groups"),
+    "unknown group": ({"groups": ("a", "c")}, "groups must be made of groups"),
+    "compare": ({"compare": "all"}, "compare must be one of 'pairs', 'reference', 'rest'"),
+    "reference": ({"reference": "a"}, "reference can only be used with compare='reference'"),
+    "unknown reference": (
+        {"compare": "reference", "reference": "c"},
+        r"reference must be one of the groups \('a', 'b'\); got 'c'",
+    ),
+    "adjust": ({"adjust": "maxt"}, "adjust must be one of 'holm', 'bh', 'by', None"),
     "alternative": ({"alternative": "more"}, "alternative must be one of"),
 }
 

@@ -68,7 +68,9 @@ OWN = {
     "bootstrap_test": {"method"},
     "threshold_sweep": {"thresholds", "alpha"},
     "distance_test": {"values", "distance", "compare", "adjust"},
-    "ranking_test": {"relevance", "score", "rank", "query", "k"},
+    "ranking_test": {
+        *("relevance", "score", "rank", "query", "k", "compare", "reference", "adjust"),
+    },
     "audit": {
         *("y_pred_new", "y_score_new", "threshold_new"),
         *("metrics", "distances", "compare", "reference", "intersections", "adjust", "family"),
@@ -93,6 +95,7 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "test": fairperm.permutation_test,
     "sweep": fairperm.threshold_sweep,
     "discover": fairperm.find_subgroups,
+    "ranking": fairperm.ranking_test,
 }
 # One model, or two.
 NOT_OPTIONS = {
@@ -189,7 +192,7 @@ def test_commands_hand_every_option_on_from_a_file_of_options_too(
     monkeypatch.setattr(fairperm, COMMANDS[name].__name__, record)
     (tmp_path / "x.csv").write_text(as_text(sample()))
     keys: dict[str, object] = {"label": "y", "score": "p", "group": "g", "feature": "g"}
-    keys |= {"metric": "fpr", "score-new": "p"} if name == "compare" else {"metric": "fpr"}
+    keys |= {"metric": "fpr", "query": "g", **({"score-new": "p"} if name == "compare" else {})}
     for argument in expected:
         option = options_of(name)[CALLED.get(argument, argument)]
         if isinstance(option.default, (int, float, str)) and option.name not in keys:

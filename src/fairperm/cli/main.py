@@ -16,6 +16,7 @@ from fairperm.cli.commands.demo import demo
 from fairperm.cli.commands.discover import discover
 from fairperm.cli.commands.metrics import metrics
 from fairperm.cli.commands.power import power
+from fairperm.cli.commands.ranking import ranking
 from fairperm.cli.commands.report import report
 from fairperm.cli.commands.reproduce import reproduce
 from fairperm.cli.commands.sweep import sweep
@@ -40,7 +41,7 @@ app = typer.Typer(
 )
 app.command()(audit)
 app.command("test")(one_test)
-for command in (compare, report, sweep, discover, power, metrics, reproduce, demo):
+for command in (compare, report, sweep, discover, ranking, power, metrics, reproduce, demo):
     app.command()(command)
 
 

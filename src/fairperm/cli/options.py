@@ -206,6 +206,24 @@ SplitClusters = Annotated[
         "--split-clusters/--no-split-clusters",
     ),
 ]
+Relevance = Annotated[
+    str | None,
+    _option(
+        _COLUMNS,
+        "Column of relevance to the query: 0 or 1, or for ndcg any number from 0 on. Exposure "
+        "needs none.",
+        metavar="COLUMN",
+    ),
+]
+Rank = Annotated[
+    str | None,
+    _option(
+        _COLUMNS, "Column of positions in the list, from 1, instead of scores.", metavar="COLUMN"
+    ),
+]
+Query = Annotated[
+    str | None, _option(_COLUMNS, "Column of queries, each with one list.", metavar="COLUMN")
+]
 Matched = Annotated[
     str | None,
     _option(
@@ -268,6 +286,19 @@ OneMetric = Annotated[
     str | None,
     _option(_TEST, "Metric to test; `fairperm metrics` lists them.", "--metric", metavar="NAME"),
 ]
+RankingMetric = Annotated[
+    str,
+    _option(
+        _TEST,
+        "Quality of a query's list: ndcg, precision, recall, average_precision, reciprocal_rank or "
+        "hit_rate. Exposure of items within lists: exposure or top_k_share. Default: ndcg.",
+        "--metric",
+        metavar="NAME",
+    ),
+]
+TopK = Annotated[
+    int, _option(_TEST, "How many items from the top of a list count. Default: 10.", metavar="N")
+]
 Compare = Annotated[
     str | None,
     _option(
@@ -284,6 +315,15 @@ Reference = Annotated[
         metavar="GROUP",
     ),
 ]
+OneReference = Annotated[
+    str | None,
+    _option(
+        _TEST,
+        "Group to compare the others with; by default the largest.",
+        "--reference",
+        metavar="GROUP",
+    ),
+]
 Intersections = Annotated[
     bool,
     _option(
@@ -296,6 +336,14 @@ Adjust = Annotated[
     str,
     _option(
         _TEST, "Adjustment for multiple comparisons: holm, bh, by, maxt or none. Default: holm."
+    ),
+]
+ListAdjust = Annotated[
+    str,
+    _option(
+        _TEST,
+        "Adjustment for multiple comparisons: holm, bh, by or none. Default: holm.",
+        "--adjust",
     ),
 ]
 Family = Annotated[

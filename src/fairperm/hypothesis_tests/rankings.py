@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import itertools
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fairperm._utils import checks, streams
-from fairperm._utils.formatting import format_count
+from fairperm._utils.formatting import format_count, name_of_gap
 from fairperm.data.arguments import Inputs
+from fairperm.data.columns import library_of
 from fairperm.data.reading import Table, read_table
 from fairperm.engines.rankings import ListsEngine
 from fairperm.engines.sample import Rows
@@ -19,28 +21,42 @@ from fairperm.errors import (
     Shown,
     UndefinedMetricError,
     argument,
+    did_you_mean,
     listed,
     rename_arguments,
     shown,
     warn_of,
 )
-from fairperm.hypothesis_tests.gap_test import compare
+from fairperm.hypothesis_tests.gap_test import compare as compare_groups
 from fairperm.hypothesis_tests.plan import Options, Plan
-from fairperm.hypothesis_tests.results.rankings import RankingTestResult
+from fairperm.hypothesis_tests.results.rankings import RankingComparison, RankingTestResult
+from fairperm.inference.multiplicity import adjust_pvalues
 from fairperm.inference.null import Null, agree, gap_interval, pvalue, tie_tolerance
 from fairperm.metrics.definition import Kind
 from fairperm.metrics.numbers import mean_metric
 from fairperm.metrics.rankings import RankedLists, check_lists, get_ranking_metric
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Hashable, Iterator
+    from collections.abc import Set as AbstractSet
 
     from numpy.typing import NDArray
 
-    from fairperm.data.arguments import Alternative, Column, Columns, Frame, Groups, Missing, Seed
+    from fairperm.data.arguments import (
+        Adjustment,
+        Alternative,
+        Column,
+        Columns,
+        Frame,
+        Groups,
+        Missing,
+        Pairing,
+        Seed,
+    )
     from fairperm.metrics.rankings import RankingMetric
 
     Array = NDArray[np.float64]
+    Sides = tuple[AbstractSet[Hashable], AbstractSet[Hashable]]  # of a gap, and their groups
 
 _MOST_ITEMS = 2**31  # of a list
 _FEW_LISTS = 10  # with fewer the studentized test may not hold its level
@@ -58,6 +74,9 @@ def ranking_test(
     k: int = 10,
     data: Frame | None = None,
     groups: Groups | None = None,
+    compare: Pairing = "pairs",
+    reference: Hashable = None,
+    adjust: Adjustment = "holm",
     control_features: Columns | None = None,
     cluster: Column | None = None,
     missing: Missing = "error",
@@ -69,7 +88,7 @@ def ranking_test(
     n_jobs: int | None = None,
     progress: bool | None = None,
 ) -> RankingTestResult:
-    """Test whether rankings serve two kinds of users, or show two kinds of items, alike.
+    """Test whether rankings serve all kinds of users, or show all kinds of items, alike.
 
     Parameters
     ----------
@@ -91,8 +110,15 @@ def ranking_test(
         How many items from the top of a list count.
     data : frame or mapping, optional
         As in :func:`fairperm.permutation_test`.
-    groups : pair, optional
-        The first and the second group; by default the only two, in sorted order.
+    groups : sequence, optional
+        Two groups or more; by default all, in sorted order.
+    compare : {"pairs", "reference", "rest"}
+        Whether to compare each pair of groups, each group with the reference, or each group with
+        all others together.
+    reference : optional
+        The reference group, by default the one with most items.
+    adjust : {"holm", "bh", "by"} or None
+        How p-values are adjusted for the number of comparisons.
     control_features : array-like, str or list of str, optional
         Strata: of queries for metrics of quality, of items for exposure. Pass the relevance as a
         stratum to compare the exposure of equally relevant items.
@@ -149,6 +175,12 @@ def ranking_test(
         n_jobs=n_jobs,
         progress=progress,
     )
+    compare = checks.choice("compare", compare, ("pairs", "reference", "rest"))
+    adjust = checks.choice("adjust", adjust, ("holm", "bh", "by", None))
+    if reference is not None and compare != "reference":
+        raise InputError(
+            f"{argument('reference')} can only be used with {argument('compare', 'reference')}."
+        )
     chosen = get_ranking_metric(metric)
     k = checks.integer("k", k, 1, _MOST_ITEMS)
     if (score is None) == (rank is None):
@@ -173,9 +205,10 @@ def ranking_test(
             ),
             chosen,
         )
-    pair = table.choose_groups(groups)
+    every = table.choose_several(groups)
+    pairs = list(_list_pairs(table, every, compare, reference))
     items = _Items.of(
-        table, chosen, pair, is_rank=rank is not None, has_cluster=cluster is not None
+        table, chosen, every, is_rank=rank is not None, has_cluster=cluster is not None
     )
     check_lists(chosen, items.lists, source)
     longest = int(items.lists.sizes.max())
@@ -183,9 +216,51 @@ def ranking_test(
         hint = f"Pass {argument('k', longest)} for whole lists."
         raise InputError("k", f"at most the longest list ({longest:,} items)", k, hint)
     test = _compare_items if chosen.of_items else _compare_queries
-    result, remarks = test(items, chosen, k, pair, options)
-    warn_of(note for note in result.notes if note not in remarks)
-    return result
+    found: list[RankingComparison] = []
+    notes: dict[str, None] = dict.fromkeys(table.notes)
+    warned: dict[str, None] = {}
+    for pair, sides in pairs:
+        one, remarks = test(items.choose(sides), chosen, k, pair, options)
+        found.append(one)
+        for note in one.notes:
+            names_group = len(pairs) == 1 or note in table.notes or " of group " in note
+            text = note if names_group else f"{name_of_gap(*one.names)}: {note}"
+            notes[text] = None
+            warned |= {} if note in remarks else {text: None}
+    warn_of(warned)
+    adjusted = adjust_pvalues(np.array([one.pvalue for one in found]), adjust).tolist()
+    return RankingTestResult(
+        metric=found[0].metric,
+        groups=every,
+        comparisons=tuple(
+            replace(one, adjusted_pvalue=p) for one, p in zip(found, adjusted, strict=True)
+        ),
+        pvalue=min(adjusted),
+        adjust=adjust,
+        notes=tuple(notes),
+        frame_library=library_of(data),
+    )
+
+
+def _list_pairs(
+    table: Table, groups: tuple[Hashable, ...], compare: str, reference: object
+) -> Iterator[tuple[tuple[Hashable, Hashable], Sides]]:
+    """Yield the names of two sides, and which groups belong to either."""
+    if compare == "reference":
+        sizes = table.sizes()
+        chosen = max(groups, key=lambda group: sizes[group]) if reference is None else reference
+        if chosen not in groups:
+            hint = did_you_mean(reference, groups)
+            raise InputError("reference", f"one of the groups ({listed(groups)})", reference, hint)
+        yield from (((one, chosen), ({one}, {chosen})) for one in groups if one != chosen)
+    elif compare == "pairs" or len(groups) == 2:
+        yield from ((pair, ({pair[0]}, {pair[1]})) for pair in itertools.combinations(groups, 2))
+    else:
+        rest = "rest"
+        while rest in groups:
+            rest = f"the {rest}"
+        for one in groups:
+            yield (one, rest), ({one}, set(groups) - {one})
 
 
 def _join_clusters(query: object, cluster: object, data: object) -> object:
@@ -214,19 +289,19 @@ class _Items:
         cls,
         table: Table,
         metric: RankingMetric,
-        pair: tuple[Hashable, Hashable],
+        groups: tuple[Hashable, ...],
         *,
         is_rank: bool,
         has_cluster: bool,
     ) -> _Items:
         """Rank the items. All items of a list count for positions, whatever their groups."""
-        places = np.full(len(table.groups), 2)
-        places[[table.groups.index(one) for one in pair]] = 0, 1
+        others = [place for place, one in enumerate(table.groups) if one not in groups]
+        group = np.where(np.isin(table.group, others), len(table.groups), table.group)
         relevance = table.columns.get("y_true", np.zeros(len(table.count)))
         rows = Rows(
             columns={},
             contributions=np.column_stack([relevance, table.columns["y_pred"]]),
-            group=places[table.group].astype(np.uint8),
+            group=group,
             stratum=table.stratum,
             block=np.zeros(len(table.count), np.uint8),
             count=table.count,
@@ -252,11 +327,18 @@ class _Items:
         lists, order = RankedLists.sort(
             query, rows.contributions[:, 1], rows.contributions[:, 0], is_rank=is_rank
         )
-        group, stratum = rows.group[order], rows.stratum[order]
+        group, stratum = np.asarray(rows.group[order]), rows.stratum[order]
         if not metric.of_items:
             for name, values in (("sensitive_features", group), ("control_features", stratum)):
                 _check_constant(name, values, lists, metric, names)
         return cls(table, lists, group, stratum, cluster[order], has_cluster, cluster_names)
+
+    def choose(self, sides: Sides) -> _Items:
+        """Return the items with the side of each as its group: 0, 1, or 2 for other groups."""
+        places = np.full(len(self.table.groups) + 1, 2)
+        for side, groups in enumerate(sides):
+            places[[self.table.groups.index(one) for one in groups]] = side
+        return replace(self, group=places[self.group])
 
 
 def _check_constant(
@@ -289,7 +371,7 @@ def _compare_queries(
     k: int,
     pair: tuple[Hashable, Hashable],
     options: Options,
-) -> tuple[RankingTestResult, tuple[str, ...]]:
+) -> tuple[RankingComparison, tuple[str, ...]]:
     """Compare the mean quality of queries: the paper's test, with a query as a row.
 
     Returns the result, and those of its notes that are no warnings.
@@ -323,14 +405,16 @@ def _compare_queries(
         notes=(*items.table.notes, *notes),
         attribute=items.table.attribute,
     )
-    result = compare(queries, Plan.for_table(mean, queries, pair, options), pair, options)
+    result = compare_groups(queries, Plan.for_table(mean, queries, pair, options), pair, options)
     shared = {
         name: getattr(result, name)
-        for name in RankingTestResult.__dataclass_fields__
-        if name not in {"design", "k", "counts"}
+        for name in RankingComparison.__dataclass_fields__
+        if name not in {"design", "k", "counts", "adjusted_pvalue", "notes"}
     }
-    ranking = RankingTestResult(
+    ranking = RankingComparison(
         **shared,
+        adjusted_pvalue=result.pvalue,
+        notes=tuple(one.replace(" rows of group ", " queries of group ") for one in result.notes),
         counts={one: {"queries": total["rows"]} for one, total in result.counts.items()},
         design="queries",
         k=k if metric.uses_k else None,
@@ -344,7 +428,7 @@ def _compare_items(
     k: int,
     pair: tuple[Hashable, Hashable],
     options: Options,
-) -> tuple[RankingTestResult, tuple[str, ...]]:
+) -> tuple[RankingComparison, tuple[str, ...]]:
     """Compare the items of both groups within each list; see :func:`_compare_queries`."""
     value = metric.value(items.lists, k)
     n_strata = len(items.table.strata)
@@ -402,7 +486,7 @@ def _compare_items(
             alone = format_count(n_lost, "stratum of a list has", "strata of lists have")
         remarks += (f"{alone} items of one group only: they say nothing about the gap.",)
     given = ", given the stratum" if n_strata > 1 else ""
-    result = RankingTestResult(
+    result = RankingComparison(
         metric=f"{metric.name}@{k}" if metric.uses_k else metric.name,
         design="items",
         k=k if metric.uses_k else None,
@@ -435,6 +519,7 @@ def _compare_items(
         ),
         notes=(*remarks, *_note_few(engine)),
         exact=exact,
+        adjusted_pvalue=p.value,
         null_distribution=draws,
     )
     return result, remarks

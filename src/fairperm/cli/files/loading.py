@@ -59,12 +59,15 @@ class WantedColumns:
     too, because samples of rows are drawn by them.
     """
 
-    label: str | None
-    prediction: str | None
+    label: str | None = None
+    prediction: str | None = None
     score: str | None
     prediction_new: str | None = None
     score_new: str | None = None
     groups: tuple[str, ...]
+    relevance: str | None = None
+    rank: str | None = None
+    query: str | None = None
     features: tuple[str, ...] = ()
     controls: tuple[str, ...] = ()
     cluster: str | None = None
@@ -88,6 +91,9 @@ class WantedColumns:
             ("--cluster", types.NAME, self.cluster),
             ("--matched", types.NAME, self.matched),
             ("--weight", types.NUMBER, self.weight),
+            ("--relevance", types.NUMBER, self.relevance),
+            ("--rank", types.NUMBER, self.rank),
+            ("--query", types.NAME, self.query),
         ]
         columns: dict[str, tuple[str, str]] = {}
         for option, role, name in given:
@@ -181,8 +187,7 @@ def read_columns(
     rows: bool = False,
 ) -> Iterator[LoadedData]:
     """Read the columns that the options of a command name; ``rows`` asks for every row."""
-    if not params.get("files"):
-        raise InputError("FILE must be given: a file, a glob, or '-' for standard input.")
+    _check_files(params)
     kinds = [find_metric(name) for name in metrics]
     label, prediction, score = (params.get(name) for name in ("label", "prediction", "score"))
     groups, features = params.get("group") or (), tuple(params.get("feature") or ())
@@ -220,6 +225,37 @@ def read_columns(
         stays_in_files=any(params.get(one) is not None for one in ("score_bins", "sample_rows")),
         all_numbers=params.get("sample_rows") is not None,
     )
+    with _read_wanted(params, wanted, with_hashes=with_hashes) as loaded:
+        yield loaded
+
+
+@contextmanager
+def read_rankings(params: Mapping[str, Any], *, with_hashes: bool) -> Iterator[LoadedData]:
+    """Read the columns of ranked lists that the options of a command name."""
+    _check_files(params)
+    wanted = WantedColumns(
+        score=params["score"],
+        groups=(params["group"],),
+        relevance=params["relevance"],
+        rank=params["rank"],
+        query=params["query"],
+        controls=tuple(params["control"] or ()),
+        cluster=params["cluster"],
+        needs_rows=True,
+    )
+    with _read_wanted(params, wanted, with_hashes=with_hashes) as loaded:
+        yield loaded
+
+
+def _check_files(params: Mapping[str, Any]) -> None:
+    if not params.get("files"):
+        raise InputError("FILE must be given: a file, a glob, or '-' for standard input.")
+
+
+@contextmanager
+def _read_wanted(
+    params: Mapping[str, Any], wanted: WantedColumns, *, with_hashes: bool
+) -> Iterator[LoadedData]:
     options = ReadOptions(
         table=params.get("table"),
         sql=params.get("sql"),
