@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     )
     from fairperm.hypothesis_tests.bootstrap import bootstrap_test
     from fairperm.hypothesis_tests.changes.models import compare_models
+    from fairperm.hypothesis_tests.changes.periods import compare_periods
     from fairperm.hypothesis_tests.correlation import CorrelationTestResult, correlation_test
     from fairperm.hypothesis_tests.distances import distance_test
     from fairperm.hypothesis_tests.margins.equivalence import equivalence_test, noninferiority
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
         GapChange,
         GroupChange,
         ModelComparisonResult,
+        PeriodChange,
+        PeriodComparisonResult,
     )
     from fairperm.hypothesis_tests.results.distances import DistanceComparison, DistanceTestResult
     from fairperm.hypothesis_tests.results.equivalence import EquivalenceTestResult
@@ -64,6 +67,8 @@ __all__ = [
     "ModelComparisonResult",
     "OmnibusRow",
     "OmnibusTestResult",
+    "PeriodChange",
+    "PeriodComparisonResult",
     "PermutationTestResult",
     "RankingComparison",
     "RankingTestResult",
@@ -76,6 +81,7 @@ __all__ = [
     "bootstrap_test",
     "calibrate",
     "compare_models",
+    "compare_periods",
     "correlation_test",
     "datasets",
     "distance_test",
@@ -102,6 +108,7 @@ _HOMES = {
     "errors": "FairpermError FairpermWarning InputError InputTypeError UndefinedMetricError",
     "hypothesis_tests.bootstrap": "bootstrap_test",
     "hypothesis_tests.changes.models": "compare_models",
+    "hypothesis_tests.changes.periods": "compare_periods",
     "hypothesis_tests.correlation": "CorrelationTestResult correlation_test",
     "hypothesis_tests.distances": "distance_test",
     "hypothesis_tests.margins.equivalence": "equivalence_test noninferiority",
@@ -109,7 +116,9 @@ _HOMES = {
     "hypothesis_tests.permutation": "permutation_test",
     "hypothesis_tests.rankings": "ranking_test",
     "hypothesis_tests.results.audits": "AuditRow GroupSummary OmnibusRow",
-    "hypothesis_tests.results.changes": "GapChange GroupChange ModelComparisonResult",
+    "hypothesis_tests.results.changes": (
+        "GapChange GroupChange ModelComparisonResult PeriodChange PeriodComparisonResult"
+    ),
     "hypothesis_tests.results.distances": "DistanceComparison DistanceTestResult",
     "hypothesis_tests.results.equivalence": "EquivalenceTestResult",
     "hypothesis_tests.results.gaps": "BootstrapTestResult PermutationTestResult",

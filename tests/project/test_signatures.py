@@ -33,6 +33,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "audit": fairperm.audit,
     "find_subgroups": fairperm.find_subgroups,
     "compare_models": fairperm.compare_models,
+    "compare_periods": fairperm.compare_periods,
 }
 # Two groups of the same sets.
 OF_TWO_GROUPS = {"matched"}
@@ -62,6 +63,7 @@ LACKS = {
         *("confidence_level", "split_clusters"),
     },
     "compare_models": {"score_bins", "split_clusters"},
+    "compare_periods": set[str](),
 }
 OWN = {
     "omnibus_test": set[str](),
@@ -81,6 +83,7 @@ OWN = {
         *("features", "max_depth", "min_rows", "bands", "adjust", "alpha", "confirm"),
     },
     "compare_models": {"y_pred_new", "y_score_new", "threshold_new"},
+    "compare_periods": {"period", "periods", "against"},
 }
 # Several metrics at once, scores that a sweep cannot do without, permutations of all subgroups,
 # labels that may be left out, metrics and clusters of queries.

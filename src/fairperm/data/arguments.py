@@ -88,6 +88,13 @@ class Inputs:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PeriodInputs(Inputs):
+    """The same with the period of each row."""
+
+    period: object
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ModelPair(Inputs):
     """The same with the predictions or scores of a second model for the same rows."""
 

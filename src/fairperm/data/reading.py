@@ -73,6 +73,8 @@ class Table:
         Each row's cluster before clusters with rows of several groups or strata were split.
     matched
         The number of each row's matched set, if the user gave them.
+    period
+        Each row's index into ``periods``, if the user gave them.
     alike
         The number of equal clusters that each row's cluster stands for, if clusters were counted;
         ``count`` has the rows of all of them.
@@ -97,6 +99,8 @@ class Table:
     clusters: tuple[Hashable, ...] = ()
     whole_cluster: NDArray[np.integer[Any]] | None = None
     matched: NDArray[np.integer[Any]] | None = None
+    period: NDArray[np.integer[Any]] | None = None
+    periods: tuple[Hashable, ...] = ()
     alike: NDArray[np.int64] | None = None
     n_dropped: int = 0
     mixed_bins: NDArray[np.float64] | None = None
@@ -151,6 +155,7 @@ class Table:
             cluster=None if self.cluster is None else self.cluster[index],
             whole_cluster=None if self.whole_cluster is None else self.whole_cluster[index],
             matched=None if self.matched is None else self.matched[index],
+            period=None if self.period is None else self.period[index],
             alike=None if self.alike is None else self.alike[index],
             contributions=None if self.contributions is None else self.contributions[index],
         )
@@ -168,13 +173,12 @@ class Table:
         return merged if self.whole_cluster is None else merged.split_clusters()
 
     def split_clusters(self) -> Table:
-        """Return the table with a cluster for each group and stratum of a cluster's rows."""
+        """Return the table with a cluster for each group, stratum and period of its rows."""
         whole = self.cluster if self.whole_cluster is None else self.whole_cluster
         if whole is None:
             return self
-        _, part = np.unique(
-            np.stack([whole, self.group, self.stratum]).astype(np.intp), axis=1, return_inverse=True
-        )
+        parts = [whole, self.group, self.stratum, *([] if self.period is None else [self.period])]
+        _, part = np.unique(np.stack(parts).astype(np.intp), axis=1, return_inverse=True)
         return replace(self, cluster=part.ravel(), whole_cluster=whole)
 
     def sizes(self) -> dict[Hashable, int]:
@@ -256,6 +260,7 @@ def read_table(inputs: Inputs, metric: AnyMetric, source: Source | None = None) 
         "sample_weight": source.weights(inputs.sample_weight),
         "cluster": source.features("cluster", inputs.cluster),
         "matched": source.features("matched", inputs.matched),
+        "period": source.features("period", getattr(inputs, "period", None)),
     }
     if missing == "group":
         features = attributes["sensitive_features"]
@@ -297,6 +302,7 @@ def read_table(inputs: Inputs, metric: AnyMetric, source: Source | None = None) 
     strata, stratum = _name_groups(indexed("control_features"), len(counts))
     clusters, cluster = _name_groups(indexed("cluster"), len(counts))
     _, matched = _name_groups(indexed("matched"), len(counts))
+    periods, period = _name_groups(indexed("period"), len(counts))
     weights = [_index_numbers(*one) for one in indexed("sample_weight")]
     table = Table(
         columns=values,
@@ -310,6 +316,8 @@ def read_table(inputs: Inputs, metric: AnyMetric, source: Source | None = None) 
         cluster=None if inputs.cluster is None else cluster,
         clusters=clusters,
         matched=None if inputs.matched is None else matched,
+        period=period if attributes["period"] else None,
+        periods=periods,
         alike=alike,
         n_dropped=n_dropped,
         mixed_bins=source.rows.mixed_bins,
@@ -354,6 +362,7 @@ def _split_clusters(table: Table) -> Table:
         return split
     have = format_count(n_split, "cluster has", "clusters have")
     where = "groups" if len(table.strata) == 1 else "groups or strata"
+    where += "" if table.period is None else " or periods"
     note = f"{have} rows of several {where}; the rows of each are a cluster of their own."
     return replace(split, notes=(*split.notes, note))
 

@@ -45,20 +45,20 @@ class Estimates:
     size: Array
 
     def gaps(self, weights: Array | None) -> Gaps:
-        """Combine the strata, each by its share.
+        """Combine the strata, each by its share; a stratum of negative weight is subtracted.
 
         Variances add up over strata that have one of their own. Strata without (a group has a
         single row there) have the variance between them, as matched pairs have; a single such
-        stratum has none, and the standard error is undefined.
+        stratum has none, and the standard error is undefined, as it is in a contrast of strata.
         """
         share = self._shares(weights)
-        used = share > 0
+        used = np.abs(share) > 0
         with np.errstate(divide="ignore", invalid="ignore"):
             gaps = self.value[..., 0] - self.value[..., 1]
             gap = np.where(used, share * gaps, 0.0)
             variance = np.where(used, share**2 * over_groups(self.variance), 0.0)
             between = used & np.isnan(variance) & ~np.isnan(gaps)
-            if self.value.shape[-2] > 1 and between.any():
+            if self.value.shape[-2] > 1 and not is_contrast(weights) and between.any():
                 among = np.where(between, share, 0.0)
                 total = among.sum(axis=-1, keepdims=True)
                 mean = np.where(between, gap, 0.0).sum(axis=-1, keepdims=True) / total
@@ -163,15 +163,20 @@ class Estimates:
     def _shares(self, weights: Array | None) -> Array:
         """Return the strata's shares: by weight, or by Mantel–Haenszel's m·m′/(m + m′).
 
-        That is 1/(1/m + 1/m′), which extends to more groups.
+        That is 1/(1/m + 1/m′), which extends to more groups. Shares above 0 add up to 1.
         """
         with np.errstate(divide="ignore", invalid="ignore"):
             if weights is None:
                 weight = 1 / over_groups(1 / self.size)
             else:
                 weight = np.broadcast_to(weights, self.variance.shape[:-1])
-            share: Array = weight / weight.sum(axis=-1, keepdims=True)
+            share: Array = weight / np.maximum(weight, 0.0).sum(axis=-1, keepdims=True)
         return share
+
+
+def is_contrast(weights: Array | None) -> bool:
+    """Whether some strata are subtracted from others."""
+    return weights is not None and bool((weights < 0).any())
 
 
 @dataclass(frozen=True, slots=True)

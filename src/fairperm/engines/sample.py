@@ -129,7 +129,7 @@ def order_strata(rows: Rows, weights: Array | None) -> tuple[Rows, Array | None]
     unlike = count**2 - (sizes**2).sum(axis=1)  # ordered pairs of rows of different groups
     moments = (rows.contributions.T, rows.contributions.T**2)
     totals = [np.add.reduceat(one, starts) for moment in moments for one in moment]
-    given = [] if weights is None else [weights]
+    given = [] if weights is None else [np.abs(weights)]
     order = order_by([*given, count, unlike, *totals])
     rank = np.argsort(order)
     return replace(rows, stratum=rank[rows.stratum]), None if weights is None else weights[order]
@@ -153,7 +153,7 @@ class Cells:
     block
         Labels are exchanged among cells of equal block only.
     weights
-        The user's weight of each stratum, or None for Mantel–Haenszel weights.
+        The weight of each stratum, or None for Mantel–Haenszel weights. A sign changes no order.
     order
         The user's groups in the order of ``counts``.
     """
@@ -221,7 +221,7 @@ def _arrange_two(
         keys = view.reshape(len(view), -1).T
         order = np.zeros(1, np.intp)
         if len(view) > 1:  # one stratum's counts may be thousands, each of them a key
-            order = np.lexsort(keys if weights is None else [*keys, weights])
+            order = np.lexsort(keys if weights is None else [*keys, np.abs(weights)])
         views.append((view[order], None if weights is None else weights[order], groups))
     first, second = views
     if first[0][:, 0].sum() != first[0][:, 1].sum():

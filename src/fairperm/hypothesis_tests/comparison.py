@@ -10,6 +10,7 @@ import numpy as np
 
 from fairperm._utils.progress import waiting
 from fairperm.engines.choice import Engine, choose_engine
+from fairperm.engines.estimates import is_contrast
 from fairperm.engines.sample import Rows
 from fairperm.errors import Note, argument, shown
 from fairperm.hypothesis_tests.comparison_checks import check_rows, read_stratum_weights
@@ -169,7 +170,8 @@ class Comparison:
         """Return a bound on each group's error of the AUC from putting scores into bins.
 
         A positive and a negative in one bin count one half, where different scores would have
-        counted 0 or 1. With strata, it is the largest bound of a stratum or of all rows.
+        counted 0 or 1. With strata, it is the largest bound of a stratum or of all rows; twice
+        that if strata are subtracted from others.
         """
         if self.mixed_bins is None or not self.parts[0].is_rank:
             return None
@@ -186,7 +188,7 @@ class Comparison:
             hidden = (counts[0] * counts[1])[..., np.isin(bins, self.mixed_bins)]
             error: Array = hidden.sum(axis=-1) / (2 * pairs)
         largest: Array = np.nanmax(error, axis=1)
-        return largest
+        return 2 * largest if is_contrast(self.weights) else largest
 
     def note_bins(self, bounds: Array | None, error: Array) -> list[str]:
         """Return a note if bins of scores may have moved the gap noticeably.

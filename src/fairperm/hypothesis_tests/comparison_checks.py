@@ -155,7 +155,7 @@ def _check_defined_in_strata(name: str, value: Array, size: Array, weights: Arra
             f"{argument('control_features')} must have a stratum {where}; got {len(defined):,} "
             "strata without one. Use coarser strata."
         )
-    used = (size > 0).all(axis=1) if weights is None else weights > 0
+    used = (size > 0).all(axis=1) if weights is None else weights != 0
     if not used.any() or not defined[used].all():
         name = "control_features" if weights is None else "stratum_weights"
         raise UndefinedMetricError(

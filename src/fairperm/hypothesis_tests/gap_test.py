@@ -12,7 +12,14 @@ import numpy as np
 
 from fairperm._utils import streams
 from fairperm.engines.choice import counts_in_a_draw
-from fairperm.engines.estimates import Estimates, Gaps, join_gaps, unbiased, variance_of_defined
+from fairperm.engines.estimates import (
+    Estimates,
+    Gaps,
+    is_contrast,
+    join_gaps,
+    unbiased,
+    variance_of_defined,
+)
 from fairperm.engines.resampling.shared_labels import PermutationRequest, permute
 from fairperm.hypothesis_tests import small_groups
 from fairperm.hypothesis_tests.comparison import Comparison, observe
@@ -40,7 +47,7 @@ from fairperm.inference.null import (
 from fairperm.metrics.definition import Scheme, Variance, metrics_of_totals
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping, Sequence
+    from collections.abc import Callable, Hashable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -99,7 +106,7 @@ class GapIntervals:
             lambda quantile: self._reaches(max(quantile, least)),
             self.ordering,
             level,
-            max(part.span for part in self.plan.metric.parts),
+            max(part.span for part in self.plan.metric.parts) * (1 + is_contrast(self.weights)),
         )
 
     def _reaches(self, quantile: float) -> tuple[Array, Array]:
@@ -156,13 +163,30 @@ class GapTest:
         cls, table: Table, plan: Plan, groups: tuple[Hashable, ...], options: Options
     ) -> GapTest:
         """Studentize the observed gap. Raises UndefinedMetricError without a standard error."""
+        comparison = Comparison.of(table, plan, groups, options.stratum_weights)
+
+        def count(observed: Estimates) -> InfluentialRows:
+            return InfluentialRows.count(comparison, plan, observed, limit=options.is_limit)
+
+        return cls.of_comparison(comparison, count, plan, table, options)
+
+    @classmethod
+    def of_comparison(
+        cls,
+        comparison: Comparison,
+        count_influential: Callable[[Estimates], InfluentialRows],
+        plan: Plan,
+        table: Table,
+        options: Options,
+    ) -> GapTest:
+        """Studentize the gap of a comparison of rows of this table."""
         if options.is_limit:
             plan.check_limit()
-        comparison = Comparison.of(table, plan, groups, options.stratum_weights)
+        groups = comparison.groups
         engine, estimates = observe(
             lambda: comparison.engine(plan.variance, options.n_bootstrap), options.resampling
         )
-        influential = InfluentialRows.count(comparison, plan, estimates, limit=options.is_limit)
+        influential = count_influential(estimates)
         estimates = influential.widen(estimates, engine.weights)
         weights, closed, free = engine.weights, plan.metric.closed_variance, estimates
         if plan.variance in {Variance.SCORE, None} and closed is not None:

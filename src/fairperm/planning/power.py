@@ -79,7 +79,10 @@ def power(
     scheme : {"auto", "unconditional", "pooled", "within_label", "denominator"}
         As in :func:`fairperm.permutation_test`. Not with a `pilot`.
     pilot : PermutationTestResult, optional
-        A test of an earlier sample, or of this one, in any metric except a joint one.
+        A test of an earlier sample, or of this one, in any metric except a joint one. The result of
+        :func:`fairperm.compare_models`, or a change of :func:`fairperm.compare_periods`, plans for
+        a change of the gap: `values` are then the groups' changes, and `n` counts the rows of both
+        periods.
 
     Returns
     -------

@@ -89,6 +89,13 @@ def test_spark_counts_the_rows_of_two_models_as_we_do(rows: Any) -> None:
     assert (there.pvalue, there.difference) == (here.pvalue, here.difference)
 
 
+def test_spark_counts_the_rows_of_periods_as_we_do(rows: Any) -> None:
+    call: dict[str, Any] = {"y_true": "label", "y_pred": "predicted", "sensitive_features": "sex"}
+    call |= {"period": "region", "metric": "fnr", "rng": 2, "n_resamples": 99}
+    there, here = (fairperm.compare_periods(**call, data=data) for data in (rows, sample(N)))
+    assert there.to_dict() == here.to_dict()
+
+
 def test_other_tests(rows: Any) -> None:
     table = sample(N)
     options: dict[str, Any] = {"y_score": "score", "n_resamples": 99, "rng": 3}

@@ -43,7 +43,7 @@ def count_clusters(lazy: LazyRows, mixed_bins: NDArray[np.float64] | None = None
     if names != [_CLUSTER] or "sample_weight 0" in lazy.keys:
         return None
     lazy = _replace_nan(lazy)
-    outer = [one for one in lazy.keys if one.startswith(("sensitive_", "control_"))]
+    outer = [one for one in lazy.keys if one.startswith(("sensitive_", "control_", "period "))]
     inner = [one for one in lazy.keys if one not in {*outer, _CLUSTER}]
     cells = _find_cells(lazy, inner, outer)
     if cells is None or len(cells.known) > MOST_CELLS:

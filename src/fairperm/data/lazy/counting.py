@@ -43,7 +43,9 @@ if TYPE_CHECKING:
 MOST_KINDS = 1 << 20  # distinct rows that are fetched; beyond that, scores are put into bins
 DEFAULT_BINS = 1 << 14
 _MEASURED = ("values", "y_true", "y_pred", "y_score", f"y_pred{NEW}", f"y_score{NEW}")
-_ATTRIBUTES = ("sensitive_features", "control_features", "cluster", "sample_weight", "matched")
+_ATTRIBUTES = (
+    *("sensitive_features", "control_features", "cluster", "sample_weight", "matched", "period"),
+)
 COUNT = "rows"
 SCORES = ("y_score", f"y_score{NEW}")
 _PREDICTION_OF = {"y_score": "prediction", f"y_score{NEW}": f"prediction{NEW}"}
@@ -103,7 +105,7 @@ class LazyRows:
                 if value is not None and (name in needed or name + suffix in cuts):
                     columns[name + suffix] = check_column(name + suffix, value, frame, schema)
         for name in _ATTRIBUTES:
-            for i, one in enumerate(_as_list(getattr(inputs, name))):
+            for i, one in enumerate(_as_list(getattr(inputs, name, None))):
                 columns[f"{name} {i}"] = check_column(name, one, frame, schema)
         selected = {name: quote_column(column, frame) for name, column in columns.items()}
         thresholds: dict[str, float] = {}

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
         StratumWeights,
     )
     from fairperm.hypothesis_tests.margins.one_sided import Scale
-    from fairperm.hypothesis_tests.results.changes import ModelComparisonResult
+    from fairperm.hypothesis_tests.results.changes import ChangeResult
     from fairperm.hypothesis_tests.results.equivalence import MarginTest
     from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
 
@@ -212,7 +212,7 @@ def noninferiority(
     return result
 
 
-def test_change_margin(result: ModelComparisonResult, margin: object) -> EquivalenceTestResult:
+def test_change_margin(result: ChangeResult, margin: object) -> EquivalenceTestResult:
     """Test whether a change of the gap lies within a margin, of which one end may be infinite."""
     within = _test_margin(result, "difference", _ends(margin, infinite=True))
     found = replace(within, ratio=None, ratio_interval=None)  # a ratio of changes means nothing

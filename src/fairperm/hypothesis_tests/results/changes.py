@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
@@ -9,16 +10,29 @@ from typing import TYPE_CHECKING, Any
 from fairperm._utils.formatting import (
     NONE,
     format_interval,
+    format_level,
+    format_name,
     format_number,
     format_pvalue,
+    name_of_gap,
     state_pvalue,
 )
+from fairperm.data.columns import frame_of
 from fairperm.hypothesis_tests.results.gaps import PermutationTestResult, json_ready
+from fairperm.hypothesis_tests.results.text import write_result
 
 if TYPE_CHECKING:
+    from altair import LayerChart
+
     from fairperm.hypothesis_tests.results.equivalence import EquivalenceTestResult
 
-__all__ = ["GapChange", "GroupChange", "ModelComparisonResult"]
+__all__ = [
+    "GapChange",
+    "GroupChange",
+    "ModelComparisonResult",
+    "PeriodChange",
+    "PeriodComparisonResult",
+]
 
 CHANGE_VERDICTS = (
     *("closed", "narrowed", "unchanged within margin", "widened", "inconclusive", "too small"),
@@ -27,21 +41,22 @@ CHANGE_VERDICTS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupChange:
-    """The change of one group's value, with a paired test of its own.
+    """The change of one group's value, with a test of its own.
 
     Attributes
     ----------
     old, new : float
-        The value with the old and with the new model.
+        The value with the old and with the new model, or in the old and in the new period.
     change : float
         New minus old.
     standard_error : float
-        Of the change; the rows are paired.
+        Of the change; the rows of two models are paired.
     pvalue : float
-        Two-sided: McNemar's exact test of a rate of plain rows whose denominator the models share,
-        otherwise the normal test of the change over its standard error. NaN without one.
+        Two-sided. For a rate of plain rows McNemar's exact test, if two models share its
+        denominator, or the exact unconditional test of two periods; otherwise the normal test of
+        the change over its standard error. NaN without one.
     exact : bool
-        Whether it is McNemar's.
+        Whether it is one of the exact tests.
     """
 
     old: float
@@ -53,21 +68,8 @@ class GroupChange:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
-class ModelComparisonResult(PermutationTestResult):
-    """The result of :func:`fairperm.compare_models`.
-
-    All fields of :class:`fairperm.PermutationTestResult` are about the change: ``values`` are the
-    changes of the groups' values, ``difference`` is the change of the gap with its
-    ``standard_error``, ``confidence_interval`` and ``pvalue``, and ``metric`` is "change in …".
-
-    Attributes
-    ----------
-    gap_old, gap_new : float
-        The gap (first group minus second) with either model; ``difference`` is new minus old. For
-        a joint metric, a dict of its parts.
-    group_changes : dict
-        The :class:`fairperm.GroupChange` of each group; for a joint metric, a dict of its parts.
-    """
+class ChangeResult(PermutationTestResult):
+    """The change of the gap between two groups: fields that models and periods have in common."""
 
     gap_old: Any
     gap_new: Any
@@ -110,7 +112,7 @@ class ModelComparisonResult(PermutationTestResult):
         return [*lines, ("gap", " → ".join(both))]
 
     def describe(self, group: Hashable) -> str:
-        """Return the values of a group with both models, and the p-value of its change."""
+        """Return the old and the new value of a group, and the p-value of its change."""
         change = self.group_changes[group]
         if isinstance(change, Mapping):
             return ", ".join(f"{name} {_describe(one)}" for name, one in change.items())
@@ -253,6 +255,212 @@ class GapChange:
             "change_verdict": self.verdict,
             "change_reason": self.reason,
         }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
+class ModelComparisonResult(ChangeResult):
+    """The result of :func:`fairperm.compare_models`.
+
+    All fields of :class:`fairperm.PermutationTestResult` are about the change: ``values`` are the
+    changes of the groups' values, ``difference`` is the change of the gap with its
+    ``standard_error``, ``confidence_interval`` and ``pvalue``, and ``metric`` is "change in …".
+
+    Attributes
+    ----------
+    gap_old, gap_new : float
+        The gap (first group minus second) with either model; ``difference`` is new minus old. For
+        a joint metric, a dict of its parts.
+    group_changes : dict
+        The :class:`fairperm.GroupChange` of each group; for a joint metric, a dict of its parts.
+    """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
+class PeriodChange(ChangeResult):
+    """The change of the gap from one period to another, as :func:`fairperm.compare_periods` has it.
+
+    All fields of :class:`fairperm.PermutationTestResult` are about the change: ``values`` are the
+    changes of the groups' values, ``difference`` is the change of the gap with its
+    ``standard_error``, ``confidence_interval`` and ``pvalue``, and ``metric`` is "change in …".
+
+    Attributes
+    ----------
+    periods : tuple
+        The old and the new period.
+    gap_old, gap_new : float
+        The gap (first group minus second) in either period; ``difference`` is new minus old. For a
+        joint metric, a dict of its parts.
+    group_changes : dict
+        The :class:`fairperm.GroupChange` of each group; for a joint metric, a dict of its parts.
+    adjusted_pvalue : float
+        Adjusted by Holm's method for all changes that were tested.
+    """
+
+    periods: tuple[Hashable, Hashable]
+    adjusted_pvalue: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
+class PeriodComparisonResult:
+    """The result of :func:`fairperm.compare_periods`.
+
+    Attributes
+    ----------
+    metric : str
+        The metric's full name.
+    attribute : str
+        The name of the column of groups, or "".
+    groups : tuple
+        The two groups; every gap is the first minus the second.
+    periods : tuple
+        In their order.
+    against : str
+        Whether changes are from the "previous" or from the "first" period.
+    gaps : dict
+        The :class:`fairperm.PermutationTestResult` of the gap in each period.
+    changes : tuple
+        A :class:`fairperm.PeriodChange` for each period but the first.
+    n_dropped : int
+        Rows left out because of missing values.
+    seed : int
+        Passing it as ``rng`` gives the same result again.
+    notes : tuple of str
+        Remarks that matter for reading the result; those of a single change are its own.
+    frame_library : str or None
+        The library of the frame that was passed as `data`, if one was.
+    """
+
+    metric: str
+    attribute: str
+    groups: tuple[Hashable, Hashable]
+    periods: tuple[Hashable, ...]
+    against: str
+    gaps: Mapping[Hashable, PermutationTestResult]
+    changes: tuple[PeriodChange, ...]
+    n_dropped: int
+    seed: int
+    notes: tuple[str, ...]
+    frame_library: str | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as JSON-ready values; gaps are a list in the order of the periods."""
+        plain: dict[str, Any] = json_ready(
+            {
+                "metric": self.metric,
+                "groups": self.groups,
+                "periods": self.periods,
+                "against": self.against,
+                "n_dropped": self.n_dropped,
+                "seed": self.seed,
+                "notes": self.notes,
+            }
+        )
+        plain["gaps"] = [self.gaps[period].to_dict() for period in self.periods]
+        plain["changes"] = [change.to_dict() for change in self.changes]
+        return plain
+
+    def to_frame(self, library: str | None = None) -> Any:
+        """Return a data frame with a row for each period.
+
+        Parameters
+        ----------
+        library : {"pandas", "polars", "pyarrow"}, optional
+            Library of the frame: by default that of the frame passed as `data`, or pandas.
+
+        Returns
+        -------
+        frame
+            With the columns period, gap, gap_lower, gap_upper (the gap's confidence interval),
+            compared_with (the old period), change, change_lower, change_upper, pvalue and
+            adjusted_pvalue; those of the change are missing in the first period.
+        """
+        return frame_of(self.columns(), library, self.frame_library)
+
+    def columns(self) -> dict[str, list[Any]]:
+        """Return the columns of :meth:`to_frame`."""
+        gaps = [self.gaps[period] for period in self.periods]
+        changes = (None, *self.changes)
+        old = [None if one is None else _as_value(one.periods[0]) for one in changes]
+
+        def of_changes(name: str, end: int = 0) -> list[float]:
+            found = (math.nan if one is None else getattr(one, name) for one in changes)
+            return [one[end] if isinstance(one, tuple) else one for one in found]
+
+        return {
+            "period": [_as_value(period) for period in self.periods],
+            "gap": [gap.difference for gap in gaps],
+            "gap_lower": [gap.confidence_interval[0] for gap in gaps],
+            "gap_upper": [gap.confidence_interval[1] for gap in gaps],
+            "compared_with": old,
+            "change": of_changes("difference"),
+            "change_lower": of_changes("confidence_interval"),
+            "change_upper": of_changes("confidence_interval", end=1),
+            "pvalue": of_changes("pvalue"),
+            "adjusted_pvalue": of_changes("adjusted_pvalue"),
+        }
+
+    def plot(
+        self,
+        *,
+        alpha: float = 0.05,
+        width: int = 700,
+        height: int = 220,
+        mode: str = "auto",
+    ) -> LayerChart:
+        """Draw the gap in each period with its interval.
+
+        Changes whose adjusted p-value is at most `alpha` are marked. `mode` is "light" or "dark",
+        as the page is, or "auto" for both; see :func:`fairperm.plots.gap_over_time`.
+        """
+        from fairperm import plots
+
+        columns = self.columns()
+        first = self.gaps[self.periods[0]]
+        return plots.gap_over_time(
+            self.periods,
+            columns["gap"],
+            columns["gap_lower"],
+            columns["gap_upper"],
+            pvalues=columns["adjusted_pvalue"],
+            against=self.against,
+            metric=self.metric,
+            groups=first.names,
+            absolute=first.is_joint,
+            confidence_level=first.confidence_level,
+            alpha=alpha,
+            width=width,
+            height=height,
+            mode=mode,
+        )
+
+    def __repr__(self) -> str:
+        first = self.gaps[self.periods[0]]
+        level = format_level(first.confidence_level)
+        lines = [
+            (format_name(period), f"gap {_with_interval(gap, level)}")
+            for period, gap in self.gaps.items()
+        ]
+        for change in self.changes:
+            name = " → ".join(map(format_name, change.periods))
+            text = f"{_with_interval(change, level)}  {state_pvalue(change.pvalue)}"
+            if len(self.changes) > 1:
+                text += f", adjusted {format_pvalue(change.adjusted_pvalue)}"
+            lines.append((name, text))
+        lines.append(("validity", self.changes[0].validity))
+        names = name_of_gap(*first.names, absolute=first.is_joint)
+        title = f"{type(self).__name__}: {self.metric}, {names}"
+        return write_result(title, lines, self.n_dropped, self.notes)
+
+
+def _with_interval(result: PermutationTestResult, level: str) -> str:
+    signed = not result.is_joint
+    interval = format_interval(result.confidence_interval, signed=signed)
+    return f"{format_number(result.difference, signed=signed)}  {level} interval {interval}"
+
+
+def _as_value(name: Hashable) -> Any:
+    """Return a name that a column of a data frame can hold: combinations as text."""
+    return format_name(name) if isinstance(name, tuple) else name
 
 
 def _describe(change: GroupChange) -> str:

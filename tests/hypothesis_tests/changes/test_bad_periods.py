@@ -1,0 +1,178 @@
+"""Comparisons of periods that cannot be: each is refused by name, with the rule and the value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from fairperm import (
+    FairpermError,
+    InputError,
+    InputTypeError,
+    UndefinedMetricError,
+    compare_periods,
+)
+from tests.support.refusals import GOOD, Refusal, check_wording, each
+
+YEARS = [1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2]
+TWICE: dict[str, Any] = {
+    **{name: one * 2 if isinstance(one, list) else one for name, one in GOOD.items()},
+    "y_pred": [1, 0, 1, 0, 1, 0, 0, 0, 1, 1, 1, 0, 0, 1, 0, 0],
+    "period": YEARS,
+}
+
+
+def refused(name: str, says: str, error: type[FairpermError] = InputError, **given: Any) -> Refusal:
+    """Return a refusal of otherwise good arguments."""
+    return Refusal(name, says, {**TWICE, **given}, error, compare_periods)
+
+
+PERIODS = [
+    refused("no period", "period must be given; got None.", InputTypeError, period=None),
+    refused(
+        "one period",
+        "period must be a column of at least two periods; got 1 (3).",
+        period=[3] * 16,
+    ),
+    refused("short", "period must be as long as y_true (16 rows); got 15.", period=YEARS[:-1]),
+    refused("missing", "period has 1 missing value (row 0 of 16)", period=[None, *YEARS[1:]]),
+    refused(
+        "dates",
+        "period must be a column of at most 100 periods; got 101. Round dates to months or years, "
+        "or choose some by periods.",
+        y_true=[0, 1] * 202,
+        y_pred=[0, 1] * 202,
+        sensitive_features=[*"aabb"] * 101,
+        period=np.repeat(np.arange(101), 4),
+    ),
+    refused(
+        "an unknown period",
+        "periods must be made of values of period (1, 2); got 3.",
+        periods=[1, 3],
+    ),
+    refused(
+        "a misspelt period",
+        "periods must be made of values of period ('march', 'may'); got 'mai'. Did you mean 'may'?",
+        period=["march"] * 8 + ["may"] * 8,
+        periods=["march", "mai"],
+    ),
+    refused(
+        "one of two",
+        "periods must be two or more different periods; got [1]. Leave it out to compare all "
+        "periods.",
+        periods=[1],
+    ),
+    refused("twice the same", "periods must be two or more different periods", periods=[1, 1]),
+    refused(
+        "a name", "periods must be made of values of period (1, 2); got 'both'", periods="both"
+    ),
+    refused(
+        "a group without rows",
+        "period must be a column of periods that all have positives of both groups; got no "
+        "positives of group 'b' in period 2. Leave the period out by periods, or take longer ones.",
+        UndefinedMetricError,
+        period=[1] * 12 + [2] * 4,
+        sensitive_features=[*"aaaabbbb", *"aaaa", *"aaaa"],
+    ),
+    refused(
+        "a group without positives",
+        "period must be a column of periods that all have positives of both groups; got no "
+        "positives of group 'a' in period 2.",
+        UndefinedMetricError,
+        y_true=[1, 1, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 1, 1, 0, 0],
+    ),
+    refused(
+        "a label missing for the AUC",
+        "metric must be defined in every group; got roc_auc of group 'a', which has too few rows "
+        "of some kind that it needs, or rows that are too similar. Compare another metric, or "
+        "groups with more rows. This is period 2.",
+        UndefinedMetricError,
+        metric="roc_auc",
+        y_pred=None,
+        y_score=np.linspace(0, 1, 16),
+        y_true=[1, 1, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 1, 1, 0, 0],
+    ),
+    refused(
+        "no stratum with all",
+        "control_features must be strata of which one has positives of both groups in every "
+        "period; got 2 strata without. Use coarser strata.",
+        UndefinedMetricError,
+        control_features=YEARS,
+    ),
+    refused(
+        "weight on a stratum without rows",
+        "period must be a column of periods that all have positives of both groups; got no "
+        "positives of group 'a' in period 2 and stratum 'y'.",
+        UndefinedMetricError,
+        control_features=["x", "y"] * 8,
+        y_true=[1, 1, 0, 0, 1, 1, 0, 0, 1, 0, 0, 0, 1, 1, 0, 0],
+        stratum_weights={"x": 1, "y": 1},
+    ),
+    refused(
+        "no rows vary",
+        "metric must be one whose change has a standard error above 0; got selection_rate from "
+        "period 1 to 2. The groups are too small for it, or do not vary in it.",
+        UndefinedMetricError,
+        metric="selection_rate",
+        y_pred=[1] * 4 + [0] * 12,
+    ),
+    refused("one group", "sensitive_features has 1 group ('a')", sensitive_features=["a"] * 16),
+    refused(
+        "a cluster in both periods",
+        "cluster must be of one group and one period: whole clusters are exchanged between "
+        "periods; got 8 clusters with rows of several, such as 0. split_clusters=True makes a "
+        "cluster of its rows of each.",
+        cluster=[*range(8)] * 2,
+    ),
+    refused(
+        "other indexes",
+        "period must be a pandas column with the index of y_true",
+        y_true=pd.Series(TWICE["y_true"]),
+        period=pd.Series(YEARS, index=range(1, 17)),
+    ),
+]
+OPTIONS = [
+    refused(
+        "another order", "against must be one of 'previous', 'first'; got 'last'", against="last"
+    ),
+    refused(
+        "the unconditional scheme",
+        "scheme must be one of 'auto', 'pooled', 'within_label', 'denominator'; got "
+        "'unconditional'",
+        scheme="unconditional",
+    ),
+    refused("a variance of one rate", "variance must be one of 'auto', 'delta'", variance="score"),
+    refused(
+        "a direction of a joint metric",
+        "alternative must be 'two-sided' for equalized_odds; got 'less'.",
+        metric="equalized_odds",
+        alternative="less",
+        y_pred=[1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 0, 1, 0, 1],
+    ),
+    refused(
+        "within labels",
+        "scheme must be 'denominator' or 'pooled' for selection_rate; got 'within_label'.",
+        metric="selection_rate",
+        scheme="within_label",
+    ),
+    refused("no such metric", "metric must be", metric="fnrr"),
+    refused("bins in memory", "score_bins is for lazy frames", score_bins=10),
+    refused("draws", "n_resamples must be", n_resamples=-1),
+]
+
+
+@each([*PERIODS, *OPTIONS])
+@pytest.mark.filterwarnings("ignore:.* of group .* can change", "ignore:.*is zero in this")
+def test_bad_periods_are_refused(refusal: Refusal) -> None:
+    check_wording(refusal)
+
+
+def test_a_column_that_a_lazy_frame_lacks_is_refused() -> None:
+    frame = pl.LazyFrame({"y": [1, 0], "g": ["a", "b"]})
+    names: dict[str, Any] = {"sensitive_features": "g", "period": "when", "metric": "accuracy"}
+    with pytest.raises(InputError, match="period must be"):
+        compare_periods("y", "y", data=frame, **names)
