@@ -196,7 +196,12 @@ def _totals(counts: Array, contributions: Array) -> Array:
 
 
 def _unbiased(variance: Array, part: Metric | RankMetric, u: Array, counts: Array) -> Array:
-    """Return a part's variance without the bias of few rows; the base with the fewest decides."""
+    """Return a part's variance without the bias of few rows; the base with the fewest decides.
+
+    One stratum keeps its variance.
+    """
+    if counts.shape[-3] == 1:
+        return variance
     labels = np.stack([u[:, 0], 1 - u[:, 0]], axis=-1)
     base = u @ np.array([*part.bases().values()]).T if isinstance(part, Metric) else labels
     if not base.any():
