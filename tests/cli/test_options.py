@@ -127,8 +127,8 @@ def test_weights_of_strata_of_two_columns(here: Here, tmp_path: Path) -> None:
         (("--control", "age_band", *BY_AGE[:4]), "'Less than 25' has none"),
         (("--score-bins", 1), "--score-bins must be an integer from 2"),
         (
-            ("--score-bins", 9, "--metric", "brier_score"),
-            "--score-bins cannot be used for brier",
+            ("--score-bins", 9, "--metric", "expected_calibration_error"),
+            "--score-bins cannot be used for expected_calibration_error",
         ),
     ],
 )
@@ -191,6 +191,34 @@ def test_bins_need_names_that_sql_can_tell(here: Here, tmp_path: Path) -> None:
     assert here.run("audit", tmp_path / "x.csv", *asked)[0] == 0
     code, _, said = here.run("audit", tmp_path / "x.csv", *asked, "--score-bins", 9)
     assert (code, "must differ in more than case; got 'P', 'p'" in said) == (2, True)
+
+
+def test_scores_of_a_large_file_are_binned(
+    here: Here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The bins are those that the library chooses of the same rows."""
+    import duckdb
+
+    monkeypatch.setattr(lazy, "MOST_KINDS", 1000)
+    monkeypatch.setattr("fairperm.data.reading._NEXT_TO_NOTHING", 1.0)
+    chance = np.random.default_rng(4)
+    score = chance.random(2000)
+    label, group = chance.random(2000) < score, chance.integers(0, 2, 2000)
+    frame = pa.table({"y": label, "s": score, "g": group})
+    pq.write_table(frame, tmp_path / "x.parquet")
+    asked = ("--label", "y", "--score", "s", "--group", "g", "--resamples", 99, "--seed", 1)
+    for metric in ("roc_auc", "brier_score"):
+        options = (*asked, "--metric", metric, "--json", "-")
+        code, out, err = here.run("test", tmp_path / "x.parquet", *options)
+        assert code == 0, err
+        result = json.loads(out)["result"]
+        with pytest.warns(fairperm.FairpermWarning, match="Scores were put into bins"):
+            expected = fairperm.permutation_test(
+                "y", y_score="s", sensitive_features="g", metric=metric, n_resamples=99, rng=1,
+                data=duckdb.connect().from_arrow(frame),
+            )  # fmt: skip
+        assert (result["difference"], result["pvalue"]) == (expected.difference, expected.pvalue)
+        assert "so many scores are distinct" in " ".join(result["notes"]).lower()
 
 
 @pytest.mark.parametrize("form", ["csv", "parquet", "where"])

@@ -247,8 +247,9 @@ ScoreBins = Annotated[
     int | None,
     _option(
         _COLUMNS,
-        "Number of bins in which to count the scores for roc_auc, for files larger than memory. "
-        "Default: read every score.",
+        "Number of bins in which to count the scores, for files larger than memory; for roc_auc, "
+        "brier_score, log_loss and means of scores. Default: read every score, and put them into "
+        "131,072 bins if more than 1,048,576 rows are distinct and bins hide next to nothing.",
         metavar="N",
     ),
 ]

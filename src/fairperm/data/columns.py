@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from typing import TypeGuard
 
     from fairperm.data.arguments import Inputs
+    from fairperm.data.score_bins import ScoreRanges
     from fairperm.metrics.definition import AnyMetric
 
     Counts = NDArray[np.int64]
@@ -343,8 +344,8 @@ class CountedRows:
         column may also serve as another argument, and stays unchanged for that.
     predictions
         By argument, predictions that the engine made from the scores.
-    mixed_bins
-        The bins that hold different scores; None if scores are not put into bins.
+    bins
+        The bins whose middles are in place of the scores; None if scores are not put into bins.
     contributions
         Each row's contributions if its label is positive, and if it is not; None if they are to be
         computed from the columns.
@@ -357,7 +358,7 @@ class CountedRows:
     alike: NDArray[np.int64] | None = None
     values: Mapping[str, object] = field(default_factory=dict)
     predictions: Mapping[str, object] = field(default_factory=dict)
-    mixed_bins: NDArray[np.float64] | None = None
+    bins: ScoreRanges | None = None
     contributions: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
     notes: tuple[str, ...] = ()
 
@@ -513,7 +514,8 @@ class Source:
         if self.rows.contributions is not None:
             return rows, counts, None
         each = counts if alike is None else counts // alike
-        if not any(one.is_unique for one in columns) or each.sum() > _MOST_REPEATED:
+        repeats = not any(one.is_unique for one in columns) or self.rows.bins is not None
+        if repeats or each.sum() > _MOST_REPEATED:
             return rows, counts, alike
         again = np.repeat(np.arange(len(counts)), each)
         rows = [again if isinstance(one, slice) else one[again] for one in rows]

@@ -24,8 +24,9 @@ from fairperm._utils.formatting import format_count
 from fairperm._utils.sorting import order_by
 from fairperm.data.columns import Column, Index, Source, are_names, models_of, parse_threshold
 from fairperm.data.indexes import check_input_indexes
-from fairperm.data.lazy.backends import lazy_frame
+from fairperm.data.lazy.backends import BinnableRows, lazy_frame
 from fairperm.data.lazy.choice import collect_rows
+from fairperm.data.score_bins import BINNED
 from fairperm.errors import (
     InputError,
     InputTypeError,
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 
     from fairperm.data.arguments import Inputs
     from fairperm.data.columns import CountedRows, IndexedColumn
+    from fairperm.data.score_bins import ScoreRanges
     from fairperm.metrics.definition import AnyMetric
 
     Counts = NDArray[np.int64]
@@ -53,6 +55,7 @@ if TYPE_CHECKING:
 MISSING_GROUP = "missing"
 _PREDICTIONS = ("y_pred", f"y_pred{NEW}")
 _ROWS_NAMED = 5
+_NEXT_TO_NOTHING = 0.05  # of a standard error
 _MOST_KEYS = 1 << 62  # possible combinations that can be numbered
 _NORMALIZE = "unicodedata.normalize('NFC', text) makes them one."
 
@@ -78,8 +81,8 @@ class Table:
     alike
         The number of equal clusters that each row's cluster stands for, if clusters were counted;
         ``count`` has the rows of all of them.
-    mixed_bins
-        The bins that hold different scores; None if scores are not put into bins.
+    bins
+        The bins whose middles are in place of the scores; None if scores are not put into bins.
     contributions
         Each row's contributions to the metric, if an engine has added them up.
     attribute
@@ -103,7 +106,7 @@ class Table:
     periods: tuple[Hashable, ...] = ()
     alike: NDArray[np.int64] | None = None
     n_dropped: int = 0
-    mixed_bins: NDArray[np.float64] | None = None
+    bins: ScoreRanges | None = None
     contributions: Array | None = None
     attribute: str = ""
     notes: tuple[str, ...] = ()
@@ -123,7 +126,10 @@ class Table:
     def keep_columns(self, names: Collection[str]) -> Table:
         """Return the table with these columns only; equal rows are merged if all are boolean."""
         columns = {name: column for name, column in self.columns.items() if name in names}
-        kept = replace(self, columns=columns)
+        notes = self.notes
+        if "y_score" not in columns:
+            notes = tuple(note for note in notes if note != BINNED)
+        kept = replace(self, columns=columns, notes=notes)
         are_boolean = all(column.dtype == np.bool_ for column in columns.values())
         if len(columns) == len(self.columns) or not are_boolean:
             return kept
@@ -136,7 +142,7 @@ class Table:
         present = np.flatnonzero(counts)
         group, stratum, *values = np.unravel_index(present, shape)
         return replace(
-            self,
+            kept,
             columns={name: one.astype(bool) for name, one in zip(columns, values, strict=True)},
             group=group,
             stratum=stratum,
@@ -185,6 +191,16 @@ class Table:
         """Return each group's number of rows."""
         counts = np.bincount(self.group, self.count, len(self.groups))
         return {group: int(n) for group, n in zip(self.groups, counts, strict=True)}
+
+    def has_fine_bins(self, metric: AnyMetric) -> bool:
+        """Whether bins hide next to nothing of any group's value; also True without bins."""
+        if self.bins is None:
+            return True
+        group, count = self.group.astype(np.intp), self.count.astype(np.float64)
+        scored = [part for part in metric.parts if "y_score" in part.columns]
+        find = self.bins.find_shares
+        shares = [find(part, self.columns, count, group, len(self.groups)) for part in scored]
+        return all(np.nanmax(one, initial=0.0) <= _NEXT_TO_NOTHING for one in shares)
 
     def choose_groups(self, groups: object) -> tuple[Hashable, Hashable]:
         """Return the two groups to compare: the requested ones, or the only two."""
@@ -247,6 +263,7 @@ def read_table(inputs: Inputs, metric: AnyMetric, source: Source | None = None) 
 
     A ``source`` keeps the columns that it has read, for the next metric.
     """
+    given = inputs
     missing = choice("missing", inputs.missing, ("error", "drop", "group"))
     for one, suffix in models_of(inputs):
         _check_columns_given(one, metric, suffix)
@@ -320,7 +337,7 @@ def read_table(inputs: Inputs, metric: AnyMetric, source: Source | None = None) 
         periods=periods,
         alike=alike,
         n_dropped=n_dropped,
-        mixed_bins=source.rows.mixed_bins,
+        bins=source.rows.bins,
         contributions=_choose_contributions(source.rows, values.get("y_true"), known),
         notes=(
             *source.rows.notes,
@@ -329,6 +346,8 @@ def read_table(inputs: Inputs, metric: AnyMetric, source: Source | None = None) 
             *_note_perfect(values, counts),
         ),
     )
+    if isinstance(given.data, BinnableRows) and not table.has_fine_bins(metric):
+        return read_table(replace(given, data=given.data.rows), metric)
     return _split_clusters(table) if _is_split(inputs) else table
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Literal, Protocol, overload
 
+from fairperm.engines.binned import BinnedEngine
 from fairperm.engines.callables import CallableEngine
 from fairperm.engines.counts import CellsEngine
 from fairperm.engines.many_groups import ManyGroupsEngine
@@ -35,6 +36,7 @@ _FEW_CELLS = 16  # of a stratum: so few can always be drawn, and often enumerate
 _FEW_COUNTS = 64  # of many groups: so few are always drawn
 _COUNT_COST = 50  # rows that a units engine visits in the time of drawing one count
 _MOST_ROWS = 1 << 24  # of rows that repeat, no more are taken one by one
+_MOST_KINDS = 1 << 20  # of that many rows, so many distinct ones are counted, wherever they are
 _MERGEABLE = 20_000  # rows among which looking for equal ones costs nothing
 
 
@@ -157,7 +159,10 @@ def _cells(
     rows: Rows, weights: Array | None, variance: Variance | None, *, many: bool
 ) -> Cells | None:
     """Return the counts of the distinct rows, if they are drawn faster than the rows."""
-    n, n_counts = rows.count.sum(), len(rows.count) * (1 if many else 2)
+    n = rows.count.sum()
+    if n > _MOST_ROWS:
+        rows = rows.merge_if_few(_MOST_KINDS)  # as a database would have counted them
+    n_counts = len(rows.count) * (1 if many else 2)
     # rates have only a few kinds of row, and rows that a database counted may not fit into memory
     are_too_many = n > max(_MOST_ROWS, 2 * len(rows.count))
     is_rate = variance is not None and variance.is_binomial
@@ -173,6 +178,8 @@ def _cells(
 
 def counts_in_a_draw(engine: Engine) -> float:
     """Return how many counts one permutation is made of; infinite if not of counts."""
+    if isinstance(engine, BinnedEngine):
+        engine = engine.coarse
     if not isinstance(engine, CellsEngine):
         return math.inf
     resamples = engine.n_bootstrap if engine.variance == Variance.BOOTSTRAP else 0

@@ -98,9 +98,20 @@ class Rows:
         )
         return clusters._merge_equal()
 
-    def _merge_equal(self) -> Rows:
-        """Return equal rows counted as one, in the order of their values."""
-        keys = [self.stratum, self.group, self.block, *self.contributions.T]
+    def merge_if_few(self, most: int) -> Rows:
+        """Return equal rows counted as one if so few are distinct, else all rows."""
+        columns = [*self.columns.values()]
+        if len(self.count) <= most or any(_has_more(one[: 2 * most], most) for one in columns):
+            return self
+        merged = self._merge_equal(columns)
+        return merged if len(merged.count) <= most else self
+
+    def _merge_equal(self, columns: Sequence[NDArray[Any]] | None = None) -> Rows:
+        """Return rows with equal contributions, or columns, as one, in the order of their values.
+
+        Sums of clusters have no other columns than contributions.
+        """
+        keys = [self.stratum, self.group, self.block, *(columns or self.contributions.T)]
         order = order_by(keys)
         starts = run_starts(*(key[order] for key in keys))
         return replace(self.take(order[starts]), count=np.add.reduceat(self.count[order], starts))
@@ -115,6 +126,11 @@ class Rows:
         rows = replace(self, count=self.count // self.alike, alike=None).take(which)
         number = self.cluster[which].astype(np.int64) * self.alike.max() + copy
         return replace(rows, cluster=np.unique(number, return_inverse=True)[1].ravel())
+
+
+def _has_more(values: NDArray[Any], most: int) -> bool:
+    """Whether so many values are distinct: then nothing is gained by looking at the rest."""
+    return values.dtype.kind == "f" and len(np.unique(values)) > most
 
 
 def order_strata(rows: Rows, weights: Array | None) -> tuple[Rows, Array | None]:

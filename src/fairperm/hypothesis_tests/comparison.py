@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 import numpy as np
 
 from fairperm._utils.progress import waiting
+from fairperm.engines.binned import BinnedEngine
 from fairperm.engines.choice import Engine, choose_engine
 from fairperm.engines.estimates import is_contrast
 from fairperm.engines.sample import Rows
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fairperm.data.reading import Table
+    from fairperm.data.score_bins import ScoreRanges
     from fairperm.engines.choice import GroupsEngine, PairEngine
     from fairperm.engines.estimates import Estimates
     from fairperm.engines.resampling.blocks import Resampling
@@ -45,7 +48,7 @@ class Comparison:
     groups: tuple[Hashable, ...]
     rows: Rows
     weights: Array | None
-    mixed_bins: Array | None = None
+    bins: ScoreRanges | None = None
 
     @classmethod
     def of(
@@ -81,7 +84,7 @@ class Comparison:
         )
         check_rows(rows, plan.metric, table, groups)
         weights = None if weights is None else weights[present]
-        return cls(plan.metric, groups, rows, weights, table.mixed_bins)
+        return cls(plan.metric, groups, rows, weights, table.bins)
 
     @property
     def parts(self) -> tuple[Metric | RankMetric, ...]:
@@ -97,6 +100,10 @@ class Comparison:
     ) -> PairEngine | GroupsEngine:
         """Return the engine of two groups, or of ``many``."""
         units, weights = self.units(), self.weights
+        if self.bins is not None and weights is None:
+            binned = BinnedEngine.of(self.parts, units, variance, n_bootstrap, many=many)
+            if binned is not None:
+                return binned
         if many:
             return choose_engine(self.parts, units, weights, self.groups, variance, many=True)
         return choose_engine(self.parts, units, weights, self.groups, variance, n_bootstrap)
@@ -167,27 +174,20 @@ class Comparison:
         return _sums(self.rows.group, values, len(self.groups))
 
     def binning_errors(self) -> Array | None:
-        """Return a bound on each group's error of the AUC from putting scores into bins.
+        """Return a bound on the error of each group's value from putting scores into bins.
 
-        A positive and a negative in one bin count one half, where different scores would have
-        counted 0 or 1. With strata, it is the largest bound of a stratum or of all rows; twice
-        that if strata are subtracted from others.
+        With strata, it is the largest bound of a stratum or of all rows; twice that if strata are
+        subtracted from others.
         """
-        if self.mixed_bins is None or not self.parts[0].is_rank:
+        if self.bins is None or len(self.parts) > 1 or "y_score" not in self.parts[0].columns:
             return None
-        rows = self.rows
-        label, place = rows.contributions.T
-        bins, bin_of = np.unique(place, return_inverse=True)
-        shape = (2, len(self.groups), rows.n_strata, len(bins))
-        counts = np.zeros(shape)
-        at = (label > 0).astype(np.intp), rows.group, rows.stratum, bin_of.ravel()
-        np.add.at(counts, at, rows.count if rows.weight is None else rows.count * rows.weight)
-        counts = np.concatenate([counts, counts.sum(axis=2, keepdims=True)], axis=2)
-        with np.errstate(invalid="ignore"):
-            pairs = counts[0].sum(axis=-1) * counts[1].sum(axis=-1)
-            hidden = (counts[0] * counts[1])[..., np.isin(bins, self.mixed_bins)]
-            error: Array = hidden.sum(axis=-1) / (2 * pairs)
-        largest: Array = np.nanmax(error, axis=1)
+        rows, n_groups = self.rows, len(self.groups)
+        count = rows.count.astype(np.float64) * (1.0 if rows.weight is None else rows.weight)
+        group, stratum = rows.group.astype(np.intp), rows.stratum.astype(np.intp)
+        bound = partial(self.bins.bound_errors, self.parts[0], rows.columns, count)
+        by_stratum = bound(group + n_groups * stratum, n_groups * rows.n_strata)
+        every = np.vstack([by_stratum.reshape(-1, n_groups), bound(group, n_groups)])
+        largest: Array = np.nanmax(every, axis=0)
         return 2 * largest if is_contrast(self.weights) else largest
 
     def note_bins(self, bounds: Array | None, error: Array) -> list[str]:
@@ -203,7 +203,7 @@ class Comparison:
         if not (moved > _LITTLE * error).any():
             return []
         worst = int(np.argmax(moved - _LITTLE * error))
-        what = "the gap" if is_gap else f"the AUC of group {shown(self.groups[worst])}"
+        what = "the gap" if is_gap else f"the value of group {shown(self.groups[worst])}"
         return [
             Note(
                 f"Scores were put into bins, which may have moved {what} by up to "

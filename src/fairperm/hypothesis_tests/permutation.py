@@ -126,9 +126,10 @@ def permutation_test(
         Rows are matched by position, and pandas columns with different indexes are an error. True
         ignores their indexes.
     score_bins : int, optional
-        Number of bins for the scores of a lazy frame, for the AUC; each holds about equally many
-        rows. By default 16,384 if it has more than 1,048,576 distinct rows, and none otherwise.
-        The result has bounds on the error, and its interval and p-value allow for them.
+        Number of bins for the scores of a lazy frame, for the AUC, the Brier score, log loss and
+        means of scores; each holds about equally many rows. By default up to 131,072 if it has more
+        than 1,048,576 distinct rows, and none otherwise. The result has bounds on the error, and
+        its interval and p-value allow for them.
     sample_rows : int, optional
         Number of rows to draw at random from a lazy frame with more distinct rows than that, for a
         metric that needs all of them (a squared error, log loss, a function). The numbers in a row

@@ -340,6 +340,9 @@ class Metric(AnyMetric):
         rate's numerator and denominator.
     smooth
         Whether the value has a derivative; if not, its variance is found by the bootstrap.
+    is_monotone
+        Whether, given the label, each contribution rises or falls with the score all the way: the
+        scores of a bin then have contributions between those of its ends.
     instead
         Metrics to test in its place, if its bias is of the order of its standard error and depends
         on a group's size and base rate: equal groups would then differ in it.
@@ -359,6 +362,7 @@ class Metric(AnyMetric):
     among: str = "rows"
     rate: Function | None = None
     smooth: bool = True
+    is_monotone: bool = False
     instead: tuple[str, ...] = ()
     own: bool = False
 

@@ -49,8 +49,8 @@ if TYPE_CHECKING:
 MOST_STATISTICS = 20_000_000  # subgroups times permutations: 160 MB
 _WEIGHTED = "Values are weighted; numbers of rows are not."
 _BINNED = Note(
-    "Scores were put into bins: rows in one bin count as ties, which moves each AUC a little. More "
-    f"{argument('score_bins')} move it less."
+    "Scores were put into bins: rows in one bin count as ties, which moves each value a little. "
+    f"More {argument('score_bins')} move it less."
 )
 _ADJUSTMENTS: tuple[Literal["maxt", "holm", "bh", "by"], ...] = ("maxt", "holm", "bh", "by")
 
@@ -190,7 +190,8 @@ def find_subgroups(
         answer = _search_all(sample, settings)
     else:
         answer = _search_and_confirm(sample, settings, checks.fraction("confirm", confirm))
-    bins = [_BINNED] if sample.metric.is_rank and np.any(sample.table.mixed_bins) else []
+    ranges = sample.table.bins
+    bins = [_BINNED] if ranges is not None and ranges.are_mixed.any() else []
     weighted = [] if sample.table.weight is None else [_WEIGHTED]
     result = Subgroups(
         listed=answer.listed,

@@ -13,8 +13,10 @@ import pytest
 
 import fairperm
 from fairperm import InputError
+from fairperm.data import columns
 from fairperm.data.lazy import counting as lazy
 from fairperm.data.lazy.backends import stage
+from fairperm.engines import choice
 from fairperm.hypothesis_tests.sweep.threshold_sweep import threshold_sweep
 from tests.support.lazy_data import EAGER, LAZY, run, same, sample, with_gaps
 
@@ -249,7 +251,7 @@ def test_names_of_columns_can_be_anything(form: str, name: str) -> None:
         ({"threshold": -1}, r"threshold must be above the lowest score .* as positive"),
         ({"threshold": "high"}, "threshold must be a finite number; got 'high'"),
         ({"pos_label": 3}, "pos_label must be one of the labels"),
-        ({"score_bins": 100}, "score_bins cannot be used for accuracy, not a rank"),
+        ({"score_bins": 100}, "score_bins cannot be used for accuracy: it is neither"),
         ({"metric": "roc_auc", "score_bins": 1}, "score_bins must be an integer from 2"),
         ({"metric": "mean_squared_error"}, "y_pred must be given for mean_squared_error"),
     ],
@@ -279,11 +281,37 @@ def test_all_scores_missing(form: str) -> None:
             run(LAZY[form](table), metric, missing="drop")
 
 
-@pytest.mark.parametrize("metric", ["brier_score_loss", "log_loss"])
-def test_too_many_distinct_rows(metric: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_distinct_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lazy, "MOST_KINDS", 50)
+    data = LAZY["duckdb"](sample(400, decimals=None))
     with pytest.raises(InputError, match=r"at most 50 distinct rows for .*Pass sample_rows"):
-        run(LAZY["duckdb"](sample(400, decimals=None)), metric)
+        run(data, "expected_calibration_error", variance=None)
+
+
+@pytest.mark.parametrize("metric", ["roc_auc", "brier_score"])
+def test_very_many_rows_are_counted_in_memory_as_in_an_engine(
+    metric: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One seed has one p-value: rows that repeat are drawn by kind, wherever they are."""
+    table = sample(3_000)
+    monkeypatch.setattr(choice, "_MOST_ROWS", 1_000)
+    monkeypatch.setattr(choice, "_MOST_KINDS", 600)
+    monkeypatch.setattr(columns, "_MOST_REPEATED", 1_000)
+    monkeypatch.setattr(choice, "_MERGEABLE", 0)
+    expected = run(LAZY["duckdb"](table), metric)
+    assert same(run(table, metric), expected)
+    assert same(run(LAZY["polars"](table), metric), expected)
+    options: dict[str, Any] = {"sensitive_features": "region", "n_resamples": 99, "rng": 1}
+    first, second = (
+        fairperm.omnibus_test("label", y_score="score", metric=metric, data=data, **options)
+        for data in (table, LAZY["duckdb"](table))
+    )
+    assert same(first, second)
+    with monkeypatch.context() as patch:
+        patch.setattr(choice, "_MOST_KINDS", 100)  # more are distinct: rows are drawn one by one
+        drawn = run(table, metric)
+    assert drawn.statistic == pytest.approx(expected.statistic, rel=1e-9)
+    assert not np.array_equal(drawn.null_distribution, expected.null_distribution)
 
 
 # Engines that fail.

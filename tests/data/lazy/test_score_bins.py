@@ -11,7 +11,9 @@ import pyarrow as pa
 import pytest
 
 import fairperm
+from fairperm.data import reading
 from fairperm.data.lazy import counting as lazy
+from fairperm.data.lazy.backends import BinnableRows
 from fairperm.hypothesis_tests.comparison import Comparison
 from tests.support.lazy_data import LAZY, number_bins, run, same, sample
 
@@ -221,15 +223,68 @@ def test_single_precision_and_missing_scores_are_binned_alike(form: str) -> None
 
 
 def test_bins_are_used_where_distinct_rows_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many as can be counted: a thousand kinds of rows are 250 bins of two labels and sexes."""
     table = sample(2_000, decimals=None)
     data = LAZY["duckdb"](table)
     assert run(data, "roc_auc").binning_errors is None
     monkeypatch.setattr(lazy, "MOST_KINDS", 1_000)
-    monkeypatch.setattr(lazy, "DEFAULT_BINS", 100)
-    assert same(_quietly(data, "roc_auc"), _quietly(data, "roc_auc", score_bins=100))
-    monkeypatch.setattr(lazy, "DEFAULT_BINS", 1_000)
-    with pytest.raises(fairperm.InputError, match="at most 1,000 distinct rows for roc_auc"):
-        run(data, "roc_auc")
+    for most, n_bins in ((100, 100), (1_000, 250)):
+        monkeypatch.setattr(lazy, "DEFAULT_BINS", most)
+        chosen, requested = _quietly(data, "roc_auc"), _quietly(data, "roc_auc", score_bins=n_bins)
+        assert any("so many scores are distinct" in note.lower() for note in chosen.notes)
+        assert chosen.binning_errors == requested.binning_errors
+        assert np.array_equal(chosen.null_distribution, requested.null_distribution)
+
+
+PROBABILITIES = ("brier_score", "log_loss", "mean_score", "mean_score_positives",
+                 "mean_score_negatives", "calibration_in_the_large")  # fmt: skip
+
+
+@pytest.mark.parametrize("metric", PROBABILITIES)
+@pytest.mark.parametrize("shape", [(0.3, 4), (1, 1), (8, 0.5)])
+def test_bins_move_no_mean_by_more_than_their_bound(
+    metric: str, shape: tuple[float, float]
+) -> None:
+    score = RNG.beta(*shape, N)
+    sex, label = RNG.choice(["a", "b"], N, p=[0.3, 0.7]), RNG.random(N) < score
+    table = pa.table({"label": label, "score": score, "sex": sex})
+    exact = _quietly(table, metric, n_resamples=9)
+    binned = _quietly(LAZY["duckdb"](table), metric, score_bins=200, n_resamples=9)
+    assert binned.binning_errors is not None
+    for group, bound in binned.binning_errors.items():
+        assert 0 < abs(binned.values[group] - exact.values[group]) <= bound
+        assert bound < exact.standard_errors[group]
+
+
+@pytest.mark.parametrize("form", ["polars", pytest.param("dask", marks=pytest.mark.validate)])
+def test_every_engine_bins_probabilities_alike(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lazy, "MOST_KINDS", 1_000)
+    table = sample(2_000, decimals=None)
+    results = [_quietly(LAZY[one](table), "brier_score") for one in ("duckdb", form)]
+    assert same(*results)
+
+
+def test_scores_out_of_range_are_found_in_bins() -> None:
+    table = sample(400, decimals=None)
+    score = table["score"].to_numpy().copy()
+    score[score.argmax()] = 1 + 1e-9
+    table = table.set_column(1, "score", pa.array(score))
+    with pytest.raises(fairperm.InputError, match="must be from 0 to 1 for this metric"):
+        run(LAZY["duckdb"](table), "brier_score", score_bins=10)
+
+
+@pytest.mark.parametrize("metric", ["roc_auc", "brier_score"])
+def test_rows_in_memory_are_binned_only_if_bins_hide_next_to_nothing(
+    metric: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lazy, "MOST_KINDS", 2_000)
+    table = sample(2_500, decimals=None)
+    data = BinnableRows(table, LAZY["duckdb"](table))
+    assert same(run(data, metric), run(table, metric))
+    monkeypatch.setattr(reading, "_NEXT_TO_NOTHING", 0.5)
+    assert same(_quietly(data, metric), _quietly(LAZY["duckdb"](table), metric))
+    limit = run(data, metric, n_resamples=0)
+    assert limit.pvalue == run(table, metric, n_resamples=0).pvalue
 
 
 @pytest.mark.parametrize("bad", [np.inf, -np.inf])
@@ -296,7 +351,7 @@ def test_all_tests_say_what_bins_may_have_moved() -> None:
     data = LAZY["duckdb"](sample(2_000, decimals=None))
     options: dict[str, Any] = {"y_score": "score", "metric": "roc_auc", "data": data, "rng": 1}
     options |= {"sensitive_features": "region", "n_resamples": 99}
-    said = r"Scores were put into bins, which may have moved the AUC of group '\w+' by up to"
+    said = r"Scores were put into bins, which may have moved the value of group '\w+' by up to"
     with pytest.warns(fairperm.FairpermWarning, match=said):
         fairperm.omnibus_test("label", score_bins=16, **options)
     said = "Scores were put into bins, which may have moved the gap by up to"

@@ -56,7 +56,8 @@ class WantedColumns:
 
     ``needs_rows``: rows are needed one by one, and counts are not enough. ``stays_in_files``: rows
     are counted or sampled in their files all the same. ``all_numbers``: other numbers are needed,
-    too, because samples of rows are drawn by them.
+    too, because samples of rows are drawn by them. ``may_be_binned``: of very many rows, scores may
+    be put into bins.
     """
 
     label: str | None = None
@@ -76,6 +77,7 @@ class WantedColumns:
     needs_rows: bool = False
     stays_in_files: bool = False
     all_numbers: bool = False
+    may_be_binned: bool = False
 
     def columns(self) -> dict[str, tuple[str, str]]:
         """Return the option and the role of every column."""
@@ -119,7 +121,13 @@ class LoadedData:
         """Return the number of rows."""
         import narwhals.stable.v2 as nw
 
-        return int(nw.from_native(self.data).lazy().select(nw.len()).collect().item())
+        return int(nw.from_native(self._frame).lazy().select(nw.len()).collect().item())
+
+    @property
+    def _frame(self) -> Any:
+        from fairperm.data.lazy.backends import BinnableRows
+
+        return self.data.rows if isinstance(self.data, BinnableRows) else self.data
 
     def column_if_read(self, column: str | None) -> str | None:
         """Return the name of the column if the test needs it."""
@@ -129,7 +137,7 @@ class LoadedData:
         """Return the distinct combinations of values in these columns."""
         import narwhals.stable.v2 as nw
 
-        rows = nw.from_native(self.data).lazy().select(*columns).unique()
+        rows = nw.from_native(self._frame).lazy().select(*columns).unique()
         return [tuple(row) for row in rows.collect().iter_rows()]
 
     def find_value(self, column: str | None, text: str | None) -> object:
@@ -187,6 +195,8 @@ def read_columns(
     rows: bool = False,
 ) -> Iterator[LoadedData]:
     """Read the columns that the options of a command name; ``rows`` asks for every row."""
+    from fairperm.data.score_bins import takes_bins
+
     _check_files(params)
     kinds = [find_metric(name) for name in metrics]
     label, prediction, score = (params.get(name) for name in ("label", "prediction", "score"))
@@ -207,6 +217,8 @@ def read_columns(
         raise InputError("--prediction or --score must be given: a column of the model's output.")
     can_count = all(one.kind.is_categorical for one in kinds) and not (distances and score)
     prediction_new, score_new = params.get("prediction_new"), params.get("score_new")
+    moves_together = any(params.get(one) for one in ("cluster", "matched", "weight"))
+    has_other_tests = bool(features or distances or prediction_new or score_new)
     wanted = WantedColumns(
         label=label or None,
         prediction=prediction,
@@ -219,11 +231,12 @@ def read_columns(
         cluster=params.get("cluster"),
         matched=params.get("matched"),
         weight=params.get("weight"),
-        needs_rows=rows
-        or not can_count
-        or any(params.get(one) for one in ("cluster", "matched", "weight")),
+        needs_rows=rows or not can_count or moves_together,
         stays_in_files=any(params.get(one) is not None for one in ("score_bins", "sample_rows")),
         all_numbers=params.get("sample_rows") is not None,
+        may_be_binned=not has_other_tests
+        and not moves_together
+        and all(one.kind.is_categorical or takes_bins(one) for one in kinds),
     )
     with _read_wanted(params, wanted, with_hashes=with_hashes) as loaded:
         yield loaded
@@ -316,6 +329,9 @@ def _open_data(
     wanted: WantedColumns,
 ) -> tuple[Any, tuple[str, ...]]:
     """Return the data, in a database that the stack closes, and the names of their columns."""
+    from fairperm.data.lazy.backends import BinnableRows
+    from fairperm.data.lazy.counting import MOST_KINDS
+
     connection = connect(folder)
     stack.callback(connection.close)
     stack.enter_context(interrupt_on_signal(connection))
@@ -330,7 +346,10 @@ def _open_data(
             "of rows that stay in their files are read by SQL, which ignores case."
         )
     if same or (wanted.needs_rows and not wanted.stays_in_files):
-        return _read_rows(connection, source, fields), tuple(fields)
+        rows = _read_rows(connection, source, fields)
+        if wanted.may_be_binned and not same and len(rows) > MOST_KINDS:
+            return BinnableRows(rows, connection.from_arrow(rows)), tuple(fields)
+        return rows, tuple(fields)
     selected = ", ".join(f"{sql} AS {quote_name(one)}" for one, sql in fields.items())
     return connection.sql(f"SELECT {selected} FROM {source}"), tuple(fields)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import narwhals.stable.v2 as nw
@@ -32,6 +33,17 @@ if TYPE_CHECKING:
 _LONGEST_REASON = 300
 
 
+@dataclass(frozen=True, slots=True)
+class BinnableRows:
+    """Rows in memory that may be counted by bins of their scores, if that hides next to nothing.
+
+    ``relation`` is a lazy frame of the same rows.
+    """
+
+    rows: Any
+    relation: Any
+
+
 def is_lazy(data: object) -> bool:
     """Whether the data are a lazy frame."""
     return lazy_frame(data) is not None
@@ -41,6 +53,8 @@ def lazy_frame(data: object) -> nw.LazyFrame[Any] | None:
     """Return the data as a lazy frame; None if they are anything else."""
     if data is None or isinstance(data, Mapping):
         return None
+    if isinstance(data, BinnableRows):
+        data = data.relation
     with stage("reading the names of the columns", None):
         frame = as_narwhals("data", data)
     return frame if isinstance(frame, nw.LazyFrame) else None

@@ -15,6 +15,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from fairperm.data.lazy.backends import fetch, stage, to_floats
+from fairperm.data.score_bins import ScoreRanges
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -68,22 +69,20 @@ def _fourth_roots(*scores: float) -> list[float]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Filling:
-    """The bins that hold rows: their number, how many rows, the lowest and the highest score."""
+class FilledBins(ScoreRanges):
+    """The bins that hold rows, with their numbers and how many rows they hold."""
 
     place: Array
     count: Counts
-    low: Array
-    high: Array
 
-    @property
-    def is_mixed(self) -> NDArray[np.bool_]:
-        """Whether a bin holds different scores, of which it hides the order."""
-        return np.asarray(self.low < self.high)
+    def score_of(self, place: Array) -> Array:
+        """Return the score that stands for the bins of these numbers; NaN for none."""
+        found = np.searchsorted(self.place, place).clip(max=len(self.place) - 1)
+        return np.where(np.isnan(place), np.nan, self.middle[found])
 
     def hidden_share(self) -> float:
         """Return which share of all pairs of rows have different scores in one bin, at most."""
-        return float(((self.count[self.is_mixed] / self.count.sum()) ** 2).sum())
+        return float(((self.count[self.are_mixed] / self.count.sum()) ** 2).sum())
 
     def narrow(self, n_bins: int) -> ScoreBins:
         """Return as many bins, of which pieces of the range get shares like those of the rows.
@@ -94,12 +93,12 @@ class _Filling:
         n_cuts = max(1, min(_CUTS, n_bins // 8))
         total, last = self.count.sum(), len(self.count) - 1
         reached = np.searchsorted(np.cumsum(self.count) * n_cuts, total * np.arange(1, n_cuts))
-        is_full = self.is_mixed & (self.count * n_cuts >= total)
+        is_full = self.are_mixed & (self.count * n_cuts >= total)
         full = np.flatnonzero(is_full)
         starts = np.unique(np.concatenate([[0], reached, full, full + 1]))
         starts = starts[starts <= last]
         ends = np.append(starts[1:] - 1, last)
-        mixed = np.add.reduceat(np.where(self.is_mixed, self.count, 0), starts)
+        mixed = np.add.reduceat(np.where(self.are_mixed, self.count, 0), starts)
         pieces = []
         for start, end, rows in zip(starts, ends, mixed, strict=True):
             low, high = self.low[start], self.high[end]
@@ -115,8 +114,8 @@ class _Filling:
 
 def find_bins(
     rows: nw.LazyFrame[Any], low: float, high: float, n_bins: int
-) -> tuple[ScoreBins, Array]:
-    """Return bins for scores from ``low`` to ``high``, and which of them hold different scores."""
+) -> tuple[ScoreBins, FilledBins]:
+    """Return bins for scores from ``low`` to ``high``, and what they hold."""
     bins = ScoreBins(np.array([low]), np.array([high]), np.array([n_bins]))
     found = [(bins, _fill(rows, bins))]
     for _ in range(_ROUNDS):
@@ -125,11 +124,10 @@ def find_bins(
             break
         bins = filling.narrow(n_bins)
         found.append((bins, _fill(rows, bins)))
-    bins, filling = min(found, key=lambda one: one[1].hidden_share())
-    return bins, filling.place[filling.is_mixed]
+    return min(found, key=lambda one: one[1].hidden_share())
 
 
-def _fill(rows: nw.LazyFrame[Any], bins: ScoreBins) -> _Filling:
+def _fill(rows: nw.LazyFrame[Any], bins: ScoreBins) -> FilledBins:
     """Count the rows of each bin."""
     score = nw.col("y_score")
     known = bins.add_places(rows.filter(~score.is_null()).select(score), _PLACE)
@@ -139,4 +137,4 @@ def _fill(rows: nw.LazyFrame[Any], bins: ScoreBins) -> _Filling:
     place, low, high = (to_floats(counted[name]) for name in (_PLACE, _LOWEST, _HIGHEST))
     order = np.argsort(place)
     count = counted[_COUNT].to_numpy().astype(np.int64)
-    return _Filling(place[order], count[order], low[order], high[order])
+    return FilledBins(low[order], high[order], place[order], count[order])

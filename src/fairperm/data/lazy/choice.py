@@ -1,18 +1,22 @@
 """The choice of how the rows of a lazy frame are reduced to data that fit into memory.
 
-In this order, from exact to approximate: equal clusters or equal rows are counted; rows are counted
-by bins of their scores; a sample of rows is drawn; the rows' contributions are added up.
+Equal clusters or equal rows are counted if they are few. If not, rows are counted by bins of their
+scores, unless a metric needs exact numbers, or the user asked for a sample of rows or for the
+normal limit, which needs only sums of the rows' contributions.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from fairperm._utils.checks import integer
 from fairperm.data.lazy import counting
+from fairperm.data.lazy.backends import BinnableRows
 from fairperm.data.lazy.clusters import MOST_CELLS, count_clusters
 from fairperm.data.lazy.moments import sum_contributions
 from fairperm.data.lazy.sampling import draw_sample
+from fairperm.data.score_bins import BINNED, takes_bins
 from fairperm.errors import InputError, argument
 
 if TYPE_CHECKING:
@@ -26,6 +30,8 @@ _MOST_SAMPLED = 1 << 27
 
 def collect_rows(inputs: Inputs, metric: AnyMetric, frame: nw.LazyFrame[Any]) -> Inputs:
     """Return the inputs with data in memory: counted rows in place of the lazy frame."""
+    if isinstance(inputs.data, BinnableRows) and inputs.sums_suffice:  # nothing is drawn
+        return replace(inputs, data=inputs.data.rows)
     if inputs.missing == "group" and inputs.cluster is not None:
         raise InputError(
             f"{argument('missing', 'group')} cannot be used with {argument('cluster')} in a lazy "
@@ -46,36 +52,49 @@ def collect_rows(inputs: Inputs, metric: AnyMetric, frame: nw.LazyFrame[Any]) ->
     if counted is not None:
         return rows.make_inputs(counted)
     if _needs_ranks_only(metric):
-        return _count_by_bins(rows, metric, counting.DEFAULT_BINS)
+        return _choose_bins(rows, metric)
     if n_sampled is not None:
         return draw_sample(inputs, metric, frame, n_sampled)
     if inputs.cluster is not None:
         raise _too_many_clusters()
     if inputs.sums_suffice:
         return sum_contributions(rows, metric)
+    if takes_bins(metric) and inputs.sample_weight is None:
+        return _choose_bins(rows, metric)
     raise _too_many_rows(metric)
 
 
+def _choose_bins(rows: counting.LazyRows, metric: AnyMetric) -> Inputs:
+    """Return the inputs with as many bins as can be counted, and a note that says so."""
+    counted = _count_by_bins(rows, metric, rows.choose_bins())
+    data: Any = counted.data
+    return replace(counted, data=replace(data, notes=(BINNED,)))
+
+
 def _count_by_bins(rows: counting.LazyRows, metric: AnyMetric, n_bins: int) -> Inputs:
-    binned, mixed = rows.bin_scores(n_bins)
+    binned = rows.bin_scores(n_bins)
     if rows.inputs.cluster is not None:
-        clusters = count_clusters(binned, mixed)
+        clusters = count_clusters(binned)
         if clusters is not None:
             return clusters
     counted = binned.count("counting rows by bins of the score")
     if len(counted) > counting.MOST_KINDS:
         raise _too_many_clusters() if rows.inputs.cluster else _too_many_rows(metric)
-    return binned.make_inputs(counted, mixed)
+    return binned.make_inputs(counted)
 
 
 def _parse_bins(inputs: Inputs, metric: AnyMetric) -> int | None:
     """Return the requested number of bins. Raises InputError if the metric needs exact scores."""
     if inputs.score_bins is None:
         return None
-    if not _needs_ranks_only(metric):
-        exact = [one.name for one in metric.parts if "y_score" in one.columns and not one.is_rank]
-        name = exact[0] if exact else metric.name
-        raise InputError(f"{argument('score_bins')} cannot be used for {name}, not a rank metric.")
+    if not takes_bins(metric):
+        exact = [one.name for one in metric.parts if "y_score" in one.columns]
+        unfit = [one.name for one in metric.parts if one.name in exact and not takes_bins(one)]
+        name = unfit[0] if unfit else metric.name
+        raise InputError(
+            f"{argument('score_bins')} cannot be used for {name}: it is neither made of ranks nor "
+            "rises or falls with the score."
+        )
     return integer("score_bins", inputs.score_bins, 2, counting.MOST_KINDS)
 
 

@@ -33,7 +33,7 @@ _CLUSTER = "cluster 0"
 _ALIKE, _PARTS = "clusters", "parts"
 
 
-def count_clusters(lazy: LazyRows, mixed_bins: NDArray[np.float64] | None = None) -> Inputs | None:
+def count_clusters(lazy: LazyRows) -> Inputs | None:
     """Return the inputs with counted clusters as their data; None if they cannot be counted.
 
     They cannot if there are too many kinds of rows or of clusters, if rows have weights, or if a
@@ -61,7 +61,7 @@ def count_clusters(lazy: LazyRows, mixed_bins: NDArray[np.float64] | None = None
     count, alike, values = _list_rows(cells, kinds, outer)
     if count.sum() != cells.n_rows:
         return None  # a value that was fetched does not equal itself in the engine
-    counted = CountedRows(columns=None, count=count, alike=alike, mixed_bins=mixed_bins)
+    counted = CountedRows(columns=None, count=count, alike=alike)
     return lazy.replace_data(values, counted, replaced=(*SCORES, _CLUSTER))
 
 

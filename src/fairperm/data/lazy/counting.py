@@ -35,13 +35,12 @@ from fairperm.metrics.definition import NEW
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from numpy.typing import NDArray
-
     from fairperm.data.arguments import Inputs
+    from fairperm.data.lazy.bins import FilledBins
     from fairperm.metrics.definition import AnyMetric
 
 MOST_KINDS = 1 << 20  # distinct rows that are fetched; beyond that, scores are put into bins
-DEFAULT_BINS = 1 << 14
+DEFAULT_BINS = 1 << 17  # if that many fit with the labels, groups and strata
 _MEASURED = ("values", "y_true", "y_pred", "y_score", f"y_pred{NEW}", f"y_score{NEW}")
 _ATTRIBUTES = (
     *("sensitive_features", "control_features", "cluster", "sample_weight", "matched", "period"),
@@ -68,6 +67,8 @@ class LazyRows:
         Whether rows are counted by the predictions that ``thresholds`` make from their scores.
     thresholds
         By the name of the scores, in their precision, if predictions are made of them.
+    bins
+        The bins whose numbers are in place of the scores, if they are.
     """
 
     inputs: Inputs
@@ -77,6 +78,7 @@ class LazyRows:
     keeps_scores: bool
     makes_predictions: bool
     thresholds: Mapping[str, float]
+    bins: FilledBins | None = None
 
     @classmethod
     def select(
@@ -158,11 +160,19 @@ class LazyRows:
         with stage(doing, self.rows):
             return fetch(self.rows.group_by(*self.keys).agg(*totals).head(MOST_KINDS + 1))
 
-    def bin_scores(self, n_bins: int) -> tuple[LazyRows, NDArray[np.float64]]:
-        """Return the rows with the number of a bin for each score, and the bins that mix scores."""
-        bins, mixed = find_bins(self.rows, *self._find_score_range(), n_bins)
+    def bin_scores(self, n_bins: int) -> LazyRows:
+        """Return the rows with the number of a bin for each score."""
+        bins, filled = find_bins(self.rows, *self._find_score_range(), n_bins)
         rows = bins.add_places(self.rows, "y_score")
-        return replace(self, rows=rows, makes_predictions=bool(self.thresholds)), mixed
+        return replace(self, rows=rows, makes_predictions=bool(self.thresholds), bins=filled)
+
+    def choose_bins(self) -> int:
+        """Return how many bins can be counted by label, prediction, group and stratum."""
+        others = [name for name in self.keys if name not in SCORES]
+        with stage("counting the groups", self.rows):
+            kinds = fetch(self.rows.select(*others).unique().head(MOST_KINDS))
+        doubled = 2 if self.thresholds and not self.makes_predictions else 1
+        return max(2, min(DEFAULT_BINS, MOST_KINDS // (doubled * max(1, len(kinds)))))
 
     def _find_score_range(self) -> tuple[float, float]:
         """Return the lowest and the highest score. Raises InputError if one is infinite."""
@@ -179,14 +189,12 @@ class LazyRows:
         self._check_thresholds({"y_score": (low, high)})
         return low, high
 
-    def make_inputs(
-        self, counted: nw.DataFrame[Any], mixed_bins: NDArray[np.float64] | None = None
-    ) -> Inputs:
+    def make_inputs(self, counted: nw.DataFrame[Any]) -> Inputs:
         """Return the inputs with counted rows as their data."""
-        if mixed_bins is None:
+        if self.bins is None:
             self.check_predictions(counted)
         count = counted[COUNT].to_numpy().astype(np.int64)
-        rows = CountedRows(columns=None, count=count, mixed_bins=mixed_bins)
+        rows = CountedRows(columns=None, count=count)
         return self.replace_data({name: counted[name] for name in self.keys}, rows)
 
     def replace_data(
@@ -201,8 +209,12 @@ class LazyRows:
         another one, with its own values.
         """
         kept = [name for name in self.keys if name in self.columns]
+        if self.bins is not None:
+            score = np.asarray(values["y_score"], np.float64)
+            values = {**values, "y_score": self.bins.score_of(score)}
         rows = replace(
             counted,
+            bins=self.bins,
             columns={self.columns[name]: values[name] for name in kept if name not in replaced},
             values={name.split()[0]: values[name] for name in kept if name in replaced},
             predictions={

@@ -182,8 +182,8 @@ class PermutationTestResult(GapResult):
         By which alternative draws are compared with the sample: `alternative`, or "symmetric" for
         a two-sided test that compares sizes, as exact tests of rates do.
     binning_errors : dict or None
-        Bounds on the error of each group's AUC from putting scores into bins, which happens only
-        in a lazy frame with very many distinct scores; None without bins.
+        Bounds on the error of each group's value from putting scores into bins, which happens only
+        in a lazy frame or file with very many distinct scores; None without bins.
     gap_variance : GapVariance, WeightedStrata or None
         The variance of a rate's gap over strata as a function of the true gap, for tests at a
         margin; None for other metrics, and a single stratum.
