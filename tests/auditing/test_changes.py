@@ -14,7 +14,7 @@ import pytest
 import fairperm
 from fairperm import FairpermWarning, InputError, InputTypeError, audit, compare_models
 from fairperm.auditing.changes import add_changes
-from fairperm.auditing.comparisons import Settings, compare_pairs
+from fairperm.auditing.comparisons import Settings, compare_pairs, make_pairs
 from fairperm.auditing.questions import Question
 from fairperm.auditing.verdicts import judge_pairs
 from fairperm.data.reading import Table
@@ -318,9 +318,8 @@ def judge(gap: tuple[float, float], margin: float | None, seed: int) -> list[Gap
     for _ in range(DATA_SETS):
         both = draw_rows(gap, rng)
         table = both.keep_columns({"y_true", "y_pred"})
-        pairs = compare_pairs(
-            [Question("g", "selection_rate", metric, table, table, both)], settings
-        )
+        question = Question("g", "selection_rate", metric, table, table, both)
+        pairs = compare_pairs(make_pairs([question], settings), settings)
         rows, _ = judge_pairs(pairs, settings)
         (row,) = add_changes(rows, pairs, settings)
         assert row.change is not None

@@ -14,7 +14,7 @@ from tests.support.refusals import GOOD, Refusal, check_wording, each, kind, val
 
 SCHEMES = "'auto', 'pooled', 'within_label', 'denominator', 'unconditional'"
 VARIANCES = "'auto', 'score', 'wald', 'delta', 'delong', 'bootstrap', 'fast_bootstrap', None"
-COUNT = "must be an integer from 0 to 100,000,000"
+COUNT = "must be 'auto' or an integer from 0 to 100,000,000"
 SHARE = "must be a number strictly between 0 and 1"
 SEED = "must be an integer from 0 to 2**128 - 1, a numpy Generator or None"
 STRATA = list("xxyyxxyy")

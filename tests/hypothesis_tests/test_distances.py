@@ -400,7 +400,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "a group twice": ({"groups": ("a", "a")}, "groups must be two or more different groups"),
     "compare": ({"compare": "reference"}, "compare must be one of 'pairs', 'rest'"),
     "adjust": ({"adjust": "maxt"}, "adjust must be one of 'holm', 'bh', 'by', None"),
-    "no draws": ({"n_resamples": 0}, "n_resamples must be an integer from 1"),
+    "no draws": ({"n_resamples": 0}, "n_resamples must be 'auto' or an integer from 1"),
     "level": ({"confidence_level": 95}, "confidence_level must be .*Did you mean 0.95"),
     "weights": ({"sample_weight": [0.0] + [1.0] * 7}, "sample_weight must be .*above 0"),
     "split clusters": ({"cluster": [1] * 8}, "cluster must keep to one group"),

@@ -100,7 +100,8 @@ def test_fast_bootstrap_divides_by_two_errors() -> None:
     assert few == many  # no gap lies where Monte Carlo errors could matter
 
     data = rate_rows((k_a, n_a, k_b, n_b))
-    result = permutation_test(**data, metric="selection_rate", variance="fast_bootstrap", rng=1)
+    given = {**data, "metric": "selection_rate", "variance": "fast_bootstrap", "rng": 1}
+    result = permutation_test(**given, n_resamples=9999)
     assert result.statistic == pytest.approx(gap / error, rel=5 / math.sqrt(2 * 9999))
     assert result.null_distribution.std(ddof=1) == pytest.approx(1)
     assert stats.binomtest(round(result.pvalue / 2 * 10_000) - 1, 9999, few).pvalue > 1e-4

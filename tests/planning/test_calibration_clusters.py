@@ -263,7 +263,7 @@ def test_a_cluster_that_is_drawn_twice_is_two_clusters(metric: str) -> None:
     values_of = zip(*(row for one in written for row in one[1:]), strict=True)
     columns: Columns = dict(zip(made.table.columns, map(np.array, values_of), strict=True))
     for n_resamples in (0, 99):
-        resampling = check_resampling(n_resamples, 7, 1, False, least=0)
+        resampling = check_resampling(n_resamples, 7, 1, False, fewest=0)
         options = replace(made.options, resampling=resampling)
         result = compare(sample, made.plan, sample.groups, options)
         expected = permutation_test(

@@ -85,9 +85,10 @@ OWN = {
     "compare_models": {"y_pred_new", "y_score_new", "threshold_new"},
     "compare_periods": {"period", "periods", "against"},
 }
-# Several metrics at once, scores that a sweep cannot do without, permutations of all subgroups,
-# labels that may be left out, metrics and clusters of queries.
+# Several metrics at once, scores that a sweep cannot do without, labels that may be left out,
+# metrics and clusters of queries; joint permutations and bootstrap samples do not stop early.
 OTHERWISE = {("threshold_sweep", name) for name in ("y_true", "y_score", "metric")}
+OTHERWISE |= {(name, "n_resamples") for name in ("bootstrap_test", "threshold_sweep")}
 OTHERWISE |= {("find_subgroups", "n_resamples"), ("distance_test", "y_true")}
 OTHERWISE |= {("ranking_test", "metric"), ("ranking_test", "cluster")}
 DECIDED_BY_A_MARGIN = {"alternative", "variance", "n_bootstrap"}

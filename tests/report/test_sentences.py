@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 
 import fairperm
 from fairperm.cli.commands.audit import make_sweeps
-from fairperm.report import charts
+from fairperm.report import charts, sentences
 from fairperm.report.page import as_html
 from fairperm.report.sentences import describe_findings, mark_gap
 from fairperm.report.view import AuditView
@@ -97,6 +98,27 @@ def test_method_says_which_tests_exchange_labels(monkeypatch: pytest.MonkeyPatch
     exchanged = read_small_audit(monkeypatch, scheme="pooled", margin=0.1)
     assert "in practice: comparisons also ask whether the gap exceeds the margin" in exchanged.text
     assert "permutation tests: group labels are exchanged among rows" in exchanged.text
+
+
+@pytest.mark.parametrize(
+    ("numbers", "stopped", "says"),
+    [
+        ([99, 99], [False, False], "99 random permutations were drawn."),
+        ([9999], [False], "9,999 random permutations were drawn."),
+        ([1999], [True], "1,999 random permutations were drawn: drawing stopped where 20 of them"),
+        ([9999, 1999, 3000], [False, True, True], "1,999 to 9,999 random permutations were drawn"),
+    ],
+)
+def test_method_says_how_many_were_drawn_and_why(
+    numbers: list[int], stopped: list[bool], says: str
+) -> None:
+    results: Any = [
+        SimpleNamespace(n_resamples=n, stopped_early=early)
+        for n, early in zip(numbers, stopped, strict=True)
+    ]
+    found = sentences._describe_draws(results)
+    assert found.startswith(says)
+    assert ("more would hardly change the p-value" in found) == any(stopped)
 
 
 def test_weights_are_no_counts(monkeypatch: pytest.MonkeyPatch) -> None:

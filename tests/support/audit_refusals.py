@@ -412,7 +412,9 @@ REFUSALS = [
         pos_label=1,
     ),
     value(
-        "resamples", "n_resamples must be an integer from 0 to 100,000,000; got -1.", n_resamples=-1
+        "resamples",
+        "n_resamples must be 'auto' or an integer from 0 to 100,000,000; got -1.",
+        n_resamples=-1,
     ),
     value("threads", "n_jobs must be a positive or negative integer, or None; got 0.", n_jobs=0),
     kind("progress", "progress must be True, False or None; got 3.", progress=3),

@@ -73,10 +73,15 @@ def fraction(name: str, value: object) -> float:
     raise InputError(name, rule, value, hint)
 
 
-def resamples(value: object, least: int) -> int:
-    """Return ``n_resamples`` if it is an integer from ``least`` on."""
+def resamples(value: object, least: int, *, or_auto: bool = False) -> int | None:
+    """Return ``n_resamples`` if it is an integer from ``least`` on; None for "auto"."""
+    if or_auto and isinstance(value, str) and value == "auto":
+        return None
     hint = "9999 resolves p-values down to 0.0001."
-    return integer("n_resamples", value, least, MOST_RESAMPLES, hint)
+    rule = f"an integer from {least} to {MOST_RESAMPLES:,}"
+    if or_auto:
+        rule = f"'auto' or {rule}"
+    return integer("n_resamples", value, least, MOST_RESAMPLES, hint, rule=rule)
 
 
 def jobs(value: object) -> int:

@@ -11,7 +11,12 @@ import numpy as np
 
 from fairperm._utils import checks
 from fairperm.auditing.changes import add_changes, check_models
-from fairperm.auditing.comparisons import Settings, compare_all_groups, compare_pairs
+from fairperm.auditing.comparisons import (
+    Settings,
+    compare_all_groups,
+    compare_pairs,
+    make_pairs,
+)
 from fairperm.auditing.max_t import check_max_t
 from fairperm.auditing.questions import (
     COMPARISONS,
@@ -26,7 +31,12 @@ from fairperm.auditing.questions import (
     read_questions,
 )
 from fairperm.auditing.result import Audit
-from fairperm.auditing.verdicts import judge_pairs, note_reversed_scores, write_notes
+from fairperm.auditing.verdicts import (
+    draw_enough,
+    judge_pairs,
+    note_reversed_scores,
+    write_notes,
+)
 from fairperm.data.arguments import Inputs, ModelPair
 from fairperm.data.columns import library_of, parse_threshold
 from fairperm.errors import InputError, InputTypeError, argument, did_you_mean, listed, warn_of
@@ -50,6 +60,7 @@ if TYPE_CHECKING:
         MetricLike,
         Missing,
         Pairing,
+        Resamples,
         SchemeName,
         Seed,
         StratumWeights,
@@ -99,7 +110,7 @@ def audit(
     scheme: SchemeName = "auto",
     variance: VarianceName = "auto",
     alternative: Alternative = "two-sided",
-    n_resamples: int = 9999,
+    n_resamples: Resamples = "auto",
     n_bootstrap: int = 500,
     confidence_level: float = 0.95,
     rng: Seed = None,
@@ -175,7 +186,7 @@ def audit(
         `n_resamples` 0, all tests use the normal limit, and none tests all groups at once.
     rng, n_jobs, progress
         As in :func:`fairperm.permutation_test`. All tests use the same seed: each gives the same
-        p-value as :func:`fairperm.permutation_test` alone.
+        p-value as :func:`fairperm.permutation_test` alone, with as many permutations.
 
     Returns
     -------
@@ -218,8 +229,9 @@ def audit(
     A metric and its complement (such as true positive and false negative rate) are one hypothesis
     and count once. Comparisons of groups that are too small do not count.
 
-    A p-value from n random permutations is at least 1/(n + 1). If adjustment can raise it above
-    `alpha`, a warning (and the result's ``notes``) says how many permutations are enough.
+    A p-value from n random permutations is at least 1/(n + 1). With `n_resamples` "auto", as many
+    are drawn as adjustment needs to reach `alpha`, up to 99,999. If they are too few, a warning
+    (and the result's ``notes``) says how many are enough.
 
     Examples
     --------
@@ -259,7 +271,7 @@ def audit(
         stratum_weights=stratum_weights,
         n_bootstrap=checks.integer("n_bootstrap", n_bootstrap, 2, 100_000),
         confidence_level=checks.fraction("confidence_level", confidence_level),
-        resampling=check_resampling(n_resamples, rng, n_jobs, progress, least=0),
+        resampling=check_resampling(n_resamples, rng, n_jobs, progress, fewest=0, or_auto=True),
         n_attributes=len(attributes),
     )
     check_reference(reference, settings.compare, names)
@@ -303,7 +315,9 @@ def audit(
         questions.sort(key=lambda one: names.index(one.attribute))
         if settings.adjust == "maxt":
             check_max_t(questions, settings)
-        pairs = compare_pairs(questions, settings)
+        asked = make_pairs(questions, settings)  # checks all options before any work
+        settings = draw_enough(asked, settings)
+        pairs = compare_pairs(asked, settings)
     rows, families = judge_pairs(pairs, settings)
     if isinstance(inputs, ModelPair):
         rows = add_changes(rows, pairs, settings)
@@ -345,7 +359,9 @@ def audit(
             "scheme": scheme,
             "variance": variance,
             "alternative": alternative,
-            "n_resamples": settings.resampling.n_resamples,
+            "n_resamples": "auto"
+            if settings.resampling.stops_early
+            else settings.resampling.n_resamples,
             "n_bootstrap": settings.n_bootstrap,
             "confidence_level": settings.confidence_level,
             "missing": missing,

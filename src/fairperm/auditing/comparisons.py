@@ -49,17 +49,11 @@ class Settings(Options):
 
 
 @dataclass(frozen=True, slots=True)
-class ComparedPair:
-    """A question with the tested row of two groups, whose verdict is "too small" or still open."""
+class Pair:
+    """A question about two groups, not tested yet."""
 
-    row: AuditRow
     question: Question
-    intervals: GapIntervals | None = None
-
-    @property
-    def is_judged(self) -> bool:
-        """Whether the groups are large enough for a verdict."""
-        return self.row.verdict == ""
+    groups: tuple[Hashable, Hashable]
 
     def hypothesis(self, alternative: str) -> tuple[object, ...]:
         """Return a key of the hypothesis, equal for names of one metric and for complements.
@@ -67,15 +61,7 @@ class ComparedPair:
         In a one-sided test a metric and its complement are two hypotheses.
         """
         identity = hypothesis_of(self.question.metric, directed=alternative in DIRECTIONS)
-        return self.row.attribute, self.row.groups, identity
-
-
-@dataclass(frozen=True, slots=True)
-class _Pair:
-    """A question about two groups, not tested yet."""
-
-    question: Question
-    groups: tuple[Hashable, Hashable]
+        return self.question.attribute, self.groups, identity
 
     def make_row(self, settings: Settings) -> AuditRow:
         """Return the row of the audit, without results."""
@@ -97,9 +83,26 @@ class _Pair:
         return GapTest.of(table, plan, self.groups, settings.quiet())
 
 
-def compare_pairs(questions: Sequence[Question], settings: Settings) -> list[ComparedPair]:
+@dataclass(frozen=True, slots=True)
+class ComparedPair:
+    """A question with the tested row of two groups, whose verdict is "too small" or still open."""
+
+    row: AuditRow
+    question: Question
+    intervals: GapIntervals | None = None
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether the groups are large enough for a verdict."""
+        return self.row.verdict == ""
+
+    def hypothesis(self, alternative: str) -> tuple[object, ...]:
+        """Return a key of the hypothesis; see :meth:`Pair.hypothesis`."""
+        return Pair(self.question, self.row.groups).hypothesis(alternative)
+
+
+def compare_pairs(pairs: Sequence[Pair], settings: Settings) -> list[ComparedPair]:
     """Test every pair of groups by itself; the metrics of a pair share their permutations."""
-    pairs = list(_make_pairs(questions, settings))  # checks all options before any work
     return run_in_batches(
         [pair.question for pair in pairs],
         [(pair.question.attribute, pair.groups) for pair in pairs],
@@ -108,7 +111,9 @@ def compare_pairs(questions: Sequence[Question], settings: Settings) -> list[Com
     )
 
 
-def _make_pairs(questions: Sequence[Question], settings: Settings) -> Iterator[_Pair]:
+def make_pairs(questions: Sequence[Question], settings: Settings) -> list[Pair]:
+    """Return every pair of groups to test. Raises InputError for options that do not fit one."""
+    pairs = []
     references: dict[str, Hashable] = {}  # one for all metrics, also if they drop different rows
     for question in questions:
         reference = references.get(question.attribute)
@@ -122,7 +127,8 @@ def _make_pairs(questions: Sequence[Question], settings: Settings) -> Iterator[_
                 table = question.table_of(groups)
                 metric = Plan.for_table(metric, table, groups, settings).metric
             _check_options(metric, question.label, settings)
-            yield _Pair(question, groups)
+            pairs.append(Pair(question, groups))
+    return pairs
 
 
 def run_in_batches(
@@ -173,7 +179,7 @@ def _check_options(metric: AnyMetric, label: str, settings: Settings) -> None:
 
 
 def _compare_batch(
-    pairs: Mapping[int, _Pair], settings: Settings
+    pairs: Mapping[int, Pair], settings: Settings
 ) -> Iterator[dict[int, ComparedPair]]:
     """Take two steps for each pair: compute its gap, then its null distribution."""
     rows: dict[int, AuditRow] = {}
@@ -199,7 +205,7 @@ def _compare_batch(
 
 
 def _measure_distance(
-    pair: _Pair, distance: Distance, row: AuditRow, settings: Settings
+    pair: Pair, distance: Distance, row: AuditRow, settings: Settings
 ) -> AuditRow:
     """Return the row with the distance between the groups' distributions."""
     table, options = pair.question.table_of(pair.groups), settings.quiet()

@@ -31,17 +31,19 @@ from fairperm.hypothesis_tests.margins.one_sided import (
 from fairperm.hypothesis_tests.small_groups import count_base_rows
 from fairperm.inference.multiplicity import adjust_pvalues, interval_level
 from fairperm.inference.null import agree, agree_at_margin
+from fairperm.inference.stopping import MOST
 from fairperm.planning.power import detectable_gap
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
-    from fairperm.auditing.comparisons import ComparedPair, Settings
+    from fairperm.auditing.comparisons import ComparedPair, Pair, Settings
     from fairperm.hypothesis_tests.comparison import Comparison
     from fairperm.hypothesis_tests.results.audits import AuditRow
     from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
 
 _POWER = 0.8
+_MOST_OF_AUDITS = 99_999  # draws, however many hypotheses there are
 
 
 def give_verdict(row: AuditRow, settings: Settings) -> AuditRow:
@@ -223,11 +225,7 @@ def _note_few_resamples(
 ) -> Iterator[str]:
     """Yield a note if a p-value from draws may be above the level however large the gap."""
     n_resamples, alpha = settings.resampling.n_resamples, settings.alpha
-    factor: float = {
-        None: 1.0,
-        "maxt": float(n_hypotheses) if settings.margins else 1.0,
-        "by": n_hypotheses * sum(1 / rank for rank in range(1, n_hypotheses + 1)),
-    }.get(settings.adjust, float(n_hypotheses))
+    factor = _largest_factor(n_hypotheses, settings)
     least = n_tails / (n_resamples + 1)
     most = factor * least
     if n_drawn == 0 or n_resamples == 0 or most <= alpha:
@@ -242,6 +240,36 @@ def _note_few_resamples(
         f"{raised}, and the level is {alpha:g}: {format_count(n_drawn, 'comparison')} might not be "
         f"{claim}. Use {enough} or more."
     )
+
+
+def _largest_factor(n_hypotheses: int, settings: Settings) -> float:
+    """Return by how much adjustment can multiply a p-value."""
+    factors: dict[str | None, float] = {
+        None: 1.0,
+        "maxt": float(n_hypotheses) if settings.margins else 1.0,
+        "by": n_hypotheses * sum(1 / rank for rank in range(1, n_hypotheses + 1)),
+    }
+    return factors.get(settings.adjust, float(n_hypotheses))
+
+
+def draw_enough(pairs: Sequence[Pair], settings: Settings) -> Settings:
+    """Return settings whose draws can reach the level after adjustment, if they stop early.
+
+    Intervals at the adjusted level and tests at margins need so many draws in any case, but no more
+    than a single test has at most.
+    """
+    if not settings.resampling.stops_early:
+        return settings
+    families: dict[str, set[object]] = {}
+    for pair in pairs:
+        family = pair.question.attribute if settings.family == "attribute" else "all"
+        families.setdefault(family, set()).add(pair.hypothesis(settings.alternative))
+    factor = _largest_factor(max(map(len, families.values()), default=0), settings)
+    n_tails = 1 if settings.alternative in {"greater", "less"} else 2
+    enough = _count_resamples(n_tails * factor, settings.alpha)
+    most = min(max(MOST, enough), _MOST_OF_AUDITS)
+    least = min(enough, MOST)
+    return replace(settings, resampling=replace(settings.resampling, n_resamples=most, least=least))
 
 
 def _count_resamples(factor: float, alpha: float) -> int:

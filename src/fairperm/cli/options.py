@@ -13,7 +13,7 @@ from fairperm.data.arguments import DEFAULT_METRICS
 from fairperm.errors import InputError, did_you_mean, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 _NOT_SETTINGS = frozenset(
     {"files", "json", "csv", "raw_names", "markdown", "report", "quiet"}
@@ -65,12 +65,24 @@ class BetterValues(StrEnum):
 
 
 def _option(
-    panel: str, text: str, *names: str, metavar: str | None = None
+    panel: str,
+    text: str,
+    *names: str,
+    metavar: str | None = None,
+    parser: Callable[[str], Any] | None = None,
 ) -> typer.models.OptionInfo:
     option: typer.models.OptionInfo = typer.Option(
-        *names, help=text, rich_help_panel=panel, metavar=metavar, show_default=False
+        *names, help=text, rich_help_panel=panel, metavar=metavar, show_default=False, parser=parser
     )
     return option
+
+
+def parse_resamples(text: str) -> int | str:
+    """Return an integer, or any other text as it is: only "auto" will do."""
+    try:
+        return int(text)
+    except ValueError:
+        return text
 
 
 Files = Annotated[
@@ -450,10 +462,21 @@ Alternative = Annotated[
     str, _option(_TEST, "Alternative: two-sided, symmetric, greater or less. Default: two-sided.")
 ]
 Resamples = Annotated[
-    int, _option(_TEST, "Number of random permutations. Default: 9999.", metavar="N")
+    Any,
+    _option(
+        _TEST,
+        "Number of random permutations, or auto: until 20 are as extreme as the data, at most "
+        "9999. Default: auto.",
+        metavar="N",
+        parser=parse_resamples,
+    ),
+]
+SweepResamples = Annotated[
+    int,
+    _option(_TEST, "Number of random permutations. Default: 9999.", "--resamples", metavar="N"),
 ]
 Bootstraps = Annotated[
-    int, _option(_TEST, "Number of samples for --variance bootstrap. Default: 500.", metavar="N")
+    int, _option(_TEST, "Number of samples for bootstrap variances. Default: 500.", metavar="N")
 ]
 ConfidenceLevel = Annotated[
     float, _option(_TEST, "Confidence level of the intervals. Default: 0.95.")

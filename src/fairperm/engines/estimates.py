@@ -205,6 +205,10 @@ class Gaps:
         """Return the same gaps, all with this standard error."""
         return Gaps(self.difference, np.broadcast_to(error, self.difference.shape))
 
+    def first(self, n: int | None) -> Gaps:
+        """Return the first ``n`` draws; all for None."""
+        return Gaps(self.difference[:n], self.standard_error[:n])
+
     def spread(self) -> Array:
         """Return the standard deviation of each part's gap among the defined draws."""
         return np.sqrt(variance_of_defined(self.difference.T))

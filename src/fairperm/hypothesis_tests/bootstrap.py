@@ -132,6 +132,7 @@ def bootstrap_test(
         alternative=alternative,
         stratum_weights=stratum_weights,
         n_resamples=n_resamples,
+        or_auto=False,
         confidence_level=confidence_level,
         rng=rng,
         n_jobs=n_jobs,

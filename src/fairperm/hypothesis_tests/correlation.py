@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from fairperm._utils import checks, streams
+from fairperm._utils import checks
 from fairperm._utils.formatting import (
     format_count,
     format_interval,
@@ -24,6 +24,7 @@ from fairperm.hypothesis_tests.results.gaps import PlainResult
 from fairperm.hypothesis_tests.results.text import state_draws, write_result
 from fairperm.hypothesis_tests.small_groups import effective_number
 from fairperm.inference.null import Null, agree, gap_interval, pvalue, tie_tolerance
+from fairperm.inference.stopping import LEAST_FOR_INTERVAL, StoppingRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,10 +36,11 @@ if TYPE_CHECKING:
         Column,
         CorrelationMethod,
         Frame,
+        Resamples,
         Seed,
     )
     from fairperm.engines.kernels.shuffles import Margin
-    from fairperm.engines.resampling import blocks
+    from fairperm.engines.resampling.blocks import Resampling
 
     Array = NDArray[np.float64]
 
@@ -79,6 +81,9 @@ class CorrelationTestResult(PlainResult):
         average) intervals for the p-value that infinitely many draws would give.
     n, n_dropped : int
         Rows used, and rows left out for missing values.
+    stopped_early : bool
+        Whether drawing stopped because 20 permutations were at least as extreme as the sample (in
+        each tail of a two-sided test).
     exact : bool
         Whether all permutations were counted: the p-value then has no Monte Carlo error.
     seed : int
@@ -105,6 +110,7 @@ class CorrelationTestResult(PlainResult):
     n: int
     n_dropped: int
     n_resamples: int
+    stopped_early: bool
     exact: bool
     seed: int
     validity: str
@@ -115,7 +121,12 @@ class CorrelationTestResult(PlainResult):
         correlation = format_number(self.correlation, signed=True)
         interval = format_interval(self.confidence_interval, signed=True)
         level = format_level(self.confidence_level)
-        draws = state_draws(self.n_resamples, self.confidence_level, self.pvalue_interval)
+        draws = state_draws(
+            self.n_resamples,
+            self.confidence_level,
+            self.pvalue_interval,
+            stopped_early=self.stopped_early,
+        )
         how = "exact" if self.exact else draws
         lines = [
             ("correlation", f"{correlation}  {level} interval {interval}"),
@@ -134,7 +145,7 @@ def correlation_test(
     method: CorrelationMethod = "pearson",
     studentize: bool = True,
     alternative: Alternative = "two-sided",
-    n_resamples: int = 9999,
+    n_resamples: Resamples = "auto",
     confidence_level: float = 0.95,
     missing: Literal["error", "drop"] = "error",
     ignore_index: bool = False,
@@ -160,8 +171,9 @@ def correlation_test(
     alternative : {"two-sided", "symmetric", "greater", "less"}
         Whether the correlation differs from, is greater or is less than zero. "two-sided" is twice
         the smaller of the one-sided p-values; "symmetric" compares |S|.
-    n_resamples : int
-        Random permutations; if there are no more than this, each of the n! is counted once.
+    n_resamples : int or "auto"
+        Random permutations, as in :func:`fairperm.permutation_test`; if there are no more than
+        this (than 9,999 for "auto"), each of the n! is counted once.
     confidence_level : float
         Of the interval for the correlation and of those for the p-value.
     missing : {"error", "drop"}
@@ -220,18 +232,20 @@ def correlation_test(
     >>> error = rng.normal(size=1000) / income**2  # uncorrelated, but larger for the poor
     >>> fairperm.correlation_test(income, error, rng=1)
     CorrelationTestResult: pearson, 1,000 rows
-      correlation  −0.076  95 % interval −0.174 to +0.022
-      p-value      0.1358  two-sided, 9,999 draws, 95 % interval 0.1259 to 0.1458
+      correlation  −0.076  95 % interval −0.174 to +0.023
+      p-value      0.1400  two-sided, 1,999 draws (stopped early), 95 % interval 0.1175 to
+                   0.1632
       validity     Exact under independence; asymptotically valid for zero correlation under
                    dependence.
-    >>> fairperm.correlation_test(income, error, studentize=False, rng=1).pvalue  # not valid here
-    0.0136
+    >>> plain = fairperm.correlation_test(income, error, studentize=False, rng=1)
+    >>> round(plain.pvalue, 4)  # not valid here
+    0.0129
     """
     if not isinstance(studentize, bool):
         raise InputTypeError("studentize", "True or False", studentize)
     method = checks.choice("method", method, METHODS)
     alternative = checks.choice("alternative", alternative, checks.ALTERNATIVES)
-    resampling = check_resampling(n_resamples, rng, n_jobs, progress)
+    resampling = check_resampling(n_resamples, rng, n_jobs, progress, or_auto=True)
     confidence_level = checks.fraction("confidence_level", confidence_level)
     check_indexes({"x": x, "y": y}, data, ignore_index)
     pairs = _Pairs.read(x, y, data, missing)
@@ -240,15 +254,11 @@ def correlation_test(
     margins, order = pairs.margins(ranked=method == "spearman"), pairs.order()
     r, square = sums(*margins, order)
     observed = _statistic(np.array([[r], [square]]), studentize)[0]
-    permuted, exact = _permuted(margins, resampling)
-
     error = math.sqrt(square) if math.sqrt(square) > _NO_ERROR else 0.0
     unit = np.array([(error or 1 / math.sqrt(len(pairs.x))) if studentize else 1.0])
-    null = Null(
-        _statistic(permuted, studentize),
-        np.full(permuted.shape[1], -math.log(permuted.shape[1])) if exact else None,
-    )
     tolerance = tie_tolerance(observed, np.ones(1), unit)
+    rule = StoppingRule(float(observed), alternative, tolerance, LEAST_FOR_INTERVAL)
+    null = _null_distribution(margins, resampling, rule, studentize)
     p = pvalue(null, observed, alternative, tolerance, confidence_level)
     interval = gap_interval(
         null,
@@ -276,7 +286,8 @@ def correlation_test(
         n=len(pairs.x),
         n_dropped=pairs.n_dropped,
         n_resamples=len(null.statistic),
-        exact=exact,
+        stopped_early=null.stopped_early,
+        exact=null.log_probability is not None,
         seed=resampling.seed,
         validity=_VALIDITY[studentize],
         notes=notes,
@@ -320,19 +331,25 @@ def _sum_above(margin: Margin, partners: Array) -> Array:
     return total
 
 
-def _permuted(margins: tuple[Margin, Margin], resampling: blocks.Resampling) -> tuple[Array, bool]:
-    """Return the sums of every permutation if there are few, or else of random ones."""
+def _null_distribution(
+    margins: tuple[Margin, Margin], resampling: Resampling, rule: StoppingRule, studentize: bool
+) -> Null:
+    """Return the statistic of every permutation if there are few, or else of random ones."""
     from fairperm.engines.kernels.shuffles import all_sums, random_sums
 
     n = len(margins[0].values)
     permutations = math.factorial(min(n, 20))  # 20! is more than anyone can ask for
     if permutations <= resampling.n_resamples:
-        return all_sums(*margins, permutations), True
+        every = _statistic(all_sums(*margins, permutations), studentize)
+        return Null(every, np.full(permutations, -math.log(permutations)))
 
     def block(size: int, rng: np.random.Generator) -> Array:
         return random_sums(*margins, size, rng.integers(2**64, size=4, dtype=np.uint64))
 
-    return np.concatenate(resampling.run_blocks(block, streams.PERMUTATIONS), axis=1), False
+    def join(blocks: list[Array]) -> Array:
+        return _statistic(np.concatenate(blocks, axis=1), studentize)
+
+    return resampling.draw_null(block, join, rule)
 
 
 @dataclass(frozen=True, slots=True)

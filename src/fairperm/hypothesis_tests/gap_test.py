@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ from fairperm.engines.estimates import (
     unbiased,
     variance_of_defined,
 )
+from fairperm.engines.resampling.blocks import Stop
 from fairperm.engines.resampling.shared_labels import PermutationRequest, permute
 from fairperm.hypothesis_tests import small_groups
 from fairperm.hypothesis_tests.comparison import Comparison, observe
@@ -45,6 +46,7 @@ from fairperm.inference.null import (
     pvalue,
     tie_tolerance,
 )
+from fairperm.inference.stopping import StoppingRule
 from fairperm.metrics.definition import Scheme, Variance, metrics_of_totals
 
 if TYPE_CHECKING:
@@ -274,11 +276,10 @@ class GapTest:
 
     def intervals(self, null: Null | None) -> GapIntervals:
         """Return the gap's intervals at all levels, from its permutations or the normal limit."""
-        alternative, has_strata = self.options.alternative, self.estimates.value.shape[2] > 1
         return GapIntervals(
             plan=self.plan,
-            alternative=alternative,
-            ordering=self.plan.ordering(alternative, strata=has_strata),
+            alternative=self.options.alternative,
+            ordering=self._ordering(),
             null=normal_limit() if null is None else null,
             gap=self.gap,
             error=self.error,
@@ -320,6 +321,7 @@ class GapTest:
             pvalue_interval=p.interval,
             pvalue_interval_wilson=p.wilson_interval,
             n_resamples=n_resamples,
+            stopped_early=null.stopped_early,
             n_undefined=int(null.undefined.sum()),
             seed=self.options.seed,
             notes=(*self.notes, *notes),
@@ -327,6 +329,42 @@ class GapTest:
             null_distribution=null.statistic,
             null_probabilities=None if probability is None else np.exp(probability),
         )
+
+    def request(self, resampling: Resampling) -> PermutationRequest[Gaps]:
+        """Return what to permute, until the p-value is clear."""
+        rule = self._stopping_rule(resampling)
+        return PermutationRequest(
+            self.engine,
+            partial(_gaps, self.engine, self.plan),
+            self.plan.metric.is_function,
+            Stop(rule.least, lambda blocks: self._count(join_gaps(blocks), rule) is not None),
+            counts_in_a_draw(self.engine),
+        )
+
+    def draw(self, permuted: Gaps, resampling: Resampling) -> Null:
+        """Return the studentized gaps of random permutations, as many as the p-value needs."""
+        if not resampling.stops_early:
+            return self.null(permuted)
+        n = self._count(permuted, self._stopping_rule(resampling))
+        return replace(self.null(permuted.first(n)), stopped_early=n is not None)
+
+    def _stopping_rule(self, resampling: Resampling) -> StoppingRule:
+        least = self.plan.count_least(resampling)
+        return StoppingRule(self.compared, self._ordering(), self.tolerance, least)
+
+    def _count(self, permuted: Gaps, rule: StoppingRule) -> int | None:
+        """Return how many permutations the p-value needs; None if more than these.
+
+        Permuted gaps that share a standard deviation are given that of the first ones, which does
+        not change as drawing goes on.
+        """
+        if self.plan.is_bootstrapped_once:
+            permuted = permuted.over(permuted.first(rule.least).spread())
+        return rule.count(permuted.studentized(self.scale))
+
+    def _ordering(self) -> str:
+        has_strata = self.estimates.value.shape[2] > 1
+        return self.plan.ordering(self.options.alternative, strata=has_strata)
 
     def null(self, permuted: Gaps, log_probability: Array | None = None) -> Null:
         """Return the studentized gaps of permutations."""
@@ -370,16 +408,10 @@ def null_distributions(tests: Sequence[GapTest], resampling: Resampling) -> list
     random = [place for place, null in enumerate(nulls) if null is None]
     if not random:
         return nulls
-    blocks = permute([_request(tests[place]) for place in random], resampling)
+    blocks = permute([tests[place].request(resampling) for place in random], resampling)
     for place, gaps in zip(random, blocks, strict=True):
-        nulls[place] = tests[place].null(join_gaps(gaps))
+        nulls[place] = tests[place].draw(join_gaps(gaps), resampling)
     return nulls
-
-
-def _request(test: GapTest) -> PermutationRequest[Gaps]:
-    engine, plan = test.engine, test.plan
-    keep = partial(_gaps, engine, plan)
-    return PermutationRequest(engine, keep, plan.metric.is_function, counts_in_a_draw(engine))
 
 
 def _gaps(engine: PairEngine, plan: Plan, estimates: Estimates) -> Gaps:
@@ -393,7 +425,7 @@ def _bootstrap_errors(
     engine: PairEngine, plan: Plan, free: Estimates, options: Options
 ) -> tuple[Array, Array]:
     """Return the bootstrap error of each part's gap, and of its value in each group."""
-    blocks = options.resampling.run_blocks(
+    blocks = options.bootstrap.run_blocks(
         partial(_resampled, engine),
         streams.BOOTSTRAP,
         engine.block_size,

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairperm._utils import streams
 from fairperm._utils.checks import choice
 from fairperm._utils.formatting import format_count
 from fairperm.engines.estimates import join_gaps
@@ -25,6 +24,7 @@ from fairperm.inference.null import (
     pvalue,
     tie_tolerance,
 )
+from fairperm.inference.stopping import LEAST_FOR_INTERVAL, StoppingRule
 from fairperm.metrics.definition import Metric, Variance
 
 if TYPE_CHECKING:
@@ -86,9 +86,11 @@ def compare_matched(
     if options.is_limit and np.isinf(statistic):
         rule = "one whose standard error over sets is not zero"
         raise UndefinedMetricError("metric", rule, metric.name)
-    null, n_resamples, exact = _draw(sets, options, scale)
-    tolerance = tie_tolerance(statistic, scale, gaps.standard_error[0])
     level, alternative = options.confidence_level, options.alternative
+    tolerance = tie_tolerance(statistic, scale, gaps.standard_error[0])
+    stopping = StoppingRule(statistic, alternative, tolerance, LEAST_FOR_INTERVAL)
+    null = _draw(sets, options, scale, stopping)
+    n_resamples = 0 if options.is_limit else len(null.statistic)
     p = normal_pvalue(statistic, alternative)
     if n_resamples:
         p = pvalue(null, statistic, alternative, tolerance, level)
@@ -134,26 +136,30 @@ def compare_matched(
         pvalue_interval=p.interval,
         pvalue_interval_wilson=p.wilson_interval,
         n_resamples=n_resamples,
+        stopped_early=null.stopped_early,
         n_undefined=int(null.undefined.sum()),
         seed=options.seed,
         notes=tuple(notes),
-        exact=exact,
+        exact=n_resamples > 0 and null.log_probability is not None,
         null_distribution=null.statistic,
         null_probabilities=(None if null.log_probability is None else np.exp(null.log_probability)),
     )
 
 
-def _draw(sets: MatchedSets, options: Options, scale: Array) -> tuple[Null, int, bool]:
-    """Return the null distribution, the number of draws, and whether they are all there are."""
-    resampling = options.resampling
+def _draw(sets: MatchedSets, options: Options, scale: Array, rule: StoppingRule) -> Null:
+    """Return the null distribution: all permutations, random ones, or the normal limit."""
     if options.is_limit:
-        return normal_limit(), 0, False
-    every = sets.enumerated(resampling.n_resamples)
+        return normal_limit()
+    every = sets.enumerated(options.resampling.n_resamples)
     if every is not None:
         gaps, log_probability = every
-        return Null(gaps.studentized(scale), log_probability), len(gaps.difference), True
-    parts = resampling.run_blocks(sets.permuted, streams.PERMUTATIONS, counts=len(sets.count))
-    return Null(join_gaps(parts).studentized(scale)), resampling.n_resamples, False
+        return Null(gaps.studentized(scale), log_probability)
+    return options.resampling.draw_null(
+        sets.permuted,
+        lambda parts: join_gaps(parts).studentized(scale),
+        rule,
+        counts=len(sets.count),
+    )
 
 
 def _average_sides(

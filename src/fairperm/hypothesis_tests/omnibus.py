@@ -13,6 +13,7 @@ from fairperm._utils import streams
 from fairperm.data.arguments import Inputs
 from fairperm.engines.estimates import ZERO_GAP, variance_of_defined
 from fairperm.engines.many_groups import check_group_count
+from fairperm.engines.resampling.blocks import Stop
 from fairperm.engines.resampling.shared_labels import PermutationRequest, permute
 from fairperm.errors import InputError, warn_of
 from fairperm.hypothesis_tests import small_groups
@@ -27,6 +28,7 @@ from fairperm.hypothesis_tests.plan import Options, plan_test
 from fairperm.hypothesis_tests.results.omnibus import OmnibusTestResult
 from fairperm.hypothesis_tests.small_groups import InfluentialRows
 from fairperm.inference.null import TIE, Null, note_undefined, pvalue
+from fairperm.inference.stopping import LEAST, StoppingRule
 from fairperm.metrics.definition import Scheme, Variance
 
 if TYPE_CHECKING:
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
         Label,
         MetricLike,
         Missing,
+        Resamples,
         SchemeName,
         Seed,
         StratumWeights,
@@ -80,7 +83,7 @@ def omnibus_test(
     sample_rows: int | None = None,
     scheme: SchemeName = "auto",
     variance: VarianceName = "auto",
-    n_resamples: int = 9999,
+    n_resamples: Resamples = "auto",
     confidence_level: float = 0.95,
     rng: Seed = None,
     n_jobs: int | None = None,
@@ -223,7 +226,7 @@ class OmnibusTest:
             variance = influential.widen(estimates, engine.weights).variance[:, :, 0]
         if plan.is_bootstrapped_once or plan.metric.closed_variance is None:
             ordered = tuple(groups[place] for place in engine.order)
-            variance = _bootstrap_variance(table, plan, groups, ordered, options.resampling)
+            variance = _bootstrap_variance(table, plan, groups, ordered, options.bootstrap)
         observed, weighing = _Values.of(estimates, engine.weights, shared), None
         observed = observed.widen(influential)
         if plan.is_bootstrapped_once:
@@ -268,14 +271,10 @@ class OmnibusTest:
             sample=sample,
         )
 
-    def result(self, permuted: _Values) -> OmnibusTestResult:
-        """Compare the statistic with that of the permutations."""
-        if self.plan.is_bootstrapped_once:
-            null = Null(permuted.distance())
-        else:
-            if self.weighing is not None:
-                permuted = permuted.with_variance(self.weighing)
-            null = Null(permuted.statistic(self.scale))
+    def result(self, permuted: _Values, resampling: Resampling) -> OmnibusTestResult:
+        """Compare the statistic with that of the permutations, as many as the p-value needs."""
+        n = self._count(permuted) if resampling.stops_early else None
+        null = Null(self._statistics(permuted.first(n)), stopped_early=n is not None)
         level = self.options.confidence_level
         p = pvalue(null, self.statistic, "greater", self.tolerance, level)
         return OmnibusTestResult(
@@ -285,25 +284,45 @@ class OmnibusTest:
             pvalue_interval=p.interval,
             pvalue_interval_wilson=p.wilson_interval,
             n_resamples=len(null.statistic),
+            stopped_early=null.stopped_early,
             n_undefined=int(null.undefined.sum()),
             seed=self.options.seed,
             notes=(*self.notes, *note_undefined(null)),
             null_distribution=null.statistic,
         )
 
-    @property
-    def asked(self) -> PermutationRequest[_Values]:
-        """Return the engine to permute, and the function of its estimates to keep."""
-        kept = partial(_Values.of, weights=self.engine.weights, shared=self.shared)
-        return PermutationRequest(self.engine, kept, self.plan.metric.is_function)
+    def request(self) -> PermutationRequest[_Values]:
+        """Return what to permute, until the p-value is clear."""
+        return PermutationRequest(
+            self.engine,
+            partial(_Values.of, weights=self.engine.weights, shared=self.shared),
+            self.plan.metric.is_function,
+            Stop(LEAST, lambda blocks: self._count(_Values.joined(blocks)) is not None),
+        )
+
+    def _count(self, permuted: _Values) -> int | None:
+        """Return how many permutations the p-value needs; None if more than these."""
+        rule = StoppingRule(self.statistic, "greater", self.tolerance, LEAST)
+        return rule.count(self._statistics(permuted, first=LEAST))
+
+    def _statistics(self, permuted: _Values, first: int | None = None) -> Array:
+        """Return the statistic of each permutation; a covariance is that of the ``first`` ones."""
+        if self.plan.is_bootstrapped_once:
+            return permuted.distance(permuted.first(first))
+        if self.weighing is not None:
+            permuted = permuted.with_variance(self.weighing)
+        return permuted.statistic(self.scale)
 
 
 def against_permutations(
     tests: Sequence[OmnibusTest], resampling: Resampling
 ) -> list[OmnibusTestResult]:
     """Return the results of all tests; those that exchange the same labels draw them once."""
-    blocks = permute([test.asked for test in tests], resampling)
-    return [test.result(_Values.joined(one)) for test, one in zip(tests, blocks, strict=True)]
+    blocks = permute([test.request() for test in tests], resampling)
+    return [
+        test.result(_Values.joined(one), resampling)
+        for test, one in zip(tests, blocks, strict=True)
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -343,17 +362,21 @@ class _Values:
         variance = self.variance * influential.factor[:, None] + influential.extra[:, None]
         return _Values(self.value, variance)
 
-    def distance(self) -> Array:
-        """Return the statistic of every draw by the covariance of all draws; largest of the parts.
+    def first(self, n: int | None) -> _Values:
+        """Return the first ``n`` draws; all for None."""
+        return _Values(self.value[:, :n], self.variance[:, :n])
+
+    def distance(self, among: _Values) -> Array:
+        """Return the statistic of every draw by the covariance among draws; largest of the parts.
 
         Permuted values vary less than independent ones do, and together, for the groups share out
         the same rows: not their own variances make the gaps' (as the bootstrap's do), but the
         covariance of the gaps. Of two groups it is the gap's square over its variance.
         """
         distances = []
-        for value in self.value:
-            gaps = value[:, 1:] - value[:, :1]
-            defined = gaps[~np.isnan(gaps).any(axis=1)]
+        for value, others in zip(self.value, among.value, strict=True):
+            gaps, apart = (one[:, 1:] - one[:, :1] for one in (value, others))
+            defined = apart[~np.isnan(apart).any(axis=1)]
             if len(defined) < 2:
                 distances.append(np.full(len(gaps), np.nan))
                 continue

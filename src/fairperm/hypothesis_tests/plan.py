@@ -11,6 +11,7 @@ from fairperm._utils.checks import choice
 from fairperm.data.reading import read_table
 from fairperm.engines.resampling.blocks import Resampling
 from fairperm.errors import InputError, argument, listed
+from fairperm.inference.stopping import LEAST, LEAST_FOR_INTERVAL, MOST
 from fairperm.metrics.definition import Kind, Scheme, Variance
 from fairperm.metrics.registry import get_metric
 
@@ -25,15 +26,23 @@ Groups = TypeVar("Groups", bound=tuple[Hashable, ...])
 
 
 def check_resampling(
-    n_resamples: object, rng: object, n_jobs: object, progress: object, least: int = 1
+    n_resamples: object,
+    rng: object,
+    n_jobs: object,
+    progress: object,
+    *,
+    fewest: int = 1,
+    or_auto: bool = False,
 ) -> Resampling:
-    """Check these options of a public function; ``least`` 0 allows for no draws."""
+    """Check these options of a public function; ``fewest`` 0 allows for no draws."""
     checks.jobs(n_jobs)
+    number = checks.resamples(n_resamples, fewest, or_auto=or_auto)
     return Resampling(
-        checks.resamples(n_resamples, least),
+        MOST if number is None else number,
         checks.seed(rng),
         n_jobs,  # type: ignore[arg-type]  # None and -1 have a meaning to joblib
         checks.switch("progress", progress),
+        least=0 if number is None else None,
     )
 
 
@@ -62,6 +71,7 @@ class Options:
         n_jobs: object,
         progress: object,
         fewest_resamples: int = 1,
+        or_auto: bool = True,
         scheme: object = "auto",
         variance: object = "auto",
         alternative: object = "two-sided",
@@ -71,7 +81,9 @@ class Options:
     ) -> Options:
         """Return the options of a public function. Raises InputError for a bad one."""
         return cls(
-            resampling=check_resampling(n_resamples, rng, n_jobs, progress, fewest_resamples),
+            resampling=check_resampling(
+                n_resamples, rng, n_jobs, progress, fewest=fewest_resamples, or_auto=or_auto
+            ),
             scheme=scheme,
             variance=variance,
             alternative=checks.choice("alternative", alternative, checks.ALTERNATIVES),
@@ -89,6 +101,17 @@ class Options:
     def seed(self) -> int:
         """The seed of all draws."""
         return self.resampling.seed
+
+    @property
+    def bootstrap(self) -> Resampling:
+        """The bootstrap samples of a standard error that is computed once.
+
+        As many as there are permutations, whose number ``n_bootstrap`` stands for if it is not
+        fixed.
+        """
+        if not self.resampling.stops_early:
+            return self.resampling
+        return replace(self.resampling, n_resamples=self.n_bootstrap, least=None)
 
     def quiet(self) -> Self:
         """Return the options of one test among many, without a progress bar of its own."""
@@ -207,6 +230,11 @@ class Plan:
         }
         for name, value in derived.items():
             object.__setattr__(self, name, value)
+
+    def count_least(self, resampling: Resampling) -> int:
+        """Return how many permutations are drawn before drawing may stop early."""
+        is_slow = self.metric.is_function or self.variance == Variance.BOOTSTRAP
+        return max(resampling.least or 0, LEAST if is_slow else LEAST_FOR_INTERVAL)
 
     def with_permutations(self) -> Plan:
         """Return the plan of a test that exchanges labels, whatever the best of two groups is."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairperm._utils import checks, streams
+from fairperm._utils import checks
 from fairperm._utils.formatting import format_count, name_of_gap
 from fairperm.data.arguments import Inputs
 from fairperm.data.columns import library_of
@@ -32,6 +32,7 @@ from fairperm.hypothesis_tests.plan import Options, Plan
 from fairperm.hypothesis_tests.results.rankings import RankingComparison, RankingTestResult
 from fairperm.inference.multiplicity import adjust_pvalues
 from fairperm.inference.null import Null, agree, gap_interval, pvalue, tie_tolerance
+from fairperm.inference.stopping import LEAST_FOR_INTERVAL, StoppingRule
 from fairperm.metrics.definition import Kind
 from fairperm.metrics.numbers import mean_metric
 from fairperm.metrics.rankings import RankedLists, check_lists, get_ranking_metric
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
         Groups,
         Missing,
         Pairing,
+        Resamples,
         Seed,
     )
     from fairperm.metrics.rankings import RankingMetric
@@ -82,7 +84,7 @@ def ranking_test(
     missing: Missing = "error",
     ignore_index: bool = False,
     alternative: Alternative = "two-sided",
-    n_resamples: int = 9999,
+    n_resamples: Resamples = "auto",
     confidence_level: float = 0.95,
     rng: Seed = None,
     n_jobs: int | None = None,
@@ -451,19 +453,17 @@ def _compare_items(
         raise UndefinedMetricError("query", "made of lists with different gaps", got)
 
     resampling = options.resampling
-    found = engine.enumerated(resampling.n_resamples)
-    exact = found is not None
-    if found is None:
-        blocks = resampling.run_blocks(engine.permuted, streams.PERMUTATIONS, engine.block_size)
-        means, errors = (np.concatenate(one) for one in zip(*blocks, strict=True))
-    else:
-        means, errors = found
     statistic = float(_studentize(np.array([gap]), np.array([error]))[0])
-    draws = _studentize(means, errors)
-    null = Null(draws, np.full(len(draws), -np.log(len(draws))) if exact else None)
     unit = np.array([max(error, _ZERO)])
-    level = options.confidence_level
     tolerance = tie_tolerance(statistic, np.ones(1), unit)
+    found = engine.enumerated(resampling.n_resamples)
+    if found is None:
+        rule = StoppingRule(statistic, options.alternative, tolerance, LEAST_FOR_INTERVAL)
+        null = resampling.draw_null(engine.permuted, _studentize_all, rule, engine.block_size)
+    else:
+        draws = _studentize(*found)
+        null = Null(draws, np.full(len(draws), -np.log(len(draws))))
+    level = options.confidence_level
     p = pvalue(null, statistic, options.alternative, tolerance, level)
     interval = gap_interval(
         null,
@@ -507,7 +507,8 @@ def _compare_items(
         pvalue_interval=p.interval,
         pvalue_interval_wilson=p.wilson_interval,
         alternative=options.alternative,
-        n_resamples=len(draws),
+        n_resamples=len(null.statistic),
+        stopped_early=null.stopped_early,
         n_undefined=0,
         n_strata=n_strata,
         n_dropped=items.table.n_dropped,
@@ -518,11 +519,17 @@ def _compare_items(
             "zero."
         ),
         notes=(*remarks, *_note_few(engine)),
-        exact=exact,
+        exact=found is not None,
         adjusted_pvalue=p.value,
-        null_distribution=draws,
+        null_distribution=null.statistic,
     )
     return result, remarks
+
+
+def _studentize_all(blocks: list[tuple[Array, Array]]) -> Array:
+    """Return the statistics of blocks of gaps and errors."""
+    gaps, errors = (np.concatenate(one) for one in zip(*blocks, strict=True))
+    return _studentize(gaps, errors)
 
 
 def _studentize(gap: Array, error: Array) -> Array:

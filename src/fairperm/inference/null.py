@@ -34,12 +34,13 @@ _ROUNDING = 1e-9  # of a number of draws
 class Null:
     """The statistic of every draw: of equally likely draws or, if exact, with log-probabilities.
 
-    ``centre`` is the mean of what the statistic studentizes.
+    ``centre`` is the mean of what the statistic studentizes. Random draws may have stopped early.
     """
 
     statistic: Array
     log_probability: Array | None = None
     centre: float = 0.0
+    stopped_early: bool = False
 
     @property
     def undefined(self) -> NDArray[np.bool_]:
@@ -146,8 +147,15 @@ def find_tail(
     share: Callable[[NDArray[np.bool_]], float],
 ) -> NDArray[np.bool_]:
     """Return which draws the p-value counts: of a two-sided one, those of the smaller tail."""
+    return min(list_tails(statistic, observed, alternative, tolerance), key=share)
+
+
+def list_tails(
+    statistic: Array, observed: float, alternative: str, tolerance: float
+) -> list[NDArray[np.bool_]]:
+    """Return which draws are extreme, in each tail that the alternative has."""
     sides = DIRECTIONS if alternative == "two-sided" else (alternative,)
-    return min((find_extreme(statistic, observed, side, tolerance) for side in sides), key=share)
+    return [find_extreme(statistic, observed, side, tolerance) for side in sides]
 
 
 def snap_pvalue(p: float) -> float:

@@ -282,7 +282,7 @@ def calibrate(
     """
     alpha = checks.fraction("alpha", alpha)
     n_simulations = checks.integer("n_simulations", n_simulations, 1, MOST_SIMULATIONS)
-    resampling = check_resampling(n_resamples, rng, n_jobs, progress, least=0)
+    resampling = check_resampling(n_resamples, rng, n_jobs, progress, fewest=0)
     given = {"y_true": y_true, "y_pred": y_pred, **test_options}
     test = RepeatedTest.of(given, resampling, confidence_level)
     _check_resolution(resampling.n_resamples, alpha, test.observed.ordering)

@@ -154,7 +154,7 @@ class _SerialResampling(blocks.Resampling):
         task: Callable[[int, np.random.Generator], T],
         purpose: int,
         size: int = blocks.BLOCK,
-        **_: float,  # nothing goes through joblib
+        **_: Any,  # nothing goes through joblib, and no draws stop early
     ) -> list[T]:
         """Run ``task(draws, rng)`` for every block of draws, in order."""
         return [

@@ -26,11 +26,12 @@ from fairperm._utils.formatting import (
     format_points,
     join_words,
 )
+from fairperm.inference.stopping import ENOUGH
 from fairperm.metrics.definition import Scheme
 from fairperm.report.view import WEIGHTIEST_FIRST, find_look_alikes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
     from fairperm.report.view import AuditView, ComparisonView, Section
@@ -425,12 +426,12 @@ def _describe_test(results: list[tuple[str, PermutationTestResult]]) -> TestDesc
         )
     elif n_exact == len(results):
         draws = "All permutations were counted: the p-value has no Monte Carlo error."
-    elif n_exact:
-        draws = f"All permutations were counted, or {one.n_resamples:,} random ones if too many."
-    elif one.n_resamples:
-        draws = f"{one.n_resamples:,} random permutations were drawn."
-    else:
+    elif one.n_resamples == 0:
         draws = "No permutations were drawn: the p-value is that of the normal limit."
+    else:
+        draws = _describe_draws([result for _, result in results if not result.exact])
+        if n_exact:
+            draws = f"All permutations were counted, or if too many, random ones. {draws}"
     return TestDescription(
         metrics=join_words(metrics),
         scheme=_SCHEMES["clusters" if is_clustered else one.scheme],
@@ -439,6 +440,20 @@ def _describe_test(results: list[tuple[str, PermutationTestResult]]) -> TestDesc
         validity=one.validity if len(metrics) == 1 else _generalize(one.validity, one.metric),
         code=f"scheme={one.scheme!r}, variance={one.variance!r}",
     )
+
+
+def _describe_draws(results: Sequence[PermutationTestResult]) -> str:
+    """Return how many permutations were drawn, and why no more."""
+    numbers = sorted({result.n_resamples for result in results})
+    were = f"{numbers[0]:,} random permutations were drawn"
+    if len(numbers) > 1:
+        were = f"{numbers[0]:,} to {numbers[-1]:,} random permutations were drawn"
+    if any(result.stopped_early for result in results):
+        return (
+            f"{were}: drawing stopped where {ENOUGH} of them were at least as extreme as the data "
+            "(in each tail of a two-sided test), because more would hardly change the p-value."
+        )
+    return f"{were}."
 
 
 def _describe_omnibus_validity(view: AuditView) -> dict[str, str]:

@@ -156,6 +156,7 @@ def find_subgroups(
     options = Options.check(
         alternative=alternative,
         n_resamples=n_resamples,
+        or_auto=False,
         rng=rng,
         n_jobs=n_jobs,
         progress=progress,

@@ -293,7 +293,7 @@ def test_margins_are_tested_by_the_normal_limit() -> None:
 
 def test_other_tests_need_permutations() -> None:
     for test in (fairperm.omnibus_test, fairperm.bootstrap_test):
-        with pytest.raises(InputError, match="n_resamples must be an integer from 1"):
+        with pytest.raises(InputError, match=r"n_resamples must be .*an integer from 1"):
             test("label", y_score="score", sensitive_features="sex", metric="accuracy",
                  data=sample(200), n_resamples=0)  # fmt: skip
 

@@ -337,7 +337,7 @@ def test_random_draws_give_an_interval_for_the_pvalue() -> None:
     result = equivalence_test(**data, metric="mean_squared_error", margin=1.0, rng=1)
     low, high = result.pvalue_interval
     assert 0 < low < result.pvalue < high
-    assert f"9,999 draws, 95 % interval {low:.4f} to {high:.4f}" in repr(result)
+    assert f"1,999 draws (stopped early), 95 % interval {low:.4f} to {high:.4f}" in repr(result)
     assert 0 < result.pvalue_interval_wilson[0] < result.pvalue < result.pvalue_interval_wilson[1]
 
 

@@ -34,7 +34,7 @@ def ranking(
     reference: arg.OneReference = None,
     adjust: arg.ListAdjust = "holm",
     alternative: arg.Alternative = "two-sided",
-    resamples: arg.Resamples = 9999,
+    resamples: arg.Resamples = "auto",
     confidence_level: arg.ConfidenceLevel = 0.95,
     seed: arg.Seed = None,
     jobs: arg.Jobs = None,

@@ -50,7 +50,7 @@ def sweep(
     alpha: arg.Alpha = 0.05,
     scheme: arg.Scheme = "auto",
     variance: arg.Variance = "auto",
-    resamples: arg.Resamples = 9999,
+    resamples: arg.SweepResamples = 9999,
     seed: arg.Seed = None,
     jobs: arg.Jobs = None,
     table: arg.Table = None,

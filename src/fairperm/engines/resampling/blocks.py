@@ -21,14 +21,20 @@ from queue import Empty, SimpleQueue
 from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from fairperm._utils import checks
+from fairperm._utils import checks, streams
 from fairperm._utils.progress import show_progress
 from fairperm._utils.streams import stream
+from fairperm.inference.null import Null
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence
 
     import numpy as np
+    from numpy.typing import NDArray
+
+    from fairperm.inference.stopping import StoppingRule
+
+    Array = NDArray[np.float64]
 
 
 T = TypeVar("T")
@@ -36,6 +42,7 @@ T = TypeVar("T")
 BLOCK = 1024  # draws that share a random stream; another number would give other draws
 _QUICK = 0.1  # seconds of work after which, at the latest, Ctrl-C must be handled
 _FEW = 1 << 16  # counts that are drawn in less time
+_MORE = 8  # where draws may stop early, an eighth as many more are made at a time
 
 
 def split_draws(n: int, size: int) -> list[int]:
@@ -44,13 +51,31 @@ def split_draws(n: int, size: int) -> list[int]:
 
 
 @dataclass(frozen=True, slots=True)
+class Stop(Generic[T]):
+    """Draws that suffice: at least so many, and until the results of their blocks are enough."""
+
+    least: int
+    is_enough: Callable[[list[T]], bool]
+
+
+@dataclass(frozen=True, slots=True)
 class Resampling:
-    """The number of draws, their seed, and the number of threads or processes."""
+    """The number of draws, their seed, and the number of threads or processes.
+
+    Draws may stop early if ``least`` is a number, but not before so many, nor before as many as
+    the test itself needs.
+    """
 
     n_resamples: int
     seed: int
     n_jobs: int | None
     progress: bool | None
+    least: int | None = None
+
+    @property
+    def stops_early(self) -> bool:
+        """Whether draws stop once the answer is clear."""
+        return self.least is not None
 
     def run_blocks(
         self,
@@ -60,24 +85,76 @@ class Resampling:
         *,
         through_joblib: bool = False,
         counts: float = math.inf,
+        stop: Stop[T] | None = None,
     ) -> list[T]:
         """Run ``task(draws, rng)`` for every block of draws and return the results in order.
 
         Tasks that call a user's function run ``through_joblib``, where
         ``joblib.parallel_config`` says. ``counts`` is the number of counts in one draw, if it is
-        made of counts: a few take less time than starting a thread.
+        made of counts: a few take less time than starting a thread. With ``stop``, no more blocks
+        are run than it needs, but for some that were begun in parallel.
         """
         sizes = split_draws(self.n_resamples, size)
-        blocks = range(len(sizes))
         run = partial(_run_block, task, sizes, self.seed, purpose)
-        if through_joblib:
-            results = _run_through_joblib(run, blocks, self.n_jobs)
-        else:
-            threads = min(checks.jobs(self.n_jobs), len(sizes))
+
+        def run_some(blocks: range) -> Generator[T]:
+            if through_joblib:
+                return _run_through_joblib(run, blocks, self.n_jobs)
+            threads = min(checks.jobs(self.n_jobs), len(blocks))
             are_few = threads == 1 and counts * sizes[0] <= _FEW
-            results = _run_here(run, blocks) if are_few else _run_on_threads(run, blocks, threads)
+            return _run_here(run, blocks) if are_few else _run_on_threads(run, blocks, threads)
+
+        if stop is None or not self.stops_early:
+            results = run_some(range(len(sizes)))
+        else:
+            jobs = _count_workers(self.n_jobs) if through_joblib else checks.jobs(self.n_jobs)
+            first = math.ceil(stop.least / size)
+            results = _run_until_enough(run_some, len(sizes), first, jobs, stop.is_enough)
         with closing(results):  # also on Ctrl-C: start no further block
             return list(show_progress(results, len(sizes), self.progress))
+
+    def draw_null(
+        self,
+        task: Callable[[int, np.random.Generator], T],
+        join: Callable[[list[T]], Array],
+        rule: StoppingRule,
+        size: int = BLOCK,
+        counts: float = math.inf,
+    ) -> Null:
+        """Return the statistics of random permutations, which ``join`` makes of their blocks."""
+
+        def is_enough(blocks: list[T]) -> bool:
+            return rule.count(join(blocks)) is not None
+
+        stop = Stop(rule.least, is_enough)
+        blocks = self.run_blocks(task, streams.PERMUTATIONS, size, counts=counts, stop=stop)
+        statistic = join(blocks)
+        n = rule.count(statistic) if self.stops_early else None
+        return Null(statistic[:n], stopped_early=n is not None)
+
+
+def _run_until_enough(
+    run_some: Callable[[range], Generator[T]],
+    n_blocks: int,
+    first: int,
+    jobs: int,
+    is_enough: Callable[[list[T]], bool],
+) -> Generator[T]:
+    """Run the ``first`` blocks, then some more at a time until there are enough."""
+    done: list[T] = []
+    until = first
+    while len(done) < n_blocks and not (done and is_enough(done)):
+        with closing(run_some(range(len(done), min(until, n_blocks)))) as results:
+            for result in results:
+                done.append(result)
+                yield result
+        until = len(done) + max(jobs, len(done) // _MORE)
+
+
+def _count_workers(n_jobs: int | None) -> int:
+    from joblib import effective_n_jobs
+
+    return int(effective_n_jobs(n_jobs))
 
 
 def _run_block(

@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from fairperm._utils import streams
+from fairperm.engines.resampling.blocks import Stop
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -66,45 +67,62 @@ class PermutationRequest(Generic[T]):
     """An engine to permute, and the function of its estimates whose values are kept.
 
     A user's function runs ``through_joblib``. ``counts`` is the number of counts in a permutation,
-    if it is made of counts.
+    if it is made of counts. ``stop`` says when the permutations suffice.
     """
 
     engine: Permuting
     keep: Callable[[Estimates], T]
     through_joblib: bool
+    stop: Stop[T]
     counts: float = math.inf
 
 
 def permute(
     requests: Sequence[PermutationRequest[T]], resampling: blocks.Resampling
 ) -> list[list[T]]:
-    """Return for each request the values that it keeps, by block of permutations."""
+    """Return for each request the values that it keeps, by block of permutations.
+
+    Permutations that requests share go on until they suffice for all.
+    """
     found: dict[int, list[T]] = {}
     for places in _group_by_labels([request.engine for request in requests]):
         first, together = requests[places[0]], [requests[place] for place in places]
         blocks = resampling.run_blocks(
-            partial(_permute_block, together),
+            partial(_permute_block, [(request.engine, request.keep) for request in together]),
             streams.PERMUTATIONS,
             first.engine.block_size,
             through_joblib=first.through_joblib,
             counts=sum(request.counts for request in together),
+            stop=_stop_together([request.stop for request in together]),
         )
         for place, mine in zip(places, zip(*blocks, strict=True), strict=True):
             found[place] = list(mine)
     return [found[place] for place in range(len(requests))]
 
 
+def _stop_together(stops: Sequence[Stop[T]]) -> Stop[list[T]]:
+    """Return when permutations suffice for all."""
+
+    def is_enough(blocks: list[list[T]]) -> bool:
+        by_stop = zip(stops, zip(*blocks, strict=True), strict=True)
+        return all(stop.is_enough(list(mine)) for stop, mine in by_stop)
+
+    return Stop(max(stop.least for stop in stops), is_enough)
+
+
 def _permute_block(
-    together: Sequence[PermutationRequest[T]], n: int, rng: np.random.Generator
+    together: Sequence[tuple[Permuting, Callable[[Estimates], T]]],
+    n: int,
+    rng: np.random.Generator,
 ) -> list[T]:
-    first = together[0].engine
+    first, _ = together[0]
     if not isinstance(first, SharedLabels):
-        return [request.keep(request.engine.permuted(n, rng)) for request in together]
+        return [keep(engine.permuted(n, rng)) for engine, keep in together]
     labels = first.random_labels(n, rng)
     return [
-        request.keep(request.engine.of_labels(labels, n, rng))
-        for request in together
-        if isinstance(request.engine, SharedLabels)
+        keep(engine.of_labels(labels, n, rng))
+        for engine, keep in together
+        if isinstance(engine, SharedLabels)
     ]
 
 

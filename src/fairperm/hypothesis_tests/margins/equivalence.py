@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         Label,
         MetricLike,
         Missing,
+        Resamples,
         SchemeName,
         Seed,
         StratumWeights,
@@ -322,7 +323,7 @@ class PermutationOptions(TypedDict, total=False):
     score_bins: int | None
     sample_rows: int | None
     scheme: SchemeName
-    n_resamples: int
+    n_resamples: Resamples
     confidence_level: float
     rng: Seed
     n_jobs: int | None

@@ -71,6 +71,8 @@ class DistanceComparison(PlainResult):
         For the p-value that infinitely many permutations would give.
     n_resamples : int
         Permutations that were counted.
+    stopped_early : bool
+        Whether drawing stopped because 20 permutations had a distance at least as large.
     exact : bool
         Whether these are all permutations.
     null_distribution : numpy.ndarray
@@ -91,6 +93,7 @@ class DistanceComparison(PlainResult):
     pvalue_interval: tuple[float, float]
     pvalue_interval_wilson: tuple[float, float]
     n_resamples: int
+    stopped_early: bool
     exact: bool
     null_distribution: Array = field(repr=False)
     null_probabilities: Array | None = field(repr=False)
@@ -252,7 +255,12 @@ class DistanceTestResult(PlainResult):
         ]
         gap = format_number(one.gap_at, signed=True)
         lines.append(("largest gap", f"{gap} at {format_name(one.at)}"))
-        draws = state_draws(one.n_resamples, self.confidence_level, one.pvalue_interval)
+        draws = state_draws(
+            one.n_resamples,
+            self.confidence_level,
+            one.pvalue_interval,
+            stopped_early=one.stopped_early,
+        )
         p = format_pvalue(one.pvalue)
         lines.append(("p-value", f"{p}  {'exact' if one.exact else draws}"))
         return lines

@@ -140,5 +140,9 @@ class EquivalenceTestResult:
             return "no Monte Carlo error"
         if self.permutation.n_resamples == 0:
             return "normal limit"
-        n_resamples = self.permutation.n_resamples
-        return state_draws(n_resamples, self.confidence_level, self.pvalue_interval)
+        return state_draws(
+            self.permutation.n_resamples,
+            self.confidence_level,
+            self.pvalue_interval,
+            stopped_early=self.permutation.stopped_early,
+        )

@@ -92,6 +92,11 @@ class GapResult(PlainResult):
     pvalue_interval, pvalue_interval_wilson : tuple of float
         Clopper–Pearson (at least the confidence level) and Wilson (the confidence level on
         average) intervals for the p-value that infinitely many draws would give.
+    n_resamples : int
+        Draws that the p-value and the interval are made of.
+    stopped_early : bool
+        Whether drawing stopped because 20 draws were at least as extreme as the sample (in each
+        tail of a two-sided test): more would hardly change the p-value.
     n_undefined : int
         Draws in which the statistic is undefined; each counts as extreme.
     n_dropped : int
@@ -120,6 +125,7 @@ class GapResult(PlainResult):
     pvalue_interval_wilson: tuple[float, float]
     alternative: str
     n_resamples: int
+    stopped_early: bool = False
     n_undefined: int
     n_strata: int
     n_dropped: int
@@ -165,7 +171,12 @@ class GapResult(PlainResult):
         return state_value(self.values[group], self.counts[group])
 
     def _draws(self) -> str:
-        return state_draws(self.n_resamples, self.confidence_level, self.pvalue_interval)
+        return state_draws(
+            self.n_resamples,
+            self.confidence_level,
+            self.pvalue_interval,
+            stopped_early=self.stopped_early,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)

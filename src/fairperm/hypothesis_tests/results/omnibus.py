@@ -41,6 +41,8 @@ class OmnibusTestResult(PlainResult):
         The share of permutations with a statistic at least as large; never zero.
     pvalue_interval, pvalue_interval_wilson : tuple of float
         For the p-value that infinitely many permutations would give.
+    stopped_early : bool
+        Whether drawing stopped because 20 permutations were at least as extreme as the sample.
     validity : str
         For which null the p-value is valid, and in which sense.
     notes : tuple of str
@@ -64,6 +66,7 @@ class OmnibusTestResult(PlainResult):
     scheme: str
     variance: str | None
     n_resamples: int
+    stopped_early: bool = False
     n_undefined: int
     n_strata: int
     n_dropped: int
@@ -73,7 +76,12 @@ class OmnibusTestResult(PlainResult):
     null_distribution: NDArray[np.float64] = field(repr=False)
 
     def __repr__(self) -> str:
-        draws = state_draws(self.n_resamples, self.confidence_level, self.pvalue_interval)
+        draws = state_draws(
+            self.n_resamples,
+            self.confidence_level,
+            self.pvalue_interval,
+            stopped_early=self.stopped_early,
+        )
         lines = [
             *(
                 (name_group(self.attribute, one), state_value(self.values[one], self.counts[one]))

@@ -86,10 +86,13 @@ def state_value(value: Any, counts: Mapping[str, float]) -> str:
     return f"{text}{weighted}  {of}{state_counts(counts)}"
 
 
-def state_draws(n_resamples: int, level: float, interval: tuple[float, float]) -> str:
+def state_draws(
+    n_resamples: int, level: float, interval: tuple[float, float], *, stopped_early: bool = False
+) -> str:
     """Return the number of draws, and the interval of the p-value of infinitely many."""
     low, high = map(format_pvalue, interval)
-    return f"{n_resamples:,} draws, {format_level(level)} interval {low} to {high}"
+    draws = f"{n_resamples:,} draws{' (stopped early)' if stopped_early else ''}"
+    return f"{draws}, {format_level(level)} interval {low} to {high}"
 
 
 def state_dropped(audit: AuditData) -> str:

@@ -1,0 +1,49 @@
+"""When random draws stop: once the p-value is clear, as Besag and Clifford (1991) do.
+
+Drawing stops at the 20th draw that is at least as extreme as the sample, and the draws before it
+count. Intervals need quantiles, so a least number is drawn in any case. The p-value is then the
+ordinary one of the draws that count; ``docs/method.md`` proves that it is valid.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fairperm.inference.null import list_tails
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+ENOUGH = 20  # draws at least as extreme as the sample
+MOST = 9_999  # draws of a test
+LEAST = 299  # draws of a test that is slow, or has no interval
+LEAST_FOR_INTERVAL = 1_999  # draws whose quantiles make an interval
+
+
+@dataclass(frozen=True, slots=True)
+class StoppingRule:
+    """The observed statistic, how draws are compared with it, and the least number of draws."""
+
+    observed: float
+    alternative: str
+    tolerance: float
+    least: int
+
+    def count(self, statistic: Array) -> int | None:
+        """Return how many of these draws count; None if drawing must go on.
+
+        A two-sided test counts each tail by itself, and goes on until both have enough.
+        """
+        if len(statistic) < self.least:
+            return None
+        tails = list_tails(statistic, self.observed, self.alternative, self.tolerance)
+        reached = np.min([np.cumsum(tail) for tail in tails], axis=0)
+        if self.least > 0 and reached[self.least - 1] >= ENOUGH:
+            return self.least
+        last = int(np.searchsorted(reached, ENOUGH))
+        return last if last < len(reached) else None
