@@ -97,7 +97,8 @@ def test_un_studentized_pvalue_is_that_of_scipy(alternative: Alternative) -> Non
     x, y = some_data(40)
     permutations = stats.PermutationMethod(9999, random_state=np.random.default_rng(2))
     theirs = stats.pearsonr(x, y, alternative=alternative, method=permutations).pvalue
-    ours = correlation_test(x, y, studentize=False, alternative=alternative, rng=3).pvalue
+    given = {"alternative": alternative, "n_resamples": 9999, "rng": 3}
+    ours = correlation_test(x, y, studentize=False, **given).pvalue
     assert abs(ours - theirs) < 4 * math.sqrt(2 * theirs * (1 - theirs) / 9999)
 
 
