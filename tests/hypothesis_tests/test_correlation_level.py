@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -97,7 +97,7 @@ def test_un_studentized_pvalue_is_that_of_scipy(alternative: Alternative) -> Non
     x, y = some_data(40)
     permutations = stats.PermutationMethod(9999, random_state=np.random.default_rng(2))
     theirs = stats.pearsonr(x, y, alternative=alternative, method=permutations).pvalue
-    given = {"alternative": alternative, "n_resamples": 9999, "rng": 3}
+    given: Any = {"alternative": alternative, "n_resamples": 9999, "rng": 3}
     ours = correlation_test(x, y, studentize=False, **given).pvalue
     assert abs(ours - theirs) < 4 * math.sqrt(2 * theirs * (1 - theirs) / 9999)
 
