@@ -16,7 +16,7 @@ from fairperm._utils.formatting import UNNAMED_ATTRIBUTE
 from fairperm.data.arguments import DEFAULT_METRICS, ModelPair
 from fairperm.data.columns import Source, are_names, columns_of_frame
 from fairperm.data.lazy.backends import is_lazy
-from fairperm.data.reading import read_table
+from fairperm.data.reading import check_not_lazy, read_table
 from fairperm.errors import (
     InputError,
     InputTypeError,
@@ -231,7 +231,10 @@ def read_questions(
 ) -> list[Question]:
     """Read the columns of all metrics, once for every attribute and kind of metric."""
     # lazy rows are counted again for each reading; those in memory are converted once for all
-    source = None if is_lazy(inputs.data) else Source(inputs.data)
+    source = None
+    if not is_lazy(inputs.data):
+        check_not_lazy(inputs)
+        source = Source(inputs.data)
     found = {}
     for attribute in attributes:
         own = replace(inputs, sensitive_features=attribute.given)

@@ -401,11 +401,11 @@ def open_source(inputs: Inputs, metric: AnyMetric) -> tuple[Inputs, Source]:
     if frame is not None:
         inputs = collect_rows(inputs, metric, frame)
     else:
-        _check_not_lazy(inputs)
+        check_not_lazy(inputs)
     return inputs, Source(inputs.data)
 
 
-def _check_not_lazy(inputs: Inputs) -> None:
+def check_not_lazy(inputs: Inputs) -> None:
     """Raise InputError if an option for lazy frames is given."""
     for name in ("score_bins", "sample_rows"):
         if getattr(inputs, name) is not None:
