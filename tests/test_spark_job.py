@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -101,7 +102,7 @@ CHANGES: list[tuple[str, str, str]] = [
     ("path =", "paths =", "input must be made of .* Did you mean 'path'"),
     ("metrics =", "metric =", "audit must be made of .* Did you mean 'metrics'"),
     ("json =", "jsn =", "output must be made of .* Did you mean 'json'"),
-    ('y_true = "label"', "", "audit.y_true must be given; got None"),
+    ("sensitive_features =", "y_pred =", "audit.sensitive_features must be given; got None"),
     ("where =", "table =", "input must be made of either a table or a path"),
     ("/audit.json", "/no/such/audit.json", "output.json must be in a folder that exists"),
     ('json = "', 'json = "s3://', "output.json must be a file on the driver's own disk"),
@@ -119,6 +120,17 @@ def test_a_config_that_is_refused(folder: Path, old: str, new: str, said: str) -
     with pytest.raises(fairperm.FairpermError, match=said):
         spark_job.run(read_toml(path), None)
     assert not any((folder / name).exists() for name in OUTPUTS)
+
+
+def test_decisions_without_labels_and_default_metrics(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is required is for the audit to say."""
+    rows = {"p": [0, 1] * 100, "g": list("aabb") * 50}
+    monkeypatch.setattr(spark_job, "_open_rows", lambda *_: pa.table(rows))
+    config = {"input": {"table": "t"}, "output": {"json": str(folder / "audit.json")}}
+    found = spark_job.run({**config, "audit": {"y_pred": "p", "sensitive_features": "g"}}, None)
+    assert [row.metric for row in found.rows] == ["selection_rate"]
 
 
 def test_a_config_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:

@@ -92,11 +92,9 @@ def run(config: Mapping[str, Any], session: Any) -> Audit:
         name: None if name in _MAY_BE_NONE and value == "none" else value
         for name, value in config["audit"].items()
     }
-    required = ["y_true", "sensitive_features"]
-    for name in required if "distances" in arguments else [*required, "metrics"]:
-        if name not in arguments:
-            raise InputTypeError(f"audit.{name}", "given", None)
-    result = audit(arguments.pop("y_true"), data=_open_rows(config["input"], session), **arguments)
+    if "sensitive_features" not in arguments:
+        raise InputTypeError("audit.sensitive_features", "given", None)
+    result = audit(data=_open_rows(config["input"], session), **arguments)
     source = {key: shown(value) for key, value in config["input"].items()}
     contents = {name: _make_output(name, result, source) for name in paths}
     for name, content in contents.items():

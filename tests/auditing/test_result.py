@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 from rich.console import Console
 
-from fairperm import Audit, InputError, audit
+from fairperm import Audit, FairpermWarning, InputError, audit
 from fairperm._utils.formatting import format_pvalue
 from fairperm.auditing.text import as_table
 from fairperm.hypothesis_tests.results.audits import VERDICTS
@@ -300,6 +300,21 @@ def test_metrics_are_a_flat_dict(expected: Audit) -> None:
     assert found[f"{name}/difference"] == row.difference
     assert found[f"{name}/adjusted_pvalue"] == row.adjusted_pvalue
     assert sum(found[key] for key in found if key.startswith("verdicts/")) == len(expected)
+
+
+def test_integers_that_pandas_reads_as_floats_are_integers_in_keys_and_notes() -> None:
+    given = {"SEX": np.repeat([1.0, 2.0], [60, 12])}
+    with pytest.warns(FairpermWarning, match="row of group 1 can change roc_auc"):
+        found = audit(
+            np.tile([0, 1], 36),
+            y_score=np.tile([0.2, 0.8], 36),
+            sensitive_features=given,
+            metrics="roc_auc",
+            min_group_size=1,
+            n_resamples=99,
+            rng=1,
+        )
+    assert "SEX/roc_auc/1 vs 2/difference" in found.to_metrics()
 
 
 def test_names_of_metrics_stay_apart() -> None:

@@ -328,8 +328,9 @@ def test_groups_that_may_be_one_are_noted(here: Here) -> None:
 def test_report_sweeps_every_score_where_they_are_few(here: Here) -> None:
     path, page = here.folder / "few.csv", here.folder / "x.html"
     path.write_text(as_text([(y, 1 + (p + i) % 5, g) for i, (y, p, g) in enumerate(sample())]))
-    asked = (*COLUMNS, "--threshold", 3, "--metric", "fpr", "--seed", 1, "--quiet")
-    assert here.run("audit", path, *asked, "--report", page)[0] == 0
+    asked = (*COLUMNS, "--threshold", 3, "--metric", "fpr", "--seed", 1)
+    code, out, _ = here.run("audit", path, *asked, "--report", page)
+    assert (code, out.endswith(f"Open the report in a browser: {page}\n")) == (0, True)
     text = Page(page.read_text(encoding="utf-8")).text
     assert "thresholds of 5" in text or "At no threshold" in text
     assert "The numbers: false positive rate" in text

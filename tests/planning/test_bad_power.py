@@ -128,8 +128,8 @@ NUMBERS = [
     ),
     kind(
         "base rates missing",
-        "base_rates must be a number or a pair of numbers for true_positive_rate; got None. "
-        "It is the share of positives among a group's rows.",
+        "base_rates must be given for true_positive_rate: the share of positives among a group's "
+        "rows, one for both groups or one for each.",
         without(RATE, "base_rates"),
     ),
     kind(

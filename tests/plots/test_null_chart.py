@@ -59,6 +59,15 @@ def test_null_shows_its_numbers() -> None:
     assert f"(p = {result.pvalue:.4f})" in title["subtitle"][2]
 
 
+def test_tail_of_an_extreme_gap_is_not_zero_percent() -> None:
+    """The probability of so large a gap is lost in a sum of probabilities, but it is not zero."""
+    statistics, observed = [-1.0, 0.0, 1.0], 40.0
+    exact = plots.null_distribution(statistics, observed, probabilities=[0.25, 0.5, 0.25])
+    assert exact.to_dict()["title"]["subtitle"][0].startswith("Coloured: < 0.01 % of all ")
+    drawn = plots.null_distribution(statistics, observed)
+    assert drawn.to_dict()["title"]["subtitle"][0].startswith("Coloured: none of 3 random ")
+
+
 @pytest.mark.parametrize("observed", [math.nan, math.inf, 0.0, 1e300, -57.0])
 @pytest.mark.parametrize(
     "draws",

@@ -260,6 +260,19 @@ def isolate_direction(text: str) -> str:
     return f"\u2068{text}\u2069" if has_leftward else text
 
 
+def drop_decimals(group: Any) -> Any:
+    """Return the integer for a group that pandas reads as a float because some are missing.
+
+    Examples
+    --------
+    >>> drop_decimals(2.0), drop_decimals((1.0, "b")), drop_decimals(2.5)
+    (2, (1, 'b'), 2.5)
+    """
+    if isinstance(group, tuple):
+        return tuple(drop_decimals(one) for one in group)
+    return int(group) if isinstance(group, float) and group.is_integer() else group
+
+
 def name_group(attribute: str, group: object, longest: int = LONGEST_NAME) -> str:
     """Return the name of a group of an attribute; a number alone would say nothing.
 
@@ -273,9 +286,7 @@ def name_group(attribute: str, group: object, longest: int = LONGEST_NAME) -> st
         if len(attributes) == len(group):
             parts = zip(attributes, group, strict=True)
             return shorten(" × ".join(name_group(*part, longest) for part in parts), longest)
-    if isinstance(group, float) and group.is_integer():
-        group = int(group)  # pandas reads integers as floats where some are missing
-    name = format_name(group, longest)
+    name = format_name(drop_decimals(group), longest)
     if not attribute or not (_NUMBER.fullmatch(name) or _BOOLEAN.fullmatch(name)):
         return name
     if attribute == UNNAMED_ATTRIBUTE:
@@ -292,11 +303,14 @@ def name_of_gap(
     --------
     >>> name_of_gap("a", "b"), name_of_gap("male = 0", "male = 1")
     ('a − b', '(male = 0) − (male = 1)')
+    >>> name_of_gap("missing", "male = 1")
+    '(missing) − (male = 1)'
     """
     names = [isolate_direction(format_name(group, longest)) for group in (first, second)]
     if absolute:
         return " and ".join(names)
-    return f" {MINUS} ".join(f"({name})" if " = " in name else name for name in names)
+    form = "({}) {} ({})" if any(" = " in name for name in names) else "{} {} {}"
+    return form.format(names[0], MINUS, names[1])
 
 
 def format_gap(gap: Any, part: str | None = None) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from fairperm._utils.checks import choice
-from fairperm._utils.formatting import format_name
+from fairperm._utils.formatting import drop_decimals, format_name
 from fairperm.auditing.text import as_text
 from fairperm.data.columns import frame_of
 from fairperm.errors import InputError, Shown
@@ -184,7 +184,8 @@ class Audit(AuditData):
             found[f"changes/{verdict.replace(' ', '_')}"] = float(changes.count(verdict))
         known: set[str] = set()
         for row in self.rows:
-            first, second = (_NOT_IN_KEYS.sub("_", format_name(group)) for group in row.groups)
+            groups = (format_name(drop_decimals(group)) for group in row.groups)
+            first, second = (_NOT_IN_KEYS.sub("_", group) for group in groups)
             attribute, metric = (_NOT_IN_KEYS.sub("_", one) for one in (row.attribute, row.metric))
             name = f"{attribute}/{metric}/{first} vs {second}"
             while name in known:  # names that differ only in other characters

@@ -24,6 +24,7 @@ from fairperm.errors import ArgumentError, FairpermWarning, InputError, in_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
 
     from fairperm.auditing.result import Audit
     from fairperm.hypothesis_tests.results.audits import GroupSummary
@@ -276,3 +277,9 @@ def _change_lines(change: GapChange) -> list[str]:
 def print_seed(seed: int) -> None:
     """Print how to get the same numbers again."""
     print_text(wrap(f"Seed {seed}: the same --seed gives the same numbers again."))
+
+
+def print_report(path: Path | str | None) -> None:
+    """Print what to do with the report, if one was written."""
+    if path is not None:
+        print_text(f"Open the report in a browser: {path}")

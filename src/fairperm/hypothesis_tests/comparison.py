@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 import numpy as np
 
+from fairperm._utils.formatting import drop_decimals
 from fairperm._utils.progress import waiting
 from fairperm.engines.binned import BinnedEngine
 from fairperm.engines.choice import Engine, choose_engine
@@ -203,7 +204,8 @@ class Comparison:
         if not (moved > _LITTLE * error).any():
             return []
         worst = int(np.argmax(moved - _LITTLE * error))
-        what = "the gap" if is_gap else f"the value of group {shown(self.groups[worst])}"
+        group = shown(drop_decimals(self.groups[worst]))
+        what = "the gap" if is_gap else f"the value of group {group}"
         return [
             Note(
                 f"Scores were put into bins, which may have moved {what} by up to "

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeGuard
 
 import numpy as np
 
-from fairperm._utils.formatting import format_count
+from fairperm._utils.formatting import drop_decimals, format_count
 from fairperm.errors import Note, Shown, UndefinedMetricError, argument, shown
 from fairperm.metrics.definition import Metric, Scheme, Variance, by_part
 from fairperm.metrics.ranks import placements
@@ -106,7 +106,7 @@ class InfluentialRows:
             metric = self.comparison.parts[part]
             does = "contributed to the" if metric.compares_models else "can change"
             yield (
-                f"{few} of group {shown(self.comparison.groups[side])} {does} "
+                f"{few} of group {shown(drop_decimals(self.comparison.groups[side]))} {does} "
                 f"{metric.name}: with fewer than {self.enough} its standard "
                 f"error is unreliable{', even widened' if is_wider else ''}, and the test may "
                 "reject too often."
@@ -152,7 +152,7 @@ def missing_error(comparison: Comparison, plan: Plan) -> UndefinedMetricError:
         of_label = labels(comparison)
         least = int(of_label.min(axis=1).argmin())
         few = f", {of_label[least, 1]:,} of them positive"
-    group = f"group {shown(comparison.groups[least])} of {sizes[least]:,} rows{few}"
+    group = f"group {shown(drop_decimals(comparison.groups[least]))} of {sizes[least]:,} rows{few}"
     rule = "one whose standard error is defined, and not zero"
     hint = "The groups are too small for it, or do not vary in it."
     return UndefinedMetricError("metric", rule, Shown(f"{name} with {group}"), hint)

@@ -426,9 +426,13 @@ def _check_values(values: object, pilot: PermutationTestResult | None) -> Pair:
 
 def _check_base_rates(base_rates: object, metric: str) -> Pair:
     rule = f"a number or a pair of numbers for {metric}"
-    if isinstance(base_rates, (list, tuple)) or base_rates is None:
-        hint = "" if base_rates else "It is the share of positives among a group's rows."
-        pair = _check_pair("base_rates", base_rates, rule, hint)
+    if base_rates is None:
+        raise InputTypeError(
+            f"{argument('base_rates')} must be given for {metric}: the share of positives among a "
+            "group's rows, one for both groups or one for each."
+        )
+    if isinstance(base_rates, (list, tuple)):
+        pair = _check_pair("base_rates", base_rates, rule)
         return checks.fraction("base_rates", pair[0]), checks.fraction("base_rates", pair[1])
     both = checks.fraction("base_rates", base_rates)
     return both, both

@@ -179,6 +179,9 @@ def specify_null(
     subject = [format_name(format_metric(metric), 50)] if metric else []
     subject += [name_of_gap(*groups, 24)] if groups else []
     tails, lost = (float(weights[one].sum()) for one in (is_tail, ~drawn))
+    share = format_percent(tails)
+    if tails == 0:  # all permutations: the tail is too small for the sum, but not empty
+        share = "none" if probabilities is None else format_percent(np.finfo(float).tiny)
     is_doubled = alternative == "two-sided"
     rule = "p is twice that" if is_doubled else ""
     if is_doubled and probabilities is None:
@@ -188,7 +191,7 @@ def specify_null(
         mode,
         title or "Could chance alone explain this gap?",
         ", ".join(subject),
-        f"Coloured: {format_percent(tails)} of {n} {draws}, at least as extreme as the "
+        f"Coloured: {share} of {n} {draws}, at least as extreme as the "
         f"observed statistic{' on its side' if is_doubled else p}.",
         f"{rule}{p}." if is_doubled else "",
         f"{format_percent(lost)} have no finite statistic and are not drawn." if lost else "",

@@ -9,7 +9,6 @@ from markupsafe import Markup, escape
 
 from fairperm._utils.formatting import (
     format_count,
-    format_interval,
     format_level,
     format_number,
     format_percent,
@@ -163,6 +162,14 @@ def _invert(ratio: float) -> float:
     return 1 / ratio if ratio else math.inf
 
 
+def _format_beside_four_fifths(ratio: float) -> str:
+    """Return a ratio with as many decimals as show on which side of 0.8 it is, at least three."""
+    digits = 3
+    while ratio != _FOUR_FIFTHS and round(ratio, digits) == _FOUR_FIFTHS:
+        digits += 1
+    return format_number(ratio) if digits == 3 else f"{ratio:.{digits}f}"
+
+
 def _compare_with_four_fifths(section: Section, comparison: ComparisonView) -> Markup:
     row, ratio = comparison.row, comparison.row.ratio
     ratio, (low, high) = 1.0 if ratio is None else ratio, row.ratio_interval or (0.0, 0.0)
@@ -186,10 +193,10 @@ def _compare_with_four_fifths(section: Section, comparison: ComparisonView) -> M
     sentence = Markup("{}: {} has {} times the rate of {} ({}interval {} by itself), {}.").format(
         mark_name(section.attribute),
         names[0],
-        format_number(ratio),
+        _format_beside_four_fifths(ratio),
         names[1],
         level,
-        format_interval((low, high)),
+        " to ".join(map(_format_beside_four_fifths, (low, high))),
         side,
     )
     if (verdict := comparison.row.ratio_verdict) is not None:

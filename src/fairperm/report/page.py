@@ -89,6 +89,8 @@ def as_html(
         forest=forest,
         null=null,
         sweeps=sweep_parts,
+        some_are_not_swept=len({(row.attribute, row.groups) for row in audit.rows})
+        > len(sweep_parts),
         not_swept={format_name(name): reason for name, reason in (not_swept or {}).items()},
         findings=sentences.describe_findings(view),
         question=sentences.describe_question(view),

@@ -351,6 +351,11 @@ def test_result_is_json_and_says_nothing_of_fairness() -> None:
         assert "Asymptotically valid" in result.validity
 
 
+def test_result_states_whether_the_margin_is_met() -> None:
+    assert "verdict     met at level 0.05\n" in repr(result_of(margin=0.3))
+    assert "verdict     not shown at level 0.05\n" in repr(result_of(margin=0.01))
+
+
 def test_rows_that_do_not_vary_prove_nothing() -> None:
     """Perfect predictions: no error, and nothing known of how far chance goes."""
     data: dict[str, Any] = {

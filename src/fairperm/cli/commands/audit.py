@@ -14,6 +14,7 @@ from fairperm.cli.presenting import check_presentation, describe_run, read_prese
 from fairperm.cli.terminal import (
     print_audit,
     print_error,
+    print_report,
     print_seed,
     print_text,
     select_unseen,
@@ -196,6 +197,7 @@ def run_audit(ctx: typer.Context, command: str) -> int:
         for note in select_unseen(found.notes, seen):
             print_text(wrap(f"Note: {note}"))
         print_seed(found.seed)
+        print_report(paths["report"])
     return outcome.report_failures()
 
 

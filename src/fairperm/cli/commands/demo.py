@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from fairperm.cli import options as arg
-from fairperm.cli.terminal import print_audit, print_text, wrap
+from fairperm.cli.terminal import print_audit, print_report, print_text, wrap
 
 _INTRODUCTION = (
     "COMPAS is a score from 1 to 10 that courts in the United States use to judge how likely a "
@@ -86,7 +86,7 @@ def demo(
         ),
         provenance=describe_run("demo", {}, [], None),
     )
-    print_text(f"Open the report in a browser: {report}\n")
-    print_text("To audit a file of your own:\n\n" + _COMMAND)
+    print_report(report)
+    print_text("\nTo audit a file of your own:\n\n" + _COMMAND)
     print_text("\nor in Python:\n\n" + _IN_PYTHON)
     return 0

@@ -10,7 +10,7 @@ import typer
 from fairperm.cli import options as arg
 from fairperm.cli import outputs
 from fairperm.cli.presenting import describe_run
-from fairperm.cli.terminal import print_seed, print_text, select_unseen, show_warnings
+from fairperm.cli.terminal import print_report, print_seed, print_text, select_unseen, show_warnings
 from fairperm.errors import InputError
 
 if TYPE_CHECKING:
@@ -121,4 +121,5 @@ def discover(
         unseen = replace(found, notes=select_unseen(found.notes, seen))
         print_text(as_text(unseen, "--csv and --report write all"))
         print_seed(found.seed)
+        print_report(report)
     return 0

@@ -11,7 +11,7 @@ import typer
 from fairperm.cli import options as arg
 from fairperm.cli import outputs
 from fairperm.cli.presenting import describe_run, read_presentation
-from fairperm.cli.terminal import print_text
+from fairperm.cli.terminal import print_report
 from fairperm.errors import InputError
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def report(
     run = describe_run(*(document[name] for name in parts))
     as_html(audit, path, presentation=presentation, provenance=run)
     if not quiet:
-        print_text(f"Open the report in a browser: {path}")
+        print_report(path)
     return 0
 
 

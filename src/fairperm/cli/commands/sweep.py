@@ -11,7 +11,7 @@ from fairperm._utils.formatting import name_of_gap
 from fairperm.cli import options as arg
 from fairperm.cli import outputs
 from fairperm.cli.presenting import describe_run
-from fairperm.cli.terminal import print_seed, print_text, show_warnings, write_message
+from fairperm.cli.terminal import print_report, print_seed, print_text, show_warnings, write_message
 from fairperm.data.arguments import DEFAULT_METRICS
 from fairperm.errors import FairpermError, InputError
 
@@ -157,6 +157,7 @@ def sweep(
                 f"{alpha:g} for all together."
             )
         print_seed(swept[0].seed)
+        print_report(report)
     return 0
 
 

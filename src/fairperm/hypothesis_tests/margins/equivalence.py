@@ -126,6 +126,7 @@ def equivalence_test(
       ratio     0.958  90 % interval 0.857 to 1.072
       margin    above 0.800 (p = 0.0038), below 1.250 (p < 0.0001)
       p-value   0.0038  no Monte Carlo error
+      verdict   met at level 0.05
       validity  Asymptotically valid for the null that the groups' ratio in selection_rate
                 lies on the margin's edge or beyond; the groups may differ in other
                 ways.
@@ -193,6 +194,7 @@ def noninferiority(
       difference  −0.010  90 % interval −0.052 to +0.032
       margin      below +0.050 (p = 0.0096)
       p-value     0.0096  no Monte Carlo error
+      verdict     met at level 0.05
       validity    Asymptotically valid for the null that the groups' difference in
                   false_negative_rate lies on the margin's edge or beyond; the groups may
                   differ in other ways.

@@ -130,10 +130,15 @@ class EquivalenceTestResult:
             (self.scale, f"{estimate}  {level} interval {interval}"),
             ("margin", margin),
             ("p-value", f"{format_pvalue(self.pvalue)}  {self._draws()}"),
+            ("verdict", self._verdict()),
             ("validity", self.validity),
         ]
         title = f"{type(self).__name__}: {self.permutation.metric}, {gap}"
         return write_result(title, lines, self.permutation.n_dropped, self.notes)
+
+    def _verdict(self) -> str:
+        alpha = round(1 - self.confidence_level, 12)
+        return f"{'met' if self.holds_at(alpha) else 'not shown'} at level {alpha:g}"
 
     def _draws(self) -> str:
         if self.permutation.exact:
