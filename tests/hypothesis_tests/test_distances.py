@@ -371,6 +371,21 @@ def test_rows_of_clusters_are_not_exchangeable() -> None:
     assert rejections(draw) > at_least(0.15, DATA_SETS)
 
 
+@pytest.mark.validate
+def test_power_of_ks_is_that_of_scipy() -> None:
+    """Without ties both are the exact test, but for the permutations that are drawn."""
+    rng, n = np.random.default_rng(24), 400
+    group = np.repeat([0, 1], [40, 60])
+    found = np.zeros(2, int)
+    for seed in range(n):
+        values = rng.normal(size=100) + 0.6 * group
+        test = distance_test(values, sensitive_features=group, n_resamples=399, rng=seed)
+        limit = stats.ks_2samp(values[:40], values[40:], method="exact")
+        found += test.pvalue <= 0.05, limit.pvalue <= 0.05
+    assert found[1] > 0.5 * n
+    assert abs(found[0] - found[1]) < 0.02 * n
+
+
 # Refusals.
 
 GOOD: dict[str, Any] = {

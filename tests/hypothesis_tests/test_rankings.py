@@ -318,12 +318,12 @@ def rejections(draw: Callable[[np.random.Generator], dict[str, Any]]) -> int:
     return int(np.sum(np.array(pvalues) <= 0.05))
 
 
-def unequal_queries(rng: np.random.Generator) -> dict[str, Any]:
-    """Return 15 and 45 queries of 3 to 12 items; lists of one group are longer and easier."""
-    group = np.arange(60) < 15
-    sizes = rng.integers(3, 8, 60) + 4 * group
-    query = np.repeat(np.arange(60), sizes)
-    easy = rng.normal(0, 1, 60)[query]
+def unequal_queries(rng: np.random.Generator, n: int = 40) -> dict[str, Any]:
+    """Return queries of 3 to 11 items, a quarter of one group, whose lists are longer."""
+    group = np.arange(n) < n // 4
+    sizes = rng.integers(3, 8, n) + 4 * group
+    query = np.repeat(np.arange(n), sizes)
+    easy = rng.normal(0, 1, n)[query]
     return {
         "rank": np.concatenate([rng.permutation(n) + 1 for n in sizes]),
         "query": query,
@@ -335,9 +335,10 @@ def unequal_queries(rng: np.random.Generator) -> dict[str, Any]:
 
 
 @pytest.mark.validate
-def test_level_of_quality() -> None:
+@pytest.mark.parametrize("n", [40, 500])
+def test_level_of_quality(n: int) -> None:
     """Unequal numbers and lengths of lists: the precision of random lists is 1/2 in both groups."""
-    assert rejections(unequal_queries) <= at_most(0.06, DATA_SETS)
+    assert rejections(partial(unequal_queries, n=n)) <= at_most(0.06, DATA_SETS)
 
 
 @pytest.mark.validate
@@ -359,16 +360,16 @@ def test_items_are_no_units_of_quality() -> None:
     assert found > at_least(0.1, DATA_SETS)
 
 
-def favoured(rng: np.random.Generator, share: float | None = None) -> dict[str, Any]:
-    """Return 60 lists of 4 to 12 items.
+def favoured(rng: np.random.Generator, n: int = 40, share: float | None = None) -> dict[str, Any]:
+    """Return lists of 4 to 12 items.
 
     Without a share, half of the items of each list are of either group, and one group is placed
     higher, each as often as the other: the mean gap is zero. With a share of one group, places do
     not depend on the group.
     """
-    sizes = 2 * rng.integers(2, 7, 60)
-    query = np.repeat(np.arange(60), sizes)
-    group, favour = np.arange(len(query)) % 2 == 0, rng.normal(0, 1.5, 60)[query]
+    sizes = 2 * rng.integers(2, 7, n)
+    query = np.repeat(np.arange(n), sizes)
+    group, favour = np.arange(len(query)) % 2 == 0, rng.normal(0, 1.5, n)[query]
     if share is not None:
         group, favour = rng.random(len(query)) < share, np.zeros(len(query))
     return {
@@ -380,16 +381,17 @@ def favoured(rng: np.random.Generator, share: float | None = None) -> dict[str, 
 
 
 @pytest.mark.validate
+@pytest.mark.parametrize("n", [40, 500])
 @pytest.mark.parametrize("share", [None, 0.2], ids=["mean gap of zero", "unequal groups"])
-def test_level_of_exposure(share: float | None) -> None:
-    assert rejections(partial(favoured, share=share)) <= at_most(0.06, DATA_SETS)
+def test_level_of_exposure(share: float | None, n: int) -> None:
+    assert rejections(partial(favoured, n=n, share=share)) <= at_most(0.06, DATA_SETS)
 
 
 @pytest.mark.validate
 def test_items_are_no_units_of_exposure() -> None:
     """Exposure row by row, as if items were independent, rejects too often."""
-    rng, found = np.random.default_rng(7), 0
-    for seed in range(DATA_SETS):
+    rng, found, n = np.random.default_rng(7), 0, 100
+    for seed in range(n):
         data = favoured(rng)
         order = np.lexsort([-data["score"], data["query"]])
         sizes = np.bincount(data["query"])
@@ -406,7 +408,7 @@ def test_items_are_no_units_of_exposure() -> None:
             ).pvalue
             <= 0.05
         )
-    assert found > at_least(0.1, DATA_SETS)
+    assert found > at_least(0.1, n)
 
 
 # Refusals.

@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from scipy import stats
+from scipy.optimize import brentq
+from scipy.special import digamma, xlogy
 from scipy.stats import binom
 
 import fairperm
@@ -186,3 +189,77 @@ def test_the_settings_are_null(draw: Callable[[np.random.Generator], Columns]) -
         fairperm.permutation_test(**draw(rng), rng=0, n_resamples=1).difference for _ in range(400)
     ]
     assert abs(np.mean(gaps)) <= 4 * np.std(gaps, ddof=1) / np.sqrt(400)
+
+
+# Deviances and the pinball loss: equal in truth, in groups whose outcomes differ.
+
+
+def pinball(sizes: tuple[int, int]) -> Columns:
+    """Return Laplace and normal errors of equal mean size."""
+    scale = np.sqrt(np.pi / 2)
+
+    def draw(rng: np.random.Generator) -> list[tuple[Any, Any]]:
+        errors = rng.laplace(0, 1, sizes[0]), rng.normal(0, scale, sizes[1])
+        return [(one, np.zeros(len(one))) for one in errors]
+
+    return {"metric": "pinball_loss", "draw": draw}
+
+
+def poisson(sizes: tuple[int, int]) -> Columns:
+    """Return rare counts and right means, and common counts whose predictions are too large."""
+    counts = np.arange(60)
+
+    def deviance(mean: float, predicted: float) -> float:
+        logs = xlogy(counts, np.maximum(counts, 1) / predicted)
+        return float(stats.poisson.pmf(counts, mean) @ (2 * (logs - counts + predicted)))
+
+    wrong = brentq(lambda one: deviance(4.0, one) - deviance(1.2, 1.2), 4.0, 40.0)
+
+    def draw(rng: np.random.Generator) -> list[tuple[Any, Any]]:
+        pairs = zip((1.2, 4.0), (1.2, wrong), sizes, strict=True)
+        return [(rng.poisson(mean, n), np.full(n, predicted)) for mean, predicted, n in pairs]
+
+    return {"metric": "mean_poisson_deviance", "draw": draw}
+
+
+def gamma(sizes: tuple[int, int]) -> Columns:
+    """Return outcomes of wide spread and right means, and of narrow spread and wrong ones."""
+
+    def deviance(shape: float, ratio: float) -> float:
+        return float(2 * (np.log(shape) - digamma(shape) + np.log(ratio) + 1 / ratio - 1))
+
+    wrong = brentq(lambda ratio: deviance(6.0, ratio) - deviance(2.0, 1.0), 1.0, 20.0)
+
+    def draw(rng: np.random.Generator) -> list[tuple[Any, Any]]:
+        pairs = zip((2.0, 6.0), (1.0, wrong), sizes, strict=True)
+        return [(rng.gamma(shape, 1 / shape, n), np.full(n, ratio)) for shape, ratio, n in pairs]
+
+    return {"metric": "mean_gamma_deviance", "draw": draw}
+
+
+def losses(setting: Columns) -> Callable[[np.random.Generator], Columns]:
+    def draw(rng: np.random.Generator) -> Columns:
+        (first, predicted), (second, predicted_second) = setting["draw"](rng)
+        return {
+            "y_true": np.concatenate([first, second]),
+            "y_pred": np.concatenate([predicted, predicted_second]),
+            "sensitive_features": np.repeat(["a", "b"], [len(first), len(second)]),
+            "metric": setting["metric"],
+        }
+
+    return draw
+
+
+of_losses = pytest.mark.parametrize("loss", [pinball, poisson, gamma])
+
+
+@of_losses
+@pytest.mark.parametrize("sizes", [(200, 200), (100, 400), (400, 100)], ids=str)
+def test_losses_hold_their_level(loss: Any, sizes: tuple[int, int]) -> None:
+    assert rejections(losses(loss(sizes)), 250) <= most(250)
+
+
+@pytest.mark.parametrize("loss", [pinball, gamma])
+def test_un_studentized_losses_do_not(loss: Any) -> None:
+    """The losses of the smaller group vary most."""
+    assert rejections(losses(loss((100, 400))), 400, variance=None) > most(400)
