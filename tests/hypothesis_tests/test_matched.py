@@ -12,11 +12,13 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from scipy import stats
+from statsmodels.stats.contingency_tables import cochrans_q
 
 from fairperm import (
     FairpermError,
     PermutationTestResult,
     equivalence_test,
+    omnibus_test,
     permutation_test,
 )
 from tests.support.simulations import between
@@ -216,6 +218,128 @@ def test_bad_sets_are_refused(given: dict[str, Any], says: str) -> None:
     }
     with pytest.raises(FairpermError, match=f"^{re.escape(says)}"):
         permutation_test(**{**good, **given})
+
+
+def triples(n: int, seed: int, *, spread: tuple[float, float, float] = (1, 1, 1)) -> Any:
+    """Return answers to prompts with three names, equal on average."""
+    rng = np.random.default_rng(seed)
+    noise = [rng.exponential(one, n) - one for one in spread]
+    score = rng.normal(0, 2, n)[:, None] + np.stack(noise, axis=1)
+    return {
+        "y_pred": score.ravel(),
+        "y_true": np.zeros(3 * n),
+        "sensitive_features": np.tile(["a", "b", "c"], n),
+        "matched": np.arange(n).repeat(3),
+        "metric": "mean_prediction",
+    }
+
+
+def test_three_groups_are_compared_by_their_covariance_over_sets() -> None:
+    rows = triples(4, seed=5)
+    result = omnibus_test(**rows, rng=1, n_resamples=3999)
+    score = rows["y_pred"].reshape(4, 3)
+
+    def statistic(answers: Any) -> float:
+        apart = answers[:, 1:] - answers[:, :1]
+        mean = apart.mean(axis=0)
+        return float(mean @ np.linalg.solve(np.cov(apart.T) / 4, mean))
+
+    observed = statistic(score)
+    assert result.statistic == pytest.approx(observed)
+    every = list(itertools.permutations(range(3)))
+    null = [
+        statistic(np.stack([one[list(way)] for one, way in zip(score, ways, strict=True)]))
+        for ways in itertools.product(every, repeat=4)
+    ]
+    exact = np.mean(np.array(null) >= observed - 1e-9)
+    low, high = stats.binom.ppf([0.0005, 0.9995], 4000, exact) / 4000
+    assert low <= result.pvalue <= high + 1 / 4000
+
+
+def test_binary_outcomes_without_studentizing_are_cochrans_q() -> None:
+    rng = np.random.default_rng(2)
+    hired = (rng.random((400, 3)) < rng.random((400, 1)) * [0.8, 0.9, 0.9]).astype(int)
+    result = omnibus_test(
+        y_pred=hired.ravel(),
+        sensitive_features=np.tile(["a", "b", "c"], 400),
+        matched=np.arange(400).repeat(3),
+        metric="selection_rate",
+        variance=None,  # Q is this sum of squares over a number that no exchange changes
+        n_resamples=9999,
+        rng=1,
+    )
+    low, high = result.pvalue_interval
+    assert low < cochrans_q(hired).pvalue < high
+
+
+def test_names_order_and_repeated_answers_change_no_omnibus_p() -> None:
+    rows = triples(30, seed=6)
+    result = omnibus_test(**rows, rng=2, n_resamples=199)
+    order = np.random.default_rng(1).permutation(90).repeat(2)
+    other: dict[str, Any] = {
+        name: np.asarray(one)[order] for name, one in rows.items() if name != "metric"
+    }
+    names = {"a": "z", "b": "y", "c": "x"}
+    other["sensitive_features"] = [names[one] for one in other["sensitive_features"]]
+    again = omnibus_test(**other, metric="mean_prediction", rng=2, n_resamples=199)
+    assert again.pvalue == result.pvalue
+    assert again.statistic == pytest.approx(result.statistic)
+
+
+def test_two_groups_at_once_are_the_square_of_their_gap() -> None:
+    rows = triples(40, seed=7)
+    two = omnibus_test(**rows, groups=("a", "b"), rng=1, n_resamples=199)
+    gap = permutation_test(**rows, groups=("a", "b"), rng=1, n_resamples=199)
+    assert two.statistic == pytest.approx(gap.statistic**2)
+    rows["y_pred"][1::3] = rows["y_pred"][0::3] - 1.0  # a gap without variance
+    apart = omnibus_test(**rows, groups=("a", "b"), rng=1, n_resamples=199)
+    assert math.isinf(apart.statistic)
+    assert apart.pvalue == 1 / 200
+    rows["y_pred"][:] = 1.0
+    assert omnibus_test(**rows, rng=1, n_resamples=99).pvalue == 1
+
+
+def test_sets_without_all_groups_are_left_out_of_tests_of_all() -> None:
+    rows = triples(30, seed=8)
+    kept: dict[str, Any] = {
+        name: np.asarray(one)[:-1] for name, one in rows.items() if name != "metric"
+    }
+    result = omnibus_test(**kept, metric="mean_prediction", rng=1, n_resamples=99)
+    assert result.counts["a"] == {"rows": 29, "sets": 29}
+    assert result.notes == ("1 set without rows of all groups was left out; 29 remain.",)
+
+
+def test_a_ratio_knows_that_groups_share_their_sets() -> None:
+    rng = np.random.default_rng(3)
+    first = rng.gamma(5, 1, 80)
+    second = first * 1.1 + rng.normal(0, 0.1, 80)
+    result = equivalence_test(
+        y_pred=np.concatenate([first, second]),
+        y_true=np.zeros(160),
+        sensitive_features=["a"] * 80 + ["b"] * 80,
+        matched=np.tile(np.arange(80), 2),
+        metric="mean_prediction",
+        ratio=0.8,
+        n_resamples=199,
+        rng=1,
+    )
+    assert result.lower is not None
+    excess = first - 0.8 * second
+    t = stats.ttest_1samp(excess, 0).statistic
+    assert result.lower.statistic == pytest.approx(t)
+
+
+@pytest.mark.validate
+@pytest.mark.parametrize(("n", "spread"), [(60, (1.0, 1.0, 3.0)), (100, (0.5, 1.0, 2.0))])
+def test_the_level_of_the_omnibus_test_holds_if_groups_are_equal_on_average_only(
+    n: int, spread: tuple[float, float, float]
+) -> None:
+    found = 0
+    for seed in range(400):
+        rows = triples(n, seed, spread=spread)
+        found += omnibus_test(**rows, rng=seed, n_resamples=99).pvalue <= 0.05
+    low, high = between(0.03, 0.08, 400)
+    assert low <= found <= high
 
 
 @pytest.mark.validate

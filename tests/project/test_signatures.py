@@ -35,8 +35,8 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "compare_models": fairperm.compare_models,
     "compare_periods": fairperm.compare_periods,
 }
-# Two groups of the same sets.
-OF_TWO_GROUPS = {"matched"}
+# Groups of the same sets.
+WITH_SETS = {"omnibus_test", "audit"}
 # What a function cannot do, and what is its own.
 LACKS = {
     "omnibus_test": {"alternative", "n_bootstrap"},
@@ -104,7 +104,7 @@ COMMANDS: dict[str, Callable[..., Any]] = {
 # One model, or two.
 NOT_OPTIONS = {
     "audit": {"y_pred_new", "y_score_new", "threshold_new"},
-    "compare": {"split_clusters", "score_bins", "distances"},
+    "compare": {"split_clusters", "matched", "score_bins", "distances"},
 }
 # Other names on the command line, where data arguments are columns of FILE.
 CALLED = {
@@ -136,7 +136,8 @@ OWN_DEFAULTS = {"compare", "metric", "metrics", "thresholds", "progress"}
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_functions_share_names_defaults_and_types(name: str) -> None:
     parameters = inspect.signature(FUNCTIONS[name]).parameters
-    assert set(parameters) == (set(MODEL) - LACKS[name] - OF_TWO_GROUPS) | OWN[name]
+    without = set() if name in WITH_SETS else {"matched"}
+    assert set(parameters) == (set(MODEL) - LACKS[name] - without) | OWN[name]
     for argument, parameter in parameters.items():
         if argument in MODEL and (name, argument) not in OTHERWISE:
             model = MODEL[argument]

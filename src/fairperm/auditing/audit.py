@@ -41,6 +41,7 @@ from fairperm.data.arguments import Inputs, ModelPair
 from fairperm.data.columns import library_of, parse_threshold
 from fairperm.errors import InputError, InputTypeError, argument, did_you_mean, listed, warn_of
 from fairperm.hypothesis_tests.comparison import count_clusters
+from fairperm.hypothesis_tests.matched import check_matched
 from fairperm.hypothesis_tests.plan import check_resampling
 from fairperm.hypothesis_tests.results.audits import GroupSummary
 
@@ -102,6 +103,7 @@ def audit(
     stratum_weights: StratumWeights | None = None,
     cluster: Columns | None = None,
     split_clusters: bool = False,
+    matched: Columns | None = None,
     sample_weight: Column | None = None,
     missing: Missing = "error",
     ignore_index: bool = False,
@@ -178,6 +180,9 @@ def audit(
         As in :func:`fairperm.permutation_test`, and in :func:`fairperm.compare_models`.
     cluster, split_clusters, sample_weight
         As in :func:`fairperm.permutation_test`.
+    matched : array-like or str, optional
+        Matched sets, as in :func:`fairperm.permutation_test`: every gap is tested inside them, and
+        `min_group_size` counts sets. A set counts in the comparisons of the groups that it has.
     missing, ignore_index, score_bins, sample_rows
         As in :func:`fairperm.permutation_test`. A row with a missing value is dropped from all
         metrics that are read together with that column; only metrics that need a sample use one.
@@ -282,6 +287,7 @@ def audit(
             stratum_weights=stratum_weights is not None,
             y_pred_new=y_pred_new is not None,
             y_score_new=y_score_new is not None,
+            matched=matched is not None,
             margin=no_metrics and margin is not None,
             ratio=no_metrics and ratio is not None,
         )
@@ -296,6 +302,7 @@ def audit(
         control_features=control_features,
         cluster=cluster,
         split_clusters=split_clusters,
+        matched=matched,
         sample_weight=sample_weight,
         data=data,
         threshold=threshold,
@@ -309,6 +316,8 @@ def audit(
     )
     if isinstance(inputs, ModelPair):
         check_models(inputs, settings)
+    if matched is not None:
+        check_matched(inputs, settings)
     with _call_them_metrics():
         questions = read_questions(inputs, attributes, named)
         questions += read_distances(inputs, attributes, measured)
@@ -355,6 +364,7 @@ def audit(
             "stratum_weights": describe_argument(stratum_weights),
             "cluster": describe_argument(cluster),
             "split_clusters": split_clusters,
+            "matched": describe_argument(matched),
             "sample_weight": describe_argument(sample_weight),
             "scheme": scheme,
             "variance": variance,

@@ -8,11 +8,16 @@ from typing import TYPE_CHECKING, TypeVar
 from fairperm._utils.checks import DIRECTIONS
 from fairperm._utils.progress import show_progress
 from fairperm.auditing.questions import choose_reference, list_pairs
-from fairperm.auditing.verdicts import find_small_groups
+from fairperm.auditing.verdicts import find_few, find_small_groups
 from fairperm.errors import InputError, UndefinedMetricError, argument
 from fairperm.hypothesis_tests.distances import DistanceTest
 from fairperm.hypothesis_tests.gap_test import GapTest, null_distributions
 from fairperm.hypothesis_tests.margins.one_sided import ratio_interval
+from fairperm.hypothesis_tests.matched import (
+    choose_matched,
+    compare_matched,
+    compare_matched_groups,
+)
 from fairperm.hypothesis_tests.omnibus import OmnibusTest, against_permutations
 from fairperm.hypothesis_tests.plan import Options, Plan
 from fairperm.hypothesis_tests.results.audits import AuditRow, OmnibusRow
@@ -24,6 +29,7 @@ if TYPE_CHECKING:
 
     from fairperm.auditing.questions import Question
     from fairperm.hypothesis_tests.gap_test import GapIntervals
+    from fairperm.hypothesis_tests.matched import MatchedIntervals
     from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
     from fairperm.metrics.definition import AnyMetric
 
@@ -89,7 +95,7 @@ class ComparedPair:
 
     row: AuditRow
     question: Question
-    intervals: GapIntervals | None = None
+    intervals: GapIntervals | MatchedIntervals | None = None
 
     @property
     def is_judged(self) -> bool:
@@ -123,8 +129,10 @@ def make_pairs(questions: Sequence[Question], settings: Settings) -> list[Pair]:
             references[question.attribute] = reference
         for groups in list_pairs(question, settings.compare, reference):
             metric = question.metric
-            if not isinstance(metric, Distance):
-                table = question.table_of(groups)
+            table = question.table_of(groups)
+            if table.matched is not None:
+                metric = choose_matched(table, metric, groups)
+            elif not isinstance(metric, Distance):
                 metric = Plan.for_table(metric, table, groups, settings).metric
             _check_options(metric, question.label, settings)
             pairs.append(Pair(question, groups))
@@ -184,12 +192,14 @@ def _compare_batch(
     """Take two steps for each pair: compute its gap, then its null distribution."""
     rows: dict[int, AuditRow] = {}
     tests: dict[int, GapTest] = {}
-    intervals: dict[int, GapIntervals] = {}
+    intervals: dict[int, GapIntervals | MatchedIntervals] = {}
     for place, pair in pairs.items():
         rows[place] = pair.make_row(settings)
         try:
             if isinstance(pair.question.metric, Distance):
                 rows[place] = _measure_distance(pair, pair.question.metric, rows[place], settings)
+            elif pair.question.table.matched is not None:
+                rows[place], intervals[place] = _compare_sets(pair, rows[place], settings)
             else:
                 tests[place] = pair.make_test(settings)
         except UndefinedMetricError as error:
@@ -213,6 +223,20 @@ def _measure_distance(
     row = find_small_groups(row, test.compared, settings)
     result = test.as_gap(table, distance, options)
     return replace(row, result=result, expected=test.comparison.expected)
+
+
+def _compare_sets(
+    pair: Pair, row: AuditRow, settings: Settings
+) -> tuple[AuditRow, MatchedIntervals]:
+    """Return the row with the gap inside matched sets, and its intervals."""
+    table = pair.question.table_of(pair.groups)
+    found = compare_matched(table, pair.question.metric, pair.groups, settings.quiet())
+    numbers = {"sets": found.n_sets}
+    if settings.group_size_by == "rows":
+        first, second = (int(one["rows"]) for one in found.result.counts.values())
+        numbers = {"rows": (first, second)}
+    row = find_few(row, numbers, settings.min_group_size)
+    return _add_result(row, found.result), found.intervals
 
 
 def _add_result(row: AuditRow, result: PermutationTestResult) -> AuditRow:
@@ -246,8 +270,16 @@ def _compare_groups_of_batch(
     tests: dict[int, OmnibusTest] = {}
     for place, question in questions.items():
         rows[place] = OmnibusRow(attribute=question.attribute, metric=question.label, result=None)
+        groups = _judged_groups(question, pairs)
         try:
-            tests[place] = _make_omnibus_test(question, _judged_groups(question, pairs), settings)
+            _check_omnibus(groups, settings)
+            if question.table.matched is None:
+                tests[place] = _make_omnibus_test(question, groups, settings)
+            else:
+                result = compare_matched_groups(
+                    question.table, question.metric, groups, settings.quiet()
+                )
+                rows[place] = replace(rows[place], result=result)
         except InputError as error:  # not every test of two groups has one of many
             rows[place] = replace(rows[place], reason=str(error))
         yield {}
@@ -272,16 +304,20 @@ def _separate_functions(tests: Mapping[int, OmnibusTest]) -> list[list[int]]:
     return [others, *([place] for place in functions)]
 
 
-def _make_omnibus_test(
-    question: Question, groups: tuple[Hashable, ...], settings: Settings
-) -> OmnibusTest:
-    """Return the test of these groups, before its permutations. Raises InputError without one."""
+def _check_omnibus(groups: tuple[Hashable, ...], settings: Settings) -> None:
+    """Raise InputError if these groups have no test of all at once."""
     if len(groups) < 3:
         number = ("No group is", "One group is", "Two groups are")[len(groups)]
         raise InputError(f"{number} large enough; a test of all groups at once needs three.")
     if settings.is_limit:
         no_draws = argument("n_resamples", 0)
         raise InputError(f"A test of all groups at once needs permutations; got {no_draws}.")
+
+
+def _make_omnibus_test(
+    question: Question, groups: tuple[Hashable, ...], settings: Settings
+) -> OmnibusTest:
+    """Return the test of these groups, before its permutations."""
     return OmnibusTest.of(
         question.table,
         Plan.for_table(question.metric, question.table, groups, settings),

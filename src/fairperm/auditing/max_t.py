@@ -92,6 +92,8 @@ def _find_obstacles(questions: Sequence[Question], settings: Settings) -> Iterat
     if any(isinstance(question.metric, Distance) for question in questions):
         yield argument("distances")
     first = questions[0]
+    if first.table.matched is not None:
+        yield argument("matched")
     for question in questions:
         metric, table = question.metric, question.table
         has_closed_form = not metric.is_function and all(part.smooth for part in metric.parts)

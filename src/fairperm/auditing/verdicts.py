@@ -35,7 +35,7 @@ from fairperm.inference.stopping import MOST
 from fairperm.planning.power import detectable_gap
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from fairperm.auditing.comparisons import ComparedPair, Pair, Settings
     from fairperm.hypothesis_tests.comparison import Comparison
@@ -109,17 +109,22 @@ def find_small_groups(row: AuditRow, comparison: Comparison, settings: Settings)
             unit = "effective clusters of "
         elif comparison.rows.weight is not None:
             unit = "effective "
+    numbers = {f"{unit}{name}": found for name, found in numbers.items()}
+    return find_few(row, numbers, settings.min_group_size)
+
+
+def find_few(row: AuditRow, numbers: Mapping[str, Sequence[float]], least: int) -> AuditRow:
+    """Return the row with the verdict "too small" if a group has less than the least of these."""
     small = []
     for place, group in enumerate(row.groups):
-        name = min(numbers, key=lambda one: numbers[one][place])
-        if (n := numbers[name][place]) < settings.min_group_size:
-            whole = f"{unit}{name}"
+        whole = min(numbers, key=lambda one: numbers[one][place])
+        if (n := numbers[whole][place]) < least:
             few = format_count(math.floor(n), whole.removesuffix("s"), whole)
             name = name_group(row.attribute, group)
             small.append(f"{shown(group) if name == group else name} has only {few}")
     if not small:
         return row
-    reason = f"{join_words(small)}; the minimum is {settings.min_group_size:,}."
+    reason = f"{join_words(small)}; the minimum is {least:,}."
     return replace(row, verdict="too small", reason=reason)
 
 

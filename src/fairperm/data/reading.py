@@ -133,7 +133,8 @@ class Table:
         are_boolean = all(column.dtype == np.bool_ for column in columns.values())
         if len(columns) == len(self.columns) or not are_boolean:
             return kept
-        if any(one is not None for one in (self.weight, self.cluster, self.contributions)):
+        apart = (self.weight, self.cluster, self.matched, self.contributions)
+        if any(one is not None for one in apart):
             return kept
         shape = (len(self.groups), len(self.strata), *(2 for _ in columns))
         codes = (self.group, self.stratum, *(column.view(np.uint8) for column in columns.values()))

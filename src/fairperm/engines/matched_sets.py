@@ -7,6 +7,7 @@ a binomial number of one half. One kind of pairs with different outcomes is McNe
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairperm._utils.sorting import order_by, run_numbers, run_starts
-from fairperm.engines.estimates import Gaps, join_gaps
+from fairperm.engines.estimates import ZERO_GAP, Gaps, join_gaps
 from fairperm.engines.resampling import blocks
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 _NUMBERS_AT_ONCE = 1 << 18  # of draws and kinds: they stay in the processor's cache
 _MOST_ENUMERATED = 10_000  # exchanges of several kinds, if no more draws are asked for
 _MOST_COUNTS = 1 << 22  # of all exchanges, held in memory
+_MOST_COUNTED = 5  # groups whose arrangements are counted: 120
+_FLAT = 1e-12  # a variance this small against the largest is zero but for rounding
 _ROUNDING = 1e-28  # a variance this small against its terms is zero but for rounding
 
 
@@ -168,6 +171,116 @@ class MatchedSets:
     def _unbiased(self) -> float:
         """Return the factor of a variance of n sets that makes it unbiased for means."""
         return self.n_sets / (self.n_sets - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class ManyMatchedSets:
+    """Sets with one side for each of several groups, exchanged inside each set.
+
+    The statistic is the squared distance of the groups' values from each other in the metric of
+    their covariance over sets; of two groups, the square of their studentized gap.
+
+    Attributes
+    ----------
+    sides
+        Mean contributions by set, side and contribution, ordered by their values: names of groups
+        and sets change no draw.
+    place
+        The side of each group in the sample, by set.
+    """
+
+    part: Metric
+    sides: Array
+    place: NDArray[np.intp]
+    is_studentized: bool
+
+    @classmethod
+    def of(cls, part: Metric, sides: Array, *, is_studentized: bool) -> ManyMatchedSets:
+        """Order the sides of each set, and the sets, by their values."""
+        inside = np.lexsort(np.moveaxis(sides, -1, 0)[::-1], axis=-1)
+        ordered = np.take_along_axis(sides, inside[..., None], axis=1)
+        order = order_by([*ordered.reshape(len(sides), -1).T])
+        return cls(part, ordered[order], np.argsort(inside, axis=1)[order], is_studentized)
+
+    @property
+    def n_unlike(self) -> int:
+        """Return the number of sets whose sides are not all equal."""
+        return int((self.sides != self.sides[:, :1]).any(axis=(1, 2)).sum())
+
+    def values(self) -> tuple[Array, Array]:
+        """Return the values of the groups, and their standard errors over sets."""
+        value, influence = self._influences(self._arrange(self.place[None]), None)
+        n = len(self.sides)
+        return value[0], np.sqrt((influence[0] ** 2).sum(axis=0) * n / (n - 1))
+
+    def observed(self, scale: float) -> float:
+        """Return the statistic of the sample."""
+        return float(self._statistics(self._arrange(self.place[None]), None, scale)[0])
+
+    def permuted(self, n: int, rng: np.random.Generator, scale: float) -> Array:
+        """Return the statistics of ``n`` random exchanges inside the sets.
+
+        If there are fewer arrangements of kinds of sets than sets, their numbers are drawn.
+        """
+        kinds, count = np.unique(self.sides, axis=0, return_counts=True)
+        k = self.place.shape[1]
+        ways = np.array([*itertools.permutations(range(k))]) if k <= _MOST_COUNTED else None
+        is_counted = ways is not None and len(kinds) * len(ways) < len(self.sides)
+        arranged = kinds[:, ways].reshape(-1, *kinds.shape[1:])[None] if is_counted else None
+        step = max(1, _NUMBERS_AT_ONCE // (self.sides if arranged is None else arranged).size)
+        found = []
+        for size in blocks.split_draws(n, step):
+            if arranged is None or ways is None:
+                place = rng.random((size, *self.place.shape)).argsort(axis=-1)
+                found.append(self._statistics(self._arrange(place), None, scale))
+                continue
+            even = np.full(len(ways), 1 / len(ways))
+            drawn = [rng.multinomial(one, even, size) for one in count]
+            found.append(self._statistics(arranged, np.hstack(drawn).astype(float), scale))
+        return np.concatenate(found)
+
+    def _arrange(self, place: NDArray[np.intp]) -> Array:
+        """Return the contributions by draw, set, group and contribution."""
+        return self.sides[np.arange(len(self.sides))[None, :, None], place]
+
+    def _influences(self, arranged: Array, count: Array | None) -> tuple[Array, Array]:
+        """Return the values by draw and group, and the influences by draw, set and group.
+
+        With a ``count`` by draw and arrangement, all draws have the same arrangements.
+        """
+        totals = arranged.sum(axis=1)
+        if count is not None:
+            totals = np.einsum("bm,mkc->bkc", count, arranged[0])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            value, gradient = self.part.estimate(totals), self.part.gradient(totals)
+            if count is not None:
+                return value, np.einsum("mkc,bkc->bmk", arranged[0], gradient)
+            return value, np.einsum("bnkc,bkc->bnk", arranged, gradient)
+
+    def _statistics(self, arranged: Array, count: Array | None, scale: float) -> Array:
+        value, influence = self._influences(arranged, count)
+        contrasts = _contrasts(value.shape[1])
+        gaps, spread = value @ contrasts, influence @ contrasts
+        if not self.is_studentized:
+            squares: Array = (gaps**2).sum(axis=1)
+            return squares
+        n = len(self.sides)
+        counted = spread if count is None else spread * count[..., None]
+        covariance = np.matmul(counted.swapaxes(1, 2), spread) * n / (n - 1)
+        is_defined = np.isfinite(gaps).all(axis=1) & np.isfinite(covariance).all(axis=(1, 2))
+        size, axes = np.linalg.eigh(np.where(is_defined[:, None, None], covariance, 0.0))
+        along = np.einsum("bi,bij->bj", np.where(is_defined[:, None], gaps, 0.0), axes)
+        nothing = size <= np.maximum(_FLAT * size[:, -1:], _ROUNDING * scale**2 / n)
+        certain = np.where(np.abs(along) <= ZERO_GAP * scale, 0.0, np.inf)
+        terms = np.where(nothing, certain, along**2 / np.where(nothing, 1.0, size))
+        return np.where(is_defined, terms.sum(axis=1), np.nan)
+
+
+def _contrasts(k: int) -> Array:
+    """Return k − 1 orthonormal contrasts of k groups, as columns."""
+    found = np.triu(np.ones((k, k - 1))) - np.eye(k, k - 1, -1) * np.arange(k)[:, None]
+    normed: Array = found / np.linalg.norm(found, axis=0)
+    return normed
 
 
 def _is_above(first: Array, second: Array) -> NDArray[np.bool_]:

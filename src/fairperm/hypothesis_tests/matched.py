@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,10 +11,12 @@ import numpy as np
 from fairperm._utils.checks import choice
 from fairperm._utils.formatting import format_count
 from fairperm.engines.estimates import join_gaps
-from fairperm.engines.matched_sets import MatchedSets
+from fairperm.engines.many_groups import check_group_count
+from fairperm.engines.matched_sets import ManyMatchedSets, MatchedSets
 from fairperm.errors import InputError, Shown, UndefinedMetricError, argument, listed, shown
 from fairperm.hypothesis_tests import small_groups
 from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
+from fairperm.hypothesis_tests.results.omnibus import OmnibusTestResult
 from fairperm.inference.null import (
     Null,
     agree,
@@ -24,7 +28,7 @@ from fairperm.inference.null import (
     pvalue,
     tie_tolerance,
 )
-from fairperm.inference.stopping import LEAST_FOR_INTERVAL, StoppingRule
+from fairperm.inference.stopping import LEAST, LEAST_FOR_INTERVAL, StoppingRule
 from fairperm.metrics.definition import Metric, Variance
 
 if TYPE_CHECKING:
@@ -40,6 +44,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 _ENOUGH = 5  # sets; from 30 sets of skewed differences on, simulated levels hold
+_TIED = 1e-10  # relative rounding error of a statistic of several groups, with room
 MATCHED = "matched"  # the scheme in results
 _VARIANCES = ("auto", Variance.DELTA.value, None)
 
@@ -58,58 +63,79 @@ def check_matched(inputs: Inputs, options: Options) -> None:
         choice(name, given, allowed)
 
 
+@dataclass(frozen=True, slots=True)
+class MatchedIntervals:
+    """The intervals of a gap inside matched sets at all levels."""
+
+    null: Null
+    gap: Array
+    error: Array
+    alternative: str
+    span: float
+    is_limit: bool
+
+    def at(self, level: float) -> tuple[float, float]:
+        """Return the interval at a confidence level."""
+        least = max(0.0, normal_quantile(level, self.alternative)) if self.is_limit else 0.0
+
+        def reach(quantile: float) -> tuple[Array, Array]:
+            width = max(quantile, least) * self.error
+            return width, width
+
+        return gap_interval(self.null, self.gap, reach, self.alternative, level, self.span)
+
+
+@dataclass(frozen=True, slots=True)
+class MatchedComparison:
+    """A tested gap, its intervals, and the number of sets that each group's value rests on."""
+
+    result: PermutationTestResult
+    intervals: MatchedIntervals
+    n_sets: tuple[int, int]
+
+
 def compare_matched(
     table: Table, metric: AnyMetric, groups: tuple[Hashable, Hashable], options: Options
-) -> PermutationTestResult:
+) -> MatchedComparison:
     """Test the gap between two groups of the same sets."""
-    metric = metric.for_table(table, groups)
-    if not isinstance(metric, Metric) or not metric.smooth:
-        rule = f"a rate, a mean or another function of totals with {argument('matched')}"
-        raise InputError("metric", rule, metric.name)
-    first, second, n_rows, n_left_out = _average_sides(table, metric, groups)
+    part = choose_matched(table, metric, groups)
+    sides, n_rows, n_left_out = average_sides(table, part, groups)
+    first, second = np.moveaxis(sides, 1, 0)
     n_sets = len(first)
     is_studentized = options.variance is not None
-    sets = MatchedSets.of(metric, first, second, is_studentized=is_studentized)
+    sets = MatchedSets.of(part, first, second, is_studentized=is_studentized)
     with np.errstate(divide="ignore", invalid="ignore"):
         values, errors = sets.values()
-    for group, value in zip(groups, values, strict=True):
-        if np.isnan(value):
-            got = Shown(f"{metric.name} of group {shown(group)}")
-            hint = "Compare another metric, or more sets."
-            raise UndefinedMetricError("metric", "defined in every group", got, hint)
+    check_values(part, groups, values)
     gaps = sets.observed()
-    scale = np.array([metric.span if np.isfinite(metric.span) else np.abs(values).max()])
+    scale = np.array([part.span if np.isfinite(part.span) else np.abs(values).max()])
     gap = gaps.difference[0]
-    with_errors = MatchedSets.of(metric, first, second).observed()
+    with_errors = MatchedSets.of(part, first, second).observed()
     error = with_errors.standard_error[0]
     statistic = float(gaps.studentized(scale)[0])
     if options.is_limit and np.isinf(statistic):
         rule = "one whose standard error over sets is not zero"
-        raise UndefinedMetricError("metric", rule, metric.name)
+        raise UndefinedMetricError("metric", rule, part.name)
     level, alternative = options.confidence_level, options.alternative
     tolerance = tie_tolerance(statistic, scale, gaps.standard_error[0])
-    stopping = StoppingRule(statistic, alternative, tolerance, LEAST_FOR_INTERVAL)
+    least = max(options.resampling.least or 0, LEAST_FOR_INTERVAL)
+    stopping = StoppingRule(statistic, alternative, tolerance, least)
     null = _draw(sets, options, scale, stopping)
     n_resamples = 0 if options.is_limit else len(null.statistic)
     p = normal_pvalue(statistic, alternative)
     if n_resamples:
         p = pvalue(null, statistic, alternative, tolerance, level)
-    least = 0.0 if n_resamples else max(0.0, normal_quantile(level, alternative))
-
-    def reach(quantile: float) -> tuple[Array, Array]:
-        width = max(quantile, least) * (error if is_studentized else np.ones(1))
-        return width, width
-
-    interval = gap_interval(null, gap, reach, alternative, level, metric.span)
+    width = error if is_studentized else np.ones(1)
+    intervals = MatchedIntervals(null, gap, width, alternative, part.span, n_resamples == 0)
     effective = small_groups.effective_number(*sets.influences())
     notes = [
-        *_note_left_out(n_left_out, n_sets),
-        *_note_few(effective, metric),
+        *note_left_out(n_left_out, n_sets, "both groups"),
+        *_note_few(effective, part),
         *note_undefined(null),
         *table.notes,
     ]
-    return PermutationTestResult(
-        metric=metric.name,
+    result = PermutationTestResult(
+        metric=part.name,
         part=None,
         groups=groups,
         values=dict(zip(groups, values.tolist(), strict=True)),
@@ -125,13 +151,13 @@ def compare_matched(
         n_strata=1,
         n_dropped=table.n_dropped,
         attribute=table.attribute,
-        validity=_validity(metric, options),
+        validity=state_validity(part, options),
         gap_variance=None,
         binning_errors=None,
         alternative=alternative,
         ordering=alternative,
         confidence_level=level,
-        confidence_interval=agree(interval, p.value, alternative, level, float(gap[0])),
+        confidence_interval=agree(intervals.at(level), p.value, alternative, level, float(gap[0])),
         pvalue=p.value,
         pvalue_interval=p.interval,
         pvalue_interval_wilson=p.wilson_interval,
@@ -144,6 +170,89 @@ def compare_matched(
         null_distribution=null.statistic,
         null_probabilities=(None if null.log_probability is None else np.exp(null.log_probability)),
     )
+    return MatchedComparison(result, intervals, _count_bases(part, sides))
+
+
+def compare_matched_groups(
+    table: Table, metric: AnyMetric, groups: tuple[Hashable, ...], options: Options
+) -> OmnibusTestResult:
+    """Test whether a metric is the same in several groups of the same sets."""
+    check_group_count(groups, "Merge small groups, or compare some of them.")
+    part = choose_matched(table, metric, groups)
+    sides, n_rows, n_left_out = average_sides(table, part, groups)
+    is_studentized = options.variance is not None
+    sets = ManyMatchedSets.of(part, sides, is_studentized=is_studentized)
+    values, errors = sets.values()
+    check_values(part, groups, values)
+    scale = float(part.span if np.isfinite(part.span) else np.abs(values).max())
+    statistic = sets.observed(scale)
+    level = options.confidence_level
+    tolerance = _TIED * (1 + statistic) if np.isfinite(statistic) else 0.0
+    null = options.resampling.draw_null(
+        partial(sets.permuted, scale=scale),
+        np.concatenate,
+        StoppingRule(statistic, "greater", tolerance, LEAST),
+        counts=sides.size,
+    )
+    p = pvalue(null, statistic, "greater", tolerance, level)
+    n_sets = len(sides)
+    return OmnibusTestResult(
+        metric=part.name,
+        attribute=table.attribute,
+        groups=groups,
+        values=dict(zip(groups, values.tolist(), strict=True)),
+        standard_errors=dict(zip(groups, errors.tolist(), strict=True)),
+        counts={
+            group: {"rows": int(n), "sets": n_sets} for group, n in zip(groups, n_rows, strict=True)
+        },
+        mean=float(values.mean()),
+        statistic=statistic,
+        pvalue=p.value,
+        pvalue_interval=p.interval,
+        pvalue_interval_wilson=p.wilson_interval,
+        confidence_level=level,
+        scheme=MATCHED,
+        variance=Variance.DELTA.value if is_studentized else None,
+        n_resamples=len(null.statistic),
+        stopped_early=null.stopped_early,
+        n_undefined=int(null.undefined.sum()),
+        n_strata=1,
+        n_dropped=table.n_dropped,
+        seed=options.seed,
+        validity=state_validity(part, options),
+        notes=(
+            *note_left_out(n_left_out, n_sets, "all groups"),
+            *_note_few(float(sets.n_unlike), part),
+            *note_undefined(null),
+            *table.notes,
+        ),
+        null_distribution=null.statistic,
+    )
+
+
+def choose_matched(table: Table, metric: AnyMetric, groups: tuple[Hashable, ...]) -> Metric:
+    """Return the metric for these groups. Raises InputError if sets cannot be averaged in it."""
+    chosen = metric.for_table(table, groups)
+    if not isinstance(chosen, Metric) or not chosen.smooth:
+        rule = f"a rate, a mean or another function of totals with {argument('matched')}"
+        raise InputError("metric", rule, metric.name)
+    return chosen
+
+
+def check_values(metric: Metric, groups: tuple[Hashable, ...], values: Array) -> None:
+    """Raise UndefinedMetricError if the metric has no value in a group."""
+    for group, value in zip(groups, values, strict=True):
+        if np.isnan(value):
+            got = Shown(f"{metric.name} of group {shown(group)}")
+            hint = "Compare another metric, or more sets."
+            raise UndefinedMetricError("metric", "defined in every group", got, hint)
+
+
+def _count_bases(metric: Metric, sides: Array) -> tuple[int, int]:
+    """Return the number of sets that each group's value rests on: of a rate, those in its base."""
+    bases = [(sides @ base > 0).sum(axis=0) for base in metric.bases().values()]
+    first, second = np.min(bases, axis=0) if bases else np.full(2, len(sides))
+    return int(first), int(second)
 
 
 def _draw(sets: MatchedSets, options: Options, scale: Array, rule: StoppingRule) -> Null:
@@ -162,19 +271,20 @@ def _draw(sets: MatchedSets, options: Options, scale: Array, rule: StoppingRule)
     )
 
 
-def _average_sides(
-    table: Table, metric: Metric, groups: tuple[Hashable, Hashable]
-) -> tuple[Array, Array, NDArray[np.int64], int]:
-    """Return the mean contributions of each group in every set that has both, in any order.
+def average_sides(
+    table: Table, metric: Metric, groups: tuple[Hashable, ...]
+) -> tuple[Array, NDArray[np.int64], int]:
+    """Return the mean contributions of each group (axis 1) in every set that has all, in any order.
 
     Then each group's number of rows in these sets, and the number of sets that were left out.
     """
-    place = [table.groups.index(group) for group in groups]
-    chosen = np.flatnonzero(np.isin(table.group, place))
+    k = len(groups)
+    place = np.full(len(table.groups), -1)
+    place[[table.groups.index(group) for group in groups]] = np.arange(k)
+    chosen = np.flatnonzero(place[table.group] >= 0)
     if table.matched is None:
         raise TypeError("the table was read without matched sets")
     names, which = np.unique(table.matched[chosen], return_inverse=True)
-    side = (table.group[chosen] == place[1]).astype(np.intp)
     count = table.count[chosen]
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         columns = {name: one[chosen] for name, one in table.columns.items()}
@@ -182,25 +292,26 @@ def _average_sides(
     if not np.isfinite(contributions).all():
         got = Shown(f"infinite or undefined ones of {metric.name}")
         raise InputError("metric", "made of finite numbers", got, "Are values too large for it?")
-    at = 2 * which.ravel() + side
-    n = np.bincount(at, count, 2 * len(names)).reshape(-1, 2)
+    at = k * which.ravel() + place[table.group[chosen]]
+    n = np.bincount(at, count, k * len(names)).reshape(-1, k)
     # sums of rows in the order of their values: the user's order of rows changes no digit
     order = np.lexsort([*contributions.T, at])
     totals = np.stack(
-        [np.bincount(at[order], (count * one)[order], 2 * len(names)) for one in contributions.T],
+        [np.bincount(at[order], (count * one)[order], k * len(names)) for one in contributions.T],
         axis=-1,
-    ).reshape(len(names), 2, -1)
-    both = (n > 0).all(axis=1)
-    if both.sum() < 2:
+    ).reshape(len(names), k, -1)
+    whole = (n > 0).all(axis=1)
+    if whole.sum() < 2:
         rule = f"names of at least two sets with rows of {listed(groups)}"
-        got = Shown(f"{format_count(int(both.sum()), 'set')} with both, of {len(names):,}")
+        every = "both" if k == 2 else "all"
+        got = Shown(f"{format_count(int(whole.sum()), 'set')} with {every}, of {len(names):,}")
         raise InputError("matched", rule, got, "Rows of one set have the same value in it.")
-    means = totals[both] / n[both][..., None]
-    n_rows = n[both].sum(axis=0).astype(np.int64)
-    return means[:, 0], means[:, 1], n_rows, int((~both).sum())
+    means = totals[whole] / n[whole][..., None]
+    return means, n[whole].sum(axis=0).astype(np.int64), int((~whole).sum())
 
 
-def _validity(metric: Metric, options: Options) -> str:
+def state_validity(metric: Metric, options: Options) -> str:
+    """Return for which null the p-value is valid, and whether exactly or asymptotically."""
     weak = f"the weak null (equal {metric.name} over the sets)"
     if options.is_limit:
         return f"Asymptotically valid for {weak}: the normal limit, without permutations."
@@ -210,12 +321,13 @@ def _validity(metric: Metric, options: Options) -> str:
     return f"Asymptotically valid for {weak}, and exact if {exact}."
 
 
-def _note_left_out(n_left_out: int, n_sets: int) -> list[str]:
+def note_left_out(n_left_out: int, n_sets: int, groups: str) -> list[str]:
+    """Return a note on the sets that lack rows of a group."""
     if not n_left_out:
         return []
     were = "was" if n_left_out == 1 else "were"
     sets = format_count(n_left_out, "set")
-    return [f"{sets} without rows of both groups {were} left out; {n_sets:,} remain."]
+    return [f"{sets} without rows of {groups} {were} left out; {n_sets:,} remain."]
 
 
 def _note_few(effective: float, metric: Metric) -> list[str]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from fairperm._utils import streams
 from fairperm.data.arguments import Inputs
+from fairperm.data.reading import read_table
 from fairperm.engines.estimates import ZERO_GAP, variance_of_defined
 from fairperm.engines.many_groups import check_group_count
 from fairperm.engines.resampling.blocks import Stop
@@ -24,12 +25,14 @@ from fairperm.hypothesis_tests.comparison_checks import (
     check_values,
     note_reversed_scores,
 )
+from fairperm.hypothesis_tests.matched import check_matched, compare_matched_groups
 from fairperm.hypothesis_tests.plan import Options, plan_test
 from fairperm.hypothesis_tests.results.omnibus import OmnibusTestResult
 from fairperm.hypothesis_tests.small_groups import InfluentialRows
 from fairperm.inference.null import TIE, Null, note_undefined, pvalue
 from fairperm.inference.stopping import LEAST, StoppingRule
 from fairperm.metrics.definition import Scheme, Variance
+from fairperm.metrics.registry import get_metric
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
@@ -76,6 +79,7 @@ def omnibus_test(
     stratum_weights: StratumWeights | None = None,
     cluster: Columns | None = None,
     split_clusters: bool = False,
+    matched: Columns | None = None,
     sample_weight: Column | None = None,
     missing: Missing = "error",
     ignore_index: bool = False,
@@ -100,7 +104,9 @@ def omnibus_test(
     control_features, stratum_weights
         As in :func:`fairperm.permutation_test`; a stratum's weight is 1/(1/m_A + 1/m_B + …), and a
         group's value the mean of its strata's with these weights.
-    cluster, split_clusters, sample_weight, missing, ignore_index, score_bins, sample_rows
+    cluster, split_clusters, matched, sample_weight, missing, ignore_index
+        As in :func:`fairperm.permutation_test`.
+    score_bins, sample_rows
         As in :func:`fairperm.permutation_test`.
     scheme, n_resamples
         As in :func:`fairperm.permutation_test`.
@@ -120,6 +126,10 @@ def omnibus_test(
     the sample and in every permutation of the labels over all groups. For a rate with the score
     variance this is Pearson's chi-square; of two groups it is the square of their studentized gap,
     and its test is the symmetric one.
+    With `matched`, labels are exchanged inside each set, and the statistic is g′V⁻¹g, with the gaps
+    g between the groups' values and their covariance V over sets. Sets without rows of all groups
+    are left out.
+
     A group in which the metric shows no variance (no error among few rows, say) is given that of
     all rows together, for its size.
 
@@ -153,6 +163,7 @@ def omnibus_test(
         control_features=control_features,
         cluster=cluster,
         split_clusters=split_clusters,
+        matched=matched,
         sample_weight=sample_weight,
         data=data,
         threshold=threshold,
@@ -166,10 +177,16 @@ def omnibus_test(
     if options.scheme == Scheme.UNCONDITIONAL:
         hint = "The unconditional test is one of two groups."
         raise InputError("scheme", "one that exchanges labels", scheme, hint)
-    table, plan, chosen = plan_test(
-        inputs, metric, options, lambda table: table.choose_several(groups)
-    )
-    result = compare_all(table, plan, chosen, options)
+    if matched is not None:
+        check_matched(inputs, options)
+        single = get_metric(metric).for_arguments(inputs)
+        table = read_table(inputs, single)
+        result = compare_matched_groups(table, single, table.choose_several(groups), options)
+    else:
+        table, plan, chosen = plan_test(
+            inputs, metric, options, lambda table: table.choose_several(groups)
+        )
+        result = compare_all(table, plan, chosen, options)
     warn_of(note for note in result.notes if note not in (*table.notes, REVERSED_SCORES))
     return result
 

@@ -254,7 +254,7 @@ def permutation_test(
         check_matched(inputs, options)
         chosen = get_metric(metric).for_arguments(inputs)
         table = read_table(inputs, chosen)
-        result = compare_matched(table, chosen, table.choose_groups(groups), options)
+        result = compare_matched(table, chosen, table.choose_groups(groups), options).result
     else:
         table, plan, pair = plan_test(
             inputs, metric, options, lambda table: table.choose_groups(groups)

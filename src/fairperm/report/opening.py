@@ -58,7 +58,7 @@ def list_facts(
 
 def _count_people(view: AuditView) -> Markup:
     rows = view.n_rows
-    if view.audit.is_clustered or view.audit.is_weighted:
+    if not view.audit.has_plain_rows:
         text = format_count(rows, "row")
     else:
         text = f"{format_count(rows, 'person', 'people')} (one row each)"
@@ -91,7 +91,7 @@ def _describe_case(
     """Return whom the model treats how, how many people that makes, and the verdict."""
     row, result = comparison.row, comparison.row.result
     case = find_case(section.name, presentation.positive_means)
-    is_plain = not (view.audit.is_clustered or view.audit.is_weighted)
+    is_plain = view.audit.has_plain_rows
     if case is None or result is None or result.n_strata > 1 or not is_plain:
         head = Markup("{}: ").format(mark_name(f"{section.metric[:1].upper()}{section.metric[1:]}"))
         return head + describe_comparison(comparison) + _state_verdict(comparison)

@@ -11,7 +11,7 @@ from fairperm.plots.parts import wrap_parts
 if TYPE_CHECKING:
     from fairperm.hypothesis_tests.results.audits import AuditData
 
-_COLUMNS = ("control_features", "stratum_weights", "cluster", "sample_weight")
+_COLUMNS = ("control_features", "stratum_weights", "cluster", "matched", "sample_weight")
 _LINE = 84  # characters
 
 

@@ -57,6 +57,8 @@ _SCHEMES = {
     "unconditional": "The rows in the metric's denominator are two binomial samples with one rate.",
     "within_label": "Group labels were exchanged among rows with the same true label.",
     "pooled": "Group labels were exchanged among all rows of both groups.",
+    "matched": "Group labels were exchanged inside each matched set, in which the rows of a group "
+    "count as their mean.",
     "clusters": "Group labels were exchanged among the clusters of both groups, each as a whole.",
 }
 _STUDENTIZED = "Each gap was divided by its standard error, computed "
@@ -278,10 +280,28 @@ def describe_question(view: AuditView) -> list[Markup]:
         text = Markup("Rows count by their weights{}: values of metrics are weighted. Counts are "
                       "numbers of rows.")  # fmt: skip
         sentences.append(text.format(_name_setting(settings["sample_weight"])))
+    if view.audit.is_matched:
+        text = Markup("Rows of one matched set{} are compared with each other: every set counts "
+                      "once. {}")  # fmt: skip
+        sentences.append(text.format(_name_setting(settings["matched"]), _count_sets(view)))
     if view.audit.is_clustered:
         text = Markup("Rows of one cluster{} belong together: clusters are compared, not rows.")
         sentences.append(text.format(_name_setting(settings["cluster"])))
     return sentences
+
+
+def _count_sets(view: AuditView) -> str:
+    """Return how many sets the comparisons rest on, and that others were left out."""
+    results = [row.result for row in view.audit.rows if row.result is not None]
+    counts = sorted({int(one.counts[one.groups[0]]["sets"]) for one in results})
+    if not counts:
+        return ""
+    text = f"The comparisons rest on {format_count(counts[0], 'set')}"
+    if len(counts) > 1:
+        text = f"The comparisons rest on {counts[0]:,} to {format_count(counts[-1], 'set')}"
+    if any("left out" in note for one in results for note in one.notes):
+        return f"{text}; sets without rows of both groups were left out (see the notes)."
+    return f"{text}; no set was left out."
 
 
 def _name_setting(value: object) -> Markup:
@@ -563,7 +583,7 @@ def _describe_chances(view: AuditView) -> str:
     )
     if False in metrics:
         text += (
-            f", and those of permutations, in which {view.units} exchange their group labels "
+            f", and those of permutations, in which {view.exchanged} exchange their group labels "
             f"({join_words(metrics[False])})"
         )
     return text

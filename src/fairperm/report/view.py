@@ -234,8 +234,15 @@ class AuditView:
 
     @property
     def units(self) -> str:
-        """What exchanges its group labels in a permutation."""
+        """What a sample has many or few of."""
+        if self.audit.is_matched:
+            return "sets"
         return "clusters" if self.audit.is_clustered else "rows"
+
+    @property
+    def exchanged(self) -> str:
+        """What exchanges its group labels in a permutation."""
+        return "the rows of each set" if self.audit.is_matched else self.units
 
     @property
     def n_judged(self) -> int:

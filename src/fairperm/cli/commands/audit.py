@@ -52,6 +52,7 @@ def audit(
     stratum_weights: arg.StratumWeights = None,
     cluster: arg.Cluster = None,
     split_clusters: arg.SplitClusters = False,
+    matched: arg.Matched = None,
     weight: arg.Weight = None,
     missing: arg.Missing = "error",
     score_bins: arg.ScoreBins = None,
@@ -142,7 +143,7 @@ def run_audit(ctx: typer.Context, command: str) -> int:
     quiet = given["quiet"]
     own: dict[str, Any]
     if command == "audit":
-        own = {name: given[name] for name in ("split_clusters", "score_bins")}
+        own = {name: given[name] for name in ("split_clusters", "matched", "score_bins")}
         own["distances"] = distances or None
     else:
         own = {
@@ -295,7 +296,7 @@ class Outcome:
             return Sweeps()
         if not given.get("label"):
             return Sweeps([], dict.fromkeys(given["group"], "sweeps need --label."))
-        for option in ("cluster", "weight"):
+        for option in ("cluster", "matched", "weight"):
             if given.get(option):
                 reason = f"sweeps do not support --{option}."
                 return Sweeps([], dict.fromkeys(given["group"], reason))

@@ -14,6 +14,7 @@ import numpy as np
 
 from fairperm.errors import InputError, argument
 from fairperm.hypothesis_tests.margins.restricted_rates import Rates, halved
+from fairperm.hypothesis_tests.matched import MATCHED
 from fairperm.hypothesis_tests.results.equivalence import MarginTest
 from fairperm.inference.null import (
     Null,
@@ -130,13 +131,26 @@ def _log_interval(result: PermutationTestResult) -> Interval:
 def _log_ratio(result: PermutationTestResult) -> tuple[float, float]:
     """Return the logarithm of the ratio, and its standard error by the delta method."""
     first, second = (float(result.values[group]) for group in result.groups)
-    errors = tuple(result.standard_errors[group] for group in result.groups)
+    errors: Interval = tuple(result.standard_errors[group] for group in result.groups)
     rates = _plain_rates(result)
     if rates is not None:
         rates = rates.with_half()
         first, second = rates.values()
         errors = rates.errors((first, second))
-    return math.log(first / second), math.hypot(errors[0] / first, errors[1] / second)
+    return math.log(first / second), _combine(result, errors, (1 / first, 1 / second))
+
+
+def _combine(result: PermutationTestResult, errors: Interval, factors: Interval) -> float:
+    """Return the standard error of a difference of both values, each times its factor.
+
+    Groups have no row in common, but matched sets: there their values depend on each other.
+    """
+    first, second = (one * factor for one, factor in zip(errors, factors, strict=True))
+    if result.scheme != MATCHED:
+        return math.hypot(first, second)
+    covariance = (errors[0] ** 2 + errors[1] ** 2 - result.standard_error**2) / 2
+    variance = first**2 + second**2 - 2 * factors[0] * factors[1] * covariance
+    return math.sqrt(max(variance, 0.0))
 
 
 def _log_blur(result: PermutationTestResult) -> float:
@@ -304,7 +318,7 @@ class Ratio(Scale):
         """Return Farrington and Manning's error for rates, otherwise Fieller's."""
         if self.rates is None:
             first, second = (self.result.standard_errors[one] for one in self.result.groups)
-            return math.hypot(first, bound * second)
+            return _combine(self.result, (first, second), (1.0, bound))
         one, other = self.rates.errors(self.rates.with_ratio(bound))
         return math.hypot(one, bound * other)
 

@@ -321,6 +321,16 @@ class AuditData:
         return self.settings.get("sample_weight") is not None
 
     @property
+    def has_plain_rows(self) -> bool:
+        """Whether rows have no weights, and are not in clusters or matched sets."""
+        return not (self.is_weighted or self.is_clustered or self.is_matched)
+
+    @property
+    def is_matched(self) -> bool:
+        """Whether groups are compared inside matched sets."""
+        return self.settings.get("matched") is not None
+
+    @property
     def is_clustered(self) -> bool:
         """Whether rows are in clusters."""
         return self.settings.get("cluster") is not None

@@ -32,11 +32,12 @@ class OmnibusTestResult(PlainResult):
         Of each group, all strata together: the metric, its standard error (assuming no null), and
         the totals it is made of.
     mean : float
-        The groups' values averaged, each weighted by the inverse of its variance. NaN for a joint
-        metric.
+        The groups' values averaged, each weighted by the inverse of its variance (with matched
+        sets, all alike). NaN for a joint metric.
     statistic : float
         The sum over the groups of (value − mean)² / variance; of the parts of a joint metric, the
-        largest. With the score variance, the groups' variances assume one rate.
+        largest. With the score variance, the groups' variances assume one rate. With matched sets,
+        the squared distance between the groups' values, by their covariance over sets.
     pvalue : float
         The share of permutations with a statistic at least as large; never zero.
     pvalue_interval, pvalue_interval_wilson : tuple of float

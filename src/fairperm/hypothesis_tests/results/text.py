@@ -119,7 +119,9 @@ def state_min_group_size(audit: AuditData) -> str:
     if audit.group_size_by == "rows":
         return f"Groups of {least} rows are not judged."
     units = "of its rows"
-    if audit.is_clustered:
+    if audit.is_matched:
+        units = "matched sets"
+    elif audit.is_clustered:
         units = "effective clusters of it"
     elif audit.is_weighted:
         units = "effective rows of it"
