@@ -87,4 +87,5 @@ def test_a_pipe_stays_silent_unless_progress_is_asked_for(
     out, err = capsys.readouterr()
     assert out == ""
     assert ("resampling" in err) == is_shown
+    assert ("100%" in err) == is_shown  # also of draws that stop early
     assert is_shown or err == ""

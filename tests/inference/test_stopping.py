@@ -19,7 +19,7 @@ from fairperm.engines.resampling import blocks
 from fairperm.hypothesis_tests.plan import check_resampling
 from fairperm.inference import stopping
 from fairperm.inference.null import clopper_pearson, list_tails
-from fairperm.inference.stopping import ENOUGH, LEAST, LEAST_FOR_INTERVAL, MOST, StoppingRule
+from fairperm.inference.stopping import ENOUGH, LEAST, MOST, StoppingRule, count_least
 from tests.support.simulations import SURE, between
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def test_every_level_is_held(
         assert excess(outcomes, smallest, alternative, least) > 0.05
 
 
-@pytest.mark.parametrize("least", [0, LEAST, LEAST_FOR_INTERVAL])
+@pytest.mark.parametrize("least", [0, LEAST, 1999])
 def test_levels_at_the_numbers_in_use(least: int) -> None:
     """A further draw exceeds the sample with probability (b + 1)/(n + 2) if b of n did."""
     chances = {(b + 1) / (least + 1): 1 / (least + 1) for b in range(ENOUGH, least + 1)}
@@ -126,6 +126,21 @@ def test_intervals_of_stopped_pvalues_cover(share: float) -> None:
         covered += moves[-1] * covers(ENOUGH - 1, n)
     covered += sum(below[b] for b in range(ENOUGH) if covers(b, most))
     assert 0.95 <= covered <= 0.99
+
+
+@pytest.mark.parametrize(
+    ("level", "slow", "least"),
+    [
+        (0.95, False, 1999),
+        (0.95, True, 299),
+        (0.99, False, 1999),
+        (0.99, True, 999),
+        (0.999, False, 9999),
+        (0.9999, True, 9999),
+    ],
+)
+def test_intervals_have_draws_beyond_their_ends(level: float, slow: bool, least: int) -> None:
+    assert count_least(level, slow=slow) == least
 
 
 def count_by_hand(draws: Array, observed: float, alternative: str, least: int) -> int:
@@ -189,13 +204,13 @@ def run_correlation(shift: float, **options: Any) -> Any:
 @pytest.mark.parametrize(
     ("run", "shift", "least", "ends"),
     [
-        (run_numbers, 0.0, LEAST_FOR_INTERVAL, "at once"),
-        (run_numbers, 0.6, LEAST_FOR_INTERVAL, "later"),
-        (run_numbers, 2.0, LEAST_FOR_INTERVAL, "never"),
-        (run_scores, 1.0, LEAST_FOR_INTERVAL, "later"),
+        (run_numbers, 0.0, 1999, "at once"),
+        (run_numbers, 0.6, 1999, "later"),
+        (run_numbers, 2.0, 1999, "never"),
+        (run_scores, 1.0, 1999, "later"),
         (run_function, 0.6, LEAST, "later"),
         (run_omnibus, 0.5, LEAST, "later"),
-        (run_correlation, 0.3, LEAST_FOR_INTERVAL, "later"),
+        (run_correlation, 0.3, 1999, "later"),
     ],
 )
 def test_the_first_draws_of_all_are_used(

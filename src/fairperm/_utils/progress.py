@@ -18,7 +18,7 @@ _PATIENCE = 1.0  # seconds of silence before a bar appears
 
 
 def show_progress(steps: Iterable[T], total: int, progress: bool | None) -> Iterator[T]:
-    """Yield the steps, and after a second show a bar of how many are done.
+    """Yield the steps, at most ``total``, and after a second show a bar of how many are done.
 
     ``progress`` True shows the bar, False does not, None shows it on a terminal or in a notebook.
     """
@@ -68,6 +68,7 @@ def _show_bar(steps: Iterator[T], done: int, total: int) -> Iterator[T]:
         for step in steps:
             yield step
             bar.advance(task)
+        bar.update(task, completed=total)  # draws may stop early
 
 
 def _is_wanted(progress: bool | None) -> bool:

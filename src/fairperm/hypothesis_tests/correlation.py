@@ -24,7 +24,7 @@ from fairperm.hypothesis_tests.results.gaps import PlainResult
 from fairperm.hypothesis_tests.results.text import state_draws, write_result
 from fairperm.hypothesis_tests.small_groups import effective_number
 from fairperm.inference.null import Null, agree, gap_interval, pvalue, tie_tolerance
-from fairperm.inference.stopping import LEAST_FOR_INTERVAL, StoppingRule
+from fairperm.inference.stopping import StoppingRule, count_least
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -257,7 +257,7 @@ def correlation_test(
     error = math.sqrt(square) if math.sqrt(square) > _NO_ERROR else 0.0
     unit = np.array([(error or 1 / math.sqrt(len(pairs.x))) if studentize else 1.0])
     tolerance = tie_tolerance(observed, np.ones(1), unit)
-    rule = StoppingRule(float(observed), alternative, tolerance, LEAST_FOR_INTERVAL)
+    rule = StoppingRule(float(observed), alternative, tolerance, count_least(confidence_level))
     null = _null_distribution(margins, resampling, rule, studentize)
     p = pvalue(null, observed, alternative, tolerance, confidence_level)
     interval = gap_interval(

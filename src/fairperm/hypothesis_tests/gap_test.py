@@ -46,7 +46,7 @@ from fairperm.inference.null import (
     pvalue,
     tie_tolerance,
 )
-from fairperm.inference.stopping import StoppingRule
+from fairperm.inference.stopping import StoppingRule, count_least
 from fairperm.metrics.definition import Scheme, Variance, metrics_of_totals
 
 if TYPE_CHECKING:
@@ -349,7 +349,8 @@ class GapTest:
         return replace(self.null(permuted.first(n)), stopped_early=n is not None)
 
     def _stopping_rule(self, resampling: Resampling) -> StoppingRule:
-        least = self.plan.count_least(resampling)
+        least = count_least(self.options.confidence_level, slow=self.plan.is_slow)
+        least = max(least, resampling.least or 0)
         return StoppingRule(self.compared, self._ordering(), self.tolerance, least)
 
     def _count(self, permuted: Gaps, rule: StoppingRule) -> int | None:

@@ -28,7 +28,7 @@ from fairperm.inference.null import (
     pvalue,
     tie_tolerance,
 )
-from fairperm.inference.stopping import LEAST, LEAST_FOR_INTERVAL, StoppingRule
+from fairperm.inference.stopping import LEAST, StoppingRule, count_least
 from fairperm.metrics.definition import Metric, Variance
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def compare_matched(
         raise UndefinedMetricError("metric", rule, part.name)
     level, alternative = options.confidence_level, options.alternative
     tolerance = tie_tolerance(statistic, scale, gaps.standard_error[0])
-    least = max(options.resampling.least or 0, LEAST_FOR_INTERVAL)
+    least = max(options.resampling.least or 0, count_least(level))
     stopping = StoppingRule(statistic, alternative, tolerance, least)
     null = _draw(sets, options, scale, stopping)
     n_resamples = 0 if options.is_limit else len(null.statistic)

@@ -11,7 +11,7 @@ from fairperm._utils.checks import choice
 from fairperm.data.reading import read_table
 from fairperm.engines.resampling.blocks import Resampling
 from fairperm.errors import InputError, argument, listed
-from fairperm.inference.stopping import LEAST, LEAST_FOR_INTERVAL, MOST
+from fairperm.inference.stopping import MOST
 from fairperm.metrics.definition import Kind, Scheme, Variance
 from fairperm.metrics.registry import get_metric
 
@@ -231,10 +231,10 @@ class Plan:
         for name, value in derived.items():
             object.__setattr__(self, name, value)
 
-    def count_least(self, resampling: Resampling) -> int:
-        """Return how many permutations are drawn before drawing may stop early."""
-        is_slow = self.metric.is_function or self.variance == Variance.BOOTSTRAP
-        return max(resampling.least or 0, LEAST if is_slow else LEAST_FOR_INTERVAL)
+    @property
+    def is_slow(self) -> bool:
+        """Whether a permutation calls a function, or takes bootstrap samples."""
+        return self.metric.is_function or self.variance == Variance.BOOTSTRAP
 
     def with_permutations(self) -> Plan:
         """Return the plan of a test that exchanges labels, whatever the best of two groups is."""

@@ -32,7 +32,7 @@ from fairperm.hypothesis_tests.plan import Options, Plan
 from fairperm.hypothesis_tests.results.rankings import RankingComparison, RankingTestResult
 from fairperm.inference.multiplicity import adjust_pvalues
 from fairperm.inference.null import Null, agree, gap_interval, pvalue, tie_tolerance
-from fairperm.inference.stopping import LEAST_FOR_INTERVAL, StoppingRule
+from fairperm.inference.stopping import StoppingRule, count_least
 from fairperm.metrics.definition import Kind
 from fairperm.metrics.numbers import mean_metric
 from fairperm.metrics.rankings import RankedLists, check_lists, get_ranking_metric
@@ -458,7 +458,9 @@ def _compare_items(
     tolerance = tie_tolerance(statistic, np.ones(1), unit)
     found = engine.enumerated(resampling.n_resamples)
     if found is None:
-        rule = StoppingRule(statistic, options.alternative, tolerance, LEAST_FOR_INTERVAL)
+        rule = StoppingRule(
+            statistic, options.alternative, tolerance, count_least(options.confidence_level)
+        )
         null = resampling.draw_null(engine.permuted, _studentize_all, rule, engine.block_size)
     else:
         draws = _studentize(*found)

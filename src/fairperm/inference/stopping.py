@@ -7,6 +7,7 @@ ordinary one of the draws that count; ``docs/method.md`` proves that it is valid
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -22,7 +23,14 @@ if TYPE_CHECKING:
 ENOUGH = 20  # draws at least as extreme as the sample
 MOST = 9_999  # draws of a test
 LEAST = 299  # draws of a test that is slow, or has no interval
-LEAST_FOR_INTERVAL = 1_999  # draws whose quantiles make an interval
+_LEAST_IF_FAST = 1_999  # draws of an interval
+_BEYOND = 5  # draws beyond each end of an interval
+
+
+def count_least(confidence_level: float, *, slow: bool = False) -> int:
+    """Return how many draws an interval at this level needs in any case."""
+    beyond = math.ceil(2 * _BEYOND / (1 - confidence_level)) - 1
+    return min(max(beyond, LEAST if slow else _LEAST_IF_FAST), MOST)
 
 
 @dataclass(frozen=True, slots=True)
