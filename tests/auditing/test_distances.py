@@ -109,6 +109,10 @@ def test_an_audit_is_written_read_and_reported(tmp_path: Path) -> None:
     assert re.search(r"a distance of 0\.\d+; by chance alone it is 0\.\d+ on average", page)
     assert "distances=[&#39;kolmogorov_smirnov&#39;" in page
     assert "distances_of=" not in page
+    assert "Tests of metrics are studentized" in page
+    alone = audit(**{**ASKED, "metrics": None}, distances="ks").to_html()
+    assert "studentized" not in alone
+    assert "Distances between distributions are not divided by a standard error" in alone
     assert len(found.plot().to_dict()["datasets"])  # of the AUC alone
     row = found.where(metric="ks").rows[0]
     assert (row.gap_name, row.values) == ("a and b", (None, None))

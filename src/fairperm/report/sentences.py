@@ -560,6 +560,7 @@ def collect_facts(view: AuditView) -> dict[str, object]:
         "whole_names": [(one.name, one.whole_name) for one in groups if one.whole_name],
         "omnibus_reasons": sorted({one.omnibus_reason for one in view.sections} - {""}),
         "omnibus_validity": _describe_omnibus_validity(view),
+        "has_metrics": bool(results),
         "is_studentized": all(result.variance is not None for result in results),
         "chances": _describe_chances(view),
         "audit_notes": [*find_look_alikes(audit.groups), *audit.notes],
@@ -573,7 +574,7 @@ def _describe_chances(view: AuditView) -> str:
     metrics: dict[bool, dict[str, None]] = {}
     for section in view.sections:
         for comparison in section.comparisons:
-            if (result := comparison.row.result) is not None:
+            if (result := comparison.row.result) and not comparison.row.is_distance:
                 is_counted = result.scheme == Scheme.UNCONDITIONAL
                 metrics.setdefault(is_counted, {})[section.metric] = None
     if True not in metrics:

@@ -213,6 +213,11 @@ class AuditView:
         return any(row.ratio_verdict is not None for row in self.audit.rows)
 
     @property
+    def has_distances(self) -> bool:
+        """Whether a comparison is of distributions."""
+        return any(row.is_distance for row in self.audit.rows)
+
+    @property
     def has_margins(self) -> bool:
         """Whether a comparison has a margin."""
         return any(row.margin is not None for row in self.audit.rows)
