@@ -83,16 +83,7 @@ class Population:
             size = rng.choice([np.sqrt(0.4), np.sqrt(1.6)], self.n)  # their mean square is 1
             error = rng.normal(size=self.n) * np.where(kind == 0, size, 1.0)
             columns = {"y_true": np.zeros(self.n), "y_pred": error * np.sqrt(1 + effect)}
-        order = np.argsort(cell, kind="stable")
-        table = Table(
-            columns={name: column[order] for name, column in columns.items()},
-            group=cell[order],
-            stratum=np.zeros(self.n, np.uint8),
-            count=np.ones(self.n, np.int64),
-            groups=tuple(map(tuple, LEVELS.tolist())),
-            strata=("all",),
-        )
-        return make_sample(FEATURES, LEVELS, table, get_metric(self.metric))
+        return sample_cells(cell, columns, self.metric)
 
     def search(self, seed: int, n_resamples: int = 199, alternative: str = "two-sided") -> Search:
         """Search a sample of this population for pairs of conditions."""
@@ -105,6 +96,22 @@ class Population:
         mine = inside @ effect
         gaps: NDArray[np.float64] = mine / share - (CHANCES @ effect - mine) / (1 - share)
         return gaps
+
+
+def sample_cells(
+    cell: NDArray[np.intp], columns: Mapping[str, NDArray[Any]], metric: str
+) -> Sample:
+    """Return the sample of rows in these cells."""
+    order, n = np.argsort(cell, kind="stable"), len(cell)
+    table = Table(
+        columns={name: column[order] for name, column in columns.items()},
+        group=cell[order],
+        stratum=np.zeros(n, np.uint8),
+        count=np.ones(n, np.int64),
+        groups=tuple(map(tuple, LEVELS.tolist())),
+        strata=("all",),
+    )
+    return make_sample(FEATURES, LEVELS, table, get_metric(metric))
 
 
 def make_settings(

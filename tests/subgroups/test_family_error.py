@@ -11,11 +11,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
-from tests.subgroups.populations import Population
+from fairperm.subgroups.search import search
+from tests.subgroups.populations import CHANCES, LEVELS, Population, make_settings, sample_cells
 from tests.support.simulations import at_least, at_most
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from fairperm.engines.estimates import Estimates
+    from fairperm.subgroups.candidates import Candidates
+    from fairperm.subgroups.sample import Sample
     from tests.subgroups.populations import Conditions
 
 pytestmark = pytest.mark.validate
@@ -58,3 +65,33 @@ def test_family_wise_error_and_simultaneous_coverage(metric: str, case: str) -> 
     assert errors <= at_most(0.05, DATA_SETS)
     assert unadjusted > at_most(0.05, DATA_SETS)
     assert covered >= at_least(0.95, DATA_SETS)
+
+
+def draw_sharp_scores(seed: int) -> Sample:
+    """Return 800 rows with an AUC of 0.98 everywhere, in level 2 of feature "d" by total misses."""
+    rng, n = np.random.default_rng([11, seed]), 800
+    cell = rng.choice(len(LEVELS), n, p=CHANCES)
+    label, is_missed = rng.random(n) < 0.5, rng.random(n) < 0.02
+    score = rng.normal(size=n) + label * np.sqrt(2) * norm.ppf(0.98)
+    sharp = np.where(label, np.where(is_missed, -10, 10), rng.random(n))
+    score = np.where(LEVELS[cell, 3] == 2, sharp, score)
+    return sample_cells(cell, {"y_true": label, "y_score": score}, "roc_auc")
+
+
+def test_wider_errors_keep_the_level_where_few_rows_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+    def count_errors(n: int) -> int:
+        found = (search(draw_sharp_scores(seed), make_settings(seed)) for seed in range(n))
+        return sum(bool((one.judgement.adjusted_pvalue <= 0.05).any()) for one in found)
+
+    n = 200
+    assert count_errors(n) <= at_most(0.05, n)
+    monkeypatch.setattr("fairperm.subgroups.search.widen_errors", keep_errors)
+    assert count_errors(n) > at_most(0.05, n)
+
+
+def keep_errors(
+    sample: Sample, candidates: Candidates, observed: Estimates
+) -> tuple[Estimates, NDArray[np.bool_]]:
+    """Stand in for ``widen_errors``, and widen nothing."""
+    del sample
+    return observed, np.zeros(len(candidates), bool)

@@ -15,15 +15,15 @@ if TYPE_CHECKING:
     from tests.subgroups.populations import Conditions
 
 DATA_SETS = 20
-# subgroups of 2, 6 and 10 % of the rows; the settings were fixed beforehand
+# subgroups of 2, 5 and 10 % of the rows; the settings were fixed beforehand
 PLANTED: dict[float, Conditions] = {
     0.02: (("a", 0), ("c", 0), ("d", 2)),
-    0.06: (("b", 0), ("c", 0)),
+    0.05: (("a", 0), ("c", 2), ("d", 2)),
     0.10: (("a", 1), ("d", 2)),
 }
 EFFECTS = {
-    "true_positive_rate": {0.02: -0.6, 0.06: -0.35, 0.10: -0.25},
-    "mean_squared_error": {0.02: 2.5, 0.06: 1.3, 0.10: 0.9},
+    "true_positive_rate": {0.02: -0.6, 0.05: -0.4, 0.10: -0.25},
+    "mean_squared_error": {0.02: 2.5, 0.05: 1.5, 0.10: 0.9},
 }
 
 

@@ -50,6 +50,12 @@ WAYS: dict[str, dict[str, Any]] = {
         "cluster": "person",
         "control_features": "site",
     },
+    # standard errors that are widened for few influential rows
+    "heavy rate": {**RATE, "sample_weight": "heavy"},
+    "heavy clustered rate": {**RATE, "sample_weight": "heavy", "cluster": "person"},
+    "sharp auc": {"y_score": "sharp", "metric": "roc_auc"},
+    "heavy auc": {"y_score": "rounded", "metric": "roc_auc", "sample_weight": "heavy"},
+    "sharp auc in strata": {"y_score": "sharp", "metric": "roc_auc", "control_features": "site"},
 }
 
 
@@ -73,6 +79,8 @@ def make_data(n: int = 400, seed: int = 0) -> pd.DataFrame:
     data["score"] = np.clip(0.3 * data.y + 0.7 * rng.random(n), 0, 1)
     data["rounded"] = data.score.round(1)
     data["weight"] = rng.uniform(0.5, 2, n)
+    data["heavy"] = rng.lognormal(0, 1.5, n)
+    data["sharp"] = np.where(rng.random(n) < 0.02, rng.random(n), data.y + data.score)
     return data
 
 
@@ -122,6 +130,12 @@ def test_every_subgroup_has_the_values_and_the_statistic_of_a_test_against_the_r
         assert [one.value, one.rest] == pytest.approx([single.values["in"], single.values["out"]])
         assert one.gap == pytest.approx(single.difference)
         assert one.statistic == pytest.approx(single.statistic, rel=1e-9)
+
+
+def test_few_influential_rows_are_noted() -> None:
+    message = "The gaps of .* subgroups? among those found rest on few influential rows"
+    with pytest.warns(fairperm.FairpermWarning, match=message):
+        find(make_data(2500), **WAYS["heavy rate"], max_depth=2, min_rows=156, alpha=0.999)
 
 
 def test_values_of_all_subgroups_are_those_of_a_group_by() -> None:
@@ -212,6 +226,7 @@ def test_pvalues_of_a_small_case_are_those_of_all_permutations(
     assert np.abs(np.array([one.pvalue for one in result.all]) - raw).max() < bound
 
 
+@pytest.mark.filterwarnings("ignore:The gaps of")
 def test_order_of_rows_and_columns_jobs_and_library_change_nothing() -> None:
     data = make_data(300)
     first = find(data, **RATE, n_jobs=2)

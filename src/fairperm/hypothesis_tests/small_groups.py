@@ -77,8 +77,7 @@ class InfluentialRows:
         if not plan.is_chosen:
             is_rank = np.array([[part.is_rank] for part in comparison.parts])
             is_wider = (limit & is_rank) | plan.weighted | plan.clustered
-            few = (effective < ENOUGH) & (effective > 0) & is_wider
-            factor[few] += _UNSURE**2 * (effective[few] ** -2 - float(ENOUGH) ** -2)
+            factor = np.where(is_wider, widening_factor(effective), factor)
             extra = np.where(effective < enough, unseen / (1 + effective) ** 3, 0.0)
         return cls(comparison, effective, enough, factor, extra)
 
@@ -111,6 +110,13 @@ class InfluentialRows:
                 f"error is unreliable{', even widened' if is_wider else ''}, and the test may "
                 "reject too often."
             )
+
+
+def widening_factor(effective: Array) -> Array:
+    """Return what multiplies variances that rest on so many influential rows."""
+    factor, few = np.ones_like(effective), (effective < ENOUGH) & (effective > 0)
+    factor[few] += _UNSURE**2 * (effective[few] ** -2 - float(ENOUGH) ** -2)
+    return factor
 
 
 def note_outcomes_apart(comparison: Comparison, alternative: str) -> list[str]:

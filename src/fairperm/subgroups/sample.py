@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fairperm._utils.sorting import order_by
 from fairperm.data.indexes import check_indexes
 from fairperm.data.reading import open_source, read_table
 from fairperm.engines.sample import Rows
@@ -133,6 +134,10 @@ def make_sample(
     sizes = _count_bases(part, units if clustered else rows, clustered=clustered)
     if plan.scheme == Scheme.DENOMINATOR:
         units = units.take(np.flatnonzero(units.block))
+    keys = [units.stratum, units.group, *units.contributions.T, units.weight_of_each()]
+    if units.cluster is not None:
+        keys.append(units.cluster)
+    units = units.take(order_by(keys))  # the user's order of rows must not matter
     return Sample(
         features=features,
         levels=levels,

@@ -15,10 +15,12 @@ from fairperm.data.arguments import Inputs
 from fairperm.data.columns import library_of
 from fairperm.errors import Note, UndefinedMetricError, argument, warn_of
 from fairperm.hypothesis_tests.plan import Options
+from fairperm.metrics.definition import Variance
 from fairperm.subgroups.candidates import find_candidates
 from fairperm.subgroups.confirmation import confirm_subgroups, split_table
 from fairperm.subgroups.engine import make_engine
 from fairperm.subgroups.inference import judge
+from fairperm.subgroups.influence import widen_errors
 from fairperm.subgroups.listing import choose_listed
 from fairperm.subgroups.result import Subgroup, Subgroups
 from fairperm.subgroups.sample import make_sample, number_strata, read_sample
@@ -243,7 +245,7 @@ def _search_all(sample: Sample, settings: Settings) -> _Answer:
         found=tuple(every[place] for place in searched.found),
         every=every,
         validity=_state_validity(sample, settings.adjust),
-        notes=tuple(_note_permutations(len(every), settings)),
+        notes=(*_note_permutations(len(every), settings), *searched.note_few_rows()),
     )
 
 
@@ -280,8 +282,9 @@ class Settings:
 class Search:
     """The candidates of a sample, and what permutations say of them.
 
-    ``scale`` is the size of the metric's values; ``found`` are the places of the candidates that
-    differ from the rest, by adjusted p-value and size of the statistic.
+    ``is_wider`` tells whose observed errors are widened for few influential rows; ``scale`` is the
+    size of the metric's values; ``found`` are the places of the candidates that differ from the
+    rest, by adjusted p-value and size of the statistic.
     """
 
     sample: Sample
@@ -289,6 +292,7 @@ class Search:
     candidates: Candidates
     engine: SubgroupEngine
     observed: Estimates
+    is_wider: NDArray[np.bool_]
     scale: Array
     statistic: Array
     judgement: Judgement
@@ -306,6 +310,17 @@ class Search:
         )
         return self.found[listed]
 
+    def note_few_rows(self) -> list[str]:
+        """Return a note if gaps of subgroups that are found rest on few influential rows."""
+        n = int(self.is_wider[self.found].sum())
+        if not n:
+            return []
+        found = format_count(n, "subgroup", "subgroups")
+        return [
+            f"The gaps of {found} among those found rest on few influential rows: their standard "
+            "errors are unreliable, even widened, and p-values may be too small."
+        ]
+
     def describe(self) -> tuple[Subgroup, ...]:
         """Return every candidate with its numbers."""
         sample, candidates, judgement = self.sample, self.candidates, self.judgement
@@ -314,7 +329,9 @@ class Search:
             rows = number_strata(sample.units, np.zeros_like(sample.units.stratum))
             members = candidates.members
             merged = make_engine(sample.metric, sample.variance, rows, members).observed()
-        free = self.engine.observed(sample.metric.closed_variance)
+        free = self.observed
+        if sample.variance == Variance.SCORE:  # which is that of one rate for both
+            free = self.engine.observed(sample.metric.closed_variance)
         error = free.gaps(None).standard_error[:, 0]
         n = candidates.members @ sample.n_rows
         counts = candidates.members @ sample.sizes
@@ -349,7 +366,7 @@ def search(sample: Sample, settings: Settings) -> Search:
             most=MOST_STATISTICS // options.resampling.n_resamples,
         )
         engine = make_engine(sample.metric, sample.variance, sample.units, candidates.members)
-        observed = engine.observed()
+        observed, is_wider = widen_errors(sample, candidates, engine.observed())
     scale = _find_scale(sample, observed)
     judgement = judge(
         sample,
@@ -368,6 +385,7 @@ def search(sample: Sample, settings: Settings) -> Search:
         candidates=candidates,
         engine=engine,
         observed=observed,
+        is_wider=is_wider,
         scale=scale,
         statistic=statistic,
         judgement=judgement,

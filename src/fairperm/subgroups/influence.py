@@ -1,0 +1,172 @@
+"""Wider standard errors for candidates whose gaps rest on few influential rows.
+
+As in single tests, only the observed errors are widened: in permutations candidates hold mixed
+rows, whose variance is estimated well. So p-values can only grow.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fairperm._utils.sorting import order_by, run_numbers, run_starts
+from fairperm.engines.estimates import Estimates
+from fairperm.hypothesis_tests.comparison import Comparison
+from fairperm.hypothesis_tests.small_groups import ENOUGH, InfluentialRows, widening_factor
+from fairperm.metrics.definition import Metric
+from fairperm.metrics.ranks import Components
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from scipy.sparse import csr_array
+
+    from fairperm.engines.sample import Rows
+    from fairperm.subgroups.candidates import Candidates
+    from fairperm.subgroups.sample import Sample
+
+    Array = NDArray[np.float64]
+
+_AT_ONCE = 1 << 19  # candidates times runs
+_ROUNDING = 1e-12  # relative to the metric's size: smaller influences are rounding errors
+
+
+def widen_errors(
+    sample: Sample, candidates: Candidates, observed: Estimates
+) -> tuple[Estimates, NDArray[np.bool_]]:
+    """Return the estimates with wider variances, and which candidates have them."""
+    plan, part = sample.plan, sample.metric
+    if not isinstance(part, Metric):
+        return _widen_auc(sample, candidates, observed)
+    if not (plan.weighted or plan.clustered):
+        return observed, np.zeros(len(candidates), bool)
+    step = max(1, _AT_ONCE // len(sample.units.count))
+    parts = [
+        _count_effective(part, sample.units, candidates.members[start : start + step])
+        for start in range(0, len(candidates), step)
+    ]
+    factor = widening_factor(np.concatenate(parts))
+    wider = replace(observed, variance=observed.variance * factor[:, None])
+    return wider, np.asarray((factor > 1).any(axis=1))
+
+
+def _count_effective(part: Metric, units: Rows, members: csr_array) -> Array:
+    """Return the effective number of units, (Σψ²)²/Σψ⁴, of each candidate and its rest."""
+    inside = members.toarray().T[units.group]
+    u, found = units.contributions, []
+    for times in (units.count[:, None] * inside, units.count[:, None] * (1 - inside)):
+        total = times.T @ u
+        with np.errstate(divide="ignore", invalid="ignore"):
+            gradient = part.gradient(total)
+            size = part.span if np.isfinite(part.span) else np.abs(gradient * total).sum(axis=1)
+            moved = np.where(times > 0, np.abs(u @ gradient.T), 0.0)
+            moved[moved * times.sum(axis=0) <= _ROUNDING * size] = 0.0
+            squares = (moved / moved.max(axis=0)) ** 2  # then nothing overflows
+            effective = (times * squares).sum(axis=0) ** 2 / (times * squares**2).sum(axis=0)
+        found.append(np.nan_to_num(effective))
+    return np.stack(found, axis=1)
+
+
+def _widen_auc(
+    sample: Sample, candidates: Candidates, observed: Estimates
+) -> tuple[Estimates, NDArray[np.bool_]]:
+    """Count the influential rows one by one for the candidates that may have few."""
+    plan, units = sample.plan, sample.units
+    variance, is_wider = observed.variance.copy(), np.zeros(len(candidates), bool)
+    for i in np.flatnonzero(_may_have_few(units, candidates)).tolist():
+        outside = np.ones(units.n_groups, np.uint8)
+        outside[candidates.members[[i]].indices] = 0
+        rows = replace(units, group=outside[units.group], n_groups=2)
+        comparison = Comparison(plan.metric, ("subgroup", "rest"), rows, None)
+        one = Estimates(observed.value[:, [i]], observed.variance[:, [i]], observed.size[:, [i]])
+        influential = InfluentialRows.count(comparison, plan, one)
+        variance[:, [i]] = influential.widen(one, None).variance
+        is_wider[i] = influential.widens
+    return replace(observed, variance=variance), is_wider
+
+
+def _may_have_few(units: Rows, candidates: Candidates) -> NDArray[np.bool_]:
+    """Return the candidates of an AUC whose influential rows must be counted one by one.
+
+    Without clusters, the numbers of all candidates are found together.
+    """
+    few = np.ones(len(candidates), bool)
+    if units.cluster is not None:
+        return few
+    runs = _ScoreRuns.of(units)
+    step = max(1, _AT_ONCE // runs.powers[0][0].shape[1])
+    for start in range(0, len(candidates), step):
+        some = slice(start, start + step)
+        few[some] = runs.have_few(candidates.members[some])
+    return few
+
+
+@dataclass(frozen=True, slots=True)
+class _ScoreRuns:
+    """Rows by stratum and score, in runs that have passed the same rows of the other label.
+
+    ``powers`` are, by cell and run, the sums of powers 0, 1, 2 and 4 of the weights of negatives
+    and of positives; ``starts`` are those of the strata among the runs.
+    """
+
+    powers: tuple[tuple[csr_array, csr_array], ...]
+    starts: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, rows: Rows) -> _ScoreRuns:
+        """Sort the rows, and add up their weights."""
+        from scipy.sparse import csr_array
+
+        rows = rows.take(order_by([rows.stratum, rows.contributions[:, 1]]))
+        positive, score = rows.contributions[:, 0] > 0, rows.contributions[:, 1]
+        tie = run_numbers(run_starts(rows.stratum, score), len(score))
+        n_positives = np.bincount(tie, positive)
+        has_both = (n_positives > 0) & (n_positives < np.bincount(tie))
+        starts = run_starts(rows.stratum, np.where(has_both[tie], tie + 2, positive))
+        run, shape = run_numbers(starts, len(score)), (rows.n_groups, len(starts))
+        powers = []
+        for power in (0, 1, 2, 4):
+            each = rows.count * rows.weight_of_each() ** power
+            both = (
+                csr_array((each * one, (rows.group, run)), shape) for one in (~positive, positive)
+            )
+            powers.append(tuple(both))
+        return cls(tuple(powers), np.searchsorted(rows.stratum[starts], np.arange(rows.n_strata)))
+
+    def have_few(self, members: csr_array) -> NDArray[np.bool_]:
+        """Return which candidates, or their rests, have few influential rows or may have.
+
+        In a stratum with one row of each label, influences are those between strata.
+        """
+        mine = np.array([[(members @ one).toarray() for one in both] for both in self.powers])
+        whole = np.array([[one.sum(axis=0) for one in both] for both in self.powers])
+        sides = np.stack([mine, whole[:, :, None] - mine])
+        labels = np.add.reduceat(
+            sides[:, 0], self.starts, axis=-1
+        )  # side, label, candidate, stratum
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = 1 / (1 / labels.sum(axis=1)).sum(axis=0)
+            share /= share.sum(axis=-1, keepdims=True)
+            effective = [self._count_effective(side, share) for side in sides]
+        few = np.asarray(~(np.array(effective) >= ENOUGH).all(axis=0))
+        if len(self.starts) > 1:
+            few |= (labels == 1).all(axis=1).any(axis=(0, -1))
+        return few
+
+    def _count_effective(self, powers: Array, share: Array) -> Array:
+        """Return the effective number of rows of each candidate, from sums by power and label."""
+        squares, fourths = np.zeros((2, len(share)))
+        strata = itertools.pairwise([*self.starts.tolist(), powers.shape[-1]])
+        for s, (start, stop) in enumerate(strata):
+            _, first, second, fourth = powers[..., start:stop]
+            parts = Components(first[1], first[0])
+            for label, component in enumerate((parts.of_negatives, parts.of_positives)):
+                apart = component - parts.value()[:, None]
+                apart = np.where(np.abs(apart) <= _ROUNDING, 0.0, apart) ** 2
+                scale = (share[:, s] / first[label].sum(axis=-1)) ** 2
+                squares += np.nan_to_num(scale * (second[label] * apart).sum(axis=-1))
+                fourths += np.nan_to_num(scale**2 * (fourth[label] * apart**2).sum(axis=-1))
+        effective: Array = squares**2 / fourths
+        return effective

@@ -1,0 +1,69 @@
+"""Searches of COMPAS and Adult, if their files are there."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import pytest
+
+import fairperm
+from fairperm.datasets import fetch_adult, fetch_compas
+from tests.support.original_files import real_data
+
+REAL = real_data()
+PAGE = Path(__file__).parents[2] / "docs/how-to/subgroups.md"
+pytestmark = [
+    pytest.mark.validate,
+    pytest.mark.skipif(REAL is None, reason="the data are not there"),
+]
+
+
+@pytest.fixture(autouse=True)
+def _files(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAIRPERM_DATA", str(REAL))
+
+
+def test_page_shows_what_a_search_of_compas_finds() -> None:
+    result = fairperm.find_subgroups(
+        "two_year_recid",
+        y_score="decile_score",
+        threshold=5,
+        features=["age_cat", "sex", "race", "priors_count", "c_charge_degree"],
+        metric="false_positive_rate",
+        data=fetch_compas("pandas"),
+        rng=1,
+    )
+    assert f"```text\n{result}\n```" in PAGE.read_text(encoding="utf-8")
+
+
+def test_values_of_all_subgroups_of_adult_are_those_of_a_group_by() -> None:
+    adult = fetch_adult("pandas")
+    adult = adult[adult.split == "test"]
+    names = ["workclass", "marital-status", "occupation", "relationship", "race", "sex"]
+    result = fairperm.find_subgroups(
+        y_pred="income",
+        features=names,
+        metric="selection_rate",
+        data=adult,
+        min_rows=100,
+        n_resamples=39,
+        rng=1,
+    )
+    expected: dict[tuple[tuple[str, object], ...], tuple[float, int]] = {}
+    for depth in (1, 2, 3):
+        for some in itertools.combinations(sorted(names), depth):
+            table = adult.groupby(list(some), dropna=False).income.agg(["mean", "size"])
+            large = table[(table["size"] >= 100) & (table["size"] <= len(adult) - 100)]
+            for key, mean, size in large.itertuples():
+                values = key if isinstance(key, tuple) else (key,)
+                known = (value if isinstance(value, str) else None for value in values)
+                expected[tuple(zip(some, known, strict=True))] = (mean, size)
+    found = {tuple(one.conditions.items()): (one.value, one.n) for one in result.all}
+    assert len(found) > 500
+    for conditions, pair in found.items():
+        assert pair == pytest.approx(expected[conditions], rel=1e-12)
+    # of subgroups with the same rows the most general one is tested
+    assert {(round(one[0], 12), one[1]) for one in found.values()} == {
+        (round(one[0], 12), one[1]) for one in expected.values()
+    }
