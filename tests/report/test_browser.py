@@ -390,27 +390,90 @@ def lab_styles() -> str:
     return "".join(one.read_text(encoding="utf-8") for one in found)
 
 
+# What notebooks in VS Code and Colab set for the tables of an output, in short.
+VSCODE = """<style>
+  body { margin: 0 14px; background: #1e1e1e; color: #d4d4d4; font: 13px/22px system-ui; }
+  .output_container .output table, .output_container .output :is(thead, tbody, tr, th, td) {
+    border: none; border-collapse: collapse; text-align: right; vertical-align: middle; }
+  .output_container .output thead { background-color: rgba(130, 130, 130, .16); }
+  .output_container .output :is(th, td) { padding: 4px 8px; white-space: nowrap; }
+  .output_container .output tr:nth-child(even) { background-color: rgba(130, 130, 130, .08); }
+  .output_container .output tbody th { font-weight: normal; }
+</style><body><div class="output_container"><div class="output">"""
+COLAB = """<style>
+  :root { color-scheme: dark; }
+  body { margin: 0; background: #383838; color: #e8eaed; font: 14px/20px Roboto, sans-serif; }
+  .output_subarea.output_html table { table-layout: fixed; font-size: 12px; color: #000; }
+  .output_subarea.output_html :is(tr, th, td) { text-align: right; padding: .5em; line-height: 1;
+    max-width: 12ch; overflow: hidden; background: #fff; color: #000; }
+  .output_subarea.output_html tbody tr:nth-child(odd) { background: #f5f5f5; }
+  .output_subarea.output_html ul { list-style: disc; padding-left: 2em; }
+</style><body><div class="output_area"><div class="output_subarea output_html rendered_html">"""
+# the width of the narrowest row, as a share of its table's
+NARROWEST = """() => Math.min(...[...document.querySelectorAll(".comparisons tbody tr")]
+    .map((row) => row.getBoundingClientRect().width / row.closest("table").offsetWidth))"""
+# the smallest contrast of a text with what is behind it
+CONTRAST = """() => {
+  const parts = (text) => text.match(/[\\d.]+/g).map(Number);
+  const light = (rgb) => rgb.slice(0, 3).map((one) => one / 255)
+    .map((one) => one <= .04045 ? one / 12.92 : ((one + .055) / 1.055) ** 2.4)
+    .reduce((sum, one, i) => sum + one * [.2126, .7152, .0722][i], 0);
+  const behind = (node) => {
+    const [r, g, b, a = 1] = parts(getComputedStyle(node).backgroundColor);
+    if (a === 1 || !node.parentElement) return [r, g, b];
+    return behind(node.parentElement).map((one, i) => a * [r, g, b][i] + (1 - a) * one);
+  };
+  const walk = document.createTreeWalker(document.querySelector(".fp"), NodeFilter.SHOW_TEXT);
+  const found = [];
+  while (walk.nextNode()) {
+    const node = walk.currentNode.parentElement;
+    if (!walk.currentNode.data.trim() || node.closest("style")) continue;
+    const both = [parts(getComputedStyle(node).color), behind(node)].map(light).sort();
+    found.push((Math.max(...both) + .05) / (Math.min(...both) + .05));
+  }
+  return Math.min(...found);
+}"""
+
+
+def open_in_host(browser: Browser, path: Path, start: str, width: int) -> dict[str, Any]:
+    """Check the form inside a host at this width; return how it looks, and without an id's weight.
+
+    Nothing overlaps or is cut, and every text can be read.
+    """
+    form = compas_audit()._repr_html_()
+    looks = {}
+    for kind, html in {"ours": form, "weak": form.replace(":is(.fp, #fp)", ".fp")}.items():
+        path.write_text(f"<!doctype html><meta charset=utf-8>{start}{html}", encoding="utf-8")
+        with opened(browser, path, viewport=WIDE | {"width": width}) as (page, _):
+            looks[kind] = page.locator(".comparisons tr.disparity").first.evaluate(STYLE)
+            if kind == "ours":
+                assert page.evaluate(OVERLAPS) == 0
+                assert page.evaluate(CONTRAST) >= 4.5
+                assert page.evaluate(NARROWEST) > 0.9
+                scroll = page.locator(".scroll")
+                assert scroll.evaluate("(one) => one.scrollWidth <= one.clientWidth")
+                places = page.evaluate(VERDICTS_AND_P)
+                assert all(left >= 0 and right <= width for left, right in places)
+    assert looks["ours"] == ["left", "rgba(0, 0, 0, 0)", "auto"]
+    return looks
+
+
 @pytest.mark.validate
 @pytest.mark.parametrize("width", [1300, 1000, 640])
 def test_notebook_form_in_jupyterlab(browser: Browser, tmp_path: Path, width: int) -> None:
     """JupyterLab sets fixed columns, text on the right, stripes and padding: with two classes."""
     start = (
-        f"<!doctype html><meta charset=utf-8><style>{lab_styles()}</style>"
+        f"<style>{lab_styles()}</style>"
         '<body class="jp-Notebook" data-jp-theme-light="true"><div class="jp-OutputArea-child">'
         '<div class="jp-RenderedHTMLCommon jp-RenderedHTML jp-OutputArea-output">'
     )
-    form = compas_audit()._repr_html_()
-    path = tmp_path / "notebook.html"
-    styles = {}
-    for kind, html in {"ours": form, "weak": form.replace(":is(.fp, #fp)", ".fp")}.items():
-        path.write_text(start + html, encoding="utf-8")
-        with opened(browser, path, viewport=WIDE | {"width": width}) as (page, _):
-            styles[kind] = page.locator(".comparisons tr.disparity").first.evaluate(STYLE)
-            if kind == "ours":
-                assert page.evaluate(OVERLAPS) == 0
-                scroll = page.locator(".scroll")
-                assert scroll.evaluate("(one) => one.scrollWidth <= one.clientWidth")
-                places = page.evaluate(VERDICTS_AND_P)
-                assert all(left >= 0 and right <= width for left, right in places)
-    assert styles["ours"] == ["left", "rgba(0, 0, 0, 0)", "auto"]
-    assert styles["weak"][1] == "rgb(255, 255, 255)"  # JupyterLab's rules would win
+    looks = open_in_host(browser, tmp_path / "notebook.html", start, width)
+    assert looks["weak"][1] == "rgb(255, 255, 255)"  # JupyterLab's rules would win
+
+
+@pytest.mark.validate
+@pytest.mark.parametrize("start", [VSCODE, COLAB], ids=["VS Code", "Colab"])
+def test_notebook_form_in_dark_hosts(browser: Browser, tmp_path: Path, start: str) -> None:
+    open_in_host(browser, tmp_path / "notebook.html", start, 640)
+    looks = open_in_host(browser, tmp_path / "notebook.html", start, 1300)
+    assert looks["weak"][0] == "right"  # the host's rules would win
