@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
+from fairperm._utils.progress import keep_silent
 from fairperm.metrics import registry
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ pytest_plugins = ["tests.support.spark_session"]
 settings.register_profile("test", max_examples=25, derandomize=True, deadline=None, database=None)
 settings.register_profile("validate", settings.get_profile("test"), max_examples=100)
 settings.load_profile("test")
+keep_silent()  # whether a test is the first to need a kernel must not change what it prints
 
 
 @pytest.fixture(autouse=True)

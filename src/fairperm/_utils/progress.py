@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _PATIENCE = 1.0  # seconds of silence before a bar appears
+COMPILING = "fairperm: compiling for this machine, once; this takes a few seconds."
+_compiling_is_said = threading.Event()
 
 
 def show_progress(steps: Iterable[T], total: int, progress: bool | None) -> Iterator[T]:
@@ -56,6 +58,18 @@ def waiting(message: str, progress: bool | None) -> Iterator[None]:
         timer.cancel()
         timer.join()
         status.stop()
+
+
+def say_compiling() -> None:
+    """Say once, on standard error, that kernels are compiled: also where nobody sees a bar."""
+    if not _compiling_is_said.is_set():
+        _compiling_is_said.set()
+        print(COMPILING, file=sys.stderr, flush=True)
+
+
+def keep_silent() -> None:
+    """Never say that kernels are compiled."""
+    _compiling_is_said.set()
 
 
 def _show_bar(steps: Iterator[T], done: int, total: int) -> Iterator[T]:

@@ -20,6 +20,7 @@ from fairperm._utils.formatting import (
     format_name,
     format_pvalue,
 )
+from fairperm._utils.progress import keep_silent
 from fairperm.errors import ArgumentError, FairpermWarning, InputError, in_words
 
 if TYPE_CHECKING:
@@ -190,6 +191,8 @@ def _write_value(value: str) -> str:
 @contextmanager
 def show_warnings(quiet: bool) -> Iterator[set[str]]:
     """Print each warning of the library once, on standard error; yield those that were shown."""
+    if quiet:
+        keep_silent()
     seen: set[str] = set()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", FairpermWarning)

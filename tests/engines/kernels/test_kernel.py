@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ import numpy as np
 import pytest
 from numba.core.caching import UserProvidedCacheLocator
 
+from fairperm._utils import progress
 from fairperm.engines.kernels import kernel as compiling
 from fairperm.errors import FairpermWarning
 from tests.support.commands import QUIET, as_text, sample
@@ -46,6 +48,24 @@ def run() -> tuple[int, int]:
 def test_code_is_kept(folder: Path) -> None:
     assert [run(), run()] == [(0, 1), (1, 0)]
     assert len([*folder.rglob("*.nbc")]) == 1
+
+
+def test_compiling_is_said_once(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also without a terminal; and neither for code that is kept, nor if silence is wanted."""
+    monkeypatch.setattr(progress, "_compiling_is_said", threading.Event())
+    run()
+    (path,) = folder.rglob("*.nbc")
+    path.unlink()
+    run()
+    assert capsys.readouterr().err == f"{progress.COMPILING}\n"
+    monkeypatch.setattr(progress, "_compiling_is_said", threading.Event())
+    run()
+    path.unlink()
+    progress.keep_silent()
+    run()
+    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize("content", [b"", b"abc", "cut", "flipped"])

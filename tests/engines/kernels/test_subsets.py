@@ -26,9 +26,7 @@ THINNED, BY_UNIT = 0, SMALL_BLOCK  # the largest block that is filled unit by un
 
 def equal_blocks(size: int, wanted: int, blocks: int, seed: int, method: int) -> NDArray[np.bool_]:
     """Return ``64 * blocks`` subsets of ``size`` units, a row each."""
-    words = np.zeros(size * blocks, np.uint64)
-    sizes = np.full(blocks, size)
-    subsets._fill_blocks(sizes, np.full(blocks, wanted), seeded(seed).reshape(4, 8), method, words)
+    words = subsets._fill(np.full(blocks, size), np.full(blocks, wanted), seeded(seed), method)
     return lane_bits(words).reshape(-1, size)
 
 

@@ -161,7 +161,7 @@ def _lay_out(
     for s in range(len(by_label)):
         first_run[s] = runs
         place, apart = i, by_label[s, 0]  # of the next negative; from there to the next positive
-        stop = i + by_label[s].sum()
+        stop = i + by_label[s, 0] + by_label[s, 1]
         only_positives = only_negatives = False  # in the last run
         while i < stop:
             score, m, n = scores[i], 0, 0
@@ -229,7 +229,10 @@ def _walk_strata(
     start = 0
     for s in range(first_run.size - 1):
         runs = slice(first_run[s], first_run[s + 1])
-        m, n = positives[runs].sum(), negatives[runs].sum()
+        m = n = 0
+        for r in range(first_run[s], first_run[s + 1]):
+            m += positives[r]
+            n += negatives[r]
         of_negatives, of_positives = words[start : start + n], words[start + n : start + n + m]
         start += m + n
         centres = all_centres[s]
@@ -273,7 +276,8 @@ def _walk(
     k, j = np.empty(LANES), np.empty(LANES)  # positives and negatives of A in a run
     i = h = 0
     # What A and B have passed together, from both centres.
-    both_negatives, both_positives = -centres[0].sum(), -centres[1].sum()
+    both_negatives = -(centres[0, 0] + centres[0, 1])
+    both_positives = -(centres[1, 0] + centres[1, 1])
     for r in range(positives.size):
         m, n = positives[r], negatives[r]
         tied = m > 0 and n > 0

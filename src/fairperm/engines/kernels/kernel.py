@@ -14,6 +14,7 @@ from numba.core.caching import FunctionCache
 from numba.core.serialize import dumps
 
 from fairperm._utils.files import write_whole
+from fairperm._utils.progress import say_compiling
 from fairperm.errors import FairpermWarning, InputError
 
 if TYPE_CHECKING:
@@ -66,9 +67,10 @@ class _KernelCache(FunctionCache):
         try:
             content = self._find_path(sig, target_context.codegen()).read_bytes()
         except OSError:
-            return None
+            content = b""
         digest, code = content[:_DIGEST], content[_DIGEST:]
         if hashlib.sha256(code).digest() != digest:
+            say_compiling()
             return None
         found = pickle.loads(code)  # noqa: S301 (code that we wrote, as in Numba's own cache)
         return self._impl.rebuild(target_context, found)

@@ -22,7 +22,8 @@ def radix_argsort(values: NDArray[np.float64]) -> NDArray[np.intp]:
     # as unsigned integers, negative numbers would come last and in reverse
     keys = np.where(bits >> np.uint64(63) == 1, ~bits, bits | np.uint64(1 << 63))
     order = np.arange(len(values), dtype=np.uint32)
-    return _sort(keys, np.empty_like(keys), order, np.empty_like(order)).astype(np.intp)
+    counts = np.zeros((_PASSES, _BUCKETS), np.int64)
+    return _sort(keys, np.empty_like(keys), order, np.empty_like(order), counts).astype(np.intp)
 
 
 @kernel
@@ -31,16 +32,17 @@ def _sort(
     other_keys: NDArray[np.uint64],
     order: NDArray[np.uint32],
     other_order: NDArray[np.uint32],
+    counts: NDArray[np.int64],
 ) -> NDArray[np.uint32]:
     n = len(keys)
-    counts = np.zeros((_PASSES, _BUCKETS), np.int64)
     for i in range(n):
         key = keys[i]
         for p in range(_PASSES):
             counts[p, key & np.uint64(_BUCKETS - 1)] += 1
             key >>= np.uint64(_DIGIT)
     for p in range(_PASSES):
-        if counts[p].max() == n:  # all numbers have the same digit here
+        first = (keys[0] >> np.uint64(_DIGIT * p)) & np.uint64(_BUCKETS - 1)
+        if counts[p, first] == n:  # all numbers have the same digit here
             continue
         start = 0
         for b in range(_BUCKETS):

@@ -61,8 +61,24 @@ def random_subsets(
         raise ValueError(f"sizes must be at most {_LARGEST_BLOCK}. Got {sizes.max()} instead.")
     if state.shape != (STATE_WORDS,) or not state.any():
         raise ValueError(f"state must hold {STATE_WORDS} random 64-bit words.")
+    return _fill(sizes, wanted, state, SMALL_BLOCK)
+
+
+def _fill(
+    sizes: NDArray[np.int64], wanted: NDArray[np.int64], state: NDArray[np.uint64], small: int
+) -> NDArray[np.uint64]:
+    """Fill blocks up to the size ``small`` unit by unit, and larger ones by thinning."""
     words = np.zeros(int(sizes.sum()), np.uint64)
-    _fill_blocks(sizes, wanted, state.astype(np.uint64).reshape(4, _STREAMS), SMALL_BLOCK, words)
+    rooms = (
+        state.astype(np.uint64).reshape(4, _STREAMS),
+        np.empty(_POOL, np.uint64),
+        np.zeros((_PLANES, _STREAMS), np.uint64),
+        np.empty(LANES, np.int64),
+    )
+    if (sizes <= small).any():
+        _fill_all_blocks(sizes, wanted, small, words, *rooms)
+    else:  # compiling what small blocks need would take a second
+        _fill_blocks(sizes, wanted, words, *rooms)
     return words
 
 
@@ -82,36 +98,71 @@ def lane_bits(words: NDArray[np.uint64]) -> NDArray[np.bool_]:
 def _fill_blocks(
     sizes: NDArray[np.int64],
     wanted: NDArray[np.int64],
-    state: NDArray[np.uint64],
-    small: int,
     words: NDArray[np.uint64],
+    state: NDArray[np.uint64],
+    pool: NDArray[np.uint64],
+    planes: NDArray[np.uint64],
+    totals: NDArray[np.int64],
 ) -> None:
-    pool = np.empty(_POOL, np.uint64)
+    """Fill blocks of which none is small. The last arrays are room to work in."""
     used = pool.size  # none are left
-    planes = np.zeros((_PLANES, _STREAMS), np.uint64)
-    totals = np.empty(LANES, np.int64)
     start = 0
     for b in range(sizes.size):
         block = words[start : start + sizes[b]]
+        used = _fill_block(block, wanted[b], state, pool, planes, totals, used)
         start += sizes[b]
-        if wanted[b] == 0:
-            continue
-        if wanted[b] == sizes[b]:
-            block[:] = ~np.uint64(0)
-            continue
-        if sizes[b] <= small:
+
+
+@kernel
+def _fill_all_blocks(
+    sizes: NDArray[np.int64],
+    wanted: NDArray[np.int64],
+    small: int,
+    words: NDArray[np.uint64],
+    state: NDArray[np.uint64],
+    pool: NDArray[np.uint64],
+    planes: NDArray[np.uint64],
+    totals: NDArray[np.int64],
+) -> None:
+    """Fill blocks of which some are small."""
+    used = pool.size
+    start = 0
+    for b in range(sizes.size):
+        block = words[start : start + sizes[b]]
+        if sizes[b] <= small and 0 < wanted[b] < sizes[b]:
             used = _select(block, wanted[b], totals, state, pool, used)
-            continue
-        # Rounded away from 1/2, so that corrections look for a unit of the more frequent kind.
-        scaled = (wanted[b] << _BITS) // sizes[b]
-        if 2 * wanted[b] > sizes[b]:
-            scaled = (1 << _BITS) - ((sizes[b] - wanted[b]) << _BITS) // sizes[b]
-        totals[:] = 0
-        for first in range(0, block.size, _ROWS):
-            rows = block[first : first + _ROWS]
-            used = _thin(rows, scaled, state, pool, used)
-            _count_rows(rows, planes, totals)
-        used = _correct(block, wanted[b], totals, state, pool, used)
+        else:
+            used = _fill_block(block, wanted[b], state, pool, planes, totals, used)
+        start += sizes[b]
+
+
+@kernel
+def _fill_block(
+    block: NDArray[np.uint64],
+    wanted: int,
+    state: NDArray[np.uint64],
+    pool: NDArray[np.uint64],
+    planes: NDArray[np.uint64],
+    totals: NDArray[np.int64],
+    used: int,
+) -> int:
+    """Thin a block and correct it; return how many words of the pool are used."""
+    if wanted == 0:
+        return used
+    size = block.size
+    if wanted == size:
+        block[:] = ~np.uint64(0)
+        return used
+    # Rounded away from 1/2, so that corrections look for a unit of the more frequent kind.
+    scaled = (wanted << _BITS) // size
+    if 2 * wanted > size:
+        scaled = (1 << _BITS) - ((size - wanted) << _BITS) // size
+    totals[:] = 0
+    for first in range(0, size, _ROWS):
+        rows = block[first : first + _ROWS]
+        used = _thin(rows, scaled, state, pool, used)
+        _count_rows(rows, planes, totals)
+    return _correct(block, wanted, totals, state, pool, used)
 
 
 @kernel
@@ -126,7 +177,8 @@ def _refill(state: NDArray[np.uint64], pool: NDArray[np.uint64]) -> None:
     for first in range(0, pool.size, _STEP):
         part = pool[first : first + _STEP]
         for row in range(4):
-            states[row * _ROW : row * _ROW + _STREAMS] = state[row]
+            for stream in range(_STREAMS):
+                states[row * _ROW + stream] = state[row, stream]
         for i in range(part.size):
             x0, x1 = states[i], states[_ROW + i]
             x2, x3 = states[2 * _ROW + i], states[3 * _ROW + i]
@@ -140,8 +192,8 @@ def _refill(state: NDArray[np.uint64], pool: NDArray[np.uint64]) -> None:
             states[2 * _ROW + _STREAMS + i] = x2 ^ shifted
             states[3 * _ROW + _STREAMS + i] = (x3 << c) | (x3 >> c_)
         for row in range(4):
-            last = row * _ROW + part.size
-            state[row] = states[last : last + _STREAMS]
+            for stream in range(_STREAMS):
+                state[row, stream] = states[row * _ROW + part.size + stream]
 
 
 @kernel

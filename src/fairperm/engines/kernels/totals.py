@@ -107,7 +107,8 @@ def _add_strata(
             for c in range(len(by_column)):
                 partial[:] = 0.0
                 _add_rows(words[rows], by_column[c, rows], partial)
-                totals[s, c] += partial
+                for lane in range(LANES):
+                    totals[s, c, lane] += partial[lane]
 
 
 @kernel
