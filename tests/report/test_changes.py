@@ -49,6 +49,7 @@ def test_report_has_every_change_and_a_chart_of_every_metric_with_one_value() ->
     assert len(slopes) == 1
     assert "b 0.4" in str(slopes[0]["aria-label"])
     assert "All other parts of this report are about the old model." in said
+    assert "What the new model changes: 6 gaps: " in page.text
     assert 'id="changes"' in audited().to_html(short=True)
     assert "What the new model changes: 6 gaps: " in audited()._repr_html_()
 
