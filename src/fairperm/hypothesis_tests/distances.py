@@ -301,7 +301,7 @@ class DistanceTest:
             metric=distance.name,
             attribute=table.attribute,
             groups=one.groups,
-            values=dict.fromkeys(one.groups),
+            values={group: {} for group in one.groups},  # a joint metric without parts
             counts=self.compared.totals(),
             difference=one.distance,
             part=None,
