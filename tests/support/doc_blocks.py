@@ -36,6 +36,7 @@ RUN_ELSEWHERE = {
     "make": "these are the commands that run the tests, the benchmarks and the site",
     "spark-submit": "tests/test_spark_job.py runs the job",
     "python -m fairperm.spark_job": "tests/test_spark_job.py runs the job",
+    "python -m scripts.mitigation": "tests/project/test_mitigation.py, with the data",
     "fairperm demo": "tests/cli/test_main.py",
     "fairperm reproduce": "tests/studies/test_runner.py; it takes minutes",
 }
