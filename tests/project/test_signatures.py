@@ -100,6 +100,7 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "sweep": fairperm.threshold_sweep,
     "discover": fairperm.find_subgroups,
     "ranking": fairperm.ranking_test,
+    "periods": fairperm.compare_periods,
 }
 # One model, or two.
 NOT_OPTIONS = {
@@ -198,6 +199,7 @@ def test_commands_hand_every_option_on_from_a_file_of_options_too(
     (tmp_path / "x.csv").write_text(as_text(sample()))
     keys: dict[str, object] = {"label": "y", "score": "p", "group": "g", "feature": "g"}
     keys |= {"metric": "fpr", "query": "g", **({"score-new": "p"} if name == "compare" else {})}
+    keys |= {"period": "g"} if name == "periods" else {}
     for argument in expected:
         option = options_of(name)[CALLED.get(argument, argument)]
         if isinstance(option.default, (int, float, str)) and option.name not in keys:

@@ -15,6 +15,7 @@ from fairperm.cli.commands.compare import compare
 from fairperm.cli.commands.demo import demo
 from fairperm.cli.commands.discover import discover
 from fairperm.cli.commands.metrics import metrics
+from fairperm.cli.commands.periods import periods
 from fairperm.cli.commands.power import power
 from fairperm.cli.commands.ranking import ranking
 from fairperm.cli.commands.report import report
@@ -41,7 +42,18 @@ app = typer.Typer(
 )
 app.command()(audit)
 app.command("test")(one_test)
-for command in (compare, report, sweep, discover, ranking, power, metrics, reproduce, demo):
+for command in (
+    compare,
+    report,
+    sweep,
+    discover,
+    ranking,
+    periods,
+    power,
+    metrics,
+    reproduce,
+    demo,
+):
     app.command()(command)
 
 

@@ -218,6 +218,17 @@ SplitClusters = Annotated[
         "--split-clusters/--no-split-clusters",
     ),
 ]
+Period = Annotated[
+    str | None, _option(_COLUMNS, "Column of periods, sites or versions.", metavar="COLUMN")
+]
+Periods = Annotated[
+    list[str] | None,
+    _option(
+        _COLUMNS,
+        "Period to compare, in order (repeatable). Default: all, sorted.",
+        metavar="VALUE",
+    ),
+]
 Relevance = Annotated[
     str | None,
     _option(
@@ -298,6 +309,13 @@ Distances = Annotated[
 OneMetric = Annotated[
     str | None,
     _option(_TEST, "Metric to test; `fairperm metrics` lists them.", "--metric", metavar="NAME"),
+]
+Against = Annotated[
+    str,
+    _option(
+        _TEST,
+        "Period to compare each one with: the previous or the first. Default: previous.",
+    ),
 ]
 RankingMetric = Annotated[
     str,

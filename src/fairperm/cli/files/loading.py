@@ -73,6 +73,7 @@ class WantedColumns:
     controls: tuple[str, ...] = ()
     cluster: str | None = None
     matched: str | None = None
+    period: str | None = None
     weight: str | None = None
     needs_rows: bool = False
     stays_in_files: bool = False
@@ -92,6 +93,7 @@ class WantedColumns:
             *(("--control", types.NAME, name) for name in self.controls),
             ("--cluster", types.NAME, self.cluster),
             ("--matched", types.NAME, self.matched),
+            ("--period", types.NAME, self.period),
             ("--weight", types.NUMBER, self.weight),
             ("--relevance", types.NUMBER, self.relevance),
             ("--rank", types.NUMBER, self.rank),
@@ -230,6 +232,7 @@ def read_columns(
         controls=tuple(params.get("control") or ()),
         cluster=params.get("cluster"),
         matched=params.get("matched"),
+        period=params.get("period"),
         weight=params.get("weight"),
         needs_rows=rows or not can_count or moves_together,
         stays_in_files=any(params.get(one) is not None for one in ("score_bins", "sample_rows")),
