@@ -41,7 +41,7 @@ def periods(
     scheme: arg.Scheme = "auto",
     variance: arg.Variance = "auto",
     alternative: arg.Alternative = "two-sided",
-    resamples: arg.Resamples = 9999,
+    resamples: arg.Resamples = "auto",
     bootstraps: arg.Bootstraps = 500,
     confidence_level: arg.ConfidenceLevel = 0.95,
     seed: arg.Seed = None,
