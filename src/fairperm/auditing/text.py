@@ -57,7 +57,7 @@ _CHANGES_ONE_LINE = tuple(
     (name,)
     for name in (
         *("first − second group", "first", "second", "gap", "change", "interval"),
-        *("p", "adjusted p"),
+        *("p", "adjusted p", "p of size"),
     )
 )
 _CHANGES_TWO_LINES = (
@@ -65,7 +65,7 @@ _CHANGES_TWO_LINES = (
     ("value", ""),
     ("gap", "change"),
     ("p", "adjusted p"),
-    ("interval",),
+    ("interval", "p of size"),
 )
 _STYLES = {
     "disparity": "bold red",
@@ -283,4 +283,5 @@ def _format_change_cells(row: AuditRow) -> dict[str, str]:
         "interval": change.interval_text,
         "p": format_pvalue(change.pvalue),
         "adjusted p": format_pvalue(change.adjusted_pvalue),
+        "p of size": format_pvalue(change.adjusted_size_pvalue),
     }

@@ -167,7 +167,7 @@ def explain_verdicts(rows: Sequence[AuditRow], columns: Collection[str]) -> Iter
 
 def explain_changes(rows: Sequence[AuditRow]) -> Iterator[str]:
     """Yield a sentence for each verdict on changes that needs one."""
-    yield "Narrowed, widened: shown to be smaller, or larger, in size."
+    yield "Narrowed, widened: shown to be smaller, or larger, in size, by the adjusted p of size."
     if margins := {row.margin for row in rows if row.margin is not None}:
         size = f"the margin of {margins.pop():g}" if len(margins) == 1 else "the margin"
         yield (
@@ -177,7 +177,8 @@ def explain_changes(rows: Sequence[AuditRow]) -> Iterator[str]:
     verdicts = {row.change.verdict for row in rows if row.change is not None}
     if "inconclusive" in verdicts:
         yield (
-            "Inconclusive: not decided; a gap that changed sides may be neither smaller nor larger."
+            "Inconclusive: not decided; a gap that is shown to change may have changed sides, and "
+            "be neither smaller nor larger."
         )
     undefined = [row.change.reason for row in rows if row.change and row.change.result is None]
     if undefined:

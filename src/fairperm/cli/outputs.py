@@ -121,7 +121,7 @@ def changes_as_markdown(audit: Audit, failed: Sequence[Any]) -> str:
     """Return the changes of gaps as a table for a pull request, with the failed ones marked."""
     from fairperm.auditing.text import changes_footing, heading
 
-    numbers = ["first", "second", "gap", "change", "interval", "adjusted p"]
+    numbers = ["first", "second", "gap", "change", "interval", "adjusted p", "p of size"]
     lines = [f"### {_escape(heading(audit, changes=True))}", ""]
     lines += [f"| {' | '.join(['attribute', 'metric', 'groups', *numbers, 'verdict'])} |"]
     lines += [f"|---|---|---|{'--:|' * len(numbers)}---|"]
@@ -139,6 +139,7 @@ def changes_as_markdown(audit: Audit, failed: Sequence[Any]) -> str:
             change.change_text,
             change.interval_text,
             format_pvalue(change.adjusted_pvalue),
+            format_pvalue(change.adjusted_size_pvalue),
             f"{verdict} ✗" if row in failed else verdict,
         ]
         lines.append(f"| {' | '.join(cells)} |")

@@ -273,6 +273,7 @@ def _change_lines(change: GapChange) -> list[str]:
             f"    change   {change.change_text}",
             f"    interval {change.interval_text}",
             f"    p        {format_pvalue(change.adjusted_pvalue)} adjusted",
+            f"    of size  {format_pvalue(change.adjusted_size_pvalue)} adjusted",
         ]
     return [*lines, f"    verdict  {change.verdict}"]
 
