@@ -150,7 +150,7 @@ def test_the_size_is_shown_by_the_change_and_by_the_sum(audited: fairperm.Audit)
 
 def test_no_two_numbers_contradict_each_other(audited: fairperm.Audit) -> None:
     rng = np.random.default_rng(8)
-    for trial in range(9):
+    for trial in range(6):
         cells = rng.multinomial(rng.integers(80, 600), rng.dirichlet([3, 1, 1, 3], 3))
         given = models(*map(tuple, cells.tolist()))
         adjust = ("holm", "bh", None)[trial % 3]
@@ -219,6 +219,7 @@ def test_json_frame_metrics_and_text(audited: fairperm.Audit) -> None:
     assert "first_value_new" not in quietly(**LABELS, y_score=ROWS["old"]).to_frame("pandas")
 
 
+@pytest.mark.validate  # a file is a relation of DuckDB: the test of the command is quicker
 @pytest.mark.parametrize("lazy", [lambda: pl.DataFrame(ROWS).lazy(), lambda: _in_duckdb()])
 def test_counts_of_a_lazy_frame_give_the_same_changes(lazy: Any) -> None:
     names = {"y_true": "label", "sensitive_features": "group", "metrics": ["tpr", "precision"]}
