@@ -484,7 +484,7 @@ Resamples = Annotated[
     _option(
         _TEST,
         "Number of random permutations, or auto: until 20 are as extreme as the data, at most "
-        "9999. Default: auto.",
+        "9999 (more in audits of many hypotheses). Default: auto.",
         metavar="N",
         parser=parse_resamples,
     ),
