@@ -236,10 +236,18 @@ def test_order_of_rows_and_columns_jobs_and_library_change_nothing() -> None:
     other = find({"y": data.y.to_numpy(), "pred": data.pred.to_numpy()}, **RATE, features=columns)
     for one in (again, other):
         assert {**one.to_dict(), "features": None} == {**first.to_dict(), "features": None}
-    lazy = pl.from_pandas(data).lazy()
-    for frame in (lazy, duckdb.sql("SELECT * FROM data")):
+    table = pl.from_pandas(data)
+    for frame in (table, table.to_arrow(), table.lazy(), duckdb.sql("SELECT * FROM data")):
         counted = find(frame, **RATE)
         assert counted.to_dict() == first.to_dict()
     assert find(data, **RATE, rng=2).to_dict() != first.to_dict()
     auc = WAYS["weighted clustered auc in strata"]
     assert find(shuffled, **auc).to_dict() == find(data, **auc).to_dict()
+
+
+def test_spark_changes_nothing(spark: Any) -> None:
+    data = make_data(300)[["y", "pred", "sex", "town", "age"]]
+    rows = data.astype(object).where(data.notna(), None).to_numpy().tolist()
+    schema = "y boolean, pred boolean, sex string, town string, age int"
+    frame = spark.createDataFrame(rows, schema)
+    assert find(frame, **RATE).to_dict() == find(data, **RATE).to_dict()
