@@ -267,6 +267,19 @@ def test_several_periods_are_compared_with_the_previous_or_the_first_and_adjuste
     assert "2020 → 2021" in repr(result)
 
 
+@pytest.mark.parametrize("frequency", [None, "M"])
+def test_dates_are_periods(frequency: str | None) -> None:
+    rows = people(300)
+    month = pd.to_datetime(["2024-02-01", "2024-01-01"])[(rows["year"] == 2023).astype(int)]
+    when = month if frequency is None else month.to_period(frequency)
+    result = compare_periods(**{**arguments("fpr", rows), "period": when})
+    assert result.periods == tuple(sorted(set(when)))
+    names = ("2024-01-01", "2024-02-01") if frequency is None else ("2024-01", "2024-02")
+    assert " → ".join(names) in repr(result)
+    assert [str(one)[:7] for one in result.to_frame("polars")["period"]] == ["2024-01", "2024-02"]
+    assert result.changes[0].pvalue == compare_periods(**arguments("fpr", rows)).changes[0].pvalue
+
+
 def test_margins_of_a_change() -> None:
     (change,) = compare_periods(**arguments("fpr", people(2000), n_resamples=999)).changes
     wide = change.test_margin(0.5)

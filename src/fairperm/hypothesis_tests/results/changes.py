@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Hashable, Mapping
 from dataclasses import asdict, dataclass
+from datetime import date
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from fairperm._utils.formatting import (
     NONE,
@@ -34,6 +38,7 @@ __all__ = [
     "PeriodComparisonResult",
 ]
 
+_MIDNIGHT = re.compile(r"[ T]00:00:00(\.0+)?$")
 CHANGE_VERDICTS = (
     *("closed", "narrowed", "unchanged within margin", "widened", "inconclusive", "too small"),
 )
@@ -417,7 +422,7 @@ class PeriodComparisonResult:
         columns = self.columns()
         first = self.gaps[self.periods[0]]
         return plots.gap_over_time(
-            self.periods,
+            [_name_period(period) for period in self.periods],
             columns["gap"],
             columns["gap_lower"],
             columns["gap_upper"],
@@ -437,11 +442,11 @@ class PeriodComparisonResult:
         first = self.gaps[self.periods[0]]
         level = format_level(first.confidence_level)
         lines = [
-            (format_name(period), f"gap {_with_interval(gap, level)}")
+            (_name_period(period), f"gap {_with_interval(gap, level)}")
             for period, gap in self.gaps.items()
         ]
         for change in self.changes:
-            name = " → ".join(map(format_name, change.periods))
+            name = " → ".join(map(_name_period, change.periods))
             text = f"{_with_interval(change, level)}  {state_pvalue(change.pvalue)}"
             if len(self.changes) > 1:
                 text += f", adjusted {format_pvalue(change.adjusted_pvalue)}"
@@ -459,8 +464,14 @@ def _with_interval(result: PermutationTestResult, level: str) -> str:
 
 
 def _as_value(name: Hashable) -> Any:
-    """Return a name that a column of a data frame can hold: combinations as text."""
-    return format_name(name) if isinstance(name, tuple) else name
+    """Return a name that a column of any data frame can hold: text, a number, a date."""
+    is_plain = isinstance(name, (str, int, float, date, np.generic))
+    return name if is_plain else format_name(name)
+
+
+def _name_period(period: Hashable) -> str:
+    """Return the name of a period as text; a day needs no time."""
+    return _MIDNIGHT.sub("", format_name(period))
 
 
 def _describe(change: GroupChange) -> str:
