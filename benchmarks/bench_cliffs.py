@@ -28,7 +28,7 @@ DRAWS = 999
 REPEATS = 3
 MOST = 10.0
 DESIGNS = ("plain", "weights", "clusters", "strata", "5 groups")
-SLOW = {"expected_calibration_error": "one bootstrap sample a permutation, for standard errors"}
+SLOW = {"expected_calibration_error": "500 bootstrap samples, for the standard error it reports"}
 
 
 def _data(n: int) -> dict[str, Any]:

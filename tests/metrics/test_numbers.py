@@ -274,3 +274,17 @@ def test_one_seed_gives_one_pvalue_in_every_process() -> None:
         for seed in range(4)
     }
     assert len(outputs) == 1
+
+
+def test_a_standard_error_that_is_only_reported_takes_few_bootstrap_samples() -> None:
+    rng = np.random.default_rng(2)
+    group = rng.integers(0, 2, 200)
+    data: dict[str, Any] = {"y_score": rng.random(200), "sensitive_features": group}
+    data |= {"metric": "expected_calibration_error", "variance": None, "rng": 1}
+    label = data["y_score"] > 0.4
+    many, few, least = (
+        fairperm.permutation_test(label, **data, n_resamples=n, n_bootstrap=n_bootstrap)
+        for n, n_bootstrap in ((199, 500), (199, 50), (50, 500))
+    )
+    assert many.pvalue == few.pvalue
+    assert few.standard_error == least.standard_error != many.standard_error

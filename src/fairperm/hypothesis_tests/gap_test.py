@@ -425,8 +425,15 @@ def _gaps(engine: PairEngine, plan: Plan, estimates: Estimates) -> Gaps:
 def _bootstrap_errors(
     engine: PairEngine, plan: Plan, free: Estimates, options: Options
 ) -> tuple[Array, Array]:
-    """Return the bootstrap error of each part's gap, and of its value in each group."""
-    blocks = options.bootstrap.run_blocks(
+    """Return the bootstrap error of each part's gap, and of its value in each group.
+
+    An error by which nothing is divided is only reported, and needs few samples.
+    """
+    resampling = options.bootstrap
+    if not plan.is_bootstrapped_once:
+        few = min(resampling.n_resamples, options.n_bootstrap)
+        resampling = replace(resampling, n_resamples=few)
+    blocks = resampling.run_blocks(
         partial(_resampled, engine),
         streams.BOOTSTRAP,
         engine.block_size,

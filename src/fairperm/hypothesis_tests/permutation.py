@@ -166,6 +166,8 @@ def permutation_test(
     n_bootstrap : int
         Number of bootstrap samples within each permutation, for ``variance="bootstrap"``; with
         ``n_resamples="auto"`` also those of "fast_bootstrap", which otherwise takes `n_resamples`.
+        With ``variance=None``, those of the standard error that a metric without a closed form
+        reports.
     confidence_level : float
         Confidence level of the intervals for the gap and for the p-value.
     rng : int or numpy.random.Generator, optional
