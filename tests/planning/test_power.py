@@ -16,7 +16,7 @@ from scipy.stats import binom, norm
 from statsmodels.stats.power import NormalIndPower
 from statsmodels.stats.proportion import power_proportions_2indep
 
-from fairperm import InputError, PermutationTestResult, permutation_test
+from fairperm import InputError, PermutationTestResult, compare_models, permutation_test
 from fairperm.metrics import recall_of
 from fairperm.planning.designs import MOST_TABLES, Level, rate_power
 from fairperm.planning.power import detectable_gap, minimum_detectable_gap, power, sample_size
@@ -394,3 +394,15 @@ def test_detectable_gap_of_others_is_a_multiple_of_the_standard_error() -> None:
     shared = norm.ppf(1 - 0.05 / 4) + norm.ppf(0.8)  # half of alpha for each of two rates
     assert detectable_gap(odds, 0.05) == pytest.approx(odds.standard_error * shared)
     assert math.isnan(detectable_gap(pilot_of(standard_error=0.0), 0.05))
+
+
+def test_the_change_between_two_models_is_a_pilot() -> None:
+    rng = np.random.default_rng(1)
+    label, group = rng.integers(0, 2, 800), rng.choice(["a", "b"], 800)
+    old = rng.random(800) < 0.2 + 0.5 * label
+    new = old ^ (rng.random(800) < 0.1)
+    pilot = compare_models(label, old, new, sensitive_features=group, metric="ppv", rng=1)
+    reach = pilot.standard_error * math.sqrt(800 / 3200) * norm.ppf([0.975, 0.8]).sum()
+    found = minimum_detectable_gap(pilot=pilot, n=3200)
+    assert found == pytest.approx(reach, rel=1e-3)
+    assert power(pilot=pilot, values=(0, found), n=3200) == pytest.approx(0.8, abs=1e-6)
