@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
@@ -335,6 +336,42 @@ def test_report_sweeps_every_score_where_they_are_few(here: Here) -> None:
     assert "thresholds of 5" in text or "At no threshold" in text
     assert "The numbers: false positive rate" in text
     assert "1.04" not in text
+
+
+def test_columns_separated_by_commas_are_combined(here: Here) -> None:
+    path, page = here.folder / "x.csv", here.folder / "x.html"
+    lines = [
+        f"{y},{(p + i % 3) / 3},{g},{'mf'[i // 2 % 2]}" for i, (y, p, g) in enumerate(sample(600))
+    ]
+    path.write_text("\n".join(["y,p,g,sex", *lines]))
+    asked = ("--label", "y", "--score", "p", "--metric", "fpr", "--seed", 1, "--threshold", 0.5)
+    groups = ("--group", "sex", "--group", "sex,g", "--reference", "sex=m")
+    code, out, err = here.run(
+        "audit", path, *asked, *groups, "--csv", "-", "--report", page, "--rename", "sex:m=men"
+    )
+    assert code == 0, err
+    found = {(row["attribute"], row["first_group"], row["second_group"]) for row in cells(out)}
+    data = pd.read_csv(path)
+    expected = fairperm.audit(
+        "y",
+        y_score="p",
+        threshold=0.5,
+        data=data,
+        sensitive_features=["sex", ("sex", "g")],
+        metrics="fpr",
+        compare="reference",
+        reference={"sex": "m"},
+        rng=1,
+    )
+    cells_of = (row.cells() for row in expected.rows)
+    assert found == {
+        (one["attribute"], one["first_group"], one["second_group"]) for one in cells_of
+    }
+    shown = Page(page.read_text(encoding="utf-8")).text
+    assert "--group sex,g" in shown
+    assert "men × a" in shown
+    assert shown.count("The numbers: false positive rate") == 2  # both attributes are swept
+    assert "got 'h'" in here.run("audit", path, *asked, "--group", "sex,h")[2]
 
 
 def test_messages_name_options() -> None:

@@ -169,7 +169,12 @@ Threshold = Annotated[
 ]
 Group = Annotated[
     list[str] | None,
-    _option(_COLUMNS, "Column of a protected attribute (repeatable).", metavar="COLUMN"),
+    _option(
+        _COLUMNS,
+        "Column of a protected attribute (repeatable). Columns separated by commas (sex,race) are "
+        "one attribute: the combinations of their values.",
+        metavar="COLUMN",
+    ),
 ]
 Feature = Annotated[
     list[str] | None,
@@ -624,6 +629,18 @@ def parse_number(option: str, text: str) -> float:
         return float(text)
     except ValueError:
         raise InputError(option, "a number", text) from None
+
+
+def split_columns(text: str) -> str | tuple[str, ...]:
+    """Return the column of a ``--group``, or several that are combined.
+
+    Examples
+    --------
+    >>> split_columns("sex"), split_columns("sex,race")
+    ('sex', ('sex', 'race'))
+    """
+    names = tuple(text.split(","))
+    return names if len(names) > 1 else text
 
 
 def find_metric(name: str, option: str = "--metric") -> Any:

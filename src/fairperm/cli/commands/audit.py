@@ -132,10 +132,12 @@ def run_audit(ctx: typer.Context, command: str) -> int:
             rows=is_swept,  # a sweep needs every score
         )
     )
-    groups = given["group"] or []
+    groups = [arg.split_columns(one) for one in given["group"]]
+    columns = dict.fromkeys(name for one in given["group"] for name in one.split(","))
     values = (
         (name, value)
-        for name in groups * bool(given["rename"])
+        for name in columns
+        if given["rename"]
         for (value,) in loaded.distinct_rows([name])
     )
     presentation = read_presentation(given, values)  # its errors come before the work
@@ -158,7 +160,7 @@ def run_audit(ctx: typer.Context, command: str) -> int:
             y_score=loaded.column_if_read(given["score"]),
             **own,
             threshold=given["threshold"],
-            sensitive_features=groups[0] if len(groups) == 1 else groups,
+            sensitive_features=groups[0] if groups == [*columns][:1] else groups,
             metrics=names or None,
             data=loaded.data,
             compare=given["compare"] or ("reference" if given["reference"] else "pairs"),
@@ -202,15 +204,18 @@ def run_audit(ctx: typer.Context, command: str) -> int:
     return outcome.report_failures()
 
 
-def _find_references(loaded: LoadedData, groups: Sequence[str], given: Sequence[str]) -> Any:
-    """Return the reference group, or the reference groups by attribute."""
+def _find_references(
+    loaded: LoadedData, groups: Sequence[str | tuple[str, ...]], given: Sequence[str]
+) -> Any:
+    """Return the reference group, or the reference groups by attribute; combinations have none."""
     if not given:
         return None
-    if len(groups) == 1 and len(given) == 1:
-        return loaded.find_value(groups[0], given[0].removeprefix(f"{groups[0]}="))
+    singles = [one for one in groups if isinstance(one, str)]
+    if len(groups) == len(singles) == len(given) == 1:
+        return loaded.find_value(singles[0], given[0].removeprefix(f"{singles[0]}="))
     found: dict[str, object] = {}
     for text in given:
-        name = next((one for one in groups if text.startswith(f"{one}=")), None)
+        name = next((one for one in singles if text.startswith(f"{one}=")), None)
         if name is not None:
             found[name] = loaded.find_value(name, text.removeprefix(f"{name}="))
             continue
@@ -295,17 +300,19 @@ class Outcome:
         if score is None:
             return Sweeps()
         if not given.get("label"):
-            return Sweeps([], dict.fromkeys(given["group"], "sweeps need --label."))
+            return Sweeps(
+                [], dict.fromkeys(self.audit.settings["attributes"], "sweeps need --label.")
+            )
         for option in ("cluster", "matched", "weight"):
             if given.get(option):
                 reason = f"sweeps do not support --{option}."
-                return Sweeps([], dict.fromkeys(given["group"], reason))
+                return Sweeps([], dict.fromkeys(self.audit.settings["attributes"], reason))
         return make_sweeps(
             self.audit,
             self.loaded.data,
             label=given["label"],
             score=score,
-            attributes=given["group"],
+            attributes=[arg.split_columns(one) for one in given["group"]],
             pos_label=self.loaded.find_value(given["label"], given.get("pos_label")),
             thresholds=self._choose_thresholds(score),
             missing=given["missing"],
@@ -366,7 +373,13 @@ class Sweeps:
 
 
 def make_sweeps(
-    audit: Audit, data: Any, *, label: str, score: str, attributes: Sequence[str], **options: Any
+    audit: Audit,
+    data: Any,
+    *,
+    label: str,
+    score: str,
+    attributes: Sequence[str | tuple[str, ...]],
+    **options: Any,
 ) -> Sweeps:
     """Sweep the thresholds for the two largest groups of each attribute.
 
@@ -382,7 +395,8 @@ def make_sweeps(
         if one.uses_threshold and not one.is_joint
     ]
     made = Sweeps()
-    for attribute in attributes if names else ():
+    for columns in attributes if names else ():
+        attribute = columns if isinstance(columns, str) else " × ".join(columns)
         pair = _largest_pair(audit, attribute)
         if pair is None:
             made.reasons[attribute] = "fewer than two of its groups are large enough for a verdict."
@@ -392,7 +406,7 @@ def make_sweeps(
                 fairperm.threshold_sweep(
                     label,
                     score,
-                    sensitive_features=attribute,
+                    sensitive_features=columns if isinstance(columns, str) else [*columns],
                     metric=names,
                     data=data,
                     groups=pair,

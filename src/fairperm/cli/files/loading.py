@@ -227,7 +227,9 @@ def read_columns(
         score=score if not can_count or prediction is None else None,
         prediction_new=prediction_new,
         score_new=score_new if not can_count or prediction_new is None else None,
-        groups=tuple(groups) if isinstance(groups, (list, tuple)) else (groups,),
+        groups=(groups,)
+        if isinstance(groups, str)
+        else tuple(name for one in groups for name in one.split(",")),
         features=features,
         controls=tuple(params.get("control") or ()),
         cluster=params.get("cluster"),
