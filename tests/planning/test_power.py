@@ -400,7 +400,7 @@ def test_the_change_between_two_models_is_a_pilot() -> None:
     rng = np.random.default_rng(1)
     label, group = rng.integers(0, 2, 800), rng.choice(["a", "b"], 800)
     old = rng.random(800) < 0.2 + 0.5 * label
-    new = old ^ (rng.random(800) < 0.1)
+    new = old ^ (rng.random(800) < 0.2)
     pilot = compare_models(label, old, new, sensitive_features=group, metric="ppv", rng=1)
     reach = pilot.standard_error * math.sqrt(800 / 3200) * norm.ppf([0.975, 0.8]).sum()
     found = minimum_detectable_gap(pilot=pilot, n=3200)
