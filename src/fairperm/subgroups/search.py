@@ -106,7 +106,8 @@ def find_subgroups(
         The most conditions of a subgroup, each on another feature.
     min_rows : int
         A subgroup and its rest need so many of the rows that the metric rests on: negatives for
-        the false positive rate, positives and also negatives for an AUC.
+        the false positive rate, positives and also negatives for an AUC. Clusters are counted
+        instead of rows.
     bands : int
         The most quantile bands of a number.
     alternative : {"two-sided", "symmetric", "greater", "less"}
@@ -315,10 +316,11 @@ class Search:
         n = int(self.is_wider[self.found].sum())
         if not n:
             return []
-        found = format_count(n, "subgroup", "subgroups")
+        units = "clusters" if self.sample.plan.clustered else "rows"
         return [
-            f"The gaps of {found} among those found rest on few influential rows: their standard "
-            "errors are unreliable, even widened, and p-values may be too small."
+            f"The gaps of {format_count(n, 'subgroup')} among those found rest on few influential "
+            f"{units}: their standard errors are unreliable, even widened, and p-values may be too "
+            "small."
         ]
 
     def describe(self) -> tuple[Subgroup, ...]:
