@@ -14,7 +14,10 @@ from sklearn.metrics import average_precision_score, ndcg_score
 
 import fairperm
 from fairperm import FairpermWarning, ranking_test
+from fairperm.engines.rankings import ListsEngine
 from fairperm.inference.multiplicity import adjust_pvalues
+from fairperm.inference.null import Null, pvalue
+from fairperm.metrics.rankings import RankedLists, get_ranking_metric
 from tests.support.lazy_data import LAZY
 from tests.support.simulations import at_least, at_most
 
@@ -115,39 +118,99 @@ def test_scores_and_ranks_are_one() -> None:
 # Exposure: exact on small data.
 
 
-@pytest.mark.parametrize("metric", ["exposure", "top_k_share"])
+# Lists a b b b and a a b; relevant are the first and third item, and the second.
+ITEMS_BY_HAND: dict[str, Any] = {
+    "relevance": [1, 0, 1, 0, 0, 1, 0],
+    "rank": [1, 2, 3, 4, 1, 2, 3],
+    "query": [*"ppppqqq"],
+}
+
+
+@pytest.mark.parametrize(
+    ("metric", "expected"),
+    [
+        # 3 and 1 items in the top 2, where 2/4 + 4/3 and 6/4 + 2/3 are expected
+        ("skew@k", (np.log(3 / (11 / 6)), np.log(1 / (13 / 6)))),
+        (
+            "exposure_per_relevance",
+            (
+                (1 + (1 + 1 / np.log2(3)) / 2) / (1 + 1 / 2),
+                ((1 / np.log2(3) + 1 / 2 + 1 / np.log2(5)) / 3 + 1 / 2) / (1 / 3 + 0),
+            ),
+        ),
+    ],
+)
+def test_exposure_by_hand(metric: str, expected: tuple[float, float]) -> None:
+    result = run(ITEMS_BY_HAND, [*"abbbaab"], metric=metric, k=2)
+    assert [result.values[one] for one in "ab"] == pytest.approx(expected)
+    assert result.difference == pytest.approx(expected[0] - expected[1])
+    assert ("relevance" in result.validity) == (metric == "exposure_per_relevance")
+
+
+def value_of(metric: str, data: dict[str, Array], mine: Array, weight: Array) -> complex:
+    """Return the value of the chosen items, with a weight for each list."""
+    n_lists = len(weight)
+
+    def total(values: Array) -> Array:
+        return np.bincount(data["query"], values, n_lists)
+
+    n, size = total(mine), np.bincount(data["query"])
+    exposure, top = 1 / np.log2(data["rank"] + 1), data["rank"] <= 2
+    average = partial(np.dot, weight / weight.sum())
+    if metric == "exposure":
+        return complex(average(total(exposure * mine) / n))
+    if metric == "top_k_share":
+        return complex(average(total(top * mine) / n))
+    if metric == "skew":
+        seen = average(total(top * mine))
+        return complex(np.log(seen / average(total(top) * n / size)) if seen else np.nan)
+    relevance = average(total(data["relevance"] * mine) / n)
+    return complex(average(total(exposure * mine) / n) / relevance if relevance else np.nan)
+
+
+@pytest.mark.parametrize("metric", ["exposure", "exposure_per_relevance", "top_k_share", "skew"])
 def test_exposure_is_exact_on_small_data(metric: str) -> None:
-    sizes, wanted = [4, 3, 5], [2, 1, 2]
-    query = np.repeat([0, 1, 2], sizes)
-    rank = np.concatenate([np.arange(1, n + 1) for n in sizes])
+    """All permutations, studentized by slopes of the gap in the weights of lists."""
+    sizes = [4, 3, 5]
+    data = {
+        "query": np.repeat([0, 1, 2], sizes),
+        "rank": np.concatenate([np.arange(1, n + 1) for n in sizes]),
+        "relevance": np.array([1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0]),
+    }
     group = np.array(list("abababaabbba"))
-    value = 1 / np.log2(rank + 1) if metric == "exposure" else (rank <= 2).astype(float)
 
-    def studentized(chosen: list[set[int]]) -> float:
-        gaps = []
-        for one, first in enumerate(chosen):
-            mine = value[query == one]
-            inside = np.isin(np.arange(len(mine)), list(first))
-            gaps.append(mine[inside].mean() - mine[~inside].mean())
-        error = np.std(gaps, ddof=1) / np.sqrt(3)
+    def studentized(first: Array) -> float:
+        def gap(weight: Array) -> complex:
+            one, two = (value_of(metric, data, side, weight) for side in (first, ~first))
+            return one - two
+
+        found, step = gap(np.ones(3)).real, 1e-30j
+        slopes = np.array([gap(np.ones(3) + step * one).imag / 1e-30 for one in np.eye(3)])
+        error = np.sqrt(3 / 2 * np.sum(slopes**2))
         if error < 1e-12:
-            return 0.0 if abs(np.mean(gaps)) < 1e-12 else float(np.inf * np.sign(np.mean(gaps)))
-        return float(np.mean(gaps) / error)
+            return 0.0 if abs(found) < 1e-12 else float(np.inf * np.sign(found))
+        return float(found / error)
 
-    own = [set(np.flatnonzero(group[query == one] == "a").tolist()) for one in range(3)]
-    wanted = [len(one) for one in own]
-    every = itertools.product(
-        *(itertools.combinations(range(n), m) for n, m in zip(sizes, wanted, strict=True))
+    own = [np.flatnonzero((group == "a") & (data["query"] == one)) for one in range(3)]
+    ways = [
+        itertools.combinations(np.flatnonzero(data["query"] == one), len(mine))
+        for one, mine in enumerate(own)
+    ]
+    draws = np.array(
+        [
+            studentized(np.isin(np.arange(12), np.concatenate(chosen)))
+            for chosen in itertools.product(*ways)
+        ]
     )
-    draws = np.array([studentized([set(one) for one in chosen]) for chosen in every])
-    observed = studentized(own)
-    tails = [np.mean(draws >= observed - 1e-9), np.mean(draws <= observed + 1e-9)]
-    found = run({"rank": rank, "query": query}, group, metric=metric, k=2, n_resamples=999)
+    observed, lost = studentized(group == "a"), np.isnan(draws)
+    tails = [np.mean(lost | (side * draws >= side * observed - 1e-9)) for side in (1, -1)]
+    found = run(data, group, metric=metric, k=2, n_resamples=999)
     assert (found.exact, found.design) == (True, "items")
-    assert found.n_resamples == len(draws)
+    assert (found.n_resamples, found.n_undefined) == (len(draws), lost.sum())
+    assert lost.any() == (metric in {"exposure_per_relevance", "skew"})
     assert found.statistic == pytest.approx(observed)
     assert found.pvalue == pytest.approx(min(1, 2 * min(tails)))
-    random = run({"rank": rank, "query": query}, group, metric=metric, k=2, n_resamples=150)
+    random = run(data, group, metric=metric, k=2, n_resamples=150)
     assert not random.exact
     assert random.pvalue == pytest.approx(found.pvalue, abs=0.2)
 
@@ -195,13 +258,13 @@ def test_exposure_of_equally_relevant_items() -> None:
 # Invariances and results.
 
 
-@pytest.mark.parametrize("metric", ["ndcg", "exposure"])
+@pytest.mark.parametrize("metric", ["ndcg", "exposure", "exposure_per_relevance", "skew"])
 @pytest.mark.parametrize("clustered", [False, True])
 def test_order_names_and_threads_change_nothing(metric: str, clustered: bool) -> None:
     given = lists(3, 40)
     n = len(given["query"])
     rng = np.random.default_rng(4)
-    group = rng.integers(0, 2, n) if metric == "exposure" else given["query"] // 2 % 2
+    group = given["query"] // 2 % 2 if metric == "ndcg" else rng.integers(0, 2, n)
     options: dict[str, Any] = {"metric": metric, "k": 4, "n_resamples": 199}
     cluster = {"cluster": given["query"] // 2} if clustered else {}
     whole = run(given | cluster, group, **options)
@@ -411,6 +474,50 @@ def test_items_are_no_units_of_exposure() -> None:
     assert found > at_least(0.1, n)
 
 
+def unequal_spreads(rng: np.random.Generator) -> dict[str, Any]:
+    """Return lists of 5 to 19 items, one or two of which have relevance 0 or 5, the others 1.
+
+    The mean relevance of both kinds is 1, and their places are random: exposure per relevance is
+    equal.
+    """
+    sizes = rng.integers(5, 20, 60)
+    query = np.repeat(np.arange(60), sizes)
+    place = np.arange(len(query)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    group = place < rng.integers(1, 3, 60)[query]
+    relevance = np.where(group, 5.0 * (rng.random(len(query)) < 0.2), 1.0)
+    score = rng.normal(size=len(query))
+    return {"query": query, "score": score, "sensitive_features": group, "relevance": relevance}
+
+
+@pytest.mark.validate
+@pytest.mark.parametrize(
+    ("metric", "draw"), [("exposure_per_relevance", unequal_spreads), ("skew", favoured)]
+)
+def test_level_of_ratios(metric: str, draw: Callable[[np.random.Generator], Any]) -> None:
+    """Studentized gaps hold the level if ratios are equal; gaps that are not studentized do not."""
+    rng, chosen, pvalues = np.random.default_rng(7), get_ranking_metric(metric), []
+    for _ in range(DATA_SETS):
+        data = draw(rng)
+        query = data["query"]
+        relevance = data.get("relevance", np.zeros(len(query)))
+        ranked, order = RankedLists.sort(query, data["score"], relevance, is_rank=False)
+        group = data["sensitive_features"][order].astype(int)
+        value = chosen.value(ranked, 3)
+        engine = ListsEngine.of(ranked.query, value, group, ranked.query, chosen.of_group)
+        blocks = [engine.observed(), *(engine.permuted(64, rng) for _ in range(4))]
+        values, errors = (np.concatenate(one, axis=-1) for one in zip(*blocks, strict=True))
+        gaps = values[0] - values[1]
+        pvalues.append(
+            [
+                pvalue(Null(one[1:]), one[0], "two-sided", 1e-9, 0.95).value
+                for one in (gaps / errors, gaps)
+            ]
+        )
+    studentized, plain = (np.array(pvalues) <= 0.05).sum(axis=0)
+    assert studentized <= at_most(0.06, DATA_SETS)
+    assert plain > at_least(0.1, DATA_SETS)
+
+
 # Refusals.
 
 GOOD: dict[str, Any] = {
@@ -482,6 +589,22 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "no relevant item": (
         {"relevance": [0] * 8 + [1, 0, 0, 1] * 2},
         "relevance must be above 0 for some item of group 'a'",
+    ),
+    "no relevance for a ratio": (
+        ITEMS | {"metric": "exposure_per_relevance", "relevance": None},
+        "relevance must be given for exposure_per_relevance",
+    ),
+    "negative relevance of a ratio": (
+        ITEMS | {"metric": "exposure_per_relevance", "relevance": [-1, 0, 0, 1] * 4},
+        "relevance must be not negative",
+    ),
+    "no relevant item of a kind": (
+        ITEMS | {"metric": "exposure_per_relevance", "relevance": [1, 0] * 8},
+        "relevance must be above 0 for some item of group 'b'; got 'none'",
+    ),
+    "no item of a kind in the top": (
+        ITEMS | {"metric": "skew", "k": 1},
+        "k must be so large that some item of group 'b' is in the top k; got 1.*'top_k_share'",
     ),
     "the same gap everywhere": (ITEMS, "query must be made of lists with different gaps"),
     "one group": ({"sensitive_features": ["a"] * 16}, "has 1 group"),

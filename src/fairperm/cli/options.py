@@ -238,8 +238,8 @@ Relevance = Annotated[
     str | None,
     _option(
         _COLUMNS,
-        "Column of relevance to the query: 0 or 1, or for ndcg any number from 0 on. Exposure "
-        "needs none.",
+        "Column of relevance to the query: 0 or 1, or for ndcg and exposure_per_relevance any "
+        "number from 0 on. Other metrics of exposure need none.",
         metavar="COLUMN",
     ),
 ]
@@ -327,7 +327,8 @@ RankingMetric = Annotated[
     _option(
         _TEST,
         "Quality of a query's list: ndcg, precision, recall, average_precision, reciprocal_rank or "
-        "hit_rate. Exposure of items within lists: exposure or top_k_share. Default: ndcg.",
+        "hit_rate. Exposure of items within lists: exposure, exposure_per_relevance, top_k_share "
+        "or skew. Default: ndcg.",
         "--metric",
         metavar="NAME",
     ),

@@ -1,7 +1,7 @@
 """The engine of items in lists: labels are exchanged within each list, the variance is over lists.
 
-Every query has a gap: the mean of its items of the first group minus that of the second. Their mean
-is studentized by the variance of the gaps over queries, or over clusters of queries.
+The metric gives the value of either group and the influence of each query. The gap of the values is
+studentized by the variance of the influences over queries, or over clusters of queries.
 """
 
 from __future__ import annotations
@@ -14,8 +14,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairperm._utils.sorting import content_keys, order_by, run_numbers, run_starts
+from fairperm.metrics.rankings import ListSums
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from fairperm.engines.kernels.distances import SortedRows
@@ -25,17 +28,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ListsEngine:
-    """Gaps of lists, each of which has items of both groups.
+    """Lists, each of which has items of both groups.
 
-    ``sign`` is −1 if the user's second group is drawn: it is the smaller one.
+    There are ``rows`` for each value of an item. ``is_second`` if the user's second group is drawn:
+    it is the smaller one.
     """
 
-    rows: SortedRows
+    rows: tuple[SortedRows, ...]
     sizes: NDArray[np.int64]
     wanted: NDArray[np.int64]
     in_first: NDArray[np.bool_]
     cluster: NDArray[np.integer[Any]]
-    sign: float
+    is_second: bool
+    of_group: Callable[[ListSums], tuple[Array, Array]]
 
     block_size = 64  # the lanes of a word
 
@@ -46,14 +51,20 @@ class ListsEngine:
         value: Array,
         group: NDArray[np.integer[Any]],
         cluster: NDArray[np.integer[Any]],
+        of_group: Callable[[ListSums], tuple[Array, Array]],
     ) -> ListsEngine:
-        """Order queries and items by their values, never by their names."""
+        """Order queries and items by their values, never by their names.
+
+        ``value`` has an axis of values and one of items.
+        """
         from fairperm.engines.kernels.distances import SortedRows
 
-        sums = np.bincount(group, minlength=2), np.bincount(group, value, 2)
+        sums = [np.bincount(group, one, 2) for one in (np.ones(len(group)), *value)]
         is_second = tuple(one[1] for one in sums) < tuple(one[0] for one in sums)
         in_first = group == int(is_second)
-        sums_of = (np.ones(len(query)), in_first, value, value * in_first, value**2)
+        sums_of = [np.ones(len(query)), in_first]
+        for one in value:
+            sums_of += [one, one * in_first, one**2]
         keys = [np.bincount(query, one) for one in sums_of]
         by_keys = order_by(keys)
         kind = np.empty(len(by_keys), np.intp)
@@ -63,61 +74,68 @@ class ListsEngine:
         # equal queries in the order of their clusters, which their other queries tell apart
         place = np.argsort(order_by(content_keys(of_query, kind + 1.0)))
         rank = np.argsort(order_by([kind, place[of_query]]))
-        order = order_by([rank[query], value, in_first])
+        order = order_by([rank[query], *value, in_first])
         query, starts = rank[query][order], run_starts(np.sort(rank[query]))
         sizes = np.diff(np.append(starts, len(query)))
-        rows = SortedRows(
-            unit=np.arange(len(query)),
-            weight=np.ascontiguousarray(value[order]),
-            cell=query.astype(np.int64),
-            step=np.empty(0),
-            starts=np.append(starts, len(query)),
-            totals=np.add.reduceat(value[order], starts),
+        rows = tuple(
+            SortedRows(
+                unit=np.arange(len(query)),
+                weight=np.ascontiguousarray(one[order]),
+                cell=query.astype(np.int64),
+                step=np.empty(0),
+                starts=np.append(starts, len(query)),
+                totals=np.add.reduceat(one[order], starts),
+            )
+            for one in value
         )
         wanted = np.add.reduceat(in_first[order], starts, dtype=np.int64)
         whose = place[of_query][np.argsort(rank)]
-        return cls(rows, sizes, wanted, in_first[order], whose, -1.0 if is_second else 1.0)
+        return cls(rows, sizes, wanted, in_first[order], whose, is_second, of_group)
 
     def observed(self) -> tuple[Array, Array]:
-        """Return the mean gap and its standard error: a block of one."""
-        first = np.add.reduceat(self.rows.weight * self.in_first, self.rows.starts[:-1])
-        return self._studentize(self._gaps(first[:, None]))
+        """Return both groups' values and the standard error of their gap: a block of one."""
+        first = [
+            np.add.reduceat(one.weight * self.in_first, one.starts[:-1])[:, None]
+            for one in self.rows
+        ]
+        return self._estimate(np.stack(first))
 
     def permuted(self, n: int, rng: np.random.Generator) -> tuple[Array, Array]:
-        """Return mean gaps and standard errors of ``n`` random permutations, at most 64."""
+        """Return values and standard errors of ``n`` random permutations, at most 64."""
         from fairperm.engines.kernels.distances import weigh_cells
         from fairperm.engines.kernels.subsets import STATE_WORDS, random_subsets
 
         state = rng.integers(2**64, size=STATE_WORDS, dtype=np.uint64)
         words = random_subsets(self.sizes, self.wanted, state)
-        first = weigh_cells(words, self.rows, self.rows.cell, len(self.sizes))
-        return self._studentize(self._gaps(first[:, :n]))
+        first = [weigh_cells(words, one, one.cell, len(self.sizes))[:, :n] for one in self.rows]
+        return self._estimate(np.stack(first))
 
     def enumerated(self, most: int) -> tuple[Array, Array] | None:
         """Return the same for every permutation, if there are no more than ``most``."""
         pairs = list(zip(self.sizes.tolist(), self.wanted.tolist(), strict=True))
         if math.fsum(math.log(math.comb(n, k)) for n, k in pairs) > math.log(most) + 1e-9:
             return None
-        parts = []
-        for start, (n, k) in zip(self.rows.starts.tolist(), pairs, strict=False):
-            mine = self.rows.weight[start : start + n].tolist()
-            parts.append([sum(chosen) for chosen in itertools.combinations(mine, k)])
-        first = np.array(list(itertools.product(*parts))).T
-        return self._studentize(self._gaps(first))
+        first = []
+        for rows in self.rows:
+            parts = []
+            for start, (n, k) in zip(rows.starts.tolist(), pairs, strict=False):
+                mine = rows.weight[start : start + n].tolist()
+                parts.append([sum(chosen) for chosen in itertools.combinations(mine, k)])
+            first.append(np.array(list(itertools.product(*parts))).T)
+        return self._estimate(np.stack(first))
 
-    def _gaps(self, first: Array) -> Array:
-        """Return the gaps by query and draw, from the sums of the group that is drawn."""
-        wanted, rest = self.wanted[:, None], (self.sizes - self.wanted)[:, None]
-        second = self.rows.totals[:, None] - first
-        return self.sign * (first / wanted - second / rest)
-
-    def _studentize(self, gaps: Array) -> tuple[Array, Array]:
-        mean = gaps.mean(axis=0)
-        n_clusters = int(self.cluster.max()) + 1
-        influence = gaps - mean
-        if n_clusters < len(gaps):
+    def _estimate(self, first: Array) -> tuple[Array, Array]:
+        """Return values by group and draw, and errors, from the sums of the group that is drawn."""
+        totals = np.stack([one.totals for one in self.rows])[:, :, None]
+        n, sizes = self.wanted[:, None], self.sizes[:, None]
+        one, own = self.of_group(ListSums(first, totals, n, sizes))
+        other, others = self.of_group(ListSums(totals - first, totals, sizes - n, sizes))
+        values = np.stack([other, one] if self.is_second else [one, other])
+        influence = own - others
+        n_lists, n_clusters = len(influence), int(self.cluster.max()) + 1
+        if n_clusters < n_lists:
             order = np.argsort(self.cluster, kind="stable")
             influence = np.add.reduceat(influence[order], run_starts(self.cluster[order]))
         factor = n_clusters / max(n_clusters - 1, 1)
-        error: Array = np.sqrt(factor * (influence**2).sum(axis=0)) / len(gaps)
-        return mean, error
+        error: Array = np.sqrt(factor * (influence**2).sum(axis=0)) / n_lists
+        return values, error

@@ -31,7 +31,14 @@ from fairperm.hypothesis_tests.gap_test import compare as compare_groups
 from fairperm.hypothesis_tests.plan import Options, Plan
 from fairperm.hypothesis_tests.results.rankings import RankingComparison, RankingTestResult
 from fairperm.inference.multiplicity import adjust_pvalues
-from fairperm.inference.null import Null, agree, gap_interval, pvalue, tie_tolerance
+from fairperm.inference.null import (
+    Null,
+    agree,
+    gap_interval,
+    note_undefined,
+    pvalue,
+    tie_tolerance,
+)
 from fairperm.inference.stopping import StoppingRule, count_least
 from fairperm.metrics.definition import Kind
 from fairperm.metrics.numbers import mean_metric
@@ -95,8 +102,8 @@ def ranking_test(
     Parameters
     ----------
     relevance : array-like or str, optional
-        How relevant each item is to its query: 0 or 1, or for "ndcg" any number from 0 on. Not
-        needed for exposure.
+        How relevant each item is to its query: 0 or 1, or for "ndcg" and "exposure_per_relevance"
+        any number from 0 on. Not needed for the other metrics of exposure.
     score, rank : array-like or str
         One of them: scores, by which items are ranked from the highest; or positions in the list,
         from 1.
@@ -107,7 +114,7 @@ def ranking_test(
     metric : str
         Quality of a query's list: "ndcg", "precision", "recall", "average_precision" (of the whole
         list), "reciprocal_rank" or "hit_rate". Exposure of items within lists: "exposure"
-        (discounted by position) or "top_k_share".
+        (discounted by position), "exposure_per_relevance", "top_k_share" or "skew".
     k : int
         How many items from the top of a list count.
     data : frame or mapping, optional
@@ -144,6 +151,14 @@ def ranking_test(
     list is a list of its own, whose items keep their positions; those of one query belong together
     in the standard error.) The metric decides which; the data must fit.
 
+    "exposure_per_relevance" divides a group's mean exposure over queries by its mean relevance over
+    queries. "skew" is the logarithm of the number of a group's items in the top k of all queries
+    over the number expected from its share of each list, both among the items of the two groups
+    compared: for a single list it is skew@k of Geyik, Ambler and Kenthapadi (2019). Lists in which
+    a group has no relevant item, or none in the top k, count like all others. Permutations in which
+    it has none in any list count as extreme; data like these raise an error. The delta method gives
+    the influence of each query, of which both standard errors are made.
+
     Items with equal scores share positions: they get the mean of what these positions give, as
     scikit-learn's ndcg_score does; "average_precision" is scikit-learn's too. "reciprocal_rank" and
     "hit_rate" need lists without ties. Queries without a relevant item have no ndcg, recall and
@@ -167,7 +182,7 @@ def ranking_test(
       difference  +0.047  95 % interval +0.024 to +0.069
       p-value     0.0004  two-sided, 9,999 draws, 95 % interval < 0.0001 to 0.0011
       validity    Exact if the places in a list do not depend on the group; asymptotically
-                  valid, with many queries, for a mean gap of zero.
+                  valid, with many queries, for a gap of zero.
     """
     options = Options.check(
         alternative=alternative,
@@ -444,18 +459,27 @@ def _compare_items(
             f"compares items of one list; got no query with items of {listed(pair)}."
         )
     query = np.unique(part[kept], return_inverse=True)[1].ravel()
-    value, group = value[kept], items.group[kept].astype(np.int64)
-    engine = ListsEngine.of(query, value, group, items.cluster[kept])
-    gap, error = (float(one[0]) for one in engine.observed())
+    value, group = value[:, kept], items.group[kept].astype(np.int64)
+    engine = ListsEngine.of(query, value, group, items.cluster[kept], metric.of_group)
+    observed = engine.observed()
+    values, error = observed[0][:, 0], float(observed[1][0])
+    for side in np.flatnonzero(np.isnan(values)):
+        items_of = f"some item of group {shown(pair[side])}"
+        if metric.uses_k:
+            hint = f"{argument('metric', 'top_k_share')} needs none."
+            raise UndefinedMetricError("k", f"so large that {items_of} is in the top k", k, hint)
+        raise UndefinedMetricError("relevance", f"above 0 for {items_of}", "none")
+    gap = float(values[0] - values[1])
     n_lists = len(np.unique(items.lists.query[kept]))
     if error <= _ZERO and abs(gap) > _ZERO:
         got = Shown(f"the same gap in all {n_lists:,} queries")
         raise UndefinedMetricError("query", "made of lists with different gaps", got)
 
     resampling = options.resampling
-    statistic = float(_studentize(np.array([gap]), np.array([error]))[0])
+    statistic = float(_studentize(*observed)[0])
     unit = np.array([max(error, _ZERO)])
-    tolerance = tie_tolerance(statistic, np.ones(1), unit)
+    span = np.abs(values).max(initial=1.0, keepdims=True)
+    tolerance = tie_tolerance(statistic, span, unit)
     found = engine.enumerated(resampling.n_resamples)
     if found is None:
         rule = StoppingRule(
@@ -473,13 +497,9 @@ def _compare_items(
         lambda quantile: (max(quantile, 0.0) * unit,) * 2,
         options.alternative,
         level,
-        most=1.0,
+        most=metric.largest_gap,
     )
     own = counts[is_shared]
-    means_of = [
-        np.bincount(query, value * (group == side)) / np.bincount(query, group == side)
-        for side in (0, 1)
-    ]
     remarks = items.table.notes
     n_lost = int((~is_shared & counts[:, :2].any(axis=1)).sum())
     if n_lost:
@@ -487,6 +507,7 @@ def _compare_items(
         if n_strata > 1:
             alone = format_count(n_lost, "stratum of a list has", "strata of lists have")
         remarks += (f"{alone} items of one group only: they say nothing about the gap.",)
+    places = "places and the relevance" if metric.reads_relevance else "places"
     given = ", given the stratum" if n_strata > 1 else ""
     result = RankingComparison(
         metric=f"{metric.name}@{k}" if metric.uses_k else metric.name,
@@ -494,7 +515,7 @@ def _compare_items(
         k=k if metric.uses_k else None,
         attribute=items.table.attribute,
         groups=pair,
-        values={one: float(means_of[side].mean()) for side, one in enumerate(pair)},
+        values=dict(zip(pair, values.tolist(), strict=True)),
         counts={
             one: {"items": int(own[:, side].sum()), "queries": n_lists}
             for side, one in enumerate(pair)
@@ -511,16 +532,15 @@ def _compare_items(
         alternative=options.alternative,
         n_resamples=len(null.statistic),
         stopped_early=null.stopped_early,
-        n_undefined=0,
+        n_undefined=int(null.undefined.sum()),
         n_strata=n_strata,
         n_dropped=items.table.n_dropped,
         seed=options.seed,
         validity=(
-            f"Exact if the places in a list do not depend on the group{given}; asymptotically "
-            f"valid, with many {'clusters' if items.has_cluster else 'queries'}, for a mean gap of "
-            "zero."
+            f"Exact if the {places} in a list do not depend on the group{given}; asymptotically "
+            f"valid, with many {'clusters' if items.has_cluster else 'queries'}, for a gap of zero."
         ),
-        notes=(*remarks, *_note_few(engine)),
+        notes=(*remarks, *_note_few(engine), *note_undefined(null)),
         exact=found is not None,
         adjusted_pvalue=p.value,
         null_distribution=null.statistic,
@@ -529,13 +549,14 @@ def _compare_items(
 
 
 def _studentize_all(blocks: list[tuple[Array, Array]]) -> Array:
-    """Return the statistics of blocks of gaps and errors."""
-    gaps, errors = (np.concatenate(one) for one in zip(*blocks, strict=True))
-    return _studentize(gaps, errors)
+    """Return the statistics of blocks of values and errors."""
+    values, errors = (np.concatenate(one, axis=-1) for one in zip(*blocks, strict=True))
+    return _studentize(values, errors)
 
 
-def _studentize(gap: Array, error: Array) -> Array:
+def _studentize(values: Array, error: Array) -> Array:
     """Return gaps over their errors; without an error, infinite unless the gap is zero."""
+    gap = values[0] - values[1]
     with np.errstate(divide="ignore", invalid="ignore"):
         studentized = gap / np.where(error > _ZERO, error, 0.0)
     return np.where(np.abs(gap) <= _ZERO, 0.0, studentized)
@@ -547,4 +568,4 @@ def _note_few(engine: ListsEngine) -> list[str]:
     if n >= _FEW_LISTS:
         return []
     few = format_count(n, "independent list")
-    return [f"Only {few}: with fewer than {_FEW_LISTS} the test may reject a mean gap of zero."]
+    return [f"Only {few}: with fewer than {_FEW_LISTS} the test may reject a gap of zero."]

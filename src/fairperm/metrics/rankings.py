@@ -1,7 +1,12 @@
-"""Metrics of ranked lists: one value for each query, or an exposure for each item."""
+"""Metrics of ranked lists: one value for each query, or of the items of each group.
+
+The value of a group's items is computed from their sums in each list. The influence of a list on it
+is how the value changes if the list counts a little more; its mean over lists is zero.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -17,6 +22,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Array = NDArray[np.float64]
+
+_ROUNDING = 1e-12  # of a sum, relative to that of both groups
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,16 +78,63 @@ class RankedLists:
         return ideal
 
 
+@dataclass(frozen=True, slots=True)
+class ListSums:
+    """Sums over a group's items: of each of their values (first axis), list, and draw (last axis).
+
+    ``totals`` are the sums over the items of both groups. In each list the group has ``n`` items,
+    both groups have ``sizes``.
+    """
+
+    sums: Array
+    totals: Array
+    n: NDArray[np.int64]
+    sizes: NDArray[np.int64]
+
+    def mean(self) -> tuple[Array, Array]:
+        """Return the mean over lists of the group's mean, and the influence of each list."""
+        means = self.sums[0] / self.n
+        value = means.mean(axis=0)
+        return value, means - value
+
+    def ratio(self) -> tuple[Array, Array]:
+        """Return the ratio of two such means, NaN if the second is zero, and the influences."""
+        above, below = self.sums / self.n
+        base = below.mean(axis=0)
+        least = _ROUNDING * (self.totals[1] / self.sizes).mean(axis=0)
+        base = np.where(base > least, base, np.nan)
+        value = above.mean(axis=0) / base
+        return value, (above - value * below) / base
+
+    def skew(self) -> tuple[Array, Array]:
+        """Return the log of observed over expected sums, NaN for a sum of zero, and influences.
+
+        Expected is what the group has if values in a list do not depend on the group.
+        """
+        found, expected = self.sums[0], self.totals[0] * self.n / self.sizes
+        mean, due = found.mean(axis=0), expected.mean(axis=0)
+        mean = np.where(mean > _ROUNDING * self.totals[0].mean(axis=0), mean, np.nan)
+        due = np.where(due > 0, due, np.nan)
+        return np.log(mean / due), found / mean - expected / due
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankingMetric(AnyMetric):
-    """A value of each query, or of each item.
+    """A value of each query, or of the items of a group.
 
     Attributes
     ----------
     value
-        The values, from the lists and k; NaN for queries in which it is undefined.
+        The values of queries, from the lists and k, NaN where undefined; or those of items, by
+        item (last axis).
     of_items
         Whether items are compared within their query, instead of queries with each other.
+    of_group
+        The value of a group of items, and the influence of each list on it.
+    largest_gap
+        The largest possible gap between groups of items.
+    reads_relevance
+        Whether relevance is needed.
     is_binary
         Whether relevance must be 0 or 1.
     breaks_ties
@@ -94,6 +148,9 @@ class RankingMetric(AnyMetric):
     value: Callable[[RankedLists, int], Array]
     aliases: tuple[str, ...] = ()
     of_items: bool = False
+    of_group: Callable[[ListSums], tuple[Array, Array]] = ListSums.mean
+    largest_gap: float = 1.0
+    reads_relevance: bool = True
     is_binary: bool = True
     breaks_ties: bool = False
     uses_k: bool = True
@@ -104,8 +161,8 @@ class RankingMetric(AnyMetric):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Names of the columns that are read: exposure depends on positions alone."""
-        return ("y_pred",) if self.of_items else ("y_true", "y_pred")
+        """Names of the columns that are read."""
+        return ("y_true", "y_pred") if self.reads_relevance else ("y_pred",)
 
     @property
     def parts(self) -> tuple[Any, ...]:
@@ -127,7 +184,7 @@ def get_ranking_metric(metric: object) -> RankingMetric:
 
 def check_lists(metric: RankingMetric, lists: RankedLists, source: str) -> None:
     """Raise InputError for relevance and ties that the metric is not defined for."""
-    if not metric.of_items:
+    if metric.reads_relevance:
         lowest = float(lists.relevance.min())
         if lowest < 0:
             raise InputError("relevance", "not negative", lowest)
@@ -249,14 +306,36 @@ RANKING_METRICS = (
     RankingMetric(
         name="exposure",
         meaning="mean position-discounted exposure 1/log2(1 + position) of a group's items",
-        value=lambda lists, _k: lists.share_ties(_discount(lists)),
+        value=lambda lists, _k: lists.share_ties(_discount(lists))[None],
         of_items=True,
+        reads_relevance=False,
+        uses_k=False,
+    ),
+    RankingMetric(
+        name="exposure_per_relevance",
+        meaning="mean exposure of a group's items over their mean relevance",
+        value=lambda lists, _k: np.stack([lists.share_ties(_discount(lists)), lists.relevance]),
+        of_items=True,
+        of_group=ListSums.ratio,
+        largest_gap=math.inf,
+        is_binary=False,
         uses_k=False,
     ),
     RankingMetric(
         name="top_k_share",
         meaning="share of a group's items that are in the top k",
-        value=lambda lists, k: lists.share_ties(_in_top(lists, k)),
+        value=lambda lists, k: lists.share_ties(_in_top(lists, k))[None],
         of_items=True,
+        reads_relevance=False,
+    ),
+    RankingMetric(
+        name="skew",
+        meaning="log of a group's share of the top k over its share of the lists",
+        value=lambda lists, k: lists.share_ties(_in_top(lists, k))[None],
+        aliases=("skew_at_k",),
+        of_items=True,
+        of_group=ListSums.skew,
+        largest_gap=math.inf,
+        reads_relevance=False,
     ),
 )
