@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from fairperm import FairpermWarning, omnibus_test, permutation_test
+from fairperm import FairpermWarning, audit, omnibus_test, permutation_test
+from fairperm.auditing import comparisons
+from fairperm.hypothesis_tests.gap_test import null_distributions
 from tests.support.audits import DATA, N, quietly, twice_accuracy
 
 if TYPE_CHECKING:
@@ -170,3 +172,26 @@ def test_a_seed_gives_the_same_audit_again() -> None:
     first = everything(DATA["few scores"], rng=None)
     again = everything(DATA["few scores"], rng=first.seed)
     assert first.to_dict() == again.to_dict()
+
+
+def test_the_bar_of_a_single_comparison_counts_its_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[bool | None] = []
+
+    def permute(tests: Any, resampling: Any) -> Any:
+        shown.append(resampling.progress)
+        return null_distributions(tests, resampling)
+
+    monkeypatch.setattr(comparisons, "null_distributions", permute)
+    group = np.tile(["a", "b"], 60)
+    for attributes in ({"x": group}, {"x": group, "y": np.repeat(["c", "d"], 60)}):
+        audit(
+            y_true=np.arange(120) % 3 > 0,
+            y_pred=np.arange(120) % 5 > 0,
+            sensitive_features=attributes,
+            metrics=["balanced_accuracy"],
+            n_resamples=99,
+            min_group_size=10,
+            progress=True,
+            rng=1,
+        )
+    assert shown == [True, False, False]

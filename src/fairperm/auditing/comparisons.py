@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 
     from fairperm.auditing.questions import Question
+    from fairperm.engines.resampling.blocks import Resampling
     from fairperm.hypothesis_tests.gap_test import GapIntervals
     from fairperm.hypothesis_tests.matched import MatchedIntervals
     from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
@@ -109,11 +110,15 @@ class ComparedPair:
 
 def compare_pairs(pairs: Sequence[Pair], settings: Settings) -> list[ComparedPair]:
     """Test every pair of groups by itself; the metrics of a pair share their permutations."""
+    keys = [(pair.question.attribute, pair.groups) for pair in pairs]
+    shown, hidden = settings.resampling, settings.quiet().resampling
+    # the bar counts comparisons, or the draws of the only one: all there is to wait for
+    outer, draws = (hidden, shown) if len(set(keys)) == 1 else (shown, hidden)
     return run_in_batches(
         [pair.question for pair in pairs],
-        [(pair.question.attribute, pair.groups) for pair in pairs],
-        lambda places: _compare_batch({place: pairs[place] for place in places}, settings),
-        settings.resampling.progress,
+        keys,
+        lambda places: _compare_batch({place: pairs[place] for place in places}, settings, draws),
+        outer.progress,
     )
 
 
@@ -187,7 +192,7 @@ def _check_options(metric: AnyMetric, label: str, settings: Settings) -> None:
 
 
 def _compare_batch(
-    pairs: Mapping[int, Pair], settings: Settings
+    pairs: Mapping[int, Pair], settings: Settings, resampling: Resampling
 ) -> Iterator[dict[int, ComparedPair]]:
     """Take two steps for each pair: compute its gap, then its null distribution."""
     rows: dict[int, AuditRow] = {}
@@ -205,7 +210,7 @@ def _compare_batch(
         except UndefinedMetricError as error:
             rows[place] = replace(rows[place], verdict="too small", reason=str(error))
         yield {}
-    nulls = null_distributions([*tests.values()], settings.quiet().resampling)
+    nulls = null_distributions([*tests.values()], resampling)
     for (place, test), null in zip(tests.items(), nulls, strict=True):
         row = find_small_groups(rows[place], test.comparison, settings)
         intervals[place] = test.intervals(null)
