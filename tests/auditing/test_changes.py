@@ -17,6 +17,7 @@ from fairperm.auditing.changes import add_changes
 from fairperm.auditing.comparisons import Settings, compare_pairs, make_pairs
 from fairperm.auditing.questions import Question
 from fairperm.auditing.verdicts import judge_pairs
+from fairperm.cli.outputs import changes_as_markdown
 from fairperm.data.reading import Table
 from fairperm.engines.resampling.blocks import Resampling
 from fairperm.metrics import get_metric
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from fairperm.hypothesis_tests.results.changes import GapChange
 
 pytestmark = pytest.mark.filterwarnings(
-    "ignore:.* contributed to the change", "ignore:.*is zero in this", "ignore:.*have notes"
+    "ignore:.* contributed to the change", "ignore:.*is zero in this", "ignore:.*(has|have) notes"
 )
 
 # Rows that neither model selects, the new one alone, the old one alone, and both.
@@ -91,6 +92,12 @@ SMALLER = (500, 10, 100, 390), (700, 10, 10, 280)  # +0.20 to +0.11
             r"^not decided: the gap changed \(adjusted p = .*\), but it may have changed sides",
         ),
         (LARGE[:1] * 2, None, "inconclusive", "^not decided: chance could explain this change"),
+        (
+            ((500, 0, 0, 500), (700, 0, 0, 300)),
+            0.2,
+            "inconclusive",
+            "^not decided: the standard error of the change is zero in this sample, which",
+        ),
         (((20, 1, 9, 15), LARGE[1]), None, "too small", "has only 45 rows; the minimum is 50"),
     ],
 )
@@ -253,6 +260,23 @@ def test_bad_arguments(given: dict[str, Any], says: str) -> None:
     call = {**LABELS, **OF_BOTH, **DRAWN, "metrics": "roc_auc", **given}
     with pytest.raises((InputError, InputTypeError), match=says):
         audit(**call)
+
+
+@pytest.mark.parametrize(
+    ("n_changed", "note"),
+    [(8, "Only about 8 rows of group 0 contributed to the change"), (0, "is zero in this sample")],
+)
+def test_notes_of_changes_are_notes_of_the_audit(n_changed: int, note: str) -> None:
+    rows = models((600, 0, n_changed, 400 - n_changed), (800, 0, 0, 200))
+    found = quietly(**rows, metrics="selection_rate")
+    (change,) = (row.change for row in found)
+    assert change is not None
+    assert found.notes[0].startswith("1 change has notes, in the rows' change.result.notes.")
+    assert note in found.to_html()
+    assert "Note: 1 change has notes" in changes_as_markdown(found, [])
+    has_interval = n_changed > 0
+    assert (change.adjusted_interval is not None) == has_interval
+    assert (change.interval_text != "–") == has_interval
 
 
 def test_few_draws_are_noted() -> None:

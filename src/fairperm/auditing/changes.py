@@ -232,8 +232,13 @@ def _judge_family(
 
 def _adjust_interval(
     tested: _TestedChange, change: GapChange, level: float, alpha: float
-) -> tuple[float, float]:
-    """Return the interval that excludes 0, or lies within the margin, exactly if tests show it."""
+) -> tuple[float, float] | None:
+    """Return the interval that excludes 0, or lies within the margin, exactly if tests show it.
+
+    A standard error of zero makes no interval.
+    """
+    if change.confidence_interval is None:
+        return None
     if tested.intervals is None or change.adjusted_pvalue is None:
         raise ValueError("a judged change has intervals and an adjusted p-value")
     result, margin = tested.result, tested.row.margin
@@ -292,6 +297,11 @@ def _explain_indecision(
         return (
             f"the gap changed ({stated}), but it may have changed sides: whether it is smaller or "
             f"larger is not shown ({size})"
+        )
+    if tested.result.standard_error == 0:
+        return (
+            "the standard error of the change is zero in this sample, which therefore does not "
+            "show how far chance goes"
         )
     if tested.result.pvalue <= settings.alpha:
         alone = state_pvalue(tested.result.pvalue, "by itself p")

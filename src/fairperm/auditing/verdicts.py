@@ -201,10 +201,18 @@ def write_notes(
         claim = "called narrowed or widened however large the change"
     if settings.margins and settings.alternative not in {"greater", "less"}:
         is_doubled = True  # the smaller p-value of both ends of the margin
+    known = (*known, REVERSED_SCORES)
+    results = [(row, _result_of(row)) for row in judged]
+    changes = [
+        (row, row.change.result)
+        for row in judged
+        if row.change is not None and row.change.result and row.change.adjusted_pvalue is not None
+    ]
     return (
         *_note_nothing_judged(rows, judged),
         *_note_few_resamples(len(drawn), n_hypotheses, settings, 2 if is_doubled else 1, claim),
-        *_note_notes(judged, (*known, REVERSED_SCORES)),
+        *_note_notes(results, known, ("comparison has", "comparisons have"), "result.notes"),
+        *_note_notes(changes, known, ("change has", "changes have"), "change.result.notes"),
     )
 
 
@@ -286,15 +294,20 @@ def _count_resamples(factor: float, alpha: float) -> int:
     return n
 
 
-def _note_notes(judged: Sequence[AuditRow], known: Sequence[str]) -> Iterator[str]:
-    """Yield how many comparisons have notes of their own, and the first of these notes."""
-    noted = [row for row in judged if set(_result_of(row).notes) - set(known)]
+def _note_notes(
+    tested: Sequence[tuple[AuditRow, PermutationTestResult]],
+    known: Sequence[str],
+    have: tuple[str, str],
+    place: str,
+) -> Iterator[str]:
+    """Yield how many tests have notes of their own, and the first of these notes."""
+    noted = [(row, result) for row, result in tested if set(result.notes) - set(known)]
     if noted:
-        first = noted[0]
-        note = next(note for note in _result_of(first).notes if note not in known)
+        first, result = noted[0]
+        note = next(note for note in result.notes if note not in known)
         yield Note(
-            f"{format_count(len(noted), 'comparison has', 'comparisons have')} notes, in the rows' "
-            f"result.notes. The first ({shown(first.attribute)}, {shown(first.metric)}): "
+            f"{format_count(len(noted), *have)} notes, in the rows' {place}. "
+            f"The first ({shown(first.attribute)}, {shown(first.metric)}): "
             f"{note.marked if isinstance(note, Note) else note}"
         )
 

@@ -15,7 +15,7 @@ from fairperm._utils.formatting import (
     format_pvalue,
     neutralize,
 )
-from fairperm.cli.terminal import print_text
+from fairperm.cli.terminal import print_text, write_message
 from fairperm.errors import InputError, shown
 
 if TYPE_CHECKING:
@@ -144,6 +144,8 @@ def changes_as_markdown(audit: Audit, failed: Sequence[Any]) -> str:
         ]
         lines.append(f"| {' | '.join(cells)} |")
     lines += ["", _escape(changes_footing(audit)), ""]
+    for note in audit.notes:
+        lines += [f"Note: {_escape(write_message(note))}", ""]
     return "\n".join(lines)
 
 

@@ -501,7 +501,10 @@ def collect_notes(view: AuditView) -> list[ResultNote]:
     places_by_note: dict[str, list[tuple[Section, ComparisonView]]] = {}
     for section in view.sections:
         for comparison in section.comparisons:
-            for note in () if comparison.row.result is None else comparison.row.result.notes:
+            change = comparison.row.change
+            results = comparison.row.result, None if change is None else change.result
+            notes = (note for result in results if result is not None for note in result.notes)
+            for note in dict.fromkeys(notes):
                 places_by_note.setdefault(note, []).append((section, comparison))
     return [
         ResultNote(text, len(places), example=places[0][1], section=places[0][0])

@@ -138,7 +138,7 @@ class GapChange:
     adjusted_interval : tuple of float or None
         The interval of the change, adjusted in the same way: it excludes 0 exactly if the adjusted
         p-value is at most the audit's level, and lies within the margin exactly if the adjusted
-        equivalence p-value is.
+        equivalence p-value is. None if the standard error is zero.
     size_pvalue, adjusted_size_pvalue : float or None
         The p-value of a new gap that is not smaller in size than the old one or, if the estimate
         is larger, not larger: the larger of the p-values of no change and of gaps that add up to
@@ -213,8 +213,10 @@ class GapChange:
 
     @property
     def confidence_interval(self) -> tuple[float, float] | None:
-        """Return the interval of the change."""
-        return None if self.result is None else self.result.confidence_interval
+        """Return the interval of the change; None if it is made of a standard error of zero."""
+        if self.result is None or self.result.standard_error == 0:
+            return None
+        return self.result.confidence_interval
 
     @property
     def pvalue(self) -> float | None:
