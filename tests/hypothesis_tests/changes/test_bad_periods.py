@@ -113,9 +113,21 @@ PERIODS = [
         stratum_weights={"x": 1, "y": 1},
     ),
     refused(
+        "a stratum without a label for the AUC",
+        "control_features must give weight to strata in which roc_auc is defined in every group, "
+        "and to no other; got weight on 2 strata, 1 of them without a gap. Use coarser strata, or "
+        "stratum_weights of 0. This is period 2.",
+        UndefinedMetricError,
+        metric="roc_auc",
+        y_pred=None,
+        y_score=np.linspace(0, 1, 16) % 0.3,
+        y_true=[1, 1, 0, 0, 1, 1, 0, 0, 1, 0, 0, 0, 1, 1, 0, 0],
+        control_features=["x", "y"] * 8,
+    ),
+    refused(
         "no rows vary",
         "metric must be one whose change has a standard error above 0; got selection_rate from "
-        "period 1 to 2. The groups are too small for it, or do not vary in it.",
+        "period 1 to 2. A standard error is 0 if no group varies in the metric within a period.",
         UndefinedMetricError,
         metric="selection_rate",
         y_pred=[1] * 4 + [0] * 12,

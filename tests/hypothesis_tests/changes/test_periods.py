@@ -240,9 +240,13 @@ def test_strata_without_all_groups_and_periods_do_not_count() -> None:
     both = {name: np.concatenate([one, more[name]]) for name, one in rows.items()}
     region = np.repeat(["here", "nowhere"], [400, 60])
     call = arguments("selection_rate", both, control_features=region)
-    with pytest.warns(FairpermWarning, match="1 of 2 strata have no rows of some group in some"):
+    with pytest.warns(FairpermWarning, match="1 of 2 strata has no rows of some group in some"):
         (change,) = compare_periods(**call).changes
     assert (change.difference, change.pvalue) == (plain.difference, plain.pvalue)
+    both["label"] |= region == "nowhere"
+    call = arguments("false_positive_rate", both, control_features=region)
+    with pytest.warns(FairpermWarning, match="1 of 2 strata has no negatives of some group in"):
+        compare_periods(**call)
 
 
 def test_several_periods_are_compared_with_the_previous_or_the_first_and_adjusted() -> None:

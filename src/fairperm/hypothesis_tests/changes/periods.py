@@ -360,7 +360,7 @@ class PeriodSample:
             with np.errstate(invalid="ignore"):
                 first, second = rows.sum(axis=2).T
                 weights = first * second / (first + second)
-        notes = _note_strata(used) if options.stratum_weights is None else ()
+        notes = _note_strata(used, _rows_of(metric)) if options.stratum_weights is None else ()
         rank = np.cumsum(used) - 1
         table = table.take(np.flatnonzero(used[table.stratum]))
         strata = tuple(itertools.compress(table.strata, used.tolist()))
@@ -377,8 +377,10 @@ class PeriodSample:
             plan = Plan.for_table(self.metric, table, self.groups, options)
             return compare(table, plan, self.groups, options)
         except UndefinedMetricError as error:
-            text = f"{error.marked_text()} This is period {shown(period)}."
-            raise UndefinedMetricError(text) from error
+            text = error.marked_text()
+            if self.options.stratum_weights is None:  # the user gave strata, not their weights
+                text = text.replace(argument("stratum_weights"), argument("control_features"), 1)
+            raise UndefinedMetricError(f"{text} This is period {shown(period)}.") from error
 
     def test_change(self, old: Hashable, new: Hashable) -> PermutationTestResult:
         """Test the change of the gap: exchange the periods within each group."""
@@ -395,7 +397,7 @@ class PeriodSample:
         except UndefinedMetricError as error:  # the values are defined: the gaps were tested
             rule = "one whose change has a standard error above 0"
             got = Shown(f"{plan.metric.name} from period {shown(old)} to {shown(new)}")
-            hint = "The groups are too small for it, or do not vary in it."
+            hint = "A standard error is 0 if no group varies in the metric within a period."
             raise UndefinedMetricError("metric", rule, got, hint) from error
         (null,) = null_distributions([test], options.resampling)
         return replace(test, notes=(*self.notes, *test.notes)).result(null)
@@ -610,7 +612,7 @@ def _lack_rows(
     rows: Array, lacking: NDArray[np.bool_], table: Table, metric: AnyMetric
 ) -> UndefinedMetricError:
     """Return the error for groups without rows in some period."""
-    among = metric.parts[0].among if metric.sizes_groups else "rows"
+    among = _rows_of(metric)
     hint = f"Leave the period out by {argument('periods')}, or take longer ones."
     if len(table.strata) > 1 and not lacking.any():
         rule = f"strata of which one has {among} of both groups in every period"
@@ -627,12 +629,19 @@ def _lack_rows(
     return UndefinedMetricError("period", rule, got, hint)
 
 
-def _note_strata(used: NDArray[np.bool_]) -> tuple[str, ...]:
-    if used.all():
+def _rows_of(metric: AnyMetric) -> str:
+    """Return what :func:`_count_rows` counts."""
+    return metric.parts[0].among if metric.sizes_groups else "rows"
+
+
+def _note_strata(used: NDArray[np.bool_], among: str) -> tuple[str, ...]:
+    n = int((~used).sum())
+    if n == 0:
         return ()
     return (
-        f"{(~used).sum():,} of {len(used):,} strata have no rows of some group in some period: "
-        "they say nothing about the change, and their rows carry no weight.",
+        f"{n:,} of {len(used):,} strata {'has' if n == 1 else 'have'} no {among} of some group in "
+        "some period. Strata weigh the same in all periods, so "
+        f"{'it counts' if n == 1 else 'they count'} in none.",
     )
 
 
