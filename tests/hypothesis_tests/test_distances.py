@@ -245,6 +245,20 @@ def test_lazy_frames_give_the_same(form: str, given: dict[str, Any]) -> None:
     assert lazy.to_dict() == eager.to_dict()
 
 
+@pytest.mark.parametrize("distance", ["ks", "wasserstein", "demographic_parity"])
+def test_the_unit_of_values_changes_nothing(distance: str) -> None:
+    group = np.arange(40) % 2
+    values = np.random.default_rng(3).normal(size=40) + 0.5 * group
+    one, *others = (
+        distance_test(
+            values * unit, sensitive_features=group, distance=distance, n_resamples=99, rng=1
+        )
+        for unit in (1, 1e-15, 1e15)
+    )
+    assert one.pvalue < 0.5
+    assert [other.pvalue for other in others] == [one.pvalue] * 2
+
+
 def test_counted_clusters_give_the_same() -> None:
     table = clustered(400, 4)
     given: dict[str, Any] = {"sensitive_features": "sex", "cluster": "person", "n_resamples": 99}

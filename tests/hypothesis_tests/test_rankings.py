@@ -278,6 +278,18 @@ def test_order_names_and_threads_change_nothing(metric: str, clustered: bool) ->
     assert run(given | cluster, group, n_jobs=2, **options).pvalue == whole.pvalue
 
 
+@pytest.mark.parametrize("unit", [1e-14, 1e14])
+def test_the_unit_of_relevance_changes_nothing(unit: float) -> None:
+    given = lists(3, 40)
+    group = np.arange(len(given["query"])) % 2
+    one, other = (
+        run(given | {"relevance": given["relevance"] * k}, group, metric="exposure_per_relevance")
+        for k in (1, unit)
+    )
+    assert one.pvalue < 0.9
+    assert other.pvalue == one.pvalue
+
+
 @pytest.mark.validate
 @pytest.mark.parametrize("form", ["duckdb", "polars"])
 @pytest.mark.parametrize("metric", ["ndcg", "exposure"])

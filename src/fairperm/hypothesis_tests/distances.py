@@ -260,8 +260,9 @@ class DistanceTest:
             sections = engine.observed()[0]
         shares = engine.weights / engine.weights.sum()
         observed = float(sections @ shares)
-        span = np.ptp(rows.contributions) if distance.of_numbers else 1.0
-        tolerance = tie_tolerance(observed, np.array([max(span, 1.0)]), np.ones(1))
+        width = np.ptp(rows.contributions)
+        span = distance.value(1.0, width, width) if distance.of_numbers else 1.0  # the largest
+        tolerance = tie_tolerance(observed, np.array([span]), np.ones(1))
         rule = StoppingRule(observed, "greater", tolerance, LEAST)
         null = _null_distribution(engine, shares, options.resampling, rule)
         p = pvalue(null, observed, "greater", tolerance, options.confidence_level)

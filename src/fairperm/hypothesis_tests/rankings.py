@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -69,7 +70,7 @@ if TYPE_CHECKING:
 
 _MOST_ITEMS = 2**31  # of a list
 _FEW_LISTS = 10  # with fewer the studentized test may not hold its level
-_ZERO = 1e-14  # a standard error below it is a rounding error
+_ZERO = 1e-14  # a standard error below it, relative to the values, is a rounding error
 
 
 def ranking_test(
@@ -471,23 +472,26 @@ def _compare_items(
         raise UndefinedMetricError("relevance", f"above 0 for {items_of}", "none")
     gap = float(values[0] - values[1])
     n_lists = len(np.unique(items.lists.query[kept]))
-    if error <= _ZERO and abs(gap) > _ZERO:
+    # a value per relevance has its unit; shares and logarithms have errors of the size of 1
+    span = np.abs(values).max(initial=0.0 if metric.reads_relevance else 1.0, keepdims=True)
+    zero = _ZERO * float(span[0])
+    if error <= zero and abs(gap) > zero:
         got = Shown(f"the same gap in all {n_lists:,} queries")
         raise UndefinedMetricError("query", "made of lists with different gaps", got)
 
     resampling = options.resampling
-    statistic = float(_studentize(*observed)[0])
-    unit = np.array([max(error, _ZERO)])
-    span = np.abs(values).max(initial=1.0, keepdims=True)
+    studentize = partial(_studentize, zero=zero)
+    statistic = float(studentize([observed])[0])
+    unit = np.array([max(error, zero)])
     tolerance = tie_tolerance(statistic, span, unit)
     found = engine.enumerated(resampling.n_resamples)
     if found is None:
         rule = StoppingRule(
             statistic, options.alternative, tolerance, count_least(options.confidence_level)
         )
-        null = resampling.draw_null(engine.permuted, _studentize_all, rule, engine.block_size)
+        null = resampling.draw_null(engine.permuted, studentize, rule, engine.block_size)
     else:
-        draws = _studentize(*found)
+        draws = studentize([found])
         null = Null(draws, np.full(len(draws), -np.log(len(draws))))
     level = options.confidence_level
     p = pvalue(null, statistic, options.alternative, tolerance, level)
@@ -548,18 +552,16 @@ def _compare_items(
     return result, remarks
 
 
-def _studentize_all(blocks: list[tuple[Array, Array]]) -> Array:
-    """Return the statistics of blocks of values and errors."""
-    values, errors = (np.concatenate(one, axis=-1) for one in zip(*blocks, strict=True))
-    return _studentize(values, errors)
+def _studentize(blocks: list[tuple[Array, Array]], zero: float) -> Array:
+    """Return gaps over their errors; without an error, infinite unless the gap is zero.
 
-
-def _studentize(values: Array, error: Array) -> Array:
-    """Return gaps over their errors; without an error, infinite unless the gap is zero."""
+    A block has values and errors; what is at most ``zero`` is a rounding error.
+    """
+    values, error = (np.concatenate(one, axis=-1) for one in zip(*blocks, strict=True))
     gap = values[0] - values[1]
     with np.errstate(divide="ignore", invalid="ignore"):
-        studentized = gap / np.where(error > _ZERO, error, 0.0)
-    return np.where(np.abs(gap) <= _ZERO, 0.0, studentized)
+        studentized = gap / np.where(error > zero, error, 0.0)
+    return np.where(np.abs(gap) <= zero, 0.0, studentized)
 
 
 def _note_few(engine: ListsEngine) -> list[str]:
