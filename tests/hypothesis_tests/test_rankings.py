@@ -147,6 +147,14 @@ def test_exposure_by_hand(metric: str, expected: tuple[float, float]) -> None:
     assert ("relevance" in result.validity) == (metric == "exposure_per_relevance")
 
 
+def test_skew_is_that_among_the_items_of_two_groups() -> None:
+    """An item of a third group at the top of either list takes no share of them."""
+    given = {"rank": [*range(1, 6), *range(1, 5)], "query": [*"pppppqqqq"]}
+    result = run(given, [*"cabbbcaab"], groups=("a", "b"), metric="skew", k=3)
+    assert [result.values[one] for one in "ab"] == pytest.approx(np.log([18 / 11, 6 / 13]))
+    assert "among the items of both groups" in get_ranking_metric("skew").meaning
+
+
 def value_of(metric: str, data: dict[str, Array], mine: Array, weight: Array) -> complex:
     """Return the value of the chosen items, with a weight for each list."""
     n_lists = len(weight)

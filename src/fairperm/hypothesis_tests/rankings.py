@@ -155,10 +155,11 @@ def ranking_test(
     "exposure_per_relevance" divides a group's mean exposure over queries by its mean relevance over
     queries. "skew" is the logarithm of the number of a group's items in the top k of all queries
     over the number expected from its share of each list, both among the items of the two groups
-    compared: for a single list it is skew@k of Geyik, Ambler and Kenthapadi (2019). Lists in which
-    a group has no relevant item, or none in the top k, count like all others. Permutations in which
-    it has none in any list count as extreme; data like these raise an error. The delta method gives
-    the influence of each query, of which both standard errors are made.
+    compared: for a single list of two groups it is skew@k of Geyik, Ambler and Kenthapadi (2019).
+    Of more groups, one may have another value in each comparison. Lists in which a group has no
+    relevant item, or none in the top k, count like all others. Permutations in which it has none in
+    any list count as extreme; data like these raise an error. The delta method gives the influence
+    of each query, of which both standard errors are made.
 
     Items with equal scores share positions: they get the mean of what these positions give, as
     scikit-learn's ndcg_score does; "average_precision" is scikit-learn's too. "reciprocal_rank" and

@@ -330,7 +330,8 @@ RANKING_METRICS = (
     ),
     RankingMetric(
         name="skew",
-        meaning="log of a group's share of the top k over its share of the lists",
+        meaning="log of a group's share of the top k over its share of the lists, among the items "
+        "of both groups",
         value=lambda lists, k: lists.share_ties(_in_top(lists, k))[None],
         aliases=("skew_at_k",),
         of_items=True,
