@@ -279,10 +279,11 @@ def test_notes_of_changes_are_notes_of_the_audit(n_changed: int, note: str) -> N
     assert (change.interval_text != "–") == has_interval
 
 
-def test_few_draws_are_noted() -> None:
-    rows = {**models(*LARGE, LARGE[0]), "n_resamples": 19}
-    with pytest.warns(FairpermWarning, match="called narrowed or widened however large the change"):
-        audit(**rows, metrics="selection_rate")
+@pytest.mark.parametrize("adjust", ["holm", "maxt"])
+def test_few_draws_are_noted(adjust: Any) -> None:
+    rows = {**models(*LARGE, LARGE[0]), "n_resamples": 99}  # enough for one hypothesis, not three
+    with pytest.warns(FairpermWarning, match="called narrowed or widened .*n_resamples=119"):
+        audit(**rows, metrics="selection_rate", adjust=adjust)
 
 
 def test_command(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -308,8 +308,13 @@ def test_audits_draw_enough_for_their_adjustment(
         **{**given, **options},
     )
     asked: Any = [Asked("sex" if i % 2 else "race", i) for i in range(n_hypotheses)]
-    found = draw_enough([*asked, *asked], settings).resampling
+    found = draw_enough([*asked, *asked], settings, two_models=False).resampling
     assert (found.least, found.n_resamples) == (least, most)
+    by_max_t, by_holm = (
+        draw_enough(asked, replace(settings, adjust=one), two_models=True).resampling
+        for one in ("maxt", "holm")
+    )
+    assert by_max_t == by_holm  # the max-T method does not adjust changes
 
 
 def counted(rng: np.random.Generator, *sizes: int, spread: float = 0.0) -> dict[str, Any]:

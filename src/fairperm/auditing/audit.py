@@ -325,7 +325,7 @@ def audit(
         if settings.adjust == "maxt":
             check_max_t(questions, settings)
         asked = make_pairs(questions, settings)  # checks all options before any work
-        settings = draw_enough(asked, settings)
+        settings = draw_enough(asked, settings, two_models=isinstance(inputs, ModelPair))
         pairs = compare_pairs(asked, settings)
     rows, families = judge_pairs(pairs, settings)
     if isinstance(inputs, ModelPair):

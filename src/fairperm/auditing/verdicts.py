@@ -196,7 +196,10 @@ def write_notes(
     )
     changed = [row for row in judged if row.change is not None and row.change.size_pvalue]
     claim = "called a disparity however large the gap"
-    if len(changed) > len(drawn):  # their sums of gaps are rarely enumerated
+    factor = _largest_factor(n_hypotheses, settings, two_models=bool(changed))
+    of_gaps = _largest_factor(n_hypotheses, settings, two_models=False)
+    # sums of gaps are rarely enumerated, and the max-T method does not adjust changes
+    if len(changed) > len(drawn) or factor > of_gaps:
         drawn, is_doubled = changed, settings.alternative == "two-sided"
         claim = "called narrowed or widened however large the change"
     if settings.margins and settings.alternative not in {"greater", "less"}:
@@ -210,7 +213,9 @@ def write_notes(
     ]
     return (
         *_note_nothing_judged(rows, judged),
-        *_note_few_resamples(len(drawn), n_hypotheses, settings, 2 if is_doubled else 1, claim),
+        *_note_few_resamples(
+            len(drawn), n_hypotheses, factor, settings, 2 if is_doubled else 1, claim
+        ),
         *_note_notes(results, known, ("comparison has", "comparisons have"), "result.notes"),
         *_note_notes(changes, known, ("change has", "changes have"), "change.result.notes"),
     )
@@ -235,11 +240,10 @@ def _note_nothing_judged(rows: Sequence[AuditRow], judged: Sequence[AuditRow]) -
 
 
 def _note_few_resamples(
-    n_drawn: int, n_hypotheses: int, settings: Settings, n_tails: int, claim: str
+    n_drawn: int, n_hypotheses: int, factor: float, settings: Settings, n_tails: int, claim: str
 ) -> Iterator[str]:
     """Yield a note if a p-value from draws may be above the level however large the gap."""
     n_resamples, alpha = settings.resampling.n_resamples, settings.alpha
-    factor = _largest_factor(n_hypotheses, settings)
     least = n_tails / (n_resamples + 1)
     most = factor * least
     if n_drawn == 0 or n_resamples == 0 or most <= alpha:
@@ -256,17 +260,17 @@ def _note_few_resamples(
     )
 
 
-def _largest_factor(n_hypotheses: int, settings: Settings) -> float:
+def _largest_factor(n_hypotheses: int, settings: Settings, *, two_models: bool) -> float:
     """Return by how much adjustment can multiply a p-value."""
     factors: dict[str | None, float] = {
         None: 1.0,
-        "maxt": float(n_hypotheses) if settings.margins else 1.0,
+        "maxt": float(n_hypotheses) if settings.margins or two_models else 1.0,
         "by": n_hypotheses * sum(1 / rank for rank in range(1, n_hypotheses + 1)),
     }
     return factors.get(settings.adjust, float(n_hypotheses))
 
 
-def draw_enough(pairs: Sequence[Pair], settings: Settings) -> Settings:
+def draw_enough(pairs: Sequence[Pair], settings: Settings, *, two_models: bool) -> Settings:
     """Return settings whose draws can reach the level after adjustment, if they stop early.
 
     Intervals at the adjusted level and tests at margins need so many draws in any case, but no more
@@ -278,7 +282,8 @@ def draw_enough(pairs: Sequence[Pair], settings: Settings) -> Settings:
     for pair in pairs:
         family = pair.question.attribute if settings.family == "attribute" else "all"
         families.setdefault(family, set()).add(pair.hypothesis(settings.alternative))
-    factor = _largest_factor(max(map(len, families.values()), default=0), settings)
+    n_hypotheses = max(map(len, families.values()), default=0)
+    factor = _largest_factor(n_hypotheses, settings, two_models=two_models)
     n_tails = 1 if settings.alternative in {"greater", "less"} else 2
     enough = _count_resamples(n_tails * factor, settings.alpha)
     most = min(max(MOST, enough), _MOST_OF_AUDITS)
