@@ -70,6 +70,16 @@ def test_errors_are_those_of_the_adjustment(adjust: str | None, says: str) -> No
     assert says in part.method[-1]
 
 
+def test_an_undefined_change_is_not_put_down_to_few_rows() -> None:
+    group, old = np.repeat(["a", "b"], 400), np.arange(800) % 2
+    new, label = np.where(group == "b", 0, old), np.arange(800) % 3 > 0
+    predicted = {"y_true": label, "y_pred": old, "y_pred_new": new}
+    found = quietly(**predicted, sensitive_features=group, metrics="ppv", n_resamples=99, rng=1)
+    part = ChangesPart.of(AuditView.of(found))
+    assert part is not None
+    assert part.meanings["too small"].endswith("too few rows, or the metric has no value")
+
+
 def test_one_model_has_no_changes() -> None:
     one = quietly(y_pred=np.arange(200) % 3 > 0, sensitive_features=np.arange(200) % 2)
     assert 'id="changes"' not in one.to_html(short=True)

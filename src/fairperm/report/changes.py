@@ -22,7 +22,7 @@ _MEANINGS = {
     "inconclusive": (
         "not decided; a gap that changed sides may have changed, and be neither smaller nor larger"
     ),
-    "too small": "not judged: too few rows",
+    "too small": "not judged: too few rows, or the metric has no value",
 }
 _ERRORS = {
     None: "Each of these claims is wrong for a single gap at most {level} of the time",
