@@ -204,6 +204,23 @@ def test_an_undefined_new_value_is_too_small_to_judge() -> None:
     assert row.change.reason.startswith("metric must be defined in every group")
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "few"),
+    [
+        ((100, 100, 100, 100), (130, 20, 250, 0), "20 predicted positives"),
+        ((100, 400, 100, 100), (130, 20, 250, 0), "20 predicted positives"),  # models are swapped
+        ((100, 100, 100, 100), (300, 1, 100, 0), "1 predicted positive"),
+    ],
+)
+def test_the_reason_names_the_model_with_few_rows(first: Cells, second: Cells, few: str) -> None:
+    rows = models(first, second)
+    rows["y_true"] = np.arange(len(rows["y_pred"])) % 2
+    (row,) = quietly(**rows, metrics="precision")
+    assert row.change is not None
+    reason = f"group 1 has only {few} with the new model; the minimum is 50."
+    assert row.change.reason == reason
+
+
 def test_a_gap_that_was_equivalent_is_not_closed() -> None:
     # from +0.02 to −0.00, both within the margin
     change = one_change((60_000, 100, 2_100, 37_800), (62_000, 100, 100, 37_800), margin=0.1)

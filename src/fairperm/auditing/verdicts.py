@@ -8,6 +8,7 @@ it. Otherwise it is inconclusive.
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -119,7 +120,7 @@ def find_few(row: AuditRow, numbers: Mapping[str, Sequence[float]], least: int) 
     for place, group in enumerate(row.groups):
         whole = min(numbers, key=lambda one: numbers[one][place])
         if (n := numbers[whole][place]) < least:
-            few = format_count(math.floor(n), whole.removesuffix("s"), whole)
+            few = format_count(math.floor(n), re.sub(r"s\b", "", whole, count=1), whole)
             name = name_group(row.attribute, group)
             small.append(f"{shown(group) if name == group else name} has only {few}")
     if not small:

@@ -156,13 +156,20 @@ class Change(Metric):
         return swapped
 
     def bases(self) -> dict[str, Array]:
-        """Return by which coefficients contributions add up to numbers of rows, in both models."""
+        """Return by which coefficients contributions add up to numbers of rows.
+
+        Only a denominator has other rows in the other model.
+        """
+        if self.places is None:
+            return self.single.bases()
+        sides = {"": self.places[0]}
+        if self.single.has_denominator:
+            models = (" with the old model", " with the new model")[:: self.sign]
+            sides = dict(zip(models, self.places, strict=True))
         found = {}
-        names = tuple(self.contributions)
-        sides = [range(len(names))] if self.places is None else self.places
-        for suffix, side in zip(("", NEW), sides, strict=False):
+        for suffix, side in sides.items():
             for name, coefficients in self.single.bases().items():
-                base = np.zeros(len(names))
+                base = np.zeros(len(self.contributions))
                 base[list(side)] = coefficients
                 found[f"{name}{suffix}"] = base
         return found
