@@ -221,6 +221,22 @@ def test_the_reason_names_the_model_with_few_rows(first: Cells, second: Cells, f
     assert row.change.reason == reason
 
 
+def test_complements_with_margins_of_their_own_are_closed_only_if_shown_to_be_smaller() -> None:
+    # p = 0.03 is 0.045 for 3 hypotheses of which 2 are shown, and 0.06 for 2 of which 1 is shown
+    changed = models((200, 40, 75, 100), (200, 40, 40, 20))
+    alike = models((100, 10, 10, 100), (100, 10, 10, 100))
+    names = ("y_pred", "y_pred_new", "sensitive_features")
+    rows: dict[str, Any] = {one: np.append(changed[one], alike[one]) for one in names}
+    rows["y_true"] = np.repeat([0, 1], [len(changed["y_pred"]), len(alike["y_pred"])])
+    margins = {"fpr": 0.27, "tnr": 0.28}
+    given = {"metrics": ["fpr", "tnr", "tpr"], "margin": margins, "adjust": "bh", "n_resamples": 0}
+    for row in list(quietly(**rows, **given))[:2]:
+        assert row.change is not None
+        assert row.change.closing_pvalue == pytest.approx(0.0316, abs=1e-4)
+        assert row.change.adjusted_closing_pvalue == row.change.adjusted_size_pvalue
+        assert row.change.verdict != "closed"
+
+
 def test_a_gap_that_was_equivalent_is_not_closed() -> None:
     # from +0.02 to −0.00, both within the margin
     change = one_change((60_000, 100, 2_100, 37_800), (62_000, 100, 100, 37_800), margin=0.1)

@@ -206,6 +206,7 @@ def _judge_family(
     widened = adjust([None if less else p for p, less in zip(sizes, smaller, strict=True)])
     unchanged = adjust([one.change.equivalence_pvalue for one in tested], with_margin)
     closed = adjust([one.change.closing_pvalue for one in tested], with_margin)
+    closed = [max(both) for both in zip(closed, narrowed, strict=True)]  # it has more hypotheses
     raw = dict(zip(keys, (one.result.pvalue for one in tested), strict=True))
     level = interval_level(np.array([*raw.values()]), settings.adjust, settings.alpha)
     found = []
