@@ -12,7 +12,14 @@ import polars as pl
 import pytest
 
 import fairperm
-from fairperm import FairpermWarning, InputError, InputTypeError, audit, compare_models
+from fairperm import (
+    FairpermWarning,
+    InputError,
+    InputTypeError,
+    audit,
+    compare_models,
+    equivalence_test,
+)
 from fairperm.auditing.changes import add_changes
 from fairperm.auditing.comparisons import Settings, compare_pairs, make_pairs
 from fairperm.auditing.questions import Question
@@ -235,6 +242,45 @@ def test_complements_with_margins_of_their_own_are_closed_only_if_shown_to_be_sm
         assert row.change.closing_pvalue == pytest.approx(0.0316, abs=1e-4)
         assert row.change.adjusted_closing_pvalue == row.change.adjusted_size_pvalue
         assert row.change.verdict != "closed"
+
+
+def test_a_gap_is_closed_by_the_new_gap_that_is_shown() -> None:
+    # by rows the new gap is −0.2; by predicted positives it is −0.004, within the margin
+    cells = [(0, 0, 0), (1, 1, 0), (0, 1, 0), (1, 0, 1), (0, 0, 1)]  # label, old and new decision
+    counts = np.array(
+        [
+            [3880, 10, 90, 10, 10],
+            [3880, 90, 10, 18, 2],
+            [0, 300, 1700, 1000, 1000],
+            [0, 1700, 300, 1000, 1000],
+            [9, 9, 9, 9, 9],  # a stratum of one group
+        ]
+    )
+    label, old, new = np.tile(cells, (5, 1)).repeat(counts.ravel(), axis=0).T
+    block = np.arange(5).repeat(counts.sum(axis=1))
+    strata = 2 - block // 2
+    rows: dict[str, Any] = {
+        "y_true": label,
+        "y_pred": old,
+        "y_pred_new": new,
+        "sensitive_features": block % 2,
+    }
+    options = {"margin": 0.1, "min_group_size": 10, "n_resamples": 199, "rng": 1}
+    found = quietly(**rows, control_features=strata, metrics=["ppv", "tpr"], **options)
+    change = found.rows[0].change
+    assert change is not None
+    assert change.gaps == pytest.approx((-0.75, -0.2))
+    rows["y_pred"] = rows.pop("y_pred_new")
+    drawn: dict[str, Any] = {
+        "margin": 0.1,
+        "n_resamples": 199,
+        "rng": 1,
+        "stratum_weights": {0: 0, 1: 1, 2: 1},
+    }
+    within = equivalence_test(**rows, control_features=strata, metric="ppv", **drawn)
+    assert change.closing_pvalue == within.pvalue
+    assert change.verdict == "narrowed"
+    assert any(one.startswith("The change of 1 gap starts from another") for one in found.notes)
 
 
 def test_a_gap_that_was_equivalent_is_not_closed() -> None:

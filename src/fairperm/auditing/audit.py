@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairperm._utils import checks
-from fairperm.auditing.changes import add_changes, check_models
+from fairperm.auditing.changes import add_changes, check_models, note_weights
 from fairperm.auditing.comparisons import (
     Settings,
     compare_all_groups,
@@ -378,7 +378,7 @@ def audit(
             "score_bins": score_bins,
             "sample_rows": sample_rows,
         },
-        notes=(*notes, *note_reversed_scores(rows), *reading_notes),
+        notes=(*notes, *note_weights(rows, pairs), *note_reversed_scores(rows), *reading_notes),
         library=library_of(data) or library_of(sensitive_features),
     )
     warn_of(notes)

@@ -6,13 +6,14 @@ signs. A gap is therefore shown to be smaller, or larger, if both are shown to d
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fairperm._utils.checks import DIRECTIONS
-from fairperm._utils.formatting import state_pvalue
+from fairperm._utils.formatting import format_count, state_pvalue
 from fairperm.auditing.comparisons import run_in_batches
 from fairperm.auditing.verdicts import adjust_by_key, find_small_groups, has_margin_test
 from fairperm.errors import InputError, UndefinedMetricError, argument
@@ -74,6 +75,25 @@ def add_changes(
     return [replace(row, change=change) for row, change in zip(rows, changes, strict=True)]
 
 
+def note_weights(rows: Sequence[AuditRow], pairs: Sequence[ComparedPair]) -> tuple[str, ...]:
+    """Return a note if changes weigh the strata otherwise than the gaps of one model."""
+    n = 0
+    for row, pair in zip(rows, pairs, strict=True):
+        result, change = row.result, None if row.change is None else row.change.result
+        if result is None or change is None or not pair.question.metric.has_denominator:
+            continue
+        n += change.n_strata > 1 and not math.isclose(
+            result.difference, change.gap_old, abs_tol=1e-9
+        )
+    if n == 0:
+        return ()
+    return (
+        f"The change of {format_count(n, 'gap')} starts from another old gap than the comparison "
+        "shows: a gap of one model weighs strata by the metric's denominator, and a change weighs "
+        "them by rows, because the two models' denominators differ.",
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class _TestedChange:
     """The change of a row's gap, whose verdict is "too small" or still open."""
@@ -120,6 +140,7 @@ class _RowTests:
             others.append(make_sum_test(both, question.metric, groups, options))
             if row.margin is not None and change.gap_test.plan.variance is not None:
                 table = question.of_new_model().table_of(groups)
+                options = replace(options, stratum_weights=change.weigh_strata(table))
                 plan = Plan.for_table(question.metric, table, groups, options)
                 others.append(GapTest.of(table, plan, groups, options))
         return cls(row, change, tuple(others))

@@ -239,6 +239,25 @@ class ChangeTest:
         names = tuple(part.name.removeprefix("change in ") for part in plan.metric.parts)
         return cls(test, names, old, new)
 
+    def weigh_strata(self, table: Table) -> dict[Hashable, float] | None:
+        """Return the weights of a table's strata; None if those of one model's gap are the same.
+
+        They are made of numbers of rows or clusters where the models' denominators differ.
+        """
+        comparison = self.gap_test.comparison
+        units, part = comparison.units(), comparison.parts[0]
+        if units.n_strata == 1 or not isinstance(part, Change):
+            return None
+        if part.sizes_groups or not part.single.has_denominator:
+            return None
+        sizes = np.zeros((units.n_strata, 2))
+        np.add.at(sizes, (units.stratum, units.group), units.count)
+        compared = [table.groups.index(one) for one in comparison.groups]
+        present = np.unique(table.stratum[np.isin(table.group, compared)])
+        weights = np.zeros(len(table.strata))
+        weights[present] = sizes.prod(axis=1) / sizes.sum(axis=1)
+        return dict(zip(table.strata, weights.tolist(), strict=True))
+
     def result(self, null: Null | None) -> ModelComparisonResult:
         """Compare the change with its permutations; without any, with their normal limit."""
         result = self.gap_test.result(null)
