@@ -84,7 +84,7 @@ def test_engines_and_orders_draw_the_same() -> None:
     assert np.isfinite(expected).all()
     for form in LAZY:
         assert np.array_equal(draws_of(columns, 3, form), expected), form
-    order = RNG.permutation(n)
+    order = np.random.default_rng(18).permutation(n)
     again = draws_of(pa.table(columns).take(order).to_pydict(), seed=3)
     assert np.array_equal(again, expected[:, order])
 
@@ -99,7 +99,7 @@ def test_the_test_is_that_of_the_sampled_rows(metric: Any, few: None) -> None:
     numeric = {name: table[name] for name in ("label", "score", "predicted", "weight", "person")}
     chosen = np.argsort(draws_of(numeric, seed=7)[0])[:TAKEN]
     expected = run(table.take(chosen), metric)
-    shuffled = table.take(RNG.permutation(N))
+    shuffled = table.take(np.random.default_rng(19).permutation(N))
     note = f"Tested on a sample of {TAKEN} of 3,000 rows, drawn by seed 7."
     for data in (LAZY["duckdb"](table), LAZY["polars"](shuffled)):
         result = run(data, metric, sample_rows=TAKEN)
