@@ -181,24 +181,65 @@ def test_far_tails_keep_their_digits() -> None:
     assert 0 < TwoBinomials(5000, 5000, 5000).pvalue(100.0, "two-sided") < 1e-300
 
 
-@pytest.mark.parametrize(
-    ("m", "n", "successes"),
-    [(40_000, 60_000, 30_000), (600_000, 600_000, 10**5), (300, 10**6, 10**5)],
-)
-def test_large_samples_do_not_jump_where_methods_change(
-    m: int, n: int, successes: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def compare_methods(
+    sizes: tuple[int, int], rate: float, z: float, alternative: str, patch: pytest.MonkeyPatch
+) -> float:
+    """Return how far the p-value near z is from the one of summed probabilities, as a share."""
+    m, n = sizes
+    successes, direction = round(rate * (m + n)), -1 if alternative == "less" else 1
     one = TwoBinomials(m, n, successes)
-    spread = math.sqrt(successes * (m + n - successes) * m * n / (m + n) ** 3)
-    z = one.statistic(round(successes * m / (m + n) + 2.1 * spread))
-    found = {}
-    for most in (1 << 14, 150):
-        monkeypatch.setattr(unconditional, "_MOST_COUNTS", most)
+    spread = math.sqrt(successes * (1 - rate) * m * n) / (m + n)
+    statistic = one.statistic(round(rate * m + direction * z * spread))
+    found = []
+    for most in (unconditional._MOST_COUNTS, 1 << 15):
+        patch.setattr(unconditional, "_MOST_COUNTS", most)
         unconditional._pvalue.cache_clear()
-        found[most] = one.pvalue(z, "two-sided")
+        found.append(one.pvalue(statistic, alternative))
+    patch.undo()
     unconditional._pvalue.cache_clear()
-    assert found[150] != found[1 << 14]  # another method was used
-    assert found[150] == pytest.approx(found[1 << 14], rel=2e-3 if m == 300 else 0.01)
+    assert found[0] != found[1]  # another method was used
+    return found[0] / found[1] - 1
+
+
+@pytest.mark.parametrize(
+    ("z", "sizes", "most"),
+    [
+        (2.0, (675_000, 987_800, 9_795_000, 135_450), 0.01),
+        (3.3, (533_700, 814_950, 8_075_000, 114_750), 0.02),
+        (4.7, (405_500, 644_500, 6_385_000, 93_200), 0.04),
+    ],
+)
+@pytest.mark.parametrize("alternative", ALTERNATIVES)
+def test_large_samples_do_not_jump_where_the_normal_limit_begins(
+    z: float,
+    sizes: tuple[int, ...],
+    most: float,
+    alternative: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Just beyond the border: one-sided p-values of unequal groups depend on their skewness."""
+    designs = ((1, 0.01), (10, 0.01), (10, 0.001), (100, 0.1))
+    for m, (times, rate) in zip(sizes, designs, strict=True):
+        excess = compare_methods((m, times * m), rate, z, alternative, monkeypatch)
+        assert -0.005 < excess < most, (m, times, rate)
+
+
+@pytest.mark.parametrize("alternative", ALTERNATIVES)
+def test_a_large_group_does_not_jump_where_its_tails_become_normal(
+    alternative: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for sizes, rate, z in (((30, 28_500), 0.5, 2.0), ((10_000, 35_000), 0.5, 3.3)):
+        assert abs(compare_methods(sizes, rate, z, alternative, monkeypatch)) < 0.001
+
+
+@pytest.mark.parametrize("alternative", ALTERNATIVES)
+@pytest.mark.parametrize("alpha", [0.1, 0.01])
+def test_critical_value_of_large_samples_has_the_pvalue_alpha(
+    alternative: str, alpha: float
+) -> None:
+    one, sign = TwoBinomials(10**7, 10**8, 10**7), -1 if alternative == "less" else 1
+    p = one.pvalue(sign * one.critical(alpha, alternative), alternative)
+    assert p == pytest.approx(alpha, rel=1e-4)
 
 
 @pytest.mark.parametrize(("m", "n"), [(20, 20), (15, 60), (45, 9)])
