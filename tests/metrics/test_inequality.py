@@ -209,6 +209,21 @@ def test_the_coefficient_of_variation_far_from_zero_keeps_its_digits() -> None:
         assert value == pytest.approx(variation(far[group == GROUP]), rel=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore:The metric is undefined in")
+def test_permutations_in_which_benefits_add_up_to_nothing_are_undefined() -> None:
+    """A mean of zero has no coefficient of variation; infinite ones have no difference."""
+    result = permutation_test(
+        np.ones(8),
+        np.array([-2.0, 1.0, 1.0, 2.0, -1.0, 3.0, 4.0, -1.0]),
+        sensitive_features=np.repeat(["a", "b"], 4),
+        metric="coefficient_of_variation",
+        variance=None,
+    )
+    assert result.exact
+    assert result.n_undefined > 0
+    assert np.isfinite(result.null_distribution).sum() == result.n_resamples - result.n_undefined
+
+
 @pytest.mark.parametrize("metric", ["generalized_entropy_index", "theil_t_index", "atkinson_index"])
 def test_a_group_without_any_benefit_has_no_inequality_to_speak_of(metric: str) -> None:
     with pytest.raises(InputError, match=r"^metric must be defined in every group; got"):

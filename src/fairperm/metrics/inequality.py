@@ -154,7 +154,8 @@ def _variation(squares: Any, sums: Any, b: Any, n: Any) -> Any:
     variance = squares / n - (sums / n) ** 2
     # where all benefits are equal there is none, and no root of what rounding leaves
     none = np.real(variance) <= _ROUNDING * np.real(squares / n)
-    return np.sqrt(np.where(none, 0.0, variance)) / (b / n)
+    mean = np.where(np.real(b) == 0, np.nan, b / n)  # over a mean of zero it is undefined
+    return np.sqrt(np.where(none, 0.0, variance)) / mean
 
 
 def _named(metric: Metric, name: str, meaning: str, *aliases: str) -> Metric:
