@@ -141,7 +141,15 @@ UNDEFINED = [
 ]
 
 
-@each([*GROUPS, *UNDEFINED])
+WEIGHTED = value(
+    "weighted rate undefined",
+    "metric must be defined in every group; got false_negative_rate of group 'a', which has",
+    y_true=[0] * 4 + [1] * 4,
+    sample_weight=[1, 2] * 4,
+)
+
+
+@each([*GROUPS, *UNDEFINED, WEIGHTED])
 def test_bad_groups_are_refused_in_a_full_sentence_that_names_the_argument(
     refusal: Refusal,
 ) -> None:

@@ -76,7 +76,8 @@ class Estimates:
         Both are given by part and group.
         """
         spread = np.nansum(self._shares(weights) ** 2, axis=-1)[..., None, None]
-        variance = self.variance * factor[:, None, None] + extra[:, None, None] / spread
+        with np.errstate(invalid="ignore"):  # a group without a value has no variance either
+            variance = self.variance * factor[:, None, None] + extra[:, None, None] / spread
         return replace(self, variance=variance)
 
     def merge_strata(self) -> Estimates:
