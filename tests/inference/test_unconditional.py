@@ -8,16 +8,20 @@ from __future__ import annotations
 
 import itertools
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import xlogy
-from scipy.stats import barnard_exact, binom
+from scipy.stats import barnard_exact, binom, boschloo_exact, hypergeom
 
 from fairperm.inference import unconditional
 from fairperm.inference.unconditional import TwoBinomials
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 Array = NDArray[np.float64]
 ALTERNATIVES = ("two-sided", "greater", "less")
@@ -125,24 +129,58 @@ def test_pvalue_falls_with_the_statistic(successes: int, alternative: str) -> No
     assert all(later <= sooner * (1 + 1e-5) for sooner, later in itertools.pairwise(p))
 
 
-@pytest.mark.validate
-@pytest.mark.parametrize(("m", "n"), [(3, 4), (12, 12), (20, 7), (50, 50), (35, 18)])
-def test_without_an_interval_it_is_barnards(
-    m: int, n: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """One-sided, over all rates: scipy's maximum is that of a grid, ours bounds it from above."""
+@pytest.fixture
+def without_interval(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Search all rates, as scipy does, instead of an interval."""
     monkeypatch.setattr(unconditional, "rate_interval", lambda *_: (1e-9, 1 - 1e-9))
     monkeypatch.setattr(unconditional, "SHARE", 1e-300)
     unconditional._pvalue.cache_clear()
+    yield
+    unconditional._pvalue.cache_clear()
+
+
+def check_against_scipy(m: int, n: int, a: int, b: int, pvalue: float) -> None:
+    """One-sided. Scipy's maximum is searched for; ours is bounded from above, within 0.01 %."""
+    one = TwoBinomials(m, n, a + b)
+    assert pvalue * (1 - 1e-6) <= one.pvalue(one.statistic(a), "greater") <= pvalue * 1.0001
+
+
+SCIPYS = [(3, 4), (12, 12), (20, 7), (50, 50), (35, 18), (49, 50), (7, 43)]
+
+
+@pytest.mark.validate
+@pytest.mark.usefixtures("without_interval")
+@pytest.mark.parametrize(("m", "n"), SCIPYS)
+def test_without_an_interval_it_is_barnards(m: int, n: int) -> None:
     rng = np.random.default_rng(m * n)
     for a, b in zip(rng.integers(0, m + 1, 12), rng.integers(0, n + 1, 12), strict=True):
-        if a + b in {0, m + n}:
-            continue
-        table = [[a, b], [m - a, n - b]]
-        theirs = barnard_exact(table, alternative="greater", pooled=True, n=512).pvalue
-        one = TwoBinomials(m, n, int(a + b))
-        # near the ends of the range single steps of the rate are long: there the bound is loose
-        assert theirs * (1 - 1e-6) <= one.pvalue(one.statistic(int(a)), "greater") <= theirs * 1.01
+        if a + b not in {0, m + n}:
+            table = [[a, b], [m - a, n - b]]
+            theirs = barnard_exact(table, alternative="greater", pooled=True, n=512)
+            check_against_scipy(m, n, int(a), int(b), theirs.pvalue)
+
+
+@pytest.mark.validate
+@pytest.mark.usefixtures("without_interval")
+@pytest.mark.parametrize(("m", "n"), SCIPYS)
+def test_without_an_interval_it_is_boschloos_where_both_order_alike(m: int, n: int) -> None:
+    """Boschloo orders tables by Fisher's p-value: compare where the same tables are extreme."""
+    z = statistics(m, n)
+    a, b = np.indices(z.shape)
+    fisher = hypergeom.sf(a - 1, m + n, a + b, m)
+    alike = [
+        (int(one), int(other))
+        for one, other in np.argwhere(z > 0)
+        if np.array_equal(
+            is_extreme(z, float(z[one, other]), "greater"),
+            fisher <= fisher[one, other] * (1 + 1e-9),
+        )
+    ]
+    assert alike
+    for one, other in alike[:: math.ceil(len(alike) / 6)]:
+        table = [[one, other], [m - one, n - other]]
+        theirs = boschloo_exact(table, alternative="greater", n=512)
+        check_against_scipy(m, n, one, other, theirs.pvalue)
 
 
 @pytest.mark.parametrize(("m", "n", "a", "b"), [(11, 23, 5, 4), (30, 300, 5, 20), (40, 40, 3, 9)])
