@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from fairperm import datasets, plots
     from fairperm.auditing.audit import audit
+    from fairperm.auditing.pair_sweeps import PairSweeps, sweep_pairs
     from fairperm.auditing.result import Audit
     from fairperm.errors import (
         FairpermError,
@@ -67,6 +68,7 @@ __all__ = [
     "ModelComparisonResult",
     "OmnibusRow",
     "OmnibusTestResult",
+    "PairSweeps",
     "PeriodChange",
     "PeriodComparisonResult",
     "PermutationTestResult",
@@ -98,12 +100,14 @@ __all__ = [
     "register_metric",
     "sample_size",
     "simulated_power",
+    "sweep_pairs",
     "threshold_sweep",
 ]
 
 # A name is imported when it is first used: `fairperm --help` does not wait for NumPy.
 _HOMES = {
     "auditing.audit": "audit",
+    "auditing.pair_sweeps": "PairSweeps sweep_pairs",
     "auditing.result": "Audit",
     "errors": "FairpermError FairpermWarning InputError InputTypeError UndefinedMetricError",
     "hypothesis_tests.bootstrap": "bootstrap_test",

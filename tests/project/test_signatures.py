@@ -28,6 +28,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "omnibus_test": fairperm.omnibus_test,
     "bootstrap_test": fairperm.bootstrap_test,
     "threshold_sweep": fairperm.threshold_sweep,
+    "sweep_pairs": fairperm.sweep_pairs,
     "distance_test": fairperm.distance_test,
     "ranking_test": fairperm.ranking_test,
     "audit": fairperm.audit,
@@ -44,6 +45,10 @@ LACKS = {
         *("cluster", "split_clusters", "sample_weight", "scheme", "variance", "n_bootstrap"),
     },
     "threshold_sweep": {
+        *("y_pred", "threshold", "cluster", "split_clusters", "sample_weight", "score_bins"),
+        *("sample_rows", "n_bootstrap", "confidence_level"),
+    },
+    "sweep_pairs": {
         *("y_pred", "threshold", "cluster", "split_clusters", "sample_weight", "score_bins"),
         *("sample_rows", "n_bootstrap", "confidence_level"),
     },
@@ -69,6 +74,7 @@ OWN = {
     "omnibus_test": set[str](),
     "bootstrap_test": {"method"},
     "threshold_sweep": {"thresholds", "alpha"},
+    "sweep_pairs": {"thresholds", "alpha"},
     "distance_test": {"values", "distance", "compare", "adjust"},
     "ranking_test": {
         *("relevance", "score", "rank", "query", "k", "compare", "reference", "adjust"),
@@ -87,8 +93,9 @@ OWN = {
 }
 # Several metrics at once, scores that a sweep cannot do without, labels that may be left out,
 # metrics and clusters of queries; joint permutations and bootstrap samples do not stop early.
-OTHERWISE = {("threshold_sweep", name) for name in ("y_true", "y_score", "metric")}
-OTHERWISE |= {(name, "n_resamples") for name in ("bootstrap_test", "threshold_sweep")}
+SWEEPS = ("threshold_sweep", "sweep_pairs")
+OTHERWISE = {(sweep, name) for sweep in SWEEPS for name in ("y_true", "y_score", "metric")}
+OTHERWISE |= {(name, "n_resamples") for name in ("bootstrap_test", *SWEEPS)}
 OTHERWISE |= {("find_subgroups", "n_resamples"), ("distance_test", "y_true")}
 OTHERWISE |= {("ranking_test", "metric"), ("ranking_test", "cluster")}
 DECIDED_BY_A_MARGIN = {"alternative", "variance", "n_bootstrap"}
@@ -97,7 +104,7 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "audit": fairperm.audit,
     "compare": fairperm.audit,
     "test": fairperm.permutation_test,
-    "sweep": fairperm.threshold_sweep,
+    "sweep": fairperm.sweep_pairs,
     "discover": fairperm.find_subgroups,
     "ranking": fairperm.ranking_test,
     "periods": fairperm.compare_periods,

@@ -20,7 +20,7 @@ from fairperm.metrics.distances import get_distance
 from fairperm.metrics.registry import get_metric
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping
     from os import PathLike
 
     from altair import LayerChart, VConcatChart
@@ -241,7 +241,7 @@ class Audit(AuditData):
         self,
         path: str | PathLike[str] | None = None,
         *,
-        sweep: ThresholdSweepResult | Sequence[ThresholdSweepResult] | None = None,
+        sweep: ThresholdSweepResult | Iterable[ThresholdSweepResult] | None = None,
         title: str | None = None,
         author: str | None = None,
         note: str | None = None,
@@ -256,8 +256,9 @@ class Audit(AuditData):
         ----------
         path : path-like, optional
             The file to write, atomically.
-        sweep : ThresholdSweepResult or sequence of them, optional
-            Results of :func:`fairperm.threshold_sweep`, shown with a slider.
+        sweep : ThresholdSweepResult, PairSweeps or sequence of ThresholdSweepResult, optional
+            Results of :func:`fairperm.threshold_sweep` or :func:`fairperm.sweep_pairs`, shown with
+            a slider.
         title, author, note : str, optional
             The report's heading, who wrote it, and a remark at its beginning.
         positive_means : str, optional
@@ -283,6 +284,7 @@ class Audit(AuditData):
         ...     rename={"sex": {"Male": "men", "Female": "women"}}, short=True,
         ... )
         """
+        from fairperm.auditing.pair_sweeps import PairSweeps
         from fairperm.report.page import as_html
         from fairperm.report.presentation import Presentation
 
@@ -294,7 +296,14 @@ class Audit(AuditData):
             rename=rename,
             short=short,
         )
-        return as_html(self, path, presentation=presentation, sweep=sweep, provenance=provenance)
+        return as_html(
+            self,
+            path,
+            presentation=presentation,
+            sweep=sweep,
+            not_swept=sweep.not_swept if isinstance(sweep, PairSweeps) else None,
+            provenance=provenance,
+        )
 
     def _repr_html_(self) -> str:
         from fairperm.report.page import as_notebook_html

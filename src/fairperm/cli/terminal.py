@@ -60,6 +60,7 @@ _OPTIONS = {
     "base_rates": "--base-rate",
     "names": "NAME",
     "audit()": "`fairperm audit`",
+    "sweep_pairs()": "`fairperm sweep`",
     "None": "'none'",
     "correlation_test": "correlation_test in Python",
     "passed as text": 'made text. --sql does both: "SELECT *, age // 10 AS decade FROM data"',

@@ -203,10 +203,15 @@ class Table:
         shares = [find(part, self.columns, count, group, len(self.groups)) for part in scored]
         return all(np.nanmax(one, initial=0.0) <= _NEXT_TO_NOTHING for one in shares)
 
-    def choose_groups(self, groups: object) -> tuple[Hashable, Hashable]:
-        """Return the two groups to compare: the requested ones, or the only two."""
+    def choose_groups(
+        self, groups: object, *, for_all: str = "audit()"
+    ) -> tuple[Hashable, Hashable]:
+        """Return the two groups to compare: the requested ones, or the only two.
+
+        ``for_all`` is the function that compares all groups.
+        """
         if groups is None:
-            return self._require_two()
+            return self._require_two(for_all)
         groups = _as_list(groups)
         pair = self._find_groups(groups)
         if len(pair) != 2 or pair[0] == pair[1]:
@@ -238,7 +243,7 @@ class Table:
                 raise InputError("groups", rule, one, did_you_mean(one, self.groups)) from None
         return found
 
-    def _require_two(self) -> tuple[Hashable, Hashable]:
+    def _require_two(self, for_all: str = "audit()") -> tuple[Hashable, Hashable]:
         """Return the two groups. Raises InputError if there are fewer or more."""
         if len(self.groups) == 2:
             return self.groups[0], self.groups[1]
@@ -251,7 +256,7 @@ class Table:
         pair = argument("groups", *self.groups[:2])
         raise InputError(
             f"{feature} has {len(self.groups):,} groups ({names}); a comparison needs two: "
-            f"pass {pair}, or use {argument('audit()')} to compare all groups."
+            f"pass {pair}, or use {argument(for_all)} to compare all groups."
         )
 
 

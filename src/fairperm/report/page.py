@@ -25,7 +25,7 @@ from fairperm.report.view import AuditView
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from jinja2 import Environment
 
@@ -42,7 +42,7 @@ def as_html(
     path: str | os.PathLike[str] | None = None,
     *,
     presentation: Presentation | None = None,
-    sweep: ThresholdSweepResult | Sequence[ThresholdSweepResult] | None = None,
+    sweep: ThresholdSweepResult | Iterable[ThresholdSweepResult] | None = None,
     not_swept: Mapping[str, str] | None = None,
     provenance: Mapping[str, object] | None = None,
 ) -> str:
@@ -59,7 +59,7 @@ def as_html(
     sweep
         One sweep over thresholds, or several, each shown with a slider.
     not_swept
-        Attributes for which there is no sweep, with the reason.
+        Attributes or pairs of groups for which there is no sweep, with the reason.
     provenance
         Other settings needed to run the audit again (the command, the file, its hash), by name.
     """
@@ -114,29 +114,31 @@ def as_html(
 
 def sweeps_as_html(
     sweeps: Sequence[ThresholdSweepResult],
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str] | None,
     *,
-    alpha: float,
+    level: str,
     not_swept: Mapping[str, str],
+    notes: Sequence[str],
     provenance: Mapping[str, object],
-) -> None:
-    """Write a report of sweeps alone, whose bands have the level ``alpha`` together."""
+) -> str:
+    """Return the report of sweeps alone, and write it to `path` if there is one.
+
+    ``level`` is a sentence about the level of their bands.
+    """
     from fairperm.report import charts
 
     parts = charts.draw_sweeps(None, sweeps)
     scripts = [charts.vega_script(), _read_text("charts.js")]
-    level = f"The bands have the level {alpha:g}"
-    if len(sweeps) + len(not_swept) > 1:
-        level += f" for all pairs together: {sweeps[0].alpha:.2g} for each of them"
     page = _render(
         "sweeps.html.jinja",
         title=_SWEEPS_TITLE,
         written=datetime.now(UTC).date().isoformat(),
         sweeps=parts,
         n_thresholds=len(sweeps[0].thresholds),
-        level=f"{level}.",
+        level=level,
         not_swept=not_swept,
-        command=provenance["command"],
+        notes=notes,
+        command=provenance.get("command"),
         settings={name: str(one) for name, one in provenance.items() if name != "command"},
         policy=_write_policy(scripts),
         scripts=[Markup(script) for script in scripts],  # noqa: S704
@@ -147,7 +149,9 @@ def sweeps_as_html(
             }
         ),
     )
-    write_whole(path, page)
+    if path is not None:
+        write_whole(path, page)
+    return page
 
 
 def subgroups_as_html(
@@ -203,7 +207,7 @@ class FoundSubgroups:
 
 
 def _list_sweeps(
-    sweep: ThresholdSweepResult | Sequence[ThresholdSweepResult] | None,
+    sweep: ThresholdSweepResult | Iterable[ThresholdSweepResult] | None,
 ) -> list[ThresholdSweepResult]:
     if sweep is None:
         return []

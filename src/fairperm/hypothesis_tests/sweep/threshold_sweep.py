@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -21,7 +22,7 @@ from fairperm.metrics.definition import Scheme, Variance, metrics_of_totals
 from fairperm.metrics.registry import get_metric
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
+    from collections.abc import Callable, Hashable, Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
@@ -158,13 +159,18 @@ def threshold_sweep(
     >>> result.thresholds[curve.pvalue <= 0.05], result.thresholds[curve.adjusted_pvalue <= 0.05]
     (array([7., 8.]), array([7., 8.]))
     """
-    plans = _plans(metric, scheme, variance)
-    resampling = check_resampling(n_resamples, rng, n_jobs, progress)
-    alpha = checks.fraction("alpha", alpha)
-    alternative = checks.choice("alternative", alternative, checks.ALTERNATIVES)
-    for name, given in (("y_true", y_true), ("y_score", y_score)):
-        if given is None:
-            raise InputTypeError(name, "given", None)
+    options = SweepOptions.check(
+        metric=metric,
+        scheme=scheme,
+        variance=variance,
+        stratum_weights=stratum_weights,
+        alternative=alternative,
+        alpha=alpha,
+        n_resamples=n_resamples,
+        rng=rng,
+        n_jobs=n_jobs,
+        progress=progress,
+    )
     inputs = Inputs(
         y_true=y_true,
         y_score=y_score,
@@ -175,34 +181,104 @@ def threshold_sweep(
         missing=missing,
         ignore_index=ignore_index,
     )
-    table, chosen, precision = read_scores(
-        inputs,
-        get_metric("roc_auc"),  # a metric of labels and scores reads the same columns
-        lambda table: _thresholds(thresholds, table, groups),
-        need_all=isinstance(thresholds, str),
+    rows = ScoredRows.read(
+        inputs, thresholds, lambda table: table.choose_groups(groups, for_all="sweep_pairs()")
     )
-    pair = table.choose_groups(groups)
-    _check_memory(len(chosen), len(plans), resampling.n_resamples, len(table.strata))
-    with np.errstate(over="ignore"):  # in the scores' own precision: 0.7 in 32 bits is 0.7
-        cuts = chosen.astype(precision).astype(np.float64)
-    rows, place = cut_rows(table, pair, cuts)
-    compared = [Comparison.of(rows, plan, pair, stratum_weights) for _, plan in plans]
-    between = Cuts.from_rows(compared[0].rows, compared[0].weights)
-    curves = [Curve.of(one, plan, between) for one, plan in plans]
-    return ThresholdSweepResult(
-        thresholds=chosen,
-        curves=_sweep(curves, place, pair, alpha, alternative, resampling),
-        groups=pair,
-        alternative=alternative,
-        alpha=alpha,
-        scheme=curves[0].plan.scheme.value,
-        n_resamples=resampling.n_resamples,
-        n_strata=between.n_strata,
-        n_dropped=table.n_dropped,
-        seed=resampling.seed,
-        frame_library=library_of(data),
-        attribute=table.attribute,
-    )
+    first, second = rows.groups
+    return options.sweep(rows, (first, second))
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredRows:
+    """Rows with labels and scores, the groups to compare, and the thresholds to cut scores at."""
+
+    table: Table
+    groups: tuple[Hashable, ...]
+    thresholds: Array
+    precision: type[np.floating[Any]]
+    frame_library: str | None
+
+    @classmethod
+    def read(
+        cls,
+        inputs: Inputs,
+        thresholds: object,
+        choose: Callable[[Table], tuple[Hashable, ...]],
+    ) -> ScoredRows:
+        """Read the rows; the groups are chosen from their table."""
+        for name in ("y_true", "y_score"):
+            if getattr(inputs, name) is None:
+                raise InputTypeError(name, "given", None)
+        table, values, precision = read_scores(
+            inputs,
+            get_metric("roc_auc"),  # a metric of labels and scores reads the same columns
+            lambda table: _thresholds(thresholds, table, choose(table)),
+            need_all=isinstance(thresholds, str),
+        )
+        return cls(table, choose(table), values, precision, library_of(inputs.data))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepOptions:
+    """What a sweep tests, and how: checked."""
+
+    plans: list[tuple[Metric, Plan]]
+    stratum_weights: StratumWeights | None
+    alternative: str
+    alpha: float
+    resampling: blocks.Resampling
+
+    @classmethod
+    def check(
+        cls,
+        *,
+        metric: object,
+        scheme: object,
+        variance: object,
+        stratum_weights: StratumWeights | None,
+        alternative: object,
+        alpha: object,
+        n_resamples: object,
+        rng: object,
+        n_jobs: object,
+        progress: object,
+    ) -> SweepOptions:
+        """Check the options of a public function."""
+        return cls(
+            plans=_plans(metric, scheme, variance),
+            resampling=check_resampling(n_resamples, rng, n_jobs, progress),
+            alpha=checks.fraction("alpha", alpha),
+            alternative=checks.choice("alternative", alternative, checks.ALTERNATIVES),
+            stratum_weights=stratum_weights,
+        )
+
+    def sweep(self, rows: ScoredRows, pair: tuple[Hashable, Hashable]) -> ThresholdSweepResult:
+        """Test the gaps of two groups at all thresholds."""
+        n_resamples = self.resampling.n_resamples
+        table, thresholds = rows.table, rows.thresholds
+        _check_memory(len(thresholds), len(self.plans), n_resamples, len(table.strata))
+        with np.errstate(over="ignore"):  # in the scores' own precision: 0.7 in 32 bits is 0.7
+            cuts = thresholds.astype(rows.precision).astype(np.float64)
+        counted, place = cut_rows(table, pair, cuts)
+        compared = [
+            Comparison.of(counted, plan, pair, self.stratum_weights) for _, plan in self.plans
+        ]
+        between = Cuts.from_rows(compared[0].rows, compared[0].weights)
+        curves = [Curve.of(one, plan, between) for one, plan in self.plans]
+        return ThresholdSweepResult(
+            thresholds=thresholds,
+            curves=_sweep(curves, place, pair, self.alpha, self.alternative, self.resampling),
+            groups=pair,
+            alternative=self.alternative,
+            alpha=self.alpha,
+            scheme=curves[0].plan.scheme.value,
+            n_resamples=n_resamples,
+            n_strata=between.n_strata,
+            n_dropped=table.n_dropped,
+            seed=self.resampling.seed,
+            frame_library=rows.frame_library,
+            attribute=table.attribute,
+        )
 
 
 def _sweep(
@@ -352,9 +428,9 @@ def _check_denominators(metrics: Sequence[Metric]) -> None:
         raise InputError("scheme", rule, "denominator", hint)
 
 
-def _thresholds(given: object, table: Table, groups: object) -> Array:
+def _thresholds(given: object, table: Table, groups: tuple[Hashable, ...]) -> Array:
     """Return the thresholds in ascending order."""
-    scores = table.columns_of(table.choose_groups(groups))["y_score"]
+    scores = table.columns_of(groups)["y_score"]
     rule = "an integer above 1, an array of finite numbers or 'scores'"
     if isinstance(given, str):
         if given != "scores":

@@ -1,0 +1,298 @@
+"""Sweeps over thresholds of all pairs of groups, at a level that holds for all pairs together."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from fairperm._utils.formatting import format_name, name_group, name_of_gap
+from fairperm.data.arguments import Inputs
+from fairperm.data.columns import frame_of
+from fairperm.errors import ArgumentError, InputError, Note, Shown, argument, warn_of
+from fairperm.hypothesis_tests.results.gaps import json_ready
+from fairperm.hypothesis_tests.results.text import wrap_notes
+from fairperm.hypothesis_tests.sweep.threshold_sweep import ScoredRows, SweepOptions
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterator, Mapping, Sequence
+    from os import PathLike
+
+    from numpy.typing import ArrayLike
+
+    from fairperm.data.arguments import (
+        Alternative,
+        Column,
+        Columns,
+        Frame,
+        Groups,
+        Label,
+        MetricLike,
+        Missing,
+        SchemeName,
+        Seed,
+        StratumWeights,
+        VarianceName,
+    )
+    from fairperm.data.reading import Table
+    from fairperm.hypothesis_tests.results.sweeps import ThresholdSweepResult
+
+__all__ = ["PairSweeps", "sweep_pairs"]
+
+_MOST_GROUPS = 10  # 45 pairs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
+class PairSweeps:
+    """The result of :func:`fairperm.sweep_pairs`: iterate over it for the sweeps.
+
+    Attributes
+    ----------
+    sweeps : tuple of ThresholdSweepResult
+        The sweep of each pair of groups. Its `alpha` is that of one pair.
+    not_swept : dict
+        Pairs that could not be tested, as text, with the reason.
+    alpha : float
+        The level of the bands of all pairs together.
+    notes : tuple of str
+        Remarks that matter for reading the result.
+    """
+
+    sweeps: tuple[ThresholdSweepResult, ...]
+    not_swept: Mapping[str, str]
+    alpha: float
+    notes: tuple[str, ...]
+    frame_library: str | None = field(repr=False)
+
+    def __iter__(self) -> Iterator[ThresholdSweepResult]:
+        return iter(self.sweeps)
+
+    def __len__(self) -> int:
+        return len(self.sweeps)
+
+    @property
+    def n_pairs(self) -> int:
+        """The number of pairs that the level was divided by."""
+        return len(self.sweeps) + len(self.not_swept)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as JSON-ready values."""
+        plain = {
+            "alpha": self.alpha,
+            "sweeps": [one.to_dict() for one in self],
+            "not_swept": dict(self.not_swept),
+            "notes": list(self.notes),
+        }
+        ready: dict[str, Any] = json_ready(plain)
+        return ready
+
+    def to_frame(self, library: str | None = None) -> Any:
+        """Return a data frame with a row for each pair, metric and threshold.
+
+        Parameters
+        ----------
+        library : {"pandas", "polars", "pyarrow"}, optional
+            Library of the frame: by default that of the frame passed as `data`, or pandas.
+
+        Returns
+        -------
+        frame
+            With the columns first_group and second_group, and those of
+            :meth:`fairperm.ThresholdSweepResult.to_frame`.
+        """
+        parts = [
+            {
+                "first_group": np.full(len(one.thresholds), format_name(one.groups[0])),
+                "second_group": np.full(len(one.thresholds), format_name(one.groups[1])),
+                **one.columns(curve),
+            }
+            for one in self
+            for curve in one.curves.values()
+        ]
+        columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        return frame_of(columns, library, self.frame_library)
+
+    def to_html(
+        self,
+        path: str | PathLike[str] | None = None,
+        *,
+        provenance: Mapping[str, object] | None = None,
+    ) -> str:
+        """Return a report that needs no other file and no network; with a `path`, write it too.
+
+        Parameters
+        ----------
+        path : path-like, optional
+            The file to write, atomically.
+        provenance : mapping, optional
+            What else is needed to repeat the sweeps, by name: the command, the file, its hash.
+        """
+        from fairperm.report.page import sweeps_as_html
+
+        first = self.sweeps[0]
+        about: dict[str, object] = {"metrics": ", ".join(first.curves)}
+        about |= {"permutations": first.n_resamples, "seed": first.seed}
+        return sweeps_as_html(
+            self.sweeps,
+            path,
+            level=self.describe_level(),
+            not_swept=self.not_swept,
+            notes=self.notes,
+            provenance=about if provenance is None else provenance,
+        )
+
+    def describe_level(self) -> str:
+        """Return the level of the bands, of all pairs and of each."""
+        if self.n_pairs == 1:
+            return f"The bands have the level {self.alpha:g}."
+        return (
+            f"The bands have the level {self.alpha:g} for all {self.n_pairs} pairs together: "
+            f"{self.alpha / self.n_pairs:.2g} for each of them."
+        )
+
+    def __repr__(self) -> str:
+        untested = [f"{pair} was not tested: {reason}" for pair, reason in self.not_swept.items()]
+        notes = wrap_notes(self.notes, len("note"))
+        return "\n".join([*map(repr, self), *untested, self.describe_level(), *notes])
+
+
+def sweep_pairs(
+    y_true: Column,
+    y_score: Column,
+    *,
+    sensitive_features: Columns,
+    metric: MetricLike | Sequence[MetricLike],
+    data: Frame | None = None,
+    groups: Groups | None = None,
+    thresholds: int | ArrayLike | Literal["scores"] = 101,
+    pos_label: Label = None,
+    control_features: Columns | None = None,
+    stratum_weights: StratumWeights | None = None,
+    missing: Missing = "error",
+    ignore_index: bool = False,
+    scheme: SchemeName = "auto",
+    variance: VarianceName = "auto",
+    alternative: Alternative = "two-sided",
+    alpha: float = 0.05,
+    n_resamples: int = 9999,
+    rng: Seed = None,
+    n_jobs: int | None = None,
+    progress: bool | None = None,
+) -> PairSweeps:
+    """Test the gap of every pair of groups at every threshold of a score.
+
+    Parameters
+    ----------
+    y_true, y_score, sensitive_features, metric, data
+        As in :func:`fairperm.threshold_sweep`.
+    groups : sequence, optional
+        Two to ten groups; by default all, in sorted order.
+    thresholds : int, array-like or "scores"
+        As in :func:`fairperm.threshold_sweep`; all pairs have the same thresholds.
+    pos_label, control_features, stratum_weights, missing, ignore_index, scheme, variance
+        As in :func:`fairperm.threshold_sweep`.
+    alternative
+        As in :func:`fairperm.threshold_sweep`.
+    alpha : float
+        The level of all pairs together: how often a band of some pair is left by chance where
+        there is no gap.
+    n_resamples, rng, n_jobs, progress
+        As in :func:`fairperm.threshold_sweep`.
+
+    Returns
+    -------
+    PairSweeps
+
+    Notes
+    -----
+    Each pair is swept as :func:`fairperm.threshold_sweep` does, at the level `alpha` divided by the
+    number of pairs (Bonferroni). A pair that cannot be tested counts as a pair.
+
+    Examples
+    --------
+    >>> import fairperm
+    >>> compas = fairperm.datasets.load_compas()
+    >>> sweeps = fairperm.sweep_pairs(
+    ...     "two_year_recid", "decile_score", sensitive_features="age_band", thresholds="scores",
+    ...     metric="false_positive_rate", data=compas, n_resamples=999, rng=1,
+    ... )
+    >>> for sweep in sweeps:
+    ...     curve = sweep.curves["false_positive_rate"]
+    ...     k = curve.largest()
+    ...     print(sweep.groups, f"{curve.difference[k]:+.2f} at {sweep.thresholds[k]:g}")
+    ('25 - 45', 'Greater than 45') +0.39 at 2
+    ('25 - 45', 'Less than 25') -0.35 at 3
+    ('Greater than 45', 'Less than 25') -0.65 at 3
+    >>> print(sweeps.describe_level())
+    The bands have the level 0.05 for all 3 pairs together: 0.017 for each of them.
+    """
+    options = SweepOptions.check(
+        metric=metric,
+        scheme=scheme,
+        variance=variance,
+        stratum_weights=stratum_weights,
+        alternative=alternative,
+        alpha=alpha,
+        n_resamples=n_resamples,
+        rng=rng,
+        n_jobs=n_jobs,
+        progress=progress,
+    )
+    inputs = Inputs(
+        y_true=y_true,
+        y_score=y_score,
+        sensitive_features=sensitive_features,
+        control_features=control_features,
+        data=data,
+        pos_label=pos_label,
+        missing=missing,
+        ignore_index=ignore_index,
+    )
+    rows = ScoredRows.read(inputs, thresholds, lambda table: _choose_groups(table, groups))
+    pairs = list(itertools.combinations(rows.groups, 2))
+    of_pair = replace(options, alpha=options.alpha / len(pairs))
+    swept: list[ThresholdSweepResult] = []
+    not_swept: dict[str, str] = {}
+    for pair in pairs:
+        try:
+            swept.append(of_pair.sweep(rows, pair))
+        except ArgumentError as error:
+            if pair == pairs[-1] and not swept:
+                raise
+            first, second = (name_group(rows.table.attribute, group) for group in pair)
+            not_swept[name_of_gap(first, second)] = Note(error.marked_text())
+    notes = tuple(_note_few_resamples(of_pair))
+    warn_of(notes)
+    return PairSweeps(
+        sweeps=tuple(swept),
+        not_swept=not_swept,
+        alpha=options.alpha,
+        notes=notes,
+        frame_library=rows.frame_library,
+    )
+
+
+def _choose_groups(table: Table, groups: object) -> tuple[Hashable, ...]:
+    chosen = table.choose_several(groups)
+    if len(chosen) > _MOST_GROUPS:
+        n_pairs = math.comb(len(chosen), 2)
+        rule = f"at most {_MOST_GROUPS} groups"
+        got = Shown(f"{len(chosen):,}, which make {n_pairs:,} pairs")
+        raise InputError("groups", rule, got, "Choose those to compare.")
+    return chosen
+
+
+def _note_few_resamples(options: SweepOptions) -> Iterator[str]:
+    """Yield a note if no gap, however large, can leave a band."""
+    n_tails = 2 if options.alternative == "two-sided" else 1
+    n_resamples = options.resampling.n_resamples
+    least = n_tails / (n_resamples + 1)
+    if least > options.alpha:
+        enough = argument("n_resamples", math.ceil(n_tails / options.alpha))
+        yield Note(
+            f"A p-value from {n_resamples:,} permutations is at least {least:.3g}, and the level "
+            f"of a pair is {options.alpha:.2g}: no gap can be found. Use {enough} or more."
+        )
