@@ -291,6 +291,14 @@ def test_values_that_are_no_audit_raise(plain: Any) -> None:
         Audit.from_dict(plain)
 
 
+def test_settings_of_a_file_are_no_code(expected: Audit) -> None:
+    """A report shows a call with the settings as arguments, which readers paste."""
+    plain = expected.to_dict()
+    plain["settings"] |= {"x=print(1), y": 1}
+    with pytest.raises(InputError, match=r"plain must be what Audit\.to_dict\(\) returns"):
+        Audit.from_dict(plain)
+
+
 def test_metrics_are_a_flat_dict(expected: Audit) -> None:
     found = expected.to_metrics()
     assert all(isinstance(one, float) and np.isfinite(one) for one in found.values())

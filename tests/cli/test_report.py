@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import random
 import shlex
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -12,6 +13,7 @@ from tests.support.commands import Here, as_text, sample
 from tests.support.report_pages import Page
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 AUDIT = ("--label", "y", "--prediction", "p", "--group", "g", "--seed", "1")
@@ -124,6 +126,12 @@ def test_wrong_words_are_errors(
             "JSON that `fairperm audit` or `fairperm compare` wrote with --json; got 'x.json'.",
         ),
         ('{"schema": "fairperm.test"}', "FILE must be JSON that `fairperm audit` or"),
+        ('{"schema": ["fairperm.audit"]}', "FILE must be JSON that `fairperm audit` or"),
+        ("[" * 100_000, "FILE must be JSON that `fairperm audit` or"),
+        (
+            '{"schema": "fairperm.audit", "schema_version": 2, "result": {}}',
+            "got 'x.json'. It was edited, or written by another version.",
+        ),
         ('{"schema": "fairperm.audit"}', "FILE must be of schema_version 2; got None."),
     ],
 )
@@ -132,3 +140,76 @@ def test_other_files_are_errors(here: Here, tmp_path: Path, text: str, message: 
     code, _, said = here.run("report", "x.json")
     assert code == 2
     assert message in said
+
+
+def test_report_is_not_written_over_its_json(here: Here, tmp_path: Path) -> None:
+    assert here.run("audit", "it's.csv", *AUDIT, "--json", "audit.html", "-q")[0] == 0
+    before = (tmp_path / "audit.html").read_bytes()
+    for report in ((), ("--report", "audit.html"), ("--report", "./audit.html")):
+        code, _, said = here.run("report", "audit.html", *report)
+        assert (code, "--report must be another file than the data" in said) == (2, True)
+        assert (tmp_path / "audit.html").read_bytes() == before
+
+
+def test_standard_input_that_is_closed(here: Here) -> None:
+    here.monkeypatch.setattr("sys.stdin", None)
+    code, _, said = here.run("report", "-", "--report", "x.html")
+    assert (code, said) == (
+        2,
+        "fairperm: error: FILE '-' is standard input, but nothing is piped into it.\n",
+    )
+
+
+def test_options_of_an_edited_file_are_no_commands_of_a_shell(here: Here, tmp_path: Path) -> None:
+    """The report shows a command that readers paste."""
+    assert here.run("audit", "it's.csv", *AUDIT, "--json", "x.json", "-q")[0] == 0
+    document = json.loads((tmp_path / "x.json").read_text())
+    document["options"]["where"] = "'; touch pwned #"
+    (tmp_path / "x.json").write_text(json.dumps(document))
+    assert here.run("report", "x.json")[0] == 0
+    (pre,) = Page((tmp_path / "x.html").read_text(encoding="utf-8")).all("pre")
+    assert "'; touch pwned #" in shlex.split(pre.text.replace("\\\n", ""))
+    document["options"]["x; touch pwned #"] = True
+    (tmp_path / "x.json").write_text(json.dumps(document))
+    assert "It was edited" in here.run("report", "x.json")[2]
+
+
+HOSTILE: tuple[object, ...] = (
+    "</script><img src=x onerror=alert(1)>",
+    None,
+    -1,
+    1e308,
+    [],
+    {},
+    [[1]],
+    "\ud800",
+    "Infinity",
+)
+
+
+def list_places(value: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield every container of a document with each of its keys."""
+    for key, one in value.items() if isinstance(value, dict) else enumerate(value):
+        yield value, key
+        if isinstance(one, (dict, list)):
+            yield from list_places(one)
+
+
+def test_edited_documents(here: Here, tmp_path: Path) -> None:
+    """A report whose names are text, or one sentence; 30 documents, each with a part changed."""
+    made = (*AUDIT, "--metric", "fpr", "--metric", "mcc", "--margin", 0.1, "--resamples", 99)
+    assert here.run("audit", "it's.csv", *made, "--json", "x.json", "-q")[0] == 0
+    text, endings = (tmp_path / "x.json").read_text(), []
+    for seed in range(30):
+        chance, document = random.Random(seed), json.loads(text)
+        holder, key = chance.choice([*list_places(document)])
+        holder[key] = chance.choice(HOSTILE)
+        (tmp_path / "x.json").write_text(json.dumps(document))
+        code, _, said = here.run("report", "x.json", "--report", f"{seed}.html")
+        endings.append(code)
+        if code == 0:
+            page = Page((tmp_path / f"{seed}.html").read_text(encoding="utf-8"))
+            assert (page.all("img"), len(page.all("script"))) == ([], 3)
+        else:
+            assert (code, said.count("\n"), "should not happen" in said) == (2, 1, False), said
+    assert {*endings} == {0, 2}

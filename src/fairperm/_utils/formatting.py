@@ -192,8 +192,12 @@ def neutralize(cell: object) -> object:
         return cell
     text = str(cell)
     is_formula = _FORMULA.match(text) and not _NUMBER.fullmatch(text)
-    text = _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
-    return f"'{text}" if is_formula else text
+    return f"'{escape_controls(text)}" if is_formula else escape_controls(text)
+
+
+def escape_controls(text: str) -> str:
+    """Return a text that no terminal obeys; line ends and tabs stay."""
+    return _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def make_visible(text: str) -> str:

@@ -111,7 +111,7 @@ def _write_options(command: str, options: Mapping[str, Any]) -> Iterator[str]:
     defaults = {name: one.default for name, one in inspect.signature(function).parameters.items()}
     for name, value in options.items():
         flag = f"--{name.rstrip('_').replace('_', '-')}"
-        if value == defaults.get(name):
+        if value == defaults[name]:  # an unknown name, from a file, is no text for a shell
             continue
         if name == "pair":
             yield f"{flag} {shlex.join(map(str, value))}"

@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
 from fairperm._utils.formatting import (
+    escape_controls,
     format_name,
     format_pvalue,
 )
@@ -287,4 +288,4 @@ def print_seed(seed: int) -> None:
 def print_report(path: Path | str | None) -> None:
     """Print what to do with the report, if one was written."""
     if path is not None:
-        print_text(f"Open the report in a browser: {path}")
+        print_text(f"Open the report in a browser: {escape_controls(str(path))}")

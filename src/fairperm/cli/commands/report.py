@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from fairperm._utils.files import write_whole
 from fairperm.cli import options as arg
 from fairperm.cli import outputs
 from fairperm.cli.presenting import describe_run, read_presentation
 from fairperm.cli.terminal import print_report
-from fairperm.errors import InputError
+from fairperm.errors import FairpermError, InputError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _RULE = "JSON that `fairperm audit` or `fairperm compare` wrote with --json"
-_SCHEMAS = {"fairperm.audit", "fairperm.compare"}
+_SCHEMAS = {f"fairperm.{command}": command for command in ("audit", "compare")}
 
 
 def report(
@@ -46,35 +46,51 @@ def report(
     It has no threshold sweep and no permutation histogram, which need the data. Without --report
     it is FILE with the ending .html.
     """
-    from fairperm.auditing.result import Audit
-    from fairperm.report.page import as_html
+    from fairperm.cli.files.formats import check_outputs_spare
 
     if report is None and file == "-":
         raise InputError("--report must be given: the name of the file to write.")
     path = Path(file).with_suffix(".html") if report is None else report
     outputs.check_outputs({"--report": path})
     document = _read_document(file)
-    audit = Audit.from_dict(document["result"])
-    presentation = read_presentation(
-        ctx.params, ((one.attribute, one.group) for one in audit.groups)
-    )
-    parts = ("command", "options", "inputs", "rows_read", "versions")
-    run = describe_run(*(document[name] for name in parts))
-    as_html(audit, path, presentation=presentation, provenance=run)
+    check_outputs_spare([file], {"--report": str(path)})
+    write_whole(path, _write_page(file, document, ctx.params))
     if not quiet:
         print_report(path)
     return 0
 
 
+def _write_page(name: str, document: Mapping[str, Any], params: Mapping[str, Any]) -> str:
+    """Return the report of a document, every part of which may have been edited by anyone."""
+    from fairperm.auditing.result import Audit
+    from fairperm.hypothesis_tests.results.reading import read_audit
+    from fairperm.report.page import as_html
+
+    try:
+        audit = read_audit(Audit, document["result"])
+        groups = ((one.attribute, one.group) for one in audit.groups)
+        presentation = read_presentation(params, groups)
+        parts = ("options", "inputs", "rows_read", "versions")
+        run = describe_run(_SCHEMAS[document["schema"]], *(document[one] for one in parts))
+        return as_html(audit, presentation=presentation, provenance=run)
+    except (FairpermError, MemoryError, OSError):
+        raise
+    except Exception as error:  # a wrong type or a missing key shows itself anywhere
+        hint = "It was edited, or written by another version."
+        raise InputError("FILE", _RULE, name, hint) from error
+
+
 def _read_document(name: str) -> Mapping[str, Any]:
     import json
 
+    from fairperm.cli.files.formats import open_stdin
+
+    content = open_stdin().read() if name == "-" else Path(name).read_bytes()
     try:
-        text = sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
-        document = json.loads(text)
-    except ValueError:
+        document = json.loads(content)
+    except (ValueError, RecursionError):
         raise InputError("FILE", _RULE, name) from None
-    if not isinstance(document, dict) or document.get("schema") not in _SCHEMAS:
+    if not isinstance(document, dict) or document.get("schema") not in [*_SCHEMAS]:
         raise InputError("FILE", _RULE, name)
     version = document.get("schema_version")
     if version != outputs.SCHEMA_VERSION:

@@ -103,11 +103,11 @@ def find_files(names: Sequence[str], given_format: str | None, folder: Path) -> 
     return files
 
 
-def check_outputs_spare(files: Sequence[InputFile], outputs: Mapping[str, str]) -> None:
-    """Raise InputError if an output, given by its option, would overwrite the data."""
+def check_outputs_spare(inputs: Sequence[str], outputs: Mapping[str, str]) -> None:
+    """Raise InputError if an output, given by its option, would overwrite one of the inputs."""
     for option, name in outputs.items():
         path = Path(name)
-        if any(file.name != "-" and path.exists() and path.samefile(file.name) for file in files):
+        if any(one != "-" and path.exists() and path.samefile(one) for one in inputs):
             raise InputError(option, "another file than the data", name)
 
 
@@ -165,12 +165,17 @@ def _make_readable(path: Path, folder: Path) -> Path:
     return link
 
 
-def _save_stdin(folder: Path) -> Path:
-    """Copy standard input to a file, which can be read twice and need not fit into memory."""
+def open_stdin() -> BinaryIO:
+    """Return standard input. Raises InputError if nothing is piped into it."""
     if sys.stdin is None or sys.stdin.isatty():
         raise InputError("FILE '-' is standard input, but nothing is piped into it.")
+    return sys.stdin.buffer
+
+
+def _save_stdin(folder: Path) -> Path:
+    """Copy standard input to a file, which can be read twice and need not fit into memory."""
     path = folder / "stdin"
-    _copy(sys.stdin.buffer, path)
+    _copy(open_stdin(), path)
     return path
 
 

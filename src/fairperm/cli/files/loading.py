@@ -316,7 +316,7 @@ def load(
     with ExitStack() as stack:
         folder = Path(stack.enter_context(make_private_folder()))
         files = find_files(names, format_, folder)
-        check_outputs_spare(files, outputs)
+        check_outputs_spare([file.name for file in files], outputs)
         clear_errors = partial(_clear_errors, files, folder)
         with clear_errors():
             data, columns = _open_data(stack, files, folder, options, wanted)

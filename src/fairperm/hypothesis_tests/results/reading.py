@@ -28,6 +28,8 @@ _INFINITE = {"Infinity": math.inf, "-Infinity": -math.inf}
 
 def read_audit(kind: type[_Audit], plain: Mapping[str, Any]) -> _Audit:
     """Return an audit from what its ``to_dict()`` returned; null distributions are empty."""
+    if not all(map(str.isidentifier, plain["settings"])):  # a report writes them as Python code
+        raise ValueError("settings must be arguments")
     known = {part.name for part in fields(kind)}
     values = {name: one for name, one in plain.items() if name in known}
     values["notes"] = tuple(plain["notes"])
