@@ -146,8 +146,27 @@ def test_a_folder_that_cannot_be_written_to(folder: Path, monkeypatch: pytest.Mo
         spark_job.run(read_toml(folder / "audit.toml"), None)
 
 
-@pytest.mark.parametrize("name", ["reflect", "java_method", "try_reflect", "REFLECT"])
-def test_conditions_call_no_methods_of_java(name: str) -> None:
+@pytest.mark.parametrize(
+    "condition",
+    [
+        *(
+            f"{name} ('java.lang.Runtime', 'getRuntime') = 'x'"
+            for name in ("reflect", "java_method", "try_reflect", "REFLECT", "`reflect`")
+        ),
+        "IDENTIFIER('ref' || 'lect')('java.lang.Runtime', 'getRuntime') = 'x'",
+        "identifier /* ( */ -- (\n ('java_' || 'method')('java.lang.Runtime', 'getRuntime') = 'x'",
+        "sex IN (SELECT TRANSFORM (sex) USING 'sh -c id' AS (y) FROM t)",
+        "sex IN (FROM t MAP sex USING 'sh -c id' AS (y))",
+        "exists(select 1 from csv.`/etc/passwd`)",
+        "exists( /* x */ TABLE csv.`/etc/passwd`)",
+    ],
+)
+def test_conditions_run_no_programs(condition: str) -> None:
+    """All of these ran in Spark, but for the rule."""
     with pytest.raises(fairperm.errors.InputError, match=r"input\.where must be a condition"):
-        spark_job._check_where(f"{name} ('java.lang.Runtime', 'getRuntime') = 'x'")
-    assert spark_job._check_where("reflected = 1") == "reflected = 1"
+        spark_job._check_where(condition)
+
+
+@pytest.mark.parametrize("name", ["reflected", "identifier", "selected", "using_app"])
+def test_columns_with_names_like_these(name: str) -> None:
+    assert spark_job._check_where(f"{name} = 1 AND (sex = 'f') AND extract(YEAR FROM day) = 2026")
