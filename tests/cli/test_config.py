@@ -6,7 +6,10 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
+import typer
 
+from fairperm.cli import config
+from fairperm.cli.main import app
 from tests.support.commands import as_text, run, sample, succeeded
 
 if TYPE_CHECKING:
@@ -158,3 +161,26 @@ def test_outputs_inside_and_trusted_files(folder: Path) -> None:
     (inside / "fairperm.toml").write_text(COLUMNS + 'json = "../x.json"\n')
     succeeded("audit", "--config", "fairperm.toml", cwd=inside)
     assert (folder / "x.json").is_file()
+
+
+def test_file_found_unasked_lets_no_formula_through(folder: Path) -> None:
+    columns = COLUMNS + 'csv = "-"\n'
+    (folder / "fairperm.toml").write_text(columns + "raw-names = true\n")
+    said = failed("audit", cwd=folder)
+    assert said.startswith("raw-names in 'fairperm.toml' must be false in a file that you did not")
+    assert said.endswith("If you trust the file, pass --config fairperm.toml.")
+    succeeded("audit", "--config", "fairperm.toml", cwd=folder)
+    (folder / "fairperm.toml").write_text(columns + "raw-names = false\n")
+    succeeded("audit", "--raw-names", cwd=folder)
+
+
+def test_every_path_of_every_command_is_checked() -> None:
+    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    paths = {
+        option.name
+        for command in commands.values()
+        if any(option.name == "config" for option in command.params)
+        for option in command.params
+        if option.metavar in {"PATH", "FILE", "DIR", "FILE..."} and option.name != "config"
+    }
+    assert {"files", "report", "json", "csv", "markdown"} <= paths <= config._PATHS

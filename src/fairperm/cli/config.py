@@ -4,7 +4,7 @@ A key is an option's name. Keys at the top are for every command that has the op
 table named after a command are for that command. The command line wins.
 
 A file that is found in the working directory, and not given by ``--config``, may belong to someone
-else: its inputs and outputs must be inside its folder.
+else: its inputs and outputs must be inside its folder, and names stay protected in its CSV files.
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ def read_defaults(ctx: typer.Context, value: Path | None) -> Path | None:
         for key in _PATHS & {*found}:
             for name in found[key] if isinstance(found[key], list) else [found[key]]:
                 _check_inside(path, key, str(name))
+        if found.get("raw_names"):  # the data may be by the same hand
+            raise _refuse(path, "raw-names", "false in a file that you did not name", True)
     if found:
         print_error(f"fairperm: note: options from {shown(str(path))}")
         ctx.default_map = {**(ctx.default_map or {}), **found}
@@ -47,12 +49,13 @@ def _check_inside(path: Path, key: str, name: str) -> None:
     # links count by where they lead to
     places = [name, *glob.glob(name, recursive=True)]  # noqa: PTH207 (may be absolute)
     if name != "-" and not all(Path(one).resolve().is_relative_to(folder) for one in places):
-        raise InputError(
-            f"{key} in {shown(str(path))}",
-            "inside the folder of that file",
-            name,
-            f"If you trust the file, pass --config {path}.",
-        )
+        raise _refuse(path, key, "inside the folder of that file", name)
+
+
+def _refuse(path: Path, key: str, rule: str, value: object) -> InputError:
+    """Return the error for a value that only a file given by ``--config`` may have."""
+    hint = f"If you trust the file, pass --config {path}."
+    return InputError(f"{key} in {shown(str(path))}", rule, value, hint)
 
 
 def _read_settings(given: Path | None) -> tuple[Path | None, dict[str, Any]]:
