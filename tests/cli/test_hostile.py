@@ -311,6 +311,42 @@ def test_names_are_no_formulas_in_csv(here: Here, name: str) -> None:
     assert {first[0], second[0]} == {name, "b"}
 
 
+# Every command that writes a table, on groups, periods, features and items with hostile names.
+COLUMNS = ("--label", "y", "--prediction", "p", "--metric", "selection_rate")
+TABLES: dict[str, tuple[object, ...]] = {
+    "audit": (*COLUMNS, "--group", "=g", "--distance", "kolmogorov_smirnov", "--resamples", 99),
+    "compare": (*COLUMNS, "--group", "=g", "--prediction-new", "y"),
+    "sweep": ("--label", "y", "--score", "p", *COLUMNS[4:], "--group", "+t", "--resamples", 99),
+    "discover": (*COLUMNS, "--feature", "=g", "--resamples", 99),
+    "ranking": ("--metric", "exposure", "--rank", "rank", "--query", "@q", "--group", "=g"),
+    "periods": (*COLUMNS, "--group", "=g", "--period", "+t"),
+}
+NAMES = "=1+1", "@x\x1b[1m\x9b\u202e", "-y"
+
+
+@pytest.mark.parametrize("command", TABLES)
+def test_names_are_harmless_in_the_outputs_of_every_command(here: Here, command: str) -> None:
+    rows = [
+        {"y": y, "p": 1 if g == "a" else p, "=g": NAMES[g == "b"], "+t": NAMES[i % 3]}
+        | {"@q": f"=q{i // 4}", "rank": i % 4 + 1}
+        for i, (y, p, g) in enumerate(ROWS)
+    ]
+    path = here.folder / "x.json"
+    path.write_text(json.dumps(rows))
+    printed = {}
+    for output in (("--csv", "-"), ("--csv", "-", "--raw-names"), ("--json", "-"), ()):
+        code, out, err = here.run(command, path, *TABLES[command], *output, "--seed", 1)
+        assert code == 0, err
+        assert "--raw-names" in output or not {*"\x1b\x9b\r\u202e"} & {*out, *err}
+        printed[output] = out
+    texts = [one for row in cells(printed["--csv", "-"]) for one in row.values()]
+    assert any("1+1" in one for one in texts)
+    assert not [one for one in texts if re.match(r"\s*[=+@-](?![\d.])", one)]
+    if command != "discover":  # which describes subgroups in words
+        raw = [one for row in cells(printed["--csv", "-", "--raw-names"]) for one in row.values()]
+        assert {*NAMES[:2]} <= {*raw}
+
+
 @pytest.mark.parametrize("name", ["-1", "+1.5", "-.5e3", "- ", "a=b", "'=1"])
 def test_numbers_and_other_names_stay_in_csv(here: Here, name: str) -> None:
     from fairperm.cli.outputs import as_csv

@@ -181,8 +181,8 @@ class DistanceTestResult(PlainResult):
         """
         names = ("distance", "expected", "gap_at", "pvalue", "adjusted_pvalue", "n_resamples")
         columns: dict[str, list[Any]] = {
-            "first_group": [format_name(one.groups[0]) for one in self],
-            "second_group": [format_name(one.groups[1]) for one in self],
+            "first_group": [str(one.groups[0]) for one in self],
+            "second_group": [str(one.groups[1]) for one in self],
             "at": [str(one.at) for one in self],
         }
         columns |= {name: [getattr(one, name) for one in self] for name in names}

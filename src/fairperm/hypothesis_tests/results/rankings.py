@@ -9,7 +9,6 @@ from fairperm._utils.formatting import (
     format_count,
     format_interval,
     format_level,
-    format_name,
     format_number,
     name_of_gap,
     state_pvalue,
@@ -127,8 +126,8 @@ class RankingTestResult(PlainResult):
             rows.append(
                 {
                     "metric": one.metric,
-                    "first_group": format_name(first),
-                    "second_group": format_name(second),
+                    "first_group": str(first),
+                    "second_group": str(second),
                     "first_value": one.values[first],
                     "second_value": one.values[second],
                     "first_queries": one.counts[first]["queries"],
