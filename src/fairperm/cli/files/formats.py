@@ -56,6 +56,7 @@ _BYTE_ORDER_MARKS = (  # the longer first: that of UTF-32 begins with that of UT
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 _BATCH = 65_536
+_STEPS = 100_000  # of SQLite's machine: some milliseconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -739,6 +740,8 @@ def _register_tables(
     """
     try:
         database = sqlite3.connect(f"file:{quote(str(file.path))}?mode=ro", uri=True)
+        # a view may count for ever: Python must get to look at signals
+        database.set_progress_handler(lambda: 0, _STEPS)
         tables = [
             str(row[0])
             for row in database.execute(
@@ -760,6 +763,8 @@ def _register_tables(
         needed = None if "*" in spoken else [*wanted]
         connection.register("_sqlite", _read_table(database, chosen, needed, memory, spoken))
     except sqlite3.Error as error:
+        if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_INTERRUPT:  # by a signal
+            raise KeyboardInterrupt from None
         raise InputError(f"{shown(file.name)} cannot be read: {error}.") from error
     finally:
         database.close()
