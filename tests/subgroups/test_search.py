@@ -132,6 +132,16 @@ def test_every_subgroup_has_the_values_and_the_statistic_of_a_test_against_the_r
         assert one.statistic == pytest.approx(single.statistic, rel=1e-9)
 
 
+@pytest.mark.parametrize("metric", ["accuracy", "false_positive_rate", "mean_squared_error"])
+@pytest.mark.parametrize("extra", [{}, {"control_features": "site"}, {"cluster": "person"}])
+def test_outcomes_that_are_all_equal_differ_nowhere(metric: str, extra: dict[str, str]) -> None:
+    result = find(make_data(), y_pred="y", metric=metric, max_depth=1, min_rows=10, **extra)
+    assert len(result.found) == 0
+    for one in result.all:
+        assert (one.gap, one.pvalue, one.adjusted_pvalue) == (0, 1, 1)
+        assert one.confidence_interval[0] < 0 < one.confidence_interval[1]
+
+
 def test_few_influential_rows_are_noted() -> None:
     message = "The gaps of .* subgroups? among those found rest on few influential rows"
     with pytest.warns(fairperm.FairpermWarning, match=message):

@@ -191,9 +191,10 @@ class TotalsOfSubgroups(SubgroupEngine):
 
     def _add_up(self, outcome: NDArray[np.int32], count: NDArray[np.int64] | int = 1) -> Array:
         """Return the totals of every column and draw at each place."""
-        return np.stack(
-            [np.add.reduceat(one[outcome] * count, self.starts, axis=1) for one in self.columns]
-        )
+        totals = np.empty((len(self.columns), len(outcome), len(self.starts)))
+        for one, total in zip(self.columns, totals, strict=True):
+            np.add.reduceat(one[outcome] * count, self.starts, axis=1, out=total)
+        return totals
 
     def _estimates(self, by_place: Array, variance: Variance) -> Estimates:
         n_columns, n_draws, _ = by_place.shape
@@ -201,7 +202,7 @@ class TotalsOfSubgroups(SubgroupEngine):
         totals = np.zeros((n_subgroups, n_draws, n_strata, 2, self.moments.n_columns))
         for s, (places, inside) in enumerate(self.strata):
             here = by_place[:, :, places]
-            flat = here.reshape(n_columns * n_draws, -1).T
+            flat = here.reshape(n_columns * n_draws, here.shape[-1]).T
             mine = (inside @ flat).reshape(n_subgroups, n_columns, n_draws)
             mine = np.moveaxis(mine, 1, -1)[..., self.copies]
             whole = np.moveaxis(here.sum(axis=-1), 0, -1)[..., self.copies]

@@ -63,7 +63,7 @@ def judge(
     tested = found.joint  # the others are undefined in too many permutations
     adjusted = np.full(len(statistic), np.nan)
     if adjust == "maxt":
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore"):
             rounding = np.where(error > 0, scale[0] / error, 0.0)
         adjusted[tested] = _max_t(
             statistic[tested], permuted[:, tested], rounding[tested], alternative
