@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import json
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -38,6 +43,25 @@ def test_missing_values_and_values_of_any_type_are_levels() -> None:
     assert read([True, False, None]).levels == (False, True, None)
     assert read([1.0, float("nan"), 2.0]).levels == (1.0, 2.0, None)
     assert conditions(read([3.0, float("nan"), 1.0, 2.0], 2))[-1] is None
+
+
+@pytest.mark.parametrize("kind", [float, Decimal, Fraction, np.float32, np.int64])
+def test_numbers_of_every_type_are_cut_at_quantiles(kind: Any) -> None:
+    feature = read([kind(i) for i in range(8)])
+    assert feature.levels == (Band(None, 1), Band(2, 3), Band(4, 5), Band(6, None))
+    assert json.dumps(feature.bounds)  # plain numbers
+
+
+def test_infinite_numbers_are_at_the_ends() -> None:
+    feature = read([-np.inf, 1, 2, 3, 4, np.inf], 3)
+    assert feature.levels == (Band(None, 1), Band(2, 3), Band(4, None))
+    assert np.inf in Band(4, None)
+
+
+def test_large_numbers_are_told_apart() -> None:
+    assert describe({"a": Band(1234567, 1234568)}) == "a 1234567 to 1234568"
+    assert describe({"a": Band(1700000001.5, None)}) == "a at least 1700000002"
+    assert describe({"a": 10**20 + 1, "b": 2e6}) == "a = 100000000000000000001 and b = 2000000"
 
 
 def test_descriptions_are_words() -> None:

@@ -6,11 +6,11 @@ features alone, never on outcomes, so they do not affect the level of a test.
 
 from __future__ import annotations
 
-import math
 import numbers
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import narwhals.stable.v2 as nw
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from fairperm.data.columns import Source
 
 __all__ = ["Band"]
+
+_LARGE, _HUGE = 1e6, 1e15  # numbers between them have more than six digits, all of them certain
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +59,12 @@ class Band:
         return above and (self.high is None or number <= self.high)
 
     def __str__(self) -> str:
-        if self.low is None:
-            return f"at most {self.high:.6g}"
-        if self.high is None:
-            return f"at least {self.low:.6g}"
-        return f"{self.low:.6g}" if self.low == self.high else f"{self.low:.6g} to {self.high:.6g}"
+        low, high = (None if end is None else _write_number(end) for end in (self.low, self.high))
+        if low is None:
+            return f"at most {high}"
+        if high is None:
+            return f"at least {low}"
+        return low if self.low == self.high else f"{low} to {high}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +169,8 @@ def _make_feature(
     missing = np.fromiter(map(is_missing, values), bool, len(values))
     present = [i for i in np.flatnonzero(counts).tolist() if not missing[i]]
     are_numbers = all(_is_number(values[i]) for i in present)
+    if are_numbers:
+        values = [_as_plain_number(value) for value in values]
     present.sort(key=lambda i: values[i] if are_numbers else sort_key(values[i]))
     level = np.full(len(values), len(present), np.int64)
     levels: list[object] = [values[i] for i in present]
@@ -189,8 +194,14 @@ def _make_feature(
 
 
 def _is_number(value: Hashable) -> bool:
-    is_number = isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))
-    return is_number and math.isfinite(value)  # type: ignore[arg-type]
+    return isinstance(value, (numbers.Real, Decimal)) and not isinstance(value, (bool, np.bool_))
+
+
+def _as_plain_number(value: Any) -> Any:
+    """Return a number of any type, decimals and fractions too, as an int or a float."""
+    if not _is_number(value):
+        return value
+    return int(value) if isinstance(value, numbers.Integral) else float(value)
 
 
 def cut_at_quantiles(counts: NDArray[Any], bands: int) -> NDArray[np.intp]:
@@ -234,4 +245,17 @@ def _describe_condition(value: object) -> str:
         return "missing"
     if isinstance(value, Band):
         return str(value)
-    return f"= {format_name(f'{value:.6g}' if isinstance(value, float) else value)}"
+    return f"= {format_name(_write_number(value) if isinstance(value, float) else value)}"
+
+
+def _write_number(number: float) -> str:
+    """Return a number with six digits, or with all those before the decimal point.
+
+    Examples
+    --------
+    >>> _write_number(0.12345678), _write_number(12345678), _write_number(1e300)
+    ('0.123457', '12345678', '1e+300')
+    """
+    if isinstance(number, numbers.Integral):
+        return f"{number:d}"
+    return f"{number:.0f}" if _LARGE <= abs(number) < _HUGE else f"{number:.6g}"
