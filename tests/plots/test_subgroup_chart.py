@@ -32,5 +32,5 @@ def test_names_from_data_are_data_only() -> None:
 def test_result_draws_what_it_lists() -> None:
     result = find(make_data(1500), **RATE, n_resamples=199)
     spec = spec_of(result.plot(mode="dark"))
-    assert len(data_with(spec, "gap")) == len(result) > 0
+    assert len(data_with(spec, "gap")) == len(result.listed) > 0
     assert drawn(spec_of(plots.subgroups([])))

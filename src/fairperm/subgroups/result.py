@@ -85,7 +85,7 @@ class Subgroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
 class Subgroups(Sequence[Subgroup]):
-    """The result of :func:`fairperm.find_subgroups`: a sequence of the subgroups listed.
+    """The result of :func:`fairperm.find_subgroups`: a sequence of the subgroups found.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ class Subgroups(Sequence[Subgroup]):
     found : tuple of Subgroup
         All subgroups that differ from the rest, by adjusted p-value and size of the statistic.
     all : tuple of Subgroup
-        Every subgroup that was tested.
+        Every subgroup of the search; its p-values are NaN if it could not be tested.
     metric : str
         The metric's full name.
     features : tuple of str
@@ -150,14 +150,14 @@ class Subgroups(Sequence[Subgroup]):
     frame_library: str | None = field(repr=False)
 
     def __len__(self) -> int:
-        return len(self.listed)
+        return len(self.found)
 
     @overload
     def __getitem__(self, index: int) -> Subgroup: ...
     @overload
     def __getitem__(self, index: slice) -> tuple[Subgroup, ...]: ...
     def __getitem__(self, index: int | slice) -> Subgroup | tuple[Subgroup, ...]:
-        return self.listed[index]
+        return self.found[index]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON-ready values."""

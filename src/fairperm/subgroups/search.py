@@ -148,7 +148,7 @@ def find_subgroups(
     ...     features=["age_band", "sex", "race"], metric="false_positive_rate",
     ...     max_depth=2, rng=1,
     ... )
-    >>> for one in result:
+    >>> for one in result.listed:
     ...     print(f"{one.description}: {one.value:.2f}, others {one.rest:.2f}")
     race = African-American: 0.42, others 0.20
     age_band = Less than 25: 0.53, others 0.25
