@@ -142,6 +142,17 @@ def test_outcomes_that_are_all_equal_differ_nowhere(metric: str, extra: dict[str
         assert one.confidence_interval[0] < 0 < one.confidence_interval[1]
 
 
+def test_subgroups_that_cannot_be_tested_are_noted() -> None:
+    strata = {**RATE, "control_features": "sex"}
+    with pytest.warns(fairperm.FairpermWarning, match="2 subgroups could not be tested.*in strata"):
+        result = find(make_data(), **strata, max_depth=1)
+    untested = [one for one in result.all if math.isnan(one.adjusted_pvalue)]
+    assert [one.conditions for one in untested] == [{"sex": "f"}, {"sex": "m"}]
+    message = "metric must be defined in some subgroup and in its rest of the same stratum"
+    with pytest.raises(fairperm.UndefinedMetricError, match=message):
+        find(make_data(), **strata, features="sex")
+
+
 def test_few_influential_rows_are_noted() -> None:
     message = "The gaps of .* subgroups? among those found rest on few influential rows"
     with pytest.warns(fairperm.FairpermWarning, match=message):

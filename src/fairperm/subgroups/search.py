@@ -246,7 +246,11 @@ def _search_all(sample: Sample, settings: Settings) -> _Answer:
         found=tuple(every[place] for place in searched.found),
         every=every,
         validity=_state_validity(sample, settings.adjust),
-        notes=(*_note_permutations(len(every), settings), *searched.note_few_rows()),
+        notes=(
+            *_note_permutations(len(every), settings),
+            *searched.note_untested(),
+            *searched.note_few_rows(),
+        ),
     )
 
 
@@ -310,6 +314,17 @@ class Search:
             alpha=self.settings.alpha,
         )
         return self.found[listed]
+
+    def note_untested(self) -> list[str]:
+        """Return a note if some candidates could not be tested."""
+        n = int(np.isnan(self.judgement.adjusted_pvalue).sum())
+        if not n:
+            return []
+        where = " in strata" if self.sample.units.n_strata > 1 else ""
+        return [
+            f"{format_count(n, 'subgroup')} could not be tested: the gap to the rest{where} is "
+            "undefined, in the sample or in more than 1 % of the permutations."
+        ]
 
     def note_few_rows(self) -> list[str]:
         """Return a note if gaps of subgroups that are found rest on few influential rows."""
@@ -397,8 +412,9 @@ def search(sample: Sample, settings: Settings) -> Search:
 
 def _find_scale(sample: Sample, observed: Estimates) -> Array:
     """Return the size of the metric's values, to which rounding errors are relative."""
-    if np.isnan(observed.value).all():
-        rule = "defined in some subgroup and in its rest"
+    if np.isnan(observed.gaps(None).difference).all():
+        where = " of the same stratum" if sample.units.n_strata > 1 else ""
+        rule = f"defined in some subgroup and in its rest{where}"
         raise UndefinedMetricError("metric", rule, sample.metric.name)
     span = sample.metric.span
     return np.array([span if np.isfinite(span) else np.nanmax(np.abs(observed.value))])
