@@ -288,14 +288,23 @@ class FunctionChange(CallableMetric):
         return self.sign * (of_new + self.old * of_old)
 
 
-def is_swapped_first(change: Any, matrix: Array, count: NDArray[np.int64]) -> bool:
+def is_swapped_first(
+    here: Sequence[Array], there: Sequence[Array], count: NDArray[np.int64]
+) -> bool:
     """Whether the rows with swapped models come before the rows, in the order of their values.
 
-    Whichever comes first is drawn: swapping the models then changes no draw.
+    Whichever comes first is drawn: swapping the models then changes no draw. Rows have several
+    columns; each is read only if those before it do not tell ``here`` from ``there``, as if as many
+    rows move up as down.
     """
-    here, there = (_count_equal(one, count) for one in (matrix, change.swap(matrix)))
-    unlike = np.argwhere(here != there)
-    return bool(unlike.size and there[tuple(unlike[0])] < here[tuple(unlike[0])])
+    if all(map(np.array_equal, here, there)):
+        return False
+    for n in range(1, len(here) + 1):
+        mine, other = (_count_equal(np.column_stack(one[:n]), count) for one in (here, there))
+        unlike = np.argwhere(mine != other)
+        if unlike.size:
+            return bool(other[tuple(unlike[0])] < mine[tuple(unlike[0])])
+    return False
 
 
 def _count_equal(matrix: Array, count: NDArray[np.int64]) -> Array:

@@ -108,6 +108,38 @@ def test_every_metric_changes_as_its_gaps_do_and_swapping_the_models_changes_the
         assert change.change == pytest.approx(change.new - change.old, abs=1e-12)
 
 
+@pytest.mark.parametrize("metric", ["selection_rate", "false_positive_rate", "equalized_odds"])
+@pytest.mark.parametrize("of", ["rows", "strata", "clusters"])
+def test_swapping_keeps_p_if_as_many_rows_move_up_as_down(metric: str, of: str) -> None:
+    """The order of the models must be decided by more than the rows' contributions."""
+    label = np.tile([False, False, True], 100)
+    cell = np.concatenate([np.full(150, 0), np.full(70, 1), np.full(70, 2), np.full(10, 3)])
+    given: dict[str, Any] = {"y_true": label, "metric": metric, "n_resamples": 19, "rng": 1}
+    if of == "strata":
+        given["control_features"] = np.arange(300) % 7 % 2
+    for seed in range(4):
+        group = np.random.default_rng(seed).choice(["a", "b"], 300, p=[0.3, 0.7])
+        if of == "clusters":
+            given["cluster"] = np.char.add(group, (np.arange(300) // 4).astype(str))
+        found = set()
+        for groups in (("a", "b"), ("b", "a")):
+            for old, new in ((cell % 2, cell // 2), (cell // 2, cell % 2)):
+                call = {**given, "y_pred": old, "y_pred_new": new, "groups": groups}
+                found.add(compare_models(**call, sensitive_features=group).pvalue)
+        assert len(found) == 1
+
+
+def test_rows_of_other_groups_change_no_p() -> None:
+    rows, more = people(150), people(100, seed=2)
+    more["group"][:] = "c"
+    more["old"], more["new"] = more["new"] * 0, more["old"]
+    both = {name: np.concatenate([one, more[name]]) for name, one in rows.items()}
+    for metric in ("ppv", "roc_auc", "mse", median_error):
+        alone = compare_models(**arguments(metric, rows))
+        beside = compare_models(**arguments(metric, both, groups=("a", "b")))
+        assert beside.pvalue == alone.pvalue
+
+
 @pytest.mark.parametrize("metric", ["tpr", "ppv", "roc_auc", "mse", median_error])
 def test_equal_models_have_no_change(metric: Any) -> None:
     call = arguments(metric, people(60))

@@ -231,7 +231,7 @@ class ChangeTest:
         """Studentize the observed change. Raises UndefinedMetricError without a standard error."""
         plan = Plan.for_table(change_of(metric), table, groups, options)
         plan.check_direction(options.alternative)
-        test = GapTest.of(*_orient(table, plan), groups, options)
+        test = GapTest.of(*_orient(table, plan, groups), groups, options)
         old, new = (
             _estimate_model(table, metric, plan, groups, options, new=side)
             for side in (False, True)
@@ -278,11 +278,11 @@ def make_sum_test(
 ) -> GapTest:
     """Return the test of the sum of both models' gaps, before its permutations."""
     plan = Plan.for_table(change_of(metric, old=1), table, groups, options)
-    return GapTest.of(*_orient(table, plan), groups, options)
+    return GapTest.of(*_orient(table, plan, groups), groups, options)
 
 
-def _orient(table: Table, plan: Plan) -> tuple[Table, Plan]:
-    """Return the rows and the plan with the models in an order that only the rows decide.
+def _orient(table: Table, plan: Plan, groups: tuple[Hashable, Hashable]) -> tuple[Table, Plan]:
+    """Return the rows and the plan with the models in an order that only these groups' rows decide.
 
     Swapping the models then changes the sign of every draw (not that of sums), and nothing else.
     Rows are counted by their contributions, as if these had been passed.
@@ -290,7 +290,7 @@ def _orient(table: Table, plan: Plan) -> tuple[Table, Plan]:
     metric: Any = plan.metric
     if metric.is_function:
         matrix = metric.matrix(table.columns)
-        if not is_swapped_first(metric, matrix, table.count):
+        if not _is_swapped_first(table, plan, groups, matrix, metric.swap(matrix)):
             return table, plan
         truth, old, new = metric.columns
         columns = {
@@ -298,12 +298,13 @@ def _orient(table: Table, plan: Plan) -> tuple[Table, Plan]:
             old: table.columns[new],
             new: table.columns[old],
         }
-        swapped = replace(metric, sign=metric.old)
-        return replace(table, columns=columns), replace(plan, metric=swapped)
+        metric = replace(metric, sign=metric.old)
+        return replace(table, columns=columns), replace(plan, metric=metric)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         matrices = [part.checked_matrix(table.columns) for part in metric.parts]
-    if is_swapped_first(metric.parts[0], matrices[0], table.count):
-        matrices = [part.swap(one) for part, one in zip(metric.parts, matrices, strict=True)]
+    swapped = [part.swap(one) for part, one in zip(metric.parts, matrices, strict=True)]
+    if _is_swapped_first(table, plan, groups, np.hstack(matrices), np.hstack(swapped)):
+        matrices = swapped
         parts = tuple(replace(part, sign=part.old) for part in metric.parts)
         metric = replace(metric, parts=parts) if metric.is_joint else parts[0]
     contributions = np.hstack(matrices)
@@ -313,6 +314,36 @@ def _orient(table: Table, plan: Plan) -> tuple[Table, Plan]:
     return replace(table, columns=columns, contributions=contributions), replace(
         plan, metric=metric
     )
+
+
+def _is_swapped_first(
+    table: Table,
+    plan: Plan,
+    groups: tuple[Hashable, Hashable],
+    matrix: Array,
+    swapped: Array,
+) -> bool:
+    """Whether the rows of these groups with swapped models come first.
+
+    Equal rows may differ in their weights, in the number of rows of their group with which they are
+    exchanged, in the places of stratum and group, and in their clusters.
+    """
+    places = [table.groups.index(one) for one in groups]
+    chosen = np.flatnonzero(np.isin(table.group, places))
+    count, stratum = table.count[chosen], table.stratum[chosen].astype(np.intp)
+    is_second = table.group[chosen] == places[1]
+    block = plan.scheme.block(plan.metric, table.columns)[chosen].astype(np.intp)
+    cell = 2 * (block + (block.max() + 1) * stratum) + is_second
+    shared: list[NDArray[Any]] = [np.bincount(cell, count)[cell], stratum, is_second]
+    if table.weight is not None:
+        shared.insert(0, table.weight[chosen])
+    here, there = ([one[chosen], *shared] for one in (matrix, swapped))
+    if table.cluster is not None:
+        which = table.cluster[chosen]
+        for columns in (here, there):
+            of_rows = (columns[0] * count[:, None]).T
+            columns += [np.bincount(which, one)[which] for one in of_rows]
+    return is_swapped_first(here, there, count)
 
 
 def _estimate_model(
