@@ -149,27 +149,34 @@ def test_equal_models_have_no_change(metric: Any) -> None:
     assert all(one.pvalue == 1 for one in result.group_changes.values())
 
 
-def test_a_rate_of_a_fixed_denominator_is_tested_by_the_differences_to_the_last_bit() -> None:
+@pytest.mark.parametrize("n_resamples", [20, 200])  # random draws, and all permutations
+def test_a_rate_of_a_fixed_denominator_is_tested_by_the_differences_to_the_last_bit(
+    n_resamples: int,
+) -> None:
     rows = people(400)
     old, new = rows["old"] > 0.5, rows["new"] > 0.55
     moved = new.astype(float) - old
     for metric, among in (("selection_rate", ...), ("true_positive_rate", rows["label"])):
-        call: dict[str, Any] = {"sensitive_features": rows["group"], "rng": 5, "n_resamples": 200}
-        result = compare_models(rows["label"], old, new, metric=metric, **call)
-        call["sensitive_features"] = rows["group"][among]
-        signs = [
-            permutation_test(
+        options: dict[str, Any] = {"rng": 5, "n_resamples": n_resamples}
+        group = rows["group"]
+        result = compare_models(
+            rows["label"], old, new, sensitive_features=group, metric=metric, **options
+        )
+        assert result.exact == (n_resamples == 200)
+        found = {}
+        for sign in (1, -1):  # either model may come first
+            test = permutation_test(
                 moved[among],
                 sign * moved[among],
                 metric="mean_prediction",
                 variance="delta",
-                **call,
+                sensitive_features=group[among],
+                **options,
             )
-            for sign in (1, -1)
-        ]
-        assert signs[0].statistic == result.statistic
-        assert signs[0].standard_error == result.standard_error
-        assert result.pvalue in {one.pvalue for one in signs}  # either model may come first
+            assert sign * test.statistic == result.statistic
+            assert test.standard_error == result.standard_error
+            found[tuple(np.sort(sign * test.null_distribution))] = test.pvalue
+        assert result.pvalue == found[tuple(np.sort(result.null_distribution))]
 
 
 def differences(rows: dict[str, Array], metric: str) -> Callable[[Array], tuple[float, float]]:

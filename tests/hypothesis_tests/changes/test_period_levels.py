@@ -180,14 +180,14 @@ def rejections(title: str, cells: tuple[Any, ...], **options: Any) -> tuple[int,
 @pytest.mark.parametrize("name", SETTINGS)
 def test_the_level_holds_if_the_gap_stays(name: str) -> None:
     found, data_sets = rejections(*SETTINGS[name])
-    low, high = between(0.03, 0.07, data_sets)
+    low, high = between(0.05, 0.05, data_sets)
     assert low <= found <= high
 
 
 @pytest.mark.validate
 def test_without_studentizing_it_does_not() -> None:
     found, data_sets = rejections(*SETTINGS[FAILING], variance=None)
-    _, high = between(0.03, 0.07, data_sets)
+    _, high = between(0.05, 0.05, data_sets)
     assert found > high
 
 
