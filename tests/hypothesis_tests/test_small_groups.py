@@ -255,6 +255,80 @@ def test_strata_with_one_row_of_each_label_count_as_rows() -> None:
         assert n == pytest.approx((influence**2).sum() ** 2 / (influence**4).sum())
 
 
+def strata_of_errors(sizes: list[tuple[int, int]], seed: int = 6) -> dict[str, Any]:
+    """Return errors of strata that have so many rows of each group."""
+    stratum = np.repeat(np.arange(len(sizes)), [sum(pair) for pair in sizes])
+    group = np.concatenate([np.repeat(["a", "b"], pair) for pair in sizes])
+    error = np.random.default_rng(seed).normal(size=len(group)) ** 3 + 10 * stratum
+    return {
+        "y_true": 0 * error,
+        "y_pred": error,
+        "sensitive_features": group,
+        "control_features": stratum,
+    }
+
+
+def effective_in_strata(given: dict[str, Any]) -> Any:
+    plan = Plan.choose(get_metric("mean_error"), "auto", "auto", stratified=True)
+    comparison = Comparison.of(
+        read_table(Inputs(**given), plan.metric),
+        plan,
+        tuple(np.unique(given["sensitive_features"])),
+        None,
+    )
+    return effective_rows(comparison)[0].tolist()
+
+
+def test_rows_that_matter_to_a_mean_count_by_the_share_of_their_stratum() -> None:
+    """Three rows of a group make half of the gap; a stratum without the other group makes none."""
+    sizes = [(3, 40), (40, 3)]
+    given, expected = strata_of_errors([*sizes, (30, 0)]), []
+    for group in ("a", "b"):
+        influences = []
+        for stratum in range(len(sizes)):
+            mine = (given["sensitive_features"] == group) & (given["control_features"] == stratum)
+            error = given["y_pred"][mine]
+            influences.append((error - error.mean()) / len(error))  # shares of strata are equal
+        squares = np.concatenate(influences) ** 2
+        expected.append(squares.sum() ** 2 / (squares**2).sum())
+    assert max(expected) < 5
+    assert effective_in_strata(given) == pytest.approx(expected)
+
+
+def test_strata_with_one_row_of_a_group_count_as_rows() -> None:
+    """Pairs, of which all that the two rows have in common cancels."""
+    given = strata_of_errors([(1, 1)] * 30)
+    gap = given["y_pred"][::2] - given["y_pred"][1::2]
+    squares = (gap - gap.mean()) ** 2
+    n = squares.sum() ** 2 / (squares**2).sum()
+    assert effective_in_strata(given) == pytest.approx([n, n])
+
+
+@pytest.mark.parametrize("metric", ["mean_error", "selection_rate"])
+def test_strata_that_lack_a_group_change_nothing(metric: str) -> None:
+    """Errors are widened by the clusters that count, and intervals know of no other rows."""
+    given = strata_of_errors([(4, 30), (5, 20)])
+    options: dict[str, Any] = {"metric": metric, "n_resamples": 99, "rng": 1}
+    if metric == "mean_error":
+        given["cluster"] = np.arange(len(given["y_true"]))
+    else:  # all rows are alike: the interval comes from all strata together
+        given["y_pred"] = given["y_true"] = np.zeros(len(given["y_true"]), int)
+    with_more = {
+        name: np.append(column, np.full(50, 0 if name == "y_true" else column[0]))
+        for name, column in given.items()
+    }
+    with_more["control_features"][-50:] = 7
+    if "cluster" in given:
+        with_more["cluster"][-50:] = 1000 + np.arange(50)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", fairperm.FairpermWarning)
+        plain, more = (fairperm.permutation_test(**one, **options) for one in (given, with_more))
+    assert more.standard_error == pytest.approx(plain.standard_error)
+    assert more.statistic == pytest.approx(plain.statistic)
+    if metric == "selection_rate":
+        assert more.confidence_interval == pytest.approx(plain.confidence_interval)
+
+
 @pytest.mark.parametrize("setting", [rare_misses, uneven_weights, few_clusters, few_positives])
 @pytest.mark.parametrize("seed", range(5))
 def test_few_placements_are_noted(setting: Any, seed: int) -> None:
@@ -401,6 +475,19 @@ def test_few_influential_rows_widen_an_auc_in_strata_as_in_one() -> None:
         extra = unseen_by_hand(label, auc, np.ones(14), np.arange(14)) / 4 / (1 + 2 * e) ** 3
         expected += plain.standard_errors[group] ** 2 / 2 + extra * (2 * e < 10)
     assert result.standard_error**2 == pytest.approx(expected)
+
+
+@pytest.mark.filterwarnings("ignore::fairperm.FairpermWarning")
+def test_few_clusters_widen_the_variance_between_strata() -> None:
+    """One cluster of each group in every stratum: the paired test, with a wider error."""
+    given = strata_of_errors([(1, 1)] * 9)
+    options: dict[str, Any] = {"metric": "mean_error", "n_resamples": 19, "rng": 1}
+    result = fairperm.permutation_test(**given, cluster=np.arange(18), **options)
+    gap = given["y_pred"][::2] - given["y_pred"][1::2]
+    squares = (gap - gap.mean()) ** 2
+    e = squares.sum() ** 2 / (squares**2).sum()
+    variance = (1 + 9 / e**2 - 9 / 20**2) * gap.var(ddof=1) / 9
+    assert result.standard_error**2 == pytest.approx(variance)
 
 
 @pytest.mark.filterwarnings("ignore::fairperm.FairpermWarning")

@@ -52,6 +52,7 @@ WAYS: dict[str, dict[str, Any]] = {
     },
     # standard errors that are widened for few influential rows
     "heavy rate": {**RATE, "sample_weight": "heavy"},
+    "heavy rate in strata": {**RATE, "sample_weight": "heavy", "control_features": "site"},
     "heavy clustered rate": {**RATE, "sample_weight": "heavy", "cluster": "person"},
     "sharp auc": {"y_score": "sharp", "metric": "roc_auc"},
     "heavy auc": {"y_score": "rounded", "metric": "roc_auc", "sample_weight": "heavy"},

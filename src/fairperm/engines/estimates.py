@@ -45,46 +45,58 @@ class Estimates:
     size: Array
 
     def gaps(self, weights: Array | None) -> Gaps:
-        """Combine the strata, each by its share; a stratum of negative weight is subtracted.
-
-        Variances add up over strata that have one of their own. Strata without (a group has a
-        single row there) have the variance between them, as matched pairs have; a single such
-        stratum has none, and the standard error is undefined, as it is in a contrast of strata.
-        """
+        """Combine the strata, each by its share; a stratum of negative weight is subtracted."""
         share = self._shares(weights)
         used = np.abs(share) > 0
         with np.errstate(divide="ignore", invalid="ignore"):
-            gaps = self.value[..., 0] - self.value[..., 1]
-            gap = np.where(used, share * gaps, 0.0)
-            variance = np.where(used, share**2 * over_groups(self.variance), 0.0)
-            between = used & np.isnan(variance) & ~np.isnan(gaps)
-            if self.value.shape[-2] > 1 and not is_contrast(weights) and between.any():
-                among = np.where(between, share, 0.0)
-                total = among.sum(axis=-1, keepdims=True)
-                mean = np.where(between, gap, 0.0).sum(axis=-1, keepdims=True) / total
-                size = np.nanmax(np.abs(self.value), axis=(-2, -1), initial=0.0)[..., None]
-                apart = np.where(np.abs(gaps - mean) <= ZERO_GAP * size, 0.0, gaps - mean)
-                # over one minus the leverage, which makes it unbiased if all vary alike
-                variance = np.where(between, share**2 * apart**2 / (1 - among / total), variance)
-            error = np.sqrt(variance.sum(axis=-1))
+            gap = np.where(used, share * (self.value[..., 0] - self.value[..., 1]), 0.0)
+            variances = self._gap_variances(weights, share)
+            error = np.sqrt(np.where(used, share**2 * variances, 0.0).sum(axis=-1))
         difference = np.where(used.any(axis=-1), gap.sum(axis=-1), np.nan)
         return Gaps(difference.T, error.T)
+
+    def _gap_variances(self, weights: Array | None, share: Array) -> Array:
+        """Return the variance of the gap in each stratum.
+
+        It is that of both groups together. Strata that have none (a group has a single row there)
+        have the variance between them, as matched pairs have; a single such stratum has none, and
+        the standard error is undefined, as it is in a contrast of strata.
+        """
+        variance, used = over_groups(self.variance), np.abs(share) > 0
+        gaps = self.value[..., 0] - self.value[..., 1]
+        between = used & np.isnan(variance) & ~np.isnan(gaps)
+        if self.value.shape[-2] == 1 or is_contrast(weights) or not between.any():
+            return variance
+        with np.errstate(divide="ignore", invalid="ignore"):
+            among = np.where(between, share, 0.0)
+            total = among.sum(axis=-1, keepdims=True)
+            mean = np.where(between, share * gaps, 0.0).sum(axis=-1, keepdims=True) / total
+            size = np.nanmax(np.abs(self.value), axis=(-2, -1), initial=0.0)[..., None]
+            apart = np.where(np.abs(gaps - mean) <= ZERO_GAP * size, 0.0, gaps - mean)
+            # over one minus the leverage, which makes it unbiased if all vary alike
+            return np.where(between, apart**2 / (1 - among / total), variance)
 
     def widen(self, factor: Array, extra: Array, weights: Array | None) -> Estimates:
         """Return variances ``factor`` times as large, and ``extra`` larger over all strata.
 
-        Both are given by part and group.
+        Both are given by part and group. Half of the variance between strata is taken for that of
+        each group. With more than two groups it depends on the pair, and is not widened.
         """
-        spread = np.nansum(self._shares(weights) ** 2, axis=-1)[..., None, None]
+        share, variance = self._shares(weights), self.variance
+        spread = np.nansum(share**2, axis=-1)[..., None, None]
+        if variance.shape[-1] == 2:
+            of_both = self._gap_variances(weights, share)[..., None]
+            variance = np.where(np.isnan(over_groups(variance))[..., None], of_both / 2, variance)
         with np.errstate(invalid="ignore"):  # a group without a value has no variance either
-            variance = self.variance * factor[:, None, None] + extra[:, None, None] / spread
+            variance = variance * factor[:, None, None] + extra[:, None, None] / spread
         return replace(self, variance=variance)
 
     def merge_strata(self) -> Estimates:
-        """Return the rates of all strata together, without variances."""
-        size = self.size.sum(axis=-2, keepdims=True)
+        """Return the rates of all strata together that have a gap, without variances."""
+        sizes = np.where(self._shares(None)[..., None] > 0, self.size, 0.0)
+        size = sizes.sum(axis=-2, keepdims=True)
         with np.errstate(divide="ignore", invalid="ignore"):
-            value = np.nansum(self.value * self.size, axis=-2, keepdims=True) / size
+            value = np.nansum(self.value * sizes, axis=-2, keepdims=True) / size
         return Estimates(value, np.zeros_like(value), size)
 
     def mantel_haenszel_variances(self, part: int) -> tuple[GapVariance, ...]:

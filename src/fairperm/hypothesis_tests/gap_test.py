@@ -64,6 +64,7 @@ if TYPE_CHECKING:
 
 _BIASED = 0.25  # of the standard error
 _SURELY = 4.0  # standard errors of a mean of random draws
+_KNOWN = 20  # draws, from which on they show their own standard error
 
 
 def compare(
@@ -371,11 +372,15 @@ class GapTest:
         """Return the studentized gaps of permutations."""
         if self.plan.is_bootstrapped_once:
             permuted = permuted.over(permuted.spread())
-        gaps = permuted.difference[:, 0]
-        is_defined = ~np.isnan(gaps)
-        probability = None if log_probability is None else np.exp(log_probability[is_defined])
-        centre = np.average(gaps[is_defined], weights=probability) if is_defined.any() else 0.0
-        return Null(permuted.studentized(self.scale), log_probability, float(centre))
+        is_defined = ~np.isnan(permuted.difference[:, 0])
+        gaps, centre, centre_error = permuted.difference[is_defined, 0], 0.0, 0.0
+        if len(gaps) and log_probability is not None:
+            centre = float(np.average(gaps, weights=np.exp(log_probability[is_defined])))
+        elif len(gaps):
+            centre, centre_error = float(gaps.mean()), math.inf
+            if len(gaps) >= _KNOWN:
+                centre_error = float(gaps.std(ddof=1) / len(gaps) ** 0.5)
+        return Null(permuted.studentized(self.scale), log_probability, centre, centre_error)
 
     def enumerate(self, resampling: Resampling) -> Null | None:
         """Return every permutation with its log-probability, if they are few enough.
@@ -395,8 +400,7 @@ class GapTest:
         """Return a note if small strata bias a metric that is no mean: permuted gaps show it."""
         if len(self.gap) > 1 or self.estimates.value.shape[2] == 1:
             return []
-        doubt = 0.0 if null.log_probability is not None else _SURELY / len(null.statistic) ** 0.5
-        if not abs(null.centre) > max(_BIASED, doubt) * self.error[0]:
+        if not abs(null.centre) > max(_BIASED * self.error[0], _SURELY * null.centre_error):
             return []
         return [small_groups.note_bias_of_strata(self.plan.metric, null.centre)]
 

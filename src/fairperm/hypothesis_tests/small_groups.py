@@ -229,16 +229,13 @@ def _effective_and_unseen(
     if not any(by_ranks) and not any(_by_delta(part, rates=rates) for part in comparison.parts):
         return effective, unseen
     units = comparison.units()
-    members = [np.flatnonzero(units.group == group) for group in range(len(comparison.groups))]
     for i, (part, place) in enumerate(by_part(comparison.parts)):
         u = units.contributions[:, place]
         if by_ranks[i]:
             effective[i], one_more = _count_placements(comparison, units, u)
             unseen[i] = one_more if part.is_rank else 0.0
         elif _by_delta(part, rates=rates):
-            effective[i] = [
-                _effective(part, u.take(j, axis=0), units.count[j].astype(float)) for j in members
-            ]
+            effective[i] = _count_influences(part, units, u, comparison.weights)
     return effective, unseen
 
 
@@ -247,7 +244,7 @@ def count_base_rows(comparison: Comparison) -> dict[str, Array]:
 
     These are a rate's denominator, positives and negatives for a metric given the label, and else
     all rows. With weights or clusters it is Kish's effective number (Σb)²/Σb², where b is what a
-    row or a cluster adds to the number.
+    row or a cluster adds to the number. Strata in which some group has none do not count.
     """
     rows, n_groups = comparison.rows, len(comparison.groups)
     found: dict[str, Array] = {}
@@ -255,6 +252,11 @@ def count_base_rows(comparison: Comparison) -> dict[str, Array]:
         for name, base in _bases(part, rows.contributions[:, place]).items():
             units = replace(rows, contributions=base[:, None]).sum_units()
             added = units.contributions[:, 0]
+            if rows.n_strata > 1:
+                in_stratum = np.zeros((rows.n_strata, n_groups), bool)
+                in_stratum[units.stratum[added > 0], units.group[added > 0]] = True
+                counts = np.asarray(in_stratum.all(axis=1))
+                added = np.where(counts[units.stratum], added, 0.0)
             total = np.bincount(units.group, units.count * added, n_groups)
             squares = np.bincount(units.group, units.count * added**2, n_groups)
             found[name] = np.round(total**2 / squares, 6)  # equal weights count one each
@@ -291,6 +293,64 @@ def _effective(part: Metric, u: Array, count: Array) -> float:
     return effective_number(moved, count)
 
 
+def _count_influences(part: Metric, units: Rows, u: Array, weights: Array | None) -> Array:
+    """Return the effective number of rows or clusters behind each group's value.
+
+    A row's influence is that on its stratum, which counts by its share in the gap: strata that lack
+    a group do not count. Where a group has one row of a stratum, the variance is that between such
+    strata, and each counts as one row.
+    """
+    n_groups, count = units.n_groups, units.count.astype(float)
+    if units.n_strata == 1:
+        members = (np.flatnonzero(units.group == group) for group in range(n_groups))
+        return np.array([_effective(part, u.take(j, axis=0), count[j]) for j in members])
+    shape = units.n_strata, n_groups
+    cell = np.ravel_multi_index((units.stratum, units.group), shape)
+
+    def add(values: Array | float) -> Array:
+        sums = np.bincount(cell, count * values, units.n_strata * n_groups)
+        return sums.astype(np.float64).reshape(shape)
+
+    totals, sizes = np.stack([add(one) for one in u.T], axis=-1), add(1.0)
+    share = _share_strata(totals[..., 1] if part.sizes_groups else sizes, weights)
+    bases = _bases(part, u).values()
+    has_one = np.any([(add(base != 0) == 1).any(axis=1) for base in bases], axis=0)
+    is_between, is_within = has_one & (share > 0), (~has_one & (share > 0))[units.stratum]
+    between = _deviations(part.estimate(totals[is_between]), share[is_between])
+    influence = np.zeros(len(cell))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        gradient = part.gradient(totals)
+        for column, slope in zip(u.T, gradient.reshape(-1, u.shape[1]).T, strict=True):
+            influence += column * slope[cell]
+        size = part.span if np.isfinite(part.span) else np.abs(gradient * totals).sum(axis=-1)
+        is_rounding = np.abs(influence) <= (_ROUNDING * size / sizes).ravel()[cell]
+    within = np.where(is_rounding, 0.0, np.abs(influence)) * share[units.stratum]
+    found = []
+    for group in range(n_groups):
+        mine = np.flatnonzero(is_within & (units.group == group))
+        moved = np.concatenate([within[mine], between[:, group]])
+        found.append(effective_number(moved, np.append(count[mine], np.ones(len(between)))))
+    return np.array(found)
+
+
+def _deviations(value: Array, share: Array) -> Array:
+    """Return the influences of single rows, by stratum and group, from the values of strata.
+
+    What the groups of a stratum have in common cancels in the gap: a group's own part is how far it
+    is from their mean, of which the mean has taken one in as many as there are groups.
+    """
+    own = value - value.mean(axis=1, keepdims=True)
+    apart = own - share @ own / share.sum() if len(share) else own
+    return np.asarray(np.abs(share[:, None] * apart) / np.sqrt(1 - 1 / value.shape[1]))
+
+
+def _share_strata(sizes: Array, weights: Array | None) -> Array:
+    """Return the strata's shares in the gap, given the groups' sizes there."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = 1 / (1 / sizes).sum(axis=1) if weights is None else weights
+        return np.asarray(share / share.sum())
+
+
 def _count_placements(
     comparison: Comparison, rows: Rows, label_and_score: Array
 ) -> tuple[Array, Array]:
@@ -308,10 +368,8 @@ def _count_placements(
     n_groups = len(comparison.groups)
     weight = np.ones(len(rows.count)) if rows.weight is None else rows.weight
     place = rows.stratum.astype(np.intp) * n_groups + rows.group
-    sizes = np.bincount(place, rows.count, rows.n_strata * n_groups).reshape(-1, n_groups)
-    with np.errstate(divide="ignore"):
-        share = 1 / (1 / sizes).sum(axis=1) if comparison.weights is None else comparison.weights
-    share = share / share.sum()
+    sizes = np.bincount(place, rows.count, rows.n_strata * n_groups).astype(np.float64)
+    share = _share_strata(sizes.reshape(-1, n_groups), comparison.weights)
     order = np.argsort(place, kind="stable")
     influences: list[list[Array]] = [[] for _ in range(n_groups)]
     counts: list[list[Array]] = [[] for _ in range(n_groups)]

@@ -34,12 +34,14 @@ _ROUNDING = 1e-9  # of a number of draws
 class Null:
     """The statistic of every draw: of equally likely draws or, if exact, with log-probabilities.
 
-    ``centre`` is the mean of what the statistic studentizes. Random draws may have stopped early.
+    ``centre`` is the mean of what the statistic studentizes, and ``centre_error`` the standard
+    error of this mean: 0 if exact. Random draws may have stopped early.
     """
 
     statistic: Array
     log_probability: Array | None = None
     centre: float = 0.0
+    centre_error: float = 0.0
     stopped_early: bool = False
 
     @property

@@ -53,17 +53,32 @@ def widen_errors(
 
 
 def _count_effective(part: Metric, units: Rows, members: csr_array) -> Array:
-    """Return the effective number of units, (Σψ²)²/Σψ⁴, of each candidate and its rest."""
+    """Return the effective number of units, (Σψ²)²/Σψ⁴, of each candidate and its rest.
+
+    Strata count by their shares in the gap: none for those that lack the candidate or its rest.
+    """
     inside = members.toarray().T[units.group]
-    u, found = units.contributions, []
-    for times in (units.count[:, None] * inside, units.count[:, None] * (1 - inside)):
-        total = times.T @ u
+    sides = [units.count[:, None] * inside, units.count[:, None] * (1 - inside)]
+    influences = [np.zeros(inside.shape), np.zeros(inside.shape)]
+    for stratum in range(units.n_strata):
+        mine = np.flatnonzero(units.stratum == stratum)
+        counts, u = [times[mine] for times in sides], units.contributions[mine]
+        totals = [times.T @ u for times in counts]
         with np.errstate(divide="ignore", invalid="ignore"):
-            gradient = part.gradient(total)
-            size = part.span if np.isfinite(part.span) else np.abs(gradient * total).sum(axis=1)
-            moved = np.where(times > 0, np.abs(u @ gradient.T), 0.0)
-            moved[moved * times.sum(axis=0) <= _ROUNDING * size] = 0.0
-            squares = (moved / moved.max(axis=0)) ** 2  # then nothing overflows
+            share = 1 / sum(
+                1 / (total[:, 1] if part.sizes_groups else times.sum(axis=0))
+                for total, times in zip(totals, counts, strict=True)
+            )
+            for influence, total, times in zip(influences, totals, counts, strict=True):
+                gradient = part.gradient(total)
+                size = part.span if np.isfinite(part.span) else np.abs(gradient * total).sum(axis=1)
+                moved = np.where((times > 0) & (share > 0), np.abs(u @ gradient.T), 0.0)
+                moved[moved * times.sum(axis=0) <= _ROUNDING * size] = 0.0
+                influence[mine] = moved * share
+    found = []
+    for influence, times in zip(influences, sides, strict=True):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            squares = (influence / influence.max(axis=0)) ** 2  # then nothing overflows
             effective = (times * squares).sum(axis=0) ** 2 / (times * squares**2).sum(axis=0)
         found.append(np.nan_to_num(effective))
     return np.stack(found, axis=1)
