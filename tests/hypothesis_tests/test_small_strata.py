@@ -469,6 +469,20 @@ def test_level_at_the_margin_with_given_weights_of_strata() -> None:
     assert rejected <= at_most(0.05, DATA_SETS)
 
 
+def test_rounding_is_no_bias_of_small_strata() -> None:
+    """The gap of rates 1 and 0 has no standard error: rounded permuted gaps were called a bias."""
+    in_first = np.repeat([True, False, True, False], [4, 3, 3, 2])
+    result = permutation_test(
+        np.ones(12, int),
+        in_first.astype(int),
+        sensitive_features=np.where(in_first, "a", "b"),
+        control_features=np.repeat([0, 1], [7, 5]),
+        metric="accuracy",
+    )
+    assert result.standard_error == 0
+    assert result.notes == ()
+
+
 @pytest.mark.validate
 def test_variances_of_single_rows_reject_far_too_often() -> None:
     """The control: within-stratum variances alone, in strata of one and three rows."""

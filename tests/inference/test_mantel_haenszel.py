@@ -52,3 +52,11 @@ def test_ends_of_the_interval_are_a_quantile_away() -> None:
     variance = GapVariance.of(np.array([[3.0, 9], [14, 6]]), np.array([[12.0, 20], [15, 11]]))
     for end in variance.interval(0.1, 1.7):
         assert abs(0.1 - end) == pytest.approx(1.7 * variance.standard_error(end), rel=1e-9)
+
+
+@pytest.mark.parametrize("quantile", [0.8416, 1.2816, 1.645, 1.96])
+def test_interval_contains_the_gap_also_where_it_has_no_error(quantile: float) -> None:
+    """All of one group are counted and none of the other: rounding must not leave the gap out."""
+    for m, n in itertools.product(range(1, 12), repeat=2):
+        low, high = GapVariance.of(np.array([[m, 0.0]]), np.array([[m, n]])).interval(1.0, quantile)
+        assert low <= high == 1

@@ -34,6 +34,7 @@ from fairperm.hypothesis_tests.margins.restricted_rates import F1Scores, Rates, 
 from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
 from fairperm.hypothesis_tests.small_groups import InfluentialRows
 from fairperm.inference.null import (
+    TIE,
     Null,
     PValue,
     agree,
@@ -400,7 +401,8 @@ class GapTest:
         """Return a note if small strata bias a metric that is no mean: permuted gaps show it."""
         if len(self.gap) > 1 or self.estimates.value.shape[2] == 1:
             return []
-        if not abs(null.centre) > max(_BIASED * self.error[0], _SURELY * null.centre_error):
+        doubt = max(_BIASED * self.error[0], _SURELY * null.centre_error)
+        if not abs(null.centre) > doubt + TIE * self.scale[0]:
             return []
         return [small_groups.note_bias_of_strata(self.plan.metric, null.centre)]
 

@@ -54,4 +54,5 @@ class GapVariance:
         """Return the true gaps from which the estimate is at most ``quantile`` errors away."""
         centre = gap + quantile**2 * self.slope / 2
         reach = math.sqrt(max(0.0, centre**2 - gap**2 + quantile**2 * self.at_zero))
-        return max(-1.0, centre - reach), min(1.0, centre + reach)
+        low, high = min(centre - reach, gap), max(centre + reach, gap)  # rounding may leave it out
+        return max(-1.0, low), min(1.0, high)
