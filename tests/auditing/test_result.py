@@ -207,6 +207,38 @@ def test_narrow_tables_keep_values_gap_interval_p_and_verdict(
             assert one in text
 
 
+@pytest.mark.parametrize("width", [80, 100, 200])
+def test_every_table_has_the_ratio_rule_that_was_asked_for(width: int) -> None:
+    race = np.repeat(["African-American", "Native American"], 120)
+    result = small_audit({"race": race}, metrics="selection_rate", ratio=0.8)
+    text = "\n".join(print_in(width, result))
+    assert "ratio rule" in text
+    assert f" {result.rows[0].ratio_verdict}" in text
+
+
+def test_the_text_below_a_table_says_what_its_numbers_are() -> None:
+    groups = np.repeat(["a", "b"], 120)
+    result = small_audit(groups, metrics="equalized_odds")
+    assert "Values of equalized_odds: TPR, FPR; its gap is the largest absolute one." in repr(
+        result
+    )
+    assert "predicted positive" not in repr(result)
+    y = np.arange(240) % 2
+    options: dict[str, Any] = {"sensitive_features": groups, "metrics": "fpr", "rng": 1}
+    options |= {"y_score": np.arange(240) * 7 % 240 / 240, "min_group_size": 1}
+    assert "Scores of at least 0.5 are predicted positive." in repr(audit(y, **options))
+    new: dict[str, Any] = {"y_score_new": np.arange(240) * 11 % 240 / 240, "threshold_new": 0.25}
+    text = repr(audit(y, **options, **new))
+    assert text.count("Scores of at least 0.5 (new model: 0.25) are predicted positive.") == 2
+
+
+@pytest.mark.filterwarnings("ignore:Nothing was judged")
+def test_the_text_below_a_table_says_why_groups_are_too_small() -> None:
+    text = repr(small_audit(np.repeat(["a", "b"], 120), min_group_size=100))
+    assert "\nLevel 0.05. A group is not judged" in text
+    assert "Too small, in the first case: 'a' has only 60 positives" in text
+
+
 def test_names_are_shown_as_they_are_and_cut_with_a_sign() -> None:
     names = np.where(np.array(TABLE["sex"]) == "Female", "it's a\\b", "x" * 100)
     names[0] = ""

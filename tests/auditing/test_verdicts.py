@@ -198,7 +198,7 @@ def test_nothing_to_judge(adjust: Adjustment) -> None:
     assert {row.verdict for row in rows} == {"too small"}
     assert rows.n_hypotheses == 0
     assert {one.reason for one in rows.omnibus} == {
-        "No group is large enough; a test of all groups at once needs three."
+        "No group has a comparison with a verdict; a test of all groups at once needs three."
     }
 
 

@@ -117,6 +117,33 @@ def test_what_is_not_decided_is_not_counted_in_people() -> None:
     assert "The gap is within the margin of 0.4." in with_margin
 
 
+def test_gaps_that_are_shown_come_before_those_within_the_margin() -> None:
+    sex, fails = np.tile(np.repeat(["a", "b", "c"], 100), 2), [60, 20, 20]
+    fails = np.r_[*(np.arange(100) >= n for n in fails), np.zeros(300)]
+    audit = fairperm.audit(
+        np.repeat([1, 0], 300), fails, sensitive_features={"sex": sex}, metrics="fnr", margin=0.38
+    )
+    assert {row.verdict for row in audit} == {"inconclusive", "equivalent"}
+    assert (
+        "for 60.0 % of a, 20.0 % of b: about 40 people more than if a had the rate of b. Chance "
+        "alone does not explain this gap (adjusted p < 0.0001), but these data do not decide "
+        "whether the gap exceeds the margin of 0.38."
+    ) in opening(audit)
+
+
+def test_decisions_without_labels_have_no_positives_but_predicted_ones() -> None:
+    decisions = {"sex": np.repeat(["F", "M"], 100), "hired": np.tile(["yes", "no"], 100)}
+    audit = fairperm.audit(
+        y_pred="hired", data=decisions, sensitive_features="sex", pos_label="yes", rng=1
+    )
+    text = Page(audit.to_html()).text
+    assert "Predicted positive hired = yes In short" in text
+    assert "It does not show their causes or whether a difference is lawful." in text
+    assert "Predicted positive: hired = yes. " in text
+    assert "all groups at once" not in text  # there are two
+    assert "whether the labels are right, or whether" in opening(small_audit())
+
+
 def test_weighted_and_clustered_rows_are_not_people() -> None:
     for options in ({"sample_weight": np.ones(400)}, {"cluster": np.arange(400) // 2}):
         text = opening(small_audit(**options))

@@ -72,6 +72,14 @@ def test_what_is_positive_is_left_out_where_nothing_is() -> None:
     assert "Predicted" not in told
 
 
+def test_every_attribute_has_a_reference() -> None:
+    data = {"a": np.repeat(["x", "y", "z"], 80), "b": np.tile([1, 2], 120), "p": [0, 1, 1] * 80}
+    options: dict[str, Any] = {"sensitive_features": ["a", "b"], "compare": "reference"}
+    audit = fairperm.audit(y_pred="p", data=data, reference={"b": 2}, **options)
+    told = "The reference is the largest group for a, 2 for b."
+    assert told in Page(audit.to_html()).text
+
+
 def read_small_audit(monkeypatch: pytest.MonkeyPatch, **options: Any) -> Page:
     """Return the report of an audit of 240 rows, without charts."""
     monkeypatch.setattr(charts, "draw_forest", lambda _, **__: None)

@@ -277,7 +277,7 @@ def _compare_groups_of_batch(
         rows[place] = OmnibusRow(attribute=question.attribute, metric=question.label, result=None)
         groups = _judged_groups(question, pairs)
         try:
-            _check_omnibus(groups, settings)
+            _check_omnibus(question, groups, settings)
             if question.table.matched is None:
                 tests[place] = _make_omnibus_test(question, groups, settings)
             else:
@@ -309,11 +309,14 @@ def _separate_functions(tests: Mapping[int, OmnibusTest]) -> list[list[int]]:
     return [others, *([place] for place in functions)]
 
 
-def _check_omnibus(groups: tuple[Hashable, ...], settings: Settings) -> None:
+def _check_omnibus(question: Question, groups: tuple[Hashable, ...], settings: Settings) -> None:
     """Raise InputError if these groups have no test of all at once."""
     if len(groups) < 3:
-        number = ("No group is", "One group is", "Two groups are")[len(groups)]
-        raise InputError(f"{number} large enough; a test of all groups at once needs three.")
+        number = ("No group has", "One group has", "Two groups have")[len(groups)]
+        found = f"{number} a comparison with a verdict"
+        if len(question.table.groups) < 3:
+            found = "There are two groups"
+        raise InputError(f"{found}; a test of all groups at once needs three.")
     if settings.is_limit:
         no_draws = argument("n_resamples", 0)
         raise InputError(f"A test of all groups at once needs permutations; got {no_draws}.")

@@ -23,6 +23,7 @@ from fairperm.hypothesis_tests.results.text import (
     state_dropped,
     state_hypotheses,
     state_min_group_size,
+    state_threshold,
     wrap_notes,
 )
 
@@ -49,7 +50,7 @@ _TWO_LINES = (
     ("gap", "interval"),
     ("p", "adjusted p"),
     ("p beyond", "p within"),
-    ("ratio", "ratio rule"),
+    ("ratio",),  # its rule is below the verdict
     ("detects gaps",),
 )
 _LEAST_COLUMNS = 4
@@ -125,9 +126,11 @@ def _verdict(row: AuditRow, *, changes: bool) -> str:
 
 def footing(audit: AuditData, columns: Collection[str]) -> str:
     """Return the rules behind the verdicts, and the meanings of terms in a table's columns."""
+    adjusted = f", p {_ADJUSTMENT[audit.adjust]} for {state_hypotheses(audit)}"
     sentences = [
-        f"Level {audit.alpha:g}, p {_ADJUSTMENT[audit.adjust]} for {state_hypotheses(audit)}.",
+        f"Level {audit.alpha:g}{adjusted if audit.n_hypotheses else ''}.",
         state_min_group_size(audit),
+        *state_threshold(audit),
         *explain_verdicts(audit.rows, columns),
     ]
     if audit.is_weighted:
@@ -143,6 +146,7 @@ def changes_footing(audit: AuditData) -> str:
     rows = [row for row in audit.rows if row.change is not None]
     sentences = [
         f"Level {audit.alpha:g}, p {_ADJUSTMENT[method]}.",
+        *state_threshold(audit),
         "Change: the gap with the new model minus the gap with the old one.",
         *explain_changes(rows),
     ]
@@ -213,7 +217,9 @@ def _make_table(audit: AuditData, columns: Sequence[tuple[str, ...]], *, changes
     for column in numbers:
         head = "\n".join(column).strip()
         table.add_column(head, justify="right", no_wrap=True, min_width=measure(column))
-    table.add_column("verdict", overflow="fold", min_width=12)
+    has_rule = not is_one_line and not changes and any(row.ratio_bound for row in audit.rows)
+    head = "verdict\nratio rule" if has_rule else "verdict"
+    table.add_column(head, overflow="fold", min_width=12)
     omnibus = {(one.attribute, one.metric): one.result for one in audit.omnibus if not changes}
     sections: dict[tuple[str, str], list[AuditRow]] = {}
     for row in audit.rows:
@@ -228,10 +234,11 @@ def _make_table(audit: AuditData, columns: Sequence[tuple[str, ...]], *, changes
             tested = row.change if changes and row.change is not None else row
             if tested.result is None:
                 name += " (undefined)"
+            rule = f"\n{by_name['ratio rule']}" if has_rule else ""
             table.add_row(
                 Padding(Text(first), (0, 0, 0, 2)),  # indents wrapped lines too
                 *map(Text, others),
-                Text(name, _STYLES[verdict]),
+                Text(name, _STYLES[verdict]) + Text(rule),
             )
         joint = omnibus.get(section)
         if joint is not None:

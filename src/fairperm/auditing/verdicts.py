@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairperm._utils.formatting import (
+    abbreviate_metric,
     format_count,
     format_number,
     join_words,
@@ -33,6 +34,7 @@ from fairperm.hypothesis_tests.small_groups import count_base_rows
 from fairperm.inference.multiplicity import adjust_pvalues, interval_level
 from fairperm.inference.null import agree, agree_at_margin
 from fairperm.inference.stopping import MOST
+from fairperm.metrics.registry import get_metric
 from fairperm.planning.power import detectable_gap
 
 if TYPE_CHECKING:
@@ -153,14 +155,18 @@ def explain_verdicts(rows: Sequence[AuditRow], columns: Collection[str]) -> Iter
         yield f"Ratio rule, met: shown to lie between {ends}; not met: shown to lie outside."
     if any(row.is_distance for row in rows):
         yield "The gap of a distance is the distance, which is above 0 by chance alone."
-    if any(row.part is not None for row in rows):
-        yield "Of several values in a group, the gap is the largest absolute one."
+    for metric in dict.fromkeys(row.metric for row in rows if row.part is not None):
+        parts = ", ".join(abbreviate_metric(part.name) for part in get_metric(metric).parts)
+        yield f"Values of {metric}: {parts}; its gap is the largest absolute one."
     if any(row.verdict == "inconclusive" for row in rows):
         yield "Inconclusive: not decided; a gap that matters is neither shown nor ruled out."
     detectable = [format_detectable_gap(row) for row in rows]
     if any(detectable) and "detects gaps" in columns:
         none = "; none: too few to detect any gap" if "none" in detectable else ""
         yield f"Detects gaps: those that such a sample would detect with 80 % power{none}."
+    few = [row.reason for row in rows if row.verdict == "too small" and row.result is not None]
+    if few:
+        yield f"Too small, in the first case: {few[0]}"
     undefined = [row.reason for row in rows if row.result is None]
     if undefined:
         yield f"Undefined, in the first case: {undefined[0]}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from enum import Enum, auto
 from typing import TYPE_CHECKING
 
 from markupsafe import Markup, escape
@@ -16,6 +17,7 @@ from fairperm._utils.formatting import (
 )
 from fairperm.hypothesis_tests.results.text import state_dropped
 from fairperm.report.plain_words import find_case
+from fairperm.report.rerun import find_used_columns
 from fairperm.report.sentences import define_positives, describe_comparison, mark_name
 
 if TYPE_CHECKING:
@@ -33,10 +35,6 @@ _HYPOTHESIS = {  # a metric and its complement say the same
     "false_omission_rate": "negative_predictive_value",
     "error_rate": "accuracy",
 }
-_LIMITS = Markup(
-    "The audit shows differences between groups. It does not show their causes, whether the labels "
-    "are right, or whether a difference is lawful."
-)
 
 
 def list_facts(
@@ -70,9 +68,9 @@ def _count_people(view: AuditView) -> Markup:
 def summarize_case(view: AuditView, presentation: Presentation) -> list[Markup]:
     """Return at most five lines: the weightiest findings, the four-fifths rule, the limits."""
     chosen: dict[tuple[str, str], tuple[Section, ComparisonView]] = {}
-    for verdict in ("disparity", "equivalent", "inconclusive"):
+    for weight in _Weight:
         for section in view.sections:
-            if some := [one for one in section.with_verdict(verdict) if one.row.result is not None]:
+            if some := [one for one in section.comparisons if _weigh(one, view) == weight]:
                 widest = max(some, key=lambda one: abs(one.row.difference or 0.0))
                 same = _HYPOTHESIS.get(section.name, section.name or section.metric)
                 chosen.setdefault((section.attribute, same), (section, widest))
@@ -82,7 +80,34 @@ def summarize_case(view: AuditView, presentation: Presentation) -> list[Markup]:
     ]
     if rule := _apply_four_fifths(view):
         lines.append(rule)
-    return [*lines, _LIMITS]
+    return [*lines, _state_limits(view)]
+
+
+def _state_limits(view: AuditView) -> Markup:
+    labels = ", whether the labels are right," if "y_true" in find_used_columns(view.audit) else ""
+    return Markup(
+        "The audit shows differences between groups. It does not show their causes{} or whether a "
+        "difference is lawful."
+    ).format(labels)
+
+
+class _Weight(Enum):
+    """What a comparison says, the weightiest first."""
+
+    DISPARITY = auto()
+    GAP = auto()  # that is shown, and may or may not exceed the margin
+    EQUIVALENT = auto()
+    UNDECIDED = auto()
+
+
+def _weigh(comparison: ComparisonView, view: AuditView) -> _Weight | None:
+    row = comparison.row
+    if row.result is None or row.verdict == "too small":
+        return None
+    if row.verdict == "inconclusive":
+        is_shown = row.adjusted_pvalue is not None and row.adjusted_pvalue <= view.audit.alpha
+        return _Weight.GAP if is_shown else _Weight.UNDECIDED
+    return _Weight.DISPARITY if row.verdict == "disparity" else _Weight.EQUIVALENT
 
 
 def _describe_case(
@@ -94,7 +119,7 @@ def _describe_case(
     is_plain = view.audit.has_plain_rows
     if case is None or result is None or result.n_strata > 1 or not is_plain:
         head = Markup("{}: ").format(mark_name(f"{section.metric[:1].upper()}{section.metric[1:]}"))
-        return head + describe_comparison(comparison) + _state_verdict(comparison)
+        return head + describe_comparison(comparison) + _state_verdict(comparison, view)
     names = [mark_name(one) for one in (comparison.first, comparison.second)]
     high, low = (0, 1) if row.values[0] >= row.values[1] else (1, 0)
     sentence = Markup("{} {} of {}, {} of {}").format(
@@ -104,27 +129,31 @@ def _describe_case(
     )
     worse, better = (low, high) if case.is_favourable else (high, low)
     n = abs(row.values[0] - row.values[1]) * result.counts[row.groups[worse]]["denominator"]
-    if row.verdict == "disparity" and round(n):
+    is_shown = _weigh(comparison, view) in {_Weight.DISPARITY, _Weight.GAP}
+    if is_shown and round(n):
         people = format_count(round(n), "person", "people")
         sentence += Markup(": about {} {} than if {} had the rate of {}").format(
             people, "fewer" if case.is_favourable else "more", names[worse], names[better]
         )
-    return sentence + Markup(".") + _state_verdict(comparison)
+    return sentence + Markup(".") + _state_verdict(comparison, view)
 
 
-def _state_verdict(comparison: ComparisonView) -> Markup:
+def _state_verdict(comparison: ComparisonView, view: AuditView) -> Markup:
     row = comparison.row
+    p = state_pvalue(row.adjusted_pvalue, "adjusted p")
     if row.verdict == "disparity":
         if row.margin is not None:
             p = state_pvalue(row.adjusted_exceedance_pvalue, "adjusted p")
             return Markup(" The gap exceeds the margin of {:g} ({}).").format(row.margin, p)
-        p = state_pvalue(row.adjusted_pvalue, "adjusted p")
         return Markup(" Chance alone does not explain this gap ({}).").format(p)
     if row.verdict == "equivalent":
         return Markup(" The gap is within the margin of {:g}.").format(row.margin)
     undecided = "whether there is a real gap"
     if row.margin is not None:
         undecided = f"whether the gap exceeds the margin of {row.margin:g}"
+    if _weigh(comparison, view) is _Weight.GAP:
+        text = " Chance alone does not explain this gap ({}), but these data do not decide {}."
+        return Markup(text).format(p, undecided)  # noqa: S704
     return Markup(" These data do not decide {}.").format(undecided)
 
 

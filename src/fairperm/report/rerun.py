@@ -31,7 +31,7 @@ def write_call(audit: AuditData) -> str:
     arguments = {name: repr(one) for name, one in given.items() if one is not None}
     in_data = bool(arguments)
     if not in_data:
-        arguments = {name: name for name in _find_used(audit)}
+        arguments = {name: name for name in find_used_columns(audit)}
     if settings.pop("intersections"):
         attributes = [name for name in attributes if " × " not in name]
         arguments["intersections"] = "True"
@@ -61,8 +61,8 @@ def write_call(audit: AuditData) -> str:
     return "\n".join(["import fairperm", "", "fairperm.audit(", *lines, ")"])
 
 
-def _find_used(audit: AuditData) -> list[str]:
-    """Return the arguments that the metrics use, of data that have no names."""
+def find_used_columns(audit: AuditData) -> list[str]:
+    """Return the arguments that the metrics of the audit use."""
     names = [name for name in audit.settings["metrics"] if name in metric_names()]
     used = {column for name in names for column in get_metric(name).columns}
     used |= set(audit.settings.get("distances_of") or ())

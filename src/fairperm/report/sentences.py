@@ -261,7 +261,8 @@ def describe_question(view: AuditView) -> list[Markup]:
         *_define_positives(view),
     ]  # fmt: skip
     if audit.compare == "reference":
-        sentences.append(_name_reference(settings.get("reference")))
+        attributes = list(dict.fromkeys(one.attribute for one in audit.groups))
+        sentences.append(_name_reference(settings.get("reference"), attributes))
     if margins := sorted({row.margin for row in audit.rows if row.margin is not None}):
         sizes = join_words(f"{one:g}" for one in margins)
         sentences.append(
@@ -312,11 +313,16 @@ def _name_setting(value: object) -> Markup:
     return Markup(" ({})").format(mark_name(_join_value(names)))
 
 
-def _name_reference(reference: Any) -> Markup:
+def _name_reference(reference: Any, attributes: Sequence[str]) -> Markup:
     if isinstance(reference, Mapping):
         parts = (
-            Markup("{} for {}").format(mark_name(_join_value(group)), mark_name(attribute))
-            for attribute, group in reference.items()
+            Markup("{} for {}").format(
+                mark_name(_join_value(reference[attribute]))
+                if attribute in reference
+                else "the largest group",
+                mark_name(attribute),
+            )
+            for attribute in attributes
         )
         return Markup("The reference is {}.").format(Markup(", ").join(parts))
     name = "the largest group" if reference is None else mark_name(_join_value(reference))
@@ -324,27 +330,28 @@ def _name_reference(reference: Any) -> Markup:
 
 
 def define_positives(view: AuditView) -> dict[str, Markup]:
-    """Return which rows are positive and which are predicted positive, if labels are binary."""
-    if all(one.positives is None for one in view.audit.groups):
-        return {}
-    settings = view.audit.settings
+    """Return which rows are predicted positive, and which are positive, where these are used."""
+    settings, found = view.audit.settings, dict[str, Markup]()
     cut, label = settings.get("threshold"), settings.get("pos_label")
     label = _join_value(1 if label is None else label)
-    positive = _describe_label("a true label", settings.get("y_true"), label)
     if cut is not None:
         score = _name_column("a score", settings.get("y_score"))
-        predicted = Markup("{} of at least {}").format(score, f"{cut:.10g}")
+        found["Predicted positive"] = Markup("{} of at least {}").format(score, f"{cut:.10g}")
     elif any(section.needs_predictions for section in view.sections):
         predicted = _describe_label("a prediction", settings.get("y_pred"), label)
-    else:
-        return {"Positive": positive}
-    return {"Predicted positive": predicted, "Positive": positive}
+        found["Predicted positive"] = predicted
+    if any(one.positives is not None for one in view.audit.groups):
+        found["Positive"] = _describe_label("a true label", settings.get("y_true"), label)
+    return found
 
 
 def _define_positives(view: AuditView) -> list[Markup]:
     found = define_positives(view)
-    text = "Predicted positive: {}; positive: {}." if len(found) > 1 else "Positive: {}."
-    return [Markup(text).format(*found.values())] if found else []  # noqa: S704
+    parts = [
+        Markup("{}: {}").format(name.lower() if i else name, text)
+        for i, (name, text) in enumerate(found.items())
+    ]
+    return [Markup("; ").join(parts) + Markup(".")] if parts else []
 
 
 def _describe_label(default: str, column: str | None, label: str) -> Markup:
@@ -380,6 +387,8 @@ def describe_error_rates(view: AuditView) -> str:
     method, error_rate = _ADJUSTMENTS[audit.adjust]
     if audit.adjust == "maxt" and view.has_margins:
         method = "the max-T method, or Holm's for verdicts with a margin"
+    if audit.n_hypotheses == 0:
+        return "No hypothesis was tested: no comparison could be judged."
     text = (
         f"The audit tests {format_count(audit.n_hypotheses, 'hypothesis', 'hypotheses')}. Its "
         f"p-values are adjusted by {method}, which keeps the {error_rate} at {level} or below."
@@ -561,7 +570,7 @@ def collect_facts(view: AuditView) -> dict[str, object]:
         "has_base_rates": any(one.positives is not None for one in audit.groups),
         "has_margins": view.has_margins,
         "whole_names": [(one.name, one.whole_name) for one in groups if one.whole_name],
-        "omnibus_reasons": sorted({one.omnibus_reason for one in view.sections} - {""}),
+        "omnibus_reasons": sorted(_collect_omnibus_reasons(view)),
         "omnibus_validity": _describe_omnibus_validity(view),
         "has_metrics": bool(results),
         "is_studentized": all(result.variance is not None for result in results),
@@ -570,6 +579,12 @@ def collect_facts(view: AuditView) -> dict[str, object]:
         "n_rows": view.n_rows,
         "n_clusters": sum(one.clusters or 0 for one in first),
     }
+
+
+def _collect_omnibus_reasons(view: AuditView) -> set[str]:
+    """Return why attributes of more than two groups have no test of all groups at once."""
+    several = [one for one in view.sections if len(view.groups[one.attribute]) > 2]
+    return {one.omnibus_reason for one in several if one.omnibus_reason}
 
 
 def _describe_chances(view: AuditView) -> str:

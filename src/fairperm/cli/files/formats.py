@@ -266,7 +266,8 @@ class Relation:
             )
         rule = f"a column of the data ({listed(self.names)})"
         hint = did_you_mean(name, self.names)
-        if self.is_text and len(self.names) == 1 and not hint:
+        is_title = len(self.names) == 1 or "" in self.names
+        if self.is_text and is_title and not hint:
             hint = "Lines above the header can be skipped: --skip 1."
         raise InputError(option, rule, name, hint)
 

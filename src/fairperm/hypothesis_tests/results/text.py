@@ -16,7 +16,7 @@ from fairperm._utils.formatting import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from fairperm.hypothesis_tests.results.audits import AuditData
 
@@ -111,6 +111,14 @@ def state_hypotheses(audit: AuditData) -> str:
         return count
     numbers = ", ".join(f"{format_name(name)} {n:,}" for name, n in audit.families.items())
     return f"{count}, those of each attribute by themselves ({numbers})"
+
+
+def state_threshold(audit: AuditData) -> Iterator[str]:
+    """Yield which scores are predicted positive, if scores make the predictions."""
+    cut, new = audit.settings.get("threshold"), audit.settings.get("threshold_new")
+    if cut is not None:
+        of_new = f" (new model: {new:.10g})" if new not in {None, cut} else ""
+        yield f"Scores of at least {cut:.10g}{of_new} are predicted positive."
 
 
 def state_min_group_size(audit: AuditData) -> str:
