@@ -37,6 +37,14 @@ pytestmark = pytest.mark.xdist_group("report")
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FILE = "'\"><img src=x onerror=alert(8)>${alert(8)}.csv"
+IMAGE = "<img src=x onerror=alert(9)>"
+RATE = ("--label", "y", "--metric", "selection_rate")
+# of every command that writes a report besides `audit`
+COMMANDS = {
+    "compare": (*RATE, "--prediction", "p", "--prediction-new", "p2", "--group", "<b>g"),
+    "sweep": (*RATE, "--score", IMAGE, "--group", "<b>g", "--resamples", "99"),
+    "discover": (*RATE, "--prediction", "p", "--feature", "<b>g", "--resamples", "99"),
+}
 WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 
 
@@ -71,15 +79,21 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def file_page(folder: Path) -> str:
     """Return the command's report on a file with a hostile name, columns and groups."""
-    data = {name: values[:160] for name, values in hostile_data().items()}
-    with (folder / FILE).open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file).writerows([["y", "<img src=x onerror=alert(9)>", "<b>g"]])
-        csv.writer(file).writerows(zip(*data.values(), strict=True))
-    columns = ("--label", "y", "--score", "<img src=x onerror=alert(9)>", "--group", "<b>g")
+    write_hostile_file(folder)
+    columns = ("--label", "y", "--score", IMAGE, "--group", "<b>g")
     report = folder / "command.html"
     metrics = ("--metric", "selection_rate", "--metric", "roc_auc", "--resamples", "99")
     succeeded("audit", folder / FILE, *columns, *metrics, "--report", report, "-q")
     return report.read_text(encoding="utf-8")
+
+
+def write_hostile_file(folder: Path) -> None:
+    data = hostile_data()
+    with (folder / FILE).open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["y", IMAGE, "p", "p2", "<b>g"])
+        for y, score, group in zip(*(data[name][:240] for name in data), strict=True):
+            writer.writerow([y, score, score > 0.5, score > 0.3, group])
 
 
 class Trouble(list[str]):
@@ -277,37 +291,55 @@ def test_hostile_names_are_shown_as_text(browser: Browser, folder: Path) -> None
         assert "<script>alert(1)" in (page.locator("#forest svg").text_content() or "")
 
 
-@pytest.mark.parametrize("name", [pytest.param("hostile", marks=pytest.mark.validate), "file"])
-def test_hover_focus_filters_and_slider_run_nothing(
-    browser: Browser, folder: Path, name: str
-) -> None:
+def try_everything(page: Page) -> list[str]:
+    """Focus, toggle, slide and hover; return the tooltips, in which no name is an element."""
     tip = "document.querySelector('#vg-tooltip-element.visible')"
-    with opened(browser, folder / f"{name}.html") as (page, _):
-        page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
-        for one in page.locator("a, input, summary, [tabindex]").all():
-            one.focus()
-        for one in page.locator("input[type=checkbox]").all():
-            one.uncheck()
-            one.check()
-        slider = page.locator("input[type=range]").first
+    page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
+    for one in page.locator("a, input, summary, [tabindex]").all():
+        one.focus()
+    for one in page.locator("input[type=checkbox]").all():
+        one.uncheck()
+        one.check()
+    for slider in page.locator("input[type=range]").all()[:1]:
         before = slider.input_value()
         slider.focus()
         page.keyboard.press("ArrowRight")
         assert slider.input_value() != before
-        seen = []
-        for chart in page.locator(".chart svg:visible").all()[:4]:
-            box = chart.bounding_box()
-            assert box is not None
-            for x, y in ((0.3, 0.3), (0.5, 0.5), (0.7, 0.6)):
-                place = {"x": x * box["width"], "y": y * box["height"]}
-                chart.hover(position=place, force=True)  # type: ignore[arg-type]
-                if page.evaluate(f"{tip} !== null"):
-                    seen.append(page.evaluate(f"{tip}.textContent"))
-                    assert page.evaluate(f"{tip}.querySelectorAll('script, img, i, s').length") == 0
-        assert any("<script>alert(1)</script>" in one for one in seen), seen
+    seen = []
+    for chart in page.locator(".chart svg:visible").all()[:4]:
+        for mark in chart.locator(".mark-symbol path").all()[:6]:
+            mark.hover(force=True)
+            if page.evaluate(f"{tip} !== null"):
+                seen.append(page.evaluate(f"{tip}.textContent"))
+                assert page.evaluate(f"{tip}.querySelectorAll('script, img, i, s').length") == 0
+    page.wait_for_timeout(100)
+    return seen
+
+
+@pytest.mark.parametrize("name", [pytest.param("hostile", marks=pytest.mark.validate), "file"])
+def test_hover_focus_filters_and_slider_run_nothing(
+    browser: Browser, folder: Path, name: str
+) -> None:
+    with opened(browser, folder / f"{name}.html") as (page, _):
+        assert page.locator("input[type=checkbox]").count() > 0
+        assert page.locator("input[type=range]").count() > 0
+        assert any("<script>alert(1)</script>" in one for one in try_everything(page))
         if name == "file":
             assert FILE in page.locator("main").inner_text()
-        page.wait_for_timeout(100)
+
+
+@pytest.mark.validate
+@pytest.mark.parametrize("command", COMMANDS)
+def test_hover_and_focus_run_nothing_in_other_reports(
+    browser: Browser, tmp_path: Path, command: str
+) -> None:
+    write_hostile_file(tmp_path)
+    report = tmp_path / "x.html"
+    succeeded(command, tmp_path / FILE, *COMMANDS[command], "--report", report, "-q")
+    with opened(browser, report) as (page, _):
+        assert any("<script>alert(1)</script>" in one for one in try_everything(page))
+        assert page.locator("main script, main img, main i").count() == 0
+        assert FILE in page.locator("main").inner_text()
 
 
 def test_all_can_be_done_by_keyboard(browser: Browser, folder: Path) -> None:
