@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _ROUNDING = 1e-13  # a variance this small against its own terms is zero but for rounding
 _SAMPLED = 1 << 14  # sorted rows that locate the rest
+_PIECE = 1 << 20  # rows of which a copy takes little memory
 _WIDE = 1e4  # times a lower quartile: few rows make a mean so far above it
 
 
@@ -70,10 +71,10 @@ class Moments:
         Then the second group's total must not be computed as that of all rows minus the first's.
         """
         for column in self.columns.T:
-            size = np.abs(column)
-            some = _sampled(size)
+            some = np.abs(_sampled(column))
             lower = np.quantile(some[some > 0], 0.25) if some.any() else 0.0
-            if size.mean() > _WIDE * lower:
+            pieces = (column[start : start + _PIECE] for start in range(0, len(column), _PIECE))
+            if sum(np.abs(piece).sum() for piece in pieces) > _WIDE * lower * len(column):
                 return True
         return False
 
@@ -148,37 +149,42 @@ def _centre(
     moments; then with strata the cubes of what units weigh, whose centres come second.
     """
     width = contributions.shape[1]
-    centre, constant = np.empty(width), np.empty(width, bool)
-    columns, made = {}, {}
-    for j, column in enumerate(contributions.T):  # one by one: much faster than along an axis
-        constant[j] = column.min() == column.max()
-        centre[j] = column[0]
-        if not constant[j]:
-            ordered = column[order]
-            centre[j] = np.median(_sampled(ordered))
-            columns[j] = ordered - centre[j]
-            if not ordered.all():
-                made[width + j] = (ordered != 0).astype(np.float64)
-    columns |= made
+    constant = [column.min() == column.max() for column in contributions.T]
+    varying = [j for j in range(width) if not constant[j]]
+    counted = [j for j in varying if not contributions[:, j].all()]
+    products: dict[int, tuple[int, int]] = {}
     at = 2 * width
     for part, place in by_part(parts):
         for j in range(place.start, place.stop):
             for k in range(j, place.stop):
                 if part.smooth and not (constant[j] or constant[k]):
-                    columns[at] = columns[j] * columns[k]
+                    products[at] = j, k
                 at += 1
-    cubes = []
+    first_cubes, cubes = [], {}
     for part, place in by_part(parts) if has_strata else ():
         for base in _used_bases(part):
             cube = (contributions[order][:, place] @ base) ** 3
-            cubes.append(cube[0])
+            first_cubes.append(cube[0])
             if (cube != cube[0]).any():
-                columns[at] = cube - cube[0]
+                cubes[at] = cube - cube[0]
             at += 1
-    if not columns:
-        return centre, np.array(cubes), np.empty(0, np.intp), np.empty((len(contributions), 0))
-    stacked = np.stack(list(columns.values())).T  # in memory, each column is on its own
-    return centre, np.array(cubes), np.array(list(columns)), stacked
+    moving = [*varying, *(width + j for j in counted), *products, *cubes]
+    # in memory, each column is on its own; filled in place, as there may be millions of rows
+    columns = np.empty((len(moving), len(contributions)))
+    at_place = dict(zip(moving, columns, strict=True))
+    centre = contributions[0].copy()
+    for j in varying:
+        column = at_place[j]
+        column[:] = contributions[:, j][order]
+        centre[j] = np.median(_sampled(column))
+        if j in counted:
+            at_place[width + j][:] = column != 0
+        column -= centre[j]
+    for at, (j, k) in products.items():
+        np.multiply(at_place[j], at_place[k], out=at_place[at])
+    for at, cube in cubes.items():
+        at_place[at][:] = cube
+    return centre, np.array(first_cubes), np.array(moving, np.intp), columns.T
 
 
 def _unbiased(

@@ -52,14 +52,15 @@ class TotalsEngine(UnitsEngine):
         keys = [rows.stratum, rows.block, *rows.contributions.T]
         order = order_ties(order_by(keys, radix_argsort), rows.group, keys)
         moments = Moments.of(parts, rows.contributions, order, has_strata=rows.n_strata > 1)
-        stratum_sizes = np.bincount(rows.stratum, minlength=rows.n_strata)
-        starts = np.append(0, np.cumsum(stratum_sizes))
+        stratum = rows.stratum[order]
+        numbers = np.arange(rows.n_strata).astype(stratum.dtype)  # of another type, rows are copied
+        starts = np.append(np.searchsorted(stratum, numbers), len(stratum)).astype(np.int64)
         whole = np.zeros((rows.n_strata, moments.n_columns))
         whole[:, moments.moving] = np.add.reduceat(moments.columns, starts[:-1])
         return cls(
             layout=Layout.of(
                 rows.group[order],
-                rows.stratum[order],
+                stratum,
                 rows.block[order],
                 rows.n_strata,
                 lambda: rows.contributions[order],

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
+_FEW_BLOCKS = 64
+
 
 @dataclass(frozen=True, slots=True)
 class Layout:
@@ -65,7 +67,7 @@ class Layout:
             stratum=stratum,
             n_strata=n_strata,
             block_sizes=np.diff(np.append(starts, len(in_first))),
-            wanted=np.add.reduceat(in_first, starts, dtype=np.int64),
+            wanted=_count_by_block(in_first, starts),
             sizes=_sizes(in_first, stratum, n_strata).astype(float),
             order=(1, 0) if swapped else (0, 1),
         )
@@ -104,6 +106,14 @@ def resample_units(n_units: int, rng: np.random.Generator) -> Array:
     """Return how often each of the units is in a bootstrap sample."""
     drawn = rng.integers(n_units, size=n_units)
     return np.bincount(drawn, minlength=n_units).astype(float)
+
+
+def _count_by_block(in_first: NDArray[np.bool_], starts: NDArray[np.intp]) -> NDArray[np.int64]:
+    """Return how many units of each block are in the first group."""
+    if len(starts) <= _FEW_BLOCKS:  # without a copy as integers: there may be millions of units
+        blocks = np.split(in_first, starts[1:])
+        return np.array([np.count_nonzero(block) for block in blocks], np.int64)
+    return np.add.reduceat(in_first, starts, dtype=np.int64)
 
 
 def _sizes(

@@ -19,7 +19,7 @@ from fairperm.errors import Note, argument, shown
 from fairperm.hypothesis_tests.comparison_checks import check_rows, read_stratum_weights
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Mapping, Sequence
+    from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 E = TypeVar("E", bound=Engine)
 
 _LITTLE = 0.1  # of the standard error
+_PIECE = 1 << 20  # rows of which a copy takes little memory
 _OTHER = 255  # place of groups that are not compared
 
 
@@ -152,27 +153,47 @@ class Comparison:
         the sum of their weights. "weight" is that of all rows.
         """
         rows = self.rows
-        counts: dict[str, Array] = {"": rows.count.astype(np.float64)}
+        counts: dict[str, tuple[NDArray[Any], ...]] = {"": (rows.count,)}
         if rows.weight is not None:
-            counts["weighted "] = rows.count * rows.weight
+            counts["weighted "] = (rows.count, rows.weight)
         names = [(part.name, name) for part in self.parts for name in part.contributions]
-        totals = {"rows": self._total(counts[""])}
+        totals = {"rows": self.total(*counts[""])}
         if rows.cluster is not None:
             totals["clusters"] = np.array(count_clusters(rows, len(self.groups)))
         if rows.weight is not None:
-            totals["weight"] = self._total(counts["weighted "])
+            totals["weight"] = self.total(*counts["weighted "])
         for (part, name), column in zip(names, rows.contributions.T, strict=False):
             if name != "rows" and not name.startswith("_"):
                 full_name = f"{part} {name}" if len(self.parts) > 1 else name
                 for prefix, count in counts.items():
-                    totals[prefix + full_name] = self._total(count * column)
+                    totals[prefix + full_name] = self.total(*count, column)
         return {
             group: {name: _as_count(total[side]) for name, total in totals.items()}
             for side, group in enumerate(self.groups)
         }
 
-    def _total(self, values: Array) -> Array:
-        return _sums(self.rows.group, values, len(self.groups))
+    def total(self, *factors: NDArray[Any]) -> Array:
+        """Return by group the sum over its rows of the product of these columns.
+
+        It is rounded once: the order of rows changes no digit.
+        """
+        side, n_groups = self.rows.group, len(self.groups)
+        pieces = [slice(start, start + _PIECE) for start in range(0, len(side), _PIECE)]
+
+        def multiply(piece: slice) -> Array:
+            return np.asarray(math.prod(factor[piece] for factor in factors), np.float64)
+
+        if all((np.floor(values) == values).all() for values in map(multiply, pieces)):
+            sums = np.zeros(n_groups)
+            for piece in pieces:
+                sums += np.bincount(side[piece], multiply(piece), n_groups)
+            return sums
+
+        def list_of(group: int) -> Iterator[float]:
+            for piece in pieces:
+                yield from multiply(piece)[side[piece] == group].tolist()
+
+        return np.array([math.fsum(list_of(group)) for group in range(n_groups)])
 
     def binning_errors(self) -> Array | None:
         """Return a bound on the error of each group's value from putting scores into bins.
@@ -213,13 +234,6 @@ class Comparison:
                 f"More {argument('score_bins')} make it smaller."
             )
         ]
-
-
-def _sums(side: NDArray[np.uint8], values: Array, n_groups: int) -> Array:
-    """Return each group's sum, rounded once: the order of rows changes no digit."""
-    if (values == np.floor(values)).all():
-        return np.bincount(side, values, n_groups).astype(np.float64)
-    return np.array([math.fsum(values[side == group]) for group in range(n_groups)])
 
 
 def count_clusters(rows: Rows | Table, n_groups: int) -> list[int | None]:

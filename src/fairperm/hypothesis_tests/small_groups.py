@@ -13,7 +13,7 @@ from fairperm.metrics.definition import Metric, Scheme, Variance, by_part
 from fairperm.metrics.ranks import placements
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from numpy.typing import NDArray
 
@@ -30,6 +30,7 @@ ENOUGH = 20
 ENOUGH_WITHIN_LABEL = 10  # for an AUC whose permutations keep each group's positives
 _UNSURE = 3.0  # influential rows e multiply a variance by 1 + (this/e)² − (this/ENOUGH)²
 _FAR_APART = 2.0  # standard deviations between mean outcomes
+_PIECE = 1 << 20  # rows of which a copy takes little memory
 _ROUNDING = 1e-12  # relative to the metric's size: smaller influences are rounding errors
 
 
@@ -187,10 +188,10 @@ def note_bias_of_strata(metric: AnyMetric, bias: float) -> str:
 
 def labels(comparison: Comparison) -> NDArray[np.int64]:
     """Return the numbers of negatives and positives in each group."""
-    rows, n_groups = comparison.rows, len(comparison.groups)
-    kind = 2 * rows.group.astype(np.intp) + (rows.contributions[:, 0] > 0)
-    counts = np.bincount(kind, rows.count, 2 * n_groups)
-    return counts.astype(np.int64).reshape(n_groups, 2)
+    rows = comparison.rows
+    every = comparison.total(rows.count)
+    positives = comparison.total(rows.count, rows.contributions[:, 0] > 0)
+    return np.stack([every - positives, positives], axis=1).astype(np.int64)
 
 
 def effective_rows(comparison: Comparison, *, rates: bool = False) -> Array:
@@ -282,15 +283,26 @@ def _by_ranks(part: Metric | RankMetric) -> bool:
     return part.closed_variance == Variance.DELONG
 
 
-def _effective(part: Metric, u: Array, count: Array) -> float:
-    total = count @ u
+def _effective(part: Metric, contributions: Array, units: Rows, group: int) -> float:
+    """Return the effective number of a group's units; in pieces, as there may be millions."""
+
+    def pieces() -> Iterator[tuple[Array, Array]]:
+        for start in range(0, len(units.group), _PIECE):
+            mine = start + np.flatnonzero(units.group[start : start + _PIECE] == group)
+            yield contributions.take(mine, axis=0), units.count[mine].astype(float)
+
+    def influences() -> Iterator[tuple[Array, Array]]:
+        for u, count in pieces():
+            influence = u @ gradient
+            influence[np.abs(influence) * n <= _ROUNDING * size] = 0.0
+            yield influence, count
+
+    totals, counts = zip(*((count @ u, count.sum()) for u, count in pieces()), strict=True)
+    total, n = np.sum(totals, axis=0), float(np.sum(counts))
     with np.errstate(divide="ignore", invalid="ignore"):
         gradient = part.gradient(total)
-        influence = u @ gradient
         size = part.span if np.isfinite(part.span) else np.abs(gradient * total).sum()
-        moved = np.abs(influence, out=influence)
-        moved[moved * count.sum() <= _ROUNDING * size] = 0.0
-    return effective_number(moved, count)
+        return _effective_of_pieces(influences)
 
 
 def _count_influences(part: Metric, units: Rows, u: Array, weights: Array | None) -> Array:
@@ -300,11 +312,10 @@ def _count_influences(part: Metric, units: Rows, u: Array, weights: Array | None
     a group do not count. Where a group has one row of a stratum, the variance is that between such
     strata, and each counts as one row.
     """
-    n_groups, count = units.n_groups, units.count.astype(float)
+    n_groups = units.n_groups
     if units.n_strata == 1:
-        members = (np.flatnonzero(units.group == group) for group in range(n_groups))
-        return np.array([_effective(part, u.take(j, axis=0), count[j]) for j in members])
-    shape = units.n_strata, n_groups
+        return np.array([_effective(part, u, units, group) for group in range(n_groups)])
+    count, shape = units.count.astype(float), (units.n_strata, n_groups)
     cell = np.ravel_multi_index((units.stratum, units.group), shape)
 
     def add(values: Array | float) -> Array:
@@ -406,7 +417,7 @@ def _count_placements(
         influences[group].append(shares * (aucs - aucs.mean() if found else aucs))
         counts[group].append(np.ones(len(found)))
     effective = [
-        effective_number(np.abs(np.concatenate(influence)), np.concatenate(count))
+        effective_number(np.concatenate(influence), np.concatenate(count))
         for influence, count in zip(influences, counts, strict=True)
     ]
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -414,10 +425,16 @@ def _count_placements(
     return np.array(effective), np.nan_to_num(unseen)
 
 
-def effective_number(moved: Array, count: Array) -> float:
-    """Return (Σψ²)²/Σψ⁴ of the sizes of influences; 0 if all are 0."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        moved /= moved.max(initial=0.0)  # then nothing overflows
-        squares = np.square(moved, out=moved)
-        effective = (count @ squares) ** 2 / (count @ np.square(squares))
+def effective_number(influence: Array, count: Array) -> float:
+    """Return (Σψ²)²/Σψ⁴ of influences ψ, each of which occurs so often; 0 if all are 0."""
+    return _effective_of_pieces(lambda: [(influence, count)])
+
+
+def _effective_of_pieces(pieces: Callable[[], Iterable[tuple[Array, Array]]]) -> float:
+    largest = np.max([np.abs(influence).max(initial=0.0) for influence, _ in pieces()])
+    with np.errstate(divide="ignore", invalid="ignore"):  # over the largest nothing overflows
+        squares = ((np.square(influence / largest), count) for influence, count in pieces())
+        sums = [(count @ square, count @ np.square(square)) for square, count in squares]
+        second, fourth = np.sum(sums, axis=0)
+        effective = second**2 / fourth
     return float(effective) if np.isfinite(effective) else 0.0

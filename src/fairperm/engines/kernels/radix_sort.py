@@ -18,12 +18,12 @@ _PASSES = 6  # of 11 bits make 64
 
 def radix_argsort(values: NDArray[np.float64]) -> NDArray[np.intp]:
     """Return the order of finite numbers, equal ones as they came; −0 and 0 are equal."""
-    bits = (values + 0.0).view(np.uint64)
-    # as unsigned integers, negative numbers would come last and in reverse
-    keys = np.where(bits >> np.uint64(63) == 1, ~bits, bits | np.uint64(1 << 63))
+    keys = (values + 0.0).view(np.uint64)
     order = np.arange(len(values), dtype=np.uint32)
     counts = np.zeros((_PASSES, _BUCKETS), np.int64)
-    return _sort(keys, np.empty_like(keys), order, np.empty_like(order), counts).astype(np.intp)
+    order = _sort(keys, np.empty_like(keys), order, np.empty_like(order), counts)
+    del keys  # millions of rows would take memory twice
+    return order.astype(np.intp)
 
 
 @kernel
@@ -34,9 +34,12 @@ def _sort(
     other_order: NDArray[np.uint32],
     counts: NDArray[np.int64],
 ) -> NDArray[np.uint32]:
-    n = len(keys)
+    """Sort the bits of numbers, which are changed."""
+    n, sign = len(keys), np.uint64(1 << 63)
     for i in range(n):
-        key = keys[i]
+        # as unsigned integers, negative numbers would come last and in reverse
+        key = ~keys[i] if keys[i] & sign else keys[i] | sign
+        keys[i] = key
         for p in range(_PASSES):
             counts[p, key & np.uint64(_BUCKETS - 1)] += 1
             key >>= np.uint64(_DIGIT)
