@@ -14,7 +14,7 @@ from tests.subgroups.test_search import RATE, find, make_data
 
 def list_conditions(population: Population, seed: int = 0) -> list[dict[str, object]]:
     found = population.search(seed)
-    return [found.candidates.describe(place) for place in found.choose_listed()]
+    return [found.candidates.describe(place) for place in found.choose_listed().places]
 
 
 ONE, PAIR, OTHER = (("a", 0),), (("a", 0), ("b", 0)), (("a", 1), ("c", 0))
@@ -47,7 +47,7 @@ def test_planted_subgroups_are_listed_and_what_they_explain_is_not(
 
 def test_nothing_is_listed_where_nothing_is_found() -> None:
     found = Population("true_positive_rate", {}).search(1)
-    assert len(found.found) == len(found.choose_listed()) == 0
+    assert len(found.found) == len(found.choose_listed().places) == 0
 
 
 def test_of_subgroups_that_differ_alike_the_most_general_is_listed() -> None:
@@ -60,7 +60,7 @@ def test_of_subgroups_that_differ_alike_the_most_general_is_listed() -> None:
         alternative="greater",
         alpha=0.05,
     )
-    assert len(found.candidates.conditions[found.found[chosen[0]]]) == 1
+    assert len(found.candidates.conditions[found.found[chosen.places[0]]]) == 1
 
 
 def test_subgroups_without_variance_are_found_and_listed() -> None:
@@ -76,6 +76,17 @@ def test_subgroups_without_variance_are_found_and_listed() -> None:
     assert result[0].conditions == {"a": "x"}
     assert np.isinf(result[0].statistic)
     assert result[0].confidence_interval[0] > 0  # without a standard error nothing more is known
+
+
+def test_list_that_is_cut_short_does_not_claim_to_explain_the_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    data = make_data(2000)
+    assert len(find(data, **RATE, n_resamples=59, max_depth=1).listed) == 2
+    monkeypatch.setattr("fairperm.subgroups.listing.MOST_LISTED", 1)
+    with pytest.warns(fairperm.FairpermWarning, match="They do not explain all others found"):
+        result = find(data, **RATE, n_resamples=59, max_depth=1)
+    assert len(result.listed) == 1
 
 
 def test_split_is_random_and_keeps_clusters_and_counts() -> None:

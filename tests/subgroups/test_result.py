@@ -80,5 +80,9 @@ def test_report_names_what_is_listed_and_escapes_names(tmp_path: Path) -> None:
     assert "<b>f</b>" not in page
     assert "step-down max-T at 5 %, 199 permutations." in page
     assert result.validity in page
+    among_alike = "also among rows that are alike in the subgroups above it"
+    assert among_alike in page
+    # which was not shown in the rows of a confirmation
+    assert among_alike not in find(data, **RATE, n_resamples=59, confirm=0.5).to_html()
     nothing = find(data, **RATE, n_resamples=39, alpha=0.05, max_depth=1, features="town")
     assert "0 of 3 subgroups" in nothing.to_html()

@@ -4,12 +4,14 @@ If women under 25 are affected, so are women, people under 25, and women under 2
 subgroup with the largest statistic is listed first. From then on, candidates are compared with the
 rest among rows that are alike in the subgroups listed so far, as in strata, and the one with the
 largest statistic comes next. The list ends when none is significant, by Bonferroni's bound for the
-number of subgroups found. So a part of a listed subgroup is listed only if it differs from the
-remainder of that subgroup, and a larger subgroup only if it differs also outside the listed part.
+number of subgroups found, or at a largest length. So a part of a listed subgroup is listed only if
+it differs from the remainder of that subgroup, and a larger subgroup only if it differs also
+outside the listed part.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -32,6 +34,14 @@ _AT_ONCE = 1 << 19  # candidates times strata
 _ROUNDING = 1e-9  # of a statistic
 
 
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The places of the candidates to list, and whether these explain all others found."""
+
+    places: NDArray[np.intp]
+    is_complete: bool
+
+
 def choose_listed(
     sample: Sample,
     candidates: Candidates,
@@ -40,21 +50,21 @@ def choose_listed(
     *,
     alternative: str,
     alpha: float,
-) -> list[int]:
-    """Return the places of the candidates to list, given all that were found."""
-    if not len(candidates):
-        return []
+) -> Listing:
+    """Return the candidates to list, given all that were found."""
     kind = alternative if alternative in DIRECTIONS else "two-sided"
-    critical = normal_quantile(1 - alpha / len(candidates), kind)
+    critical = normal_quantile(1 - alpha / max(1, len(candidates)), kind)
     sign = np.sign(statistic)
     depth = np.array([len(one) for one in candidates.conditions])
     pattern = np.zeros(len(sample.levels), np.intp)
     listed: list[int] = []
     size = np.abs(statistic)
-    while len(listed) < min(MOST_LISTED, len(candidates)):
+    while len(listed) < len(candidates):
         largest = np.nanmax(size, initial=-np.inf)
         if listed and not largest > critical:
             break
+        if len(listed) == MOST_LISTED:
+            return Listing(np.array(listed, np.intp), is_complete=False)
         nearly = np.flatnonzero(size >= largest * (1 - _ROUNDING))
         best = int(nearly[np.argmin(depth[nearly])])  # of equal ones the most general
         listed.append(best)
@@ -63,7 +73,7 @@ def choose_listed(
         pattern = np.unique(pattern, return_inverse=True)[1].ravel()
         size = sign * _compare_alike(sample, candidates, pattern, scale)
         size[listed] = np.nan
-    return listed
+    return Listing(np.array(listed, np.intp), is_complete=True)
 
 
 def _compare_alike(

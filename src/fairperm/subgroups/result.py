@@ -91,7 +91,8 @@ class Subgroups(Sequence[Subgroup]):
     ----------
     listed : tuple of Subgroup
         The few subgroups among those found that explain the others: each differs from the rest
-        also among rows that are alike in the subgroups listed before it.
+        also among rows that are alike in the subgroups listed before it. There are at most 20; a
+        note says if these do not explain all others.
     found : tuple of Subgroup
         All subgroups that differ from the rest, by adjusted p-value and size of the statistic.
     all : tuple of Subgroup
@@ -280,10 +281,9 @@ def as_text(result: Subgroups, where: str = "to_frame(which='found') has all") -
     """
     title = f"Subgroups: {_summarize(result)}"
     lines = [title, f"  {_state_test(result)}", *_write_table(result)]
-    explained = len(result.found) - len(result.listed)
-    if explained:
-        others = format_count(explained, "other subgroup")
-        lines.append(f"  explaining {others} found: {where}")
+    unlisted = len(result.found) - len(result.listed)
+    if unlisted:
+        lines.append(f"  and {format_count(unlisted, 'other subgroup')} found: {where}")
     if result.n_dropped:
         lines.append(f"  left out  {format_count(result.n_dropped, 'row')} with missing values")
     return "\n".join([*lines, *wrap_notes(result.notes)])

@@ -21,7 +21,7 @@ from fairperm.subgroups.confirmation import confirm_subgroups, split_table
 from fairperm.subgroups.engine import make_engine
 from fairperm.subgroups.inference import judge
 from fairperm.subgroups.influence import widen_errors
-from fairperm.subgroups.listing import choose_listed
+from fairperm.subgroups.listing import MOST_LISTED, choose_listed
 from fairperm.subgroups.result import Subgroup, Subgroups
 from fairperm.subgroups.sample import make_sample, number_strata, read_sample
 
@@ -44,12 +44,17 @@ if TYPE_CHECKING:
     from fairperm.subgroups.candidates import Candidates
     from fairperm.subgroups.engine import SubgroupEngine
     from fairperm.subgroups.inference import Judgement
+    from fairperm.subgroups.listing import Listing
     from fairperm.subgroups.sample import Sample
 
     Array = NDArray[np.float64]
 
 MOST_STATISTICS = 20_000_000  # subgroups times permutations: 160 MB
 _WEIGHTED = "Values are weighted; numbers of rows are not."
+_CUT_SHORT = (
+    f"The list ends after {MOST_LISTED} subgroups. They do not explain all others found: some "
+    "still differ among rows that are alike in these."
+)
 _BINNED = Note(
     "Scores were put into bins: rows in one bin count as ties, which moves each value a little. "
     f"More {argument('score_bins')} move it less."
@@ -240,9 +245,9 @@ class _Answer:
 
 def _search_all(sample: Sample, settings: Settings) -> _Answer:
     searched = search(sample, settings)
-    every = searched.describe()
+    every, listing = searched.describe(), searched.choose_listed()
     return _Answer(
-        listed=tuple(every[place] for place in searched.choose_listed()),
+        listed=tuple(every[place] for place in listing.places),
         found=tuple(every[place] for place in searched.found),
         every=every,
         validity=_state_validity(sample, settings.adjust),
@@ -250,6 +255,7 @@ def _search_all(sample: Sample, settings: Settings) -> _Answer:
             *_note_permutations(len(every), settings),
             *searched.note_untested(),
             *searched.note_few_rows(),
+            *([] if listing.is_complete else [_CUT_SHORT]),
         ),
     )
 
@@ -263,7 +269,7 @@ def _search_and_confirm(sample: Sample, settings: Settings, share: float) -> _An
     )
     least = max(2, round(settings.min_rows * (1 - share)))
     searched = search(first, replace(settings, adjust=None, min_rows=least))
-    listed = searched.candidates.take(searched.choose_listed())
+    listed = searched.candidates.take(searched.choose_listed().places)
     every = confirm_subgroups(second, listed, options.quiet(), settings.alpha)
     found = tuple(one for one in every if one.adjusted_pvalue <= settings.alpha)
     validity = sample.plan.validity(strata=sample.units.n_strata > 1)
@@ -303,9 +309,9 @@ class Search:
     judgement: Judgement
     found: NDArray[np.intp]
 
-    def choose_listed(self) -> NDArray[np.intp]:
-        """Return the places of the few candidates that explain the others found."""
-        listed = choose_listed(
+    def choose_listed(self) -> Listing:
+        """Return the few candidates that explain the others found."""
+        listing = choose_listed(
             self.sample,
             self.candidates.take(self.found),
             self.statistic[self.found],
@@ -313,7 +319,7 @@ class Search:
             alternative=self.settings.options.alternative,
             alpha=self.settings.alpha,
         )
-        return self.found[listed]
+        return replace(listing, places=self.found[listing.places])
 
     def note_untested(self) -> list[str]:
         """Return a note if some candidates could not be tested."""
