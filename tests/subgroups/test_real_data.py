@@ -67,3 +67,29 @@ def test_values_of_all_subgroups_of_adult_are_those_of_a_group_by() -> None:
     assert {(round(one[0], 12), one[1]) for one in found.values()} == {
         (round(one[0], 12), one[1]) for one in expected.values()
     }
+
+
+@pytest.mark.filterwarnings("ignore")  # of pandas, which DivExplorer calls in old ways
+def test_values_of_all_subgroups_of_adult_are_those_of_divexplorer() -> None:
+    """DivExplorer is in no group of dependencies: it needs packages that nothing else does."""
+    divexplorer = pytest.importorskip("divexplorer", reason="pip install divexplorer")
+    adult = fetch_adult("pandas")
+    adult = adult[adult.split == "test"].reset_index(drop=True)
+    names = ["workclass", "education", "marital-status", "occupation", "relationship"]
+    names += ["race", "sex", "native-country"]
+    data, least = adult[names].astype(object).fillna("missing"), 300
+    for name in ("age", "hours-per-week"):
+        data[name] = (adult[name].rank(pct=True) * 4).round().astype(int).astype(str)
+    error = (adult.income != (adult["education-num"] >= 13)).astype(float)
+    explorer = divexplorer.DivergenceExplorer(data.assign(error=error))
+    patterns = explorer.get_pattern_divergence(least / len(data), boolean_outcomes=["error"])
+    theirs = dict(zip(patterns.itemset, patterns.error, strict=True))
+    result = fairperm.find_subgroups(
+        error, features=data, metric="base_rate", min_rows=least, n_resamples=39, rng=1
+    )
+    ours = {
+        frozenset(f"{name}={value}" for name, value in one.conditions.items()): one.value
+        for one in result.all
+    }
+    assert len(ours) > 1000
+    assert ours == pytest.approx({key: theirs[key] for key in ours}, rel=1e-12)
