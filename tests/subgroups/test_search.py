@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import duckdb
 import numpy as np
@@ -188,47 +188,89 @@ def test_auc_of_every_subgroup_is_that_of_scikit_learn() -> None:
         assert one.counts == {"negatives": (~parts[0].y).sum(), "positives": parts[0].y.sum()}
 
 
-def enumerate_max_t(
-    y: Sequence[int], subgroups: Sequence[NDArray[np.bool_]]
+def list_arrangements(outcome: NDArray[Any]) -> NDArray[np.int32]:
+    """Return all different orders of some zeros and ones."""
+    n, ones = len(outcome), int(outcome.sum())
+    every = np.zeros((math.comb(n, ones), n), np.int32)
+    for row, chosen in zip(every, itertools.combinations(range(n), ones), strict=True):
+        row[list(chosen)] = 1
+    return every
+
+
+def count_max_t(
+    y: NDArray[Any], subgroups: Sequence[NDArray[np.bool_]], alternative: str
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return step-down max-T and raw p-values of |z| over all arrangements of the outcomes."""
+    """Return step-down max-T and raw p-values by all arrangements, which join the sample."""
 
-    def statistics(outcome: Sequence[int]) -> list[float]:
-        values, p = np.array(outcome, float), np.mean(outcome)
-        found = []
+    def statistics(outcomes: NDArray[Any]) -> NDArray[np.float64]:
+        p, columns = outcomes.mean(axis=1), []
         for inside in subgroups:
-            m, n = inside.sum(), (~inside).sum()
-            gap = values[inside].mean() - values[~inside].mean()
-            found.append(abs(gap) / math.sqrt(p * (1 - p) * (1 / m + 1 / n)))
-        return found
+            gap = outcomes[:, inside].mean(axis=1) - outcomes[:, ~inside].mean(axis=1)
+            columns.append(gap / np.sqrt(p * (1 - p) * (1 / inside.sum() + 1 / (~inside).sum())))
+        return np.stack(columns, axis=1)
 
-    observed = np.array(statistics(y))
-    every = np.array(
-        [
-            statistics([int(i in chosen) for i in range(len(y))])
-            for chosen in itertools.combinations(range(len(y)), sum(y))
-        ]
-    )
-    pvalues, floor = np.empty(len(subgroups)), 0.0
-    left = list(np.argsort(-observed))
-    while left:
-        share = (every[:, left].max(axis=1) >= observed[left[0]] - 1e-9).mean()
-        floor = pvalues[left[0]] = max(floor, share)
-        left.pop(0)
-    return pvalues, (every >= observed - 1e-9).mean(axis=0)
+    # the sample is counted besides all arrangements: (b + 1)/(B + 1)
+    every = np.concatenate([statistics(y[None]), statistics(list_arrangements(y))])
+    outwards = {"symmetric": [np.abs(every)], "greater": [every], "two-sided": [every, -every]}
+    adjusted, raw = [], []
+    for tail in outwards[alternative]:
+        raw.append((tail >= tail[0] - 1e-9).mean(axis=0))
+        quantile = np.sort(tail, axis=0)[math.ceil(0.975 * len(tail)) - 1]
+        scaled = tail if alternative == "symmetric" else tail / quantile
+        pvalues, floor = np.empty(len(subgroups)), 0.0
+        left = list(np.argsort(-scaled[0], kind="stable"))
+        while left:
+            share = (scaled[:, left].max(axis=1) >= scaled[0, left[0]] - 1e-9).mean()
+            floor = pvalues[left[0]] = max(floor, share)
+            left.pop(0)
+        adjusted.append(pvalues)
+    one, other = (np.minimum(1, len(tails) * np.min(tails, axis=0)) for tails in (adjusted, raw))
+    return one, other
 
 
-@pytest.mark.parametrize("by_counts", [False, True])
+@pytest.mark.parametrize("alternative", ["two-sided", "symmetric", "greater"])
 def test_pvalues_of_a_small_case_are_those_of_all_permutations(
-    by_counts: bool, monkeypatch: pytest.MonkeyPatch
+    alternative: Literal["two-sided", "symmetric", "greater"], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine, "_SHUFFLED", 0 if by_counts else 10**6)
-    y = [1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0]
+    y = np.repeat([1, 0], [5, 7])
     features = {"a": list("xxxxxyyyyyyy"), "b": list("uvuvuvuvuvuu")}
-    n = 10_000
+    every = list_arrangements(y)
+    left = iter(every)
+
+    def take(_: object, n: int, rng: object) -> NDArray[np.int32]:
+        del rng
+        return np.array(list(itertools.islice(left, n)))
+
+    monkeypatch.setattr(engine.SubgroupEngine, "shuffled", take)
     result = fairperm.find_subgroups(
-        np.zeros(12, int),
-        y,
+        y_pred=y,
+        features=features,
+        metric="selection_rate",
+        max_depth=2,
+        min_rows=2,
+        alternative=alternative,
+        n_resamples=len(every),
+        n_jobs=1,
+        rng=1,
+    )
+    assert next(left, None) is None
+    subgroups = [rows_of(one, pd.DataFrame(features)) for one in result.all]
+    adjusted, raw = count_max_t(y, subgroups, alternative)
+    assert len(result.all) == 8
+    assert adjusted.min() < 0.1
+    assert [one.adjusted_pvalue for one in result.all] == pytest.approx(adjusted, rel=1e-12)
+    assert [one.pvalue for one in result.all] == pytest.approx(raw, rel=1e-12)
+
+
+@pytest.mark.parametrize("shuffled_in_the_time_of_a_count", [0, 10**6])
+def test_draws_by_counts_and_by_rows_have_the_same_distribution(
+    shuffled_in_the_time_of_a_count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "_SHUFFLED", shuffled_in_the_time_of_a_count)
+    y, n = np.repeat([1, 0], [5, 7]), 10_000
+    features = {"a": list("xxxxxyyyyyyy"), "b": list("uvuvuvuvuvuu")}
+    result = fairperm.find_subgroups(
+        y_pred=y,
         features=features,
         metric="selection_rate",
         max_depth=2,
@@ -237,15 +279,13 @@ def test_pvalues_of_a_small_case_are_those_of_all_permutations(
         n_resamples=n,
         rng=1,
     )
-    frame = pd.DataFrame(features)
-    subgroups = [rows_of(one, frame) for one in result.all]
-    exact, raw = enumerate_max_t(y, subgroups)
-    found = np.array([one.adjusted_pvalue for one in result.all])
-    assert len(result.all) == 8
-    assert exact.min() < 0.1
+    subgroups = [rows_of(one, pd.DataFrame(features)) for one in result.all]
     bound = 4 * math.sqrt(0.25 / n)
-    assert np.abs(found - exact).max() < bound
-    assert np.abs(np.array([one.pvalue for one in result.all]) - raw).max() < bound
+    for expected, name in zip(
+        count_max_t(y, subgroups, "symmetric"), ("adjusted_pvalue", "pvalue"), strict=True
+    ):
+        found = [getattr(one, name) for one in result.all]
+        assert found == pytest.approx(expected, abs=bound)
 
 
 @pytest.mark.filterwarnings("ignore:The gaps of")
