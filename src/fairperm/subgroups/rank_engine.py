@@ -106,7 +106,7 @@ def _walk_plain_rows(rows: Rows, share: float) -> tuple[Rows, Walk]:
     label, score = rows.contributions.T
     layout = AucLayout.build(score, label > 0, rows.stratum, rows.n_strata)
     walk = partial(auc_by_lane, layout=layout, centres=layout.centres(share))
-    return rows.take(layout.order), walk
+    return rows.take(layout.order.astype(np.intp)), walk
 
 
 def _walk_weighted_rows(rows: Rows) -> tuple[Rows, Walk]:
