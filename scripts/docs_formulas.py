@@ -33,6 +33,8 @@ FORMULAS = {
     ),
     "macro_f1": "classes(2 * TP_k / (2 * TP_k + FP_k + FN_k))",
     "roc_auc": "pairs((s_i > s_j) + (s_i == s_j) / 2)",
+    "gini": "2 * pairs((s_i > s_j) + (s_i == s_j) / 2) - 1",
+    "average_precision": "positives(TP_i / (TP_i + FP_i))",
     "brier_score": "mean((s - y) ** 2)",
     "log_loss": "-mean(y * log(s) + (1 - y) * log(1 - s))",
     "mean_score": "mean(s)",
@@ -74,12 +76,13 @@ _SUMS = {  # by function: what is before the sum, and what is below its sign
     "bins": ("", "bins k"),
     "classes": ("K", "k"),
     "pairs": ("n₁n₀", "i: y=1, j: y=0"),
+    "positives": ("n₁", "i: y=1"),
 }
 
 
 def value_of(formula: str, **known: Any) -> float:
     """Return what a formula is for these columns and counts."""
-    functions: dict[str, Any] = dict.fromkeys(("mean", "classes", "pairs"), np.mean)
+    functions: dict[str, Any] = dict.fromkeys(("mean", "classes", "pairs", "positives"), np.mean)
     functions |= {"sum": np.sum, "bins": np.sum, "sqrt": np.sqrt, "log": np.log, "abs": np.abs}
     scope: dict[str, Any] = {"__builtins__": {}, "max": max, **functions, **known}
     return float(eval(formula, scope))  # noqa: S307 (our own words, a few lines above)

@@ -281,11 +281,12 @@ def test_standard_error_of_numbers_is_that_of_the_bootstrap(name: str) -> None:
     expected = math.sqrt(sum(bootstrap_variance(name, y[half], x[half]) for half in halves))
     smooth = name in STUDENTIZED_METRICS
     result = run(name, data, n_resamples=9 if smooth else 4000)
-    assert result.variance == ("delong" if name == "roc_auc" else SMOOTH[smooth])
+    assert result.variance == ("delong" if name in AUCS else SMOOTH[smooth])
     assert result.standard_error == pytest.approx(expected, rel=0.05)
 
 
 SMOOTH = {True: "delta", False: None}
+AUCS = ("roc_auc", "gini")
 
 
 @by_number_metric
@@ -305,7 +306,7 @@ def test_numbers_that_cannot_vary_have_no_error(name: str) -> None:
     y, x = (np.repeat(column, 321) for column in zip(*kinds, strict=True))
     data = arguments(name, np.tile(y, 2), np.tile(x, 2))
     data["sensitive_features"] = ["a"] * len(y) + ["b"] * len(y)
-    options = {"variance": "delong"} if name == "roc_auc" else {}  # "auto" allows for the unseen
+    options = {"variance": "delong"} if name in AUCS else {}  # "auto" allows for the unseen
     result = run(name, data, **options)
     assert (result.difference, result.statistic) == (0, 0)
     rounding = 1e-12 if result.variance is None else 0  # the error is then bootstrapped

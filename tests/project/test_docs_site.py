@@ -54,6 +54,8 @@ def known(data: dict[str, Any]) -> dict[str, Any]:
         "s": s,
         "b": p - y + 1.0,
         "n": len(y),
+        "TP_i": (s[y == 1] >= s[y == 1][:, None]).sum(axis=1),
+        "FP_i": (s[y == 0] >= s[y == 1][:, None]).sum(axis=1),
         "s_i": s[y == 1][:, None],
         "s_j": s[y == 0][None, :],
         "within": lambda x: np.array([x[place == one].sum() for one in range(10)]),

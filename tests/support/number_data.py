@@ -21,6 +21,11 @@ def auc(y: Array, score: Array) -> float:
     return float(wins.mean()) if wins.size else np.nan
 
 
+def _average_precision(y: Array, score: Array) -> float:
+    """Average over the positives the share of positives among rows that score as high."""
+    return float(np.mean([y[score >= one].mean() for one in score[y == 1]]))
+
+
 def _log_loss(y: Array, score: Array) -> float:
     return float(-(y * np.log(score) + (1 - y) * np.log(1 - score)).mean())
 
@@ -36,6 +41,8 @@ def _ece(y: Array, score: Array) -> float:
 
 SCORES: dict[str, Value] = {  # of labels 0 and 1, and scores
     "roc_auc": auc,
+    "gini": lambda y, s: 2 * auc(y, s) - 1,
+    "average_precision": _average_precision,
     "brier_score": lambda y, s: float(np.mean((s - y) ** 2)),
     "log_loss": _log_loss,
     "mean_score": lambda _, s: float(s.mean()),
@@ -60,7 +67,7 @@ REGRESSIONS: dict[str, Value] = {  # of outcomes and predictions
 NUMBER_METRICS = (*SCORES, *REGRESSIONS)
 NOT_STUDENTIZED = "expected_calibration_error"  # its bias is as large as its standard error
 STUDENTIZED_METRICS = tuple(metric for metric in NUMBER_METRICS if metric != NOT_STUDENTIZED)
-GIVEN_LABEL = ("roc_auc", "mean_score_positives", "mean_score_negatives")
+GIVEN_LABEL = ("roc_auc", "gini", "mean_score_positives", "mean_score_negatives")
 
 
 def value(metric: str, y: Array, x: Array) -> float:

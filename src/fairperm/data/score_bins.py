@@ -9,7 +9,7 @@ import numpy as np
 
 from fairperm.errors import Note
 from fairperm.metrics.definition import Metric
-from fairperm.metrics.ranks import by_score
+from fairperm.metrics.ranks import AreaUnderCurve
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -72,7 +72,8 @@ class ScoreRanges:
         place = self.find(columns["y_score"])
         with np.errstate(divide="ignore", invalid="ignore"):
             if not isinstance(part, Metric):
-                return self._bound_auc_errors(columns["y_true"], place, count, group, n_groups)
+                bound = self._bound_auc_errors(columns["y_true"], place, count, group, n_groups)
+                return part.span * bound
             middle, low, high = (
                 part.matrix({**columns, "y_score": score})
                 for score in (columns["y_score"], self.low[place], self.high[place])
@@ -105,7 +106,7 @@ class ScoreRanges:
                 variance = np.bincount(group, count * influence**2, n_groups)
             else:
                 variance = np.array(
-                    [by_score(count * (group == one), matrix).variance() for one in range(n_groups)]
+                    [part.estimate(count * (group == one), matrix)[1] for one in range(n_groups)]
                 )
             share: Array = np.where(bound > 0, bound / np.sqrt(variance), 0.0)
         return share
@@ -127,9 +128,12 @@ class ScoreRanges:
 
 
 def takes_bins(metric: AnyMetric) -> bool:
-    """Whether bins of scores serve: every part that uses scores is monotone in them, or ranks."""
+    """Whether bins of scores serve: every part that uses scores is monotone in them, or an AUC."""
     scored = [part for part in metric.parts if "y_score" in part.columns]
-    fit = (part.is_rank or (isinstance(part, Metric) and part.is_monotone) for part in scored)
+    fit = (
+        part.is_monotone if isinstance(part, Metric) else isinstance(part, AreaUnderCurve)
+        for part in scored
+    )
     return bool(scored) and not metric.compares_models and all(fit)
 
 

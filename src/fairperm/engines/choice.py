@@ -18,6 +18,7 @@ from fairperm.engines.sample import Cells, order_strata
 from fairperm.metrics.callables import CallableMetric
 from fairperm.metrics.changes import RankChange
 from fairperm.metrics.definition import Metric, Variance
+from fairperm.metrics.ranks import AveragePrecision
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
@@ -134,10 +135,14 @@ def choose_engine(
         return PairedRankEngine.from_rows(rows, weights, variance, n_bootstrap, parts[0].sign)
     built_in: Any = tuple(part for part in parts if not isinstance(part, CallableMetric))
     if not many and (rows.weight is not None or rows.cluster is not None):
+        rows, weights = order_strata(rows, weights)
+        if isinstance(parts[0], AveragePrecision):
+            from fairperm.engines.average_precision import AveragePrecisionEngine
+
+            return AveragePrecisionEngine.from_rows(rows, weights, variance, n_bootstrap)
         from fairperm.engines.auc.weighted import WeightedRankEngine
 
-        rows, weights = order_strata(rows, weights)
-        return WeightedRankEngine.from_rows(rows, weights, variance, n_bootstrap)
+        return WeightedRankEngine.from_rows(built_in[0], rows, weights, variance, n_bootstrap)
     cells = _cells(rows, weights, variance, many=many)
     if cells is not None:
         return CellsEngine(built_in, cells, variance, n_bootstrap)
@@ -150,9 +155,13 @@ def choose_engine(
         from fairperm.engines.totals import TotalsEngine
 
         return TotalsEngine.from_rows(contributing, rows, weights, variance, n_bootstrap)
+    if isinstance(parts[0], AveragePrecision):
+        from fairperm.engines.average_precision import AveragePrecisionEngine
+
+        return AveragePrecisionEngine.from_rows(rows, weights, variance, n_bootstrap)
     from fairperm.engines.auc.plain import RankEngine
 
-    return RankEngine.from_rows(rows, weights, variance, n_bootstrap)
+    return RankEngine.from_rows(built_in[0], rows, weights, variance, n_bootstrap)
 
 
 def _cells(

@@ -18,7 +18,6 @@ from fairperm.engines.estimates import (
 from fairperm.engines.resampling import blocks, draws
 from fairperm.engines.resampling.enumeration import enumerate_permutations
 from fairperm.metrics.definition import Metric, Variance, by_part
-from fairperm.metrics.ranks import by_score, without_one
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -40,7 +39,7 @@ class CellsEngine:
     """Estimates of a metric's parts in tables of counts, by draw, stratum, group and cell.
 
     A bootstrap variance takes ``n_bootstrap`` samples of each group in every draw. Ranks always
-    come with DeLong's variance.
+    come with the variance of their influences.
     """
 
     parts: tuple[Metric | RankMetric, ...]
@@ -138,8 +137,7 @@ class CellsEngine:
     ) -> tuple[Array, Array, Array]:
         """Return one part's value, its variance, and size."""
         if not isinstance(part, Metric):
-            components = by_score(counts, u)
-            return components.value(), components.variance(), counts.sum(axis=-1)
+            return *part.estimate(counts, u), counts.sum(axis=-1)
         total = _totals(counts, u)
         size = total[..., 1] if part.sizes_groups else counts.sum(axis=-1)
         return part.estimate(total), self._variance(part, u, counts, total), size
@@ -184,7 +182,7 @@ def _without_one(part: Metric | RankMetric, u: Array, cells: Counts) -> tuple[Ar
     counts = cells.astype(float)
     size = np.full(len(counts), counts.sum() - 1)
     if not isinstance(part, Metric):
-        return without_one(counts, u), size
+        return part.without_one(counts, u), size
     totals = counts @ u - u
     return part.estimate(totals), totals[:, 1] if part.sizes_groups else size
 

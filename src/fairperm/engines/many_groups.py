@@ -15,12 +15,14 @@ from fairperm.engines.moments import Moments
 from fairperm.engines.resampling.shared_labels import SharedLabels
 from fairperm.errors import InputError
 from fairperm.metrics.definition import Metric, Variance, by_part
+from fairperm.metrics.ranks import AreaUnderCurve, AveragePrecision
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
 
     from numpy.typing import NDArray
 
+    from fairperm.engines.kernels.sorted_rows import SortedRows
     from fairperm.engines.sample import Rows
     from fairperm.metrics.ranks import RankMetric
 
@@ -41,8 +43,8 @@ def check_group_count(groups: tuple[Hashable, ...], hint: str) -> None:
 class ManyGroupsEngine(SharedLabels):
     """Estimates from a group label for each unit, in every permutation.
 
-    Units are sorted by stratum, block and, for an AUC, label and score; ``labels`` and ``tied``
-    are those of ``AucLayout.labels``.
+    Units are sorted by stratum, block and, for metrics of ranks, label and score; ``labels`` and
+    ``tied`` are those of ``AucLayout.labels``. An average precision walks up the ``scores``.
     """
 
     parts: tuple[Part, ...]
@@ -58,6 +60,7 @@ class ManyGroupsEngine(SharedLabels):
     columns: Array
     labels: NDArray[np.uint8]
     tied: NDArray[np.int64]
+    scores: SortedRows | None
 
     block_size = 8  # few, as a block of many rows takes a while
 
@@ -91,6 +94,7 @@ class ManyGroupsEngine(SharedLabels):
             columns=np.ascontiguousarray(moments.columns[:, : moments.n_wanted(variance)]),
             labels=labels,
             tied=tied,
+            scores=_sort_scores(parts, rows, order),
         )
 
     @property
@@ -133,7 +137,11 @@ class ManyGroupsEngine(SharedLabels):
             if isinstance(part, Metric):
                 found.append(next(by_totals))
             else:
-                value, variance = self._auc(labels)
+                if isinstance(part, AreaUnderCurve):
+                    auc, variance = self._auc(labels)
+                    value, variance = part.of_auc(auc), part.slope**2 * variance
+                else:
+                    value, variance = self._precision(labels)
                 size = self.sizes[..., self.place]
                 found.append((value, variance, np.broadcast_to(size, value.shape)))
         return Estimates(*(np.stack(arrays) for arrays in zip(*found, strict=True)))
@@ -158,6 +166,26 @@ class ManyGroupsEngine(SharedLabels):
         sums = group_ranks(groups, self.labels, self.tied, self.stratum_starts, n_groups)
         return auc_of_sums(sums[:, :, self.place])
 
+    def _precision(self, groups: NDArray[np.uint8]) -> tuple[Array, Array]:
+        from fairperm.engines.average_precision import scale_squares
+        from fairperm.engines.kernels.average_precision import average_precision_by_lane
+        from fairperm.engines.kernels.kernel import LANES
+        from fairperm.engines.kernels.subsets import words_of_lanes
+
+        if self.scores is None:
+            raise TypeError(self.parts)
+        n_groups, found = len(self.place), []
+        pairs = [(draw, group) for draw in range(len(groups)) for group in range(n_groups)]
+        for start in range(0, len(pairs), LANES):
+            some = pairs[start : start + LANES]
+            bits = np.stack([groups[draw] == group for draw, group in some])
+            found.append(average_precision_by_lane(words_of_lanes(bits), self.scores, len(some)))
+        value, squares = (
+            np.concatenate(one).reshape(len(groups), n_groups, -1).swapaxes(1, 2)[..., self.place]
+            for one in zip(*found, strict=True)
+        )
+        return value, scale_squares(squares, self.sizes[..., self.place])
+
 
 def _sort_units(
     parts: tuple[Part, ...], rows: Rows
@@ -176,6 +204,28 @@ def _sort_units(
         run = _number_runs(*(column[order] for column in (rows.stratum, label, score)))
         order = order[np.lexsort([*contributions[order].T[::-1], run])]
     return order, contributions, *layout.labels()
+
+
+def _sort_scores(parts: tuple[Part, ...], rows: Rows, order: NDArray[np.intp]) -> SortedRows | None:
+    """Return the walk up the scores of units in this order, if an average precision is a part."""
+    from fairperm.engines.kernels.sorted_rows import SortedRows
+
+    if not any(isinstance(part, AveragePrecision) for part in parts):
+        return None
+    rows = rows.take(order)
+    label, score, _ = _split_columns(parts, rows.contributions)
+    if label is None or score is None:
+        return None
+    walk = order_by([rows.stratum, score])
+    return SortedRows.of(
+        score[walk],
+        label[walk] > 0,
+        np.ones(len(walk)),
+        walk,
+        rows.stratum[walk],
+        rows.n_strata,
+        clustered=False,
+    )
 
 
 def _split_columns(

@@ -20,6 +20,7 @@ from fairperm.errors import (
     listed,
     shown,
 )
+from fairperm.metrics.ranks import AreaUnderCurve
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -117,8 +118,10 @@ def check_values(comparison: Comparison, values: Array) -> None:
 
 def note_reversed_scores(comparison: Comparison, values: Array) -> list[str]:
     """Return a note if the AUC is below 0.5 in every group."""
-    is_reversed = comparison.metric.is_rank and bool((values < 0.5).all())
-    return [REVERSED_SCORES] if is_reversed else []
+    metric = comparison.metric
+    if not isinstance(metric, AreaUnderCurve):
+        return []
+    return [REVERSED_SCORES] if (values < metric.of_auc(np.array(0.5))).all() else []
 
 
 def check_strata(comparison: Comparison, observed: Estimates, weights: Array | None) -> list[str]:

@@ -10,7 +10,7 @@ import numpy as np
 from fairperm._utils.formatting import drop_decimals, format_count
 from fairperm.errors import Note, Shown, UndefinedMetricError, argument, shown
 from fairperm.metrics.definition import Metric, Scheme, Variance, by_part
-from fairperm.metrics.ranks import placements
+from fairperm.metrics.ranks import AreaUnderCurve, AveragePrecision, Precisions, placements
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 ENOUGH = 20
-ENOUGH_WITHIN_LABEL = 10  # for an AUC whose permutations keep each group's positives
+ENOUGH_OF_RANKS = 10  # for metrics of ranks, permuted by the scheme that is best for them
 _UNSURE = 3.0  # influential rows e multiply a variance by 1 + (this/e)² − (this/ENOUGH)²
 _FAR_APART = 2.0  # standard deviations between mean outcomes
 _PIECE = 1 << 20  # rows of which a copy takes little memory
@@ -69,8 +69,9 @@ class InfluentialRows:
         whose ``observed`` variance shows that there are enough.
         """
         asymptotic = limit or plan.weighted or plan.clustered
-        within_label = plan.scheme == Scheme.WITHIN_LABEL and not asymptotic
-        enough = ENOUGH_WITHIN_LABEL if plan.metric.is_rank and within_label else ENOUGH
+        # an AUC whose permutations keep each group's positives, and an average precision
+        is_fit = plan.metric.is_rank and plan.scheme == Scheme.best_for(plan.metric)
+        enough = ENOUGH_OF_RANKS if is_fit and not asymptotic else ENOUGH
         effective, unseen = _effective_and_unseen(
             comparison, rates=asymptotic, ranks=not _has_many_placements(comparison, plan, observed)
         )
@@ -214,10 +215,10 @@ def _has_many_placements(comparison: Comparison, plan: Plan, observed: Estimates
     rows = comparison.rows
     if rows.weight is not None or rows.cluster is not None or rows.n_strata > 1:
         return False
-    if plan.variance != Variance.DELONG or not plan.metric.is_rank:
+    if plan.variance != Variance.DELONG or not isinstance(plan.metric, AreaUnderCurve):
         return False
-    n = labels(comparison).min()
-    return bool(observed.variance.min() * n * (n - 1) / 4 >= ENOUGH)
+    n, variance = labels(comparison).min(), observed.variance.min() / plan.metric.slope**2
+    return bool(variance * n * (n - 1) / 4 >= ENOUGH)
 
 
 def _effective_and_unseen(
@@ -227,16 +228,21 @@ def _effective_and_unseen(
     shape = len(comparison.parts), len(comparison.groups)
     effective, unseen = np.full(shape, np.inf), np.zeros(shape)
     by_ranks = [ranks and _by_ranks(part) for part in comparison.parts]
-    if not any(by_ranks) and not any(_by_delta(part, rates=rates) for part in comparison.parts):
+    if not any(by_ranks) and not any(
+        _by_delta(part, rates=rates) or isinstance(part, AveragePrecision)
+        for part in comparison.parts
+    ):
         return effective, unseen
     units = comparison.units()
     for i, (part, place) in enumerate(by_part(comparison.parts)):
         u = units.contributions[:, place]
         if by_ranks[i]:
             effective[i], one_more = _count_placements(comparison, units, u)
-            unseen[i] = one_more if part.is_rank else 0.0
+            unseen[i] = part.slope**2 * one_more if isinstance(part, AreaUnderCurve) else 0.0
         elif _by_delta(part, rates=rates):
             effective[i] = _count_influences(part, units, u, comparison.weights)
+        elif isinstance(part, AveragePrecision):
+            effective[i] = _count_precisions(units, u, comparison.weights)
     return effective, unseen
 
 
@@ -376,20 +382,12 @@ def _count_placements(
     own size, is squared and added up over both labels: it is about (AUC/m)² + (AUC/n)² for plain
     rows, of which m are positive and n negative.
     """
-    n_groups = len(comparison.groups)
-    weight = np.ones(len(rows.count)) if rows.weight is None else rows.weight
-    place = rows.stratum.astype(np.intp) * n_groups + rows.group
-    sizes = np.bincount(place, rows.count, rows.n_strata * n_groups).astype(np.float64)
-    share = _share_strata(sizes.reshape(-1, n_groups), comparison.weights)
-    order = np.argsort(place, kind="stable")
+    n_groups, weight = rows.n_groups, rows.weight_of_each()
     influences: list[list[Array]] = [[] for _ in range(n_groups)]
     counts: list[list[Array]] = [[] for _ in range(n_groups)]
     pairs: list[list[tuple[float, float]]] = [[] for _ in range(n_groups)]  # shares and AUCs
     sums = np.zeros((n_groups, 2, 2))  # of largest influences and their squares, by label
-    for members in np.split(order, np.flatnonzero(np.diff(place[order])) + 1):
-        stratum, group = divmod(int(place[members[0]]), n_groups)
-        if share[stratum] == 0:
-            continue
+    for group, share, members in _list_groups_of_strata(rows, comparison.weights):
         count, cells = rows.count[members].astype(float), label_and_score[members]
         weights = count * weight[members]
         auc, difference, total = placements(weights, cells[:, :2])
@@ -398,8 +396,8 @@ def _count_placements(
             auc, difference = auc_new - auc, difference_new - difference
             difference[np.abs(difference) <= _ROUNDING] = 0.0
         if (np.bincount(cells[:, 0] > 0, count) == 1).all():
-            pairs[group].append((share[stratum], float(auc)))
-        scale = share[stratum] * weight[members] / total
+            pairs[group].append((share, float(auc)))
+        scale = share * weight[members] / total
         influence, largest = scale * difference, np.zeros((len(members), 2))
         largest[np.arange(len(members)), (cells[:, 0] > 0).astype(np.intp)] = scale
         if rows.cluster is not None:
@@ -416,13 +414,53 @@ def _count_placements(
         shares, aucs = np.reshape(found, (-1, 2)).T
         influences[group].append(shares * (aucs - aucs.mean() if found else aucs))
         counts[group].append(np.ones(len(found)))
-    effective = [
-        effective_number(np.concatenate(influence), np.concatenate(count))
-        for influence, count in zip(influences, counts, strict=True)
-    ]
     with np.errstate(divide="ignore", invalid="ignore"):
         unseen = ((sums[:, 1] / sums[:, 0]) ** 2).sum(axis=-1)
-    return np.array(effective), np.nan_to_num(unseen)
+    return _effective_numbers(influences, counts), np.nan_to_num(unseen)
+
+
+def _count_precisions(rows: Rows, label_and_score: Array, weights: Array | None) -> Array:
+    """Return the effective number of rows or clusters behind each group's average precision."""
+    influences: list[list[Array]] = [[] for _ in range(rows.n_groups)]
+    counts: list[list[Array]] = [[] for _ in range(rows.n_groups)]
+    weight = rows.weight_of_each()
+    for group, share, members in _list_groups_of_strata(rows, weights):
+        count, cells = rows.count[members].astype(float), label_and_score[members]
+        found = Precisions.by_score(count * weight[members], cells)
+        influence = share * weight[members] * found.influences(cells)
+        if rows.cluster is not None:
+            cluster = np.unique(rows.cluster[members], return_inverse=True)[1].ravel()
+            influence = np.bincount(cluster, count * influence).astype(np.float64)
+            count = np.ones(len(influence))
+        influences[group].append(influence)
+        counts[group].append(count)
+    return _effective_numbers(influences, counts)
+
+
+def _list_groups_of_strata(
+    rows: Rows, weights: Array | None
+) -> Iterator[tuple[int, float, NDArray[np.intp]]]:
+    """Yield every group of every stratum that counts, the stratum's share in the gap, and rows."""
+    n_groups = rows.n_groups
+    place = rows.stratum.astype(np.intp) * n_groups + rows.group
+    sizes = np.bincount(place, rows.count, rows.n_strata * n_groups).astype(np.float64)
+    shares = _share_strata(sizes.reshape(-1, n_groups), weights)
+    order = np.argsort(place, kind="stable")
+    for members in np.split(order, np.flatnonzero(np.diff(place[order])) + 1):
+        stratum, group = divmod(int(place[members[0]]), n_groups)
+        if shares[stratum] != 0:
+            yield group, float(shares[stratum]), members
+
+
+def _effective_numbers(influences: list[list[Array]], counts: list[list[Array]]) -> Array:
+    """Return the effective number of each group, from influences in each of its strata."""
+    found = zip(influences, counts, strict=True)
+    return np.array(
+        [
+            effective_number(np.concatenate(influence), np.concatenate(count)) if influence else 0.0
+            for influence, count in found
+        ]
+    )
 
 
 def effective_number(influence: Array, count: Array) -> float:

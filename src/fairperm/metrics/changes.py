@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from fairperm._utils.sorting import order_by, run_starts
+from fairperm.errors import InputError, argument
 from fairperm.metrics.callables import CallableMetric
 from fairperm.metrics.classes import MacroF1
 from fairperm.metrics.definition import (
@@ -23,7 +24,7 @@ from fairperm.metrics.definition import (
     Variance,
     columns_of,
 )
-from fairperm.metrics.ranks import RankMetric
+from fairperm.metrics.ranks import AreaUnderCurve, RankMetric
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
@@ -46,8 +47,11 @@ def change_of(metric: AnyMetric, *, old: int = -1) -> AnyMetric:
     """
     if isinstance(metric, CallableMetric):
         return FunctionChange.between_models(metric, old)
-    if isinstance(metric, RankMetric):
+    if isinstance(metric, AreaUnderCurve) and metric.is_plain:
         return RankChange(name=_name(metric), meaning=_meaning(metric), old=old)
+    if isinstance(metric, RankMetric):
+        hint = f"Use {argument('metric', 'roc_auc')}, or a function of labels and scores."
+        raise InputError("metric", "one whose change has a standard error", metric.name, hint)
     if isinstance(metric, JointMetric):
         parts: Any = tuple(change_of(part, old=old) for part in metric.parts)
         return replace(metric, name=_name(metric), meaning=_meaning(metric), parts=parts)
@@ -220,7 +224,7 @@ class RankChange(AnyMetric):
     old: int
     sign: int = 1
 
-    kind: ClassVar = RankMetric.kind
+    kind: ClassVar = AreaUnderCurve.kind
     columns: ClassVar[tuple[str, ...]] = ("y_true", "y_score", f"y_score{NEW}")
     contributions: ClassVar[tuple[str, ...]] = ("positives", "_score", f"_score{NEW}")
     aliases: ClassVar[tuple[str, ...]] = ()

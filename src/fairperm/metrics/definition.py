@@ -140,8 +140,8 @@ class Scheme(StrEnum):
         """
         if metric.has_denominator:
             return cls.DENOMINATOR
-        is_given_label = metric.compares_models and metric.given == "label"
-        if metric.is_joint or metric.is_rank or is_given_label:
+        is_given_label = metric.given == "label" and (metric.is_rank or metric.compares_models)
+        if metric.is_joint or is_given_label:
             return cls.WITHIN_LABEL
         return cls.POOLED
 

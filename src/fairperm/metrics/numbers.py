@@ -12,7 +12,7 @@ from fairperm._utils.checks import fraction
 from fairperm._utils.formatting import format_parameter
 from fairperm.errors import InputError
 from fairperm.metrics.definition import Kind, Metric
-from fairperm.metrics.ranks import RankMetric
+from fairperm.metrics.ranks import AreaUnderCurve, AveragePrecision, RankMetric
 
 if TYPE_CHECKING:
     from fairperm.metrics.definition import Function
@@ -106,10 +106,22 @@ def _check_sign(metric: str, y_true: Any, y_pred: Any, *, zero_outcomes: bool) -
 _excess = {f"bin_{i}": partial(_excess_in_bin, bin_=i) for i in range(_BINS)}
 
 SCORE_METRICS: tuple[Metric | RankMetric, ...] = (
-    RankMetric(
+    AreaUnderCurve(
         name="roc_auc",
         meaning="probability that a positive has a higher score than a negative",
         aliases=("auc", "roc_auc_score", "auroc", "c_statistic"),
+    ),
+    AreaUnderCurve(
+        name="gini",
+        meaning="twice the area under the ROC curve, minus one",
+        aliases=("gini_coefficient", "somers_d"),
+        slope=2.0,
+        offset=-1.0,
+    ),
+    AveragePrecision(
+        name="average_precision",
+        meaning="mean over the positives of the precision among rows with such a score or a higher",
+        aliases=("average_precision_score", "auprc", "pr_auc"),
     ),
     mean_metric(
         "brier_score",

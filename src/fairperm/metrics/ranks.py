@@ -1,13 +1,14 @@
-"""The area under the ROC curve, the only metric that is made of ranks."""
+"""Metrics that are made of ranks of scores: the area under the ROC curve, and average precision."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from fairperm._utils.sorting import run_numbers, run_starts
+from fairperm._utils.sorting import ranks, run_numbers, run_starts
 from fairperm.metrics.definition import AnyMetric, Kind, Variance
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ _ROUNDING = 1e-12  # smaller differences between components and the AUC are roun
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankMetric(AnyMetric):
-    """P(score of a positive > score of a negative) + ½ P(tie), with DeLong's variance."""
+    """A metric of binary labels and the ranks of their scores."""
 
     name: str
     meaning: str
@@ -32,7 +33,6 @@ class RankMetric(AnyMetric):
     kind: ClassVar[Kind] = Kind.SCORE
     columns: ClassVar[tuple[str, ...]] = ("y_true", "y_score")
     contributions: ClassVar[tuple[str, ...]] = ("positives", "_score")
-    given: ClassVar[str] = "label"
     complement: ClassVar[None] = None
     span: ClassVar[float] = 1.0
     among: ClassVar[str] = "rows"
@@ -43,11 +43,6 @@ class RankMetric(AnyMetric):
         """The metrics whose gaps are tested: this one."""
         return (self,)
 
-    @property
-    def closed_variance(self) -> Variance:
-        """DeLong's variance."""
-        return Variance.DELONG
-
     def checked_matrix(self, columns: Mapping[str, NDArray[Any]]) -> Array:
         """Return the matrix of what each row contributes."""
         return self.matrix(columns)
@@ -55,6 +50,91 @@ class RankMetric(AnyMetric):
     def matrix(self, columns: Mapping[str, NDArray[Any]]) -> Array:
         """Return the label and the score of each row."""
         return np.column_stack([columns["y_true"], columns["y_score"]]).astype(np.float64)
+
+    @abstractmethod
+    def estimate(self, counts: Array, cells: Array) -> tuple[Array, Array]:
+        """Return value and variance of counts (last axis) of cells (label, score)."""
+
+    @abstractmethod
+    def without_one(self, counts: Array, cells: Array) -> Array:
+        """Return the value of these counts without one row of each cell (label, score)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AreaUnderCurve(RankMetric):
+    """P(score of a positive > score of a negative) + ½ P(tie), with DeLong's variance.
+
+    Or ``slope`` times that, plus ``offset``.
+    """
+
+    slope: float = 1.0
+    offset: float = 0.0
+
+    given: ClassVar[str] = "label"
+
+    @property
+    def span(self) -> float:  # type: ignore[override]
+        """The largest value minus the smallest."""
+        return self.slope
+
+    @property
+    def identity(self) -> object:
+        """Groups with equal AUCs are equal in every function of it: one null hypothesis."""
+        return AreaUnderCurve
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is the AUC itself."""
+        return (self.slope, self.offset) == (1.0, 0.0)
+
+    def of_auc(self, auc: Array) -> Array:
+        """Return the value of an AUC."""
+        return self.slope * auc + self.offset
+
+    @property
+    def closed_variance(self) -> Variance:
+        """DeLong's variance."""
+        return Variance.DELONG
+
+    def estimate(self, counts: Array, cells: Array) -> tuple[Array, Array]:
+        """Return value and variance of counts (last axis) of cells (label, score)."""
+        found = by_score(counts, cells)
+        return self.of_auc(found.value()), self.slope**2 * found.variance()
+
+    def without_one(self, counts: Array, cells: Array) -> Array:
+        """Return the value of these counts without one row of each cell (label, score).
+
+        The components of rows of one label do not depend on that label's other rows: their mean
+        loses one term, and nothing else changes.
+        """
+        auc, component, n = _component_of_cells(counts, cells)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return self.of_auc((n * auc - component) / (n - 1))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AveragePrecision(RankMetric):
+    """The mean over the positives of the precision among the rows that score as high or higher.
+
+    That is scikit-learn's. It depends on the base rate, so labels are exchanged over all rows.
+    """
+
+    given: ClassVar[None] = None
+
+    def estimate(self, counts: Array, cells: Array) -> tuple[Array, Array]:
+        """Return value and variance of counts (last axis) of cells (label, score)."""
+        found = Precisions.by_score(counts, cells)
+        return found.value(), found.variance()
+
+    def without_one(self, counts: Array, cells: Array) -> Array:
+        """Return about the value of these counts without one row of each cell (label, score).
+
+        A row less takes its influence away, to first order: leaving out one row after the other
+        would take as many walks through all scores.
+        """
+        found = Precisions.by_score(counts, cells)
+        without: Array = found.value() - found.influences(cells)
+        return without
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,16 +203,65 @@ def by_score(counts: Array, cells: Array) -> Components:
     return SortedCells.of(cells).components(counts)
 
 
-def without_one(counts: Array, cells: Array) -> Array:
-    """Return the AUC of these counts without one row of each cell (label, score).
+@dataclass(frozen=True, slots=True)
+class Precisions:
+    """Precisions among the rows that score as high or higher, by ascending distinct score.
 
-    The components of rows of one label do not depend on that label's other rows: their mean loses
-    one term, and nothing else changes.
+    Counts of positives and negatives lie on the last axis. The influence of a row on the average
+    precision has two parts: a positive has a precision of its own, and every row changes the
+    precisions of the positives that score as high or lower. With t positives and f negatives from
+    a score on, of which p positives have this score, one more positive adds p·f/(t + f)² to the
+    sum of precisions, and one more negative takes p·t/(t + f)² away.
     """
-    auc, component, n = _component_of_cells(counts, cells)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        value: Array = (n * auc - component) / (n - 1)
-    return value
+
+    positives: Array
+    negatives: Array
+
+    @classmethod
+    def by_score(cls, counts: Array, cells: Array) -> Precisions:
+        """Return the precisions of counts (last axis) of cells (label, score)."""
+        parts = by_score(counts, cells)
+        return cls(parts.positives, parts.negatives)
+
+    def value(self) -> Array:
+        """Return the average precision; NaN without positives."""
+        return 1 - self._mean_error()
+
+    def variance(self) -> Array:
+        """Return the sum of squared influences, times n/(n − 1); NaN with fewer than two rows."""
+        of_positives, of_negatives = self._influences()
+        squares = (self.positives * of_positives**2).sum(axis=-1)
+        squares += (self.negatives * of_negatives**2).sum(axis=-1)
+        n = self.positives.sum(axis=-1) + self.negatives.sum(axis=-1)
+        return np.where(n > 1, squares * n / np.maximum(n - 1, 1), np.nan)
+
+    def influences(self, cells: Array) -> Array:
+        """Return the influence of one row of each of the cells (label, score) it is made of."""
+        of_positives, of_negatives = self._influences()
+        place = ranks(cells[:, 1])
+        influences: Array = np.where(cells[:, 0] > 0, of_positives[place], of_negatives[place])
+        return influences
+
+    def _influences(self) -> tuple[Array, Array]:
+        """Return the influence of a positive and of a negative with each score."""
+        true, false = _count_from(self.positives), _count_from(self.negatives)
+        rows = np.maximum(true + false, self.positives)  # weights are rounded
+        rows = np.where(rows > 0, rows, 1.0)
+        gained = np.cumsum(self.positives * false / rows**2, axis=-1)
+        lost = np.cumsum(self.positives * true / rows**2, axis=-1)
+        total = self.positives.sum(axis=-1, keepdims=True)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            of_positives = (gained - false / rows + self._mean_error()[..., None]) / total
+            return of_positives, -lost / total
+
+    def _mean_error(self) -> Array:
+        """Return one minus the value: exactly 0 if every positive is above every negative."""
+        true, false = _count_from(self.positives), _count_from(self.negatives)
+        rows = np.maximum(true + false, self.positives)
+        errors = self.positives * false / np.where(rows > 0, rows, 1.0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            mean: Array = errors.sum(axis=-1) / self.positives.sum(axis=-1)
+        return mean
 
 
 def placements(counts: Array, cells: Array) -> tuple[float, Array, Array]:
@@ -159,6 +288,12 @@ def _component_of_cells(counts: Array, cells: Array) -> tuple[Array, Array, Arra
         component,
         np.where(positive, parts.positives.sum(), parts.negatives.sum()),
     )
+
+
+def _count_from(counts: Array) -> Array:
+    """Return for each score the counts at it and above."""
+    total: Array = np.cumsum(counts[..., ::-1], axis=-1)[..., ::-1]
+    return total
 
 
 def _share_before(counts: Array) -> Array:

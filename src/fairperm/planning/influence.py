@@ -9,7 +9,7 @@ import numpy as np
 
 from fairperm._utils.sorting import ranks
 from fairperm.metrics.definition import Metric
-from fairperm.metrics.ranks import Components
+from fairperm.metrics.ranks import AreaUnderCurve, AveragePrecision, Components, Precisions
 from fairperm.planning.populations import count_rows_per_unit
 
 if TYPE_CHECKING:
@@ -82,13 +82,14 @@ class TotalsFunctional:
 class AUCFunctional:
     """The AUC; ``place`` is the rank of a row's score among the distinct scores."""
 
+    part: AreaUnderCurve
     positive: NDArray[np.bool_]
     place: Codes
     weight: Array
 
     def value(self, chance: Array) -> float:
         """Return the AUC; NaN without positives or without negatives."""
-        return float(self._components(chance).value())
+        return float(self.part.of_auc(self._components(chance).value()))
 
     def size(self, count: Array) -> float:
         """Return the number of rows that it depends on."""
@@ -101,7 +102,7 @@ class AUCFunctional:
         of_positives = (parts.of_positives - auc) / parts.positives.sum()
         of_negatives = (parts.of_negatives - auc) / parts.negatives.sum()
         among = np.where(self.positive, of_positives[self.place], of_negatives[self.place])
-        influence: Array = self.weight * among
+        influence: Array = self.part.slope * self.weight * among
         return influence
 
     def _components(self, chance: Array) -> Components:
@@ -110,6 +111,28 @@ class AUCFunctional:
         of_positives = np.bincount(self.place, np.where(self.positive, chances, 0.0), width)
         of_negatives = np.bincount(self.place, np.where(self.positive, 0.0, chances), width)
         return Components(of_positives.astype(np.float64), of_negatives.astype(np.float64))
+
+
+@dataclass(frozen=True, slots=True)
+class PrecisionFunctional:
+    """The average precision of rows with a label and a score."""
+
+    cells: Array
+    weight: Array
+
+    def value(self, chance: Array) -> float:
+        """Return the average precision; NaN without positives."""
+        return float(Precisions.by_score(self.weight * chance, self.cells).value())
+
+    def size(self, count: Array) -> float:
+        """Return the number of rows that it depends on."""
+        return float(count.sum())
+
+    def influence(self, chance: Array) -> Array:
+        """Return the influence of each row."""
+        found = Precisions.by_score(self.weight * chance, self.cells)
+        influence: Array = self.weight * found.influences(self.cells)
+        return influence
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,8 +188,10 @@ def make_functionals(table: Table, parts: Parts) -> list[Functional]:
         matrix = part.matrix(table.columns)
         if isinstance(part, Metric):
             found.append(TotalsFunctional(part, matrix * weight[:, None]))
-        else:
-            found.append(AUCFunctional(matrix[:, 0] > 0, ranks(matrix[:, 1]), weight))
+        elif isinstance(part, AveragePrecision):
+            found.append(PrecisionFunctional(matrix, weight))
+        elif isinstance(part, AreaUnderCurve):
+            found.append(AUCFunctional(part, matrix[:, 0] > 0, ranks(matrix[:, 1]), weight))
     return _apply_to_units(table, found)
 
 

@@ -26,6 +26,8 @@ READINGS = {
     "matthews_corrcoef": "1 is perfect, 0 is a coin toss.",
     "macro_f1": "1 is perfect, 0 means that every prediction is wrong.",
     "roc_auc": "1 is perfect, 0.5 is a coin toss.",
+    "gini": "1 is perfect, 0 is a coin toss.",
+    "average_precision": "1 is perfect; the share of positives is what chance would give.",
     "brier_score": "0 is perfect, 0.25 is what a score of one half for everyone gets.",
     "log_loss": "0 is perfect, 0.69 is what a score of one half for everyone gets.",
     "mean_score": "It tells how high the scores are, not whether they are right.",

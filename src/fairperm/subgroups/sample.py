@@ -11,11 +11,11 @@ from fairperm._utils.sorting import order_by
 from fairperm.data.indexes import check_indexes
 from fairperm.data.reading import open_source, read_table
 from fairperm.engines.sample import Rows
-from fairperm.errors import InputError, listed
+from fairperm.errors import InputError, argument, listed
 from fairperm.hypothesis_tests.comparison_checks import check_rows
 from fairperm.hypothesis_tests.plan import Plan
 from fairperm.metrics.definition import Metric, Scheme
-from fairperm.metrics.ranks import by_score
+from fairperm.metrics.ranks import AreaUnderCurve, by_score
 from fairperm.metrics.registry import get_metric
 from fairperm.subgroups.features import check_names, describe, read_features
 
@@ -163,6 +163,9 @@ def _check(plan: Plan) -> Variance:
     if metric.is_joint:
         rule, parts = "a single metric", listed(part.name for part in metric.parts)
         raise InputError("metric", rule, metric.name, f"Search with one of its parts: {parts}.")
+    if metric.is_rank and not (isinstance(metric, AreaUnderCurve) and metric.is_plain):
+        rule = "one whose subgroups can be searched"
+        raise InputError("metric", rule, metric.name, f"Use {argument('metric', 'roc_auc')}.")
     if plan.variance is None or not plan.has_closed_form:
         rule = "one whose standard error has a closed form"
         hint = "Define it with register_metric, as a function of means."

@@ -18,6 +18,7 @@ from fairperm.data.lazy.moments import sum_contributions
 from fairperm.data.lazy.sampling import draw_sample
 from fairperm.data.score_bins import BINNED, takes_bins
 from fairperm.errors import InputError, argument
+from fairperm.metrics.ranks import AreaUnderCurve
 
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
@@ -51,7 +52,7 @@ def collect_rows(inputs: Inputs, metric: AnyMetric, frame: nw.LazyFrame[Any]) ->
     counted = rows.count_if_few()
     if counted is not None:
         return rows.make_inputs(counted)
-    if _needs_ranks_only(metric):
+    if _is_auc_only(metric):
         return _choose_bins(rows, metric)
     if n_sampled is not None:
         return draw_sample(inputs, metric, frame, n_sampled)
@@ -92,16 +93,16 @@ def _parse_bins(inputs: Inputs, metric: AnyMetric) -> int | None:
         unfit = [one.name for one in metric.parts if one.name in exact and not takes_bins(one)]
         name = unfit[0] if unfit else metric.name
         raise InputError(
-            f"{argument('score_bins')} cannot be used for {name}: it is neither made of ranks nor "
-            "rises or falls with the score."
+            f"{argument('score_bins')} cannot be used for {name}: it is no AUC, and does not "
+            "rise or fall with the score."
         )
     return integer("score_bins", inputs.score_bins, 2, counting.MOST_KINDS)
 
 
-def _needs_ranks_only(metric: AnyMetric) -> bool:
-    """Whether the metric depends on scores only through their ranks."""
+def _is_auc_only(metric: AnyMetric) -> bool:
+    """Whether the metric uses scores for nothing but an AUC."""
     scored = [part for part in metric.parts if "y_score" in part.columns]
-    return bool(scored) and all(part.is_rank for part in scored)
+    return bool(scored) and all(isinstance(part, AreaUnderCurve) for part in scored)
 
 
 def _too_many_rows(metric: AnyMetric) -> InputError:

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairperm._utils.sorting import order_by, run_starts
+from fairperm._utils.sorting import order_by
 from fairperm.engines.estimates import Estimates
-from fairperm.engines.kernels.paired_auc import PairedRows, SortedRows, auc_changes_by_lane
+from fairperm.engines.kernels.paired_auc import PairedRows, auc_changes_by_lane
+from fairperm.engines.kernels.sorted_rows import SortedRows
 from fairperm.engines.kernels.subsets import same_in_all_lanes
 from fairperm.engines.units import Layout, UnitsEngine, order_units
 
@@ -51,21 +52,18 @@ class PairedRankEngine(UnitsEngine):
             order_by([rows.stratum, score, label, other, weight, unit])
             for score, other in ((old, new), (new, old))
         )
-        sorted_rows = []
-        for order, score in ((by_old, old), (by_new, new)):
-            starts = run_starts(rows.stratum[order], score[order])
-            first_tie = np.searchsorted(rows.stratum[order][starts], np.arange(rows.n_strata + 1))
-            sorted_rows.append(
-                SortedRows(
-                    unit=unit[order],
-                    positive=label[order] > 0,
-                    weight=weight[order],
-                    tie_starts=np.append(starts, len(order)),
-                    first_tie=first_tie,
-                    n_units=len(first),
-                    clustered=rows.cluster is not None,
-                )
+        sorted_rows = [
+            SortedRows.of(
+                score[order],
+                label[order] > 0,
+                weight[order],
+                unit[order],
+                rows.stratum[order],
+                rows.n_strata,
+                clustered=rows.cluster is not None,
             )
+            for order, score in ((by_old, old), (by_new, new))
+        ]
         place = np.empty(len(by_old), np.int64)
         place[by_old] = np.arange(len(by_old))
         layout = Layout.of(

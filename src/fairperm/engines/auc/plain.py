@@ -10,7 +10,7 @@ import numpy as np
 from fairperm.engines.estimates import Estimates
 from fairperm.engines.kernels.auc import AucLayout, auc_by_lane
 from fairperm.engines.units import Layout, UnitsEngine, resample_units
-from fairperm.metrics.ranks import SortedCells, without_one
+from fairperm.metrics.ranks import SortedCells
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from fairperm.engines.sample import Rows
     from fairperm.metrics.definition import Variance
+    from fairperm.metrics.ranks import AreaUnderCurve
 
     Array = NDArray[np.float64]
 
@@ -27,13 +28,19 @@ if TYPE_CHECKING:
 class RankEngine(UnitsEngine):
     """AUC and DeLong's variance, from scores that are sorted once."""
 
+    part: AreaUnderCurve
     auc_layout: AucLayout
     centres: Array
     label_and_score: Array
 
     @classmethod
     def from_rows(
-        cls, rows: Rows, weights: Array | None, variance: Variance | None, n_bootstrap: int
+        cls,
+        part: AreaUnderCurve,
+        rows: Rows,
+        weights: Array | None,
+        variance: Variance | None,
+        n_bootstrap: int,
     ) -> RankEngine:
         """Sort by score inside strata and blocks: the user's order of rows must not matter."""
         positive, score = rows.contributions[:, 0] > 0, rows.contributions[:, 1]
@@ -49,6 +56,7 @@ class RankEngine(UnitsEngine):
             lambda: rows.contributions[order],
         )
         return cls(
+            part=part,
             layout=layout,
             weights=weights,
             variance=variance,
@@ -62,7 +70,7 @@ class RankEngine(UnitsEngine):
         """Yield for each stratum's group the estimates without one of its units."""
         whole = self.observed()
         for s, g, members in self.layout.members(self.layout.in_first):
-            value = without_one(np.ones(len(members)), self._cells(members))
+            value = self.part.without_one(np.ones(len(members)), self._cells(members))
             estimates = whole.replace_group(s, self.order[g], value[None], len(members) - 1)
             yield estimates, np.ones(len(members), np.int64)
 
@@ -70,6 +78,7 @@ class RankEngine(UnitsEngine):
         del lanes  # all are computed at once
         value, variance = auc_by_lane(words, self.auc_layout, self.centres)
         size = np.broadcast_to(self.layout.sizes, value.shape)
+        value, variance = self.part.of_auc(value), self.part.slope**2 * variance
         return Estimates(value[None], variance[None], size[None])
 
     def _resampled(
@@ -84,7 +93,7 @@ class RankEngine(UnitsEngine):
                 times = resample_units(len(members), rng)
                 value[0, i, s, g] = cells.components(times).value()
         size = np.broadcast_to(self.layout.sizes, value.shape)
-        return Estimates(value, np.zeros(value.shape), size)
+        return Estimates(self.part.of_auc(value), np.zeros(value.shape), size)
 
     def _cells(self, members: NDArray[np.intp]) -> Array:
         """Return the labels and scores of some units."""

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from fairperm.engines.sample import Rows
     from fairperm.metrics.definition import Variance
+    from fairperm.metrics.ranks import AreaUnderCurve
 
     Array = NDArray[np.float64]
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 class WeightedRankEngine(UnitsEngine):
     """AUC of weighted rows, whole clusters of which change groups."""
 
+    part: AreaUnderCurve
     rows: WeightedRows
     label_and_score: Array
     weight: Array
@@ -33,7 +35,12 @@ class WeightedRankEngine(UnitsEngine):
 
     @classmethod
     def from_rows(
-        cls, rows: Rows, weights: Array | None, variance: Variance | None, n_bootstrap: int
+        cls,
+        part: AreaUnderCurve,
+        rows: Rows,
+        weights: Array | None,
+        variance: Variance | None,
+        n_bootstrap: int,
     ) -> WeightedRankEngine:
         """Sort by score inside strata; order units by their rows, not by their names."""
         rows, unit, units, keys = sort_weighted_rows(rows)
@@ -42,6 +49,7 @@ class WeightedRankEngine(UnitsEngine):
             units.group, units.stratum, units.block, rows.n_strata, lambda: np.stack(keys, axis=1)
         )
         return cls(
+            part=part,
             layout=layout,
             weights=weights,
             variance=variance,
@@ -56,6 +64,7 @@ class WeightedRankEngine(UnitsEngine):
         del lanes  # all are computed at once
         value, variance = weighted_auc_by_lane(words, self.rows)
         size = np.broadcast_to(self.layout.sizes, value.shape)
+        value, variance = self.part.of_auc(value), self.part.slope**2 * variance
         return Estimates(value[None], variance[None], size[None])
 
     def _resampled(
@@ -74,7 +83,7 @@ class WeightedRankEngine(UnitsEngine):
                 counts = self.weight[rows] * times[self.unit[rows]]
                 value[0, i, s, g] = cells.components(counts).value()
         size = np.broadcast_to(self.layout.sizes, value.shape)
-        return Estimates(value, np.zeros(value.shape), size)
+        return Estimates(self.part.of_auc(value), np.zeros(value.shape), size)
 
 
 def sort_weighted_rows(rows: Rows) -> tuple[Rows, NDArray[np.int64], Rows, list[Array]]:

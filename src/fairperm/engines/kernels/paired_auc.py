@@ -17,37 +17,12 @@ from fairperm.engines.kernels.kernel import kernel
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from fairperm.engines.kernels.sorted_rows import SortedRows
+
     Array = NDArray[np.float64]
 
 
 _ROUNDING = (8 * 2.0**-52) ** 2  # of a variance, for each row: sums of so many are rounded so
-
-
-@dataclass(frozen=True, slots=True)
-class SortedRows:
-    """Rows by stratum and ascending score; rows of one tie stand together.
-
-    Attributes
-    ----------
-    unit
-        The cluster of each row: whose word says in which group the row is.
-    positive, weight
-        Of each row.
-    tie_starts
-        Where runs of equal scores start in each stratum, and the number of rows.
-    first_tie
-        The first run of each stratum, and the number of runs.
-    clustered
-        Whether units have several rows. If not, the variance of unit weights is DeLong's.
-    """
-
-    unit: NDArray[np.int64]
-    positive: NDArray[np.bool_]
-    weight: Array
-    tie_starts: NDArray[np.int64]
-    first_tie: NDArray[np.int64]
-    n_units: int
-    clustered: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,255 @@
+"""Average precision of rows and its variance, for 64 permutations at a time.
+
+A walk up the scores knows how many positives and negatives of a group score as high or higher: all
+of them, minus those passed. So one walk gives the precision at every positive, and what each row
+takes from or adds to the precisions of the positives below it (see ``metrics.ranks.Precisions``).
+Negatives between two positives all take the same: their weights are added up, and their squared
+influences at the next positive.
+
+The walk is that of one group, whose rows have a bit: the other one walks with opposite bits.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fairperm.engines.kernels.kernel import LANES, inlined, kernel
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from fairperm.engines.kernels.sorted_rows import SortedRows
+
+    Array = NDArray[np.float64]
+    Words = NDArray[np.uint64]
+
+_SIDE = 32  # lanes that walk side by side
+_ROUNDING = 1e-12  # squares of influences below it, relative to their terms, are rounding errors
+# What is kept of every lane, as rows of one flat array: the compiler then sees that they do not
+# overlap.
+_TRUE, _FALSE = 0, 1  # weights of the positives and negatives that score as high or higher
+_GAINED, _LOST = 2, 3  # what one more positive or negative adds or takes
+_ERRORS = 4  # weights of positives, times one minus the precision
+_FIRST, _SECOND, _SQUARES = 5, 6, 7  # moments of the positives' influences, with squared weights
+_NEGATIVES = 8  # squared influences of negatives
+_PASSED, _PASSED_SQUARES = 9, 10  # weights of the negatives since the last positive
+_HERE, _HERE_SQUARES = 11, 12  # weights of the positives with the present score
+_ALL = 13  # weight of all positives
+_INFLUENCE = 14  # of a positive with the present score, from the centre
+_ROWS = 15
+
+
+def average_precision_by_lane(
+    words: Words, rows: SortedRows, lanes: int = LANES
+) -> tuple[Array, Array]:
+    """Return the value and the sum of squared influences, by lane and stratum.
+
+    They are those of the units with a bit; NaN without positives.
+    """
+    n_strata = len(rows.first_tie) - 1
+    value, squares = np.full((2, n_strata, -(-lanes // _SIDE) * _SIDE), np.nan)
+    own: Array = np.zeros(rows.n_units if rows.clustered else 0)
+    if rows.clustered:
+        np.add.at(own, rows.unit, rows.weight * rows.positive)
+    for s in range(n_strata):
+        ties = rows.tie_starts[rows.first_tie[s] : rows.first_tie[s + 1] + 1]
+        _fill(words, rows.unit, rows.positive, rows.weight, ties, own, value[s], squares[s])
+    return value[:, :lanes].T, squares[:, :lanes].T
+
+
+@kernel
+def _fill(
+    words: Words,
+    unit: NDArray[np.int64],
+    positive: NDArray[np.bool_],
+    weight: Array,
+    ties: NDArray[np.int64],
+    own: Array,
+    value: Array,
+    squares: Array,
+) -> None:
+    """Fill in the estimates of a stratum; ``own`` has the positives' weight of each cluster."""
+    state = np.empty(_ROWS * _SIDE)
+    sums = np.zeros((len(own), _SIDE))
+    centre = _find_error(positive, weight, ties)
+    for first in range(0, len(value), _SIDE):
+        shift = np.uint64(first)
+        state[:] = 0.0
+        sums[:] = 0.0
+        for i in range(ties[0], ties[-1]):
+            _add(words[unit[i]] >> shift, weight[i], _TRUE if positive[i] else _FALSE, state)
+        for lane in range(_SIDE):
+            state[_ALL * _SIDE + lane] = state[_TRUE * _SIDE + lane]
+        for t in range(len(ties) - 1):
+            _pass_tie(words, shift, unit, positive, weight, ties[t], ties[t + 1], centre, state)
+            if len(own):
+                for i in range(ties[t], ties[t + 1]):
+                    _add_to_cluster(positive[i], weight[i], state, sums[unit[i]])
+        _settle_negatives(state)
+        _finish(centre, state, value[first : first + _SIDE], squares[first : first + _SIDE])
+        if len(own):
+            of_stratum = unit[ties[0] : ties[-1]]
+            lowest, highest = of_stratum.min(), of_stratum.max()
+            _square_clusters(
+                words[lowest : highest + 1],
+                shift,
+                own[lowest : highest + 1],
+                sums[lowest : highest + 1],
+                state,
+                squares[first : first + _SIDE],
+            )
+
+
+@kernel
+def _find_error(positive: NDArray[np.bool_], weight: Array, ties: NDArray[np.int64]) -> float:
+    """Return one minus the average precision of both groups together.
+
+    Moments about it keep their digits, as each group's own is near it.
+    """
+    true, false, errors = 0.0, 0.0, 0.0
+    for t in range(len(ties) - 2, -1, -1):
+        here = 0.0
+        for i in range(ties[t], ties[t + 1]):
+            if positive[i]:
+                here += weight[i]
+            else:
+                false += weight[i]
+        true += here
+        if here > 0:
+            errors += here * false / (true + false)
+    return errors / true if true > 0 else 0.0
+
+
+@inlined
+def _add(word: np.uint64, weight: float, row: int, state: Array) -> None:
+    """Add a weight in the lanes that have the bit."""
+    for lane in range(_SIDE):
+        state[row * _SIDE + lane] += _bit(word, lane) * weight
+
+
+@inlined
+def _add_both(word: np.uint64, weight: float, row: int, state: Array) -> None:
+    """Add a weight, and its square in the row after, in the lanes that have the bit."""
+    for lane in range(_SIDE):
+        mine = _bit(word, lane) * weight
+        state[row * _SIDE + lane] += mine
+        state[(row + 1) * _SIDE + lane] += mine * weight
+
+
+@inlined
+def _pass_tie(
+    words: Words,
+    shift: np.uint64,
+    unit: NDArray[np.int64],
+    positive: NDArray[np.bool_],
+    weight: Array,
+    start: int,
+    stop: int,
+    centre: float,
+    state: Array,
+) -> None:
+    """Pass the rows of one score: first its positives, if there are any."""
+    has_positive = False
+    for i in range(start, stop):
+        has_positive = has_positive or positive[i]
+    if has_positive:
+        _settle_negatives(state)
+        for i in range(start, stop):
+            if positive[i]:
+                _add_both(words[unit[i]] >> shift, weight[i], _HERE, state)
+        _pass_positives(centre, state)
+    for i in range(start, stop):
+        if not positive[i]:
+            _add_both(words[unit[i]] >> shift, weight[i], _PASSED, state)
+
+
+@inlined
+def _settle_negatives(state: Array) -> None:
+    """Square the influences of the negatives since the last positive, and take them away."""
+    for lane in range(_SIDE):
+        lost = state[_LOST * _SIDE + lane]
+        state[_NEGATIVES * _SIDE + lane] += state[_PASSED_SQUARES * _SIDE + lane] * lost * lost
+        state[_FALSE * _SIDE + lane] -= state[_PASSED * _SIDE + lane]
+        state[_PASSED * _SIDE + lane] = 0.0
+        state[_PASSED_SQUARES * _SIDE + lane] = 0.0
+
+
+@inlined
+def _pass_positives(centre: float, state: Array) -> None:
+    for lane in range(_SIDE):
+        here = state[_HERE * _SIDE + lane]
+        here_squares = state[_HERE_SQUARES * _SIDE + lane]
+        true, false = state[_TRUE * _SIDE + lane], state[_FALSE * _SIDE + lane]
+        true = true if true > here else here  # weights are rounded
+        false = false if false > 0.0 else 0.0
+        rows = true + false
+        over = 1.0 / (rows if rows > 0.0 else 1.0)
+        error = false * over
+        gained = state[_GAINED * _SIDE + lane] + here * over * error
+        state[_GAINED * _SIDE + lane] = gained
+        state[_LOST * _SIDE + lane] += here * over * (true * over)
+        state[_ERRORS * _SIDE + lane] += here * error
+        influence = gained - error + centre
+        state[_INFLUENCE * _SIDE + lane] = influence
+        state[_FIRST * _SIDE + lane] += here_squares * influence
+        state[_SECOND * _SIDE + lane] += here_squares * influence * influence
+        state[_SQUARES * _SIDE + lane] += here_squares
+        state[_TRUE * _SIDE + lane] = true - here
+        state[_HERE * _SIDE + lane] = 0.0
+        state[_HERE_SQUARES * _SIDE + lane] = 0.0
+
+
+@inlined
+def _add_to_cluster(is_positive: bool, weight: float, state: Array, sums: Array) -> None:
+    """Add the influence of a row that was just passed; the sums of other groups are not used."""
+    if is_positive:
+        for lane in range(_SIDE):
+            sums[lane] += weight * state[_INFLUENCE * _SIDE + lane]
+    else:
+        for lane in range(_SIDE):
+            sums[lane] -= weight * state[_LOST * _SIDE + lane]
+
+
+@kernel
+def _finish(centre: float, state: Array, value: Array, squares: Array) -> None:
+    """Fill in the values and the squares of rows; keep how far values are from the centre."""
+    for lane in range(_SIDE):
+        total = state[_ALL * _SIDE + lane]
+        if total > 0.0:
+            error = state[_ERRORS * _SIDE + lane] / total
+            value[lane] = 1.0 - error
+            off = error - centre
+            terms = state[_SECOND * _SIDE + lane] + off * off * state[_SQUARES * _SIDE + lane]
+            mine = terms + 2.0 * off * state[_FIRST * _SIDE + lane]
+            mine = mine if mine > _ROUNDING * terms else 0.0
+            squares[lane] = (mine + state[_NEGATIVES * _SIDE + lane]) / (total * total)
+            state[_FIRST * _SIDE + lane] = off
+
+
+@kernel
+def _square_clusters(
+    words: Words, shift: np.uint64, own: Array, sums: Array, state: Array, squares: Array
+) -> None:
+    """Put the squared influences of whole clusters in place of those of rows."""
+    terms = np.zeros(_SIDE)
+    total = np.zeros(_SIDE)
+    for u in range(len(own)):
+        word = words[u] >> shift
+        for lane in range(_SIDE):
+            bit = _bit(word, lane)
+            off = own[u] * state[_FIRST * _SIDE + lane]
+            one = sums[u, lane] + off
+            total[lane] += bit * one * one
+            terms[lane] += bit * (sums[u, lane] * sums[u, lane] + off * off)
+    for lane in range(_SIDE):
+        weight = state[_ALL * _SIDE + lane]
+        if weight > 0.0:
+            mine = total[lane] if total[lane] > _ROUNDING * terms[lane] else 0.0
+            squares[lane] = mine / (weight * weight)
+
+
+@kernel
+def _bit(word: np.uint64, lane: int) -> float:
+    return 1.0 if (word >> np.uint64(lane)) & np.uint64(1) else 0.0

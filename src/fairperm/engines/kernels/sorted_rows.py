@@ -1,0 +1,66 @@
+"""Rows by ascending score, and the units that change groups: rows, or clusters of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairperm._utils.sorting import run_starts
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class SortedRows:
+    """Rows by stratum and ascending score; rows of one tie stand together.
+
+    Attributes
+    ----------
+    unit
+        The cluster of each row: whose word says in which group the row is.
+    positive, weight
+        Of each row.
+    tie_starts
+        Where runs of equal scores start in each stratum, and the number of rows.
+    first_tie
+        The first run of each stratum, and the number of runs.
+    clustered
+        Whether units have several rows.
+    """
+
+    unit: NDArray[np.int64]
+    positive: NDArray[np.bool_]
+    weight: Array
+    tie_starts: NDArray[np.int64]
+    first_tie: NDArray[np.int64]
+    n_units: int
+    clustered: bool
+
+    @classmethod
+    def of(
+        cls,
+        score: Array,
+        positive: NDArray[np.bool_],
+        weight: Array,
+        unit: NDArray[np.int64],
+        stratum: NDArray[np.integer[Any]],
+        n_strata: int,
+        *,
+        clustered: bool,
+    ) -> SortedRows:
+        """Find the ties of rows that are sorted by stratum and score."""
+        starts = run_starts(stratum, score)
+        return cls(
+            unit=unit,
+            positive=positive,
+            weight=weight,
+            tie_starts=np.append(starts, len(score)),
+            first_tie=np.searchsorted(stratum[starts], np.arange(n_strata + 1)),
+            n_units=int(unit.max()) + 1,
+            clustered=clustered,
+        )
