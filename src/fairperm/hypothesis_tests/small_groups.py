@@ -402,7 +402,7 @@ def _count_placements(
         largest[np.arange(len(members)), (cells[:, 0] > 0).astype(np.intp)] = scale
         if rows.cluster is not None:
             cluster = np.unique(rows.cluster[members], return_inverse=True)[1].ravel()
-            influence = np.bincount(cluster, count * influence)
+            influence = np.bincount(cluster, count * influence).astype(np.float64)
             largest = np.stack([np.bincount(cluster, count * one) for one in largest.T], axis=1)
             influence[np.abs(influence) <= _ROUNDING * largest.sum(axis=1)] = 0.0
             count = np.ones(len(influence))
