@@ -67,7 +67,8 @@ def one_model(call: dict[str, Any], suffix: str) -> dict[str, Any]:
     return kept
 
 
-EVERY = [one for one in metric_names() if one not in {"expected_calibration_error"}]
+REFUSED = {"expected_calibration_error", "average_precision", "gini"}
+EVERY = [one for one in metric_names() if one not in REFUSED]
 
 
 def median_error(y_true: Array, y_pred: Array) -> float:
