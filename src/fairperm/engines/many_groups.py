@@ -192,11 +192,11 @@ def _sort_units(
 ) -> tuple[NDArray[np.intp], Array, NDArray[np.uint8], NDArray[np.int64]]:
     """Return the order of the units, the contributions to totals, and the labels for ranks."""
     from fairperm.engines.kernels.auc import AucLayout
-    from fairperm.engines.kernels.radix_sort import radix_argsort
+    from fairperm.engines.kernels.radix_sort import argsort_numbers
 
     label, score, contributions = _split_columns(parts, rows.contributions)
     if label is None or score is None:
-        order = order_by([rows.stratum, rows.block, *contributions.T], radix_argsort)
+        order = order_by([rows.stratum, rows.block, *contributions.T], argsort_numbers)
         return order, contributions, np.empty(0, np.uint8), np.empty((0, 3), np.int64)
     layout = AucLayout.build(score, label > 0, rows.stratum, rows.n_strata)
     order = layout.order.astype(np.intp)

@@ -9,7 +9,7 @@ import numpy as np
 
 from fairperm._utils.sorting import order_by
 from fairperm.engines.kernels.kernel import LANES
-from fairperm.engines.kernels.radix_sort import radix_argsort
+from fairperm.engines.kernels.radix_sort import argsort_numbers
 from fairperm.engines.kernels.subsets import same_in_all_lanes
 from fairperm.engines.kernels.totals import resampled_totals, subset_totals
 from fairperm.engines.moments import Moments
@@ -50,7 +50,7 @@ class TotalsEngine(UnitsEngine):
     ) -> TotalsEngine:
         """Sort by stratum, block and contributions: the user's order of rows must not matter."""
         keys = [rows.stratum, rows.block, *rows.contributions.T]
-        order = order_ties(order_by(keys, radix_argsort), rows.group, keys)
+        order = order_ties(order_by(keys, argsort_numbers), rows.group, keys)
         moments = Moments.of(parts, rows.contributions, order, has_strata=rows.n_strata > 1)
         stratum = rows.stratum[order]
         numbers = np.arange(rows.n_strata).astype(stratum.dtype)  # of another type, rows are copied

@@ -25,7 +25,7 @@ import numpy as np
 
 from fairperm._utils.sorting import order_by
 from fairperm.engines.kernels.kernel import LANES, inlined, kernel
-from fairperm.engines.kernels.radix_sort import radix_argsort
+from fairperm.engines.kernels.radix_sort import argsort_numbers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -81,7 +81,7 @@ class AucLayout:
             Whether labels of groups are exchanged among positives and negatives separately.
         """
         by_label = _by_label(positive, stratum, n_strata)
-        walk = order_by([stratum, scores], radix_argsort)
+        walk = order_by([stratum, scores], argsort_numbers)
         scores, positive = np.ascontiguousarray(scores)[walk], positive[walk]
         order = np.empty(scores.size, np.uint32)  # half the memory of an index, for millions
         positives, negatives = np.zeros((2, scores.size), np.uint32)
@@ -255,7 +255,7 @@ def _walk_strata(
                 ) + _sample_variance(below, below2, n_g) / (m_g * m_g * n_g)
 
 
-@kernel
+@inlined
 def _sample_variance(total: float, squares: float, count: float) -> float:
     """Return the sample variance, with total and squares counted from near the mean."""
     deviations = squares - total * (total / count)
@@ -264,7 +264,7 @@ def _sample_variance(total: float, squares: float, count: float) -> float:
     return deviations / (count - 1)
 
 
-@kernel
+@inlined
 def _walk(
     of_negatives: NDArray[np.uint64],
     of_positives: NDArray[np.uint64],
@@ -367,7 +367,7 @@ def _bit(word: np.uint64, lane: int) -> float:
     return 1.0 if (word >> np.uint64(lane)) & np.uint64(1) else 0.0
 
 
-@kernel
+@inlined
 def _advance(
     state: NDArray[np.float64], passed: int, count: NDArray[np.float64], share: float
 ) -> None:

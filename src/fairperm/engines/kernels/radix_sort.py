@@ -14,10 +14,17 @@ if TYPE_CHECKING:
 _DIGIT = 11  # bits sorted by in one pass: their counters stay in the nearest cache
 _BUCKETS = 1 << _DIGIT
 _PASSES = 6  # of 11 bits make 64
+_FEW = 1 << 16  # numbers that are not worth compiling for
+
+
+def argsort_numbers(values: NDArray[np.float64]) -> NDArray[np.intp]:
+    """Return the order of finite numbers, equal ones as they came; −0 and 0 are equal."""
+    is_few = len(values) <= _FEW
+    return np.argsort(values, kind="stable") if is_few else radix_argsort(values)
 
 
 def radix_argsort(values: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Return the order of finite numbers, equal ones as they came; −0 and 0 are equal."""
+    """Return the same in half the time, once it is compiled."""
     keys = (values + 0.0).view(np.uint64)
     order = np.arange(len(values), dtype=np.uint32)
     counts = np.zeros((_PASSES, _BUCKETS), np.int64)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairperm.engines.kernels.kernel import LANES, kernel
+from fairperm.engines.kernels.kernel import LANES, inlined, kernel
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -144,7 +144,7 @@ def _fill_all_blocks(
         start += sizes[b]
 
 
-@kernel
+@inlined
 def _fill_block(
     block: NDArray[np.uint64],
     wanted: int,
@@ -155,22 +155,21 @@ def _fill_block(
     used: int,
 ) -> int:
     """Thin a block and correct it; return how many words of the pool are used."""
-    if wanted == 0:
-        return used
     size = block.size
     if wanted == size:
         block[:] = ~np.uint64(0)
-        return used
-    # Rounded away from 1/2, so that corrections look for a unit of the more frequent kind.
-    scaled = (wanted << _BITS) // size
-    if 2 * wanted > size:
-        scaled = (1 << _BITS) - ((size - wanted) << _BITS) // size
-    totals[:] = 0
-    for first in range(0, size, _ROWS):
-        rows = block[first : first + _ROWS]
-        used = _thin(rows, scaled, state, pool, used)
-        _count_rows(rows, planes, totals)
-    return _correct(block, wanted, totals, state, pool, used)
+    elif wanted > 0:
+        # Rounded away from 1/2, so that corrections look for a unit of the more frequent kind.
+        scaled = (wanted << _BITS) // size
+        if 2 * wanted > size:
+            scaled = (1 << _BITS) - ((size - wanted) << _BITS) // size
+        totals[:] = 0
+        for first in range(0, size, _ROWS):
+            rows = block[first : first + _ROWS]
+            used = _thin(rows, scaled, state, pool, used)
+            _count_rows(rows, planes, totals)
+        used = _correct(block, wanted, totals, state, pool, used)
+    return used
 
 
 @kernel
