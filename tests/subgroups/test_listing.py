@@ -115,6 +115,15 @@ def test_confirmation_tests_in_other_rows_what_a_search_lists() -> None:
     assert clustered.confirm == 0.5
 
 
+def test_confirmation_draws_enough_for_all_that_is_listed() -> None:
+    data = make_data(2000)
+    data["error"] = np.where((data.sex == "f") & (data.age < 40), 3.0, 1.0) * (data.score - 0.4)
+    data["y"] = 0.0
+    result = find(data, y_pred="error", metric="mean_squared_error", confirm=0.5, n_resamples=39)
+    assert len(result.all) > 1
+    assert result[0].adjusted_pvalue < 2 / 40  # which 39 draws would not give even a single test
+
+
 def test_confirmation_without_anything_to_confirm_is_empty() -> None:
     rng = np.random.default_rng(3)
     y, p, a = (rng.integers(2, size=300) for _ in range(3))

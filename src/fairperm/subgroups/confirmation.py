@@ -19,6 +19,7 @@ from fairperm.hypothesis_tests.gap_test import compare
 from fairperm.hypothesis_tests.plan import Plan
 from fairperm.inference.multiplicity import adjust_pvalues
 from fairperm.inference.null import agree
+from fairperm.inference.stopping import MOST
 from fairperm.subgroups.result import Subgroup
 
 if TYPE_CHECKING:
@@ -59,8 +60,11 @@ def confirm_subgroups(
 ) -> tuple[Subgroup, ...]:
     """Return the candidates that have enough rows in this sample, each with a test of its own.
 
-    The intervals hold together by Bonferroni's inequality.
+    Draws stop early, as those of a single test do by default: Holm's method needs more of them than
+    a search. The intervals hold together by Bonferroni's inequality.
     """
+    n_resamples = max(MOST, options.resampling.n_resamples)
+    resampling = replace(options.resampling, n_resamples=n_resamples, least=0)
     inside = candidates.members.toarray() > 0
     counts = candidates.members @ sample.sizes
     enough = (counts >= 2).all(axis=1) & (sample.sizes.sum(axis=0) - counts >= 2).all(axis=1)
@@ -70,7 +74,7 @@ def confirm_subgroups(
     for place in places.tolist():
         group = np.where(inside[place][sample.table.group], 0, 1)
         table = replace(sample.table, group=group, groups=(_SUBGROUP, _REST))
-        chosen = replace(options, confidence_level=level)
+        chosen = replace(options, resampling=resampling, confidence_level=level)
         plan = Plan.for_table(sample.plan.metric, table, table.groups, chosen)
         try:
             tested.append((place, compare(table, plan, table.groups, chosen)))

@@ -129,7 +129,7 @@ def find_subgroups(
         :func:`fairperm.permutation_test`, with Holm's adjustment. By default all rows serve both
         purposes, which finds more.
     n_resamples : int
-        Random permutations of outcomes against features.
+        Random permutations of outcomes against features. Those of a confirmation stop early.
     rng, n_jobs, progress
         As in :func:`fairperm.permutation_test`.
 
