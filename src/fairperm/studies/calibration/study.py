@@ -395,10 +395,10 @@ _ABOUT = (
     "sets; in the other it differs, once for the better in the first group and once for the "
     "worse. The grid is a product fixed beforehand, and nothing is removed from it. The default "
     "test is compared with those in use: permutation tests without studentizing and with the wald "
-    "standard error (among all rows), LiFT's shortcut, bootstrap tests, and textbook tests. For "
-    "balanced accuracy and mean squared error, the wald standard error is the default's. Every "
-    "permutation and bootstrap test takes the same number of draws, which the last line states; "
-    "none stops early, as the default does outside of this study."
+    "standard error (among all rows, by |S|), LiFT's shortcut, bootstrap tests, and textbook "
+    "tests. For balanced accuracy and mean squared error, the wald standard error is the "
+    "default's. Every permutation and bootstrap test takes the same number of draws, which the "
+    "last line states; none stops early, as the default does outside of this study."
 )
 _NOTES = (
     f"A level is too high if the lower limit of its {SURE:.1%} Clopper–Pearson interval is above "
