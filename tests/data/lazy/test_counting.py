@@ -23,9 +23,10 @@ from tests.support.lazy_data import EAGER, LAZY, run, same, sample, with_gaps
 FORMS = {**{f"{name} eager": form for name, form in EAGER.items()}, **LAZY}
 RATE = {"metric": "false_negative_rate", "scheme": "pooled"}
 
-# metric and options of a test; all of them are random draws, not enumerations
+# metric and options of a test: random draws, and the exact test of rates
 CASES: dict[str, dict[str, Any]] = {
     "rate": RATE,
+    "exact rate": {"metric": "false_negative_rate"},
     "rate of predictions": {**RATE, "y_pred": "predicted", "y_score": None},
     "joint": {"metric": "equalized_odds"},
     "f1": {"metric": "f1_score"},
