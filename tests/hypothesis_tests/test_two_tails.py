@@ -1,11 +1,10 @@
-"""Two-sided tests by twice the smaller tail: scipy's, their level and power, and intervals.
+"""Two-sided tests by twice the smaller tail: scipy's, their level and power.
 
 The settings were fixed beforehand; those of the first table are from section 2.7 of the design.
 """
 
 from __future__ import annotations
 
-import itertools
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,6 @@ from scipy import stats
 
 import fairperm
 from fairperm import simulate
-from fairperm.hypothesis_tests.margins.one_sided import ratio_interval
 from fairperm.inference.null import Null, pvalue
 from tests.support.simulations import at_least, at_most
 
@@ -130,6 +128,10 @@ DESIGN: dict[str, tuple[Population, str]] = {
         "roc_auc",
     ),
     "AUC 60/600": (auc((60, 600), (0.85, 0.85)), "roc_auc"),
+    "AUC 30/300, spreads 3 and 1": (
+        auc((30, 300), (0.85, 0.85), spread=(3.0, 1.0)),
+        "roc_auc",
+    ),
     "MSE 30/300": (errors((30, 300), 1.0), "mean_squared_error"),
     "MSE 200/2000, kurtosis 3 and 9": (errors((200, 2000), 1.0, 3.0, 9.0), "mean_squared_error"),
     "balanced accuracy 80/800, base rates 0.2 and 0.8": (
@@ -138,10 +140,6 @@ DESIGN: dict[str, tuple[Population, str]] = {
     ),
 }
 LIBERAL: dict[str, tuple[Population, str]] = {  # named in docs/limits.md
-    "AUC 30/300, spreads 3 and 1": (
-        auc((30, 300), (0.85, 0.85), spread=(3.0, 1.0)),
-        "roc_auc",
-    ),
     "MSE 200/2000, kurtosis 9 and 3": (errors((200, 2000), 1.0, 9.0, 3.0), "mean_squared_error"),
 }
 OWN: dict[str, tuple[Population, str]] = {
@@ -208,71 +206,3 @@ def test_where_the_level_is_liberal_it_is_not_more_so_than_by_size(setting: Any)
     two_sided, symmetric = rejections(setting, n, 319)
     assert two_sided <= at_most(0.07, n)
     assert two_sided <= symmetric + at_most(0.01, n)
-
-
-# -- p-values and intervals ------------------------------------------------------------------------
-
-SAMPLES = 20_000
-TABLES = ("f1_score", "balanced_accuracy", "matthews_corrcoef", "equalized_odds", "fnr", "ppv")
-SCORES = ("roc_auc", "brier_score", "mean_score_positives", "calibration_in_the_large")
-NUMBERS = ("mean_error", "mean_squared_error", "mean_absolute_error", "r2_score", "mean_prediction")
-ALTERNATIVES: tuple[Alternative, ...] = ("two-sided", "symmetric", "greater", "less")
-
-
-def few_rows(metric: str, rng: np.random.Generator) -> dict[str, Any]:
-    """Return 10 to 40 rows of two groups, with many ties."""
-    n, group = int(rng.integers(10, 41)), rng.random()
-    columns: dict[str, Any] = {
-        "y_true": rng.integers(0, 2, n),
-        "sensitive_features": (rng.random(n) < 0.2 + 0.6 * group).astype(int),
-    }
-    if metric in TABLES:
-        return columns | {"y_pred": rng.integers(0, 2, n)}
-    if metric in SCORES:
-        return columns | {"y_score": rng.integers(1, 8, n) / 8}
-    return columns | {"y_true": rng.integers(1, 9, n), "y_pred": rng.integers(1, 9, n)}
-
-
-@pytest.mark.validate
-@pytest.mark.parametrize("part", range(4))
-def test_pvalues_and_intervals_never_contradict_each_other(part: int) -> None:
-    """Of the difference, and of the ratio if there is one; in all directions, at four levels."""
-    rng = np.random.default_rng(part)
-    metrics = itertools.cycle((*TABLES, *SCORES, *NUMBERS))
-    rejected = ratios = tested = 0
-    while tested < SAMPLES // 4:
-        metric, level = next(metrics), float(rng.choice([0.6, 0.8, 0.9, 0.95]))
-        joint = metric == "equalized_odds"
-        alternative = ALTERNATIVES[int(rng.integers(2 if joint else 4))]
-        options: dict[str, Any] = {"scheme": "pooled"} if metric in TABLES else {}
-        if rng.random() < 0.3 and not joint and metric not in {"roc_auc", *TABLES}:
-            options["variance"] = None
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            try:
-                result = fairperm.permutation_test(
-                    **few_rows(metric, rng),
-                    metric=metric,
-                    alternative=alternative,
-                    confidence_level=level,
-                    n_resamples=int(rng.choice([39, 59, 63])),
-                    rng=tested,
-                    **options,
-                )
-            except fairperm.InputError:  # undefined in a group of so few rows
-                continue
-        tested += 1
-        rejects = result.pvalue <= 1 - level + 1e-12
-        low, high = result.confidence_interval
-        assert (not low <= 0 <= high) == rejects, (metric, result)
-        # a skewed null distribution may reject one-sidedly a small gap on the other side
-        is_one_sided = alternative in {"greater", "less"}
-        assert is_one_sided or low <= result.difference <= high
-        found = ratio_interval(result)
-        if found is not None:
-            ratio, (low, high) = found
-            assert (not low <= 1 <= high) == rejects, (metric, result)
-            assert is_one_sided or low <= ratio <= high
-            ratios += 1
-        rejected += rejects
-    assert min(rejected, tested - rejected, ratios) > tested / 10
