@@ -408,6 +408,8 @@ def test_verdicts_and_p_values_are_seen_on_a_phone(browser: Browser, folder: Pat
         assert len(places) == 2 * len(compas_audit().rows)
         assert all(left >= 0 and right <= NARROW["width"] for left, right in places)
         assert page.evaluate(OVERLAPS) == 0
+        for table in page.locator(".data").all():
+            assert table.evaluate("(one) => one.scrollWidth <= one.clientWidth")
 
 
 def lab_styles() -> str:
