@@ -181,6 +181,25 @@ def did_you_mean(value: object, known: Iterable[object]) -> str:
     return f"Did you mean {shown(by_text[near[0]])}?" if near else ""
 
 
+def unknown_name(
+    argument: str, rule: str, value: object, known: Iterable[object], hint: str = ""
+) -> InputError:
+    """Return the error for a name that is not known: with the one it may mean, or with all.
+
+    Examples
+    --------
+    >>> raise unknown_name("metric", "one of these", "aucc", ["auc", "fpr"])
+    Traceback (most recent call last):
+    fairperm.errors.InputError: metric must be one of these; got 'aucc'. Did you mean 'auc'?
+    >>> raise unknown_name("metric", "one of these", "x", ["auc", "fpr"])
+    Traceback (most recent call last):
+    fairperm.errors.InputError: metric must be one of these ('auc', 'fpr'); got 'x'.
+    """
+    known = list(known)
+    near = did_you_mean(value, known)
+    return InputError(argument, rule if near else f"{rule} ({listed(known)})", value, near or hint)
+
+
 def warn_of(notes: Iterable[str]) -> None:
     """Warn the caller of a public function of what a result's notes say."""
     for note in notes:

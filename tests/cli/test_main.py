@@ -232,7 +232,7 @@ def test_interrupt_ends_without_traceback(tmp_path: Path) -> None:
 def test_errors_are_one_sentence(plain: Path) -> None:
     assert "Did you mean 'plain.csv'?" in failed("audit", plain.with_name("plan.csv"), *COLUMNS)
     wrong = failed("audit", plain, "--label", "yy", "--prediction", "p", "--group", "g")
-    assert wrong.startswith("--label must be a column of the data ('y', 'p', 'g'); got 'yy'.")
+    assert wrong.startswith("--label must be a column of the data; got 'yy'. Did you mean 'y'?")
     assert "Did you mean 'roc_auc'?" in failed("audit", plain, *COLUMNS, "--metric", "rocauc")
     assert "--prediction or --score must be given" in failed("audit", plain, "--group", "g")
     assert "--bogus" in failed("audit", plain, "--bogus")

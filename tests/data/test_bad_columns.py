@@ -143,8 +143,7 @@ FRAMES = [
     framed_kind("data series", f"data {FRAME}; got <class 'pandas.Se", data=pd.Series([1, 2])),
     framed_value(
         "name misspelt",
-        "y_true must be a column of data ('label', 'prediction', 'sex'); got 'Label'. "
-        "Did you mean 'label'?",
+        "y_true must be a column of data; got 'Label'. Did you mean 'label'?",
         y_true="Label",
     ),
     framed_value(
@@ -155,8 +154,7 @@ FRAMES = [
     ),
     framed_value(
         "one of several names misspelt",
-        "control_features must be a column of data ('label', 'prediction', 'sex'); got 'sexx'. "
-        "Did you mean 'sex'?",
+        "control_features must be a column of data; got 'sexx'. Did you mean 'sex'?",
         control_features=["label", "sexx"],
     ),
     framed_value(

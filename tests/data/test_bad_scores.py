@@ -70,7 +70,7 @@ NOT_GIVEN = [
     ),
     scored(
         "score that is no column",
-        "y_score must be a column of data ('y', 'score'); got 'skore'. Did you mean 'score'?",
+        "y_score must be a column of data; got 'skore'. Did you mean 'score'?",
         "roc_auc",
         y_true="y",
         y_score="skore",

@@ -44,8 +44,7 @@ GROUPS = [
     ),
     value(
         "unknown group",
-        "groups must be made of groups in sensitive_features ('a', 'b'); got 'B'. "
-        "Did you mean 'b'?",
+        "groups must be made of groups in sensitive_features; got 'B'. Did you mean 'b'?",
         groups=("a", "B"),
     ),
     *(
@@ -63,7 +62,7 @@ GROUPS = [
     ),
     value(
         "group of another type",
-        "groups must be made of groups in sensitive_features (0, 1); got '0'. Did you mean 0?",
+        "groups must be made of groups in sensitive_features; got '0'. Did you mean 0?",
         sensitive_features=[0, 1] * 4,
         groups=("0", "1"),
     ),

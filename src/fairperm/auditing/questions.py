@@ -21,10 +21,9 @@ from fairperm.errors import (
     InputError,
     InputTypeError,
     argument,
-    did_you_mean,
-    listed,
     rename_arguments,
     shown,
+    unknown_name,
 )
 from fairperm.metrics.changes import change_of, columns_of_model
 from fairperm.metrics.definition import NEW, JointMetric, Kind
@@ -357,9 +356,8 @@ def choose_reference(table: Table, attribute: str, given: object, *, only: bool)
         hash(given)  # raises for arrays and frames
         return table.groups[table.groups.index(given)]
     except (ValueError, TypeError):
-        rule = f"a group of {attribute} ({listed(table.groups)})"
-        hint = did_you_mean(given, table.groups)
-        raise InputError("reference", rule, given, hint) from None
+        rule = f"a group of {attribute}"
+        raise unknown_name("reference", rule, given, table.groups) from None
 
 
 def list_pairs(
@@ -416,8 +414,8 @@ def check_reference(reference: object, compare: str, names: Sequence[str]) -> No
     if isinstance(reference, Mapping):
         for name in reference:
             if name not in names:
-                rule = f"given for attributes of the audit ({listed(names)})"
-                raise InputError("reference", rule, name, did_you_mean(name, names))
+                rule = "given for attributes of the audit"
+                raise unknown_name("reference", rule, name, names)
 
 
 def describe_argument(value: object) -> Any:

@@ -20,7 +20,15 @@ from numpy.typing import NDArray
 
 from fairperm._utils.checks import choice, number
 from fairperm.data.arguments import ModelPair
-from fairperm.errors import InputError, InputTypeError, Note, argument, did_you_mean, listed, shown
+from fairperm.errors import (
+    InputError,
+    InputTypeError,
+    Note,
+    argument,
+    listed,
+    shown,
+    unknown_name,
+)
 from fairperm.metrics.definition import NEW, Kind
 
 if TYPE_CHECKING:
@@ -530,9 +538,8 @@ class Source:
         if name in self.rows.values:
             return describe_column(name, given), self.rows.values[name]
         if given not in self._columns:
-            rule = f"a column of {argument('data')} ({listed(self._columns)})"
-            hint = did_you_mean(given, self._columns) or hint
-            raise InputError(name, rule, given, hint)
+            rule = f"a column of {argument('data')}"
+            raise unknown_name(name, rule, given, self._columns, hint)
         return describe_column(name, given), self._columns[given]
 
 

@@ -36,6 +36,7 @@ from fairperm.errors import (
     did_you_mean,
     listed,
     shown,
+    unknown_name,
 )
 from fairperm.metrics.definition import NEW, Kind
 
@@ -238,9 +239,8 @@ class Table:
             try:
                 found.append(self.groups[self.groups.index(one)])
             except (ValueError, TypeError):  # absent; or an array or NA, which equal nothing
-                feature = argument("sensitive_features")
-                rule = f"made of groups in {feature} ({listed(self.groups)})"
-                raise InputError("groups", rule, one, did_you_mean(one, self.groups)) from None
+                rule = f"made of groups in {argument('sensitive_features')}"
+                raise unknown_name("groups", rule, one, self.groups) from None
         return found
 
     def _require_two(self, for_all: str = "audit()") -> tuple[Hashable, Hashable]:

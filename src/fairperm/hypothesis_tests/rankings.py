@@ -22,10 +22,10 @@ from fairperm.errors import (
     Shown,
     UndefinedMetricError,
     argument,
-    did_you_mean,
     listed,
     rename_arguments,
     shown,
+    unknown_name,
     warn_of,
 )
 from fairperm.hypothesis_tests.gap_test import compare as compare_groups
@@ -269,8 +269,7 @@ def _list_pairs(
         sizes = table.sizes()
         chosen = max(groups, key=lambda group: sizes[group]) if reference is None else reference
         if chosen not in groups:
-            hint = did_you_mean(reference, groups)
-            raise InputError("reference", f"one of the groups ({listed(groups)})", reference, hint)
+            raise unknown_name("reference", "one of the groups", reference, groups)
         yield from (((one, chosen), ({one}, {chosen})) for one in groups if one != chosen)
     elif compare == "pairs" or len(groups) == 2:
         yield from ((pair, ({pair[0]}, {pair[1]})) for pair in itertools.combinations(groups, 2))

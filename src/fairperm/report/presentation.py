@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from fairperm.errors import InputError, did_you_mean, listed
+from fairperm.errors import InputError, unknown_name
 from fairperm.report.plain_words import find_case
 
 if TYPE_CHECKING:
@@ -46,12 +46,12 @@ class Presentation:
         for attribute, by_value in (self.rename or {}).items():
             values = known.get(attribute)
             if values is None:
-                rule = f"given for attributes of the audit ({listed(known)})"
-                raise InputError("rename", rule, attribute, did_you_mean(attribute, known))
+                rule = "given for attributes of the audit"
+                raise unknown_name("rename", rule, attribute, known)
             for value, name in by_value.items():
                 if str(value) not in values:
-                    rule = f"given for groups of {attribute!r} ({listed(values)})"
-                    raise InputError("rename", rule, value, did_you_mean(value, values))
+                    rule = f"given for groups of {attribute!r}"
+                    raise unknown_name("rename", rule, value, values)
                 names[attribute, str(value)] = name
         return names
 

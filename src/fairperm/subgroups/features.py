@@ -20,7 +20,7 @@ from fairperm._utils.formatting import format_name
 from fairperm.data.columns import Column, are_names, columns_of_frame, is_missing
 from fairperm.data.lazy.backends import lazy_frame, read_schema
 from fairperm.data.reading import sort_key
-from fairperm.errors import InputError, InputTypeError, argument, did_you_mean, listed
+from fairperm.errors import InputError, InputTypeError, argument, unknown_name
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Sequence
@@ -157,8 +157,7 @@ def check_names(data: object, given: object) -> None:
     known = list(read_schema(frame))
     for name in names:
         if name not in known:
-            rule = f"a column of {argument('data')} ({listed(known)})"
-            raise InputError("features", rule, name, did_you_mean(name, known))
+            raise unknown_name("features", f"a column of {argument('data')}", name, known)
 
 
 def _make_feature(

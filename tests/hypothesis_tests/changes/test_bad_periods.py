@@ -56,7 +56,7 @@ PERIODS = [
     ),
     refused(
         "a misspelt period",
-        "periods must be made of values of period ('march', 'may'); got 'mai'. Did you mean 'may'?",
+        "periods must be made of values of period; got 'mai'. Did you mean 'may'?",
         period=["march"] * 8 + ["may"] * 8,
         periods=["march", "mai"],
     ),

@@ -20,7 +20,7 @@ from urllib.parse import quote
 
 from fairperm.cli.files.sql import Memory, choose_table, first_line, lock, quote_name, quote_text
 from fairperm.cli.options import Format
-from fairperm.errors import InputError, Shown, did_you_mean, listed, shown
+from fairperm.errors import InputError, Shown, did_you_mean, listed, shown, unknown_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -264,12 +264,9 @@ class Relation:
                 f"{option} must be a column with a unique name; {len(places)} are called "
                 f"{shown(name)}."
             )
-        rule = f"a column of the data ({listed(self.names)})"
-        hint = did_you_mean(name, self.names)
-        is_title = len(self.names) == 1 or "" in self.names
-        if self.is_text and is_title and not hint:
-            hint = "Lines above the header can be skipped: --skip 1."
-        raise InputError(option, rule, name, hint)
+        is_title = self.is_text and (len(self.names) == 1 or "" in self.names)
+        hint = "Lines above the header can be skipped: --skip 1." if is_title else ""
+        raise unknown_name(option, "a column of the data", name, self.names, hint)
 
     def ambiguous_names(self) -> set[str]:
         """Return the names that differ only in case: SQL cannot distinguish them."""

@@ -37,7 +37,7 @@ from fairperm.cli.files.sql import (
     quote_name,
 )
 from fairperm.cli.options import find_metric, parse_pairs
-from fairperm.errors import FairpermError, InputError, did_you_mean, listed, shown
+from fairperm.errors import FairpermError, InputError, did_you_mean, listed, shown, unknown_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -474,8 +474,7 @@ def _select_columns(
         chosen = {}
         for name, (option, _) in columns.items():
             if name not in kinds:
-                rule = f"a column that --sql returns ({listed(kinds)})"
-                raise InputError(option, rule, name, did_you_mean(name, kinds))
+                raise unknown_name(option, "a column that --sql returns", name, kinds)
             chosen[name] = quote_name(name)
     if relation.is_text and options.sql is None and options.where is None:
         return source, chosen

@@ -18,11 +18,9 @@ import numpy as np
 from fairperm.data.columns import as_narwhals, describe_column
 from fairperm.errors import (
     FairpermError,
-    InputError,
     InputTypeError,
     argument,
-    did_you_mean,
-    listed,
+    unknown_name,
 )
 
 if TYPE_CHECKING:
@@ -117,8 +115,7 @@ def check_column(
         rule = f"the name of a column of {data}, which is a lazy frame ({engine})"
         raise InputTypeError(name, rule, type(value), "Add the values to the frame first.")
     if value not in schema:
-        rule = f"a column of {data} ({listed(schema)})"
-        raise InputError(name, rule, value, did_you_mean(value, schema))
+        raise unknown_name(name, f"a column of {data}", value, schema)
     return value
 
 

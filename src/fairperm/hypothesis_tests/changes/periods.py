@@ -26,9 +26,9 @@ from fairperm.errors import (
     Shown,
     UndefinedMetricError,
     argument,
-    did_you_mean,
     listed,
     shown,
+    unknown_name,
     warn_of,
 )
 from fairperm.hypothesis_tests.comparison import Comparison
@@ -250,8 +250,8 @@ def choose_periods(table: Table, given: object) -> tuple[Hashable, ...]:
         found: list[Hashable] = []
         for one in given if isinstance(given, (list, tuple, np.ndarray)) else (given,):
             if one not in known:
-                rule = f"made of values of {argument('period')} ({listed(known)})"
-                raise InputError("periods", rule, one, did_you_mean(one, known))
+                rule = f"made of values of {argument('period')}"
+                raise unknown_name("periods", rule, one, known)
             found.append(known[known.index(one)])
         chosen = tuple(found)
         if len(chosen) < 2 or len(set(chosen)) < len(chosen):
