@@ -54,6 +54,23 @@ def test_standard_output_that_cannot_be_written(data: Path, redirection: str) ->
     assert len(cells(out.read_text())) == 1
 
 
+@pytest.mark.parametrize("arguments", [("audit", "--help"), ("--version",)])
+def test_help_that_nobody_reads(arguments: tuple[str, ...]) -> None:
+    """Rich and typer exit with 1 then, which means a verdict here."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [*COMMAND, *arguments],
+        stdout=writer,
+        stderr=subprocess.PIPE,
+        env=QUIET,
+        timeout=120,
+        check=False,
+    )
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
 @pytest.mark.skipif(not Path(FULL).exists(), reason="this system has no full device")
 @pytest.mark.parametrize("redirection", [f"2>{FULL}", "2>&-"])
 def test_standard_error_that_cannot_be_written(data: Path, redirection: str) -> None:

@@ -108,6 +108,10 @@ def _run() -> int:
         return result if isinstance(result, int) else 0
     except (BrokenPipeError, ClosedPipeError):
         return BROKEN_PIPE
+    except SystemExit as end:  # typer and rich exit with 1 if nobody reads what they print
+        if end.code != 1:
+            raise
+        return BROKEN_PIPE
     except (KeyboardInterrupt, typer.Abort):
         return INTERRUPTED
     except Exception as error:
