@@ -292,9 +292,10 @@ def draw_enough(pairs: Sequence[Pair], settings: Settings, *, two_models: bool) 
     n_hypotheses = max(map(len, families.values()), default=0)
     factor = _largest_factor(n_hypotheses, settings, two_models=two_models)
     n_tails = 1 if settings.alternative in {"greater", "less"} else 2
-    enough = _count_resamples(n_tails * factor, settings.alpha)
-    most = min(max(MOST, enough), _MOST_OF_AUDITS)
-    least = min(enough, MOST)
+    most = min(max(MOST, _count_resamples(n_tails * factor, settings.alpha)), _MOST_OF_AUDITS)
+    if settings.adjust is not None:  # adjusted intervals of the max-T method are Bonferroni's too
+        factor = max(factor, n_hypotheses)
+    least = min(_count_resamples(n_tails * factor, settings.alpha), MOST)
     return replace(settings, resampling=replace(settings.resampling, n_resamples=most, least=least))
 
 
