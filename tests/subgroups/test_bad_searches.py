@@ -85,6 +85,12 @@ def test_bad_arguments_are_named(change: dict[str, Any], message: str) -> None:
         fairperm.find_subgroups(**arguments)
 
 
+def test_subgroups_of_too_many_combinations_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fairperm.subgroups.candidates.MOST_MEMBERS", 100)
+    with pytest.raises(fairperm.InputError, match=r"at most 100 distinct.*min_rows"):
+        fairperm.find_subgroups(**GOOD)
+
+
 def test_too_few_permutations_are_warned_of() -> None:
     with pytest.warns(fairperm.FairpermWarning, match="19 permutations cannot find a single one"):
         result = fairperm.find_subgroups(**{**GOOD, "n_resamples": 19})

@@ -8,6 +8,7 @@ leave more rows.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
     Cells = NDArray[np.int32]
     Condition = tuple[int, Item]  # the place of a feature, and an item of it
+
+MOST_MEMBERS = 100_000_000  # cells of all candidates: 2 GB
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,16 +74,18 @@ def find_candidates(
     every = np.arange(len(levels), dtype=np.int32)
     found: dict[bytes, tuple[tuple[Condition, ...], Cells]] = {}
     level: list[tuple[tuple[Condition, ...], Cells]] = [((), every)]
+    n_members = 0
     for _ in range(max_depth):
         longer = []
         for conditions, cells in level:
             for condition, mine in _extend(features, levels, sizes, conditions, cells, min_rows):
                 one = (*conditions, condition), mine
                 if (whole - sizes[mine].sum(axis=0) >= min_rows).all():
-                    found.setdefault(mine.tobytes(), one)
+                    found.setdefault(blake2b(mine.data, digest_size=16).digest(), one)
                 if len(mine) < len(cells):  # else later features extend the shorter one likewise
                     longer.append(one)
-                if len(found) > most:
+                n_members += len(mine)
+                if len(found) > most or n_members > MOST_MEMBERS:
                     raise _too_many_error(most, len(one[0]))
         level = longer
     if not found:
@@ -124,7 +129,8 @@ def _too_many_error(most: int, depth: int) -> InputError:
     ways = [argument("max_depth"), argument("bands"), argument("features")]
     return InputError(
         "max_depth and min_rows",
-        f"such that there are at most {most:,} subgroups to test with this many permutations",
+        f"such that there are at most {most:,} subgroups to test with this many permutations, and "
+        f"at most {MOST_MEMBERS:,} distinct combinations of features in all of them together",
         Shown(f"more with {depth} condition{'s' if depth > 1 else ''}"),
         f"Raise {argument('min_rows')}, or use a smaller {ways[0]}, fewer {ways[1]} or fewer "
         f"{ways[2]}.",

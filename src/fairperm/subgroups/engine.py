@@ -14,7 +14,7 @@ from __future__ import annotations
 import itertools
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -142,11 +142,7 @@ class TotalsOfSubgroups(SubgroupEngine):
         place_starts = run_starts(rows.stratum, rows.block, rows.group)
         cell, stratum = rows.group[place_starts], rows.stratum[place_starts]
         ends = np.searchsorted(stratum, np.arange(rows.n_strata + 1))
-        by_cell = members.tocsc()
-        strata = tuple(
-            (slice(start, stop), by_cell[:, cell[start:stop]].tocsr())
-            for start, stop in itertools.pairwise(ends.tolist())
-        )
+        strata = _split_members(members, cell, ends)
         n_units = np.add.reduceat(rows.count, place_starts).astype(np.float64)
         mine = np.stack([inside @ n_units[places] for places, inside in strata], axis=1)
         whole = np.array([n_units[places].sum() for places, _ in strata])
@@ -251,6 +247,23 @@ class _Counts:
             totals += columns[:, kind, None, None] * drawn
             left = left - drawn
         return totals + columns[:, self.kinds[-1], None, None] * left
+
+
+def _split_members(
+    members: csr_array, cell: NDArray[Any], ends: NDArray[np.intp]
+) -> tuple[tuple[slice, csr_array], ...]:
+    """Return the places of each stratum, and which of them belong to each candidate.
+
+    Members may take most of the memory: they are copied only if needed.
+    """
+    if len(ends) == 2:
+        are_cells = np.array_equal(cell, np.arange(members.shape[1]))
+        return ((slice(0, len(cell)), members if are_cells else members[:, cell]),)
+    by_cell = members.tocsc()
+    return tuple(
+        (slice(start, stop), by_cell[:, cell[start:stop]].tocsr())
+        for start, stop in itertools.pairwise(ends.tolist())
+    )
 
 
 def _number_kinds(rows: Rows) -> tuple[NDArray[np.intp], Array]:
