@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from fairperm import Subgroup
     from tests.subgroups.populations import Conditions
 
-DATA_SETS = 20
+DATA_SETS = 40
 # subgroups of 2, 5 and 10 % of the rows; the settings were fixed beforehand
 PLANTED: dict[float, Conditions] = {
     0.02: (("a", 0), ("c", 0), ("d", 2)),
@@ -23,6 +23,7 @@ PLANTED: dict[float, Conditions] = {
 }
 EFFECTS = {
     "true_positive_rate": {0.02: -0.6, 0.05: -0.4, 0.10: -0.25},
+    "roc_auc": {0.02: -1.6, 0.05: -1.0, 0.10: -0.7},
     "mean_squared_error": {0.02: 2.5, 0.05: 1.5, 0.10: 0.9},
 }
 
