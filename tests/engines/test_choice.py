@@ -22,7 +22,7 @@ from fairperm.hypothesis_tests.plan import Plan
 from fairperm.metrics import get_metric
 from fairperm.metrics.definition import Scheme
 from tests.support.helpers import rows, variance_over_strata
-from tests.support.number_data import GIVEN_LABEL, NUMBER_METRICS, SCORES, arguments
+from tests.support.number_data import AUCS, GIVEN_LABEL, NUMBER_METRICS, SCORES, arguments
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -92,7 +92,7 @@ def schemes(metric: str) -> tuple[str, ...]:
 def variances(metric: str) -> tuple[str | None, ...]:
     if metric == "expected_calibration_error":
         return (None,)
-    return ("delong" if metric == "roc_auc" else "delta"), None
+    return ("delong" if metric in AUCS else "delta"), None
 
 
 AGREE = [

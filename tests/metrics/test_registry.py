@@ -27,6 +27,7 @@ from fairperm.metrics.definition import JointMetric, Metric
 from fairperm.metrics.ranks import RankMetric
 from tests.support.helpers import CELL_COLUMNS, JOINT, OTHERS, RATES, delta_variance, value
 from tests.support.number_data import (
+    AUCS,
     GIVEN_LABEL,
     NUMBER_METRICS,
     REGRESSIONS,
@@ -286,7 +287,6 @@ def test_standard_error_of_numbers_is_that_of_the_bootstrap(name: str) -> None:
 
 
 SMOOTH = {True: "delta", False: None}
-AUCS = ("roc_auc", "gini")
 
 
 @by_number_metric

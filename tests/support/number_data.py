@@ -67,6 +67,7 @@ REGRESSIONS: dict[str, Value] = {  # of outcomes and predictions
 NUMBER_METRICS = (*SCORES, *REGRESSIONS)
 NOT_STUDENTIZED = "expected_calibration_error"  # its bias is as large as its standard error
 STUDENTIZED_METRICS = tuple(metric for metric in NUMBER_METRICS if metric != NOT_STUDENTIZED)
+AUCS = ("roc_auc", "gini")  # with DeLong's variance
 GIVEN_LABEL = ("roc_auc", "gini", "mean_score_positives", "mean_score_negatives")
 
 

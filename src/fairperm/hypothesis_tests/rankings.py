@@ -13,6 +13,9 @@ from fairperm._utils import checks
 from fairperm._utils.formatting import format_count, name_of_gap
 from fairperm.data.arguments import Inputs
 from fairperm.data.columns import library_of
+from fairperm.data.lazy.backends import lazy_frame
+from fairperm.data.lazy.counting import MOST_KINDS
+from fairperm.data.lazy.lists import LazyLists, count_rows
 from fairperm.data.reading import Table, read_table
 from fairperm.engines.rankings import ListsEngine
 from fairperm.engines.sample import Rows
@@ -43,7 +46,7 @@ from fairperm.inference.null import (
 from fairperm.inference.stopping import StoppingRule, count_least
 from fairperm.metrics.definition import Kind
 from fairperm.metrics.numbers import mean_metric
-from fairperm.metrics.rankings import RankedLists, check_lists, get_ranking_metric
+from fairperm.metrics.rankings import RankedLists, check_lists, check_top, get_ranking_metric
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
@@ -70,6 +73,7 @@ if TYPE_CHECKING:
 
 _MOST_ITEMS = 2**31  # of a list
 _FEW_LISTS = 10  # with fewer the studentized test may not hold its level
+_VALUE = "value"  # the column of a table of queries
 _ZERO = 1e-14  # a standard error below it, relative to the values, is a rounding error
 
 
@@ -209,37 +213,36 @@ def ranking_test(
         raise InputTypeError("query", "given", None)
     source = "score" if rank is None else "rank"
     names = {"y_true": "relevance", "y_pred": source, "cluster": "query"}
+    inputs = Inputs(
+        y_true=relevance,
+        y_pred=score if rank is None else rank,
+        sensitive_features=sensitive_features,
+        control_features=control_features,
+        cluster=cluster,
+        data=data,
+        missing=missing,
+        ignore_index=ignore_index,
+        seed=options.seed,
+    )
+    is_rank = rank is not None
     with rename_arguments(names):
-        table = read_table(
-            Inputs(
-                y_true=relevance,
-                y_pred=score if rank is None else rank,
-                sensitive_features=sensitive_features,
-                control_features=control_features,
-                cluster=_join_clusters(query, cluster, data),
-                data=data,
-                missing=missing,
-                ignore_index=ignore_index,
-                seed=options.seed,
-            ),
-            chosen,
-        )
+        table = _read(inputs, query, chosen, k, is_rank=is_rank)
     every = table.choose_several(groups)
     pairs = list(_list_pairs(table, every, compare, reference))
-    items = _Items.of(
-        table, chosen, every, is_rank=rank is not None, has_cluster=cluster is not None
-    )
-    check_lists(chosen, items.lists, source)
-    longest = int(items.lists.sizes.max())
-    if chosen.uses_k and rank is None and k > longest:
-        hint = f"Pass {argument('k', longest)} for whole lists."
-        raise InputError("k", f"at most the longest list ({longest:,} items)", k, hint)
-    test = _compare_items if chosen.of_items else _compare_queries
+    items = None
+    if _VALUE not in table.columns:
+        items = _Items.of(table, chosen, every, is_rank=is_rank, has_cluster=cluster is not None)
+        check_lists(chosen, items.lists, source)
+        check_top(chosen, k, int(items.lists.sizes.max()), is_rank=is_rank)
+        table = table if chosen.of_items else items.value_queries(chosen, k)
     found: list[RankingComparison] = []
     notes: dict[str, None] = dict.fromkeys(table.notes)
     warned: dict[str, None] = {}
     for pair, sides in pairs:
-        one, remarks = test(items.choose(sides), chosen, k, pair, options)
+        if chosen.of_items and items is not None:
+            one, remarks = _compare_items(items.choose(sides), chosen, k, pair, options)
+        else:
+            one, remarks = _compare_queries(table, chosen, k, (pair, sides), options)
         found.append(one)
         for note in one.notes:
             names_group = len(pairs) == 1 or note in table.notes or " of group " in note
@@ -353,10 +356,53 @@ class _Items:
 
     def choose(self, sides: Sides) -> _Items:
         """Return the items with the side of each as its group: 0, 1, or 2 for other groups."""
-        places = np.full(len(self.table.groups) + 1, 2)
-        for side, groups in enumerate(sides):
-            places[[self.table.groups.index(one) for one in groups]] = side
-        return replace(self, group=places[self.group])
+        return replace(self, group=_find_sides(self.group, self.table.groups, sides))
+
+    def value_queries(self, metric: RankingMetric, k: int) -> Table:
+        """Return a row for each query with its value, NaN where it is undefined."""
+        first = self.lists.starts
+        return Table(
+            columns={_VALUE: metric.value(self.lists, k)},
+            group=self.group[first],
+            stratum=self.stratum[first],
+            count=np.ones(len(first), np.int64),
+            groups=self.table.groups,
+            strata=self.table.strata,
+            cluster=self.cluster[first] if self.has_cluster else None,
+            clusters=self.cluster_names,
+            n_dropped=self.table.n_dropped,
+            notes=self.table.notes,
+            attribute=self.table.attribute,
+        )
+
+
+def _read(inputs: Inputs, query: object, metric: RankingMetric, k: int, *, is_rank: bool) -> Table:
+    """Return the items; of a large lazy frame, the values of its queries if they suffice."""
+    frame = None if inputs.data is None else lazy_frame(inputs.data)
+    n_items = 0 if frame is None else count_rows(frame)
+    if frame is not None and n_items > MOST_KINDS:
+        if metric.reads_relevance and inputs.y_true is None:
+            raise InputTypeError("relevance", f"given for {metric.name}", None)
+        lists = LazyLists.select(frame, inputs, query, is_rank=is_rank)
+        if not metric.of_items:
+            queries, values, n_dropped = lists.value_queries(metric, k)
+            reading = mean_metric(_VALUE, "value", lambda y_true: y_true, kind=Kind.REGRESSION)
+            table = read_table(queries, reading)
+            return replace(table, columns={_VALUE: values}, n_dropped=n_dropped)
+        inputs = lists.collect(n_items, metric)
+    joined = _join_clusters(query, inputs.cluster, inputs.data)
+    return read_table(replace(inputs, cluster=joined), metric)
+
+
+def _find_sides(
+    group: NDArray[np.integer[Any]], groups: tuple[Hashable, ...], sides: Sides
+) -> NDArray[np.integer[Any]]:
+    """Return the side of each group's rows: 0, 1, or 2 for groups that are on neither."""
+    places = np.full(len(groups) + 1, 2)
+    for side, some in enumerate(sides):
+        places[[groups.index(one) for one in some]] = side
+    found: NDArray[np.integer[Any]] = places[group]
+    return found
 
 
 def _check_constant(
@@ -384,45 +430,38 @@ def _check_constant(
 
 
 def _compare_queries(
-    items: _Items,
+    every: Table,
     metric: RankingMetric,
     k: int,
-    pair: tuple[Hashable, Hashable],
+    compared: tuple[tuple[Hashable, Hashable], Sides],
     options: Options,
 ) -> tuple[RankingComparison, tuple[str, ...]]:
     """Compare the mean quality of queries: the paper's test, with a query as a row.
 
     Returns the result, and those of its notes that are no warnings.
     """
-    lists = items.lists
-    values, first = metric.value(lists, k), lists.starts
-    known = ~np.isnan(values) & (items.group[first] < 2)
-    lost = int((np.isnan(values) & (items.group[first] < 2)).sum())
+    pair, sides = compared
+    values, group = every.columns[_VALUE], _find_sides(every.group, every.groups, sides)
+    known = ~np.isnan(values) & (group < 2)
+    lost = int((np.isnan(values) & (group < 2)).sum())
     notes = []
     if lost:
         have = format_count(lost, "query has", "queries have")
         notes.append(f"{have} no relevant item, and no {metric.name}: left out.")
-    for side, group in enumerate(pair):
-        if not (items.group[first][known] == side).any():
+    for side, name in enumerate(pair):
+        if not (group[known] == side).any():
             raise UndefinedMetricError(
-                "relevance", f"above 0 for some item of group {shown(group)}", "none"
+                "relevance", f"above 0 for some item of group {shown(name)}", "none"
             )
-    name = f"{metric.name}@{k}" if metric.uses_k else metric.name
-    mean = mean_metric(name, metric.meaning, lambda y_true: y_true, kind=Kind.REGRESSION)
-    chosen = first[known]
-    queries = Table(
-        columns={"y_true": values[known]},
-        group=items.group[chosen],
-        stratum=items.stratum[chosen],
-        count=np.ones(len(chosen), np.int64),
+    full_name = f"{metric.name}@{k}" if metric.uses_k else metric.name
+    mean = mean_metric(full_name, metric.meaning, lambda y_true: y_true, kind=Kind.REGRESSION)
+    queries = replace(
+        every,
+        columns={"y_true": values},
+        group=group,
         groups=pair,
-        strata=items.table.strata,
-        cluster=items.cluster[chosen] if items.has_cluster else None,
-        clusters=items.cluster_names,
-        n_dropped=items.table.n_dropped,
-        notes=(*items.table.notes, *notes),
-        attribute=items.table.attribute,
-    )
+        notes=(*every.notes, *notes),
+    ).take(np.flatnonzero(known))
     result = compare_groups(queries, Plan.for_table(mean, queries, pair, options), pair, options)
     shared = {
         name: getattr(result, name)

@@ -206,6 +206,13 @@ def check_lists(metric: RankingMetric, lists: RankedLists, source: str) -> None:
         raise InputError("score", rule, "equal ones", hint)
 
 
+def check_top(metric: RankingMetric, k: int, longest: int, *, is_rank: bool) -> None:
+    """Raise InputError if no list has k items; given positions may be those of longer lists."""
+    if metric.uses_k and not is_rank and k > longest:
+        hint = f"Pass {argument('k', longest)} for whole lists."
+        raise InputError("k", f"at most the longest list ({longest:,} items)", k, hint)
+
+
 def _discount(lists: RankedLists) -> Array:
     discount: Array = 1 / np.log2(lists.position + 1)
     return discount

@@ -1,0 +1,172 @@
+"""Rankings of large lazy frames: values of queries from the engine, items fetched for exposure."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import numpy as np
+import polars as pl
+import pytest
+
+import fairperm
+from fairperm.data.lazy import lists
+from fairperm.hypothesis_tests import rankings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+QUALITY = ("ndcg", "precision", "recall", "average_precision", "reciprocal_rank", "hit_rate")
+UNTIED = ("reciprocal_rank", "hit_rate")
+
+
+def items() -> pl.DataFrame:
+    """Return lists of 1 to 14 items with tied scores, in three groups and two strata."""
+    rng = np.random.default_rng(24)
+    query = np.repeat(np.arange(120), rng.integers(1, 15, 120))
+    n = len(query)
+    frame = pl.DataFrame(
+        {
+            "query": [f"q{one}" for one in query],
+            "tied": np.round(rng.normal(size=n), 1),
+            "score": rng.normal(size=n),
+            "relevant": (rng.random(n) < 0.3).astype(int),
+            "grade": rng.integers(0, 4, n),
+            "kind": np.array(list("abc"))[rng.integers(0, 3, 120)[query]],
+            "item": rng.integers(0, 2, n),
+            "site": rng.integers(0, 2, 120)[query],
+        }
+    )
+    rank = pl.col("score").rank("ordinal", descending=True).over("query")
+    return frame.with_columns(rank=rank, user=pl.Series(query // 2))
+
+
+ITEMS = items()
+FORMS: dict[str, Callable[[pl.DataFrame], Any]] = {
+    "duckdb": lambda frame: duckdb.arrow(frame.to_arrow()),
+    "polars": lambda frame: frame.lazy(),
+}
+by_form = pytest.mark.parametrize(
+    "form", ["duckdb", pytest.param("polars", marks=pytest.mark.validate)]
+)
+
+
+@pytest.fixture(autouse=True)
+def _large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take every lazy frame for a large one."""
+    monkeypatch.setattr(rankings, "MOST_KINDS", 100)
+
+
+def run(data: Any, **given: Any) -> fairperm.RankingTestResult:
+    options = {"query": "query", "k": 5, "n_resamples": 99, "rng": 1, "data": data}
+    return fairperm.ranking_test(**{**options, **given})
+
+
+@by_form
+@pytest.mark.parametrize("source", ["score", "rank"])
+@pytest.mark.parametrize("metric", QUALITY)
+def test_values_of_queries_are_those_of_rows_in_memory(form: str, metric: str, source: str) -> None:
+    columns = {"score": "score" if metric in UNTIED else "tied"}
+    given = {
+        "relevance": "grade" if metric == "ndcg" else "relevant",
+        "sensitive_features": "kind",
+        "control_features": "site",
+        "metric": metric,
+        "compare": "rest",
+        **(columns if source == "score" else {"rank": "rank"}),
+    }
+    here, there = run(ITEMS, **given), run(FORMS[form](ITEMS), **given)
+    assert there.notes == here.notes
+    for one, other in zip(here, there, strict=True):
+        assert other.values == pytest.approx(one.values, rel=1e-10)
+        assert other.counts == one.counts
+        assert other.pvalue == one.pvalue
+        assert other.difference == pytest.approx(one.difference, abs=1e-11)
+
+
+@by_form
+def test_items_are_fetched_where_labels_are_exchanged_within_lists(form: str) -> None:
+    given = {"score": "tied", "metric": "exposure", "sensitive_features": "item", "cluster": "user"}
+    here, there = run(ITEMS, **given), run(FORMS[form](ITEMS), **given)
+    assert there.largest.values == here.largest.values
+    assert there.pvalue == here.pvalue
+
+
+def test_clusters_and_dropped_items_are_counted() -> None:
+    whole = ITEMS.with_columns(kind=pl.when(pl.col("user") % 3 > 0).then(1).otherwise(0))
+    holes = pl.when(pl.int_range(pl.len()) % 50 == 0).then(None).otherwise(pl.col("score"))
+    data = whole.with_columns(score=holes)
+    given = {"relevance": "grade", "score": "score", "sensitive_features": "kind"}
+    given |= {"cluster": "user", "missing": "drop"}
+    here, there = run(data, **given), run(FORMS["duckdb"](data), **given)
+    assert there.largest.n_dropped == here.largest.n_dropped > 0
+    assert there.largest.pvalue == here.largest.pvalue
+    with pytest.raises(fairperm.InputError, match=r"data has \d+ items with missing values"):
+        run(FORMS["duckdb"](data), **{**given, "missing": "error"})
+
+
+BAD: dict[str, tuple[Any, dict[str, Any], str]] = {
+    "group that varies": (
+        {},
+        {"sensitive_features": "item"},
+        "sensitive_features must be the same for all items of a query for ndcg",
+    ),
+    "stratum that varies": (
+        {},
+        {"control_features": "item"},
+        "control_features must be the same for all items of a query for ndcg",
+    ),
+    "negative relevance": (
+        {"grade": pl.col("grade") - 1},
+        {},
+        "relevance must be not negative; got -1.0",
+    ),
+    "graded relevance": (
+        {},
+        {"metric": "recall"},
+        "relevance must be 0 or 1 for recall. Graded relevance needs metric='ndcg'",
+    ),
+    "infinite scores": (
+        {"tied": pl.when(pl.col("rank") == 1).then(np.inf).otherwise(pl.col("tied"))},
+        {},
+        "score must be finite; got inf",
+    ),
+    "ties": (
+        {},
+        {"metric": "hit_rate", "relevance": "relevant"},
+        "score must be made of different numbers within a query for hit_rate",
+    ),
+    "ranks from 0": (
+        {"rank": pl.col("rank").cast(pl.Int64) - 1},
+        {"rank": "rank", "score": None},
+        "rank must be made of different positions 1, 2, 3, … in a query.",
+    ),
+    "k beyond all lists": ({}, {"k": 50}, "k must be at most the longest list (14 items); got 50"),
+    "no relevance": ({}, {"relevance": None}, "relevance must be given for ndcg; got None"),
+    "no such column": (
+        {},
+        {"query": "search"},
+        "query must be a column of data",
+    ),
+    "words for scores": (
+        {},
+        {"score": "kind"},
+        "score (column 'kind') must be made of real numbers",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_lists_are_named(name: str) -> None:
+    changed, options, match = BAD[name]
+    data = FORMS["duckdb"](ITEMS.with_columns(**changed))
+    given = {"relevance": "grade", "score": "tied", "sensitive_features": "kind", **options}
+    with pytest.raises((fairperm.InputError, fairperm.InputTypeError), match=re.escape(match)):
+        run(data, **given)
+
+
+def test_more_items_than_fit_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lists, "MOST_ITEMS", 200)
+    with pytest.raises(fairperm.InputError, match="data must have at most 200 items for exposure"):
+        run(FORMS["duckdb"](ITEMS), score="tied", metric="exposure", sensitive_features="item")
