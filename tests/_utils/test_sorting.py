@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from fairperm._utils.sorting import order_by, run_starts
+from fairperm._utils.sorting import equate_close, order_by, run_starts
 from fairperm.engines.kernels.radix_sort import radix_argsort
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
@@ -46,3 +46,9 @@ def test_runs_start_where_any_column_changes() -> None:
     first, second = np.array([0, 0, 0, 1, 1], np.uint8), np.array([5.0, 5.0, 6.0, 6.0, 6.0])
     assert run_starts(first, second).tolist() == [0, 2, 3]
     assert run_starts(np.empty(0)).tolist() == []
+
+
+def test_values_that_differ_by_rounding_become_equal() -> None:
+    values = np.array([0.3, 1e12, 0.1 + 0.2, 0.3 + 1e-9, 1e12 + 1])
+    found = equate_close(values, 1e-13 * np.abs(values))
+    assert found.tolist() == [0.3, 1e12, 0.3, 0.3 + 1e-9, 1e12 + 1]

@@ -170,6 +170,36 @@ def test_answers_of_a_prompt_are_averaged_and_their_number_and_order_do_not_matt
     assert result.statistic == pytest.approx(stats.ttest_rel(means["a"], means["b"]).statistic)
 
 
+@pytest.mark.parametrize("times", [2, 3, 7])
+def test_repeating_answers_breaks_no_ties_by_rounding(times: int) -> None:
+    rng = np.random.default_rng(0)
+    rows: dict[str, Any] = {
+        "matched": np.arange(40).repeat(6),
+        "sensitive_features": np.tile(["a", "a", "a", "b", "b", "b"], 40),
+        "y_pred": rng.choice([0.1, 0.2, 0.3, 0.7], 240),
+    }
+    again = {name: np.repeat(one, times) for name, one in rows.items()}
+    given: dict[str, Any] = {"metric": "mean_prediction", "rng": 1, "n_resamples": 39}
+    for test in (permutation_test, omnibus_test):
+        results = [
+            test(y_true=np.zeros(len(one["y_pred"])), **one, **given) for one in (rows, again)
+        ]
+        assert results[0].pvalue == results[1].pvalue
+        assert not results[0].stopped_early
+
+
+def test_swapping_the_groups_keeps_p_if_some_sets_have_equal_sides() -> None:
+    first, second = np.random.default_rng(1).integers(0, 6, (2, 60))
+    assert (first == second).any()
+    for seed in range(4):
+        options: dict[str, Any] = {"metric": "mean_prediction", "n_resamples": 39, "rng": seed}
+        here, there = (
+            pairs(first, second, groups=groups, **options) for groups in (("a", "b"), ("b", "a"))
+        )
+        assert not here.exact
+        assert (here.pvalue, here.difference) == (there.pvalue, -there.difference)
+
+
 def test_frames_margins_and_the_normal_limit() -> None:
     rows = prompts()
     result = run(rows)

@@ -75,6 +75,17 @@ def run_numbers(starts: NDArray[np.intp], n_rows: int) -> NDArray[np.intp]:
     return np.repeat(np.arange(len(starts)), np.diff(np.append(starts, n_rows)))
 
 
+def equate_close(values: NDArray[np.float64], errors: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the values, with neighbours made equal that differ by at most an error of either."""
+    order = np.argsort(values, axis=None)
+    ordered, error = values.ravel()[order], errors.ravel()[order]
+    is_new = np.diff(ordered) > np.maximum(error[1:], error[:-1])
+    starts = np.flatnonzero(np.append(True, is_new))
+    equated = np.empty_like(ordered)
+    equated[order] = ordered[starts][run_numbers(starts, len(ordered))]
+    return equated.reshape(values.shape)
+
+
 def ranks(column: NDArray[Any]) -> NDArray[np.intp]:
     """Return each value's rank among the distinct values; objects are ordered by their text."""
     if column.dtype == object:

@@ -71,7 +71,8 @@ class MatchedSets:
         count = np.bincount(kind)
         first_high = np.bincount(kind, is_high[order]).astype(np.int64)
         others = count - first_high
-        unlike = np.flatnonzero(first_high != others)
+        moves = (low != high).any(axis=1)[order[starts]]  # sets with equal sides have no higher one
+        unlike = np.flatnonzero(moves & (first_high != others))
         is_swapped = bool(unlike.size and others[unlike[0]] < first_high[unlike[0]])
         return cls(
             part=part,

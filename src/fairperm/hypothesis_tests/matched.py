@@ -10,6 +10,7 @@ import numpy as np
 
 from fairperm._utils.checks import choice
 from fairperm._utils.formatting import format_count
+from fairperm._utils.sorting import equate_close
 from fairperm.engines.estimates import join_gaps
 from fairperm.engines.many_groups import check_group_count
 from fairperm.engines.matched_sets import ManyMatchedSets, MatchedSets
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 _ENOUGH = 5  # sets; from 30 sets of skewed differences on, simulated levels hold
+_ROUNDING = 1e-13  # relative rounding error of a mean, with room
 _TIED = 1e-10  # relative rounding error of a statistic of several groups, with room
 MATCHED = "matched"  # the scheme in results
 _VARIANCES = ("auto", Variance.DELTA.value, None)
@@ -287,8 +289,8 @@ def average_sides(
     names, which = np.unique(table.matched[chosen], return_inverse=True)
     count = table.count[chosen]
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        columns = {name: one[chosen] for name, one in table.columns.items()}
-        contributions = metric.checked_matrix(columns)
+        of_chosen = {name: one[chosen] for name, one in table.columns.items()}
+        contributions = metric.checked_matrix(of_chosen)
     if not np.isfinite(contributions).all():
         got = Shown(f"infinite or undefined ones of {metric.name}")
         raise InputError("metric", "made of finite numbers", got, "Are values too large for it?")
@@ -296,17 +298,22 @@ def average_sides(
     n = np.bincount(at, count, k * len(names)).reshape(-1, k)
     # sums of rows in the order of their values: the user's order of rows changes no digit
     order = np.lexsort([*contributions.T, at])
-    totals = np.stack(
-        [np.bincount(at[order], (count * one)[order], k * len(names)) for one in contributions.T],
-        axis=-1,
-    ).reshape(len(names), k, -1)
+    totals, sizes = (
+        np.stack(
+            [np.bincount(at[order], (count * one)[order], k * len(names)) for one in columns],
+            axis=-1,
+        ).reshape(len(names), k, -1)
+        for columns in (contributions.T, np.abs(contributions.T))
+    )
     whole = (n > 0).all(axis=1)
     if whole.sum() < 2:
         rule = f"names of at least two sets with rows of {listed(groups)}"
         every = "both" if k == 2 else "all"
         got = Shown(f"{format_count(int(whole.sum()), 'set')} with {every}, of {len(names):,}")
         raise InputError("matched", rule, got, "Rows of one set have the same value in it.")
-    means = totals[whole] / n[whole][..., None]
+    means, scales = (one[whole] / n[whole][..., None] for one in (totals, sizes))
+    for j in range(means.shape[-1]):  # repeated answers change the last digits of a mean
+        means[..., j] = equate_close(means[..., j], _ROUNDING * scales[..., j])
     return means, n[whole].sum(axis=0).astype(np.int64), int((~whole).sum())
 
 
