@@ -67,7 +67,7 @@ LACKS = {
         *("sensitive_features", "groups", "stratum_weights", "scheme", "variance", "n_bootstrap"),
         *("confidence_level", "split_clusters"),
     },
-    "compare_models": {"score_bins", "split_clusters"},
+    "compare_models": {"score_bins"},
     "compare_periods": set[str](),
 }
 OWN = {
@@ -112,7 +112,7 @@ COMMANDS: dict[str, Callable[..., Any]] = {
 # One model, or two.
 NOT_OPTIONS = {
     "audit": {"y_pred_new", "y_score_new", "threshold_new"},
-    "compare": {"split_clusters", "matched", "score_bins", "distances"},
+    "compare": {"matched", "score_bins", "distances"},
 }
 # Other names on the command line, where data arguments are columns of FILE.
 CALLED = {

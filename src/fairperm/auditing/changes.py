@@ -46,8 +46,8 @@ def check_models(inputs: ModelPair, settings: Settings) -> None:
         rule = f"'two-sided' or 'symmetric' with {new}"
         hint = "A change in one direction makes a gap smaller or larger, as its sign has it."
         raise InputError("alternative", rule, settings.alternative, hint)
-    for name in ("score_bins", "split_clusters", "matched"):
-        if (given := getattr(inputs, name)) is not None and given is not False:
+    for name in ("score_bins", "matched"):
+        if getattr(inputs, name) is not None:
             raise InputError(f"{argument(name)} cannot be used with {new}.")
 
 

@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     Array = NDArray[Any]
 
 pytestmark = pytest.mark.filterwarnings(
-    "ignore:.* contributed to the change", "ignore:.*is zero in this"
+    "ignore:.* contributed to the change",
+    "ignore:.*is zero in this",
+    "ignore:.* clusters have rows of several",
 )
 
 
@@ -321,6 +323,16 @@ def test_strata_weights_clusters_and_thresholds_keep_their_meaning() -> None:
     del mixed["threshold_new"]
     results = [compare_models(**one) for one in (by_score, given, mixed)]
     assert len({one.pvalue for one in results}) == 1
+
+
+def test_clusters_can_be_split_by_group() -> None:
+    rows = people(200)
+    shared = np.arange(200) // 3
+    own = np.char.add(rows["group"], shared.astype(str))
+    whole = compare_models(**arguments("tpr", rows, cluster=own))
+    split = compare_models(**arguments("tpr", rows, cluster=shared, split_clusters=True))
+    assert (split.pvalue, split.standard_error) == (whole.pvalue, whole.standard_error)
+    assert "clusters have rows of several groups" in split.notes[-1]
 
 
 def test_every_frame_gives_the_same_pvalue() -> None:

@@ -145,7 +145,7 @@ def run_audit(ctx: typer.Context, command: str) -> int:
     quiet = given["quiet"]
     own: dict[str, Any]
     if command == "audit":
-        own = {name: given[name] for name in ("split_clusters", "matched", "score_bins")}
+        own = {name: given[name] for name in ("matched", "score_bins")}
         own["distances"] = distances or None
     else:
         own = {
@@ -177,6 +177,7 @@ def run_audit(ctx: typer.Context, command: str) -> int:
             control_features=given["control"] or None,
             stratum_weights=loaded.find_stratum_weights(given["control"], given["stratum_weights"]),
             cluster=given["cluster"],
+            split_clusters=given["split_clusters"],
             sample_weight=given["weight"],
             missing=given["missing"],
             sample_rows=given["sample_rows"],

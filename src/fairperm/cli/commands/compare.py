@@ -24,6 +24,7 @@ def compare(
     control: arg.Control = None,
     stratum_weights: arg.StratumWeights = None,
     cluster: arg.Cluster = None,
+    split_clusters: arg.SplitClusters = False,
     weight: arg.Weight = None,
     missing: arg.Missing = "error",
     sample_rows: arg.SampleRows = None,

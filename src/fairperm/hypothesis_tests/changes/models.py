@@ -65,6 +65,7 @@ def compare_models(
     control_features: Columns | None = None,
     stratum_weights: StratumWeights | None = None,
     cluster: Columns | None = None,
+    split_clusters: bool = False,
     sample_weight: Column | None = None,
     missing: Missing = "error",
     ignore_index: bool = False,
@@ -96,10 +97,10 @@ def compare_models(
     threshold, threshold_new : float, optional
         Turn scores into predictions, as in :func:`fairperm.permutation_test`; by default the
         thresholds of both models are equal.
-    pos_label, control_features, stratum_weights, cluster, sample_weight, missing
+    pos_label, control_features, stratum_weights
         As in :func:`fairperm.permutation_test`. The Mantel–Haenszel weight of a stratum counts the
         denominator of a rate if the models share it, and otherwise rows.
-    ignore_index, sample_rows
+    cluster, split_clusters, sample_weight, missing, ignore_index, sample_rows
         As in :func:`fairperm.permutation_test`.
     scheme : {"auto", "pooled", "within_label"}
         Among which rows group labels are exchanged. "auto" is "within_label" for metrics that
@@ -184,6 +185,7 @@ def compare_models(
         sensitive_features=sensitive_features,
         control_features=control_features,
         cluster=cluster,
+        split_clusters=split_clusters,
         sample_weight=sample_weight,
         data=data,
         threshold=threshold,
