@@ -281,6 +281,45 @@ def test_the_change_of_the_auc_has_delongs_paired_variance(of: str) -> None:
     assert abs(result.null_distribution).max() > 0.5
 
 
+def test_draws_of_the_auc_agree_with_all_relabellings() -> None:
+    rng = np.random.default_rng(1)
+    label, first = np.arange(14) < 7, np.isin(np.arange(14), [0, 1, 2, 7, 8, 9, 10])
+    old = np.round(rng.normal(label, 1), 1)
+    scores = np.stack([old, np.round(old + rng.normal(0, 0.7, 14), 1)])
+
+    def statistic(mine: Array) -> float:
+        rows = np.ones(7), np.arange(7)
+        (x, v), (y, w) = (delong(label[one], scores[:, one], *rows) for one in (mine, ~mine))
+        is_zero = abs(x - y) < 1e-12
+        return (
+            0.0
+            if is_zero
+            else (x - y) / math.sqrt(v + w)
+            if v + w > 1e-12
+            else math.copysign(math.inf, x - y)
+        )
+
+    draws = [
+        statistic(np.isin(np.arange(14), positives + negatives))
+        for positives in itertools.combinations(range(7), 3)
+        for negatives in itertools.combinations(range(7, 14), 4)
+    ]
+    result = compare_models(
+        label,
+        y_score=scores[0],
+        y_score_new=scores[1],
+        sensitive_features=np.where(first, "a", "b"),
+        metric="roc_auc",
+        variance="delong",
+        n_resamples=4999,
+        rng=1,
+    )
+    assert result.statistic == pytest.approx(statistic(first))
+    tails = [np.mean(sign * np.array(draws) >= sign * result.statistic - 1e-9) for sign in (1, -1)]
+    low, high = result.pvalue_interval
+    assert low <= 2 * min(tails) <= high
+
+
 def test_few_rows_that_change_the_auc_are_noted() -> None:
     rows = people(400)
     moved = np.flatnonzero(rows["group"] == "a")[:3]
