@@ -163,6 +163,11 @@ def missing_error(comparison: Comparison, plan: Plan) -> UndefinedMetricError:
     group = f"group {shown(drop_decimals(comparison.groups[least]))} of {sizes[least]:,} rows{few}"
     rule = "one whose standard error is defined, and not zero"
     hint = "The groups are too small for it, or do not vary in it."
+    if comparison.rows.n_strata > 1:
+        hint = (
+            "One stratum with a single row of a group that counts has no variance, and neither "
+            "have rows that do not vary: use coarser strata."
+        )
     return UndefinedMetricError("metric", rule, Shown(f"{name} with {group}"), hint)
 
 
