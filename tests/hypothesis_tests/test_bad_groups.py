@@ -43,6 +43,14 @@ GROUPS = [
         for groups in NO_PAIRS
     ),
     value(
+        "ages",
+        "sensitive_features has 21 groups (0, 1, 2, 3, 4, 5, 6, 7 and 13 more); a comparison needs "
+        "two: pass groups=(0, 1), or cut numbers into bands, or use correlation_test.",
+        y_true=[0, 1] * 21,
+        y_pred=[0, 1] * 21,
+        sensitive_features=np.arange(42) // 2,
+    ),
+    value(
         "unknown group",
         "groups must be made of groups in sensitive_features; got 'B'. Did you mean 'b'?",
         groups=("a", "B"),

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import itertools
-import numbers
 from collections.abc import Hashable, Iterable, Mapping, Sized
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import narwhals.stable.v2 as nw
@@ -16,7 +14,7 @@ from fairperm._utils.formatting import UNNAMED_ATTRIBUTE
 from fairperm.data.arguments import DEFAULT_METRICS, ModelPair
 from fairperm.data.columns import Source, are_names, columns_of_frame
 from fairperm.data.lazy.backends import is_lazy
-from fairperm.data.reading import check_not_lazy, read_table
+from fairperm.data.reading import MOST_NUMBERS, check_not_lazy, read_table
 from fairperm.errors import (
     InputError,
     InputTypeError,
@@ -43,7 +41,6 @@ COMPARISONS = ("pairs", "reference", "rest")
 MOST_COMPARISONS = 10_000  # of one metric and attribute: more are a mistake, and take hours
 GIVEN_LABEL = "_given_label"
 _TIMES = " × "
-_MOST_NUMBERS = 20  # groups named by numbers: more are measurements, such as ages
 _KINDS_READ_TOGETHER = {Kind.BINARY, Kind.SCORE, Kind.PROBABILITY, Kind.LABELS}
 _KINDS_OF_NUMBERS = {Kind.SCORE, Kind.PROBABILITY, Kind.REGRESSION}
 
@@ -371,9 +368,9 @@ def list_pairs(
             f"{features} must have two groups or more in {attribute}; got one, {shown(groups[0])}. "
             "Pass the rows of all groups."
         )
-    if sum(map(_is_number, groups)) > _MOST_NUMBERS:
+    if question.table.has_measurements:
         raise InputError(
-            f"{features} must have at most {_MOST_NUMBERS} groups named by numbers; got {n:,} in "
+            f"{features} must have at most {MOST_NUMBERS} groups named by numbers; got {n:,} in "
             f"{attribute}. Cut numbers into bands, or use {argument('correlation_test')}; numbers "
             f"that are names can be {argument('passed as text')}."
         )
@@ -388,10 +385,6 @@ def list_pairs(
         rest = _name_rest(groups)
         return ((group, rest) for group in groups)
     return itertools.combinations(groups, 2)
-
-
-def _is_number(group: Hashable) -> bool:
-    return isinstance(group, (numbers.Real, Decimal)) and not isinstance(group, bool)
 
 
 def _name_rest(groups: Sequence[Hashable]) -> str:

@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 MISSING_GROUP = "missing"
+MOST_NUMBERS = 20  # groups named by numbers: more are measurements, such as ages
 _PREDICTIONS = ("y_pred", f"y_pred{NEW}")
 _ROWS_NAMED = 5
 _NEXT_TO_NOTHING = 0.05  # of a standard error
@@ -204,6 +205,15 @@ class Table:
         shares = [find(part, self.columns, count, group, len(self.groups)) for part in scored]
         return all(np.nanmax(one, initial=0.0) <= _NEXT_TO_NOTHING for one in shares)
 
+    @property
+    def has_measurements(self) -> bool:
+        """Whether groups are named by so many numbers that these are measurements, such as ages."""
+        are_numbers = (
+            isinstance(group, (numbers.Real, Decimal)) and not isinstance(group, bool)
+            for group in self.groups
+        )
+        return sum(are_numbers) > MOST_NUMBERS
+
     def choose_groups(
         self, groups: object, *, for_all: str = "audit()"
     ) -> tuple[Hashable, Hashable]:
@@ -253,10 +263,13 @@ class Table:
                 f"{feature} has 1 group ({names}); a comparison needs two: "
                 "pass the rows of both groups."
             )
+        advice = f"use {argument(for_all)} to compare all groups"
+        if self.has_measurements:
+            advice = f"cut numbers into bands, or use {argument('correlation_test')}"
         pair = argument("groups", *self.groups[:2])
         raise InputError(
             f"{feature} has {len(self.groups):,} groups ({names}); a comparison needs two: "
-            f"pass {pair}, or use {argument(for_all)} to compare all groups."
+            f"pass {pair}, or {advice}."
         )
 
 
