@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fairperm._utils.pieces import split_rows
 from fairperm.engines.estimates import Estimates, score_variance, unbiased
 from fairperm.metrics.definition import Variance, by_part
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
 _ROUNDING = 1e-13  # a variance this small against its own terms is zero but for rounding
 _SAMPLED = 1 << 14  # sorted rows that locate the rest
-_PIECE = 1 << 20  # rows of which a copy takes little memory
 _WIDE = 1e4  # times a lower quartile: few rows make a mean so far above it
 
 
@@ -73,8 +73,8 @@ class Moments:
         for column in self.columns.T:
             some = np.abs(_sampled(column))
             lower = np.quantile(some[some > 0], 0.25) if some.any() else 0.0
-            pieces = (column[start : start + _PIECE] for start in range(0, len(column), _PIECE))
-            if sum(np.abs(piece).sum() for piece in pieces) > _WIDE * lower * len(column):
+            sums = (np.abs(column[rows]).sum() for rows in split_rows(len(column)))
+            if sum(sums) > _WIDE * lower * len(column):
                 return True
         return False
 

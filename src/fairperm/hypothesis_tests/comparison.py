@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 import numpy as np
 
 from fairperm._utils.formatting import drop_decimals
+from fairperm._utils.pieces import split_rows
 from fairperm._utils.progress import waiting
 from fairperm.engines.binned import BinnedEngine
 from fairperm.engines.choice import Engine, choose_engine
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
 E = TypeVar("E", bound=Engine)
 
 _LITTLE = 0.1  # of the standard error
-_PIECE = 1 << 20  # rows of which a copy takes little memory
 _OTHER = 255  # place of groups that are not compared
 
 
@@ -178,7 +178,7 @@ class Comparison:
         It is rounded once: the order of rows changes no digit.
         """
         side, n_groups = self.rows.group, len(self.groups)
-        pieces = [slice(start, start + _PIECE) for start in range(0, len(side), _PIECE)]
+        pieces = split_rows(len(side))
 
         def multiply(piece: slice) -> Array:
             return np.asarray(math.prod(factor[piece] for factor in factors), np.float64)

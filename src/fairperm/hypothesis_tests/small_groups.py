@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeGuard
 import numpy as np
 
 from fairperm._utils.formatting import drop_decimals, format_count
+from fairperm._utils.pieces import split_rows
 from fairperm.errors import Note, Shown, UndefinedMetricError, argument, shown
 from fairperm.metrics.definition import Metric, Scheme, Variance, by_part
 from fairperm.metrics.ranks import AreaUnderCurve, AveragePrecision, Precisions, placements
@@ -30,7 +31,6 @@ ENOUGH = 20
 ENOUGH_OF_RANKS = 10  # for metrics of ranks, permuted by the scheme that is best for them
 _UNSURE = 3.0  # influential rows e multiply a variance by 1 + (this/e)² − (this/ENOUGH)²
 _FAR_APART = 2.0  # standard deviations between mean outcomes
-_PIECE = 1 << 20  # rows of which a copy takes little memory
 _ROUNDING = 1e-12  # relative to the metric's size: smaller influences are rounding errors
 
 
@@ -298,8 +298,8 @@ def _effective(part: Metric, contributions: Array, units: Rows, group: int) -> f
     """Return the effective number of a group's units; in pieces, as there may be millions."""
 
     def pieces() -> Iterator[tuple[Array, Array]]:
-        for start in range(0, len(units.group), _PIECE):
-            mine = start + np.flatnonzero(units.group[start : start + _PIECE] == group)
+        for rows in split_rows(len(units.group)):
+            mine = rows.start + np.flatnonzero(units.group[rows] == group)
             yield contributions.take(mine, axis=0), units.count[mine].astype(float)
 
     def influences() -> Iterator[tuple[Array, Array]]:
