@@ -15,6 +15,7 @@ import pytest
 import fairperm
 from fairperm import Band
 from fairperm.subgroups import engine
+from tests.planning.test_equal_groups import data as columns_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -131,6 +132,41 @@ def test_every_subgroup_has_the_values_and_the_statistic_of_a_test_against_the_r
         assert [one.value, one.rest] == pytest.approx([single.values["in"], single.values["out"]])
         assert one.gap == pytest.approx(single.difference)
         assert one.statistic == pytest.approx(single.statistic, rel=1e-9)
+
+
+SEARCHED = set(fairperm.metric_names()) - {"equalized_odds", "expected_calibration_error"}
+
+
+@pytest.mark.filterwarnings("ignore:The gaps of", "ignore:Only about")
+@pytest.mark.parametrize("metric", sorted(SEARCHED))
+def test_every_metric_can_be_searched(metric: str) -> None:
+    given = {**columns_of(metric), "n_resamples": 39, "rng": 1}
+    group = given.pop("sensitive_features")
+    del given["variance"]
+    one, other = fairperm.find_subgroups(**given, features={"g": group}).all
+    single = fairperm.permutation_test(**given, sensitive_features=group)
+    assert (one.conditions, other.conditions) == ({"g": 0}, {"g": 1})
+    assert [one.value, one.rest] == pytest.approx([single.values[0], single.values[1]])
+    assert [one.gap, -other.gap] == pytest.approx([single.difference] * 2)
+
+
+def test_a_metric_of_the_user_can_be_searched() -> None:
+    metric = fairperm.register_metric(
+        "cost_of_a_search",
+        contributions={
+            "misses": lambda y_true, y_pred: y_true * (1 - y_pred),
+            "alarms": lambda y_true, y_pred: y_pred * (1 - y_true),
+        },
+        value=lambda misses, alarms: 5 * misses + alarms,
+        kind="binary",
+        meaning="mean cost, where a miss costs five times a false alarm",
+    )
+    data = make_data()
+    data["cost"] = 5 * (data.y & ~data.pred) + (data.pred & ~data.y)
+    for one in find(data, y_pred="pred", metric=metric.name, max_depth=1).all:
+        inside = rows_of(one, data)
+        assert one.value == pytest.approx(data.cost[inside].mean())
+        assert one.rest == pytest.approx(data.cost[~inside].mean())
 
 
 @pytest.mark.parametrize("metric", ["accuracy", "false_positive_rate", "mean_squared_error"])
