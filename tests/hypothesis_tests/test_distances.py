@@ -311,6 +311,12 @@ def test_results_can_be_written_and_drawn(distance: str) -> None:
         result.plot(("a", "c"))
 
 
+def test_the_place_of_the_gap_has_as_many_digits_as_other_numbers() -> None:
+    found = distance_test(-np.arange(1, 9) / 7, sensitive_features=list("aaabbabb"), rng=1)
+    assert found.largest.at == -4 / 7
+    assert "at −0.571\n" in repr(found)
+
+
 def test_the_place_of_the_gap_is_given_the_label() -> None:
     """Base rates alone make the groups differ at 5; given the label only 9 and 10 do."""
     x = np.repeat([1, 9, 1, 10], [40, 10, 10, 40])

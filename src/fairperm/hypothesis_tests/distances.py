@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -50,7 +50,6 @@ if TYPE_CHECKING:
         Frame,
         Groups,
         Missing,
-        Pairing,
         Resamples,
         Seed,
     )
@@ -74,7 +73,7 @@ def distance_test(
     y_true: Column | None = None,
     data: Frame | None = None,
     groups: Groups | None = None,
-    compare: Pairing = "pairs",
+    compare: Literal["pairs", "rest"] = "pairs",
     adjust: Adjustment = "holm",
     control_features: Columns | None = None,
     cluster: Columns | None = None,

@@ -254,7 +254,9 @@ class DistanceTestResult(PlainResult):
             for label, value in (one.by_label or {}).items()
         ]
         gap = format_number(one.gap_at, signed=True)
-        lines.append(("largest gap", f"{gap} at {format_name(one.at)}"))
+        has_decimals = isinstance(one.at, float) and not one.at.is_integer()
+        place = format_number(one.at) if has_decimals else format_name(one.at)
+        lines.append(("largest gap", f"{gap} at {place}"))
         draws = state_draws(
             one.n_resamples,
             self.confidence_level,
