@@ -132,6 +132,19 @@ def test_swapping_keeps_p_if_as_many_rows_move_up_as_down(metric: str, of: str) 
         assert len(found) == 1
 
 
+def test_counts_are_those_of_the_models_as_given() -> None:
+    rows = people()
+    mine = (rows["group"] == "a") & rows["label"]
+    for first, second in (("old", "new"), ("new", "old")):
+        old, new = (rows[one] > 0.5 for one in (first, second))
+        call = arguments("ppv", rows, y_pred=old, y_pred_new=new)
+        counts = compare_models(**call).counts["a"]
+        hits = {"numerator": (old & mine).sum(), "numerator_new": (new & mine).sum()}
+        assert {name: counts[name] for name in hits} == hits
+        moved = compare_models(**{**call, "metric": "tpr"}).counts["a"]["change of numerator"]
+        assert moved == hits["numerator_new"] - hits["numerator"]
+
+
 def test_rows_of_other_groups_change_no_p() -> None:
     rows, more = people(150), people(100, seed=2)
     more["group"][:] = "c"

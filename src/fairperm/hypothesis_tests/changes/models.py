@@ -219,12 +219,14 @@ class ChangeTest:
     """The studentized change of the gap, before its permutations.
 
     ``old`` and ``new`` are the values (by part and group) and the gaps (by part) of both models.
+    The ``counts`` have the models in the user's order.
     """
 
     gap_test: GapTest
     names: tuple[str, ...]
     old: tuple[Array, Array]
     new: tuple[Array, Array]
+    counts: dict[Hashable, dict[str, float]]
 
     @classmethod
     def of(
@@ -239,7 +241,8 @@ class ChangeTest:
             for side in (False, True)
         )
         names = tuple(part.name.removeprefix("change in ") for part in plan.metric.parts)
-        return cls(test, names, old, new)
+        counts = Comparison.of(table, plan, groups, options.stratum_weights).totals()
+        return cls(test, names, old, new, counts)
 
     def weigh_strata(self, table: Table) -> dict[Hashable, float] | None:
         """Return the weights of a table's strata; None if those of one model's gap are the same.
@@ -265,7 +268,8 @@ class ChangeTest:
         result = self.gap_test.result(null)
         values, comparison = (self.old[0], self.new[0]), self.gap_test.comparison
         return ModelComparisonResult(
-            **{one.name: getattr(result, one.name) for one in fields(result)},
+            **{one.name: getattr(result, one.name) for one in fields(result)}
+            | {"counts": self.counts},
             gap_old=_by_part(self.names, self.old[1]),
             gap_new=_by_part(self.names, self.new[1]),
             group_changes={
