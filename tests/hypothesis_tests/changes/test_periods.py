@@ -108,6 +108,17 @@ def test_every_metric_changes_as_its_gaps_do_and_swapping_changes_the_sign_only(
         assert (mine.old, mine.new) == (old.values[group], new.values[group])
 
 
+def test_swapping_groups_of_equal_size_changes_no_draw_of_a_function() -> None:
+    rows = people(80)
+    rows["group"] = np.repeat(["a", "b"], 40)
+    call = arguments(median_error, rows, n_resamples=39, n_bootstrap=50)
+    pairs = (
+        (groups, periods) for groups in ("ab", "ba") for periods in ([2023, 2024], [2024, 2023])
+    )
+    results = [compare_periods(**call, groups=[*one], periods=other) for one, other in pairs]
+    assert len({one.changes[0].pvalue for one in results}) == 1
+
+
 def test_the_standard_error_has_all_four_variances() -> None:
     call = arguments("fnr", people())
     (change,) = compare_periods(**call).changes

@@ -434,9 +434,16 @@ class PeriodSample:
 
     @property
     def _is_second_smaller(self) -> bool:
-        """Whether the second group has fewer rows: names change no draw."""
-        sizes = np.bincount(self.table.group, self.table.count, 2)
-        return bool(sizes[1] < sizes[0])
+        """Whether the second group has fewer rows, in all or in its largest period.
+
+        Names decide only if both are equal: their order changes no draw of a function.
+        """
+        sizes = np.zeros((2, len(self.periods)))
+        np.add.at(sizes, (self.table.group, _periods_of(self.table)), self.table.count)
+        first, second = (
+            (one.sum(), one.max(), str(name)) for one, name in zip(sizes, self.groups, strict=True)
+        )
+        return second < first
 
     def _stratum_weights(self) -> Mapping[Hashable, float] | None:
         if len(self.table.strata) == 1:
