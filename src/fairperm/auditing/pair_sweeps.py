@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from fairperm._utils.formatting import format_name, name_group, name_of_gap
+from fairperm._utils.formatting import name_group, name_of_gap
 from fairperm.data.arguments import Inputs
 from fairperm.data.columns import frame_of
 from fairperm.errors import ArgumentError, InputError, Note, Shown, argument, warn_of
@@ -105,8 +105,8 @@ class PairSweeps:
         """
         parts = [
             {
-                "first_group": np.full(len(one.thresholds), format_name(one.groups[0])),
-                "second_group": np.full(len(one.thresholds), format_name(one.groups[1])),
+                "first_group": np.full(len(one.thresholds), str(one.groups[0])),
+                "second_group": np.full(len(one.thresholds), str(one.groups[1])),
                 **one.columns(curve),
             }
             for one in self

@@ -338,9 +338,9 @@ def _count_influences(part: Metric, units: Rows, u: Array, weights: Array | None
     bases = _bases(part, u).values()
     has_one = np.any([(add(base != 0) == 1).any(axis=1) for base in bases], axis=0)
     is_between, is_within = has_one & (share > 0), (~has_one & (share > 0))[units.stratum]
-    between = _deviations(part.estimate(totals[is_between]), share[is_between])
     influence = np.zeros(len(cell))
     with np.errstate(divide="ignore", invalid="ignore"):
+        between = _deviations(part.estimate(totals[is_between]), share[is_between])
         gradient = part.gradient(totals)
         for column, slope in zip(u.T, gradient.reshape(-1, u.shape[1]).T, strict=True):
             influence += column * slope[cell]

@@ -252,7 +252,7 @@ def test_names_of_columns_can_be_anything(form: str, name: str) -> None:
         ({"threshold": -1}, r"threshold must be above the lowest score .* as positive"),
         ({"threshold": "high"}, "threshold must be a finite number; got 'high'"),
         ({"pos_label": 3}, "pos_label must be one of the labels"),
-        ({"score_bins": 100}, "score_bins cannot be used for accuracy: it is neither"),
+        ({"score_bins": 100}, "score_bins cannot be used for accuracy: it is no AUC"),
         ({"metric": "roc_auc", "score_bins": 1}, "score_bins must be an integer from 2"),
         ({"metric": "mean_squared_error"}, "y_pred must be given for mean_squared_error"),
     ],
