@@ -47,8 +47,6 @@ HOLDING = {
     "AUC near 1": (designs.binormal((200, 2000), (0.3, 0.3), (0.99, 0.99), (3.0, 1.0)), 400),
     "uneven clusters": (designs.uneven_clusters, 400),
     "weighted errors": (designs.weighted_errors, 400),
-    "clusters that cannot be compared": (designs.clusters_that_cannot_be_compared, 300),
-    "clusters in opposite strata": (designs.clusters_in_opposite_strata, 300),
     "single clusters": (designs.single_clusters, 300),
 }
 FAILING_UNWIDENED = ("rare misses", "rarer misses", "few positives, limit", "AUC near 1")

@@ -148,36 +148,6 @@ def weighted_errors(rng: np.random.Generator) -> dict[str, Any]:
     }
 
 
-def clusters_that_cannot_be_compared(rng: np.random.Generator) -> dict[str, Any]:
-    """Return the same beside 100 clusters of the first group in a stratum of their own."""
-    given = uneven_clusters(rng)
-    lone = np.arange(300)
-    return {
-        "y_true": np.append(given["y_true"], 3 * rng.normal(size=300)),
-        "y_pred": np.append(given["y_pred"], np.zeros(300)),
-        "sensitive_features": np.append(given["sensitive_features"], np.zeros(300, int)),
-        "cluster": np.append(given["cluster"], 1000 + lone // 3),
-        "control_features": np.append(np.zeros(len(given["y_true"]), int), np.ones(300, int)),
-        "metric": "mean_error",
-    }
-
-
-def clusters_in_opposite_strata(rng: np.random.Generator) -> dict[str, Any]:
-    """Return errors in 4 against 60 and 60 against 4 clusters; those of the few vary most."""
-    group, stratum = np.repeat([0, 1, 0, 1], [4, 60, 60, 4]), np.repeat([0, 1], 64)
-    cluster = np.repeat(np.arange(128), 1 + rng.poisson(4, 128))
-    error = (np.where(group == stratum, 1.0, 0.2) * rng.normal(size=128))[cluster]
-    error += 0.5 * rng.normal(size=len(cluster))
-    return {
-        "y_true": error,
-        "y_pred": np.zeros_like(error),
-        "sensitive_features": group[cluster],
-        "cluster": cluster,
-        "control_features": stratum[cluster],
-        "metric": "mean_error",
-    }
-
-
 def single_clusters(rng: np.random.Generator) -> dict[str, Any]:
     """Return errors in 10 strata of 1 and 3 clusters, of which the single ones vary most."""
     group, stratum = np.tile([0, 1, 1, 1], 10), np.repeat(np.arange(10), 4)
