@@ -5,16 +5,23 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass, field, replace
+from textwrap import indent
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from fairperm._utils.formatting import name_group, name_of_gap
+from fairperm._utils.formatting import (
+    format_count,
+    format_number,
+    name_group,
+    name_of_gap,
+    state_pvalue,
+)
 from fairperm.data.arguments import Inputs
 from fairperm.data.columns import frame_of
 from fairperm.errors import ArgumentError, InputError, Note, Shown, argument, warn_of
 from fairperm.hypothesis_tests.results.gaps import json_ready
-from fairperm.hypothesis_tests.results.text import wrap_notes
+from fairperm.hypothesis_tests.results.text import wrap_notes, write_result
 from fairperm.hypothesis_tests.sweep.threshold_sweep import ScoredRows, SweepOptions
 
 if TYPE_CHECKING:
@@ -154,9 +161,30 @@ class PairSweeps:
         )
 
     def __repr__(self) -> str:
+        first = self.sweeps[0]
+        title = (
+            f"{type(self).__name__}: {format_count(len(self), 'pair')} of groups at "
+            f"{format_count(len(first.thresholds), 'threshold')}, {first.n_resamples:,} draws"
+        )
         untested = [f"{pair} was not tested: {reason}" for pair, reason in self.not_swept.items()]
-        notes = wrap_notes(self.notes, len("note"))
-        return "\n".join([*map(repr, self), *untested, self.describe_level(), *notes])
+        parts = [title, *map(self._describe, first.curves), *untested, self.describe_level()]
+        if first.n_dropped:
+            parts.append(f"{format_count(first.n_dropped, 'row')} with missing values left out.")
+        return "\n".join([*parts, *wrap_notes(self.notes, len("note"))])
+
+    def _describe(self, metric: str) -> str:
+        """Return the largest gap of each pair in a metric."""
+        lines = []
+        for one in self:
+            curve = one.curves[metric]
+            worst = curve.largest()
+            gap = format_number(curve.difference[worst], signed=True)
+            outside = f"{int((curve.adjusted_pvalue <= one.alpha).sum()):,} outside"
+            text = f"{gap} at {one.thresholds[worst]:.4g}, {state_pvalue(curve.global_pvalue)}"
+            lines.append((name_of_gap(*one.group_names), f"{text}, {outside}"))
+        lines.append(("validity", self.sweeps[0].curves[metric].validity))
+        title = f"{metric}: largest gap, p over all thresholds, gaps outside the band"
+        return indent(write_result(title, lines), "  ")
 
 
 def sweep_pairs(
@@ -219,15 +247,20 @@ def sweep_pairs(
     ...     "two_year_recid", "decile_score", sensitive_features="age_band", thresholds="scores",
     ...     metric="false_positive_rate", data=compas, n_resamples=999, rng=1,
     ... )
-    >>> for sweep in sweeps:
-    ...     curve = sweep.curves["false_positive_rate"]
-    ...     k = curve.largest()
-    ...     print(sweep.groups, f"{curve.difference[k]:+.2f} at {sweep.thresholds[k]:g}")
-    ('25 - 45', 'Greater than 45') +0.39 at 2
-    ('25 - 45', 'Less than 25') -0.35 at 3
-    ('Greater than 45', 'Less than 25') -0.65 at 3
-    >>> print(sweeps.describe_level())
+    >>> sweeps
+    PairSweeps: 3 pairs of groups at 10 thresholds, 999 draws
+      false_positive_rate: largest gap, p over all thresholds, gaps outside the band
+        25 - 45 − Greater than 45       +0.392 at 2, p = 0.0020, 9 outside
+        25 - 45 − Less than 25          −0.354 at 3, p = 0.0020, 8 outside
+        Greater than 45 − Less than 25  −0.654 at 3, p = 0.0020, 9 outside
+        validity                        Exact for the weak null (equal false_positive_rate;
+                                        base rates may differ) at every sample size, given the
+                                        rates' denominators. The same holds for the
+                                        simultaneous band.
     The bands have the level 0.05 for all 3 pairs together: 0.017 for each of them.
+    >>> [sweep.groups for sweep in sweeps]
+    [('25 - 45', 'Greater than 45'), ('25 - 45', 'Less than 25'),
+     ('Greater than 45', 'Less than 25')]
     """
     options = SweepOptions.check(
         metric=metric,

@@ -74,8 +74,7 @@ def _fairperm(
 ) -> None:
     """Test whether gaps between groups in a model's metrics are real or due to chance.
 
-    Exit codes: 0 success, 1 a --fail-on verdict was found, 2 an error, 141 nobody reads standard
-    output any more, 128 + N ended by signal N.
+    Exit codes: 0 success, 1 a --fail-on verdict was found, 2 an error, 128 + N ended by signal N.
     """
 
 
