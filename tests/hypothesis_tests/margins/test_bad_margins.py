@@ -67,7 +67,7 @@ MARGINS = [
 ]
 
 OPTIONS_TOO = [
-    kind("unknown option", OPTIONS, margin=0.1, n_resample=99),
+    kind("unknown option", OPTIONS, margin=0.1, colour=99),
     kind("alternative", OPTIONS, margin=0.1, alternative="less"),
     kind("variance", OPTIONS, ratio=0.8, variance="wald"),
     Refusal(
@@ -132,8 +132,9 @@ def test_a_bad_argument_is_refused_in_a_full_sentence_that_names_it(refusal: Ref
 def test_an_option_is_refused_with_what_was_meant(
     test: Callable[..., Any], option: str, hint: str
 ) -> None:
-    with pytest.raises(InputTypeError, match=re.escape(f"got '{option}'. {hint}") + "$"):
+    with pytest.raises(InputTypeError, match=re.escape(f"got '{option}'. {hint}") + "$") as caught:
         test(**GOOD, margin=0.1, **{option: "less"})
+    assert ("'sensitive_features'" in str(caught.value)) == hint.startswith("The margin")
 
 
 @pytest.mark.parametrize("bounds", [{"margin": 0.1}, {"ratio": 0.8}], ids=str)

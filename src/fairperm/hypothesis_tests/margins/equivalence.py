@@ -337,9 +337,11 @@ def _check_options(options: PermutationOptions) -> PermutationOptions:
     known = PermutationOptions.__annotations__
     for name in options:
         if name not in known:
+            near = did_you_mean(name, known)
             rule = f"keyword arguments out of {listed(known, most=len(known))}"
-            hint = "The margin decides it." if name in _DECIDED else did_you_mean(name, known)
-            raise InputTypeError("options", rule, name, hint)
+            if name in _DECIDED:
+                raise InputTypeError("options", rule, name, "The margin decides it.")
+            raise InputTypeError("options", "known keyword arguments" if near else rule, name, near)
     for name in ("sensitive_features", "metric"):
         if name not in options:
             rule = f"keyword arguments with {name!r} among them"
