@@ -43,6 +43,7 @@ def test_missing_values_and_values_of_any_type_are_levels() -> None:
     assert read([True, False, None]).levels == (False, True, None)
     assert read([1.0, float("nan"), 2.0]).levels == (1.0, 2.0, None)
     assert conditions(read([3.0, float("nan"), 1.0, 2.0], 2))[-1] is None
+    assert len(read(np.array([1, 2, 3], "m8[s]"), 2).levels) == 3
 
 
 @pytest.mark.parametrize("kind", [float, Decimal, Fraction, np.float32, np.int64])

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Band"]
 
+_NAMES = (bool, np.bool_, np.timedelta64)  # though Python takes them for numbers
 _LARGE, _HUGE = 1e6, 1e15  # numbers between them have more than six digits, all of them certain
 
 
@@ -193,7 +194,7 @@ def _make_feature(
 
 
 def _is_number(value: Hashable) -> bool:
-    return isinstance(value, (numbers.Real, Decimal)) and not isinstance(value, (bool, np.bool_))
+    return isinstance(value, (numbers.Real, Decimal)) and not isinstance(value, _NAMES)
 
 
 def _as_plain_number(value: Any) -> Any:
