@@ -67,7 +67,7 @@ MARGINS = [
 ]
 
 OPTIONS_TOO = [
-    kind("unknown option", OPTIONS, margin=0.1, colour=99),
+    kind("unknown option", OPTIONS, margin=0.1, xyz=99),
     kind("alternative", OPTIONS, margin=0.1, alternative="less"),
     kind("variance", OPTIONS, ratio=0.8, variance="wald"),
     Refusal(
