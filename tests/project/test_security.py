@@ -12,8 +12,7 @@ def test_promises_have_tests() -> None:
     text = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
     promises = re.findall(r"^- .+(?:\n  .+)*", text, re.MULTILINE)
     assert len(promises) >= 7
-    for promise in promises:
-        named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", promise)
-        assert named, promise
-        for path, name in named:
-            assert f"def {name}(" in (ROOT / path).read_text(encoding="utf-8"), name
+    named = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
+    assert all(map(named.search, promises))
+    for path, name in named.findall(text):
+        assert f"def {name}(" in (ROOT / path).read_text(encoding="utf-8"), name
