@@ -170,6 +170,14 @@ def test_weights_and_clusters_count_by_their_effective_number() -> None:
     assert row.reason.startswith("'a' has only 25 effective clusters of positives and 'b' has ")
 
 
+def test_rows_of_strata_that_lack_a_group_do_not_count() -> None:
+    """Of 100 positives of "a", 70 are in a stratum without positives of "b"."""
+    stratum = np.where(np.arange(200) < 70, "only a", "both")
+    options: dict[str, Any] = {"metrics": "tpr", "n_resamples": 99, "rng": 1}
+    (row,) = quietly(**positives(100, 100), control_features=stratum, **options)
+    assert row.reason == "'a' has only 30 positives; the minimum is 50."
+
+
 @pytest.mark.parametrize(
     ("least", "verdict"), [(1, "disparity"), (40, "disparity"), (41, "too small")]
 )
