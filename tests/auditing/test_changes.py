@@ -362,7 +362,7 @@ def test_notes_of_changes_are_notes_of_the_audit(n_changed: int, note: str) -> N
     assert change is not None
     assert found.notes[0].startswith("1 change has notes, in the rows' change.result.notes.")
     assert note in found.to_html()
-    assert "Note: 1 change has notes" in changes_as_markdown(found, [])
+    assert "Note: 1 change has notes, in --json and --report. " in changes_as_markdown(found, [])
     has_interval = n_changed > 0
     assert (change.adjusted_interval is not None) == has_interval
     assert (change.interval_text != "–") == has_interval

@@ -223,8 +223,12 @@ def write_notes(
         *_note_few_resamples(
             len(drawn), n_hypotheses, factor, settings, 2 if is_doubled else 1, claim
         ),
-        *_note_notes(results, known, ("comparison has", "comparisons have"), "result.notes"),
-        *_note_notes(changes, known, ("change has", "changes have"), "change.result.notes"),
+        *_note_notes(
+            results, known, ("comparison has", "comparisons have"), "the rows' result.notes"
+        ),
+        *_note_notes(
+            changes, known, ("change has", "changes have"), "the rows' change.result.notes"
+        ),
     )
 
 
@@ -319,7 +323,7 @@ def _note_notes(
         first, result = noted[0]
         note = next(note for note in result.notes if note not in known)
         yield Note(
-            f"{format_count(len(noted), *have)} notes, in the rows' {place}. "
+            f"{format_count(len(noted), *have)} notes, in {argument(place)}. "
             f"The first ({shown(first.attribute)}, {shown(first.metric)}): "
             f"{note.marked if isinstance(note, Note) else note}"
         )

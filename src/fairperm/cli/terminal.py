@@ -63,6 +63,8 @@ _OPTIONS = {
     "names": "NAME",
     "audit()": "`fairperm audit`",
     "sweep_pairs()": "`fairperm sweep`",
+    "the rows' result.notes": "--json and --report",
+    "the rows' change.result.notes": "--json and --report",
     "None": "'none'",
     "correlation_test": "correlation_test in Python",
     "passed as text": 'made text. --sql does both: "SELECT *, age // 10 AS decade FROM data"',
