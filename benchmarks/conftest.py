@@ -40,7 +40,7 @@ def report() -> Report:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    if not _REPORT.seconds:
+    if not (_REPORT.seconds or _REPORT.bars or _REPORT.notes):
         return
     sizes = sorted({n for _, n in _REPORT.seconds})
     contenders = list(dict.fromkeys(name for name, _ in _REPORT.seconds))

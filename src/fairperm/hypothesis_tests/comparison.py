@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 import numpy as np
@@ -189,11 +190,12 @@ class Comparison:
                 sums += np.bincount(side[piece], multiply(piece), n_groups)
             return sums
 
-        def list_of(group: int) -> Iterator[float]:
+        def list_of(group: int) -> Iterator[list[float]]:
             for piece in pieces:
-                yield from multiply(piece)[side[piece] == group].tolist()
+                values = multiply(piece)
+                yield values[(side[piece] == group) & (values != 0)].tolist()
 
-        return np.array([math.fsum(list_of(group)) for group in range(n_groups)])
+        return np.array([math.fsum(chain.from_iterable(list_of(g))) for g in range(n_groups)])
 
     def binning_errors(self) -> Array | None:
         """Return a bound on the error of each group's value from putting scores into bins.
