@@ -143,7 +143,7 @@ def group_totals(
     shape = (stratum_starts.size - 1, n_groups, columns.shape[1])
     totals = np.zeros((*together.shape[:2], *shape))
     # a calibration error has many zeros, a mean of positives some; without any, looking takes time
-    skips_zeros = 4 * np.count_nonzero(columns) < 3 * columns.size
+    skips_zeros = bool(4 * np.count_nonzero(columns) < 3 * columns.size)
     _add_up(together, columns, stratum_starts, skips_zeros, totals)
     return totals.reshape(totals.shape[0] * _DRAWS, *shape)[: len(groups)]
 
