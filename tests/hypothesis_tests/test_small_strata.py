@@ -212,6 +212,21 @@ def test_one_stratum_of_single_rows_has_no_error_and_is_refused() -> None:
         permutation_test(**data, metric="mean_error", n_resamples=99, rng=1)
 
 
+@pytest.mark.parametrize("metric", ["macro_f1", "balanced_accuracy", "equalized_odds"])
+def test_metrics_that_no_pair_has_are_refused_without_other_warnings(metric: str) -> None:
+    y = np.tile([0, 1, 1, 0], 10)
+    with pytest.raises(UndefinedMetricError, match=r"^control_features must"):
+        permutation_test(
+            y,
+            np.repeat([0, 1], 20),
+            sensitive_features=np.tile(["a", "b"], 20),
+            control_features=np.repeat(np.arange(20), 2),
+            sample_weight=np.arange(1, 41),
+            metric=metric,
+            n_resamples=19,
+        )
+
+
 def test_no_pvalue_comes_from_an_error_of_zero() -> None:
     """Two equal rows of each group in every stratum: the groups differ, and nothing varies."""
     group = np.tile(["a", "a", "b", "b"], 10)
