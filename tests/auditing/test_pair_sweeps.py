@@ -30,6 +30,7 @@ def test_each_pair_is_a_sweep_at_its_share_of_the_level() -> None:
         alone = fairperm.threshold_sweep(**data, **options, groups=one.groups, alpha=0.06 / 3)
         assert one.to_dict() == alone.to_dict()
     assert found.alpha == 0.06
+    assert "\nThe bands of each metric have the level 0.06 for all 3 pairs" in repr(found)
     frame = found.to_frame()
     assert len(frame) == 3 * 2 * 3
     assert frame.columns[:4].tolist() == ["first_group", "second_group", "metric", "threshold"]

@@ -153,12 +153,12 @@ class PairSweeps:
 
     def describe_level(self) -> str:
         """Return the level of the bands, of all pairs and of each."""
+        of_metric = " of each metric" if len(self.sweeps[0].curves) > 1 else ""
+        level = f"The bands{of_metric} have the level {self.alpha:g}"
         if self.n_pairs == 1:
-            return f"The bands have the level {self.alpha:g}."
-        return (
-            f"The bands have the level {self.alpha:g} for all {self.n_pairs} pairs together: "
-            f"{self.alpha / self.n_pairs:.2g} for each of them."
-        )
+            return f"{level}."
+        of_pair = f"{self.alpha / self.n_pairs:.2g} for each of them"
+        return f"{level} for all {self.n_pairs} pairs together: {of_pair}."
 
     def __repr__(self) -> str:
         first = self.sweeps[0]
