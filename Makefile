@@ -13,7 +13,7 @@ PYTEST := $(BIN)/pytest -n auto --dist loadgroup
 # compiles the kernels, which Numba keeps: each worker of pytest would compile those that are not
 KERNELS := $(BIN)/python -W ignore -m tests.support.kernel_runs > /dev/null
 
-.PHONY: demo test validate coverage bench bench-scale bench-peers docs dist constraints clean
+.PHONY: demo test validate coverage bench bench-scale bench-peers bench-before docs dist constraints clean
 
 demo: .venv/core
 	$(BIN)/fairperm demo
@@ -52,6 +52,11 @@ bench-scale: .venv/bench
 PEERS ?= --write
 bench-peers: .venv/peers
 	$(BIN)/python -m benchmarks.bench_peers $(PEERS)
+
+# the speed and memory of an older commit and of today, side by side; into docs/benchmarks.md
+OLD ?= b888749
+bench-before: .venv/bench
+	$(BIN)/python benchmarks/before_after.py --old $(OLD) --write
 
 # into site/, without a network; a warning or a dead link is an error
 docs: .venv/docs

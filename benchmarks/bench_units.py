@@ -17,6 +17,7 @@ from scipy import stats
 from sklearn.metrics import mean_squared_error, roc_auc_score
 
 import fairperm
+from benchmarks import before_after
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -177,27 +178,6 @@ def test_speed_bars(report: Report) -> None:
     report.bar("time of ten times the permutations, in times", ratio, "≤", 10.5)
 
 
-_MEMORY = """
-import re, numpy as np, fairperm
-peak = lambda: 1024 * int(re.search(r"VmHWM:\\s*(\\d+)", open("/proc/self/status").read())[1])
-def test(y_true, y_score, group):
-    fairperm.permutation_test(
-        y_true, y_score=y_score, sensitive_features=group, metric="auc", n_resamples=128, n_jobs=2
-    )
-rng = np.random.default_rng(0)
-test(np.arange(500) % 2, rng.random(500), np.arange(500) % 3 // 2)
-before = peak()
-n = 10**7
-y_true, y_score, group = np.empty(n, np.int64), np.empty(n), np.empty(n, np.int64)
-for start in range(0, n, 10**5):  # in pieces, so that making the data leaves no peak of its own
-    rows = slice(start, start + 10**5)
-    y_true[rows], group[rows] = rng.integers(0, 2, (2, 10**5))
-    y_score[rows] = rng.random(10**5)
-columns = y_true.nbytes + y_score.nbytes + group.nbytes
-test(y_true, y_score, group)
-print((peak() - before) / columns)
-"""
-
 _START = """
 import time
 start = time.perf_counter()
@@ -211,16 +191,17 @@ print(time.perf_counter() - start)
 """
 
 
-def _printed(script: str, cache: Path | None = None) -> float:
-    environment = None if cache is None else {"NUMBA_CACHE_DIR": str(cache)}
-    command = [sys.executable, "-c", script]
+def _printed(script: str, cache: Path) -> float:
+    command, environment = [sys.executable, "-c", script], {"NUMBA_CACHE_DIR": str(cache)}
     run = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
     return float(run.stdout)
 
 
 def test_memory_bar(report: Report) -> None:
-    claim = "peak memory of AUC / input columns (columns included), 10⁷ rows, 2 threads"
-    report.bar(claim, _printed(_MEMORY), "≤", 4)
+    for figure in before_after.FIGURES:
+        if figure.startswith("peak memory"):
+            source = before_after.ROOT / "src"
+            report.bar(figure, before_after.measure(figure, source), "≤", 3)
 
 
 def test_start_bar(report: Report) -> None:
