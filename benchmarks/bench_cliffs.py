@@ -31,6 +31,9 @@ DESIGNS = ("plain", "weights", "clusters", "strata", "5 groups")
 _BOOTSTRAP = "500 bootstrap samples, for the standard error it reports"
 SLOW = {("expected_calibration_error", design): _BOOTSTRAP for design in DESIGNS}
 SLOW["r2_score", "5 groups"] = "nine sums of each row, which labels of many groups add one by one"
+SLOW["average_precision", "5 groups"] = (
+    "every group walks through all rows, with a division at each positive"
+)
 
 
 def _data(n: int) -> dict[str, Any]:

@@ -169,21 +169,26 @@ class ManyGroupsEngine(SharedLabels):
     def _precision(self, groups: NDArray[np.uint8]) -> tuple[Array, Array]:
         from fairperm.engines.average_precision import scale_squares
         from fairperm.engines.kernels.average_precision import average_precision_by_lane
+        from fairperm.engines.kernels.group_labels import words_of_groups
         from fairperm.engines.kernels.kernel import LANES
-        from fairperm.engines.kernels.subsets import words_of_lanes
 
         if self.scores is None:
             raise TypeError(self.parts)
-        n_groups, found = len(self.place), []
-        pairs = [(draw, group) for draw in range(len(groups)) for group in range(n_groups)]
-        for start in range(0, len(pairs), LANES):
-            some = pairs[start : start + LANES]
-            bits = np.stack([groups[draw] == group for draw, group in some])
-            found.append(average_precision_by_lane(words_of_lanes(bits), self.scores, len(some)))
-        value, squares = (
-            np.concatenate(one).reshape(len(groups), n_groups, -1).swapaxes(1, 2)[..., self.place]
-            for one in zip(*found, strict=True)
-        )
+        n_groups = len(self.place)
+        value, squares = np.empty((2, len(groups), *self.sizes.shape))
+        width = min(LANES, n_groups)  # groups, and draws of each, that walk side by side
+        step = LANES // width
+        for first, start in itertools.product(
+            range(0, n_groups, width), range(0, len(groups), step)
+        ):
+            drawn = groups[start : start + step]
+            words = words_of_groups(drawn, first, width)
+            found = average_precision_by_lane(words, self.scores, len(drawn) * width)
+            for whole, one in zip((value, squares), found, strict=True):
+                by_group = one.reshape(len(drawn), width, -1).swapaxes(1, 2)
+                n_left = min(width, n_groups - first)
+                whole[start : start + step, :, first : first + width] = by_group[..., :n_left]
+        value, squares = value[..., self.place], squares[..., self.place]
         return value, scale_squares(squares, self.sizes[..., self.place])
 
 

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
     Words = NDArray[np.uint64]
 
-_SIDE = 32  # lanes that walk side by side
 _ROUNDING = 1e-12  # squares of influences below it, relative to their terms, are rounding errors
 # What is kept of every lane, as rows of one flat array: the compiler then sees that they do not
 # overlap.
@@ -49,7 +48,7 @@ def average_precision_by_lane(
     They are those of the units with a bit; NaN without positives.
     """
     n_strata = len(rows.first_tie) - 1
-    value, squares = np.full((2, n_strata, -(-lanes // _SIDE) * _SIDE), np.nan)
+    value, squares = np.full((2, n_strata, LANES), np.nan)
     own: Array = np.zeros(rows.n_units if rows.clustered else 0)
     if rows.clustered:
         np.add.at(own, rows.unit, rows.weight * rows.positive)
@@ -71,35 +70,28 @@ def _fill(
     squares: Array,
 ) -> None:
     """Fill in the estimates of a stratum; ``own`` has the positives' weight of each cluster."""
-    state = np.empty(_ROWS * _SIDE)
-    sums = np.zeros((len(own), _SIDE))
+    state = np.zeros(_ROWS * LANES)
+    lowest, highest = 0, -1  # clusters of the stratum
+    if len(own):
+        of_stratum = unit[ties[0] : ties[-1]]
+        lowest, highest = of_stratum.min(), of_stratum.max()
+    sums = np.zeros((highest - lowest + 1, LANES))
     centre = _find_error(positive, weight, ties)
-    for first in range(0, len(value), _SIDE):
-        shift = np.uint64(first)
-        state[:] = 0.0
-        sums[:] = 0.0
-        for i in range(ties[0], ties[-1]):
-            _add(words[unit[i]] >> shift, weight[i], _TRUE if positive[i] else _FALSE, state)
-        for lane in range(_SIDE):
-            state[_ALL * _SIDE + lane] = state[_TRUE * _SIDE + lane]
-        for t in range(len(ties) - 1):
-            _pass_tie(words, shift, unit, positive, weight, ties[t], ties[t + 1], centre, state)
-            if len(own):
-                for i in range(ties[t], ties[t + 1]):
-                    _add_to_cluster(positive[i], weight[i], state, sums[unit[i]])
-        _settle_negatives(state)
-        _finish(centre, state, value[first : first + _SIDE], squares[first : first + _SIDE])
+    for i in range(ties[0], ties[-1]):
+        _add(words[unit[i]], weight[i], _TRUE if positive[i] else _FALSE, state)
+    for lane in range(LANES):
+        state[_ALL * LANES + lane] = state[_TRUE * LANES + lane]
+    for t in range(len(ties) - 1):
+        _pass_tie(words, unit, positive, weight, ties[t], ties[t + 1], centre, state)
         if len(own):
-            of_stratum = unit[ties[0] : ties[-1]]
-            lowest, highest = of_stratum.min(), of_stratum.max()
-            _square_clusters(
-                words[lowest : highest + 1],
-                shift,
-                own[lowest : highest + 1],
-                sums[lowest : highest + 1],
-                state,
-                squares[first : first + _SIDE],
-            )
+            for i in range(ties[t], ties[t + 1]):
+                _add_to_cluster(positive[i], weight[i], state, sums[unit[i] - lowest])
+    for lane in range(LANES):
+        _settle_negatives(lane, state)
+    _finish(centre, state, value, squares)
+    if len(own):
+        last = highest + 1
+        _square_clusters(words[lowest:last], own[lowest:last], sums, state, squares)
 
 
 @kernel
@@ -125,23 +117,22 @@ def _find_error(positive: NDArray[np.bool_], weight: Array, ties: NDArray[np.int
 @inlined
 def _add(word: np.uint64, weight: float, row: int, state: Array) -> None:
     """Add a weight in the lanes that have the bit."""
-    for lane in range(_SIDE):
-        state[row * _SIDE + lane] += _bit(word, lane) * weight
+    for lane in range(LANES):
+        state[row * LANES + lane] += _bit(word, lane) * weight
 
 
 @inlined
 def _add_both(word: np.uint64, weight: float, row: int, state: Array) -> None:
     """Add a weight, and its square in the row after, in the lanes that have the bit."""
-    for lane in range(_SIDE):
+    for lane in range(LANES):
         mine = _bit(word, lane) * weight
-        state[row * _SIDE + lane] += mine
-        state[(row + 1) * _SIDE + lane] += mine * weight
+        state[row * LANES + lane] += mine
+        state[(row + 1) * LANES + lane] += mine * weight
 
 
 @inlined
 def _pass_tie(
     words: Words,
-    shift: np.uint64,
     unit: NDArray[np.int64],
     positive: NDArray[np.bool_],
     weight: Array,
@@ -151,100 +142,102 @@ def _pass_tie(
     state: Array,
 ) -> None:
     """Pass the rows of one score: first its positives, if there are any."""
+    if stop - start == 1 and positive[start]:  # most often, and then nothing has to be added up
+        word, own = words[unit[start]], weight[start]
+        for lane in range(LANES):
+            here = _bit(word, lane) * own
+            _pass_positives(here, here * own, centre, lane, state)
+        return
     has_positive = False
     for i in range(start, stop):
-        has_positive = has_positive or positive[i]
+        if positive[i]:
+            has_positive = True
+            _add_both(words[unit[i]], weight[i], _HERE, state)
     if has_positive:
-        _settle_negatives(state)
-        for i in range(start, stop):
-            if positive[i]:
-                _add_both(words[unit[i]] >> shift, weight[i], _HERE, state)
-        _pass_positives(centre, state)
+        for lane in range(LANES):
+            here, squares = state[_HERE * LANES + lane], state[_HERE_SQUARES * LANES + lane]
+            state[_HERE * LANES + lane] = 0.0
+            state[_HERE_SQUARES * LANES + lane] = 0.0
+            _pass_positives(here, squares, centre, lane, state)
     for i in range(start, stop):
         if not positive[i]:
-            _add_both(words[unit[i]] >> shift, weight[i], _PASSED, state)
+            _add_both(words[unit[i]], weight[i], _PASSED, state)
 
 
-@inlined
-def _settle_negatives(state: Array) -> None:
+@kernel
+def _settle_negatives(lane: int, state: Array) -> None:
     """Square the influences of the negatives since the last positive, and take them away."""
-    for lane in range(_SIDE):
-        lost = state[_LOST * _SIDE + lane]
-        state[_NEGATIVES * _SIDE + lane] += state[_PASSED_SQUARES * _SIDE + lane] * lost * lost
-        state[_FALSE * _SIDE + lane] -= state[_PASSED * _SIDE + lane]
-        state[_PASSED * _SIDE + lane] = 0.0
-        state[_PASSED_SQUARES * _SIDE + lane] = 0.0
+    lost = state[_LOST * LANES + lane]
+    state[_NEGATIVES * LANES + lane] += state[_PASSED_SQUARES * LANES + lane] * lost * lost
+    state[_FALSE * LANES + lane] -= state[_PASSED * LANES + lane]
+    state[_PASSED * LANES + lane] = 0.0
+    state[_PASSED_SQUARES * LANES + lane] = 0.0
 
 
-@inlined
-def _pass_positives(centre: float, state: Array) -> None:
-    for lane in range(_SIDE):
-        here = state[_HERE * _SIDE + lane]
-        here_squares = state[_HERE_SQUARES * _SIDE + lane]
-        true, false = state[_TRUE * _SIDE + lane], state[_FALSE * _SIDE + lane]
-        true = true if true > here else here  # weights are rounded
-        false = false if false > 0.0 else 0.0
-        rows = true + false
-        over = 1.0 / (rows if rows > 0.0 else 1.0)
-        error = false * over
-        gained = state[_GAINED * _SIDE + lane] + here * over * error
-        state[_GAINED * _SIDE + lane] = gained
-        state[_LOST * _SIDE + lane] += here * over * (true * over)
-        state[_ERRORS * _SIDE + lane] += here * error
-        influence = gained - error + centre
-        state[_INFLUENCE * _SIDE + lane] = influence
-        state[_FIRST * _SIDE + lane] += here_squares * influence
-        state[_SECOND * _SIDE + lane] += here_squares * influence * influence
-        state[_SQUARES * _SIDE + lane] += here_squares
-        state[_TRUE * _SIDE + lane] = true - here
-        state[_HERE * _SIDE + lane] = 0.0
-        state[_HERE_SQUARES * _SIDE + lane] = 0.0
+@kernel
+def _pass_positives(here: float, squares: float, centre: float, lane: int, state: Array) -> None:
+    """Pass positives of one score with this weight, and this sum of squared weights."""
+    _settle_negatives(lane, state)
+    true, false = state[_TRUE * LANES + lane], state[_FALSE * LANES + lane]
+    true = true if true > here else here  # weights are rounded
+    false = false if false > 0.0 else 0.0
+    rows = true + false
+    over = 1.0 / (rows if rows > 0.0 else 1.0)
+    error = false * over
+    gained = state[_GAINED * LANES + lane] + here * over * error
+    influence = gained - error + centre
+    state[_TRUE * LANES + lane] = true - here
+    state[_GAINED * LANES + lane] = gained
+    state[_LOST * LANES + lane] += here * over * (true * over)
+    state[_ERRORS * LANES + lane] += here * error
+    state[_INFLUENCE * LANES + lane] = influence
+    state[_FIRST * LANES + lane] += squares * influence
+    state[_SECOND * LANES + lane] += squares * influence * influence
+    state[_SQUARES * LANES + lane] += squares
 
 
 @inlined
 def _add_to_cluster(is_positive: bool, weight: float, state: Array, sums: Array) -> None:
     """Add the influence of a row that was just passed; the sums of other groups are not used."""
     if is_positive:
-        for lane in range(_SIDE):
-            sums[lane] += weight * state[_INFLUENCE * _SIDE + lane]
+        for lane in range(LANES):
+            sums[lane] += weight * state[_INFLUENCE * LANES + lane]
     else:
-        for lane in range(_SIDE):
-            sums[lane] -= weight * state[_LOST * _SIDE + lane]
+        for lane in range(LANES):
+            sums[lane] -= weight * state[_LOST * LANES + lane]
 
 
 @kernel
 def _finish(centre: float, state: Array, value: Array, squares: Array) -> None:
     """Fill in the values and the squares of rows; keep how far values are from the centre."""
-    for lane in range(_SIDE):
-        total = state[_ALL * _SIDE + lane]
+    for lane in range(LANES):
+        total = state[_ALL * LANES + lane]
         if total > 0.0:
-            error = state[_ERRORS * _SIDE + lane] / total
+            error = state[_ERRORS * LANES + lane] / total
             value[lane] = 1.0 - error
             off = error - centre
-            terms = state[_SECOND * _SIDE + lane] + off * off * state[_SQUARES * _SIDE + lane]
-            mine = terms + 2.0 * off * state[_FIRST * _SIDE + lane]
+            terms = state[_SECOND * LANES + lane] + off * off * state[_SQUARES * LANES + lane]
+            mine = terms + 2.0 * off * state[_FIRST * LANES + lane]
             mine = mine if mine > _ROUNDING * terms else 0.0
-            squares[lane] = (mine + state[_NEGATIVES * _SIDE + lane]) / (total * total)
-            state[_FIRST * _SIDE + lane] = off
+            squares[lane] = (mine + state[_NEGATIVES * LANES + lane]) / (total * total)
+            state[_FIRST * LANES + lane] = off
 
 
 @kernel
-def _square_clusters(
-    words: Words, shift: np.uint64, own: Array, sums: Array, state: Array, squares: Array
-) -> None:
+def _square_clusters(words: Words, own: Array, sums: Array, state: Array, squares: Array) -> None:
     """Put the squared influences of whole clusters in place of those of rows."""
-    terms = np.zeros(_SIDE)
-    total = np.zeros(_SIDE)
+    terms = np.zeros(LANES)
+    total = np.zeros(LANES)
     for u in range(len(own)):
-        word = words[u] >> shift
-        for lane in range(_SIDE):
+        word = words[u]
+        for lane in range(LANES):
             bit = _bit(word, lane)
-            off = own[u] * state[_FIRST * _SIDE + lane]
+            off = own[u] * state[_FIRST * LANES + lane]
             one = sums[u, lane] + off
             total[lane] += bit * one * one
             terms[lane] += bit * (sums[u, lane] * sums[u, lane] + off * off)
-    for lane in range(_SIDE):
-        weight = state[_ALL * _SIDE + lane]
+    for lane in range(LANES):
+        weight = state[_ALL * LANES + lane]
         if weight > 0.0:
             mine = total[lane] if total[lane] > _ROUNDING * terms[lane] else 0.0
             squares[lane] = mine / (weight * weight)

@@ -353,3 +353,18 @@ def _add(state: Array, at: np.uint64) -> None:
     passed = state[at ^ np.uint64(_STATE)]
     state[at + np.uint64(_SUM)] += passed
     state[at + np.uint64(_SQUARES)] += passed * passed
+
+
+@kernel
+def words_of_groups(groups: NDArray[np.uint8], first: int, width: int) -> NDArray[np.uint64]:
+    """Return a word for each unit, with a lane for each draw (axis 0) and each of some groups.
+
+    These are ``width`` groups from the ``first`` on, side by side for each draw.
+    """
+    words = np.zeros(groups.shape[1], np.uint64)
+    for draw in range(groups.shape[0]):
+        for i in range(groups.shape[1]):
+            place = np.int64(groups[draw, i]) - first
+            if 0 <= place < width:
+                words[i] |= np.uint64(1) << np.uint64(draw * width + place)
+    return words

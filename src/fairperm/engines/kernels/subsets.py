@@ -94,14 +94,6 @@ def lane_bits(words: NDArray[np.uint64]) -> NDArray[np.bool_]:
     return bits.T.astype(np.bool_)
 
 
-def words_of_lanes(bits: NDArray[np.bool_]) -> NDArray[np.uint64]:
-    """Return the words of at most 64 choices of group A, by lane and unit."""
-    every = np.zeros((bits.shape[1], LANES), np.bool_)
-    every[:, : len(bits)] = bits.T
-    words = np.packbits(every, axis=1, bitorder="little").view("<u8")
-    return words.ravel().astype(np.uint64, copy=False)
-
-
 @kernel
 def _fill_blocks(
     sizes: NDArray[np.int64],
