@@ -165,18 +165,22 @@ def test_gini_is_the_auc_in_another_unit() -> None:
         )
 
 
-def test_gini_and_auc_are_one_hypothesis() -> None:
+def test_an_audit_has_gini_in_its_own_unit() -> None:
     data = draw(400, 4)
-    found = fairperm.audit(
+    gini, auc = fairperm.audit(
         data["y_true"],
         y_score=data["y_score"],
         sensitive_features=data["sensitive_features"],
         metrics=["gini", "roc_auc"],
+        margin={"gini": 0.2, "roc_auc": 0.1},
         n_resamples=99,
         min_group_size=10,
         rng=1,
-    )
-    assert found.rows[0].adjusted_pvalue == found.rows[1].adjusted_pvalue == found.rows[0].pvalue
+    ).rows
+    assert gini.pvalue == auc.pvalue
+    assert auc.detectable_gap is not None
+    assert gini.detectable_gap == pytest.approx(2 * auc.detectable_gap, rel=1e-3)
+    assert gini.equivalence_pvalue == auc.equivalence_pvalue
 
 
 def test_an_audit_adjusts_it_with_others() -> None:

@@ -78,11 +78,6 @@ class AreaUnderCurve(RankMetric):
         return self.slope
 
     @property
-    def identity(self) -> object:
-        """Groups with equal AUCs are equal in every function of it: one null hypothesis."""
-        return AreaUnderCurve
-
-    @property
     def is_plain(self) -> bool:
         """Whether it is the AUC itself."""
         return (self.slope, self.offset) == (1.0, 0.0)
