@@ -162,7 +162,7 @@ def test_a_folder_that_cannot_be_written_to(folder: Path, monkeypatch: pytest.Mo
     ],
 )
 def test_conditions_run_no_programs(condition: str) -> None:
-    """All of these ran in Spark, but for the rule."""
+    """Spark has run some of these; the others are forms of them."""
     with pytest.raises(fairperm.errors.InputError, match=r"input\.where must be a condition"):
         spark_job._check_where(condition)
 
