@@ -152,7 +152,6 @@ def large_file() -> float:
 
 
 def larger_file() -> float:
-    """Return the time of scores of which bins would hide too much: all rows are permuted."""
     return _large_file(5_000_000)
 
 

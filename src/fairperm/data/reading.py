@@ -57,7 +57,7 @@ MISSING_GROUP = "missing"
 MOST_NUMBERS = 20  # groups named by numbers: more are measurements, such as ages
 _PREDICTIONS = ("y_pred", f"y_pred{NEW}")
 _ROWS_NAMED = 5
-_NEXT_TO_NOTHING = 0.05  # of a standard error
+_NEXT_TO_NOTHING = 0.1  # of a standard error
 _MOST_KEYS = 1 << 62  # possible combinations that can be numbered
 _NORMALIZE = "unicodedata.normalize('NFC', text) makes them one."
 
