@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 SAMPLES, PARTS = 20_000, 4
 INEQUALITY = {"generalized_entropy_index", "theil_t_index", "theil_l_index", "atkinson_index"}
-UNMATCHED = {"roc_auc", "equalized_odds", "expected_calibration_error"}
+RANKS = {"roc_auc", "gini", "average_precision"}
+UNMATCHED = {*RANKS, "equalized_odds", "expected_calibration_error"}
 ALTERNATIVES: tuple[Alternative, ...] = ("two-sided", "symmetric", "greater", "less")
 DESIGNS = ("rows", "weights", "clusters", "weighted clusters", "strata", "matched")
 DRAWS = (0, 39, 59, 63, "auto")  # 0 is the normal limit
