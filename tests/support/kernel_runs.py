@@ -61,6 +61,8 @@ def _tests() -> Iterator[tuple[str, Any]]:
         ("strata", "roc_auc", {**data, **strata}),
         ("weights", "roc_auc", {**data, **weights}),
         ("clusters", "roc_auc", {**data, **clusters}),
+        ("precision", "average_precision", data),
+        ("precision, clusters", "average_precision", {**data, **clusters}),
         ("numbers", "mean_squared_error", numbers),
         ("numbers, strata", "mean_squared_error", {**numbers, **strata}),
         ("numbers, weights", "mean_squared_error", {**numbers, **weights}),
@@ -70,9 +72,12 @@ def _tests() -> Iterator[tuple[str, Any]]:
     for name, metric, given in (
         ("many", "roc_auc", {**few, **groups}),
         ("many pooled", "roc_auc", {**data, **groups, **strata, "scheme": "pooled"}),
+        ("many precisions", "average_precision", {**data, **groups}),
         ("many numbers", "mean_squared_error", {**numbers, **groups}),
     ):
         yield name, fairperm.omnibus_test(metric=metric, **given).null_distribution
+    new = rng.normal(size=ROWS)
+    yield "changes", fairperm.compare_models(metric="roc_auc", y_score_new=new, **data).pvalue
     features = {"a": data["sensitive_features"], "b": groups["sensitive_features"]}
     for name, score in (("subgroups", data["y_score"]), ("subgroups, tied", few["y_score"])):
         searched = fairperm.find_subgroups(
