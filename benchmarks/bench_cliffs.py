@@ -30,7 +30,10 @@ MOST = 10.0
 DESIGNS = ("plain", "weights", "clusters", "strata", "5 groups")
 _BOOTSTRAP = "500 bootstrap samples, for the standard error it reports"
 SLOW = {("expected_calibration_error", design): _BOOTSTRAP for design in DESIGNS}
-SLOW["r2_score", "5 groups"] = "nine sums of each row, which labels of many groups add one by one"
+_ONE_BY_ONE = "several sums of each row, which labels of many groups add one by one"
+_INDICES = ("generalized_entropy_index", "theil_t_index", "theil_l_index", "atkinson_index")
+_SUMS = ("r2_score", "coefficient_of_variation", "mean_score_positives", "mean_score_negatives")
+SLOW |= {(metric, "5 groups"): _ONE_BY_ONE for metric in (*_INDICES, *_SUMS)}
 SLOW["average_precision", "5 groups"] = (
     "every group walks through all rows, with a division at each positive"
 )
