@@ -1,0 +1,140 @@
+"""The engine of shares at the top of lists: labels of all groups are exchanged within each list.
+
+The divergence of a list does not depend on which group is which, so groups are numbered anew in
+each list, by their items. Then neither the names of groups, queries and strata nor the order of
+rows change a draw.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairperm._utils.sorting import content_keys, order_by, run_numbers, run_starts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from fairperm.engines.kernels.divergences import WalkedLists
+
+    Array = NDArray[np.float64]
+    Numbers = NDArray[np.integer[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class DivergenceEngine:
+    """Lists, and the labels of their items by list and stratum."""
+
+    lists: WalkedLists
+    labels: NDArray[np.int32]
+
+    block_size = 64  # draws
+
+    @classmethod
+    def of(
+        cls, query: Numbers, stratum: Numbers, group: Numbers, weight: Array
+    ) -> DivergenceEngine:
+        """Order the lists by their items, which are sorted by query and from the top of its list.
+
+        ``weight`` is that of the shares of groups among the items down to each.
+        """
+        from fairperm.engines.kernels.divergences import list_divergences
+
+        starts = run_starts(query)
+        which = run_numbers(starts, len(query))
+        stratum = _number_within(which, stratum, lambda first, _: [first])
+        group = _number_within(
+            which, group, lambda first, pair: [which[first], *content_keys(pair, stratum)]
+        )
+        place = np.arange(len(which)) - starts[which]
+        keys = content_keys(which, place * (stratum.max() + 1) + stratum)
+        keys += content_keys(which, stratum * (group.max() + 1) + group)
+        keys.append(list_divergences(*_walk_lists(which, stratum, group, weight)))
+        which = np.argsort(order_by(keys))[which]
+        order = np.argsort(which, kind="stable")
+        return cls(*_walk_lists(which[order], stratum[order], group[order], weight[order]))
+
+    @property
+    def n_lists(self) -> int:
+        """The number of lists."""
+        return len(self.lists.starts) - 1
+
+    def observed(self) -> float:
+        """Return the mean divergence of the lists."""
+        from fairperm.engines.kernels.divergences import list_divergences
+
+        # one by one, as in the draws: NumPy's sum would round in another way
+        return float(np.cumsum(list_divergences(self.lists, self.labels))[-1] / self.n_lists)
+
+    def permuted(self, n: int, rng: np.random.Generator) -> Array:
+        """Return the mean divergence of ``n`` random permutations."""
+        from fairperm.engines.kernels.divergences import random_divergences
+
+        state = rng.integers(2**64, size=4, dtype=np.uint64)
+        return random_divergences(self.lists, self.labels, n, state) / self.n_lists
+
+    def enumerated(self, most: int) -> Array | None:
+        """Return the same for every permutation, if there are no more than ``most``."""
+        sizes = np.diff(self.lists.block_starts)
+        block = np.repeat(np.arange(len(sizes)), sizes)
+        order = np.lexsort([self.labels, block])
+        starts = run_starts(block, self.labels[order])
+        counts = np.diff(np.append(starts, len(order)))
+        factorials = [math.fsum(map(math.lgamma, (one + 1.0).tolist())) for one in (sizes, counts)]
+        n = math.exp(min(factorials[0] - factorials[1], math.log(most) + 1))
+        if n > most + 0.5:
+            return None
+        from fairperm.engines.kernels.divergences import all_divergences
+
+        return all_divergences(self.lists, self.labels[order], round(n)) / self.n_lists
+
+
+def _number_within(
+    which: Numbers, values: Numbers, make_keys: Callable[[Numbers, Numbers], list[NDArray[Any]]]
+) -> NDArray[np.intp]:
+    """Return the values as numbers from 0 in each list.
+
+    ``which`` numbers the lists. Pairs of a list and a value are put in the order of the keys that
+    are made of their first items and of the pair of each item.
+    """
+    _, first, pair = np.unique(
+        which * (int(values.max()) + 1) + values, return_index=True, return_inverse=True
+    )
+    rank = np.argsort(order_by(make_keys(first, pair)))
+    number: NDArray[np.intp] = rank[pair] - run_starts(which[first])[which]
+    return number
+
+
+def _walk_lists(
+    which: Numbers, stratum: Numbers, group: Numbers, weight: Array
+) -> tuple[WalkedLists, NDArray[np.int32]]:
+    """Return the lists, and the labels of their items; lists, strata and groups are numbered."""
+    from fairperm.engines.kernels.divergences import WalkedLists
+
+    starts, n_items = run_starts(which), len(which)
+    sizes = np.diff(np.append(starts, n_items))
+    by_block = np.lexsort([stratum, which])
+    label = np.empty(n_items, np.int64)
+    label[by_block] = np.arange(n_items)
+    blocks = run_starts(which[by_block], stratum[by_block])
+    n_groups = int(group.max()) + 1
+    pairs, counts = np.unique(which * n_groups + group, return_counts=True)
+    numbers = np.arange(sizes.max() + 1)
+    logs = np.log(np.maximum(numbers, 1))
+    lists = WalkedLists(
+        weight=np.ascontiguousarray(weight),
+        label=label,
+        starts=np.append(starts, n_items),
+        block_starts=np.append(blocks, n_items),
+        first_blocks=np.append(np.searchsorted(blocks, starts), len(blocks)),
+        log_shares=logs[counts] - logs[sizes[pairs // n_groups]],
+        first_groups=np.append(run_starts(pairs // n_groups), len(pairs)),
+        logs=logs,
+        steps=np.diff(numbers * logs),
+    )
+    return lists, group[by_block].astype(np.int32)
