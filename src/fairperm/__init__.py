@@ -36,7 +36,11 @@ if TYPE_CHECKING:
     from fairperm.hypothesis_tests.results.equivalence import EquivalenceTestResult
     from fairperm.hypothesis_tests.results.gaps import BootstrapTestResult, PermutationTestResult
     from fairperm.hypothesis_tests.results.omnibus import OmnibusTestResult
-    from fairperm.hypothesis_tests.results.rankings import RankingComparison, RankingTestResult
+    from fairperm.hypothesis_tests.results.rankings import (
+        ListDivergence,
+        RankingComparison,
+        RankingTestResult,
+    )
     from fairperm.hypothesis_tests.results.sweeps import MetricSweep, ThresholdSweepResult
     from fairperm.hypothesis_tests.sweep.threshold_sweep import threshold_sweep
     from fairperm.metrics import metric_names, register_metric
@@ -64,6 +68,7 @@ __all__ = [
     "GroupSummary",
     "InputError",
     "InputTypeError",
+    "ListDivergence",
     "MetricSweep",
     "ModelComparisonResult",
     "OmnibusRow",
@@ -127,7 +132,7 @@ _HOMES = {
     "hypothesis_tests.results.equivalence": "EquivalenceTestResult",
     "hypothesis_tests.results.gaps": "BootstrapTestResult PermutationTestResult",
     "hypothesis_tests.results.omnibus": "OmnibusTestResult",
-    "hypothesis_tests.results.rankings": "RankingComparison RankingTestResult",
+    "hypothesis_tests.results.rankings": "ListDivergence RankingComparison RankingTestResult",
     "hypothesis_tests.results.sweeps": "MetricSweep ThresholdSweepResult",
     "hypothesis_tests.sweep.threshold_sweep": "threshold_sweep",
     "metrics": "metric_names register_metric",

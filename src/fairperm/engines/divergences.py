@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
     Numbers = NDArray[np.integer[Any]]
+    Places = NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,7 @@ class DivergenceEngine:
     """Lists, and the labels of their items by list and stratum."""
 
     lists: WalkedLists
-    labels: NDArray[np.int32]
+    labels: NDArray[np.uint32]
 
     block_size = 64  # draws
 
@@ -47,17 +48,17 @@ class DivergenceEngine:
 
         starts = run_starts(query)
         which = run_numbers(starts, len(query))
-        stratum = _number_within(which, stratum, lambda first, _: [first])
-        group = _number_within(
-            which, group, lambda first, pair: [which[first], *content_keys(pair, stratum)]
+        block = _number_within(which, stratum, lambda first, _: [first])
+        label = _number_within(
+            which, group, lambda first, pair: [which[first], *content_keys(pair, block + 1.0)]
         )
         place = np.arange(len(which)) - starts[which]
-        keys = content_keys(which, place * (stratum.max() + 1) + stratum)
-        keys += content_keys(which, stratum * (group.max() + 1) + group)
-        keys.append(list_divergences(*_walk_lists(which, stratum, group, weight)))
-        which = np.argsort(order_by(keys))[which]
-        order = np.argsort(which, kind="stable")
-        return cls(*_walk_lists(which[order], stratum[order], group[order], weight[order]))
+        keys = content_keys(which, place * (block.max() + 1.0) + block)
+        keys += content_keys(which, block * (label.max() + 1.0) + label)
+        keys.append(list_divergences(*_walk_lists(which, block, label, weight)))
+        rank = np.argsort(order_by(keys))[which]
+        order = np.argsort(rank, kind="stable")
+        return cls(*_walk_lists(rank[order], block[order], label[order], weight[order]))
 
     @property
     def n_lists(self) -> int:
@@ -82,7 +83,7 @@ class DivergenceEngine:
         """Return the same for every permutation, if there are no more than ``most``."""
         sizes = np.diff(self.lists.block_starts)
         block = np.repeat(np.arange(len(sizes)), sizes)
-        order = np.lexsort([self.labels, block])
+        order = np.lexsort((self.labels, block))
         starts = run_starts(block, self.labels[order])
         counts = np.diff(np.append(starts, len(order)))
         factorials = [math.fsum(map(math.lgamma, (one + 1.0).tolist())) for one in (sizes, counts)]
@@ -95,8 +96,8 @@ class DivergenceEngine:
 
 
 def _number_within(
-    which: Numbers, values: Numbers, make_keys: Callable[[Numbers, Numbers], list[NDArray[Any]]]
-) -> NDArray[np.intp]:
+    which: Places, values: Numbers, make_keys: Callable[[Places, Places], list[NDArray[Any]]]
+) -> Places:
     """Return the values as numbers from 0 in each list.
 
     ``which`` numbers the lists. Pairs of a list and a value are put in the order of the keys that
@@ -106,35 +107,35 @@ def _number_within(
         which * (int(values.max()) + 1) + values, return_index=True, return_inverse=True
     )
     rank = np.argsort(order_by(make_keys(first, pair)))
-    number: NDArray[np.intp] = rank[pair] - run_starts(which[first])[which]
+    number: Places = rank[pair] - run_starts(which[first])[which]
     return number
 
 
 def _walk_lists(
-    which: Numbers, stratum: Numbers, group: Numbers, weight: Array
-) -> tuple[WalkedLists, NDArray[np.int32]]:
-    """Return the lists, and the labels of their items; lists, strata and groups are numbered."""
-    from fairperm.engines.kernels.divergences import WalkedLists
+    which: Places, block: Places, label: Places, weight: Array
+) -> tuple[WalkedLists, NDArray[np.uint32]]:
+    """Return the lists, and the labels of their items, block by block."""
+    from fairperm.engines.kernels.divergences import WalkedLists, sum_weights
 
-    starts, n_items = run_starts(which), len(which)
-    sizes = np.diff(np.append(starts, n_items))
-    by_block = np.lexsort([stratum, which])
-    label = np.empty(n_items, np.int64)
-    label[by_block] = np.arange(n_items)
-    blocks = run_starts(which[by_block], stratum[by_block])
-    n_groups = int(group.max()) + 1
-    pairs, counts = np.unique(which * n_groups + group, return_counts=True)
+    n_items = len(which)
+    starts = np.append(run_starts(which), n_items)
+    sizes = np.diff(starts)
+    by_block = np.lexsort((block, which))
+    blocks = run_starts(which[by_block], block[by_block])
+    n_groups = int(label.max()) + 1
+    pairs, counts = np.unique(which * n_groups + label, return_counts=True)
     numbers = np.arange(sizes.max() + 1)
     logs = np.log(np.maximum(numbers, 1))
+    below, constant = sum_weights(np.ascontiguousarray(weight), starts, logs)
     lists = WalkedLists(
-        weight=np.ascontiguousarray(weight),
-        label=label,
-        starts=np.append(starts, n_items),
+        weight=below,
+        constant=constant,
+        label=np.argsort(by_block).astype(np.uint64),
+        starts=starts,
         block_starts=np.append(blocks, n_items),
-        first_blocks=np.append(np.searchsorted(blocks, starts), len(blocks)),
+        first_blocks=np.searchsorted(blocks, starts),
         log_shares=logs[counts] - logs[sizes[pairs // n_groups]],
         first_groups=np.append(run_starts(pairs // n_groups), len(pairs)),
-        logs=logs,
         steps=np.diff(numbers * logs),
     )
-    return lists, group[by_block].astype(np.int32)
+    return lists, label[by_block].astype(np.uint32)

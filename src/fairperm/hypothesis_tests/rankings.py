@@ -17,6 +17,7 @@ from fairperm.data.lazy.backends import lazy_frame
 from fairperm.data.lazy.counting import MOST_KINDS
 from fairperm.data.lazy.lists import LazyLists, count_rows
 from fairperm.data.reading import Table, read_table
+from fairperm.engines.divergences import DivergenceEngine
 from fairperm.engines.rankings import ListsEngine
 from fairperm.engines.sample import Rows
 from fairperm.errors import (
@@ -33,7 +34,11 @@ from fairperm.errors import (
 )
 from fairperm.hypothesis_tests.gap_test import compare as compare_groups
 from fairperm.hypothesis_tests.plan import Options, Plan
-from fairperm.hypothesis_tests.results.rankings import RankingComparison, RankingTestResult
+from fairperm.hypothesis_tests.results.rankings import (
+    ListDivergence,
+    RankingComparison,
+    RankingTestResult,
+)
 from fairperm.inference.multiplicity import adjust_pvalues
 from fairperm.inference.null import (
     Null,
@@ -43,7 +48,7 @@ from fairperm.inference.null import (
     pvalue,
     tie_tolerance,
 )
-from fairperm.inference.stopping import StoppingRule, count_least
+from fairperm.inference.stopping import LEAST, StoppingRule, count_least
 from fairperm.metrics.definition import Kind
 from fairperm.metrics.numbers import mean_metric
 from fairperm.metrics.rankings import RankedLists, check_lists, check_top, get_ranking_metric
@@ -119,13 +124,14 @@ def ranking_test(
     metric : str
         Quality of a query's list: "ndcg", "precision", "recall", "average_precision" (of the whole
         list), "reciprocal_rank" or "hit_rate". Exposure of items within lists: "exposure"
-        (discounted by position), "exposure_per_relevance", "top_k_share" or "skew".
+        (discounted by position), "exposure_per_relevance", "top_k_share" or "skew". Of all groups
+        at once: "ndkl", how far their shares at the top of a list are from those of the list.
     k : int
         How many items from the top of a list count.
     data : frame or mapping, optional
         As in :func:`fairperm.permutation_test`.
     groups : sequence, optional
-        Two groups or more; by default all, in sorted order.
+        Two groups or more; by default all, in sorted order. "ndkl" leaves out items of others.
     compare : {"pairs", "reference", "rest"}
         Whether to compare each pair of groups, each group with the reference, or each group with
         all others together.
@@ -165,10 +171,19 @@ def ranking_test(
     any list count as extreme; data like these raise an error. The delta method gives the influence
     of each query, of which both standard errors are made.
 
+    "ndkl" (normalized discounted cumulative Kullback–Leibler divergence, also of Geyik, Ambler and
+    Kenthapadi) is the mean over i of the divergence of the groups' shares among the first i items
+    of a list from their shares of the whole list, weighted by 1/log2(1 + i), in nats; its value is
+    the mean over queries. It has no direction: lists of which half put one group first and half the
+    other are as far from their shares as if all put the same group first, while their mean exposure
+    has no gap. It is above zero in random lists, too; ``expected`` is its mean over permutations of
+    labels within each list (and stratum), and the p-value is the share of those with a value at
+    least as large. `compare`, `reference`, `alternative` and `cluster` cannot be used with it.
+
     Items with equal scores share positions: they get the mean of what these positions give, as
-    scikit-learn's ndcg_score does; "average_precision" is scikit-learn's too. "reciprocal_rank" and
-    "hit_rate" need lists without ties. Queries without a relevant item have no ndcg, recall and
-    average_precision: they are left out, and a note counts them.
+    scikit-learn's ndcg_score does; "average_precision" is scikit-learn's too. "reciprocal_rank",
+    "hit_rate" and "ndkl" need lists without ties. Queries without a relevant item have no ndcg,
+    recall and average_precision: they are left out, and a note counts them.
 
     Examples
     --------
@@ -200,11 +215,13 @@ def ranking_test(
     )
     compare = checks.choice("compare", compare, ("pairs", "reference", "rest"))
     adjust = checks.choice("adjust", adjust, ("holm", "bh", "by", None))
+    chosen = get_ranking_metric(metric)
+    if chosen.of_all_groups:
+        _refuse_two_groups(chosen, compare, reference, alternative, cluster)
     if reference is not None and compare != "reference":
         raise InputError(
             f"{argument('reference')} can only be used with {argument('compare', 'reference')}."
         )
-    chosen = get_ranking_metric(metric)
     k = checks.integer("k", k, 1, _MOST_ITEMS)
     if (score is None) == (rank is None):
         given = "both" if score is not None else "neither"
@@ -228,12 +245,26 @@ def ranking_test(
     with rename_arguments(names):
         table = _read(inputs, query, chosen, k, is_rank=is_rank)
     every = table.choose_several(groups)
+    if chosen.of_all_groups:
+        is_chosen = np.isin(table.group, [table.groups.index(one) for one in every])
+        table = table.take(np.flatnonzero(is_chosen))
     pairs = list(_list_pairs(table, every, compare, reference))
     items = None
     if _VALUE not in table.columns:
         items = _Items.of(table, chosen, every, is_rank=is_rank, has_cluster=cluster is not None)
         check_lists(chosen, items.lists, source)
         check_top(chosen, k, int(items.lists.sizes.max()), is_rank=is_rank)
+        if chosen.of_all_groups:
+            only = _compare_all(items, chosen, every, options)
+            return RankingTestResult(
+                metric=only.metric,
+                groups=every,
+                comparisons=(only,),
+                pvalue=only.pvalue,
+                adjust=adjust,
+                notes=only.notes,
+                frame_library=library_of(data),
+            )
         table = table if chosen.of_items else items.value_queries(chosen, k)
     found: list[RankingComparison] = []
     notes: dict[str, None] = dict.fromkeys(table.notes)
@@ -262,6 +293,28 @@ def ranking_test(
         notes=tuple(notes),
         frame_library=library_of(data),
     )
+
+
+def _refuse_two_groups(
+    metric: RankingMetric, compare: str, reference: object, alternative: str, cluster: object
+) -> None:
+    """Raise InputError for options that a value of all groups together does not have."""
+    name = argument("metric", metric.name)
+    for option, is_used in (("compare", compare != "pairs"), ("reference", reference is not None)):
+        if is_used:
+            raise InputError(
+                f"{argument(option)} cannot be used with {name}, which compares all groups at once."
+            )
+    if alternative != "two-sided":
+        raise InputError(
+            f"{argument('alternative')} cannot be used with {name}, which has no direction: its "
+            "p-value counts larger values."
+        )
+    if cluster is not None:
+        raise InputError(
+            f"{argument('cluster')} cannot be used with {name}: its permutations take lists for "
+            "independent, and it has no standard error that could allow for clusters."
+        )
 
 
 def _list_pairs(
@@ -589,6 +642,74 @@ def _compare_items(
         null_distribution=null.statistic,
     )
     return result, remarks
+
+
+def _compare_all(
+    items: _Items, metric: RankingMetric, groups: tuple[Hashable, ...], options: Options
+) -> ListDivergence:
+    """Compare the shares of all groups at the top of lists with those in permuted lists."""
+    lists, n_strata, n_groups = items.lists, len(items.table.strata), len(items.table.groups)
+    part = lists.query.astype(np.int64) * n_strata + items.stratum  # of a list
+    parts, n_different = np.unique(
+        np.unique(part * n_groups + items.group) // n_groups, return_counts=True
+    )
+    mixed = np.unique(parts[n_different > 1] // n_strata)
+    kept = np.isin(lists.query, mixed)
+    within = "a stratum of a query" if n_strata > 1 else "a query"
+    if not kept.any():
+        raise InputError(
+            f"{argument('sensitive_features')} must vary within {within} for {metric.name}, which "
+            "compares items of one list; got one group in each."
+        )
+    engine = DivergenceEngine.of(
+        lists.query[kept], items.stratum[kept], items.group[kept], metric.value(lists, 0)[0, kept]
+    )
+    observed = engine.observed()
+    # no divergence is larger than that of an item that is alone in its group
+    span = np.log(lists.sizes.max(keepdims=True))
+    tolerance = tie_tolerance(observed, span, np.ones(1))
+    resampling, level = options.resampling, options.confidence_level
+    found = engine.enumerated(resampling.n_resamples)
+    if found is None:
+        rule = StoppingRule(observed, "greater", tolerance, LEAST)
+        null = resampling.draw_null(engine.permuted, np.concatenate, rule, engine.block_size)
+    else:
+        null = Null(found, np.full(len(found), -np.log(len(found))))
+    p = pvalue(null, observed, "greater", tolerance, level)
+    notes = items.table.notes
+    n_lost = len(lists.starts) - len(mixed)
+    if n_lost:
+        alone = format_count(n_lost, "query has", "queries have")
+        where = " in each stratum" if n_strata > 1 else ""
+        notes += (f"{alone} items of one group only{where}: left out.",)
+    given = ", given the stratum" if n_strata > 1 else ""
+    sizes = np.bincount(items.group[kept], minlength=n_groups).tolist()
+    return ListDivergence(
+        metric=metric.name,
+        attribute=items.table.attribute,
+        groups=groups,
+        value=observed,
+        expected=float(null.statistic.mean()),
+        counts={one: sizes[items.table.groups.index(one)] for one in groups},
+        n_queries=engine.n_lists,
+        pvalue=p.value,
+        adjusted_pvalue=p.value,
+        pvalue_interval=p.interval,
+        pvalue_interval_wilson=p.wilson_interval,
+        confidence_level=level,
+        n_resamples=len(null.statistic),
+        stopped_early=null.stopped_early,
+        exact=found is not None,
+        n_strata=n_strata,
+        n_dropped=items.table.n_dropped,
+        seed=options.seed,
+        validity=(
+            "Exact if lists are independent of each other, and places in them do not depend on the "
+            f"group{given}."
+        ),
+        notes=notes,
+        null_distribution=null.statistic,
+    )
 
 
 def _studentize(blocks: list[tuple[Array, Array]], zero: float) -> Array:

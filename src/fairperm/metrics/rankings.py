@@ -58,6 +58,12 @@ class RankedLists:
         """The number of items of each query."""
         return np.diff(np.append(self.starts, len(self.query)))
 
+    @property
+    def places(self) -> Array:
+        """The place of each item among those of its query, from 1; positions may have gaps."""
+        place = np.arange(1, len(self.query) + 1) - np.repeat(self.starts, self.sizes)
+        return place.astype(np.float64)
+
     def total(self, values: Array) -> Array:
         """Return the sum of each query."""
         total: Array = np.add.reduceat(values, self.starts)
@@ -126,9 +132,11 @@ class RankingMetric(AnyMetric):
     ----------
     value
         The values of queries, from the lists and k, NaN where undefined; or those of items, by
-        item (last axis).
+        item (last axis). If ``of_all_groups``, the weight of the shares down to each item.
     of_items
         Whether items are compared within their query, instead of queries with each other.
+    of_all_groups
+        Whether the value is one of all groups together, without a value of each.
     of_group
         The value of a group of items, and the influence of each list on it.
     largest_gap
@@ -148,6 +156,7 @@ class RankingMetric(AnyMetric):
     value: Callable[[RankedLists, int], Array]
     aliases: tuple[str, ...] = ()
     of_items: bool = False
+    of_all_groups: bool = False
     of_group: Callable[[ListSums], tuple[Array, Array]] = ListSums.mean
     largest_gap: float = 1.0
     reads_relevance: bool = True
@@ -233,8 +242,7 @@ def _ndcg(lists: RankedLists, k: int) -> Array:
     discount = _discount(lists) * _in_top(lists, k)
     gained = lists.total(lists.relevance * lists.share_ties(discount))
     # the best list has its items at the first positions, even if those given have gaps
-    first = np.arange(len(lists.query)) - np.repeat(lists.starts, lists.sizes) + 1.0
-    best = np.where(first <= k, 1 / np.log2(first + 1), 0.0)
+    best = np.where(lists.places <= k, 1 / np.log2(lists.places + 1), 0.0)
     return _ratio(gained, lists.total(lists.ideal() * best))
 
 
@@ -267,6 +275,11 @@ def _first_hit(lists: RankedLists) -> Array:
 def _reciprocal_rank(lists: RankedLists, k: int) -> Array:
     first = _first_hit(lists)
     return np.where(first <= k, 1 / first, 0.0)
+
+
+def _place_weights(lists: RankedLists) -> Array:
+    discount = 1 / np.log2(lists.places + 1)
+    return discount / np.repeat(lists.total(discount), lists.sizes)
 
 
 RANKING_METRICS = (
@@ -345,5 +358,16 @@ RANKING_METRICS = (
         of_group=ListSums.skew,
         largest_gap=math.inf,
         reads_relevance=False,
+    ),
+    RankingMetric(
+        name="ndkl",
+        meaning="mean Kullback–Leibler divergence of the groups' shares of the top i from those of "
+        "the list, over all i, discounted by 1/log2(1 + i)",
+        value=lambda lists, _k: _place_weights(lists)[None],
+        of_items=True,
+        of_all_groups=True,
+        reads_relevance=False,
+        breaks_ties=True,
+        uses_k=False,
     ),
 )

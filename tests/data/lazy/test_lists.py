@@ -79,6 +79,8 @@ def test_values_of_queries_are_those_of_rows_in_memory(form: str, metric: str, s
     here, there = run(ITEMS, **given), run(FORMS[form](ITEMS), **given)
     assert there.notes == here.notes
     for one, other in zip(here, there, strict=True):
+        assert isinstance(one, fairperm.RankingComparison)
+        assert isinstance(other, fairperm.RankingComparison)
         assert other.values == pytest.approx(one.values, rel=1e-10)
         assert other.counts == one.counts
         assert other.pvalue == one.pvalue

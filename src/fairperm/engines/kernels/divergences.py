@@ -1,12 +1,14 @@
 """How far the groups' shares at the top of a list are from those of the whole list: NDKL.
 
-Down to place i of a list, let group g have c_g items, and the share q_g of all items of the list.
+Down to place i of a list, let group g have c_g items, and let q_g be its share of the whole list.
 The divergence of the shares down to i is
 
-    Σ_g c_g/i · log(c_g/i / q_g) = S/i − log i,  with S = Σ_g (c_g log c_g − c_g log q_g),
+    Σ_g c_g/i · log(c_g/i / q_g) = S_i/i − log i,  with S_i = Σ_g (c_g log c_g − c_g log q_g).
 
-and an item changes one term of S only: a walk down the list costs the same for any number of
-groups. NDKL is the weighted mean over all places.
+An item at place j, with c items of its group g before it, adds the term (c + 1) log(c + 1) −
+c log c − log q_g to S_j and all later ones. With weights w_i of the places, NDKL is therefore the
+sum over items of this term times Σ_{i≥j} w_i/i, minus Σ_i w_i log i: one product for each item, for
+any number of groups.
 
 Labels are exchanged within blocks: lists, or strata of a list. A list goes through all draws before
 the next one does, so that it stays in the processor's cache.
@@ -26,47 +28,70 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
     Places = NDArray[np.int64]
-    Labels = NDArray[np.int32]  # the groups of a list are numbered from 0 in each list
+    Labels = NDArray[np.uint32]  # the groups of a list are numbered from 0 in each list
+    Words = NDArray[np.uint64]
 
 
 class WalkedLists(NamedTuple):
     """Lists from the top, whatever the labels of their items.
 
     Starts are followed by an end: ``starts`` of lists among the items, ``block_starts`` of blocks
-    among the labels, ``first_blocks`` and ``first_groups`` of lists among the blocks and their
-    groups. The i-th item has the ``label[i]``-th label.
+    among the labels, ``first_blocks`` and ``first_groups`` of lists among the blocks and groups.
+    The i-th item has the ``label[i]``-th label.
     """
 
-    weight: Array  # of the shares down to each item
-    label: Places
+    weight: Array  # Σ_{i≥j} w_i/i of each item
+    constant: Array  # Σ_i w_i log i of each list
+    label: Words
     starts: Places
     block_starts: Places
     first_blocks: Places
     log_shares: Array  # of the groups of each list
     first_groups: Places
-    logs: Array  # of 0 (as 0), 1, 2, …
     steps: Array  # from c log c to (c + 1) log(c + 1)
 
 
 @kernel
-def _walk(lists: WalkedLists, which: int, labels: Labels, seen: Places) -> float:
-    """Return the divergence of a list; ``seen`` is room to count its groups in."""
-    start, first = lists.starts[which], lists.first_groups[which]
-    seen[: lists.first_groups[which + 1] - first] = 0
-    total = passed = 0.0
-    for i in range(start, lists.starts[which + 1]):
-        group = labels[lists.label[i]]
-        passed += lists.steps[seen[group]] - lists.log_shares[first + group]
-        seen[group] += 1
-        place = i - start + 1
-        total += lists.weight[i] * (passed / place - lists.logs[place])
+def sum_weights(weight: Array, starts: Places, logs: Array) -> tuple[Array, Array]:
+    """Return Σ_{i≥j} w_i/i of each item, and Σ_i w_i log i of each list."""
+    below, constant = np.empty(len(weight)), np.zeros(len(starts) - 1)
+    for which in range(len(constant)):
+        total = 0.0
+        for place in range(starts[which + 1] - starts[which], 0, -1):
+            i = starts[which] + place - 1
+            total += weight[i] / place
+            below[i] = total
+            constant[which] += weight[i] * logs[place]
+    return below, constant
+
+
+@kernel
+def _walk(lists: WalkedLists, which: int, labels: Labels, seen: Words) -> float:
+    """Return the divergence of a list; ``seen`` is room to count its groups in.
+
+    Unsigned numbers need no test for places that count from the end.
+    """
+    first = np.uint64(lists.first_groups[which])
+    seen[: lists.first_groups[which + 1] - lists.first_groups[which]] = 0
+    total: float = -lists.constant[which]
+    for i in range(np.uint64(lists.starts[which]), np.uint64(lists.starts[which + 1])):
+        group = np.uint64(labels[lists.label[i]])
+        before = seen[group]
+        total += lists.weight[i] * (lists.steps[before] - lists.log_shares[first + group])
+        seen[group] = before + np.uint64(1)
     return total
+
+
+@kernel
+def _make_room(lists: WalkedLists) -> Words:
+    """Return room to count the groups of any list in."""
+    return np.empty(np.diff(lists.first_groups).max(), np.uint64)
 
 
 @kernel
 def list_divergences(lists: WalkedLists, labels: Labels) -> Array:
     """Return the divergence of each list."""
-    seen = np.empty(np.diff(lists.first_groups).max(), np.int64)
+    seen = _make_room(lists)
     found = np.empty(len(lists.starts) - 1)
     for which in range(len(found)):
         found[which] = _walk(lists, which, labels, seen)
@@ -74,11 +99,9 @@ def list_divergences(lists: WalkedLists, labels: Labels) -> Array:
 
 
 @kernel
-def random_divergences(
-    lists: WalkedLists, labels: Labels, draws: int, state: NDArray[np.uint64]
-) -> Array:
+def random_divergences(lists: WalkedLists, labels: Labels, draws: int, state: Words) -> Array:
     """Return the sum over lists in each of so many random permutations; ``state`` moves on."""
-    seen = np.empty(np.diff(lists.first_groups).max(), np.int64)
+    seen = _make_room(lists)
     labels, found = labels.copy(), np.zeros(draws)
     for which in range(len(lists.starts) - 1):
         blocks = range(lists.first_blocks[which], lists.first_blocks[which + 1])
@@ -92,7 +115,7 @@ def random_divergences(
 @kernel
 def all_divergences(lists: WalkedLists, labels: Labels, permutations: int) -> Array:
     """Return the same for each permutation, from labels in ascending order in every block."""
-    seen = np.empty(np.diff(lists.first_groups).max(), np.int64)
+    seen = _make_room(lists)
     labels, found = labels.copy(), np.zeros(permutations)
     for number in range(permutations):
         for which in range(len(lists.starts) - 1):

@@ -10,20 +10,22 @@ from fairperm._utils.formatting import (
     format_interval,
     format_level,
     format_number,
+    format_pvalue,
+    name_group,
     name_of_gap,
     state_pvalue,
 )
 from fairperm.data.columns import frame_of
 from fairperm.hypothesis_tests.results.gaps import GapResult, PlainResult, json_ready
-from fairperm.hypothesis_tests.results.text import write_result
+from fairperm.hypothesis_tests.results.text import state_draws, write_result
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator
+    from collections.abc import Hashable, Iterator, Mapping
 
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["RankingComparison", "RankingTestResult"]
+__all__ = ["ListDivergence", "RankingComparison", "RankingTestResult"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
@@ -59,8 +61,133 @@ class RankingComparison(GapResult):
             of = f"{format_count(counts['items'], 'item')} in {of}"
         return f"{format_number(self.values[group])}  of {of}"
 
+    def to_row(self) -> dict[str, Any]:
+        """Return the comparison as a row of a frame."""
+        first, second = self.groups
+        low, high = self.confidence_interval
+        return {
+            "metric": self.metric,
+            "first_group": str(first),
+            "second_group": str(second),
+            "first_value": self.values[first],
+            "second_value": self.values[second],
+            "first_queries": self.counts[first]["queries"],
+            "second_queries": self.counts[second]["queries"],
+            "difference": self.difference,
+            "difference_low": low,
+            "difference_high": high,
+            "standard_error": self.standard_error,
+            "pvalue": self.pvalue,
+            "adjusted_pvalue": self.adjusted_pvalue,
+        }
+
     def _draws(self) -> str:
         return "exact" if self.exact else GapResult._draws(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
+class ListDivergence(PlainResult):
+    """How far all groups' shares at the top of lists are from their shares of the whole lists.
+
+    The only comparison of a :class:`RankingTestResult` of "ndkl".
+
+    Attributes
+    ----------
+    metric : str
+        "ndkl".
+    attribute : str
+        The name of the column of groups, or "".
+    groups : tuple
+        All groups; shares are among their items.
+    value : float
+        The mean over queries, in nats.
+    expected : float
+        Its mean over the permutations: the value of lists of these items in random order.
+    counts : dict
+        The number of items of each group.
+    n_queries : int
+        The number of lists that have items of several groups, of which the value is the mean.
+    pvalue, adjusted_pvalue : float
+        The share of permutations with a value at least as large, never zero. Both are the same: it
+        is one comparison.
+    pvalue_interval, pvalue_interval_wilson : tuple of float
+        For the p-value that infinitely many permutations would give.
+    confidence_level : float
+        The level of these intervals.
+    n_resamples : int
+        Permutations that were counted.
+    stopped_early : bool
+        Whether drawing stopped because 20 permutations had a value at least as large.
+    exact : bool
+        Whether these are all permutations.
+    n_strata : int
+        The number of strata of items.
+    n_dropped : int
+        Items left out because of missing values.
+    seed : int
+        Passing it as ``rng`` gives the same result again.
+    validity : str
+        For which null the p-value is valid, and in which sense.
+    notes : tuple of str
+        Remarks that matter for reading the result.
+    null_distribution : numpy.ndarray
+        The value in each permutation.
+    """
+
+    metric: str
+    attribute: str
+    groups: tuple[Hashable, ...]
+    value: float
+    expected: float
+    counts: Mapping[Hashable, int]
+    n_queries: int
+    pvalue: float
+    adjusted_pvalue: float
+    pvalue_interval: tuple[float, float]
+    pvalue_interval_wilson: tuple[float, float]
+    confidence_level: float
+    n_resamples: int
+    stopped_early: bool
+    exact: bool
+    n_strata: int
+    n_dropped: int
+    seed: int
+    validity: str
+    notes: tuple[str, ...]
+    null_distribution: NDArray[np.float64] = field(repr=False)
+
+    def to_row(self) -> dict[str, Any]:
+        """Return the comparison as a row of a frame."""
+        return {
+            "metric": self.metric,
+            "groups": ", ".join(map(str, self.groups)),
+            "value": self.value,
+            "expected": self.expected,
+            "queries": self.n_queries,
+            "pvalue": self.pvalue,
+            "adjusted_pvalue": self.adjusted_pvalue,
+        }
+
+    def __repr__(self) -> str:
+        value, chance = format_number(self.value), format_number(self.expected)
+        of = format_count(self.n_queries, "query", "queries")
+        draws = state_draws(
+            self.n_resamples,
+            self.confidence_level,
+            self.pvalue_interval,
+            stopped_early=self.stopped_early,
+        )
+        lines = [
+            (self.metric, f"{value}  by chance {chance}, of {of}"),
+            *(
+                (name_group(self.attribute, group), format_count(self.counts[group], "item"))
+                for group in self.groups
+            ),
+            ("p-value", f"{format_pvalue(self.pvalue)}  {'exact' if self.exact else draws}"),
+            ("validity", self.validity),
+        ]
+        title = f"{type(self).__name__}: {self.metric} of {len(self.groups)} groups"
+        return write_result(title, lines, self.n_dropped, self.notes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
@@ -73,8 +200,9 @@ class RankingTestResult(PlainResult):
         The metric's full name.
     groups : tuple
         The groups compared.
-    comparisons : tuple of RankingComparison
-        Each pair of groups, or each group and the reference or the rest.
+    comparisons : tuple of RankingComparison, or of one ListDivergence
+        Each pair of groups, or each group and the reference or the rest; for "ndkl", all groups
+        together.
     pvalue : float
         The smallest adjusted p-value: that of no gap between any groups, if the adjustment is
         "holm".
@@ -86,18 +214,22 @@ class RankingTestResult(PlainResult):
 
     metric: str
     groups: tuple[Hashable, ...]
-    comparisons: tuple[RankingComparison, ...]
+    comparisons: tuple[RankingComparison | ListDivergence, ...]
     pvalue: float
     adjust: str | None
     notes: tuple[str, ...]
     frame_library: str | None = field(repr=False)
 
     @property
-    def largest(self) -> RankingComparison:
-        """The comparison with the largest absolute gap."""
-        return max(self.comparisons, key=lambda one: abs(one.difference))
+    def largest(self) -> RankingComparison | ListDivergence:
+        """The comparison with the largest absolute gap; for "ndkl", the only one."""
+        return max(self._gaps, key=lambda one: abs(one.difference), default=self.comparisons[0])
 
-    def __iter__(self) -> Iterator[RankingComparison]:
+    @property
+    def _gaps(self) -> list[RankingComparison]:
+        return [one for one in self.comparisons if isinstance(one, RankingComparison)]
+
+    def __iter__(self) -> Iterator[RankingComparison | ListDivergence]:
         return iter(self.comparisons)
 
     def __len__(self) -> int:
@@ -119,36 +251,16 @@ class RankingTestResult(PlainResult):
         library : {"pandas", "polars", "pyarrow"}, optional
             The library of the frame: by default that of `data`, or pandas.
         """
-        rows: list[dict[str, Any]] = []
-        for one in self:
-            first, second = one.groups
-            low, high = one.confidence_interval
-            rows.append(
-                {
-                    "metric": one.metric,
-                    "first_group": str(first),
-                    "second_group": str(second),
-                    "first_value": one.values[first],
-                    "second_value": one.values[second],
-                    "first_queries": one.counts[first]["queries"],
-                    "second_queries": one.counts[second]["queries"],
-                    "difference": one.difference,
-                    "difference_low": low,
-                    "difference_high": high,
-                    "standard_error": one.standard_error,
-                    "pvalue": one.pvalue,
-                    "adjusted_pvalue": one.adjusted_pvalue,
-                }
-            )
+        rows = [one.to_row() for one in self]
         columns = {name: [row[name] for row in rows] for name in rows[0]}
         return frame_of(columns, library, self.frame_library)
 
     def __repr__(self) -> str:
         if len(self.comparisons) == 1:
-            text = repr(self.comparisons[0])
-            return text.replace(RankingComparison.__name__, type(self).__name__, 1)
+            (only,) = self.comparisons
+            return repr(only).replace(type(only).__name__, type(self).__name__, 1)
         lines = []
-        for one in self:
+        for one in self._gaps:
             gap = format_number(one.difference, signed=True)
             level = format_level(one.confidence_level)
             interval = format_interval(one.confidence_interval, signed=True)
