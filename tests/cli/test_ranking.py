@@ -18,7 +18,7 @@ N = 90
 QUERY = np.repeat(np.arange(N), 5)
 DATA = {
     "q": np.array([f"q{one}" for one in QUERY]),
-    "s": RNG.normal(size=5 * N).round(3),
+    "s": RNG.normal(size=5 * N).round(6),
     "r": (RNG.random(5 * N) < 0.4).astype(int),
     "country": RNG.choice(["at", "de", "fr"], N)[QUERY],
     "seller": RNG.choice(["large", "small"], 5 * N),
@@ -55,7 +55,27 @@ def test_the_command_is_the_function(tmp_path: Path) -> None:
     )
     assert (done.returncode, done.stderr) == (0, b"")
     assert b"exposure, large \xe2\x88\x92 small" in done.stdout
+    all_groups = (*columns, "--group", "seller", "--metric", "ndkl")
+    document = json.loads(run(*all_groups, "--json", "-", cwd=tmp_path).stdout)
+    expected = ranking_test(
+        score="s",
+        query="q",
+        sensitive_features="seller",
+        metric="ndkl",
+        data=DATA,
+        n_resamples=99,
+        rng=1,
+    )
+    assert document["result"] == expected.to_dict()
+    done = run(*all_groups, cwd=tmp_path)
+    assert done.stdout.decode().startswith("RankingTestResult: ndkl of 2 groups\n  ndkl      0.")
+    done = run(*all_groups, "--csv", "-", cwd=tmp_path)
+    assert done.stdout.decode().splitlines()[0].startswith("metric,groups,value,expected,queries,")
     for options, said in (
+        (
+            ("--group", "seller", "--metric", "ndkl", "--compare", "rest"),
+            "--compare cannot be used",
+        ),
         (("--group", "seller"), "--relevance must be given for ndcg"),
         (("--group", "seller", "--rank", "r"), "Pass --score or --rank; got both"),
         (("--metric", "exposure"), "--group must be given"),

@@ -22,7 +22,7 @@ from tests.support.lazy_data import LAZY
 from tests.support.simulations import at_least, at_most
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -45,6 +45,7 @@ def run(given: dict[str, Any], group: Any, **options: Any) -> fairperm.RankingCo
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FairpermWarning)  # of few lists
         (one,) = ranking_test(**given, sensitive_features=group, **options)
+    assert isinstance(one, fairperm.RankingComparison)
     return one
 
 
@@ -362,9 +363,8 @@ def test_several_groups_are_compared_one_by_one_and_adjusted(metric: str) -> Non
     assert against.comparisons[0].to_dict() | {"adjusted_pvalue": 0} == found.comparisons[
         0
     ].to_dict() | {"adjusted_pvalue": 0}
-    assert found.largest.difference == max(
-        (one.difference for one in found), key=lambda gap: abs(gap)
-    )
+    gaps = [one.to_dict()["difference"] for one in found]
+    assert found.largest is found.comparisons[np.argmax(np.abs(gaps))]
     frame = found.to_frame()
     assert frame["adjusted_pvalue"].tolist() == [one.adjusted_pvalue for one in found]
     assert "a − b" in repr(found)
@@ -386,18 +386,151 @@ def test_notes_of_several_groups_name_the_groups() -> None:
     assert {*found.notes} - {*few} == {f"a − b: {said}", f"a − c: {said}"}
 
 
+# NDKL: all groups at once.
+
+
+def divergence(labels: Sequence[Any]) -> float:
+    """Return the NDKL of one list, as Geyik, Ambler and Kenthapadi (2019) define it."""
+    total = weights = 0.0
+    for i in range(1, len(labels) + 1):
+        weight = 1 / np.log2(i + 1)
+        for one in set(labels[:i]):
+            share, due = (part.count(one) / len(part) for part in (labels[:i], labels))
+            total += weight * share * np.log(share / due)
+        weights += weight
+    return total / weights
+
+
+def run_ndkl(given: dict[str, Any], group: Any, **options: Any) -> fairperm.ListDivergence:
+    options = {"metric": "ndkl", "n_resamples": 99, "rng": 1, **options}
+    (one,) = ranking_test(**given, sensitive_features=group, **options)
+    assert isinstance(one, fairperm.ListDivergence)
+    return one
+
+
+def test_ndkl_by_hand() -> None:
+    """The list a b b and its mirror image b a a, below a list that has one group only."""
+    given = {"rank": [1, 2, 3, 3, 2, 1, 1, 2], "query": [*"pppqqqrr"]}
+    found = run_ndkl(given, [*"abbaabbb"])
+    by_hand = (np.log(3) + np.log(9 / 8) / 2 / np.log2(3)) / (1 + 1 / np.log2(3) + 1 / 2)
+    assert found.value == pytest.approx(by_hand, rel=1e-14)
+    assert (found.counts, found.n_queries) == ({"a": 3, "b": 3}, 2)
+    assert found.notes == ("1 query has items of one group only: left out.",)
+    # of nine permutations, those with the single item first in both lists
+    assert (found.exact, found.n_resamples) == (True, 9)
+    assert found.pvalue == pytest.approx(1 / 9)
+
+
+def test_ndkl_is_that_of_the_definition() -> None:
+    given = lists(11, 25, decimals=9)
+    group = np.random.default_rng(1).integers(0, 4, len(given["query"]))
+    order = np.lexsort([-given["score"], given["query"]])
+    ranked = [group[order][given["query"][order] == one].tolist() for one in range(25)]
+    expected = np.mean([divergence(one) for one in ranked if len(set(one)) > 1])
+    assert run_ndkl(given, group).value == pytest.approx(expected, rel=1e-12)
+    some = [[one for one in labels if one < 2] for labels in ranked]  # keep their order
+    expected = np.mean([divergence(one) for one in some if len(set(one)) > 1])
+    found = run_ndkl(given, group, groups=(1, 0))
+    assert found.value == pytest.approx(expected, rel=1e-12)
+    assert found.groups == (1, 0)
+
+
+@pytest.mark.parametrize(
+    ("labels", "strata"),
+    [
+        (["ab", "aabb", "abbbb"], None),
+        (["abc", "baa", "cacb"], None),
+        (["abcab", "bac", "aab"], ["xyxyx", "xyy", "xxy"]),
+        (["cbab", "baac"], ["xxyz", "yxxy"]),
+    ],
+)
+def test_ndkl_is_exact_on_small_data(labels: list[str], strata: list[str] | None) -> None:
+    """All permutations of the labels within each list and stratum, one by one."""
+    sizes = [len(one) for one in labels]
+    query, rank = (
+        np.repeat(np.arange(len(sizes)), sizes),
+        [i for n in sizes for i in range(1, n + 1)],
+    )
+    where = strata or ["x" * n for n in sizes]
+    ways = []
+    for own, stratum in zip(labels, where, strict=True):
+        every = {*itertools.permutations(range(len(own)))}
+        kept = [
+            order for order in every if all(stratum[i] == stratum[j] for i, j in enumerate(order))
+        ]
+        ways.append(sorted({"".join(own[i] for i in order) for order in kept}))
+    varying = [one for one, some in zip(labels, ways, strict=True) if len(some) > 1]
+    ways = [some for some in ways if len(some) > 1]
+    draws = np.array([np.mean([*map(divergence, one)]) for one in itertools.product(*ways)])
+    observed = np.mean([*map(divergence, varying)])
+    given: dict[str, Any] = {"rank": rank, "query": query}
+    given |= {} if strata is None else {"control_features": [*"".join(strata)]}
+    found = run_ndkl(given, [*"".join(labels)], n_resamples=9999)
+    assert (found.exact, found.n_resamples) == (True, len(draws))
+    assert np.sort(found.null_distribution) == pytest.approx(np.sort(draws), rel=1e-12)
+    assert found.pvalue == pytest.approx(np.mean(draws >= observed - 1e-12))
+    assert found.expected == pytest.approx(draws.mean())
+    assert (found.n_queries, len(found.notes)) == (len(ways), len(varying) < len(labels))
+    assert ("given the stratum" in found.validity) == (strata is not None)
+    random = run_ndkl(given, [*"".join(labels)], n_resamples=len(draws) - 1)
+    assert not random.exact
+    assert random.pvalue == pytest.approx(found.pvalue, abs=0.3)
+
+
+@pytest.mark.parametrize("stratified", [False, True])
+def test_order_names_and_threads_change_no_digit_of_ndkl(stratified: bool) -> None:
+    given: dict[str, Any] = lists(3, 60, decimals=9)
+    n, rng = len(given["query"]), np.random.default_rng(4)
+    group = np.arange(n) % 3
+    given |= {"control_features": rng.integers(0, 2, n)} if stratified else {}
+    whole = run_ndkl(given, group)
+
+    def check(given: dict[str, Any], group: Array, **options: Any) -> None:
+        found = run_ndkl(given, group, **options)
+        assert found.value == whole.value
+        assert np.array_equal(found.null_distribution, whole.null_distribution)
+
+    order = rng.permutation(n)
+    check({name: one[order] for name, one in given.items()}, group[order])
+    check(given | {"query": 1000 - given["query"]}, group)
+    check(given, np.array([*"bca"])[group])
+    check(given, group, n_jobs=2)
+    if stratified:
+        check(given | {"control_features": 1 - given["control_features"]}, group)
+
+
+def test_results_of_ndkl() -> None:
+    given = lists(6, decimals=9)
+    data = {**given, "kind": np.arange(len(given["query"])) % 3}
+    found = ranking_test(
+        score="score", query="query", sensitive_features="kind", metric="ndkl", data=data, rng=1
+    )
+    (one,) = found
+    assert isinstance(one, fairperm.ListDivergence)
+    assert found.largest is one
+    assert (
+        (found.pvalue, found.groups) == (one.pvalue, (0, 1, 2)) == (one.adjusted_pvalue, one.groups)
+    )
+    assert one.expected == one.null_distribution.mean()
+    plain = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    assert plain["comparisons"][0]["counts"] == [*one.counts.values()]
+    (row,) = found.to_frame("pyarrow").to_pylist()
+    assert (row["groups"], row["value"], row["queries"]) == ("0, 1, 2", one.value, 30)
+    assert repr(found).startswith("RankingTestResult: ndkl of 3 groups\n  ndkl      0.")
+    assert "by chance" in repr(found)
+    assert "\n  kind = 2  " in repr(found)
+
+
 # Levels.
 
 DATA_SETS = 300
 
 
-def rejections(draw: Callable[[np.random.Generator], dict[str, Any]]) -> int:
+def rejections(draw: Callable[[np.random.Generator], dict[str, Any]], n: int = DATA_SETS) -> int:
     rng = np.random.default_rng(7)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FairpermWarning)
-        pvalues = [
-            ranking_test(**draw(rng), n_resamples=199, rng=seed).pvalue for seed in range(DATA_SETS)
-        ]
+        pvalues = [ranking_test(**draw(rng), n_resamples=199, rng=seed).pvalue for seed in range(n)]
     return int(np.sum(np.array(pvalues) <= 0.05))
 
 
@@ -538,6 +671,55 @@ def test_level_of_ratios(metric: str, draw: Callable[[np.random.Generator], Any]
     assert plain > at_least(0.1, DATA_SETS)
 
 
+def unequal_shares(rng: np.random.Generator, n: int) -> dict[str, Any]:
+    """Return random lists of 4 to 12 items; three groups share a third of them, two of these many.
+
+    The other lists have items of one group only.
+    """
+    query = np.repeat(np.arange(n), rng.integers(4, 13, n))
+    group = np.where(query % 3 == 0, rng.choice(3, len(query), p=[0.5, 0.4, 0.1]), 0)
+    score = rng.normal(size=len(query))
+    return {"score": score, "query": query, "sensitive_features": group, "metric": "ndkl"}
+
+
+@pytest.mark.validate
+@pytest.mark.parametrize("n", [40, 500])
+def test_level_of_ndkl(n: int) -> None:
+    """It is exact, and neither far below nor above its level."""
+    found = rejections(partial(unequal_shares, n=n), 1000)
+    assert at_least(0.045, 1000) <= found <= at_most(0.05, 1000)
+
+
+@pytest.mark.validate
+def test_labels_must_not_leave_their_lists() -> None:
+    """With labels exchanged over all items, random lists are rejected nearly always."""
+    rng, rejected, n = np.random.default_rng(7), 0, 30
+
+    def value(query: Array, group: Array) -> float:
+        own = [group[query == one].tolist() for one in range(40)]
+        return float(np.mean([divergence(one) for one in own if len(set(one)) > 1]))
+
+    for _ in range(n):
+        data = unequal_shares(rng, 40)
+        query, group = (data[name] for name in ("query", "sensitive_features"))  # in any order
+        draws = [value(query, rng.permutation(group)) for _ in range(39)]
+        rejected += sum(one >= value(query, group) for one in draws) < 2
+    assert rejected > at_least(0.5, n)
+
+
+@pytest.mark.validate
+def test_ndkl_finds_lists_that_favour_one_group_or_the_other() -> None:
+    """Their mean exposure has no gap."""
+    rng, n, found = np.random.default_rng(7), 60, {"ndkl": 0, "exposure": 0}
+    for seed in range(n):
+        data = favoured(rng, 100)
+        for metric in found:
+            p = ranking_test(**data | {"metric": metric}, n_resamples=199, rng=seed).pvalue
+            found[metric] += p <= 0.05
+    assert found["ndkl"] >= at_least(0.95, n)
+    assert found["exposure"] <= at_most(0.06, n)
+
+
 # Refusals.
 
 GOOD: dict[str, Any] = {
@@ -550,6 +732,7 @@ GOOD: dict[str, Any] = {
     "rng": 1,
 }
 ITEMS = {"metric": "exposure", "sensitive_features": list("ab" * 8)}
+NDKL = ITEMS | {"metric": "ndkl"}
 BAD: dict[str, tuple[dict[str, Any], str]] = {
     "score and rank": ({"rank": [1, 2, 3, 4] * 4}, "Pass score or rank; got both"),
     "no score": ({"score": None}, "Pass score or rank; got neither"),
@@ -637,6 +820,40 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "adjust": ({"adjust": "maxt"}, "adjust must be one of 'holm', 'bh', 'by', None"),
     "alternative": ({"alternative": "more"}, "alternative must be one of"),
+    "ndkl of one group and the rest": (
+        NDKL | {"compare": "rest"},
+        "compare cannot be used with metric='ndkl', which compares all groups at once",
+    ),
+    "ndkl with a reference": (
+        NDKL | {"reference": "a"},
+        "reference cannot be used with metric='ndkl', which compares all groups at once",
+    ),
+    "a direction of ndkl": (
+        NDKL | {"alternative": "greater"},
+        "alternative cannot be used with metric='ndkl', which has no direction",
+    ),
+    "ndkl with clusters": (
+        NDKL | {"cluster": np.repeat([0, 1], 8)},
+        "cluster cannot be used with metric='ndkl': its permutations take lists for independent",
+    ),
+    "ndkl of tied scores": (
+        NDKL | {"score": [1.0] * 16},
+        "score must be made of different numbers within a query for ndkl.*Pass rank",
+    ),
+    "ndkl of tied ranks": (
+        NDKL | {"score": None, "rank": [1, 1, 2, 3] * 4},
+        "rank must be made of different positions within a query",
+    ),
+    "ndkl of queries": (
+        {"metric": "ndkl"},
+        "sensitive_features must vary within a query for ndkl, which .*; got one group in each",
+    ),
+    "ndkl of strata of one group": (
+        NDKL | {"control_features": [0, 1] * 8},
+        "sensitive_features must vary within a stratum of a query for ndkl",
+    ),
+    "ndkl of one group": (NDKL | {"sensitive_features": ["a"] * 16}, "has 1 group"),
+    "ndkl of an unknown group": (NDKL | {"groups": ("a", "c")}, "groups must be made of groups"),
 }
 
 

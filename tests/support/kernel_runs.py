@@ -94,6 +94,18 @@ def _tests() -> Iterator[tuple[str, Any]]:
     for name, given in (("gaps", {}), ("weighted gaps", {**weights, **clusters})):
         found = fairperm.distance_test(data["y_score"], **{**few, **given})
         yield name, found.largest.null_distribution
+    for name, n in (("lists", ROWS), ("lists, all", 6)):
+        rows = np.arange(n)
+        ranked = fairperm.ranking_test(
+            score=rng.normal(size=n),
+            query=rows // 5,
+            sensitive_features=rows % 3,
+            control_features=rows % 2,
+            metric="ndkl",
+            n_resamples=70,
+            rng=1,
+        )
+        yield name, ranked.largest.null_distribution
     for method in ("pearson", "spearman"):
         x, y = rng.normal(size=(2, 40))
         result = fairperm.correlation_test(x, x + y, method=method, n_resamples=20, rng=1)

@@ -29,9 +29,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class DivergenceEngine:
-    """Lists, and the labels of their items by list and stratum."""
+    """Lists, their mean divergence, and the labels of their items in ascending order by block.
+
+    A draw starts from these: lists that have the same numbers of labels may change places.
+    """
 
     lists: WalkedLists
+    observed: float
     labels: NDArray[np.uint32]
 
     block_size = 64  # draws
@@ -58,19 +62,16 @@ class DivergenceEngine:
         keys.append(list_divergences(*_walk_lists(which, block, label, weight)))
         rank = np.argsort(order_by(keys))[which]
         order = np.argsort(rank, kind="stable")
-        return cls(*_walk_lists(rank[order], block[order], label[order], weight[order]))
+        lists, labels = _walk_lists(rank[order], block[order], label[order], weight[order])
+        # one by one, as in the draws: NumPy's sum would round in another way
+        total = np.cumsum(list_divergences(lists, labels))[-1]
+        of_label = np.repeat(np.arange(len(lists.block_starts) - 1), np.diff(lists.block_starts))
+        return cls(lists, float(total / len(keys[0])), labels[np.lexsort((labels, of_label))])
 
     @property
     def n_lists(self) -> int:
         """The number of lists."""
         return len(self.lists.starts) - 1
-
-    def observed(self) -> float:
-        """Return the mean divergence of the lists."""
-        from fairperm.engines.kernels.divergences import list_divergences
-
-        # one by one, as in the draws: NumPy's sum would round in another way
-        return float(np.cumsum(list_divergences(self.lists, self.labels))[-1] / self.n_lists)
 
     def permuted(self, n: int, rng: np.random.Generator) -> Array:
         """Return the mean divergence of ``n`` random permutations."""
@@ -81,18 +82,20 @@ class DivergenceEngine:
 
     def enumerated(self, most: int) -> Array | None:
         """Return the same for every permutation, if there are no more than ``most``."""
-        sizes = np.diff(self.lists.block_starts)
-        block = np.repeat(np.arange(len(sizes)), sizes)
-        order = np.lexsort((self.labels, block))
-        starts = run_starts(block, self.labels[order])
-        counts = np.diff(np.append(starts, len(order)))
-        factorials = [math.fsum(map(math.lgamma, (one + 1.0).tolist())) for one in (sizes, counts)]
-        n = math.exp(min(factorials[0] - factorials[1], math.log(most) + 1))
-        if n > most + 0.5:
-            return None
         from fairperm.engines.kernels.divergences import all_divergences
 
-        return all_divergences(self.lists, self.labels[order], round(n)) / self.n_lists
+        sizes = np.diff(self.lists.block_starts)
+        starts = run_starts(np.repeat(np.arange(len(sizes)), sizes), self.labels)
+        counts = np.diff(np.append(starts, len(self.labels)))
+        ways, ways_alike = (
+            math.fsum(map(math.lgamma, (one + 1.0).tolist())) for one in (sizes, counts)
+        )
+        if ways - ways_alike > math.log(most + 0.5):
+            return None
+        return (
+            all_divergences(self.lists, self.labels, round(math.exp(ways - ways_alike)))
+            / self.n_lists
+        )
 
 
 def _number_within(

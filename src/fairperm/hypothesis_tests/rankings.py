@@ -664,7 +664,7 @@ def _compare_all(
     engine = DivergenceEngine.of(
         lists.query[kept], items.stratum[kept], items.group[kept], metric.value(lists, 0)[0, kept]
     )
-    observed = engine.observed()
+    observed = engine.observed
     # no divergence is larger than that of an item that is alone in its group
     span = np.log(lists.sizes.max(keepdims=True))
     tolerance = tie_tolerance(observed, span, np.ones(1))
