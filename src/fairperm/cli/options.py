@@ -239,7 +239,7 @@ Relevance = Annotated[
     _option(
         _COLUMNS,
         "Column of relevance to the query: 0 or 1, or for ndcg and exposure_per_relevance any "
-        "number from 0 on. Other metrics of exposure need none.",
+        "number from 0 on. Other metrics of items need none.",
         metavar="COLUMN",
     ),
 ]
@@ -328,7 +328,7 @@ RankingMetric = Annotated[
         _TEST,
         "Quality of a query's list: ndcg, precision, recall, average_precision, reciprocal_rank or "
         "hit_rate. Exposure of items within lists: exposure, exposure_per_relevance, top_k_share "
-        "or skew. Default: ndcg.",
+        "or skew. Order of all groups at once: ndkl. Default: ndcg.",
         "--metric",
         metavar="NAME",
     ),

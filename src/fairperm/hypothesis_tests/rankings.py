@@ -113,7 +113,7 @@ def ranking_test(
     ----------
     relevance : array-like or str, optional
         How relevant each item is to its query: 0 or 1, or for "ndcg" and "exposure_per_relevance"
-        any number from 0 on. Not needed for the other metrics of exposure.
+        any number from 0 on. Not needed for the other metrics of items.
     score, rank : array-like or str
         One of them: scores, by which items are ranked from the highest; or positions in the list,
         from 1.
@@ -217,7 +217,7 @@ def ranking_test(
     adjust = checks.choice("adjust", adjust, ("holm", "bh", "by", None))
     chosen = get_ranking_metric(metric)
     if chosen.of_all_groups:
-        _refuse_two_groups(chosen, compare, reference, alternative, cluster)
+        _check_all_groups(chosen, compare, reference, alternative, cluster)
     if reference is not None and compare != "reference":
         raise InputError(
             f"{argument('reference')} can only be used with {argument('compare', 'reference')}."
@@ -295,7 +295,7 @@ def ranking_test(
     )
 
 
-def _refuse_two_groups(
+def _check_all_groups(
     metric: RankingMetric, compare: str, reference: object, alternative: str, cluster: object
 ) -> None:
     """Raise InputError for options that a value of all groups together does not have."""
