@@ -50,13 +50,14 @@ def test_distances(report: Report) -> None:
 
 
 def test_rankings(report: Report) -> None:
-    """Of a million items in 50,000 lists, both kinds of test."""
+    """Of a million items in 50,000 lists, all kinds of test."""
     rng = np.random.default_rng(24)
     query = np.repeat(np.arange(QUERIES), N // QUERIES)
     score, relevance = rng.normal(size=N), (rng.random(N) < 0.2).astype(int)
     groups = {
         "ndcg": rng.integers(0, 2, QUERIES)[query],
         "exposure": rng.integers(0, 2, N),
+        "ndkl": rng.integers(0, 5, N),
     }
     for metric, group in groups.items():
 
