@@ -29,9 +29,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class DivergenceEngine:
-    """Lists, their mean divergence, and the labels of their items in ascending order by block.
+    """Lists, their mean divergence, and the labels of their items, ascending in each block.
 
-    A draw starts from these: lists that have the same numbers of labels may change places.
+    Draws start from ascending labels, so that it does not matter which of two lists with the same
+    numbers of labels comes first.
     """
 
     lists: WalkedLists
@@ -87,15 +88,11 @@ class DivergenceEngine:
         sizes = np.diff(self.lists.block_starts)
         starts = run_starts(np.repeat(np.arange(len(sizes)), sizes), self.labels)
         counts = np.diff(np.append(starts, len(self.labels)))
-        ways, ways_alike = (
-            math.fsum(map(math.lgamma, (one + 1.0).tolist())) for one in (sizes, counts)
-        )
-        if ways - ways_alike > math.log(most + 0.5):
+        ways, alike = (math.fsum(map(math.lgamma, (one + 1.0).tolist())) for one in (sizes, counts))
+        if ways - alike > math.log(most + 0.5):
             return None
-        return (
-            all_divergences(self.lists, self.labels, round(math.exp(ways - ways_alike)))
-            / self.n_lists
-        )
+        permutations = round(math.exp(ways - alike))
+        return all_divergences(self.lists, self.labels, permutations) / self.n_lists
 
 
 def _number_within(
