@@ -224,7 +224,34 @@ def test_rows_names_and_threads_change_nothing(options: dict[str, Any]) -> None:
     p, order = run(data), rng.permutation(n)
     assert run({name: one[order] for name, one in data.items()}) == p
     assert run(data | {"g": np.where(data["g"] == "a", "z", "b")}) == p
+    assert run(data | {"y": np.where(data["y"] == 0, "yes", "no")}) == p
     assert run(data, n_jobs=3) == p
+
+
+def test_sums_do_not_depend_on_the_order_of_rows() -> None:
+    table = sample(200, decimals=1)
+    found = set()
+    for seed in range(8):
+        order = np.random.default_rng(seed).permutation(200)
+        (one,) = distance_test(
+            "score", sensitive_features="sex", control_features="region", sample_weight="weight",
+            data=table.take(order), n_resamples=64, rng=1,
+        ).comparisons  # fmt: skip
+        found.add((one.distance, one.expected, one.gap_at))
+    assert len(found) == 1
+
+
+def test_very_large_weights_hide_no_others() -> None:
+    """One row has nearly all the weight: scipy's distances of all permutations."""
+    x, w = np.arange(6.0), np.array([1e20, 1, 2, 3, 4, 5])
+    given: dict[str, Any] = {"sensitive_features": x > 2, "sample_weight": w, "rng": 1}
+    first = [np.isin(x, one) for one in itertools.combinations(range(6), 3)]
+    every = [stats.wasserstein_distance(x[one], x[~one], w[one], w[~one]) for one in first]
+    found = distance_test(x, distance="wasserstein", n_resamples=1999, **given)
+    assert found.largest.distance == pytest.approx(every[0])
+    p = np.mean(np.array(every) >= every[0] - 1e-9)
+    assert found.pvalue == pytest.approx(p, abs=4 * (p * (1 - p) / 1999) ** 0.5 + 1e-3)
+    assert distance_test(x, distance="ks", n_resamples=9, **given).largest.distance == 1
 
 
 @pytest.mark.parametrize("form", ["duckdb", pytest.param("polars", marks=pytest.mark.validate)])
@@ -453,6 +480,14 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "sample of rows in memory": ({"sample_rows": 100}, "sample_rows is for lazy frames"),
     "seed": ({"rng": -1}, "rng must be an integer from 0"),
+    "infinite differences": (
+        {"values": [1.7e308, -1.7e308, *range(6)]},
+        "values must be made of numbers whose differences are finite; got -1.7e.308 and 1.7e.308",
+    ),
+    "weights beyond sums": (
+        {"sample_weight": [1e-200] * 4 + [1e200] * 4},
+        "sample_weight must be made of numbers that can be added up; got 1e-200 and 1e.200",
+    ),
 }
 
 

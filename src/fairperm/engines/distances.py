@@ -7,7 +7,7 @@ distance for each section that has rows of both groups.
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -66,7 +66,8 @@ def choose_distance_engine(distance: Distance, rows: Rows) -> DistanceEngine:
     must_count = n > max(_MOST_ROWS, 2 * n_kinds)
     is_plain = rows.weight is None and rows.cluster is None
     if is_plain and (must_count or n_kinds <= _MERGEABLE or _COUNT_COST * n_kinds <= n):
-        cells = Cells.from_rows(rows, None)
+        by_content = {"value": rows.contributions[:, 0], "block": rows.block}
+        cells = Cells.from_rows(replace(rows, columns=by_content), None)
         size = cells.counts.size
         if must_count or size <= _FEW_COUNTS or _COUNT_COST * size <= n:
             return _CountsEngine.of(distance, cells)
@@ -140,7 +141,7 @@ class _UnitsEngine:
     rows: SortedRows
     values: Array
     labels: NDArray[np.integer[Any]]
-    sizes: Array | None  # of the first group by section, if units are plain rows
+    sizes: tuple[Array, Array] | None  # of both groups by section, if units are plain rows
     weights: Array
 
     block_size = 64  # the lanes of a word
@@ -153,8 +154,8 @@ class _UnitsEngine:
 
         is_plain = rows.weight is None and rows.cluster is None
         rows = _shared_sections(order_strata(rows.separate_clusters().expand(), None)[0])
-        weight = np.ones(len(rows.count)) if rows.weight is None else rows.weight
-        weight = weight / weight.mean()
+        weight = rows.weight_of_each() / rows.weight_of_each().max()  # no sum is infinite
+        weight = weight / np.sort(weight).mean()  # the order of rows must not matter
         walk = order_by([rows.stratum, rows.block, rows.contributions[:, 0], weight, rows.group])
         rows, weight = rows.take(walk), weight[walk]
         unit, units, keys = np.arange(len(walk)), rows, [rows.contributions[:, 0]]
@@ -190,7 +191,7 @@ class _UnitsEngine:
             ),
             values=value[cells],
             labels=rows.block[starts],
-            sizes=sizes if is_plain else None,
+            sizes=(sizes, both - sizes) if is_plain else None,
             weights=sizes * (both - sizes) / both,
         )
 
@@ -211,24 +212,20 @@ class _UnitsEngine:
         from fairperm.engines.kernels.distances import walk_gaps, weigh_cells
         from fairperm.engines.kernels.kernel import LANES
 
-        rows = self.rows
+        rows, n_sections = self.rows, len(self.weights)
         if self.distance.of_numbers:
             if self.sizes is None:
-                first = weigh_cells(words, rows, rows.section, len(rows.totals))
+                sides = [weigh_cells(of, rows, rows.section, n_sections) for of in (words, ~words)]
             else:
-                first = np.repeat(self.sizes[:, None], LANES, axis=1)
-            largest, area, signed = np.moveaxis(walk_gaps(words, rows, first), 1, 0)
+                sides = [np.repeat(n[:, None], LANES, axis=1) for n in self.sizes]
+            largest, area, signed = np.moveaxis(walk_gaps(words, rows, *sides), 1, 0)
             return np.asarray(self.distance.value(largest, area, signed)).T
         n_cells = int(rows.cell[-1]) + 1
-        first = weigh_cells(words, rows, rows.cell, n_cells)
-        both = np.bincount(rows.cell, rows.weight, n_cells)[:, None]
-        sides = (first, both - first)
+        sides = [weigh_cells(of, rows, rows.cell, n_cells) for of in (words, ~words)]
         bounds = np.append(rows.cell[rows.starts[:-1]], n_cells)
-        found = np.empty((LANES, len(rows.totals)))
+        found = np.empty((LANES, n_sections))
         for s, (low, high) in enumerate(itertools.pairwise(bounds.tolist())):
-            own, other = (
-                np.maximum(sides[g][low:high].T, 0.0) for g in np.argsort(self.layout.order)
-            )
+            own, other = (sides[g][low:high].T for g in np.argsort(self.layout.order))
             found[:, s] = self.distance.of_counts(own, other, self.values[low:high])
         return found
 

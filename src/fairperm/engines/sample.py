@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairperm._utils.sorting import order_by, run_numbers, run_starts
+from fairperm._utils.sorting import order_by, ranks, run_numbers, run_starts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -138,17 +138,30 @@ def order_strata(rows: Rows, weights: Array | None) -> tuple[Rows, Array | None]
     if rows.n_strata == 1:
         return rows, weights
     rows = rows.take(order_by([rows.stratum, rows.block, *rows.contributions.T, rows.count]))
-    starts = run_starts(rows.stratum)
-    sizes = np.zeros((rows.n_strata, rows.n_groups), np.int64)
-    np.add.at(sizes, (rows.stratum, rows.group), rows.count)
+    order = _order_parts(rows, rows.stratum, [] if weights is None else [np.abs(weights)])
+    rank = np.argsort(order)
+    return replace(rows, stratum=rank[rows.stratum]), None if weights is None else weights[order]
+
+
+def order_blocks(rows: Rows) -> Rows:
+    """Return the rows with the blocks ordered by their rows, never by their names."""
+    rows = rows.take(order_by([rows.block, *rows.contributions.T, rows.count]))
+    block = ranks(rows.block)
+    return replace(rows, block=np.argsort(_order_parts(rows, block, []))[block])
+
+
+def _order_parts(
+    rows: Rows, part: NDArray[np.integer[Any]], first_keys: list[Array]
+) -> NDArray[np.intp]:
+    """Return the order of consecutive parts by given keys, then by their rows."""
+    starts = run_starts(part)
+    sizes = np.zeros((len(starts), rows.n_groups), np.int64)
+    np.add.at(sizes, (part, rows.group), rows.count)
     count = sizes.sum(axis=1)
     unlike = count**2 - (sizes**2).sum(axis=1)  # ordered pairs of rows of different groups
     moments = (rows.contributions.T, rows.contributions.T**2)
     totals = [np.add.reduceat(one, starts) for moment in moments for one in moment]
-    given = [] if weights is None else [np.abs(weights)]
-    order = order_by([*given, count, unlike, *totals])
-    rank = np.argsort(order)
-    return replace(rows, stratum=rank[rows.stratum]), None if weights is None else weights[order]
+    return order_by([*first_keys, count, unlike, *totals])
 
 
 def _as_columns(contributions: Array) -> dict[str, Array]:

@@ -50,14 +50,14 @@ def weigh_cells(
     return found
 
 
-def walk_gaps(words: NDArray[np.uint64], rows: SortedRows, first: Array) -> Array:
+def walk_gaps(words: NDArray[np.uint64], rows: SortedRows, first: Array, second: Array) -> Array:
     """Return the largest |G|, the area of |G| and that of G, by section and lane (last axis).
 
-    G is the gap between the cumulative shares. ``first`` is the weight of the first group by
-    section and lane.
+    G is the gap between the cumulative shares. ``first`` and ``second`` are the weights of the
+    groups by section and lane.
     """
     found = np.zeros((len(rows.totals), 3, LANES))
-    _walk(words, rows.unit, rows.weight, rows.step, rows.starts, rows.totals, first, found)
+    _walk(words, rows.unit, rows.weight, rows.step, rows.starts, first, second, found)
     return found
 
 
@@ -82,28 +82,28 @@ def _walk(
     weight: Array,
     step: Array,
     starts: NDArray[np.int64],
-    totals: Array,
     first: Array,
+    second: Array,
     found: Array,
 ) -> None:
-    passed, slope, level = np.empty(LANES), np.empty(LANES), np.empty(LANES)
-    for s in range(totals.size):
+    # Both groups are added up: a difference of totals would be lost beside very large weights.
+    mine, others = np.empty(LANES), np.empty(LANES)
+    for s in range(starts.size - 1):
         largest, area, signed = found[s, 0], found[s, 1], found[s, 2]
-        passed[:] = 0.0
-        for lane in range(LANES):
-            level[lane] = 1 / (totals[s] - first[s, lane])
-            slope[lane] = 1 / first[s, lane] + level[lane]
-        both = 0.0
+        mine[:] = 0.0
+        others[:] = 0.0
+        per_mine, per_other = 1 / first[s], 1 / second[s]
         for i in range(starts[s], starts[s + 1]):
             word, own = words[unit[i]], weight[i]
-            both += own
             for lane in range(LANES):
-                passed[lane] += own if (word >> np.uint64(lane)) & np.uint64(1) else 0.0
+                added = own if (word >> np.uint64(lane)) & np.uint64(1) else 0.0
+                mine[lane] += added
+                others[lane] += own - added
             width = step[i]
             if np.isnan(width):
                 continue
             for lane in range(LANES):
-                gap = passed[lane] * slope[lane] - both * level[lane]
+                gap = mine[lane] * per_mine[lane] - others[lane] * per_other[lane]
                 size = abs(gap)
                 largest[lane] = max(largest[lane], size)
                 area[lane] += size * width
