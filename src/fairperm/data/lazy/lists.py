@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
+from fairperm._utils.sorting import equate_close
 from fairperm.data.lazy.backends import (
     check_column,
     check_numbers,
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
 MOST_ITEMS = 1 << 24  # that are fetched if labels are exchanged within lists
 _MOST_QUERIES = 1 << 22
-_DIGITS = 12  # of values: engines add in their own order, and equal lists must stay equal
+_ROUNDING = 1e-12  # of values: engines add in their own order, and equal lists must stay equal
 _QUERY, _SCORE, _RELEVANCE = "query", "score", "relevance"
 _POSITION, _END, _IDEAL, _GAIN = "position", "end", "ideal", "gain"
 _FEATURES = ("sensitive_features", "control_features", "cluster")
@@ -114,11 +115,13 @@ class LazyLists:
             raise InputError(_QUERY, f"made of at most {_MOST_QUERIES:,} queries", len(queries))
         self._check_constant(queries, metric)
         top, bottom = (queries[name].to_numpy().astype(np.float64) for name in ("above", "below"))
+        known = bottom > 0
+        ratio = top[known] / bottom[known]
         value = np.full(len(top), np.nan)
-        np.divide(top, bottom, where=bottom > 0, out=value)
+        value[known] = equate_close(ratio, _ROUNDING * ratio)
         data = {self.columns[name]: queries[name] for name in keys}
         inputs = replace(self.inputs, y_true=np.nan_to_num(value), y_pred=None, data=data)
-        return inputs, value.round(_DIGITS), n_dropped
+        return inputs, value, n_dropped
 
     def _drop_missing(self) -> tuple[LazyLists, int]:
         """Return the items without missing values, and how many had some, if they may be dropped.
