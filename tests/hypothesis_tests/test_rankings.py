@@ -287,6 +287,27 @@ def test_order_names_and_threads_change_nothing(metric: str, clustered: bool) ->
     assert run(given | cluster, group, n_jobs=2, **options).pvalue == whole.pvalue
 
 
+@pytest.mark.parametrize("metric", ["exposure_per_relevance", "skew"])
+def test_lists_of_equal_sums_and_groups_of_equal_size_have_an_order(metric: str) -> None:
+    """Short lists are often alike but for the items that are relevant."""
+    query = np.repeat(np.arange(30), 4)
+    options: dict[str, Any] = {"metric": metric, "k": 2, "n_resamples": 99}
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        one_of_four = rng.permuted(np.tile([1, 0, 0, 0], (30, 1)), axis=1)
+        group = (one_of_four ^ (np.arange(30) % 2)[:, None]).ravel()
+        given = {
+            "query": query,
+            "score": rng.normal(size=120),
+            "relevance": rng.integers(0, 2, 120),
+        }
+        whole = run(given, group, **options)
+        renamed = run(given | {"query": rng.permutation(30)[query]}, group, **options)
+        swapped = run(given, 1 - group, **options)
+        assert renamed.pvalue == whole.pvalue
+        assert (swapped.pvalue, swapped.statistic) == (whole.pvalue, -whole.statistic)
+
+
 @pytest.mark.parametrize("unit", [1e-14, 1e14])
 def test_the_unit_of_relevance_changes_nothing(unit: float) -> None:
     given = lists(3, 40)

@@ -59,18 +59,22 @@ class ListsEngine:
         """
         from fairperm.engines.kernels.distances import SortedRows
 
-        sums = [np.bincount(group, one, 2) for one in (np.ones(len(group)), *value)]
-        is_second = tuple(one[1] for one in sums) < tuple(one[0] for one in sums)
+        by_value = order_by([*value])  # no sum may depend on the user's order of items
+        query, value, group = query[by_value], value[:, by_value], group[by_value]
+        is_second = _is_second_first(query, value, group)
         in_first = group == int(is_second)
         sums_of = [np.ones(len(query)), in_first]
         for one in value:
             sums_of += [one, one * in_first, one**2]
-        keys = [np.bincount(query, one) for one in sums_of]
+        sums = [np.bincount(query, one).astype(np.float64) for one in sums_of]
+        kinds = 2.0 * run_numbers(run_starts(*value), len(query)) + in_first + 1
+        # lists of equal sums may still have other items
+        keys = [*sums, *content_keys(query.astype(np.intp), kinds)]
         by_keys = order_by(keys)
         kind = np.empty(len(by_keys), np.intp)
         kind[by_keys] = run_numbers(run_starts(*(key[by_keys] for key in keys)), len(by_keys))
         of_query = np.empty(len(kind), np.intp)
-        of_query[query] = np.unique(cluster, return_inverse=True)[1].ravel()
+        of_query[query] = np.unique(cluster[by_value], return_inverse=True)[1].ravel()
         # equal queries in the order of their clusters, which their other queries tell apart
         place = np.argsort(order_by(content_keys(of_query, kind + 1.0)))
         rank = np.argsort(order_by([kind, place[of_query]]))
@@ -139,3 +143,21 @@ class ListsEngine:
         factor = n_clusters / max(n_clusters - 1, 1)
         error: Array = np.sqrt(factor * (influence**2).sum(axis=0)) / n_lists
         return values, error
+
+
+def _is_second_first(
+    query: NDArray[np.integer[Any]], value: Array, group: NDArray[np.integer[Any]]
+) -> bool:
+    """Whether the user's second group has fewer items, smaller values, or less of some list.
+
+    Names do not matter: swapping the groups changes no draw.
+    """
+    columns = (np.ones(len(query)), *value)
+    sums = [np.stack([np.bincount(query, one * (group == g)) for one in columns]) for g in (0, 1)]
+    totals = [one.sum(axis=1).tolist() for one in (np.sort(sums[0]), np.sort(sums[1]))]
+    if totals[0] != totals[1]:
+        return bool(totals[1] < totals[0])
+    both = sums[0] + sums[1]
+    ordered = [one[:, order_by([*both, *one])] for one in sums]
+    unlike = np.argwhere(ordered[0] != ordered[1])
+    return bool(unlike.size and ordered[1][tuple(unlike[0])] < ordered[0][tuple(unlike[0])])
