@@ -308,6 +308,22 @@ def test_lists_of_equal_sums_and_groups_of_equal_size_have_an_order(metric: str)
         assert (swapped.pvalue, swapped.statistic) == (whole.pvalue, -whole.statistic)
 
 
+def test_one_query_or_cluster_has_no_standard_error() -> None:
+    given, group = lists(3, 40), np.arange(len(lists(3, 40)["query"])) % 2
+    single = np.zeros_like(given["query"])
+    for name in ("query", "cluster"):
+        with pytest.raises(
+            fairperm.UndefinedMetricError, match=f"{name} must be two or more, for a standard error"
+        ):
+            run(given | {name: single}, group, metric="exposure")
+
+
+def test_notes_count_queries_and_no_rows() -> None:
+    given = {"query": [0, 1, 2, 3], "score": [1.0] * 4, "relevance": [1] * 4}
+    notes = run(given, np.array([0, 0, 1, 1]), metric="ndcg", k=1).notes
+    assert any("No query of group 0 can change ndcg@1" in note for note in notes)
+
+
 @pytest.mark.parametrize("unit", [1e-14, 1e14])
 def test_the_unit_of_relevance_changes_nothing(unit: float) -> None:
     given = lists(3, 40)

@@ -524,7 +524,12 @@ def _compare_queries(
     ranking = RankingComparison(
         **shared,
         adjusted_pvalue=result.pvalue,
-        notes=tuple(one.replace(" rows of group ", " queries of group ") for one in result.notes),
+        notes=tuple(
+            one.replace(" rows of group ", " queries of group ").replace(
+                " row of group ", " query of group "
+            )
+            for one in result.notes
+        ),
         counts={one: {"queries": total["rows"]} for one, total in result.counts.items()},
         design="queries",
         k=k if metric.uses_k else None,
@@ -568,6 +573,9 @@ def _compare_items(
     span = np.abs(values).max(initial=0.0 if metric.reads_relevance else 1.0, keepdims=True)
     zero = _ZERO * float(span[0])
     if error <= zero and abs(gap) > zero:
+        if int(engine.cluster.max()) == 0:
+            name = "cluster" if items.has_cluster else "query"
+            raise UndefinedMetricError(name, "two or more, for a standard error", 1)
         got = Shown(f"the same gap in all {n_lists:,} queries")
         raise UndefinedMetricError("query", "made of lists with different gaps", got)
 
