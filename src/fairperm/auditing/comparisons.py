@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from fairperm.auditing.questions import Question
     from fairperm.engines.resampling.blocks import Resampling
     from fairperm.hypothesis_tests.gap_test import GapIntervals
-    from fairperm.hypothesis_tests.matched import MatchedIntervals
+    from fairperm.inference.null import QuantileIntervals
     from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
     from fairperm.metrics.definition import AnyMetric
 
@@ -96,7 +96,7 @@ class ComparedPair:
 
     row: AuditRow
     question: Question
-    intervals: GapIntervals | MatchedIntervals | None = None
+    intervals: GapIntervals | QuantileIntervals | None = None
 
     @property
     def is_judged(self) -> bool:
@@ -197,7 +197,7 @@ def _compare_batch(
     """Take two steps for each pair: compute its gap, then its null distribution."""
     rows: dict[int, AuditRow] = {}
     tests: dict[int, GapTest] = {}
-    intervals: dict[int, GapIntervals | MatchedIntervals] = {}
+    intervals: dict[int, GapIntervals | QuantileIntervals] = {}
     for place, pair in pairs.items():
         rows[place] = pair.make_row(settings)
         try:
@@ -232,7 +232,7 @@ def _measure_distance(
 
 def _compare_sets(
     pair: Pair, row: AuditRow, settings: Settings
-) -> tuple[AuditRow, MatchedIntervals]:
+) -> tuple[AuditRow, QuantileIntervals]:
     """Return the row with the gap inside matched sets, and its intervals."""
     table = pair.question.table_of(pair.groups)
     found = compare_matched(table, pair.question.metric, pair.groups, settings.quiet())

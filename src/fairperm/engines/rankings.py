@@ -98,11 +98,12 @@ class ListsEngine:
 
     def observed(self) -> tuple[Array, Array]:
         """Return both groups' values and the standard error of their gap: a block of one."""
-        first = [
-            np.add.reduceat(one.weight * self.in_first, one.starts[:-1])[:, None]
-            for one in self.rows
-        ]
-        return self._estimate(np.stack(first))
+        return self._estimate(self._observed_sums())
+
+    def observed_errors(self) -> tuple[float, float]:
+        """Return the standard errors of both groups' values."""
+        (_, first), (_, second) = self._value_groups(self._observed_sums())
+        return float(self._error(first)[0]), float(self._error(second)[0])
 
     def permuted(self, n: int, rng: np.random.Generator) -> tuple[Array, Array]:
         """Return values and standard errors of ``n`` random permutations, at most 64."""
@@ -128,21 +129,37 @@ class ListsEngine:
             first.append(np.array(list(itertools.product(*parts))).T)
         return self._estimate(np.stack(first))
 
+    def _observed_sums(self) -> Array:
+        """Return the sums of the group that is drawn, in the sample."""
+        return np.stack(
+            [
+                np.add.reduceat(one.weight * self.in_first, one.starts[:-1])[:, None]
+                for one in self.rows
+            ]
+        )
+
     def _estimate(self, first: Array) -> tuple[Array, Array]:
         """Return values by group and draw, and errors, from the sums of the group that is drawn."""
+        (one, own), (other, others) = self._value_groups(first)
+        return np.stack([one, other]), self._error(own - others)
+
+    def _value_groups(self, first: Array) -> list[tuple[Array, Array]]:
+        """Return both groups' values, and the influences of lists on them."""
         totals = np.stack([one.totals for one in self.rows])[:, :, None]
         n, sizes = self.wanted[:, None], self.sizes[:, None]
-        one, own = self.of_group(ListSums(first, totals, n, sizes))
-        other, others = self.of_group(ListSums(totals - first, totals, sizes - n, sizes))
-        values = np.stack([other, one] if self.is_second else [one, other])
-        influence = own - others
+        drawn = self.of_group(ListSums(first, totals, n, sizes))
+        other = self.of_group(ListSums(totals - first, totals, sizes - n, sizes))
+        return [other, drawn] if self.is_second else [drawn, other]
+
+    def _error(self, influence: Array) -> Array:
+        """Return the standard error of a value with these influences of lists."""
         n_lists, n_clusters = len(influence), int(self.cluster.max()) + 1
         if n_clusters < n_lists:
             order = np.argsort(self.cluster, kind="stable")
             influence = np.add.reduceat(influence[order], run_starts(self.cluster[order]))
         factor = n_clusters / max(n_clusters - 1, 1)
         error: Array = np.sqrt(factor * (influence**2).sum(axis=0)) / n_lists
-        return values, error
+        return error
 
 
 def _is_second_first(

@@ -20,11 +20,10 @@ from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
 from fairperm.hypothesis_tests.results.omnibus import OmnibusTestResult
 from fairperm.inference.null import (
     Null,
+    QuantileIntervals,
     agree,
-    gap_interval,
     normal_limit,
     normal_pvalue,
-    normal_quantile,
     note_undefined,
     pvalue,
     tie_tolerance,
@@ -66,33 +65,11 @@ def check_matched(inputs: Inputs, options: Options) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class MatchedIntervals:
-    """The intervals of a gap inside matched sets at all levels."""
-
-    null: Null
-    gap: Array
-    error: Array
-    alternative: str
-    span: float
-    is_limit: bool
-
-    def at(self, level: float) -> tuple[float, float]:
-        """Return the interval at a confidence level."""
-        least = max(0.0, normal_quantile(level, self.alternative)) if self.is_limit else 0.0
-
-        def reach(quantile: float) -> tuple[Array, Array]:
-            width = max(quantile, least) * self.error
-            return width, width
-
-        return gap_interval(self.null, self.gap, reach, self.alternative, level, self.span)
-
-
-@dataclass(frozen=True, slots=True)
 class MatchedComparison:
     """A tested gap, its intervals, and the number of sets that each group's value rests on."""
 
     result: PermutationTestResult
-    intervals: MatchedIntervals
+    intervals: QuantileIntervals
     n_sets: tuple[int, int]
 
 
@@ -128,7 +105,7 @@ def compare_matched(
     if n_resamples:
         p = pvalue(null, statistic, alternative, tolerance, level)
     width = error if is_studentized else np.ones(1)
-    intervals = MatchedIntervals(null, gap, width, alternative, part.span, n_resamples == 0)
+    intervals = QuantileIntervals(null, gap, width, alternative, part.span, n_resamples == 0)
     effective = small_groups.effective_number(*sets.influences())
     notes = [
         *note_left_out(n_left_out, n_sets, "both groups"),

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -34,6 +35,8 @@ from fairperm.errors import (
 )
 from fairperm.hypothesis_tests.gap_test import compare as compare_groups
 from fairperm.hypothesis_tests.plan import Options, Plan
+from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
+from fairperm.hypothesis_tests.results.omnibus import OmnibusTestResult
 from fairperm.hypothesis_tests.results.rankings import (
     ListDivergence,
     RankingComparison,
@@ -42,14 +45,14 @@ from fairperm.hypothesis_tests.results.rankings import (
 from fairperm.inference.multiplicity import adjust_pvalues
 from fairperm.inference.null import (
     Null,
+    QuantileIntervals,
     agree,
-    gap_interval,
     note_undefined,
     pvalue,
     tie_tolerance,
 )
 from fairperm.inference.stopping import LEAST, StoppingRule, count_least
-from fairperm.metrics.definition import Kind
+from fairperm.metrics.definition import Kind, Variance
 from fairperm.metrics.numbers import mean_metric
 from fairperm.metrics.rankings import RankedLists, check_lists, check_top, get_ranking_metric
 
@@ -71,15 +74,18 @@ if TYPE_CHECKING:
         Resamples,
         Seed,
     )
+    from fairperm.metrics.definition import Metric
     from fairperm.metrics.rankings import RankingMetric
 
     Array = NDArray[np.float64]
     Sides = tuple[AbstractSet[Hashable], AbstractSet[Hashable]]  # of a gap, and their groups
 
-_MOST_ITEMS = 2**31  # of a list
+MOST_ITEMS = 2**31  # of a list
+LISTS = "lists"  # the scheme in results of items
 _FEW_LISTS = 10  # with fewer the studentized test may not hold its level
 _VALUE = "value"  # the column of a table of queries
 _ZERO = 1e-14  # a standard error below it, relative to the values, is a rounding error
+_Result = TypeVar("_Result", PermutationTestResult, OmnibusTestResult)
 
 
 def ranking_test(
@@ -215,21 +221,18 @@ def ranking_test(
     )
     compare = checks.choice("compare", compare, ("pairs", "reference", "rest"))
     adjust = checks.choice("adjust", adjust, ("holm", "bh", "by", None))
-    chosen = get_ranking_metric(metric)
+    chosen = get_ranking_metric(metric).at(checks.integer("k", k, 1, MOST_ITEMS))
     if chosen.of_all_groups:
         _check_all_groups(chosen, compare, reference, alternative, cluster)
     if reference is not None and compare != "reference":
         raise InputError(
             f"{argument('reference')} can only be used with {argument('compare', 'reference')}."
         )
-    k = checks.integer("k", k, 1, _MOST_ITEMS)
     if (score is None) == (rank is None):
         given = "both" if score is not None else "neither"
         raise InputTypeError(f"Pass {argument('score')} or {argument('rank')}; got {given}.")
     if query is None:
         raise InputTypeError("query", "given", None)
-    source = "score" if rank is None else "rank"
-    names = {"y_true": "relevance", "y_pred": source, "cluster": "query"}
     inputs = Inputs(
         y_true=relevance,
         y_pred=score if rank is None else rank,
@@ -241,39 +244,30 @@ def ranking_test(
         ignore_index=ignore_index,
         seed=options.seed,
     )
-    is_rank = rank is not None
-    with rename_arguments(names):
-        table = _read(inputs, query, chosen, k, is_rank=is_rank)
-    every = table.choose_several(groups)
-    if chosen.of_all_groups:
-        is_chosen = np.isin(table.group, [table.groups.index(one) for one in every])
-        table = table.take(np.flatnonzero(is_chosen))
-    pairs = list(_list_pairs(table, every, compare, reference))
-    items = None
-    if _VALUE not in table.columns:
-        items = _Items.of(table, chosen, every, is_rank=is_rank, has_cluster=cluster is not None)
-        check_lists(chosen, items.lists, source)
-        check_top(chosen, k, int(items.lists.sizes.max()), is_rank=is_rank)
-        if chosen.of_all_groups:
-            only = _compare_all(items, chosen, every, options)
-            return RankingTestResult(
-                metric=only.metric,
-                groups=every,
-                comparisons=(only,),
-                pvalue=only.pvalue,
-                adjust=adjust,
-                notes=only.notes,
-                frame_library=library_of(data),
-            )
-        table = table if chosen.of_items else items.value_queries(chosen, k)
+    read = ReadLists.of(inputs, query, chosen, is_rank=rank is not None, groups=groups)
+    table, every = read.table, read.groups
+    if chosen.of_all_groups and read.items is not None:
+        only = _compare_all(read.items, chosen, every, options)
+        return RankingTestResult(
+            metric=only.metric,
+            groups=every,
+            comparisons=(only,),
+            pvalue=only.pvalue,
+            adjust=adjust,
+            notes=only.notes,
+            frame_library=library_of(data),
+        )
+    pairs = list(_list_pairs(read.rows, every, compare, reference))
     found: list[RankingComparison] = []
     notes: dict[str, None] = dict.fromkeys(table.notes)
     warned: dict[str, None] = {}
     for pair, sides in pairs:
-        if chosen.of_items and items is not None:
-            one, remarks = _compare_items(items.choose(sides), chosen, k, pair, options)
+        if chosen.of_items and read.items is not None:
+            tested = compare_items(read.items.choose(sides), chosen, pair, options)
+            one = _as_ranking(tested.result, chosen, "items")
+            remarks = tested.remarks
         else:
-            one, remarks = _compare_queries(table, chosen, k, (pair, sides), options)
+            one, remarks = _compare_queries(table, chosen, (pair, sides), options)
         found.append(one)
         for note in one.notes:
             names_group = len(pairs) == 1 or note in table.notes or " of group " in note
@@ -347,7 +341,57 @@ def _join_clusters(query: object, cluster: object, data: object) -> object:
 
 
 @dataclass(frozen=True, slots=True)
-class _Items:
+class ReadLists:
+    """Ranked lists as a metric needs them.
+
+    Attributes
+    ----------
+    table
+        A row for each query with its value, NaN where it is undefined; or for each item.
+    items
+        The items in their lists; None if an engine computed the values of queries.
+    groups
+        The groups to compare.
+    """
+
+    table: Table
+    items: RankedItems | None
+    groups: tuple[Hashable, ...]
+
+    @classmethod
+    def of(
+        cls,
+        inputs: Inputs,
+        query: object,
+        metric: RankingMetric,
+        *,
+        is_rank: bool = False,
+        groups: object = None,
+    ) -> ReadLists:
+        """Read the lists, and check that they fit the metric."""
+        source = "rank" if is_rank else "score"
+        with rename_arguments({"y_true": "relevance", "y_pred": source, "cluster": "query"}):
+            table = _read(inputs, query, metric, is_rank=is_rank)
+        every = table.choose_several(groups)
+        if _VALUE in table.columns:
+            return cls(table, None, every)
+        if metric.of_all_groups:
+            is_chosen = np.isin(table.group, [table.groups.index(one) for one in every])
+            table = table.take(np.flatnonzero(is_chosen))
+        has_cluster = inputs.cluster is not None
+        items = RankedItems.of(table, metric, every, is_rank=is_rank, has_cluster=has_cluster)
+        check_lists(metric, items.lists, source)
+        check_top(metric, metric.k, int(items.lists.sizes.max()), is_rank=is_rank)
+        return cls(table if metric.of_items else items.value_queries(metric), items, every)
+
+    @property
+    def rows(self) -> Table:
+        """The table of items, if there are any."""
+        return self.table if self.items is None else self.items.table
+
+
+@dataclass(frozen=True, slots=True)
+class RankedItems:
     """The items of both groups in their lists, and what is the same for all items of a query."""
 
     table: Table
@@ -367,7 +411,7 @@ class _Items:
         *,
         is_rank: bool,
         has_cluster: bool,
-    ) -> _Items:
+    ) -> RankedItems:
         """Rank the items. All items of a list count for positions, whatever their groups."""
         others = [place for place, one in enumerate(table.groups) if one not in groups]
         group = np.where(np.isin(table.group, others), len(table.groups), table.group)
@@ -390,7 +434,7 @@ class _Items:
             whose = [one[-1] for one in table.clusters]  # type: ignore[index]
             names = tuple(one[0] for one in table.clusters)  # type: ignore[index]
             if len(set(names)) < len(names):
-                split = next(one for one in names if names.count(one) > 1)
+                split = Counter(names).most_common(1)[0][0]
                 raise InputError(
                     f"{argument('cluster')} must be the same for all items of a query; got query "
                     f"{shown(split)} in several."
@@ -404,18 +448,20 @@ class _Items:
         group, stratum = np.asarray(rows.group[order]), rows.stratum[order]
         if not metric.of_items:
             for name, values in (("sensitive_features", group), ("control_features", stratum)):
-                _check_constant(name, values, lists, metric, names)
+                _check_constant(name, values, lists, metric, (names, table.attribute))
+        elif not _find_split(group, lists).size:
+            raise _does_not_vary(table, metric, "several groups")
         return cls(table, lists, group, stratum, cluster[order], has_cluster, cluster_names)
 
-    def choose(self, sides: Sides) -> _Items:
+    def choose(self, sides: Sides) -> RankedItems:
         """Return the items with the side of each as its group: 0, 1, or 2 for other groups."""
         return replace(self, group=_find_sides(self.group, self.table.groups, sides))
 
-    def value_queries(self, metric: RankingMetric, k: int) -> Table:
+    def value_queries(self, metric: RankingMetric) -> Table:
         """Return a row for each query with its value, NaN where it is undefined."""
         first = self.lists.starts
         return Table(
-            columns={_VALUE: metric.value(self.lists, k)},
+            columns={_VALUE: metric.value(self.lists, metric.k)},
             group=self.group[first],
             stratum=self.stratum[first],
             count=np.ones(len(first), np.int64),
@@ -429,7 +475,7 @@ class _Items:
         )
 
 
-def _read(inputs: Inputs, query: object, metric: RankingMetric, k: int, *, is_rank: bool) -> Table:
+def _read(inputs: Inputs, query: object, metric: RankingMetric, *, is_rank: bool) -> Table:
     """Return the items; of a large lazy frame, the values of its queries if they suffice."""
     frame = None if inputs.data is None else lazy_frame(inputs.data)
     n_items = 0 if frame is None else count_rows(frame)
@@ -438,7 +484,7 @@ def _read(inputs: Inputs, query: object, metric: RankingMetric, k: int, *, is_ra
             raise InputTypeError("relevance", f"given for {metric.name}", None)
         lists = LazyLists.select(frame, inputs, query, is_rank=is_rank)
         if not metric.of_items:
-            queries, values, n_dropped = lists.value_queries(metric, k)
+            queries, values, n_dropped = lists.value_queries(metric, metric.k)
             reading = mean_metric(_VALUE, "value", lambda y_true: y_true, kind=Kind.REGRESSION)
             table = read_table(queries, reading)
             return replace(table, columns={_VALUE: values}, n_dropped=n_dropped)
@@ -463,29 +509,82 @@ def _check_constant(
     values: NDArray[np.integer[Any]],
     lists: RankedLists,
     metric: RankingMetric,
-    names: tuple[Hashable, ...],
+    called: tuple[tuple[Hashable, ...], str],
 ) -> None:
-    """Raise InputError if a query has items with different values."""
-    low, high = (one.reduceat(values, lists.starts) for one in (np.minimum, np.maximum))
-    split = np.flatnonzero(low != high)
+    """Raise InputError if a query has items with different values.
+
+    ``called`` has the names of queries and of the attribute.
+    """
+    names, attribute = called
+    split = _find_split(values, lists)
     if not split.size:
         return
     which = int(lists.query[lists.starts[split[0]]])
     query = f"query {shown(names[which])}" if which < len(names) else "a query"
-    hint = ""
+    column = hint = ""
     if name == "sensitive_features":
+        column = f" in {shown(attribute)}" if attribute else ""
         items = argument("metric", "exposure")
         hint = f" To compare kinds of items within lists, use {items}."
     raise InputError(
         f"{argument(name)} must be the same for all items of a query for {metric.name}, which "
-        f"compares queries; got {query} with several.{hint}"
+        f"compares queries; got {query} with several{column}.{hint}"
     )
+
+
+def _find_split(values: NDArray[np.integer[Any]], lists: RankedLists) -> NDArray[np.intp]:
+    """Return the lists whose items have different values."""
+    low, high = (one.reduceat(values, lists.starts) for one in (np.minimum, np.maximum))
+    return np.flatnonzero(low != high)
+
+
+def _does_not_vary(table: Table, metric: RankingMetric, groups: str) -> UndefinedMetricError:
+    column = f" in {shown(table.attribute)}" if table.attribute else ""
+    return UndefinedMetricError(
+        f"{argument('sensitive_features')} must vary within a query for {metric.name}, which "
+        f"compares items of one list; got no query with items of {groups}{column}."
+    )
+
+
+def keep_valued(queries: Table, metric: RankingMetric) -> Table:
+    """Return the queries that have a value, as ``y_true``, with a note on the others."""
+    values = queries.columns[_VALUE]
+    known, notes = ~np.isnan(values), queries.notes
+    if lost := int((~known).sum()):
+        have = format_count(lost, "query has", "queries have")
+        notes += (f"{have} no relevant item, and no {metric.name}: left out.",)
+    return replace(queries, columns={"y_true": values}, notes=notes).take(np.flatnonzero(known))
+
+
+def average_queries(metric: RankingMetric) -> Metric:
+    """Return the mean over queries as a metric of rows."""
+    return mean_metric(
+        metric.full_name, metric.meaning, lambda y_true: y_true, kind=Kind.REGRESSION
+    )
+
+
+def name_queries(result: _Result, known: tuple[str, ...] = ()) -> _Result:
+    """Return a result of rows that are queries, and are called so, but for ``known`` notes."""
+    counts = {
+        group: {
+            "queries" if name == "rows" else name: n
+            for name, n in one.items()
+            if name in {"rows", "clusters"}
+        }
+        for group, one in result.counts.items()
+    }
+    notes = tuple(
+        one
+        if one in known
+        else one.replace(" rows", " queries").replace(" row of group ", " query of group ")
+        for one in result.notes
+    )
+    return replace(result, counts=counts, notes=notes)
 
 
 def _compare_queries(
     every: Table,
     metric: RankingMetric,
-    k: int,
     compared: tuple[tuple[Hashable, Hashable], Sides],
     options: Options,
 ) -> tuple[RankingComparison, tuple[str, ...]]:
@@ -494,68 +593,66 @@ def _compare_queries(
     Returns the result, and those of its notes that are no warnings.
     """
     pair, sides = compared
-    values, group = every.columns[_VALUE], _find_sides(every.group, every.groups, sides)
-    known = ~np.isnan(values) & (group < 2)
-    lost = int((np.isnan(values) & (group < 2)).sum())
-    notes = []
-    if lost:
-        have = format_count(lost, "query has", "queries have")
-        notes.append(f"{have} no relevant item, and no {metric.name}: left out.")
-    for side, name in enumerate(pair):
-        if not (group[known] == side).any():
-            raise UndefinedMetricError(
-                "relevance", f"above 0 for some item of group {shown(name)}", "none"
-            )
-    full_name = f"{metric.name}@{k}" if metric.uses_k else metric.name
-    mean = mean_metric(full_name, metric.meaning, lambda y_true: y_true, kind=Kind.REGRESSION)
-    queries = replace(
-        every,
-        columns={"y_true": values},
-        group=group,
-        groups=pair,
-        notes=(*every.notes, *notes),
-    ).take(np.flatnonzero(known))
-    result = compare_groups(queries, Plan.for_table(mean, queries, pair, options), pair, options)
-    shared = {
-        name: getattr(result, name)
-        for name in RankingComparison.__dataclass_fields__
-        if name not in {"design", "k", "counts", "adjusted_pvalue", "notes"}
-    }
-    ranking = RankingComparison(
-        **shared,
+    group = _find_sides(every.group, every.groups, sides)
+    both = replace(every, group=group, groups=pair).take(np.flatnonzero(group < 2))
+    queries = keep_valued(both, metric)
+    check_valued(queries, pair)
+    plan = Plan.for_table(average_queries(metric), queries, pair, options)
+    result = name_queries(compare_groups(queries, plan, pair, options), queries.notes)
+    return _as_ranking(result, metric, "queries"), queries.notes
+
+
+def check_valued(queries: Table, pair: tuple[Hashable, Hashable]) -> None:
+    """Raise UndefinedMetricError if a group has no query with a value."""
+    for name, n in queries.sizes().items():
+        if name in pair and not n:
+            rule = f"above 0 for some item of group {shown(name)}"
+            raise UndefinedMetricError("relevance", rule, "none")
+
+
+def _as_ranking(
+    result: PermutationTestResult, metric: RankingMetric, design: str
+) -> RankingComparison:
+    """Return the result as that of a test of rankings."""
+    own = {"design", "k", "adjusted_pvalue"}
+    names = RankingComparison.__dataclass_fields__.keys() - own
+    return RankingComparison(
+        **{name: getattr(result, name) for name in names},
         adjusted_pvalue=result.pvalue,
-        notes=tuple(
-            one.replace(" rows of group ", " queries of group ").replace(
-                " row of group ", " query of group "
-            )
-            for one in result.notes
-        ),
-        counts={one: {"queries": total["rows"]} for one, total in result.counts.items()},
-        design="queries",
-        k=k if metric.uses_k else None,
+        design=design,
+        k=metric.k if metric.uses_k else None,
     )
-    return ranking, queries.notes
 
 
-def _compare_items(
-    items: _Items,
+@dataclass(frozen=True, slots=True)
+class ItemComparison:
+    """A tested gap between items of the same lists, and its intervals.
+
+    ``n_lists`` is the number of lists that it rests on; with clusters of queries, Kish's effective
+    number of clusters. ``remarks`` are those of its notes that are no warnings.
+    """
+
+    result: PermutationTestResult
+    intervals: QuantileIntervals
+    n_lists: float
+    remarks: tuple[str, ...]
+
+
+def compare_items(
+    items: RankedItems,
     metric: RankingMetric,
-    k: int,
     pair: tuple[Hashable, Hashable],
     options: Options,
-) -> tuple[RankingComparison, tuple[str, ...]]:
-    """Compare the items of both groups within each list; see :func:`_compare_queries`."""
-    value = metric.value(items.lists, k)
+) -> ItemComparison:
+    """Compare the items of both sides within each list; see :meth:`RankedItems.choose`."""
+    value = metric.value(items.lists, metric.k)
     n_strata = len(items.table.strata)
     part = items.lists.query.astype(np.int64) * n_strata + items.stratum  # of a list
     counts = np.bincount(3 * part + items.group, minlength=3 * int(part.max()) + 3).reshape(-1, 3)
     is_shared = counts[:, :2].min(axis=1) > 0
     kept = is_shared[part] & (items.group < 2)
     if not kept.any():
-        raise InputError(
-            f"{argument('sensitive_features')} must vary within a query for {metric.name}, which "
-            f"compares items of one list; got no query with items of {listed(pair)}."
-        )
+        raise _does_not_vary(items.table, metric, listed(pair))
     query = np.unique(part[kept], return_inverse=True)[1].ravel()
     value, group = value[:, kept], items.group[kept].astype(np.int64)
     engine = ListsEngine.of(query, value, group, items.cluster[kept], metric.of_group)
@@ -564,11 +661,12 @@ def _compare_items(
     for side in np.flatnonzero(np.isnan(values)):
         items_of = f"some item of group {shown(pair[side])}"
         if metric.uses_k:
+            rule = f"so large that {items_of} is in the top k"
             hint = f"{argument('metric', 'top_k_share')} needs none."
-            raise UndefinedMetricError("k", f"so large that {items_of} is in the top k", k, hint)
+            raise UndefinedMetricError("k", rule, metric.k, hint)
         raise UndefinedMetricError("relevance", f"above 0 for {items_of}", "none")
     gap = float(values[0] - values[1])
-    n_lists = len(np.unique(items.lists.query[kept]))
+    n_queries = len(np.unique(items.lists.query[kept]))
     # a value per relevance has its unit; shares and logarithms have errors of the size of 1
     span = np.abs(values).max(initial=0.0 if metric.reads_relevance else 1.0, keepdims=True)
     zero = _ZERO * float(span[0])
@@ -576,32 +674,25 @@ def _compare_items(
         if int(engine.cluster.max()) == 0:
             name = "cluster" if items.has_cluster else "query"
             raise UndefinedMetricError(name, "two or more, for a standard error", 1)
-        got = Shown(f"the same gap in all {n_lists:,} queries")
+        got = Shown(f"the same gap in all {n_queries:,} queries")
         raise UndefinedMetricError("query", "made of lists with different gaps", got)
 
-    resampling = options.resampling
+    resampling, level = options.resampling, options.confidence_level
     studentize = partial(_studentize, zero=zero)
     statistic = float(studentize([observed])[0])
     unit = np.array([max(error, zero)])
     tolerance = tie_tolerance(statistic, span, unit)
     found = engine.enumerated(resampling.n_resamples)
     if found is None:
-        rule = StoppingRule(
-            statistic, options.alternative, tolerance, count_least(options.confidence_level)
-        )
-        null = resampling.draw_null(engine.permuted, studentize, rule, engine.block_size)
+        least = max(resampling.least or 0, count_least(level))
+        rule_of_draws = StoppingRule(statistic, options.alternative, tolerance, least)
+        null = resampling.draw_null(engine.permuted, studentize, rule_of_draws, engine.block_size)
     else:
         draws = studentize([found])
         null = Null(draws, np.full(len(draws), -np.log(len(draws))))
-    level = options.confidence_level
     p = pvalue(null, statistic, options.alternative, tolerance, level)
-    interval = gap_interval(
-        null,
-        np.array([gap]),
-        lambda quantile: (max(quantile, 0.0) * unit,) * 2,
-        options.alternative,
-        level,
-        most=metric.largest_gap,
+    intervals = QuantileIntervals(
+        null, np.array([gap]), unit, options.alternative, metric.largest_gap
     )
     own = counts[is_shared]
     remarks = items.table.notes
@@ -613,27 +704,31 @@ def _compare_items(
         remarks += (f"{alone} items of one group only: they say nothing about the gap.",)
     places = "places and the relevance" if metric.reads_relevance else "places"
     given = ", given the stratum" if n_strata > 1 else ""
-    result = RankingComparison(
-        metric=f"{metric.name}@{k}" if metric.uses_k else metric.name,
-        design="items",
-        k=k if metric.uses_k else None,
+    result = PermutationTestResult(
+        metric=metric.full_name,
         attribute=items.table.attribute,
         groups=pair,
         values=dict(zip(pair, values.tolist(), strict=True)),
         counts={
-            one: {"items": int(own[:, side].sum()), "queries": n_lists}
+            one: {"items": int(own[:, side].sum()), "queries": n_queries}
             for side, one in enumerate(pair)
         },
         difference=gap,
         part=None,
-        standard_error=error,
-        confidence_interval=agree(interval, p.value, options.alternative, level, gap),
+        standard_error=error if error > zero else 0.0,
+        standard_errors=dict(zip(pair, engine.observed_errors(), strict=True)),
+        confidence_interval=agree(intervals.at(level), p.value, options.alternative, level, gap),
         confidence_level=level,
         statistic=statistic,
+        scheme=LISTS,
+        variance=Variance.DELTA.value,
+        gap_variance=None,
+        binning_errors=None,
         pvalue=p.value,
         pvalue_interval=p.interval,
         pvalue_interval_wilson=p.wilson_interval,
         alternative=options.alternative,
+        ordering=options.alternative,
         n_resamples=len(null.statistic),
         stopped_early=null.stopped_early,
         n_undefined=int(null.undefined.sum()),
@@ -646,14 +741,16 @@ def _compare_items(
         ),
         notes=(*remarks, *_note_few(engine), *note_undefined(null)),
         exact=found is not None,
-        adjusted_pvalue=p.value,
         null_distribution=null.statistic,
+        null_probabilities=None if null.log_probability is None else np.exp(null.log_probability),
     )
-    return result, remarks
+    sizes = np.bincount(engine.cluster).astype(np.float64)
+    n_lists = float(sizes.sum() ** 2 / (sizes**2).sum()) if items.has_cluster else n_queries
+    return ItemComparison(result, intervals, n_lists, remarks)
 
 
 def _compare_all(
-    items: _Items, metric: RankingMetric, groups: tuple[Hashable, ...], options: Options
+    items: RankedItems, metric: RankingMetric, groups: tuple[Hashable, ...], options: Options
 ) -> ListDivergence:
     """Compare the shares of all groups at the top of lists with those in permuted lists."""
     lists, n_strata, n_groups = items.lists, len(items.table.strata), len(items.table.groups)

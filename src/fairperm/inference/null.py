@@ -328,3 +328,25 @@ def gap_interval(
         nearest = np.where((low <= 0) & (high >= 0), 0.0, np.minimum(abs(low), abs(high)))
         return float(nearest.max()), float(np.maximum(abs(low), abs(high)).max())
     return float(low[0]), float(high[0])
+
+
+@dataclass(frozen=True, slots=True)
+class QuantileIntervals:
+    """The intervals of a gap at all levels: quantiles of its null distribution times its error."""
+
+    null: Null
+    gap: Array
+    error: Array
+    alternative: str
+    span: float
+    is_limit: bool = False
+
+    def at(self, level: float) -> tuple[float, float]:
+        """Return the interval at a confidence level."""
+        least = max(0.0, normal_quantile(level, self.alternative)) if self.is_limit else 0.0
+
+        def reach(quantile: float) -> tuple[Array, Array]:
+            width = max(quantile, least) * self.error
+            return width, width
+
+        return gap_interval(self.null, self.gap, reach, self.alternative, level, self.span)

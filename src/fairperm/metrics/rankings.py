@@ -7,7 +7,7 @@ is how the value changes if the list counts a little more; its mean over lists i
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -149,6 +149,8 @@ class RankingMetric(AnyMetric):
         Whether the value depends on the order of items with equal scores.
     uses_k
         Whether only the top k of a list count.
+    k
+        How many items these are.
     """
 
     name: str
@@ -163,6 +165,7 @@ class RankingMetric(AnyMetric):
     is_binary: bool = True
     breaks_ties: bool = False
     uses_k: bool = True
+    k: int = 10
 
     kind: ClassVar[Kind] = Kind.REGRESSION
     given: ClassVar[None] = None
@@ -177,6 +180,20 @@ class RankingMetric(AnyMetric):
     def parts(self) -> tuple[Any, ...]:
         """The metric itself."""
         return (self,)
+
+    @property
+    def span(self) -> float:
+        """The largest possible gap."""
+        return self.largest_gap
+
+    @property
+    def full_name(self) -> str:
+        """The name with the number of items that count: "ndcg@10"."""
+        return f"{self.name}@{self.k}" if self.uses_k else self.name
+
+    def at(self, k: int) -> RankingMetric:
+        """Return the metric of the top k."""
+        return replace(self, k=k)
 
 
 def get_ranking_metric(metric: object) -> RankingMetric:
@@ -210,7 +227,7 @@ def check_lists(metric: RankingMetric, lists: RankedLists, source: str) -> None:
             rule = "made of different positions within a query"
             raise InputError("rank", rule, float(lists.position[tied[0]]))
     elif metric.breaks_ties and tied.size:
-        hint = f"Pass {argument('rank')}, which says which item comes first."
+        hint = f"Pass {argument('rank')} to say which item comes first."
         rule = f"made of different numbers within a query for {metric.name}"
         raise InputError("score", rule, "equal ones", hint)
 

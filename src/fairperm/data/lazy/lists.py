@@ -172,7 +172,7 @@ class LazyLists:
         if self.is_rank and (one["low"] < 1 or not one["whole"] or most > 1):
             raise InputError("rank must be made of different positions 1, 2, 3, … in a query.")
         if metric.breaks_ties and most > 1:
-            hint = f"Pass {argument('rank')}, which says which item comes first."
+            hint = f"Pass {argument('rank')} to say which item comes first."
             rule = f"made of different numbers within a query for {metric.name}"
             raise InputError(_SCORE, rule, "equal ones", hint)
 
@@ -183,14 +183,15 @@ class LazyLists:
             return
         one = twice.filter(twice[_QUERY] == twice[_QUERY][0])
         roles = [role for role in self.columns if role.split()[0] in _FEATURES]
-        role = next(role for role in roles if one[role].n_unique() > 1).split()[0]
-        hint = ""
+        split = next(role for role in roles if one[role].n_unique() > 1)
+        role, hint = split.split()[0], ""
         if role == "sensitive_features":
             items = argument("metric", "exposure")
             hint = f" To compare kinds of items within lists, use {items}."
         raise InputError(
             f"{argument(role)} must be the same for all items of a query for {metric.name}, which "
-            f"compares queries; got query {shown(one[_QUERY][0])} with several.{hint}"
+            f"compares queries; got query {shown(one[_QUERY][0])} with several in "
+            f"{shown(self.columns[split])}.{hint}"
         )
 
     def placed(self) -> nw.LazyFrame[Any]:
