@@ -81,7 +81,8 @@ OWN = {
     },
     "audit": {
         *("y_pred_new", "y_score_new", "threshold_new"),
-        *("metrics", "distances", "compare", "reference", "intersections", "adjust", "family"),
+        *("metrics", "distances", "rankings", "query", "k"),
+        *("compare", "reference", "intersections", "adjust", "family"),
         *("alpha", "margin", "ratio"),
         *("min_group_size", "group_size_by"),
     },
@@ -112,7 +113,7 @@ COMMANDS: dict[str, Callable[..., Any]] = {
 # One model, or two.
 NOT_OPTIONS = {
     "audit": {"y_pred_new", "y_score_new", "threshold_new"},
-    "compare": {"matched", "score_bins", "distances"},
+    "compare": {"matched", "score_bins", "distances", "rankings", "query", "k"},
 }
 # Other names on the command line, where data arguments are columns of FILE.
 CALLED = {
@@ -128,6 +129,7 @@ CALLED = {
     "sample_weight": "weight",
     "metrics": "metric",
     "distances": "distance",
+    "rankings": "ranking",
     "groups": "pair",
     "n_resamples": "resamples",
     "n_bootstrap": "bootstraps",

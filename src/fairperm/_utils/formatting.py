@@ -133,6 +133,17 @@ def format_count(value: float, noun: str = "", plural: str = "") -> str:
     return f"{text} {noun if value == 1 else plural or noun + 's'}" if noun else text
 
 
+def count_units(value: float, units: str) -> str:
+    """Return a number of rows, queries or items.
+
+    Examples
+    --------
+    >>> count_units(1, "queries"), count_units(2000, "items")
+    ('1 query', '2,000 items')
+    """
+    return format_count(value, "query" if units == "queries" else units.removesuffix("s"), units)
+
+
 def format_percent(share: float) -> str:
     """Return a share as a percentage.
 
@@ -160,9 +171,9 @@ def format_level(level: float) -> str:
 
 
 def format_metric(name: object) -> str:
-    """Return the name of a metric in words if it is written in snake_case."""
+    """Return the name of a metric in words if it is written in snake_case, perhaps with "@10"."""
     text = str(name)
-    is_snake_case = text.isascii() and text.replace("_", "").isalnum()
+    is_snake_case = text.isascii() and text.replace("_", "").replace("@", "").isalnum()
     return _ACRONYMS.get(text) or (text.replace("_", " ").strip() if is_snake_case else text)
 
 

@@ -25,10 +25,13 @@ from fairperm.auditing.questions import (
     describe_argument,
     list_attributes,
     list_distance_columns,
+    list_ranking_columns,
     name_distances,
     name_metrics,
+    name_rankings,
     read_distances,
     read_questions,
+    read_rankings,
 )
 from fairperm.auditing.result import Audit
 from fairperm.auditing.verdicts import (
@@ -69,6 +72,7 @@ if TYPE_CHECKING:
     )
     from fairperm.data.reading import Table
     from fairperm.metrics.definition import AnyMetric
+    from fairperm.metrics.rankings import RankingMetric
 
 ADJUSTMENTS = ("holm", "bh", "by", "maxt", None)
 FAMILIES = ("audit", "attribute")
@@ -85,6 +89,9 @@ def audit(
     sensitive_features: Columns,
     metrics: MetricLike | Sequence[MetricLike] | Mapping[str, MetricLike] | None = None,
     distances: str | Sequence[str] | None = None,
+    rankings: str | Sequence[str] | None = None,
+    query: Column | None = None,
+    k: int = 10,
     data: Frame | None = None,
     compare: Pairing = "pairs",
     reference: Hashable | Mapping[str, Hashable] = None,
@@ -137,11 +144,22 @@ def audit(
     metrics : str, callable, sequence or mapping, optional
         Metrics as in :func:`fairperm.permutation_test`; a mapping gives them names, as in
         Fairlearn's MetricFrame. By default selection_rate, false_positive_rate and
-        false_negative_rate; without labels, selection_rate; with `distances`, none.
+        false_negative_rate; without labels, selection_rate; with `distances` or `rankings`, none.
     distances : str or sequence of str, optional
         Distances between the groups' distributions of `y_score`, or of `y_pred` without scores, as
         in :func:`fairperm.distance_test`: "ks" and so on. "ks_given_label" compares rows of equal
         label only. Their rows have the distance as gap, and no interval.
+    rankings : str or sequence of str, optional
+        Metrics of ranked lists, as in :func:`fairperm.ranking_test`: "ndcg" of the top `k`,
+        "ndcg@5", "exposure" and so on. Rows of the data are then items: `y_true` is their
+        relevance, and `y_score` the score by which they are ranked. All are metrics of queries,
+        each of one group, or all are metrics of items, whose groups differ within a list. Metrics
+        and distances of rows can be tested beside those of queries, with a `cluster`: rows of one
+        list are not independent.
+    query : array-like or str, optional
+        The query whose list an item is in, for `rankings`.
+    k : int
+        How many items from the top of a list count, for `rankings` without "@".
     compare : {"pairs", "reference", "rest"}
         Whether to compare every two groups, every group with the reference, or every group with
         all other groups together.
@@ -175,7 +193,8 @@ def audit(
         group. The value of a rate rests on its denominator (positives, for a true positive rate);
         that of roc_auc, balanced_accuracy and equalized_odds on positives or negatives, whichever
         are fewer; that of other metrics on all rows. With `sample_weight` or `cluster`, Kish's
-        effective number of rows or clusters counts.
+        effective number of rows or clusters counts. Of `rankings`, queries count; of those of
+        items, queries with items of both groups.
     threshold, threshold_new, pos_label, control_features, stratum_weights
         As in :func:`fairperm.permutation_test`, and in :func:`fairperm.compare_models`.
     cluster, split_clusters, sample_weight
@@ -250,12 +269,14 @@ def audit(
     [('false_positive_rate', 'inconclusive'), ('positive_predictive_value', 'disparity')]
     """
     measured = name_distances(distances)
-    if metrics is None and not measured:
+    ranked = name_rankings(rankings, k)
+    if metrics is None and not measured and not ranked:
         metrics = choose_default_metrics(has_labels=y_true is not None)
     with _call_them_metrics():
         named = {} if metrics is None else name_metrics(metrics)
-    for name in measured.keys() & named.keys():
-        raise InputError("metrics", "named unlike the distances", name)
+    for kind, others in (("distances", measured), ("rankings", ranked)):
+        for name in others.keys() & named.keys():
+            raise InputError("metrics", f"named unlike the {kind}", name)
     if not isinstance(intersections, bool):
         raise InputTypeError("intersections", "True or False", intersections)
     attributes = list_attributes(data, sensitive_features, intersections=intersections)
@@ -266,8 +287,10 @@ def audit(
         adjust=checks.choice("adjust", adjust, ADJUSTMENTS),
         family=checks.choice("family", family, FAMILIES),
         alpha=checks.fraction("alpha", alpha),
-        margins=_name_bounds("margin", "a number above 0", math.inf, margin, named),
-        ratios=_name_bounds("ratio", "a number strictly between 0 and 1", 1.0, ratio, named),
+        margins=_name_bounds("margin", "a number above 0", math.inf, margin, named | ranked),
+        ratios=_name_bounds(
+            "ratio", "a number strictly between 0 and 1", 1.0, ratio, named | ranked
+        ),
         min_group_size=checks.integer("min_group_size", min_group_size, 1, 10**12),
         group_size_by=checks.choice("group_size_by", group_size_by, GROUP_SIZES),
         scheme=scheme,
@@ -281,8 +304,9 @@ def audit(
     )
     check_reference(reference, settings.compare, names)
     if measured:
-        no_metrics = not named
-        _refuse_with_distances(
+        no_metrics = not named and not ranked
+        _refuse_with(
+            argument("distances"),
             n_resamples=settings.is_limit,
             stratum_weights=stratum_weights is not None,
             y_pred_new=y_pred_new is not None,
@@ -314,6 +338,7 @@ def audit(
         seed=settings.seed,
         sums_suffice=settings.is_limit,
     )
+    _check_rankings(inputs, query, ranked, settings, rows=[*named, *measured])
     if isinstance(inputs, ModelPair):
         check_models(inputs, settings)
     if matched is not None:
@@ -321,6 +346,7 @@ def audit(
     with _call_them_metrics():
         questions = read_questions(inputs, attributes, named)
         questions += read_distances(inputs, attributes, measured)
+        questions += read_rankings(inputs, attributes, ranked, query)
         questions.sort(key=lambda one: names.index(one.attribute))
         if settings.adjust == "maxt":
             check_max_t(questions, settings)
@@ -331,7 +357,8 @@ def audit(
     if isinstance(inputs, ModelPair):
         rows = add_changes(rows, pairs, settings)
     reading_notes = tuple(dict.fromkeys(note for one in questions for note in one.table.notes))
-    notes = write_notes(rows, max(families.values()), settings, known=reading_notes)
+    remarks = (note for pair in pairs for note in pair.remarks)
+    notes = write_notes(rows, max(families.values()), settings, known=(*reading_notes, *remarks))
     result = Audit(
         rows=tuple(rows),
         omnibus=tuple(compare_all_groups(questions, pairs, settings)),
@@ -351,6 +378,9 @@ def audit(
             "metrics": list(named),
             "distances": list(measured) or None,
             "distances_of": list_distance_columns(inputs, measured) or None,
+            "rankings": list(ranked) or None,
+            "rankings_of": list_ranking_columns(ranked) or None,
+            "query": describe_argument(query),
             "attributes": names,
             "combinations": {one.name: list(one.combines) for one in attributes if one.combines}
             or None,
@@ -385,12 +415,60 @@ def audit(
     return result
 
 
-def _refuse_with_distances(**is_used: bool) -> None:
-    """Raise InputError for an option that no distance has."""
+def _refuse_with(others: str, **is_used: bool) -> None:
+    """Raise InputError for an option that these other tests do not have."""
     for name, used in is_used.items():
         if used:
             given = argument(name, 0) if name == "n_resamples" else argument(name)
-            raise InputError(f"{given} cannot be used with {argument('distances')}.")
+            raise InputError(f"{given} cannot be used with {others}.")
+
+
+def _check_rankings(
+    inputs: Inputs,
+    query: object,
+    rankings: Mapping[str, RankingMetric],
+    settings: Settings,
+    rows: Sequence[str],
+) -> None:
+    """Raise InputError for arguments that have no meaning with rankings, or that they lack.
+
+    ``rows`` are the metrics and distances of rows.
+    """
+    name = argument("rankings")
+    if not rankings:
+        if query is not None:
+            raise InputError(f"{argument('query')} needs {name}.")
+        return
+    if query is None or inputs.y_score is None:
+        lacking = argument("query" if query is None else "y_score")
+        of = "the lists of items" if query is None else "the scores by which items are ranked"
+        raise InputTypeError(f"{name} needs {lacking}: {of}.")
+    _refuse_with(
+        name,
+        y_pred_new=getattr(inputs, "y_pred_new", None) is not None,
+        y_score_new=getattr(inputs, "y_score_new", None) is not None,
+        matched=inputs.matched is not None,
+        sample_weight=inputs.sample_weight is not None,
+        split_clusters=bool(inputs.split_clusters),
+        score_bins=inputs.score_bins is not None,
+        sample_rows=inputs.sample_rows is not None,
+    )
+    first = next(iter(rankings.values()))
+    if first.of_items:
+        _refuse_with(
+            f"{argument('rankings', first.name)}, which compares items of one list",
+            n_resamples=settings.is_limit,
+            stratum_weights=settings.stratum_weights is not None,
+            scheme=settings.scheme != "auto",
+            variance=settings.variance not in {"auto", "delta"},
+            metrics=bool(rows),
+        )
+    if rows and inputs.cluster is None:
+        raise InputError(
+            f"{listed(rows)} cannot be tested beside {name} without {argument('cluster')}: rows of "
+            f"one list are not independent. Pass the {argument('query')} as the "
+            f"{argument('cluster')}, or audit rankings by themselves."
+        )
 
 
 @contextmanager
@@ -468,11 +546,11 @@ def _name_bounds(
 
 def _summarize_groups(questions: Sequence[Question], least: int) -> Iterator[GroupSummary]:
     """Yield every group of every attribute, from a metric of binary labels if there is one."""
-    tables: dict[str, Table] = {}
+    chosen: dict[str, Question] = {}
     for question in sorted(questions, key=lambda one: not _is_binary(one.reading)):
-        tables.setdefault(question.attribute, question.reading)
+        chosen.setdefault(question.attribute, question)
     for name in dict.fromkeys(question.attribute for question in questions):
-        table = tables[name]
+        table = chosen[name].reading
         label = table.columns.get("y_true")
         is_binary = _is_binary(table)
         count = table.count * label if is_binary and label is not None else table.count
@@ -488,6 +566,7 @@ def _summarize_groups(questions: Sequence[Question], least: int) -> Iterator[Gro
                 positives=n if is_binary else None,
                 is_small=rows < least,
                 clusters=n_clusters,
+                units=chosen[name].units,
             )
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from fairperm._utils.checks import DIRECTIONS
+from fairperm._utils.formatting import format_count
 from fairperm._utils.progress import show_progress
 from fairperm.auditing.questions import choose_reference, list_pairs
 from fairperm.auditing.verdicts import find_few, find_small_groups
@@ -20,8 +22,10 @@ from fairperm.hypothesis_tests.matched import (
 )
 from fairperm.hypothesis_tests.omnibus import OmnibusTest, against_permutations
 from fairperm.hypothesis_tests.plan import Options, Plan
+from fairperm.hypothesis_tests.rankings import check_valued, compare_items, name_queries
 from fairperm.hypothesis_tests.results.audits import AuditRow, OmnibusRow
 from fairperm.metrics.distances import Distance
+from fairperm.metrics.rankings import RankingMetric
 from fairperm.metrics.registry import hypothesis_of
 
 if TYPE_CHECKING:
@@ -30,8 +34,9 @@ if TYPE_CHECKING:
     from fairperm.auditing.questions import Question
     from fairperm.engines.resampling.blocks import Resampling
     from fairperm.hypothesis_tests.gap_test import GapIntervals
-    from fairperm.inference.null import QuantileIntervals
+    from fairperm.hypothesis_tests.rankings import RankedItems
     from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
+    from fairperm.inference.null import QuantileIntervals
     from fairperm.metrics.definition import AnyMetric
 
 T = TypeVar("T")
@@ -78,6 +83,7 @@ class Pair:
             metric=self.question.label,
             groups=self.groups,
             sizes=(sizes[self.groups[0]], sizes[self.groups[1]]),
+            units=self.question.units,
             result=None,
             margin=settings.margins.get(self.question.label),
             ratio_bound=settings.ratios.get(self.question.label),
@@ -86,17 +92,23 @@ class Pair:
     def make_test(self, settings: Settings) -> GapTest:
         """Return the test, before its permutations."""
         table = self.question.table_of(self.groups)
+        if self.question.units == "queries":
+            check_valued(table, self.groups)
         plan = Plan.for_table(self.question.metric, table, self.groups, settings)
         return GapTest.of(table, plan, self.groups, settings.quiet())
 
 
 @dataclass(frozen=True, slots=True)
 class ComparedPair:
-    """A question with the tested row of two groups, whose verdict is "too small" or still open."""
+    """A question with the tested row of two groups, whose verdict is "too small" or still open.
+
+    ``remarks`` are those notes of the test that are no warnings.
+    """
 
     row: AuditRow
     question: Question
     intervals: GapIntervals | QuantileIntervals | None = None
+    remarks: tuple[str, ...] = ()
 
     @property
     def is_judged(self) -> bool:
@@ -137,7 +149,7 @@ def make_pairs(questions: Sequence[Question], settings: Settings) -> list[Pair]:
             table = question.table_of(groups)
             if table.matched is not None:
                 metric = choose_matched(table, metric, groups)
-            elif not isinstance(metric, Distance):
+            elif not isinstance(metric, (Distance, RankingMetric)):
                 metric = Plan.for_table(metric, table, groups, settings).metric
             _check_options(metric, question.label, settings)
             pairs.append(Pair(question, groups))
@@ -198,25 +210,35 @@ def _compare_batch(
     rows: dict[int, AuditRow] = {}
     tests: dict[int, GapTest] = {}
     intervals: dict[int, GapIntervals | QuantileIntervals] = {}
+    remarks: dict[int, tuple[str, ...]] = {}
     for place, pair in pairs.items():
-        rows[place] = pair.make_row(settings)
+        rows[place], question = pair.make_row(settings), pair.question
         try:
-            if isinstance(pair.question.metric, Distance):
-                rows[place] = _measure_distance(pair, pair.question.metric, rows[place], settings)
-            elif pair.question.table.matched is not None:
-                rows[place], intervals[place] = _compare_sets(pair, rows[place], settings)
-            else:
-                tests[place] = pair.make_test(settings)
+            with question.name_arguments():
+                if isinstance(question.metric, Distance):
+                    rows[place] = _measure_distance(pair, question.metric, rows[place], settings)
+                elif question.items is not None:
+                    found = _compare_lists(pair, question.items, rows[place], settings)
+                    rows[place], intervals[place], remarks[place] = found
+                elif question.table.matched is not None:
+                    rows[place], intervals[place] = _compare_sets(pair, rows[place], settings)
+                else:
+                    tests[place] = pair.make_test(settings)
         except UndefinedMetricError as error:
-            rows[place] = replace(rows[place], verdict="too small", reason=str(error))
+            reason = question.explain(error)
+            rows[place] = replace(rows[place], verdict="too small", reason=reason)
         yield {}
     nulls = null_distributions([*tests.values()], resampling)
     for (place, test), null in zip(tests.items(), nulls, strict=True):
         row = find_small_groups(rows[place], test.comparison, settings)
         intervals[place] = test.intervals(null)
-        rows[place] = _add_result(row, test.result(null))
+        result = test.result(null)
+        if row.units == "queries":
+            result = name_queries(result, pairs[place].question.table.notes)
+        rows[place] = _add_result(row, result)
     for place, row in rows.items():
-        yield {place: ComparedPair(row, pairs[place].question, intervals.get(place))}
+        said = remarks.get(place, ())
+        yield {place: ComparedPair(row, pairs[place].question, intervals.get(place), said)}
 
 
 def _measure_distance(
@@ -244,6 +266,27 @@ def _compare_sets(
     return _add_result(row, found.result), found.intervals
 
 
+def _compare_lists(
+    pair: Pair, items: RankedItems, row: AuditRow, settings: Settings
+) -> tuple[AuditRow, QuantileIntervals, tuple[str, ...]]:
+    """Return the row with the gap between items of the same lists, its intervals and remarks."""
+    metric = pair.question.metric
+    if not isinstance(metric, RankingMetric):
+        raise TypeError("items in lists have a metric of rankings")
+    sides = pair.question.sides_of(pair.groups)
+    found = compare_items(items.choose(sides), metric, pair.groups, settings.quiet())
+    least = settings.min_group_size
+    if settings.group_size_by == "rows":
+        row = find_few(row, {"items": row.sizes}, least)
+    elif found.n_lists < least:
+        unit = ("effective cluster has", "effective clusters have")
+        unit = unit if items.has_cluster else ("query has", "queries have")
+        few = format_count(math.floor(found.n_lists), *unit)
+        reason = f"only {few} items of both groups; the minimum is {least:,}."
+        row = replace(row, verdict="too small", reason=reason)
+    return _add_result(row, found.result), found.intervals, found.remarks
+
+
 def _add_result(row: AuditRow, result: PermutationTestResult) -> AuditRow:
     ratio, interval = ratio_interval(result) or (None, None)
     return replace(row, result=result, ratio=ratio, ratio_interval=interval)
@@ -254,9 +297,9 @@ def compare_all_groups(
 ) -> list[OmnibusRow]:
     """Test for every question all groups at once that are large enough, if there are three.
 
-    Distances are compared pair by pair only.
+    Distances and items in lists are compared pair by pair only.
     """
-    questions = [one for one in questions if not isinstance(one.metric, Distance)]
+    questions = [one for one in questions if not isinstance(one.metric, (Distance, RankingMetric))]
     return run_in_batches(
         questions,
         [question.attribute for question in questions],
@@ -286,7 +329,7 @@ def _compare_groups_of_batch(
                 )
                 rows[place] = replace(rows[place], result=result)
         except InputError as error:  # not every test of two groups has one of many
-            rows[place] = replace(rows[place], reason=str(error))
+            rows[place] = replace(rows[place], reason=question.explain(error))
         yield {}
     for places in _separate_functions(tests):
         try:
@@ -296,7 +339,10 @@ def _compare_groups_of_batch(
         except InputError as error:  # a function failed in a permutation
             rows |= {one: replace(rows[one], reason=str(error)) for one in places}
             continue
-        for place, result in zip(places, results, strict=True):
+        for place, found in zip(places, results, strict=True):
+            question, result = questions[place], found
+            if question.units == "queries":
+                result = name_queries(found, question.table.notes)
             rows[place] = replace(rows[place], result=result)
     for place, row in rows.items():
         yield {place: row}

@@ -91,6 +91,8 @@ def _find_obstacles(questions: Sequence[Question], settings: Settings) -> Iterat
         yield argument("variance", None)
     if any(isinstance(question.metric, Distance) for question in questions):
         yield argument("distances")
+    if any(question.units != "rows" for question in questions):
+        yield argument("rankings")
     first = questions[0]
     if first.table.matched is not None:
         yield argument("matched")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Hashable, Iterable, Mapping, Sized
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
 
+from fairperm._utils import checks
 from fairperm._utils.formatting import UNNAMED_ATTRIBUTE
 from fairperm.data.arguments import DEFAULT_METRICS, ModelPair
 from fairperm.data.columns import Source, are_names, columns_of_frame
@@ -23,19 +25,31 @@ from fairperm.errors import (
     shown,
     unknown_name,
 )
+from fairperm.hypothesis_tests.rankings import (
+    MOST_ITEMS,
+    ReadLists,
+    average_queries,
+    call_queries,
+    keep_valued,
+)
 from fairperm.metrics.changes import change_of, columns_of_model
 from fairperm.metrics.definition import NEW, JointMetric, Kind
 from fairperm.metrics.distances import get_distance
+from fairperm.metrics.rankings import find_ranking
 from fairperm.metrics.registry import get_metric
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from contextlib import AbstractContextManager
     from typing import TypeGuard
 
     from fairperm.data.arguments import Inputs
     from fairperm.data.reading import Table
+    from fairperm.hypothesis_tests.rankings import RankedItems, Sides
+    from fairperm.hypothesis_tests.results.audits import Units
     from fairperm.metrics.definition import AnyMetric
     from fairperm.metrics.distances import Distance
+    from fairperm.metrics.rankings import RankingMetric
 
 COMPARISONS = ("pairs", "reference", "rest")
 MOST_COMPARISONS = 10_000  # of one metric and attribute: more are a mistake, and take hours
@@ -43,6 +57,13 @@ GIVEN_LABEL = "_given_label"
 _TIMES = " × "
 _KINDS_READ_TOGETHER = {Kind.BINARY, Kind.SCORE, Kind.PROBABILITY, Kind.LABELS}
 _KINDS_OF_NUMBERS = {Kind.SCORE, Kind.PROBABILITY, Kind.REGRESSION}
+# what an audit calls the arguments of a test of rankings
+_OF_RANKINGS = {
+    "relevance": "y_true",
+    "score": "y_score",
+    "rank": "minus the position as y_score",
+    "metric": "rankings",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +83,8 @@ class Question:
     """Whether a metric is the same in the groups of an attribute.
 
     ``label`` is the metric's name in the audit. ``table`` has the columns that the metric needs,
-    ``reading`` those of all metrics that were read with it, ``both`` those of two models.
+    ``reading`` those of all metrics that were read with it, ``both`` those of two models. Rows of
+    the table are rows of the data; of rankings, ``units`` are queries, or ``items`` in their lists.
     """
 
     attribute: str
@@ -71,10 +93,26 @@ class Question:
     table: Table
     reading: Table
     both: Table | None = None
+    units: Units = "rows"
+    items: RankedItems | None = None
 
     def table_of(self, pair: tuple[Hashable, Hashable]) -> Table:
         """Return a table with these two groups, of which the second may be all other groups."""
         return self.table if pair[1] in self.table.groups else self.table.against_rest(*pair)
+
+    def sides_of(self, pair: tuple[Hashable, Hashable]) -> Sides:
+        """Return the groups on either side of a pair; see :meth:`table_of`."""
+        first, second = pair
+        groups = set(self.table.groups)
+        return {first}, {second} if second in groups else groups - {first}
+
+    def name_arguments(self) -> AbstractContextManager[None]:
+        """Name the arguments of rankings in errors as those of an audit."""
+        return nullcontext() if self.units == "rows" else rename_arguments(_OF_RANKINGS)
+
+    def explain(self, error: InputError) -> str:
+        """Return why the question cannot be answered, in the words for its units."""
+        return call_queries(str(error)) if self.units == "queries" else str(error)
 
     def of_both_models(self) -> Question:
         """Return the question with the columns of both models."""
@@ -213,6 +251,31 @@ def name_distances(given: object) -> dict[str, Distance]:
     return found
 
 
+def name_rankings(given: object, k: object) -> dict[str, RankingMetric]:
+    """Return the metrics of rankings by their names in the audit, such as "ndcg@10".
+
+    All compare queries, or all compare items of one list: a group is constant within lists, or not.
+    """
+    top = checks.integer("k", k, 1, MOST_ITEMS)
+    found: dict[str, RankingMetric] = {}
+    for one in [] if given is None else _as_list(given):
+        if not isinstance(one, str):
+            raise InputTypeError("rankings", "names of metrics of rankings", one)
+        with rename_arguments({"metric": "rankings"}):
+            metric = find_ranking(one, top)
+        if metric.full_name in found:
+            raise InputError("rankings", "different metrics", one)
+        checks.integer("rankings", metric.k, 1, MOST_ITEMS)
+        found[metric.full_name] = metric
+    if len({one.of_items for one in found.values()}) > 1:
+        rule = "metrics of queries or of items, not both"
+        hint = (
+            "All items of a query are of one group for the former, and of several for the latter."
+        )
+        raise InputError("rankings", rule, list(found), hint)
+    return found
+
+
 def _as_list(given: object) -> list[object]:
     if isinstance(given, (str, bytes)) or callable(given) or not isinstance(given, Iterable):
         return [given]
@@ -285,6 +348,47 @@ def read_distances(
                 table = read_table(own, distance)
                 distance.checked_matrix(table.columns)  # raises before any work
             questions.append(Question(attribute.name, label, distance, table, table))
+    return questions
+
+
+def list_ranking_columns(rankings: Mapping[str, RankingMetric]) -> list[str]:
+    """Return the columns that rankings are of: scores, and relevance if it counts."""
+    if not rankings:
+        return []
+    needs_relevance = any(one.reads_relevance for one in rankings.values())
+    return ["y_score", *["y_true"] * needs_relevance]
+
+
+def read_rankings(
+    inputs: Inputs,
+    attributes: Sequence[Attribute],
+    rankings: Mapping[str, RankingMetric],
+    query: object,
+) -> list[Question]:
+    """Read the ranked lists for every attribute and metric: their items, or values of queries."""
+    means = {label: average_queries(metric) for label, metric in rankings.items()}
+    questions = []
+    for attribute in attributes:
+        own = replace(
+            inputs,
+            y_pred=inputs.y_score,
+            y_score=None,
+            sensitive_features=attribute.given,
+            threshold=None,
+            pos_label=None,
+            sums_suffice=False,
+        )
+        for label, metric in rankings.items():
+            with rename_arguments(_OF_RANKINGS):
+                read = ReadLists.of(own, query, metric)
+            if metric.of_items:
+                table = replace(read.table, cluster=None)  # whose clusters are queries
+                asked = Question(attribute.name, label, metric, table, table)
+                questions.append(replace(asked, units="items", items=read.items))
+            else:
+                table = keep_valued(read.table, metric)
+                asked = Question(attribute.name, label, means[label], table, read.table)
+                questions.append(replace(asked, units="queries"))
     return questions
 
 

@@ -17,10 +17,11 @@ from fairperm.hypothesis_tests.results.audits import VERDICTS, AuditData, AuditR
 from fairperm.hypothesis_tests.results.changes import CHANGE_VERDICTS
 from fairperm.hypothesis_tests.results.gaps import json_ready
 from fairperm.metrics.distances import get_distance
+from fairperm.metrics.rankings import get_ranking_metric
 from fairperm.metrics.registry import get_metric
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from os import PathLike
 
     from altair import LayerChart, VConcatChart
@@ -91,15 +92,17 @@ class Audit(AuditData):
         Verdicts and adjusted p-values stay those of the whole audit. A metric may be given by an
         alias, such as "fpr".
         """
-        metrics = (*self.settings["metrics"], *(self.settings.get("distances") or ()))
-        for find in (get_metric, get_distance):
-            if isinstance(metric, str) and metric not in metrics:
-                with suppress(InputError):  # the check below names the metrics of this audit
-                    metric = find(metric).name
+        metrics = [
+            name
+            for kind in ("metrics", "distances", "rankings")
+            for name in self.settings.get(kind) or ()
+        ]
+        if isinstance(metric, str) and metric not in metrics:
+            metric = _find_name(metric, metrics)
         wanted = {
             "verdict": (verdict, VERDICTS),
             "attribute": (attribute, tuple(self.settings["attributes"])),
-            "metric": (metric, metrics),
+            "metric": (metric, tuple(metrics)),
         }
         rows = self.rows
         for name, (value, known) in wanted.items():
@@ -312,6 +315,17 @@ class Audit(AuditData):
 
     def __repr__(self) -> str:
         return as_text(self)
+
+
+def _find_name(alias: str, names: Sequence[str]) -> str:
+    """Return the name that is meant by an alias, or by "ndcg" if only "ndcg@10" has it."""
+    for find in (get_metric, get_distance, get_ranking_metric):
+        with suppress(InputError):  # the caller names the metrics of this audit
+            full = find(alias).name
+            meant = [one for one in names if full in {one, one.partition("@")[0]}]
+            if len(meant) == 1:
+                return meant[0]
+    return alias
 
 
 def _unify_numbers(values: list[Any]) -> list[Any]:

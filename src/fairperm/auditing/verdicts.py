@@ -112,7 +112,9 @@ def find_small_groups(row: AuditRow, comparison: Comparison, settings: Settings)
             unit = "effective clusters of "
         elif comparison.rows.weight is not None:
             unit = "effective "
-    numbers = {f"{unit}{name}": found for name, found in numbers.items()}
+    numbers = {
+        f"{unit}{row.units if name == 'rows' else name}": found for name, found in numbers.items()
+    }
     return find_few(row, numbers, settings.min_group_size)
 
 
@@ -122,7 +124,8 @@ def find_few(row: AuditRow, numbers: Mapping[str, Sequence[float]], least: int) 
     for place, group in enumerate(row.groups):
         whole = min(numbers, key=lambda one: numbers[one][place])
         if (n := numbers[whole][place]) < least:
-            few = format_count(math.floor(n), re.sub(r"s\b", "", whole, count=1), whole)
+            one = re.sub(r"(ie)?s\b", lambda end: "y" if end[1] else "", whole, count=1)
+            few = format_count(math.floor(n), one, whole)
             name = name_group(row.attribute, group)
             small.append(f"{shown(group) if name == group else name} has only {few}")
     if not small:

@@ -311,6 +311,17 @@ Distances = Annotated[
         metavar="NAME",
     ),
 ]
+Rankings = Annotated[
+    list[str] | None,
+    _option(
+        _TEST,
+        "Metric of ranked lists (repeatable), of which rows are the items, --label the relevance "
+        "and --score the order: ndcg, precision, exposure and so on, as in `fairperm ranking`; "
+        "'ndcg@5' for the top 5. Needs --query. Without --metric, only rankings are tested.",
+        "--ranking",
+        metavar="NAME",
+    ),
+]
 OneMetric = Annotated[
     str | None,
     _option(_TEST, "Metric to test; `fairperm metrics` lists them.", "--metric", metavar="NAME"),

@@ -52,6 +52,8 @@ _OPTIONS = {
     "data": "the data",
     "metrics": "--metric",
     "distances": "--distance",
+    "rankings": "--ranking",
+    "minus the position as y_score": "minus the position as --score",
     "groups": "--pair",
     "n_resamples": "--resamples",
     "n_bootstrap": "--bootstraps",

@@ -573,13 +573,13 @@ def name_queries(result: _Result, known: tuple[str, ...] = ()) -> _Result:
         }
         for group, one in result.counts.items()
     }
-    notes = tuple(
-        one
-        if one in known
-        else one.replace(" rows", " queries").replace(" row of group ", " query of group ")
-        for one in result.notes
-    )
+    notes = tuple(one if one in known else call_queries(one) for one in result.notes)
     return replace(result, counts=counts, notes=notes)
+
+
+def call_queries(text: str) -> str:
+    """Return a text about rows as one about queries."""
+    return text.replace(" rows", " queries").replace(" row ", " query ")
 
 
 def _compare_queries(

@@ -208,6 +208,23 @@ def get_ranking_metric(metric: object) -> RankingMetric:
     raise InputError("metric", f"one of {listed(names)}", metric, did_you_mean(word, names))
 
 
+def find_ranking(name: str, k: int = 10) -> RankingMetric:
+    """Return the metric that a name in an audit means: "ndcg@5", or "ndcg" for the top k.
+
+    Examples
+    --------
+    >>> find_ranking("ndcg@5").full_name, find_ranking("MRR").full_name
+    ('ndcg@5', 'reciprocal_rank@10')
+    """
+    word, _, top = name.partition("@")
+    if not top.isdecimal():
+        return get_ranking_metric(name).at(k)
+    metric = get_ranking_metric(word)
+    if not metric.uses_k:
+        raise InputError("metric", f"{metric.name} without '@': it counts whole lists", name)
+    return metric.at(int(top))
+
+
 def check_lists(metric: RankingMetric, lists: RankedLists, source: str) -> None:
     """Raise InputError for relevance and ties that the metric is not defined for."""
     if metric.reads_relevance:

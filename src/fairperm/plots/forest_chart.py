@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairperm._utils.formatting import (
     MINUS,
+    count_units,
     format_count,
     format_gap,
     format_interval,
@@ -527,7 +528,7 @@ def _clip(limits: Sequence[Any], low: float, high: float) -> list[float]:
 
 
 def _describe_value(row: Row, place: str) -> str:
-    """Return a group's value with its numerator, denominator and number of rows."""
+    """Return a group's value with its numerator, denominator and number of rows or other units."""
     text = format_number(row[f"{place}_value"])
     numerator, denominator, rows = (
         as_finite(row.get(f"{place}_{name}")) for name in ("numerator", "denominator", "rows")
@@ -536,7 +537,7 @@ def _describe_value(row: Row, place: str) -> str:
         text += " weighted"
     if numerator is not None and denominator is not None:
         text += f", {format_count(numerator)} of {format_count(denominator)}"
-    return text if rows is None else f"{text} ({format_count(rows, 'row')})"
+    return text if rows is None else f"{text} ({count_units(rows, row.get('units', 'rows'))})"
 
 
 def _name_groups(row: Row) -> tuple[str, str]:

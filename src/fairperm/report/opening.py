@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup, escape
 
 from fairperm._utils.formatting import (
+    count_units,
     format_count,
     format_level,
     format_number,
@@ -57,7 +58,7 @@ def list_facts(
 def _count_people(view: AuditView) -> Markup:
     rows = view.n_rows
     if not view.audit.has_plain_rows:
-        text = format_count(rows, "row")
+        text = count_units(rows, view.audit.units)
     else:
         text = f"{format_count(rows, 'person', 'people')} (one row each)"
     if view.audit.n_dropped:
@@ -84,7 +85,10 @@ def summarize_case(view: AuditView, presentation: Presentation) -> list[Markup]:
 
 
 def _state_limits(view: AuditView) -> Markup:
-    labels = ", whether the labels are right," if "y_true" in find_used_columns(view.audit) else ""
+    labels = ""
+    if "y_true" in find_used_columns(view.audit):
+        are = "labels are" if view.audit.units == "rows" else "relevance is"
+        labels = f", whether the {are} right,"
     return Markup(
         "The audit shows differences between groups. It does not show their causes{} or whether a "
         "difference is lawful."

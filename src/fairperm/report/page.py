@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from fairperm._utils.files import write_whole
-from fairperm._utils.formatting import format_count, format_metric, format_name, format_pvalue
+from fairperm._utils.formatting import (
+    count_units,
+    format_count,
+    format_metric,
+    format_name,
+    format_pvalue,
+)
 from fairperm.hypothesis_tests.results.sweeps import ThresholdSweepResult
 from fairperm.hypothesis_tests.results.text import state_dropped, state_min_group_size
 from fairperm.report import sentences
@@ -251,6 +257,7 @@ def _environment() -> Environment:
         "name": sentences.mark_name,
         "gap_name": sentences.mark_gap,
         "count": format_count,
+        "count_units": count_units,
         "pvalue": format_pvalue,
         "dropped": state_dropped,
         "style": lambda name: Markup(_read_text(name)),  # noqa: S704

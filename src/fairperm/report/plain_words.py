@@ -55,6 +55,21 @@ READINGS = {
     "other.",
 }
 
+RANKING_READINGS = {
+    "ndcg": "1 means that the most relevant items come first, 0 that the top k has none of them.",
+    "precision": "1 means that every item in the top k is relevant, 0 that none is.",
+    "recall": "1 means that every relevant item is in the top k, 0 that none is.",
+    "average_precision": "1 means that the relevant items come first.",
+    "reciprocal_rank": "1 means that the first item is relevant, 0.5 that the second is the first "
+    "relevant one.",
+    "hit_rate": "1 means that every list has a relevant item in the top k, 0 that none has.",
+    "exposure": "An item at the top has an exposure of 1, one at position 3 of 0.5.",
+    "exposure_per_relevance": "It is equal if groups are shown in proportion to their relevance.",
+    "top_k_share": "1 means that every item of the group is in the top k, 0 that none is.",
+    "skew": "0 means that the group has the same share of the top k as of the lists; above 0 it "
+    "has more, below 0 less.",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Case:

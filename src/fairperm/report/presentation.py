@@ -60,5 +60,5 @@ class Presentation:
         are_binary = any(one.positives is not None for one in audit.groups)
         has_rates = any(find_case(row.metric, None) for row in audit.rows)
         if self.positive_means and not are_binary and not has_rates:
-            hint = "The labels of this audit are not binary."
+            hint = "No metric of this audit counts positives."
             raise InputError("positive_means", "left out", self.positive_means, hint)

@@ -11,7 +11,9 @@ from fairperm.plots.parts import wrap_parts
 if TYPE_CHECKING:
     from fairperm.hypothesis_tests.results.audits import AuditData
 
-_COLUMNS = ("control_features", "stratum_weights", "cluster", "matched", "sample_weight")
+_COLUMNS = (
+    *("query", "control_features", "stratum_weights", "cluster", "matched", "sample_weight"),
+)
 _LINE = 84  # characters
 
 
@@ -24,7 +26,8 @@ def write_call(audit: AuditData) -> str:
     settings = dict(audit.settings)
     names, attributes = settings.pop("metrics"), settings.pop("attributes")
     combined = settings.pop("combinations", None) or {}
-    settings.pop("distances_of", None)
+    for name in ("distances_of", "rankings_of"):
+        settings.pop(name, None)
     are_known = all(name in metric_names() for name in names)
     columns = ("y_true", "y_pred", "y_score", "y_pred_new", "y_score_new")
     given = {name: settings.get(name) for name in columns}
@@ -65,7 +68,8 @@ def find_used_columns(audit: AuditData) -> list[str]:
     """Return the arguments that the metrics of the audit use."""
     names = [name for name in audit.settings["metrics"] if name in metric_names()]
     used = {column for name in names for column in get_metric(name).columns}
-    used |= set(audit.settings.get("distances_of") or ())
+    for name in ("distances_of", "rankings_of"):
+        used |= set(audit.settings.get(name) or ())
     used |= {"y_true", "y_pred"} if len(names) < len(audit.settings["metrics"]) else set()
 
     def of_model(suffix: str) -> list[str]:

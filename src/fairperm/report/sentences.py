@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup, escape
 
 from fairperm._utils.formatting import (
+    count_units,
     format_count,
     format_interval,
     format_level,
@@ -26,6 +27,7 @@ from fairperm._utils.formatting import (
     format_points,
     join_words,
 )
+from fairperm.hypothesis_tests.rankings import call_queries
 from fairperm.inference.stopping import ENOUGH
 from fairperm.metrics.definition import Scheme
 from fairperm.report.view import WEIGHTIEST_FIRST, find_look_alikes
@@ -60,6 +62,7 @@ _SCHEMES = {
     "matched": "Group labels were exchanged inside each matched set, in which the rows of a group "
     "count as their mean.",
     "clusters": "Group labels were exchanged among the clusters of both groups, each as a whole.",
+    "lists": "Group labels were exchanged among the items of each list.",
 }
 _STUDENTIZED = "Each gap was divided by its standard error, computed "
 _VARIANCES = {
@@ -275,8 +278,8 @@ def describe_question(view: AuditView) -> list[Markup]:
         direction = f"the first group {_DIRECTIONS[alternative]} the second"
         sentences.append(escape(f"Only one direction counts: {direction}."))
     if (strata := settings.get("control_features")) is not None:
-        text = Markup("Only rows of the same stratum{} are compared with each other.")
-        sentences.append(text.format(_name_setting(strata)))
+        text = Markup("Only {} of the same stratum{} are compared with each other.")
+        sentences.append(text.format(audit.units, _name_setting(strata)))
     if view.audit.is_weighted:
         text = Markup("Rows count by their weights{}: values of metrics are weighted. Counts are "
                       "numbers of rows.")  # fmt: skip
@@ -285,10 +288,42 @@ def describe_question(view: AuditView) -> list[Markup]:
         text = Markup("Rows of one matched set{} are compared with each other: every set counts "
                       "once. {}")  # fmt: skip
         sentences.append(text.format(_name_setting(settings["matched"]), _count_sets(view)))
+    if settings.get("rankings"):
+        sentences.append(_describe_lists(view))
     if view.audit.is_clustered:
-        text = Markup("Rows of one cluster{} belong together: clusters are compared, not rows.")
-        sentences.append(text.format(_name_setting(settings["cluster"])))
+        text = Markup("{} of one cluster{} belong together: {}.")
+        rows = "Rows" if audit.units == "rows" else "Queries"
+        so = f"clusters are compared, not {rows.lower()}"
+        so = "their lists do not count as independent" if audit.units == "items" else so
+        sentences.append(text.format(rows, _name_setting(settings["cluster"]), so))
     return sentences
+
+
+def _define_metric(view: AuditView) -> str:
+    """Return what a metric is, with an example."""
+    if view.audit.units == "rows":
+        example = "such as the share of people predicted positive"
+        return f"A number that measures the predictions for a group, {example}."
+    if view.audit.units == "queries":
+        example = "such as how many of their first ten items are relevant"
+        return f"A number that measures the ranked lists of a group, {example}."
+    example = "such as the share of them among the first ten"
+    return f"A number that measures the places of a group's items in ranked lists, {example}."
+
+
+def _describe_lists(view: AuditView) -> Markup:
+    """Return what the rows of ranked lists are, and what is compared in them."""
+    text = "each query has one value, and groups are compared in their means over queries."
+    if view.audit.units == "items":
+        results = [row.result for row in view.audit.rows if row.result is not None]
+        counts = sorted({int(one.counts[one.groups[0]]["queries"]) for one in results})
+        text = "items are compared with items of the same list."
+        if counts:
+            least = f"{counts[0]:,} to " if len(counts) > 1 else ""
+            rest = f"{least}{count_units(counts[-1], 'queries')} with items of both groups"
+            text += f" The comparisons rest on {rest}."
+    head = Markup("Rows of the data are items of ranked lists, one for each query{}. In rankings, ")
+    return head.format(_name_setting(view.audit.settings["query"])) + text
 
 
 def _count_sets(view: AuditView) -> str:
@@ -461,9 +496,12 @@ def _describe_test(results: list[tuple[str, PermutationTestResult]]) -> TestDesc
         draws = _describe_draws([result for _, result in results if not result.exact])
         if n_exact:
             draws = f"All permutations were counted, or if too many, random ones. {draws}"
+    scheme = _SCHEMES["clusters" if is_clustered else one.scheme]
+    if "queries" in one.counts[one.groups[0]]:
+        scheme = call_queries(scheme)
     return TestDescription(
         metrics=join_words(metrics),
-        scheme=_SCHEMES["clusters" if is_clustered else one.scheme],
+        scheme=scheme,
         variance=_VARIANCES.get(one.variance, str(one.variance)),
         draws=draws,
         validity=one.validity if len(metrics) == 1 else _generalize(one.validity, one.metric),
@@ -578,7 +616,17 @@ def collect_facts(view: AuditView) -> dict[str, object]:
         "audit_notes": [*find_look_alikes(audit.groups), *audit.notes],
         "n_rows": view.n_rows,
         "n_clusters": sum(one.clusters or 0 for one in first),
+        "other_ways": _describe_other_ways(view),
+        "metric_meaning": _define_metric(view),
     }
+
+
+def _describe_other_ways(view: AuditView) -> str:
+    """Return how groups may differ apart from the metric."""
+    if view.audit.units != "rows":
+        return "in how much they vary"
+    has_base_rates = any(one.positives is not None for one in view.audit.groups)
+    return f"in their {'base rates' if has_base_rates else 'outcomes'}"
 
 
 def _collect_omnibus_reasons(view: AuditView) -> set[str]:

@@ -28,8 +28,9 @@ from fairperm.errors import listed, shown
 from fairperm.hypothesis_tests.results.audits import VERDICTS
 from fairperm.hypothesis_tests.results.text import state_counts
 from fairperm.metrics.distances import get_distance
+from fairperm.metrics.rankings import find_ranking
 from fairperm.metrics.registry import get_metric, metric_names
-from fairperm.report.plain_words import READINGS
+from fairperm.report.plain_words import RANKING_READINGS, READINGS
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence
@@ -242,11 +243,15 @@ class AuditView:
         """What a sample has many or few of."""
         if self.audit.is_matched:
             return "sets"
-        return "clusters" if self.audit.is_clustered else "rows"
+        if self.audit.is_clustered:
+            return "clusters"
+        return "rows" if self.audit.units == "rows" else "queries"
 
     @property
     def exchanged(self) -> str:
         """What exchanges its group labels in a permutation."""
+        if self.audit.units == "items":
+            return "the items of each list"
         return "the rows of each set" if self.audit.is_matched else self.units
 
     @property
@@ -275,6 +280,8 @@ def _view_section(
     names: ShortNames,
     weighted: bool,
 ) -> Section:
+    if rows[0].units != "rows":
+        return _view_rankings(attribute, rows, omnibus, names)
     full = next((row.result.metric for row in rows if row.result is not None), metric)
     registered = next((one for one in (full, metric) if one in metric_names()), None)
     definition = None if registered is None else get_metric(registered)
@@ -283,7 +290,6 @@ def _view_section(
         meaning = f"{get_distance(full).meaning}{metric.removeprefix(full).replace('_', ' ')}"
     if weighted and meaning.startswith("share of "):
         meaning = f"weighted {meaning}"
-    test = None if omnibus is None else omnibus.result
     return Section(
         attribute=attribute,
         metric=format_name(format_metric(metric)),
@@ -291,10 +297,40 @@ def _view_section(
         meaning=meaning,
         reading=READINGS.get(registered or "", ""),
         needs_predictions=definition is not None and definition.uses_threshold,
-        omnibus="" if test is None else state_pvalue(test.pvalue),
-        omnibus_reason="" if omnibus is None else omnibus.reason,
-        comparisons=tuple(_view_comparison(row, names) for row in rows),
+        **_view_comparisons(rows, omnibus, names),
     )
+
+
+def _view_rankings(
+    attribute: str, rows: Sequence[AuditRow], omnibus: OmnibusRow | None, names: ShortNames
+) -> Section:
+    """Return the comparisons in a metric of rankings, which may have the name of another metric."""
+    metric = find_ranking(rows[0].metric)
+    meaning, reading = (
+        text.replace("top k", f"top {metric.k}")
+        for text in (metric.meaning, RANKING_READINGS[metric.name])
+    )
+    return Section(
+        attribute=attribute,
+        metric=format_name(format_metric(rows[0].metric)),
+        name="",
+        meaning=meaning if metric.of_items else f"{meaning}; the mean over queries",
+        reading=reading,
+        needs_predictions=False,
+        **_view_comparisons(rows, omnibus, names),
+    )
+
+
+def _view_comparisons(
+    rows: Sequence[AuditRow], omnibus: OmnibusRow | None, names: ShortNames
+) -> dict[str, Any]:
+    """Return the fields of a section that say what was found."""
+    test = None if omnibus is None else omnibus.result
+    return {
+        "omnibus": "" if test is None else state_pvalue(test.pvalue),
+        "omnibus_reason": "" if omnibus is None else omnibus.reason,
+        "comparisons": tuple(_view_comparison(row, names) for row in rows),
+    }
 
 
 def _view_comparison(row: AuditRow, names: ShortNames) -> ComparisonView:

@@ -59,6 +59,9 @@ def audit(
     sample_rows: arg.SampleRows = None,
     metric: arg.Metrics = None,
     distance: arg.Distances = None,
+    ranking: arg.Rankings = None,
+    query: arg.Query = None,
+    k: arg.TopK = 10,
     compare: arg.Compare = None,
     reference: arg.Reference = None,
     intersections: arg.Intersections = False,
@@ -119,8 +122,10 @@ def run_audit(ctx: typer.Context, command: str) -> int:
     fail_on = [one.value for one in given["fail_on"] or []]
     if not given["ratio"] and "ratio" in fail_on:
         raise InputError("--fail-on ratio needs --ratio, such as --ratio 0.8.")
-    distances = given.get("distance")
-    default = () if distances else choose_default_metrics(has_labels=given["label"] is not None)
+    distances, rankings = given.get("distance"), given.get("ranking")
+    default: tuple[str, ...] = ()
+    if not distances and not rankings:
+        default = choose_default_metrics(has_labels=given["label"] is not None)
     names = list(given["metric"] or default)
     margins = arg.parse_numbers("--margin", given["margin"])
     is_swept = command == "audit" and given["report"] is not None and given["score"] is not None
@@ -145,8 +150,8 @@ def run_audit(ctx: typer.Context, command: str) -> int:
     quiet = given["quiet"]
     own: dict[str, Any]
     if command == "audit":
-        own = {name: given[name] for name in ("matched", "score_bins")}
-        own["distances"] = distances or None
+        own = {name: given[name] for name in ("matched", "score_bins", "query", "k")}
+        own |= {"distances": distances or None, "rankings": rankings or None}
     else:
         own = {
             "y_pred_new": given["prediction_new"],
@@ -298,7 +303,7 @@ class Outcome:
         """Return the threshold sweeps for the report, if there are scores."""
         given = self.options
         score = self.loaded.column_if_read(given.get("score"))
-        if score is None:
+        if score is None or not self.audit.settings["metrics"]:
             return Sweeps()
         if not given.get("label"):
             return Sweeps(

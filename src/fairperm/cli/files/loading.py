@@ -213,14 +213,15 @@ def read_columns(
         raise InputError("--feature must be given: a column that describes subgroups.")
     if "feature" not in params and not groups:
         raise InputError("--group must be given: the column of a protected attribute.")
-    distances = params.get("distance")
-    needs_output = distances or any(set(one.columns) - {"y_true"} for one in kinds)
+    distances, rankings = params.get("distance"), params.get("ranking")
+    needs_output = distances or rankings or any(set(one.columns) - {"y_true"} for one in kinds)
     if not prediction and not score and needs_output:
         raise InputError("--prediction or --score must be given: a column of the model's output.")
     can_count = all(one.kind.is_categorical for one in kinds) and not (distances and score)
+    can_count = can_count and not rankings
     prediction_new, score_new = params.get("prediction_new"), params.get("score_new")
     moves_together = any(params.get(one) for one in ("cluster", "matched", "weight"))
-    has_other_tests = bool(features or distances or prediction_new or score_new)
+    has_other_tests = bool(features or distances or rankings or prediction_new or score_new)
     wanted = WantedColumns(
         label=label or None,
         prediction=prediction,
@@ -230,6 +231,7 @@ def read_columns(
         groups=(groups,)
         if isinstance(groups, str)
         else tuple(name for one in groups for name in one.split(",")),
+        query=params.get("query"),
         features=features,
         controls=tuple(params.get("control") or ()),
         cluster=params.get("cluster"),

@@ -15,6 +15,7 @@ import numpy as np
 from fairperm.errors import InputError, argument
 from fairperm.hypothesis_tests.margins.restricted_rates import Rates, halved
 from fairperm.hypothesis_tests.matched import MATCHED
+from fairperm.hypothesis_tests.rankings import LISTS
 from fairperm.hypothesis_tests.results.equivalence import MarginTest
 from fairperm.inference.null import (
     Null,
@@ -143,10 +144,11 @@ def _log_ratio(result: PermutationTestResult) -> tuple[float, float]:
 def _combine(result: PermutationTestResult, errors: Interval, factors: Interval) -> float:
     """Return the standard error of a difference of both values, each times its factor.
 
-    Groups have no row in common, but matched sets: there their values depend on each other.
+    Groups have no row in common, but matched sets or ranked lists: there their values depend on
+    each other.
     """
     first, second = (one * factor for one, factor in zip(errors, factors, strict=True))
-    if result.scheme != MATCHED:
+    if result.scheme not in {MATCHED, LISTS}:
         return math.hypot(first, second)
     covariance = (errors[0] ** 2 + errors[1] ** 2 - result.standard_error**2) / 2
     variance = first**2 + second**2 - 2 * factors[0] * factors[1] * covariance
@@ -392,13 +394,15 @@ def _null(result: PermutationTestResult) -> Null:
 
 
 def _share_of_a_labelling(result: PermutationTestResult) -> float:
-    """Return the probability of one choice of the first group's rows, or clusters."""
+    """Return the probability of one choice of the first group's rows or clusters, or a bound."""
     rates = _plain_rates(result)
     if rates is None:
         counts = [result.counts[group] for group in result.groups]
-        if "sets" in counts[0]:
+        if result.scheme == MATCHED:
             return float(0.5 ** counts[0]["sets"])
-        m, n = (one.get("clusters", one["rows"]) for one in counts)
+        if result.scheme == LISTS:  # each list has two labellings or more
+            return float(0.5 ** counts[0]["queries"])
+        m, n = (one.get("clusters") or one.get("rows") or one["queries"] for one in counts)
     else:
         (_, m), (_, n) = rates.first, rates.second
     return math.exp(math.lgamma(m + 1) + math.lgamma(n + 1) - math.lgamma(m + n + 1))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from fairperm._utils.formatting import (
     format_gap,
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["AuditData", "AuditRow", "GroupSummary", "OmnibusRow"]
 
+Units: TypeAlias = Literal["rows", "queries", "items"]
 VERDICTS = ("disparity", "equivalent", "inconclusive", "too small")
 
 
@@ -39,7 +40,9 @@ class AuditRow:
         The two groups; every difference is the first minus the second, every ratio the first over
         the second.
     sizes : tuple of int
-        Their numbers of rows.
+        Their numbers of rows; of a ranking, of queries or items.
+    units : str
+        What these are: "rows", "queries" or "items".
     result : PermutationTestResult or None
         The test by itself; None if the metric has no value in one of the groups.
     ratio, ratio_interval
@@ -86,6 +89,7 @@ class AuditRow:
     metric: str
     groups: tuple[Hashable, Hashable]
     sizes: tuple[int, int]
+    units: Units = "rows"
     result: PermutationTestResult | None
     ratio: float | None = None
     ratio_interval: tuple[float, float] | None = None
@@ -222,6 +226,7 @@ class AuditRow:
                 f"{place}_weight": counts.get("weight"),
             }
         return flat | {
+            "units": self.units,
             "part": self.part,
             "difference": self.difference,
             "difference_low": low,
@@ -279,7 +284,7 @@ class GroupSummary:
     """How many rows a group has, and how many of them are positive if labels are binary.
 
     ``clusters`` is their number, or None without clusters. A group that ``is_small`` has too few
-    rows for any metric.
+    rows for any metric. In an audit of rankings alone, ``rows`` are ``units``: queries, or items.
     """
 
     attribute: str
@@ -288,6 +293,7 @@ class GroupSummary:
     positives: int | None
     is_small: bool
     clusters: int | None = None
+    units: Units = "rows"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
@@ -322,8 +328,14 @@ class AuditData:
 
     @property
     def has_plain_rows(self) -> bool:
-        """Whether rows have no weights, and are not in clusters or matched sets."""
-        return not (self.is_weighted or self.is_clustered or self.is_matched)
+        """Whether rows have no weights, and are not in clusters, matched sets or ranked lists."""
+        is_ranked = bool(self.settings.get("rankings"))
+        return not (self.is_weighted or self.is_clustered or self.is_matched or is_ranked)
+
+    @property
+    def units(self) -> Units:
+        """What groups have numbers of: rows; in an audit of rankings alone, queries or items."""
+        return self.groups[0].units if self.groups else "rows"
 
     @property
     def is_matched(self) -> bool:

@@ -53,14 +53,6 @@ class RankingComparison(GapResult):
     adjusted_pvalue: float
     null_distribution: NDArray[np.float64] = field(repr=False)
 
-    def describe(self, group: Hashable) -> str:
-        """Return the value of a group, with the queries or items that it is made of."""
-        counts = self.counts[group]
-        of = format_count(counts["queries"], "query", "queries")
-        if self.design == "items":
-            of = f"{format_count(counts['items'], 'item')} in {of}"
-        return f"{format_number(self.values[group])}  of {of}"
-
     def to_row(self) -> dict[str, Any]:
         """Return the comparison as a row of a frame."""
         first, second = self.groups

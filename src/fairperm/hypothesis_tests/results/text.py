@@ -8,6 +8,7 @@ import textwrap
 from typing import TYPE_CHECKING, Any
 
 from fairperm._utils.formatting import (
+    count_units,
     format_count,
     format_level,
     format_name,
@@ -64,16 +65,21 @@ def state_counts(counts: Mapping[str, float]) -> str:
     --------
     >>> state_counts({"rows": 90, "clusters": 30, "numerator": 3, "denominator": 40})
     '3 of 40 rows, 30 clusters in the group'
+    >>> state_counts({"items": 90, "queries": 30})
+    '90 items in 30 queries'
     """
     if "sets" in counts:
         return f"{format_count(counts['rows'], 'row')}, {format_count(counts['sets'], 'set')}"
-    rows, clusters = format_count(counts["rows"], "row"), counts.get("clusters")
+    units = "rows" if "rows" in counts else "queries"
+    rows, clusters = count_units(counts[units], units), counts.get("clusters")
+    if "items" in counts:
+        rows = f"{format_count(counts['items'], 'item')} in {rows}"
     if "denominator" in counts:
         rows = " of ".join(format_count(counts[name]) for name in ("numerator", "denominator"))
         rows += " rows" if "weight" in counts or clusters is not None else ""
     if clusters is None:
         return rows
-    is_part = counts.get("denominator", counts["rows"]) != counts["rows"]
+    is_part = counts.get("denominator", counts[units]) != counts[units]
     return f"{rows}, {format_count(clusters, 'cluster')}{' in the group' if is_part else ''}"
 
 
@@ -100,7 +106,7 @@ def state_dropped(audit: AuditData) -> str:
     were = "was" if audit.n_dropped == 1 else "were"
     numbers = {row.result.n_dropped for row in audit.rows if row.result is not None}
     up_to, where = ("Up to ", " from a comparison") if len(numbers) > 1 else ("", "")
-    rows = format_count(audit.n_dropped, "row")
+    rows = format_count(audit.n_dropped, "row" if audit.units == "rows" else "item")
     return f"{up_to}{rows} with missing values {were} dropped{where}."
 
 
@@ -125,9 +131,12 @@ def state_min_group_size(audit: AuditData) -> str:
     """Return which groups are not judged."""
     least = f"fewer than {audit.min_group_size:,}"
     if audit.group_size_by == "rows":
-        return f"Groups of {least} rows are not judged."
-    units = "of its rows"
-    if audit.is_matched:
+        return f"Groups of {least} {audit.units} are not judged."
+    units = f"of its {audit.units}"
+    if audit.units == "items":
+        both = "clusters of queries" if audit.is_clustered else "queries"
+        units = f"{'effective ' if audit.is_clustered else ''}{both} with items of both groups"
+    elif audit.is_matched:
         units = "matched sets"
     elif audit.is_clustered:
         units = "effective clusters of it"
