@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,31 +11,10 @@ import pytest
 from fairperm.hypothesis_tests.margins.restricted_rates import Rates
 from fairperm.inference.multiplicity import adjust_pvalues, interval_level
 from fairperm.inference.null import agree_at_margin
-from tests.support.audits import DATA, quietly, selected
-
-if TYPE_CHECKING:
-    from fairperm import Audit
+from tests.support.audits import DATA, check_agreement, quietly, selected
 
 METRICS = ["selection_rate", "false_negative_rate", "f1_score", "balanced_accuracy", "roc_auc"]
 COUNTS = [(150, 200), (100, 200), (95, 190), (82, 160), (30, 60)]
-
-
-def check_agreement(audit: Audit) -> None:
-    """Check that every interval shows what the adjusted p-values say."""
-    assert {row.verdict for row in audit} - {"too small"}
-    for row in audit:
-        assert row.adjusted_pvalue is not None
-        assert row.adjusted_interval is not None
-        low, high = row.adjusted_interval
-        assert low <= high
-        assert (low > 0 or high < 0) == (row.adjusted_pvalue <= audit.alpha)
-        if row.margin is not None and row.adjusted_exceedance_pvalue is not None:
-            is_beyond = low > row.margin or high < -row.margin
-            is_within = -row.margin < low and high < row.margin
-            assert (is_beyond, is_within) == (
-                row.verdict == "disparity",
-                row.verdict == "equivalent",
-            )
 
 
 @pytest.mark.parametrize(

@@ -58,3 +58,21 @@ def selected(*counts: tuple[int, int]) -> dict[str, Any]:
 def one_row(*counts: tuple[int, int], **options: Any) -> AuditRow:
     (row,) = audit(**selected(*counts), metrics="selection_rate", rng=1, **options)
     return row
+
+
+def check_agreement(audit: Audit) -> None:
+    """Check that every interval shows what the adjusted p-values say."""
+    assert {row.verdict for row in audit} - {"too small"}
+    for row in audit:
+        assert row.adjusted_pvalue is not None
+        assert row.adjusted_interval is not None
+        low, high = row.adjusted_interval
+        assert low <= high
+        assert (low > 0 or high < 0) == (row.adjusted_pvalue <= audit.alpha)
+        if row.margin is not None and row.adjusted_exceedance_pvalue is not None:
+            is_beyond = low > row.margin or high < -row.margin
+            is_within = -row.margin < low and high < row.margin
+            assert (is_beyond, is_within) == (
+                row.verdict == "disparity",
+                row.verdict == "equivalent",
+            )

@@ -440,16 +440,16 @@ def _check_rankings(
             raise InputError(f"{argument('query')} needs {name}.")
         return
     if query is None or inputs.y_score is None:
-        lacking = argument("query" if query is None else "y_score")
-        of = "the lists of items" if query is None else "the scores by which items are ranked"
-        raise InputTypeError(f"{name} needs {lacking}: {of}.")
+        lacking, what = "y_score", "the scores by which items are ranked"
+        if query is None:
+            lacking, what = "query", "the queries whose lists the items are in"
+        raise InputTypeError(f"{name} needs {argument(lacking)}: {what}.")
     _refuse_with(
         name,
         y_pred_new=getattr(inputs, "y_pred_new", None) is not None,
         y_score_new=getattr(inputs, "y_score_new", None) is not None,
         matched=inputs.matched is not None,
         sample_weight=inputs.sample_weight is not None,
-        split_clusters=bool(inputs.split_clusters),
         score_bins=inputs.score_bins is not None,
         sample_rows=inputs.sample_rows is not None,
     )
@@ -459,6 +459,7 @@ def _check_rankings(
             f"{argument('rankings', first.name)}, which compares items of one list",
             n_resamples=settings.is_limit,
             stratum_weights=settings.stratum_weights is not None,
+            split_clusters=bool(inputs.split_clusters),
             scheme=settings.scheme != "auto",
             variance=settings.variance not in {"auto", "delta"},
             metrics=bool(rows),

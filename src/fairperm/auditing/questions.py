@@ -16,7 +16,13 @@ from fairperm._utils.formatting import UNNAMED_ATTRIBUTE
 from fairperm.data.arguments import DEFAULT_METRICS, ModelPair
 from fairperm.data.columns import Source, are_names, columns_of_frame
 from fairperm.data.lazy.backends import is_lazy
-from fairperm.data.reading import MOST_NUMBERS, check_not_lazy, read_table
+from fairperm.data.reading import (
+    MOST_NUMBERS,
+    check_not_lazy,
+    is_split,
+    read_table,
+    split_and_note,
+)
 from fairperm.errors import (
     InputError,
     InputTypeError,
@@ -376,6 +382,7 @@ def read_rankings(
             sensitive_features=attribute.given,
             threshold=None,
             pos_label=None,
+            split_clusters=False,
             sums_suffice=False,
         )
         for label, metric in rankings.items():
@@ -386,8 +393,9 @@ def read_rankings(
                 asked = Question(attribute.name, label, metric, table, table)
                 questions.append(replace(asked, units="items", items=read.items))
             else:
-                table = keep_valued(read.table, metric)
-                asked = Question(attribute.name, label, means[label], table, read.table)
+                queries = split_and_note(read.table) if is_split(inputs) else read.table
+                table = keep_valued(queries, metric)
+                asked = Question(attribute.name, label, means[label], table, queries)
                 questions.append(replace(asked, units="queries"))
     return questions
 

@@ -367,7 +367,7 @@ def read_table(inputs: Inputs, metric: AnyMetric, source: Source | None = None) 
     )
     if isinstance(given.data, BinnableRows) and not table.has_fine_bins(metric):
         return read_table(replace(given, data=given.data.rows), metric)
-    return _split_clusters(table) if _is_split(inputs) else table
+    return split_and_note(table) if is_split(inputs) else table
 
 
 def _name_attribute(inputs: Inputs) -> str:
@@ -381,7 +381,8 @@ def _name_attribute(inputs: Inputs) -> str:
     return name if isinstance(name, str) else ""
 
 
-def _is_split(inputs: Inputs) -> bool:
+def is_split(inputs: Inputs) -> bool:
+    """Whether clusters are to be split. Raises InputError if there are none."""
     if not isinstance(inputs.split_clusters, bool):
         raise InputTypeError("split_clusters", "True or False", inputs.split_clusters)
     if inputs.split_clusters and inputs.cluster is None:
@@ -389,7 +390,7 @@ def _is_split(inputs: Inputs) -> bool:
     return inputs.split_clusters
 
 
-def _split_clusters(table: Table) -> Table:
+def split_and_note(table: Table) -> Table:
     """Return the table with split clusters, and a note on how many were split."""
     split = table.split_clusters()
     if split.cluster is None or split.whole_cluster is None:

@@ -56,7 +56,8 @@ READINGS = {
 }
 
 RANKING_READINGS = {
-    "ndcg": "1 means that the most relevant items come first, 0 that the top k has none of them.",
+    "ndcg": "1 means that the most relevant items come first, 0 that no relevant item is in the "
+    "top k.",
     "precision": "1 means that every item in the top k is relevant, 0 that none is.",
     "recall": "1 means that every relevant item is in the top k, 0 that none is.",
     "average_precision": "1 means that the relevant items come first.",

@@ -313,16 +313,18 @@ def _define_metric(view: AuditView) -> str:
 
 def _describe_lists(view: AuditView) -> Markup:
     """Return what the rows of ranked lists are, and what is compared in them."""
-    text = "each query has one value, and groups are compared in their means over queries."
+    text = "In rankings, each query has one value: groups are compared in their means over queries."
+    if view.audit.units == "queries":
+        text = text.replace("In rankings, each", "Each")
     if view.audit.units == "items":
         results = [row.result for row in view.audit.rows if row.result is not None]
         counts = sorted({int(one.counts[one.groups[0]]["queries"]) for one in results})
-        text = "items are compared with items of the same list."
+        text = "Items are compared with items of the same list."
         if counts:
             least = f"{counts[0]:,} to " if len(counts) > 1 else ""
             rest = f"{least}{count_units(counts[-1], 'queries')} with items of both groups"
             text += f" The comparisons rest on {rest}."
-    head = Markup("Rows of the data are items of ranked lists, one for each query{}. In rankings, ")
+    head = Markup("Rows of the data are items, in one ranked list for each query{}. ")
     return head.format(_name_setting(view.audit.settings["query"])) + text
 
 
@@ -544,14 +546,17 @@ class ResultNote:
 
 
 def collect_notes(view: AuditView) -> list[ResultNote]:
-    """Return every note of the results once, with the number of comparisons that have it."""
+    """Return every note of the results once, with the number of comparisons that have it.
+
+    Those that are notes of the whole audit are left out.
+    """
     places_by_note: dict[str, list[tuple[Section, ComparisonView]]] = {}
     for section in view.sections:
         for comparison in section.comparisons:
             change = comparison.row.change
             results = comparison.row.result, None if change is None else change.result
             notes = (note for result in results if result is not None for note in result.notes)
-            for note in dict.fromkeys(notes):
+            for note in dict.fromkeys(one for one in notes if one not in view.audit.notes):
                 places_by_note.setdefault(note, []).append((section, comparison))
     return [
         ResultNote(text, len(places), example=places[0][1], section=places[0][0])
