@@ -438,6 +438,7 @@ def test_refusals(name: str) -> None:
 DATA_SETS = 200
 SECOND = 1 / np.log2(3)  # the exposure of the second place
 TRUE_GAP = 0.5 * (1 - SECOND)
+TRUE_RATIO = (0.25 + 0.75 * SECOND) / (0.75 + 0.25 * SECOND)
 
 
 def pairs_of_items(rng: np.random.Generator) -> dict[str, Any]:
@@ -454,9 +455,12 @@ def pairs_of_items(rng: np.random.Generator) -> dict[str, Any]:
 
 @pytest.mark.validate
 def test_level_at_a_margin_of_items() -> None:
-    """A gap at the margin is rarely called beyond or within it; it is if clusters are not given."""
+    """A gap at the margin, or a ratio at its bound, is rarely called beyond or within it.
+
+    It often is if clusters are not given.
+    """
     rng = np.random.default_rng(5)
-    found = np.zeros((2, 2), int)
+    found = np.zeros((2, 4), int)
     for seed in range(DATA_SETS):
         data = pairs_of_items(rng)
         for place, cluster in enumerate(("user", None)):
@@ -468,13 +472,16 @@ def test_level_at_a_margin_of_items() -> None:
                 data=data,
                 cluster=cluster,
                 margin=TRUE_GAP,
+                ratio=TRUE_RATIO,
                 min_group_size=5,
                 n_resamples=199,
                 rng=seed,
             )
-            assert row.exceedance_pvalue is not None
-            assert row.equivalence_pvalue is not None
-            found[place] += row.exceedance_pvalue <= 0.05, row.equivalence_pvalue <= 0.05
-    assert found[0, 0] <= at_most(0.05, DATA_SETS)
-    assert found[0, 1] <= at_most(0.06, DATA_SETS)
-    assert found[1].sum() > at_least(0.12, DATA_SETS)
+            pvalues = (
+                *(row.exceedance_pvalue, row.equivalence_pvalue),
+                *(row.adjusted_ratio_exceedance_pvalue, row.adjusted_ratio_equivalence_pvalue),
+            )
+            found[place] += np.array(pvalues, float) <= 0.05
+    assert (found[0, ::2] <= at_most(0.05, DATA_SETS)).all()
+    assert (found[0, 1::2] <= at_most(0.06, DATA_SETS)).all()
+    assert (found[1, :2] + found[1, 2:] > at_least(0.15, DATA_SETS)).all()
