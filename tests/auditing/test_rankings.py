@@ -404,6 +404,10 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         LATTER | {"metrics": "roc_auc", "cluster": "query"},
         "metrics cannot be used with rankings='exposure', which compares items of one list",
     ),
+    "distances and items": (
+        LATTER | {"distances": "ks", "cluster": "query"},
+        "distances cannot be used with rankings='exposure', which compares items of one list",
+    ),
     "one name": (
         {"metrics": "average_precision", "rankings": "map", "cluster": "user"},
         "metrics must be named unlike the rankings; got 'average_precision'",

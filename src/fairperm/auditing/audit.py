@@ -338,7 +338,8 @@ def audit(
         seed=settings.seed,
         sums_suffice=settings.is_limit,
     )
-    _check_rankings(inputs, query, ranked, settings, rows=[*named, *measured])
+    of_rows = {"metrics": [*named], "distances": [*measured]}
+    _check_rankings(inputs, query, ranked, settings, of_rows)
     if isinstance(inputs, ModelPair):
         check_models(inputs, settings)
     if matched is not None:
@@ -428,11 +429,11 @@ def _check_rankings(
     query: object,
     rankings: Mapping[str, RankingMetric],
     settings: Settings,
-    rows: Sequence[str],
+    of_rows: Mapping[str, Sequence[str]],
 ) -> None:
     """Raise InputError for arguments that have no meaning with rankings, or that they lack.
 
-    ``rows`` are the metrics and distances of rows.
+    ``of_rows`` has the names of the metrics and distances of rows.
     """
     name = argument("rankings")
     if not rankings:
@@ -462,8 +463,9 @@ def _check_rankings(
             split_clusters=bool(inputs.split_clusters),
             scheme=settings.scheme != "auto",
             variance=settings.variance not in {"auto", "delta"},
-            metrics=bool(rows),
+            **{kind: bool(names) for kind, names in of_rows.items()},
         )
+    rows = [name for names in of_rows.values() for name in names]
     if rows and inputs.cluster is None:
         raise InputError(
             f"{listed(rows)} cannot be tested beside {name} without {argument('cluster')}: rows of "
