@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fairperm.hypothesis_tests.margins.equivalence import equivalence_test, noninferiority
     from fairperm.hypothesis_tests.omnibus import omnibus_test
     from fairperm.hypothesis_tests.permutation import permutation_test
-    from fairperm.hypothesis_tests.rankings import ranking_test
+    from fairperm.hypothesis_tests.rankings.rankings import ranking_test
     from fairperm.hypothesis_tests.results.audits import AuditRow, GroupSummary, OmnibusRow
     from fairperm.hypothesis_tests.results.changes import (
         GapChange,
@@ -123,7 +123,7 @@ _HOMES = {
     "hypothesis_tests.margins.equivalence": "equivalence_test noninferiority",
     "hypothesis_tests.omnibus": "omnibus_test",
     "hypothesis_tests.permutation": "permutation_test",
-    "hypothesis_tests.rankings": "ranking_test",
+    "hypothesis_tests.rankings.rankings": "ranking_test",
     "hypothesis_tests.results.audits": "AuditRow GroupSummary OmnibusRow",
     "hypothesis_tests.results.changes": (
         "GapChange GroupChange ModelComparisonResult PeriodChange PeriodComparisonResult"

@@ -87,8 +87,8 @@ def alone(row: AuditRow, **options: Any) -> fairperm.RankingComparison:
             rng=3,
             **options,
         )
-    of_rest = next((one for one in found if one.groups == (row.groups[0], "rest")), None)
-    return of_rest or next(one for one in found if one.groups == row.groups)
+    gaps = {one.groups: one for one in found if isinstance(one, fairperm.RankingComparison)}
+    return gaps.get((row.groups[0], "rest")) or gaps[row.groups]
 
 
 @pytest.mark.parametrize("asked", [QUALITY, ITEMS], ids=["queries", "items"])

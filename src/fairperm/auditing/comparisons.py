@@ -22,7 +22,8 @@ from fairperm.hypothesis_tests.matched import (
 )
 from fairperm.hypothesis_tests.omnibus import OmnibusTest, against_permutations
 from fairperm.hypothesis_tests.plan import Options, Plan
-from fairperm.hypothesis_tests.rankings import check_valued, compare_items, name_queries
+from fairperm.hypothesis_tests.rankings.items import compare_items
+from fairperm.hypothesis_tests.rankings.queries import check_valued, name_queries
 from fairperm.hypothesis_tests.results.audits import AuditRow, OmnibusRow
 from fairperm.metrics.distances import Distance
 from fairperm.metrics.rankings import RankingMetric
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from fairperm.auditing.questions import Question
     from fairperm.engines.resampling.blocks import Resampling
     from fairperm.hypothesis_tests.gap_test import GapIntervals
-    from fairperm.hypothesis_tests.rankings import RankedItems
+    from fairperm.hypothesis_tests.rankings.lists import RankedItems
     from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
     from fairperm.inference.null import QuantileIntervals
     from fairperm.metrics.definition import AnyMetric

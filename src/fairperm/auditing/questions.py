@@ -31,13 +31,8 @@ from fairperm.errors import (
     shown,
     unknown_name,
 )
-from fairperm.hypothesis_tests.rankings import (
-    MOST_ITEMS,
-    ReadLists,
-    average_queries,
-    call_queries,
-    keep_valued,
-)
+from fairperm.hypothesis_tests.rankings.lists import MOST_ITEMS, ReadLists
+from fairperm.hypothesis_tests.rankings.queries import average_queries, call_queries, keep_valued
 from fairperm.metrics.changes import change_of, columns_of_model
 from fairperm.metrics.definition import NEW, JointMetric, Kind
 from fairperm.metrics.distances import get_distance
@@ -51,7 +46,7 @@ if TYPE_CHECKING:
 
     from fairperm.data.arguments import Inputs
     from fairperm.data.reading import Table
-    from fairperm.hypothesis_tests.rankings import RankedItems, Sides
+    from fairperm.hypothesis_tests.rankings.lists import RankedItems, Sides
     from fairperm.hypothesis_tests.results.audits import Units
     from fairperm.metrics.definition import AnyMetric
     from fairperm.metrics.distances import Distance

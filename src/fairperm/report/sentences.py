@@ -27,7 +27,7 @@ from fairperm._utils.formatting import (
     format_points,
     join_words,
 )
-from fairperm.hypothesis_tests.rankings import call_queries
+from fairperm.hypothesis_tests.rankings.queries import call_queries
 from fairperm.inference.stopping import ENOUGH
 from fairperm.metrics.definition import Scheme
 from fairperm.report.view import WEIGHTIEST_FIRST, find_look_alikes

@@ -12,7 +12,7 @@ import pytest
 
 import fairperm
 from fairperm.data.lazy import lists
-from fairperm.hypothesis_tests import rankings
+from fairperm.hypothesis_tests.rankings import lists as ranked_lists
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -55,7 +55,7 @@ by_form = pytest.mark.parametrize(
 @pytest.fixture(autouse=True)
 def _large(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take every lazy frame for a large one."""
-    monkeypatch.setattr(rankings, "MOST_KINDS", 100)
+    monkeypatch.setattr(ranked_lists, "MOST_KINDS", 100)
 
 
 def run(data: Any, **given: Any) -> fairperm.RankingTestResult:

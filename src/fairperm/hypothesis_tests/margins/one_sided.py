@@ -15,7 +15,7 @@ import numpy as np
 from fairperm.errors import InputError, argument
 from fairperm.hypothesis_tests.margins.restricted_rates import Rates, halved
 from fairperm.hypothesis_tests.matched import MATCHED
-from fairperm.hypothesis_tests.rankings import LISTS
+from fairperm.hypothesis_tests.rankings.items import LISTS
 from fairperm.hypothesis_tests.results.equivalence import MarginTest
 from fairperm.inference.null import (
     Null,

@@ -1,0 +1,1 @@
+"""The test of rankings: of queries by the quality of their lists, and of items within lists."""

@@ -1,0 +1,256 @@
+"""Ranked lists, read and checked: a row for each query, or the items in their lists."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairperm.data.lazy.backends import lazy_frame
+from fairperm.data.lazy.counting import MOST_KINDS
+from fairperm.data.lazy.lists import LazyLists, count_rows
+from fairperm.data.reading import Table, read_table
+from fairperm.engines.sample import Rows
+from fairperm.errors import (
+    InputError,
+    InputTypeError,
+    UndefinedMetricError,
+    argument,
+    rename_arguments,
+    shown,
+)
+from fairperm.metrics.definition import Kind
+from fairperm.metrics.numbers import mean_metric
+from fairperm.metrics.rankings import RankedLists, check_lists, check_top
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+    from collections.abc import Set as AbstractSet
+
+    from numpy.typing import NDArray
+
+    from fairperm.data.arguments import Inputs
+    from fairperm.metrics.rankings import RankingMetric
+
+    Sides = tuple[AbstractSet[Hashable], AbstractSet[Hashable]]  # of a gap, and their groups
+
+MOST_ITEMS = 2**31  # of a list
+VALUE = "value"  # the column of a table of queries
+
+
+@dataclass(frozen=True, slots=True)
+class ReadLists:
+    """Ranked lists as a metric needs them.
+
+    Attributes
+    ----------
+    table
+        A row for each query with its value, NaN where it is undefined; or for each item.
+    items
+        The items in their lists; None if an engine computed the values of queries.
+    groups
+        The groups to compare.
+    """
+
+    table: Table
+    items: RankedItems | None
+    groups: tuple[Hashable, ...]
+
+    @classmethod
+    def of(
+        cls,
+        inputs: Inputs,
+        query: object,
+        metric: RankingMetric,
+        *,
+        is_rank: bool = False,
+        groups: object = None,
+    ) -> ReadLists:
+        """Read the lists, and check that they fit the metric."""
+        source = "rank" if is_rank else "score"
+        with rename_arguments({"y_true": "relevance", "y_pred": source, "cluster": "query"}):
+            table = _read(inputs, query, metric, is_rank=is_rank)
+        every = table.choose_several(groups)
+        if VALUE in table.columns:
+            return cls(table, None, every)
+        if metric.of_all_groups:
+            is_chosen = np.isin(table.group, [table.groups.index(one) for one in every])
+            table = table.take(np.flatnonzero(is_chosen))
+        has_cluster = inputs.cluster is not None
+        items = RankedItems.of(table, metric, every, is_rank=is_rank, has_cluster=has_cluster)
+        check_lists(metric, items.lists, source)
+        check_top(metric, metric.k, int(items.lists.sizes.max()), is_rank=is_rank)
+        return cls(table if metric.of_items else items.value_queries(metric), items, every)
+
+    @property
+    def rows(self) -> Table:
+        """The table of items, if there are any."""
+        return self.table if self.items is None else self.items.table
+
+
+@dataclass(frozen=True, slots=True)
+class RankedItems:
+    """The items of both groups in their lists, and what is the same for all items of a query."""
+
+    table: Table
+    lists: RankedLists
+    group: NDArray[np.integer[Any]]
+    stratum: NDArray[np.integer[Any]]
+    cluster: NDArray[np.integer[Any]]
+    has_cluster: bool
+    cluster_names: tuple[Hashable, ...]
+
+    @classmethod
+    def of(
+        cls,
+        table: Table,
+        metric: RankingMetric,
+        groups: tuple[Hashable, ...],
+        *,
+        is_rank: bool,
+        has_cluster: bool,
+    ) -> RankedItems:
+        """Rank the items. All items of a list count for positions, whatever their groups."""
+        others = [place for place, one in enumerate(table.groups) if one not in groups]
+        group = np.where(np.isin(table.group, others), len(table.groups), table.group)
+        relevance = table.columns.get("y_true", np.zeros(len(table.count)))
+        rows = Rows(
+            columns={},
+            contributions=np.column_stack([relevance, table.columns["y_pred"]]),
+            group=group,
+            stratum=table.stratum,
+            block=np.zeros(len(table.count), np.uint8),
+            count=table.count,
+            n_strata=len(table.strata),
+            cluster=table.cluster,
+            alike=table.alike,
+        )
+        rows = rows.separate_clusters().expand()
+        query = cluster = np.asarray(rows.cluster)
+        names = cluster_names = table.clusters
+        if has_cluster:
+            whose = [one[-1] for one in table.clusters]  # type: ignore[index]
+            names = tuple(one[0] for one in table.clusters)  # type: ignore[index]
+            if len(set(names)) < len(names):
+                split = Counter(names).most_common(1)[0][0]
+                raise InputError(
+                    f"{argument('cluster')} must be the same for all items of a query; got query "
+                    f"{shown(split)} in several."
+                )
+            number = {one: i for i, one in enumerate(dict.fromkeys(whose))}
+            cluster = np.array([number[one] for one in whose])[query]
+            cluster_names = tuple(number)
+        lists, order = RankedLists.sort(
+            query, rows.contributions[:, 1], rows.contributions[:, 0], is_rank=is_rank
+        )
+        group, stratum = np.asarray(rows.group[order]), rows.stratum[order]
+        if not metric.of_items:
+            for name, values in (("sensitive_features", group), ("control_features", stratum)):
+                _check_constant(name, values, lists, metric, (names, table.attribute))
+        elif not _find_split(group, lists).size:
+            raise refuse_constant(table, metric, "several groups")
+        return cls(table, lists, group, stratum, cluster[order], has_cluster, cluster_names)
+
+    def choose(self, sides: Sides) -> RankedItems:
+        """Return the items with the side of each as its group: 0, 1, or 2 for other groups."""
+        return replace(self, group=find_sides(self.group, self.table.groups, sides))
+
+    def value_queries(self, metric: RankingMetric) -> Table:
+        """Return a row for each query with its value, NaN where it is undefined."""
+        first = self.lists.starts
+        return Table(
+            columns={VALUE: metric.value(self.lists, metric.k)},
+            group=self.group[first],
+            stratum=self.stratum[first],
+            count=np.ones(len(first), np.int64),
+            groups=self.table.groups,
+            strata=self.table.strata,
+            cluster=self.cluster[first] if self.has_cluster else None,
+            clusters=self.cluster_names,
+            n_dropped=self.table.n_dropped,
+            notes=self.table.notes,
+            attribute=self.table.attribute,
+        )
+
+
+def _read(inputs: Inputs, query: object, metric: RankingMetric, *, is_rank: bool) -> Table:
+    """Return the items; of a large lazy frame, the values of its queries if they suffice."""
+    frame = None if inputs.data is None else lazy_frame(inputs.data)
+    n_items = 0 if frame is None else count_rows(frame)
+    if frame is not None and n_items > MOST_KINDS:
+        if metric.reads_relevance and inputs.y_true is None:
+            raise InputTypeError("relevance", f"given for {metric.name}", None)
+        lists = LazyLists.select(frame, inputs, query, is_rank=is_rank)
+        if not metric.of_items:
+            queries, values, n_dropped = lists.value_queries(metric, metric.k)
+            reading = mean_metric(VALUE, "value", lambda y_true: y_true, kind=Kind.REGRESSION)
+            table = read_table(queries, reading)
+            return replace(table, columns={VALUE: values}, n_dropped=n_dropped)
+        inputs = lists.collect(n_items, metric)
+    joined = _join_clusters(query, inputs.cluster, inputs.data)
+    return read_table(replace(inputs, cluster=joined), metric)
+
+
+def _join_clusters(query: object, cluster: object, data: object) -> object:
+    """Return the queries, with the cluster of each if there are clusters of queries."""
+    if cluster is None:
+        return query
+    if data is not None and isinstance(query, str) and isinstance(cluster, str):
+        return [query, cluster]
+    return {"query": query, "cluster": cluster}
+
+
+def find_sides(
+    group: NDArray[np.integer[Any]], groups: tuple[Hashable, ...], sides: Sides
+) -> NDArray[np.integer[Any]]:
+    """Return the side of each group's rows: 0, 1, or 2 for groups that are on neither."""
+    places = np.full(len(groups) + 1, 2)
+    for side, some in enumerate(sides):
+        places[[groups.index(one) for one in some]] = side
+    found: NDArray[np.integer[Any]] = places[group]
+    return found
+
+
+def _check_constant(
+    name: str,
+    values: NDArray[np.integer[Any]],
+    lists: RankedLists,
+    metric: RankingMetric,
+    called: tuple[tuple[Hashable, ...], str],
+) -> None:
+    """Raise InputError if a query has items with different values.
+
+    ``called`` has the names of queries and of the attribute.
+    """
+    names, attribute = called
+    split = _find_split(values, lists)
+    if not split.size:
+        return
+    which = int(lists.query[lists.starts[split[0]]])
+    query = f"query {shown(names[which])}" if which < len(names) else "a query"
+    column = hint = ""
+    if name == "sensitive_features":
+        column = f" in {shown(attribute)}" if attribute else ""
+        items = argument("metric", "exposure")
+        hint = f" To compare kinds of items within lists, use {items}."
+    raise InputError(
+        f"{argument(name)} must be the same for all items of a query for {metric.name}, which "
+        f"compares queries; got {query} with several{column}.{hint}"
+    )
+
+
+def _find_split(values: NDArray[np.integer[Any]], lists: RankedLists) -> NDArray[np.intp]:
+    """Return the lists whose items have different values."""
+    low, high = (one.reduceat(values, lists.starts) for one in (np.minimum, np.maximum))
+    return np.flatnonzero(low != high)
+
+
+def refuse_constant(table: Table, metric: RankingMetric, groups: str) -> UndefinedMetricError:
+    """Return the error for groups that do not differ within any query."""
+    column = f" in {shown(table.attribute)}" if table.attribute else ""
+    return UndefinedMetricError(
+        f"{argument('sensitive_features')} must vary within a query for {metric.name}, which "
+        f"compares items of one list; got no query with items of {groups}{column}."
+    )

@@ -1,0 +1,298 @@
+"""The test of rankings: their quality for kinds of users, and the places of kinds of items."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fairperm._utils import checks
+from fairperm._utils.formatting import name_of_gap
+from fairperm.data.arguments import Inputs
+from fairperm.data.columns import library_of
+from fairperm.errors import InputError, InputTypeError, argument, unknown_name, warn_of
+from fairperm.hypothesis_tests.plan import Options
+from fairperm.hypothesis_tests.rankings.items import compare_items
+from fairperm.hypothesis_tests.rankings.lists import MOST_ITEMS, ReadLists
+from fairperm.hypothesis_tests.rankings.order import compare_order
+from fairperm.hypothesis_tests.rankings.queries import compare_queries
+from fairperm.hypothesis_tests.results.rankings import RankingComparison, RankingTestResult
+from fairperm.inference.multiplicity import adjust_pvalues
+from fairperm.metrics.rankings import get_ranking_metric
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterator
+
+    from fairperm.data.arguments import (
+        Adjustment,
+        Alternative,
+        Column,
+        Columns,
+        Frame,
+        Groups,
+        Missing,
+        Pairing,
+        Resamples,
+        Seed,
+    )
+    from fairperm.data.reading import Table
+    from fairperm.hypothesis_tests.rankings.lists import Sides
+    from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
+    from fairperm.metrics.rankings import RankingMetric
+
+
+def ranking_test(
+    relevance: Column | None = None,
+    *,
+    score: Column | None = None,
+    rank: Column | None = None,
+    query: Column,
+    sensitive_features: Columns,
+    metric: str = "ndcg",
+    k: int = 10,
+    data: Frame | None = None,
+    groups: Groups | None = None,
+    compare: Pairing = "pairs",
+    reference: Hashable = None,
+    adjust: Adjustment = "holm",
+    control_features: Columns | None = None,
+    cluster: Column | None = None,
+    missing: Missing = "error",
+    ignore_index: bool = False,
+    alternative: Alternative = "two-sided",
+    n_resamples: Resamples = "auto",
+    confidence_level: float = 0.95,
+    rng: Seed = None,
+    n_jobs: int | None = None,
+    progress: bool | None = None,
+) -> RankingTestResult:
+    """Test whether rankings serve all kinds of users, or show all kinds of items, alike.
+
+    Parameters
+    ----------
+    relevance : array-like or str, optional
+        How relevant each item is to its query: 0 or 1, or for "ndcg" and "exposure_per_relevance"
+        any number from 0 on. Not needed for the other metrics of items.
+    score, rank : array-like or str
+        One of them: scores, by which items are ranked from the highest; or positions in the list,
+        from 1.
+    query : array-like or str
+        The query (search, session, user) whose list an item is in.
+    sensitive_features : array-like or str
+        The group of the query, for metrics of quality; the group of the item, for exposure.
+    metric : str
+        Quality of a query's list: "ndcg", "precision", "recall", "average_precision" (of the whole
+        list), "reciprocal_rank" or "hit_rate". Exposure of items within lists: "exposure"
+        (discounted by position), "exposure_per_relevance", "top_k_share" or "skew". Of all groups
+        at once: "ndkl", how far their shares at the top of a list are from those of the list.
+    k : int
+        How many items from the top of a list count.
+    data : frame or mapping, optional
+        As in :func:`fairperm.permutation_test`.
+    groups : sequence, optional
+        Two groups or more; by default all, in sorted order. "ndkl" leaves out items of others.
+    compare : {"pairs", "reference", "rest"}
+        Whether to compare each pair of groups, each group with the reference, or each group with
+        all others together.
+    reference : optional
+        The reference group, by default the one with most items.
+    adjust : {"holm", "bh", "by"} or None
+        How p-values are adjusted for the number of comparisons.
+    control_features : array-like, str or list of str, optional
+        Strata: of queries for metrics of quality, of items for exposure. Pass the relevance as a
+        stratum to compare the exposure of equally relevant items.
+    cluster : array-like or str, optional
+        Queries that belong together, such as those of one user.
+    missing, ignore_index, alternative, n_resamples, confidence_level, rng, n_jobs, progress
+        As in :func:`fairperm.permutation_test`.
+
+    Returns
+    -------
+    RankingTestResult
+
+    Notes
+    -----
+    Items of one list are not independent, so they are not the units of the test. *Quality*: each
+    query has one value, and the studentized gap of the groups' means over queries is compared with
+    permutations of queries, or of whole clusters of them. *Exposure*: in each query with items of
+    both groups, the gap is the mean over the items of the first group minus that of the second; the
+    mean gap over queries is studentized by its standard error over queries (or clusters), and group
+    labels are exchanged among the items of each query. (With strata of items, each stratum of a
+    list is a list of its own, whose items keep their positions; those of one query belong together
+    in the standard error.) The metric decides which; the data must fit.
+
+    "exposure_per_relevance" divides a group's mean exposure over queries by its mean relevance over
+    queries. "skew" is the logarithm of the number of a group's items in the top k of all queries
+    over the number expected from its share of each list, both among the items of the two groups
+    compared: for a single list of two groups it is skew@k of Geyik, Ambler and Kenthapadi (2019).
+    Of more groups, one may have another value in each comparison. Lists in which a group has no
+    relevant item, or none in the top k, count like all others. Permutations in which it has none in
+    any list count as extreme; data like these raise an error. The delta method gives the influence
+    of each query, of which both standard errors are made.
+
+    "ndkl" (normalized discounted cumulative Kullback–Leibler divergence, also of Geyik, Ambler and
+    Kenthapadi) is the mean over i of the divergence of the groups' shares among the first i items
+    of a list from their shares of the whole list, weighted by 1/log2(1 + i), in nats; its value is
+    the mean over queries. It has no direction: lists of which half put one group first and half the
+    other are as far from their shares as if all put the same group first, while their mean exposure
+    has no gap. It is above zero in random lists, too; ``expected`` is its mean over permutations of
+    labels within each list (and stratum), and the p-value is the share of those with a value at
+    least as large. `compare`, `reference`, `alternative` and `cluster` cannot be used with it.
+
+    Items with equal scores share positions: they get the mean of what these positions give, as
+    scikit-learn's ndcg_score does; "average_precision" is scikit-learn's too. "reciprocal_rank",
+    "hit_rate" and "ndkl" need lists without ties. Queries without a relevant item have no ndcg,
+    recall and average_precision: they are left out, and a note counts them.
+
+    Examples
+    --------
+    >>> import fairperm
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(1)
+    >>> query = np.repeat(np.arange(200), 8)  # 200 lists of 8 items
+    >>> woman = rng.permuted(np.tile(np.arange(8) < 3, (200, 1)), axis=1).ravel()
+    >>> score = rng.normal(size=1600) - 0.3 * woman  # women are placed lower
+    >>> fairperm.ranking_test(
+    ...     score=score, query=query, sensitive_features=np.where(woman, "women", "men"),
+    ...     metric="exposure", rng=1,
+    ... )
+    RankingTestResult: exposure, men − women
+      men         0.512  of 1,000 items in 200 queries
+      women       0.465  of 600 items in 200 queries
+      difference  +0.047  95 % interval +0.024 to +0.069
+      p-value     0.0004  two-sided, 9,999 draws, 95 % interval < 0.0001 to 0.0011
+      validity    Exact if the places in a list do not depend on the group; asymptotically
+                  valid, with many queries, for a gap of zero.
+    """
+    options = Options.check(
+        alternative=alternative,
+        n_resamples=n_resamples,
+        confidence_level=confidence_level,
+        rng=rng,
+        n_jobs=n_jobs,
+        progress=progress,
+    )
+    compare = checks.choice("compare", compare, ("pairs", "reference", "rest"))
+    adjust = checks.choice("adjust", adjust, ("holm", "bh", "by", None))
+    chosen = get_ranking_metric(metric).at(checks.integer("k", k, 1, MOST_ITEMS))
+    if chosen.of_all_groups:
+        _check_all_groups(chosen, compare, reference, alternative, cluster)
+    if reference is not None and compare != "reference":
+        raise InputError(
+            f"{argument('reference')} can only be used with {argument('compare', 'reference')}."
+        )
+    if (score is None) == (rank is None):
+        given = "both" if score is not None else "neither"
+        raise InputTypeError(f"Pass {argument('score')} or {argument('rank')}; got {given}.")
+    if query is None:
+        raise InputTypeError("query", "given", None)
+    inputs = Inputs(
+        y_true=relevance,
+        y_pred=score if rank is None else rank,
+        sensitive_features=sensitive_features,
+        control_features=control_features,
+        cluster=cluster,
+        data=data,
+        missing=missing,
+        ignore_index=ignore_index,
+        seed=options.seed,
+    )
+    read = ReadLists.of(inputs, query, chosen, is_rank=rank is not None, groups=groups)
+    table, every = read.table, read.groups
+    if chosen.of_all_groups and read.items is not None:
+        only = compare_order(read.items, chosen, every, options)
+        return RankingTestResult(
+            metric=only.metric,
+            groups=every,
+            comparisons=(only,),
+            pvalue=only.pvalue,
+            adjust=adjust,
+            notes=only.notes,
+            frame_library=library_of(data),
+        )
+    pairs = list(_list_pairs(read.rows, every, compare, reference))
+    found: list[RankingComparison] = []
+    notes: dict[str, None] = dict.fromkeys(table.notes)
+    warned: dict[str, None] = {}
+    for pair, sides in pairs:
+        if chosen.of_items and read.items is not None:
+            tested = compare_items(read.items.choose(sides), chosen, pair, options)
+            result, remarks = tested.result, tested.remarks
+        else:
+            result, remarks = compare_queries(table, chosen, (pair, sides), options)
+        one = _as_ranking(result, chosen)
+        found.append(one)
+        for note in one.notes:
+            names_group = len(pairs) == 1 or note in table.notes or " of group " in note
+            text = note if names_group else f"{name_of_gap(*one.names)}: {note}"
+            notes[text] = None
+            warned |= {} if note in remarks else {text: None}
+    warn_of(warned)
+    adjusted = adjust_pvalues(np.array([one.pvalue for one in found]), adjust).tolist()
+    return RankingTestResult(
+        metric=found[0].metric,
+        groups=every,
+        comparisons=tuple(
+            replace(one, adjusted_pvalue=p) for one, p in zip(found, adjusted, strict=True)
+        ),
+        pvalue=min(adjusted),
+        adjust=adjust,
+        notes=tuple(notes),
+        frame_library=library_of(data),
+    )
+
+
+def _check_all_groups(
+    metric: RankingMetric, compare: str, reference: object, alternative: str, cluster: object
+) -> None:
+    """Raise InputError for options that a value of all groups together does not have."""
+    name = argument("metric", metric.name)
+    for option, is_used in (("compare", compare != "pairs"), ("reference", reference is not None)):
+        if is_used:
+            raise InputError(
+                f"{argument(option)} cannot be used with {name}, which compares all groups at once."
+            )
+    if alternative != "two-sided":
+        raise InputError(
+            f"{argument('alternative')} cannot be used with {name}, which has no direction: its "
+            "p-value counts larger values."
+        )
+    if cluster is not None:
+        raise InputError(
+            f"{argument('cluster')} cannot be used with {name}: its permutations take lists for "
+            "independent, and it has no standard error that could allow for clusters."
+        )
+
+
+def _list_pairs(
+    table: Table, groups: tuple[Hashable, ...], compare: str, reference: object
+) -> Iterator[tuple[tuple[Hashable, Hashable], Sides]]:
+    """Yield the names of two sides, and which groups belong to either."""
+    if compare == "reference":
+        sizes = table.sizes()
+        chosen = max(groups, key=lambda group: sizes[group]) if reference is None else reference
+        if chosen not in groups:
+            raise unknown_name("reference", "one of the groups", reference, groups)
+        yield from (((one, chosen), ({one}, {chosen})) for one in groups if one != chosen)
+    elif compare == "pairs" or len(groups) == 2:
+        yield from ((pair, ({pair[0]}, {pair[1]})) for pair in itertools.combinations(groups, 2))
+    else:
+        rest = "rest"
+        while rest in groups:
+            rest = f"the {rest}"
+        for one in groups:
+            yield (one, rest), ({one}, set(groups) - {one})
+
+
+def _as_ranking(result: PermutationTestResult, metric: RankingMetric) -> RankingComparison:
+    """Return the result as that of a test of rankings."""
+    own = {"design", "k", "adjusted_pvalue"}
+    names = RankingComparison.__dataclass_fields__.keys() - own
+    return RankingComparison(
+        **{name: getattr(result, name) for name in names},
+        adjusted_pvalue=result.pvalue,
+        design="items" if metric.of_items else "queries",
+        k=metric.k if metric.uses_k else None,
+    )
