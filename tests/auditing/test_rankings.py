@@ -362,6 +362,10 @@ LATTER = {"rankings": "exposure", "sensitive_features": "seller"}
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "unknown": ({"rankings": "ndgc"}, "rankings must be one of .*Did you mean 'ndcg'"),
     "no name": ({"rankings": [max]}, "rankings must be names of metrics of rankings"),
+    "no gap": (
+        {"rankings": ["ndcg", "ndkl"]},
+        "rankings must be metrics with a gap between two groups; got 'ndkl'.*use ranking_test",
+    ),
     "twice": (
         {"rankings": ["ndcg", "ndcg@4"]},
         "rankings must be different metrics; got 'ndcg@4'",

@@ -264,6 +264,9 @@ def name_rankings(given: object, k: object) -> dict[str, RankingMetric]:
             raise InputTypeError("rankings", "names of metrics of rankings", one)
         with rename_arguments({"metric": "rankings"}):
             metric = find_ranking(one, top)
+        if metric.of_all_groups:
+            hint = "It compares all groups at once; use ranking_test."
+            raise InputError("rankings", "metrics with a gap between two groups", one, hint)
         if metric.full_name in found:
             raise InputError("rankings", "different metrics", one)
         checks.integer("rankings", metric.k, 1, MOST_ITEMS)

@@ -32,11 +32,10 @@ def compare_order(
     )
     mixed = np.unique(parts[n_different > 1] // n_strata)
     kept = np.isin(lists.query, mixed)
-    within = "a stratum of a query" if n_strata > 1 else "a query"
-    if not kept.any():
+    if not kept.any():  # without strata, some list has items of several groups
         raise InputError(
-            f"{argument('sensitive_features')} must vary within {within} for {metric.name}, which "
-            "compares items of one list; got one group in each."
+            f"{argument('sensitive_features')} must vary within a stratum of a query for "
+            f"{metric.name} with {argument('control_features')}; got one group in each."
         )
     engine = DivergenceEngine.of(
         lists.query[kept], items.stratum[kept], items.group[kept], metric.value(lists, 0)[0, kept]
