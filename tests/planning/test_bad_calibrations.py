@@ -104,7 +104,7 @@ REFUSALS = [
     value(
         "clusters in two groups",
         "cluster must keep to one group: whole clusters are exchanged; got cluster 0 with rows of "
-        "'a', 'b'. Use a finer cluster, or split_clusters=True",
+        "'a', 'b'. Use a finer cluster. Tests of metrics and audits can make one per",
         cluster=[0] * 400,
     ),
     value(

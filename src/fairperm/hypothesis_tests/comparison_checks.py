@@ -94,8 +94,9 @@ def _check_clusters(
             more = f", and {format_count(n - 1, 'more cluster')} like it" if n > 1 else ""
             raise InputError(
                 f"{argument('cluster')} must keep to one {name}: whole clusters are exchanged; got "
-                f"cluster {shown(which)} with rows of {found}{more}. Use a finer cluster, or "
-                f"{argument('split_clusters', True)} in a test or audit: one per {name}."
+                f"cluster {shown(which)} with rows of {found}{more}. Use a finer cluster. "
+                f"Tests of metrics and audits can make one per {name}: "
+                f"{argument('split_clusters', True)}."
             )
 
 
