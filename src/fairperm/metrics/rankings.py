@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 _ROUNDING = 1e-12  # of a sum, relative to that of both groups
+_MOST_RELEVANT = 1e100
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,9 +229,7 @@ def find_ranking(name: str, k: int = 10) -> RankingMetric:
 def check_lists(metric: RankingMetric, lists: RankedLists, source: str) -> None:
     """Raise InputError for relevance and ties that the metric is not defined for."""
     if metric.reads_relevance:
-        lowest = float(lists.relevance.min())
-        if lowest < 0:
-            raise InputError("relevance", "not negative", lowest)
+        check_relevance(float(lists.relevance.min()), float(lists.relevance.max()))
         unlike = lists.relevance[(lists.relevance != 0) & (lists.relevance != 1)]
         if metric.is_binary and unlike.size:
             hint = f"Graded relevance needs {argument('metric', 'ndcg')}."
@@ -247,6 +246,14 @@ def check_lists(metric: RankingMetric, lists: RankedLists, source: str) -> None:
         hint = f"Pass {argument('rank')} to say which item comes first."
         rule = f"made of different numbers within a query for {metric.name}"
         raise InputError("score", rule, "equal ones", hint)
+
+
+def check_relevance(lowest: float, highest: float) -> None:
+    """Raise InputError for relevance that is negative, or that cannot be squared and added up."""
+    if lowest < 0:
+        raise InputError("relevance", "not negative", lowest)
+    if highest > _MOST_RELEVANT:
+        raise InputError("relevance", f"at most {_MOST_RELEVANT:g}", highest)
 
 
 def check_top(metric: RankingMetric, k: int, longest: int, *, is_rank: bool) -> None:

@@ -142,6 +142,11 @@ BAD: dict[str, tuple[Any, dict[str, Any], str]] = {
         {},
         "relevance must be not negative; got -1.0",
     ),
+    "relevance that cannot be added up": (
+        {"grade": pl.col("grade") * 1e300},
+        {},
+        "relevance must be at most 1e+100",
+    ),
     "graded relevance": (
         {},
         {"metric": "recall"},

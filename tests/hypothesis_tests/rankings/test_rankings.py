@@ -789,6 +789,10 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
         r"k must be at most the longest list \(4 items\); got 5\. Pass k=4",
     ),
     "negative relevance": ({"relevance": [-1, 0, 0, 1] * 4}, "relevance must be not negative"),
+    "relevance that cannot be added up": (
+        {"relevance": [1e308, 0, 0, 1] * 4},
+        r"relevance must be at most 1e\+100; got 1e\+308",
+    ),
     "graded relevance": (
         {"relevance": [2, 0, 0, 1] * 4, "metric": "map"},
         "relevance must be 0 or 1 for average_precision; got 2.0.*metric='ndcg'",
@@ -883,7 +887,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "ndkl of queries": (
         {"metric": "ndkl"},
-        "sensitive_features must vary within a query for ndkl, which .*; got one group in each",
+        "sensitive_features must vary within a query for ndkl, which .*; got no query with items",
     ),
     "ndkl of strata of one group": (
         NDKL | {"control_features": [0, 1] * 8},

@@ -24,7 +24,7 @@ from fairperm.data.lazy.backends import (
     stage,
 )
 from fairperm.errors import InputError, argument, shown
-from fairperm.metrics.rankings import check_top
+from fairperm.metrics.rankings import check_relevance, check_top
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -147,6 +147,7 @@ class LazyLists:
         score, relevance = nw.col(_SCORE), nw.col(_RELEVANCE)
         tests = {
             "lowest": relevance.min(),
+            "highest": relevance.max(),
             "graded": ((relevance != 0) & (relevance != 1)).any(),
             "low": score.min(),
             "high": score.max(),
@@ -164,8 +165,7 @@ class LazyLists:
         source = "rank" if self.is_rank else _SCORE
         if not np.isfinite([one["low"], one["high"]]).all():
             raise InputError(source, "finite", one["high"], "Replace or drop infinite values.")
-        if one["lowest"] < 0:
-            raise InputError(_RELEVANCE, "not negative", one["lowest"])
+        check_relevance(one["lowest"], one["highest"])
         if metric.is_binary and one["graded"]:
             hint = f"Graded relevance needs {argument('metric', 'ndcg')}."
             raise InputError(f"{argument(_RELEVANCE)} must be 0 or 1 for {metric.name}. {hint}")
