@@ -250,6 +250,21 @@ def test_bad_sets_are_refused(given: dict[str, Any], says: str) -> None:
         permutation_test(**{**good, **given})
 
 
+@pytest.mark.parametrize("test", [permutation_test, omnibus_test])
+def test_a_perfect_group_has_no_standard_error_of_rmse(test: Any) -> None:
+    """Its statistic is NaN: p was 0.016, as few exchanges of the eight sets are undefined."""
+    error = np.arange(1.0, 9.0)
+    given: dict[str, Any] = {
+        "y_true": np.zeros(16),
+        "y_pred": np.concatenate([error, 0 * error]),
+        "sensitive_features": ["a"] * 8 + ["b"] * 8,
+        "matched": np.tile(np.arange(8), 2),
+    }
+    assert test(**given, metric="mean_squared_error").pvalue < 0.05
+    with pytest.raises(FairpermError, match="standard error over sets is defined, and not zero"):
+        test(**given, metric="root_mean_squared_error")
+
+
 def triples(n: int, seed: int, *, spread: tuple[float, float, float] = (1, 1, 1)) -> Any:
     """Return answers to prompts with three names, equal on average."""
     rng = np.random.default_rng(seed)

@@ -92,9 +92,7 @@ def compare_matched(
     with_errors = MatchedSets.of(part, first, second).observed()
     error = with_errors.standard_error[0]
     statistic = float(gaps.studentized(scale)[0])
-    if options.is_limit and np.isinf(statistic):
-        rule = "one whose standard error over sets is not zero"
-        raise UndefinedMetricError("metric", rule, part.name)
+    check_statistic(part, statistic, options)
     level, alternative = options.confidence_level, options.alternative
     tolerance = tie_tolerance(statistic, scale, gaps.standard_error[0])
     least = max(options.resampling.least or 0, count_least(level))
@@ -165,6 +163,7 @@ def compare_matched_groups(
     check_values(part, groups, values)
     scale = float(part.span if np.isfinite(part.span) else np.abs(values).max())
     statistic = sets.observed(scale)
+    check_statistic(part, statistic, options)
     level = options.confidence_level
     tolerance = _TIED * (1 + statistic) if np.isfinite(statistic) else 0.0
     null = options.resampling.draw_null(
@@ -225,6 +224,17 @@ def check_values(metric: Metric, groups: tuple[Hashable, ...], values: Array) ->
             got = Shown(f"{metric.name} of group {shown(group)}")
             hint = "Compare another metric, or more sets."
             raise UndefinedMetricError("metric", "defined in every group", got, hint)
+
+
+def check_statistic(metric: Metric, statistic: float, options: Options) -> None:
+    """Raise UndefinedMetricError for a statistic that cannot be compared.
+
+    It is NaN if a group has a value without a standard error (an RMSE of zero), and infinite over
+    an error of zero, which no normal deviate is.
+    """
+    if np.isnan(statistic) or (options.is_limit and np.isinf(statistic)):
+        rule = "one whose standard error over sets is defined, and not zero"
+        raise UndefinedMetricError("metric", rule, metric.name)
 
 
 def _count_bases(metric: Metric, sides: Array) -> tuple[int, int]:
