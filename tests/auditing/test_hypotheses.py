@@ -20,6 +20,7 @@ from tests.support.audits import DATA, DATA_OF_TWO, N, quietly, twice_accuracy
 
 if TYPE_CHECKING:
     from fairperm import Audit
+    from fairperm.data.arguments import Adjustment
 
 METHOD = {"holm": "holm", "bh": "fdr_bh", "by": "fdr_by"}
 
@@ -58,6 +59,38 @@ def test_a_metric_and_its_complement_are_one_hypothesis(adjust: str) -> None:
         other = {"true_positive_rate": "false_negative_rate"}.get(row.metric, "true_negative_rate")
         assert found[row.metric, row.groups] == row.adjusted_pvalue
         assert found[other, row.groups] == row.adjusted_pvalue
+
+
+@pytest.mark.parametrize("adjust", ["holm", "bh", None])
+@pytest.mark.parametrize("margin", [None, 0.3])
+def test_no_row_is_judged_by_a_smaller_pvalue_of_its_complement(
+    adjust: Adjustment, margin: float | None
+) -> None:
+    """With weights their permutations differ: the last metric's p-value was that of both."""
+    rng = np.random.default_rng(0)
+    rows: dict[str, Any] = {
+        "y_true": rng.integers(0, 2, 200),
+        "y_pred": rng.integers(0, 2, 200),
+        "sensitive_features": rng.choice(["a", "b"], 200),
+        "sample_weight": np.exp(rng.normal(size=200)),
+        "min_group_size": 5,
+        "n_resamples": 199,
+        "rng": 1,
+    }
+    names = ["tpr", "fnr"]
+    found = [
+        {row.metric: row for row in quietly(**rows, metrics=order, adjust=adjust, margin=margin)}
+        for order in (names, names[::-1])
+    ]
+    (first, second), again = found[0].values(), found[1]
+    assert first.pvalue is not None
+    assert second.pvalue is not None
+    assert first.pvalue != second.pvalue
+    for row in (first, second):
+        assert row.adjusted_pvalue == again[row.metric].adjusted_pvalue
+        assert row.adjusted_pvalue is not None
+        assert row.adjusted_pvalue >= max(first.pvalue, second.pvalue)
+        assert row.adjusted_equivalence_pvalue == again[row.metric].adjusted_equivalence_pvalue
 
 
 def test_a_direction_makes_two_hypotheses_of_complements() -> None:

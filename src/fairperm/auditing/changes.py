@@ -15,7 +15,12 @@ import numpy as np
 from fairperm._utils.checks import DIRECTIONS
 from fairperm._utils.formatting import format_count, state_pvalue
 from fairperm.auditing.comparisons import run_in_batches
-from fairperm.auditing.verdicts import adjust_by_key, find_small_groups, has_margin_test
+from fairperm.auditing.verdicts import (
+    adjust_by_key,
+    find_small_groups,
+    has_margin_test,
+    largest_by_key,
+)
 from fairperm.errors import InputError, UndefinedMetricError, argument
 from fairperm.hypothesis_tests.changes.models import ChangeTest, make_sum_test
 from fairperm.hypothesis_tests.gap_test import GapTest, null_distributions
@@ -215,7 +220,7 @@ def _judge_family(
     method = "holm" if settings.adjust == "maxt" else settings.adjust
 
     def adjust(pvalues: Sequence[float | None], keys: Sequence[Key] = keys) -> list[float]:
-        raw = {key: 1.0 if p is None else p for key, p in zip(keys, pvalues, strict=True)}
+        raw = largest_by_key(keys, [1.0 if p is None else p for p in pvalues])
         adjusted = adjust_by_key(raw, method)
         return [adjusted[key] for key in keys]
 
@@ -228,7 +233,7 @@ def _judge_family(
     unchanged = adjust([one.change.equivalence_pvalue for one in tested], with_margin)
     closed = adjust([one.change.closing_pvalue for one in tested], with_margin)
     closed = [max(both) for both in zip(closed, narrowed, strict=True)]  # it has more hypotheses
-    raw = dict(zip(keys, (one.result.pvalue for one in tested), strict=True))
+    raw = largest_by_key(keys, [one.result.pvalue for one in tested])
     level = interval_level(np.array([*raw.values()]), settings.adjust, settings.alpha)
     found = []
     for place, one in enumerate(tested):

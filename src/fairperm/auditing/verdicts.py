@@ -357,7 +357,7 @@ def _judge_family(pairs: Sequence[ComparedPair], settings: Settings) -> tuple[li
     of_margins = iter(_test_margins(judged, keys, settings))
     of_ratios = iter(_test_ratios(judged, settings))
     level = settings.alpha if settings.adjust is None else settings.alpha / max(n_hypotheses, 1)
-    raw = {key: _result_of(pair.row).pvalue for pair, key in zip(judged, keys, strict=True)}
+    raw = largest_by_key(keys, [_result_of(pair.row).pvalue for pair in judged])
     confidence = interval_level(np.array([*raw.values()]), settings.adjust, settings.alpha)
     rows = []
     detectable: dict[tuple[object, ...], float] = {}  # the same for a metric and its complement
@@ -415,7 +415,7 @@ def _detectable_gap(pair: ComparedPair, result: PermutationTestResult, level: fl
 def _adjust_pvalues(
     judged: Sequence[ComparedPair], keys: Sequence[tuple[object, ...]], settings: Settings
 ) -> list[float]:
-    raw = {key: _result_of(pair.row).pvalue for pair, key in zip(judged, keys, strict=True)}
+    raw = largest_by_key(keys, [_result_of(pair.row).pvalue for pair in judged])
     if settings.adjust == "maxt" and judged:
         joint = max_t_pvalues(dict(zip(keys, judged, strict=True)), settings)
         return [max(joint[key], raw[key]) for key in keys]
@@ -439,10 +439,11 @@ def _test_margins(
     for pair, key in zip(judged, with_margin, strict=True):
         result, margin = _result_of(pair.row), pair.row.margin
         if margin is None:
-            disparity[key] = result.pvalue
+            disparity[key] = max(disparity.get(key, 0.0), result.pvalue)
         elif has_margin_test(result):
-            disparity[key] = exceedance_pvalue(result, margin)
-            equivalence[key] = max(test.pvalue for test in margin_pvalues(result, margin))
+            disparity[key] = max(disparity.get(key, 0.0), exceedance_pvalue(result, margin))
+            tests = margin_pvalues(result, margin)
+            equivalence[key] = max(equivalence.get(key, 0.0), *(test.pvalue for test in tests))
     method = "holm" if settings.adjust == "maxt" else settings.adjust
     adjusted_disparity = adjust_by_key(disparity, method)
     adjusted_equivalence = adjust_by_key(equivalence, method)
@@ -495,6 +496,20 @@ def _test_ratios(judged: Sequence[ComparedPair], settings: Settings) -> list[dic
 def has_margin_test(result: PermutationTestResult) -> bool:
     """Whether it is a single gap over a standard error: several have no one margin."""
     return not result.is_joint and result.variance is not None
+
+
+def largest_by_key(
+    keys: Sequence[tuple[object, ...]], pvalues: Sequence[float]
+) -> dict[tuple[object, ...], float]:
+    """Return the largest p-value of each hypothesis.
+
+    With weights or clusters, a metric and its complement have different random permutations: no
+    row may be judged by a smaller p-value than its own, nor by the order of the metrics.
+    """
+    largest: dict[tuple[object, ...], float] = {}
+    for key, pvalue in zip(keys, pvalues, strict=True):
+        largest[key] = max(largest.get(key, 0.0), pvalue)
+    return largest
 
 
 def adjust_by_key(
