@@ -305,7 +305,8 @@ def is_swapped_first(
         return False
     for n in range(1, len(here) + 1):
         mine, other = (_count_equal(np.column_stack(one[:n]), count) for one in (here, there))
-        unlike = np.argwhere(mine != other)
+        shared = min(len(mine), len(other))  # equal only if all are: the counts have one total
+        unlike = np.argwhere(mine[:shared] != other[:shared])
         if unlike.size:
             return bool(other[tuple(unlike[0])] < mine[tuple(unlike[0])])
     return False

@@ -132,6 +132,24 @@ def test_swapping_keeps_p_if_as_many_rows_move_up_as_down(metric: str, of: str) 
         assert len(found) == 1
 
 
+def test_models_may_have_different_numbers_of_distinct_rows_of_clusters() -> None:
+    """Sums over clusters can tell more rows apart for one order of the models than the other."""
+    old, new = [0, 0, 1, 1, 0, 1, 1, 0], [0, 1, 0, 1, 1, 1, 0, 0]
+    given: dict[str, Any] = {
+        "y_true": [1, 1, 1, 1, 1, 0, 1, 1],
+        "sensitive_features": list("ababaabb"),
+        "cluster": ["a1", "b1", "a2", "b1", "a0", "a2", "b1", "b0"],
+        "metric": "f1_score",
+        "rng": 1,
+    }
+    one, other = (
+        compare_models(**given, y_pred=first, y_pred_new=second)
+        for first, second in ((old, new), (new, old))
+    )
+    assert one.pvalue == other.pvalue
+    assert one.difference == pytest.approx(-other.difference)
+
+
 def test_counts_are_those_of_the_models_as_given() -> None:
     rows = people()
     mine = (rows["group"] == "a") & rows["label"]
