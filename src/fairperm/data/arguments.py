@@ -6,13 +6,20 @@ Labels come as ``y_true``. Predictions come as ``y_pred``, or are made from ``y_
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Mapping, Sequence
+import narwhals.stable.v2 as nw
+import numpy as np
 
-    import numpy as np
+from fairperm.data.columns import are_names, columns_of_frame
+from fairperm.errors import InputTypeError, argument
+from fairperm.metrics.definition import NEW
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Sequence
+
     from narwhals.typing import IntoFrame, IntoSeries
     from numpy.typing import ArrayLike
 
@@ -87,6 +94,35 @@ class Inputs:
     seed: int = 0
     sums_suffice: bool = False
 
+    def find(self, column: str) -> object:
+        """Return what was given for a column of a metric, which may be one of several scores."""
+        if "[" in column:
+            return self.split_scores("")[0][column]
+        return getattr(self, column)
+
+    def models(self) -> list[tuple[Inputs, str]]:
+        """Return the data arguments of each model, and what ends the names of its own."""
+        return [(self, "")]
+
+    def split_scores(self, metric: str) -> tuple[dict[str, object], tuple[Hashable, ...] | None]:
+        """Return several columns of scores by their names, and the classes they are named by.
+
+        Without names they are in the order of the labels. Raises InputTypeError for one column.
+        """
+        given = self.y_score
+        if isinstance(given, Mapping) or nw.dependencies.is_into_dataframe(given):
+            parts = columns_of_frame("y_score", given)
+            return {f"y_score[{name!r}]": one for name, one in parts.items()}, tuple(parts)
+        if self.data is not None and are_names(given):
+            return {f"y_score[{i}]": one for i, one in enumerate(given)}, None
+        if getattr(given, "ndim", 0) == 2 and hasattr(given, "__array__"):
+            return {f"y_score[:, {i}]": one for i, one in enumerate(np.asarray(given).T)}, None
+        hint = "Pass an array with a column for each class, or a mapping of classes to columns."
+        if self.data is not None:
+            hint = f"Pass a list of columns of {argument('data')}, or a mapping of classes to them."
+        got = given if given is None or isinstance(given, str) else type(given)
+        raise InputTypeError("y_score", f"several columns of scores for {metric}", got, hint)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PeriodInputs(Inputs):
@@ -102,6 +138,10 @@ class ModelPair(Inputs):
     y_pred_new: object = None
     y_score_new: object = None
     threshold_new: object = None
+
+    def models(self) -> list[tuple[Inputs, str]]:
+        """Return the data arguments of each model, and what ends the names of its own."""
+        return [(self, ""), (self.of_new_model(), NEW)]
 
     def of_new_model(self) -> Inputs:
         """Return the data arguments of the second model, whose scores share the threshold."""

@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairperm._utils.checks import choice, number
-from fairperm.data.arguments import ModelPair
 from fairperm.errors import (
     InputError,
     InputTypeError,
@@ -393,7 +392,7 @@ class Source:
 
     def read(self, kind: Kind, name: str, given: object) -> Column:
         """Return a column as this kind of metric needs it: numbers, labels, or either."""
-        if name in kind.number_columns:
+        if kind.reads_numbers(name):
             return self.numbers(name, given)
         if kind.keeps_values:
             values = as_sequence(*self.find(name, given))
@@ -416,7 +415,7 @@ class Source:
     def numbers(self, name: str, given: object) -> Column:
         """Return a column of finite numbers. Booleans are numbers, unless they are scores."""
         column, data = self.find(name, given)
-        booleans = name.removesuffix(NEW) != "y_score"
+        booleans = not name.startswith("y_score")
         values = as_floats(column, data, booleans=booleans).astype(np.float64, copy=False)
         if np.isinf(values).any():
             bad = values[np.isinf(values)][0]
@@ -460,7 +459,7 @@ class Source:
         Several metrics get all columns that at least one of them needs.
         """
         columns: dict[str, Column] = {}
-        for one, suffix in models_of(inputs):
+        for one, suffix in inputs.models():
             columns |= self._of_model(one, metric, suffix)
         return columns
 
@@ -480,7 +479,7 @@ class Source:
             columns = {}
             for name in names:
                 of_model = name + suffix if name in {"y_pred", "y_score"} else name
-                columns[of_model] = self.read(kind, of_model, getattr(inputs, name))
+                columns[of_model] = self.read(kind, of_model, inputs.find(name))
         if score in columns and any(one.kind == Kind.PROBABILITY for one in metric.parts):
             scores = np.asarray(columns[score].values, np.float64)
             outside = scores[(scores < 0) | (scores > 1)]
@@ -541,13 +540,6 @@ class Source:
             rule = f"a column of {argument('data')}"
             raise unknown_name(name, rule, given, self._columns, hint)
         return describe_column(name, given), self._columns[given]
-
-
-def models_of(inputs: Inputs) -> list[tuple[Inputs, str]]:
-    """Return the data arguments of each model, and what ends the names of its own."""
-    if isinstance(inputs, ModelPair):
-        return [(inputs, ""), (inputs.of_new_model(), NEW)]
-    return [(inputs, "")]
 
 
 def _predict(
@@ -672,7 +664,7 @@ def _as_float(name: str, value: object, *, booleans: bool) -> float:
         if abs(number) >= LARGEST_INTEGER and isinstance(value, numbers.Integral):
             _check_exact(name, int(value))
         return number
-    is_score = name.startswith((argument("y_score"), argument(f"y_score{NEW}")))
+    is_score = name.startswith(argument("y_score")[:-1])
     is_label = is_boolean or isinstance(value, (str, bytes))
     hint = "Labels are not scores." if is_label and is_score else ""
     raise InputTypeError(name, "made of real numbers", to_python(value), hint)

@@ -22,7 +22,7 @@ import numpy as np
 from fairperm._utils.checks import choice
 from fairperm._utils.formatting import format_count
 from fairperm._utils.sorting import order_by
-from fairperm.data.columns import Column, Index, Source, are_names, models_of, parse_threshold
+from fairperm.data.columns import Column, Index, Source, are_names, parse_threshold
 from fairperm.data.indexes import check_input_indexes
 from fairperm.data.lazy.backends import BinnableRows, lazy_frame
 from fairperm.data.lazy.choice import collect_rows
@@ -284,7 +284,7 @@ def read_table(inputs: Inputs, metric: AnyMetric, source: Source | None = None) 
     """
     given = inputs
     missing = choice("missing", inputs.missing, ("error", "drop", "group"))
-    for one, suffix in models_of(inputs):
+    for one, suffix in inputs.models():
         _check_columns_given(one, metric, suffix)
     check_input_indexes(inputs)
     if source is None:
@@ -460,7 +460,7 @@ def _check_labels(inputs: Inputs, metric: AnyMetric) -> None:
 
 def _check_each(inputs: Inputs, metric: AnyMetric, suffix: str) -> None:
     for name in metric.columns:
-        if name.endswith(NEW) or getattr(inputs, name) is not None:
+        if name.endswith(NEW) or inputs.find(name) is not None:
             continue
         hint = ""
         other = {"y_score": "y_pred", "y_pred": "y_score"}.get(name)
@@ -495,8 +495,9 @@ def _interpret(
 
     Metrics of any values, or of named classes, get the values unchanged.
     """
-    if kind == Kind.CLASSES:
-        check_spelling(measured)
+    if kind in {Kind.CLASSES, Kind.CLASS_SCORES}:
+        labels = {name: one for name, one in measured.items() if not kind.reads_numbers(name)}
+        check_spelling(labels)
     keeps_values = kind.keeps_values
     if kind == Kind.LABELS and pos_label is None:
         keeps_values = has_named_classes(measured)

@@ -18,7 +18,7 @@ from fairperm.engines.sample import Cells, order_strata
 from fairperm.metrics.callables import CallableMetric
 from fairperm.metrics.changes import RankChange
 from fairperm.metrics.definition import Metric, Variance
-from fairperm.metrics.ranks import AveragePrecision
+from fairperm.metrics.ranks import InfluenceMetric
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
@@ -136,10 +136,10 @@ def choose_engine(
     built_in: Any = tuple(part for part in parts if not isinstance(part, CallableMetric))
     if not many and (rows.weight is not None or rows.cluster is not None):
         rows, weights = order_strata(rows, weights)
-        if isinstance(parts[0], AveragePrecision):
-            from fairperm.engines.average_precision import AveragePrecisionEngine
+        if isinstance(parts[0], InfluenceMetric):
+            from fairperm.engines.influences import InfluenceEngine
 
-            return AveragePrecisionEngine.from_rows(rows, weights, variance, n_bootstrap)
+            return InfluenceEngine.from_rows(parts[0], rows, weights, variance, n_bootstrap)
         from fairperm.engines.auc.weighted import WeightedRankEngine
 
         return WeightedRankEngine.from_rows(built_in[0], rows, weights, variance, n_bootstrap)
@@ -155,10 +155,10 @@ def choose_engine(
         from fairperm.engines.totals import TotalsEngine
 
         return TotalsEngine.from_rows(contributing, rows, weights, variance, n_bootstrap)
-    if isinstance(parts[0], AveragePrecision):
-        from fairperm.engines.average_precision import AveragePrecisionEngine
+    if isinstance(parts[0], InfluenceMetric):
+        from fairperm.engines.influences import InfluenceEngine
 
-        return AveragePrecisionEngine.from_rows(rows, weights, variance, n_bootstrap)
+        return InfluenceEngine.from_rows(parts[0], rows, weights, variance, n_bootstrap)
     from fairperm.engines.auc.plain import RankEngine
 
     return RankEngine.from_rows(built_in[0], rows, weights, variance, n_bootstrap)

@@ -200,8 +200,10 @@ def _unbiased(variance: Array, part: Metric | RankMetric, u: Array, counts: Arra
     """
     if counts.shape[-3] == 1:
         return variance
-    labels = np.stack([u[:, 0], 1 - u[:, 0]], axis=-1)
-    base = u @ np.array([*part.bases().values()]).T if isinstance(part, Metric) else labels
+    if isinstance(part, Metric):
+        base = u @ np.array([*part.bases().values()]).T
+    else:
+        base = np.stack([*part.label_rows(u).values()], axis=-1)
     if not base.any():
         base = np.ones((len(u), 1))
     sums = (np.moveaxis(_totals(counts, base**power), -1, 0) for power in (1, 2, 3))

@@ -15,14 +15,15 @@ from fairperm.engines.moments import Moments
 from fairperm.engines.resampling.shared_labels import SharedLabels
 from fairperm.errors import InputError
 from fairperm.metrics.definition import Metric, Variance, by_part
-from fairperm.metrics.ranks import AreaUnderCurve, AveragePrecision
+from fairperm.metrics.one_versus_rest import OneVersusRest
+from fairperm.metrics.ranks import AreaUnderCurve, InfluenceMetric
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator
+    from collections.abc import Hashable, Iterator, Mapping
 
     from numpy.typing import NDArray
 
-    from fairperm.engines.kernels.sorted_rows import SortedRows
+    from fairperm.engines.influences import Walk
     from fairperm.engines.sample import Rows
     from fairperm.metrics.ranks import RankMetric
 
@@ -44,7 +45,8 @@ class ManyGroupsEngine(SharedLabels):
     """Estimates from a group label for each unit, in every permutation.
 
     Units are sorted by stratum, block and, for metrics of ranks, label and score; ``labels`` and
-    ``tied`` are those of ``AucLayout.labels``. An average precision walks up the ``scores``.
+    ``tied`` are those of ``AucLayout.labels``. Metrics of influences have ``walks``, by their
+    places among the parts.
     """
 
     parts: tuple[Part, ...]
@@ -60,7 +62,7 @@ class ManyGroupsEngine(SharedLabels):
     columns: Array
     labels: NDArray[np.uint8]
     tied: NDArray[np.int64]
-    scores: SortedRows | None
+    walks: Mapping[int, Walk]
 
     block_size = 8  # few, as a block of many rows takes a while
 
@@ -94,7 +96,7 @@ class ManyGroupsEngine(SharedLabels):
             columns=np.ascontiguousarray(moments.columns[:, : moments.n_wanted(variance)]),
             labels=labels,
             tied=tied,
-            scores=_sort_scores(parts, rows, order),
+            walks=_make_walks(parts, rows.take(order)),
         )
 
     @property
@@ -133,7 +135,7 @@ class ManyGroupsEngine(SharedLabels):
         del n, rng  # the labels say everything
         by_totals = self._by_totals(labels)
         found = []
-        for part in self.parts:
+        for place, part in enumerate(self.parts):
             if isinstance(part, Metric):
                 found.append(next(by_totals))
             else:
@@ -141,7 +143,7 @@ class ManyGroupsEngine(SharedLabels):
                     auc, variance = self._auc(labels)
                     value, variance = part.of_auc(auc), part.slope**2 * variance
                 else:
-                    value, variance = self._precision(labels)
+                    value, variance = self._by_walk(self.walks[place], labels)
                 size = self.sizes[..., self.place]
                 found.append((value, variance, np.broadcast_to(size, value.shape)))
         return Estimates(*(np.stack(arrays) for arrays in zip(*found, strict=True)))
@@ -166,14 +168,10 @@ class ManyGroupsEngine(SharedLabels):
         sums = group_ranks(groups, self.labels, self.tied, self.stratum_starts, n_groups)
         return auc_of_sums(sums[:, :, self.place])
 
-    def _precision(self, groups: NDArray[np.uint8]) -> tuple[Array, Array]:
-        from fairperm.engines.average_precision import scale_squares
-        from fairperm.engines.kernels.average_precision import average_precision_by_lane
+    def _by_walk(self, walk: Walk, groups: NDArray[np.uint8]) -> tuple[Array, Array]:
         from fairperm.engines.kernels.group_labels import words_of_groups
         from fairperm.engines.kernels.kernel import LANES
 
-        if self.scores is None:
-            raise TypeError(self.parts)
         n_groups = len(self.place)
         value, squares = np.empty((2, len(groups), *self.sizes.shape))
         width = min(LANES, n_groups)  # groups, and draws of each, that walk side by side
@@ -183,13 +181,13 @@ class ManyGroupsEngine(SharedLabels):
         ):
             drawn = groups[start : start + step]
             words = words_of_groups(drawn, first, width)
-            found = average_precision_by_lane(words, self.scores, len(drawn) * width)
+            found = walk.find_values(words, len(drawn) * width)
             for whole, one in zip((value, squares), found, strict=True):
                 by_group = one.reshape(len(drawn), width, -1).swapaxes(1, 2)
                 n_left = min(width, n_groups - first)
                 whole[start : start + step, :, first : first + width] = by_group[..., :n_left]
         value, squares = value[..., self.place], squares[..., self.place]
-        return value, scale_squares(squares, self.sizes[..., self.place])
+        return value, walk.find_variance(squares, self.sizes[..., self.place])
 
 
 def _sort_units(
@@ -201,7 +199,7 @@ def _sort_units(
 
     label, score, contributions = _split_columns(parts, rows.contributions)
     if label is None or score is None:
-        order = order_by([rows.stratum, rows.block, *contributions.T], argsort_numbers)
+        order = order_by([rows.stratum, rows.block, *rows.contributions.T], argsort_numbers)
         return order, contributions, np.empty(0, np.uint8), np.empty((0, 3), np.int64)
     layout = AucLayout.build(score, label > 0, rows.stratum, rows.n_strata)
     order = layout.order.astype(np.intp)
@@ -211,26 +209,16 @@ def _sort_units(
     return order, contributions, *layout.labels()
 
 
-def _sort_scores(parts: tuple[Part, ...], rows: Rows, order: NDArray[np.intp]) -> SortedRows | None:
-    """Return the walk up the scores of units in this order, if an average precision is a part."""
-    from fairperm.engines.kernels.sorted_rows import SortedRows
+def _make_walks(parts: tuple[Part, ...], rows: Rows) -> dict[int, Walk]:
+    """Return the walks of sorted units, by the places of the parts that have one."""
+    from fairperm.engines.influences import make_walk
 
-    if not any(isinstance(part, AveragePrecision) for part in parts):
-        return None
-    rows = rows.take(order)
-    label, score, _ = _split_columns(parts, rows.contributions)
-    if label is None or score is None:
-        return None
-    walk = order_by([rows.stratum, score])
-    return SortedRows.of(
-        score[walk],
-        label[walk] > 0,
-        np.ones(len(walk)),
-        walk,
-        rows.stratum[walk],
-        rows.n_strata,
-        clustered=False,
-    )
+    found = {}
+    for i, (part, place) in enumerate(by_part(parts)):
+        if isinstance(part, InfluenceMetric):
+            own = replace(rows, contributions=rows.contributions[:, place])
+            found[i] = make_walk(part, own, np.arange(len(rows.count)))
+    return found
 
 
 def _split_columns(
@@ -242,7 +230,7 @@ def _split_columns(
     for part, place in by_part(parts):
         if isinstance(part, Metric):
             columns.extend(range(place.start, place.stop))
-        else:
+        elif not isinstance(part, OneVersusRest):  # its columns are those of several scores
             label, score = contributions[:, place].T
     return label, score, contributions[:, np.array(columns, np.intp)]
 

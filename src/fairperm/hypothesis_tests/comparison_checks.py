@@ -20,6 +20,7 @@ from fairperm.errors import (
     listed,
     shown,
 )
+from fairperm.metrics.one_versus_rest import OneVersusRest
 from fairperm.metrics.ranks import AreaUnderCurve
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ def _check_clusters(
 def check_values(comparison: Comparison, values: Array) -> None:
     """Raise UndefinedMetricError if a part of the metric has no value in a group."""
     for part, by_group in zip(comparison.parts, values, strict=True):
-        for group, value in zip(comparison.groups, by_group, strict=True):
+        for place, (group, value) in enumerate(zip(comparison.groups, by_group, strict=True)):
             if np.isnan(value):
                 if part.is_function:
                     got = Shown(f"NaN or infinity from {part.name} in group {shown(group)}")
@@ -112,9 +113,17 @@ def check_values(comparison: Comparison, values: Array) -> None:
                 lack = "too few rows of some kind that it needs, or rows that are too similar"
                 if part.sizes_groups:
                     lack = f"no {part.among}"
+                elif isinstance(part, OneVersusRest):
+                    lack = f"no {_find_lacking(part, comparison.rows, place)}"
                 got = Shown(f"{part.name} of group {shown(group)}, which has {lack}")
                 hint = "Compare another metric, or groups with more rows."
                 raise UndefinedMetricError("metric", "defined in every group", got, hint)
+
+
+def _find_lacking(part: OneVersusRest, rows: Rows, group: int) -> str:
+    """Return the rows of which class a group lacks."""
+    mine = rows.contributions[rows.group == group]
+    return next(name for name, one in part.label_rows(mine).items() if not one.any())
 
 
 def note_reversed_scores(comparison: Comparison, values: Array) -> list[str]:

@@ -11,7 +11,8 @@ from fairperm._utils.formatting import drop_decimals, format_count
 from fairperm._utils.pieces import split_rows
 from fairperm.errors import Note, Shown, UndefinedMetricError, argument, shown
 from fairperm.metrics.definition import Metric, Scheme, Variance, by_part
-from fairperm.metrics.ranks import AreaUnderCurve, AveragePrecision, Precisions, placements
+from fairperm.metrics.one_versus_rest import OneVersusRest
+from fairperm.metrics.ranks import AreaUnderCurve, InfluenceMetric, RankMetric, placements
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from fairperm.hypothesis_tests.comparison import Comparison
     from fairperm.hypothesis_tests.plan import Plan
     from fairperm.metrics.definition import AnyMetric
-    from fairperm.metrics.ranks import RankMetric
 
     Array = NDArray[np.float64]
 
@@ -160,6 +160,10 @@ def missing_error(comparison: Comparison, plan: Plan) -> UndefinedMetricError:
         of_label = labels(comparison)
         least = int(of_label.min(axis=1).argmin())
         few = f", {of_label[least, 1]:,} of them positive"
+        if isinstance(plan.metric, OneVersusRest):
+            rarest = int(of_label[least].argmin())
+            name = shown(plan.metric.classes[rarest])
+            few = f", {of_label[least, rarest]:,} of them of class {name}"
     group = f"group {shown(drop_decimals(comparison.groups[least]))} of {sizes[least]:,} rows{few}"
     rule = "one whose standard error is defined, and not zero"
     hint = "The groups are too small for it, or do not vary in it."
@@ -193,11 +197,10 @@ def note_bias_of_strata(metric: AnyMetric, bias: float) -> str:
 
 
 def labels(comparison: Comparison) -> NDArray[np.int64]:
-    """Return the numbers of negatives and positives in each group."""
-    rows = comparison.rows
-    every = comparison.total(rows.count)
-    positives = comparison.total(rows.count, rows.contributions[:, 0] > 0)
-    return np.stack([every - positives, positives], axis=1).astype(np.int64)
+    """Return the numbers of rows of each label (axis 1) in each group, for a metric of ranks."""
+    (part,), rows = comparison.parts, comparison.rows
+    every = _bases(part, rows.contributions).values()
+    return np.stack([comparison.total(rows.count, one) for one in every], axis=1).astype(np.int64)
 
 
 def effective_rows(comparison: Comparison, *, rates: bool = False) -> Array:
@@ -234,7 +237,7 @@ def _effective_and_unseen(
     effective, unseen = np.full(shape, np.inf), np.zeros(shape)
     by_ranks = [ranks and _by_ranks(part) for part in comparison.parts]
     if not any(by_ranks) and not any(
-        _by_delta(part, rates=rates) or isinstance(part, AveragePrecision)
+        _by_delta(part, rates=rates) or isinstance(part, InfluenceMetric)
         for part in comparison.parts
     ):
         return effective, unseen
@@ -246,8 +249,8 @@ def _effective_and_unseen(
             unseen[i] = part.slope**2 * one_more if isinstance(part, AreaUnderCurve) else 0.0
         elif _by_delta(part, rates=rates):
             effective[i] = _count_influences(part, units, u, comparison.weights)
-        elif isinstance(part, AveragePrecision):
-            effective[i] = _count_precisions(units, u, comparison.weights)
+        elif isinstance(part, InfluenceMetric):
+            effective[i] = _count_by_influence(part, units, u, comparison.weights)
     return effective, unseen
 
 
@@ -278,8 +281,8 @@ def count_base_rows(comparison: Comparison) -> dict[str, Array]:
 def _bases(part: Metric | RankMetric, contributions: Array) -> dict[str, Array]:
     """Return what each row adds to the numbers of rows that a part's value rests on."""
     found: dict[str, Array] = {}
-    if part.is_rank:
-        found = {"negatives": 1 - contributions[:, 0], "positives": contributions[:, 0]}
+    if isinstance(part, RankMetric):
+        found = part.label_rows(contributions)
     elif isinstance(part, Metric):
         found = {name: contributions @ one for name, one in part.bases().items()}
     is_counted = any(base.any() for base in found.values())
@@ -424,15 +427,16 @@ def _count_placements(
     return _effective_numbers(influences, counts), np.nan_to_num(unseen)
 
 
-def _count_precisions(rows: Rows, label_and_score: Array, weights: Array | None) -> Array:
-    """Return the effective number of rows or clusters behind each group's average precision."""
+def _count_by_influence(
+    part: InfluenceMetric, rows: Rows, contributions: Array, weights: Array | None
+) -> Array:
+    """Return the effective number of rows or clusters behind each group's value."""
     influences: list[list[Array]] = [[] for _ in range(rows.n_groups)]
     counts: list[list[Array]] = [[] for _ in range(rows.n_groups)]
     weight = rows.weight_of_each()
     for group, share, members in _list_groups_of_strata(rows, weights):
-        count, cells = rows.count[members].astype(float), label_and_score[members]
-        found = Precisions.by_score(count * weight[members], cells)
-        influence = share * weight[members] * found.influences(cells)
+        count, cells = rows.count[members].astype(float), contributions[members]
+        influence = part.influences(count * weight[members], cells) * share * weight[members]
         if rows.cluster is not None:
             cluster = np.unique(rows.cluster[members], return_inverse=True)[1].ravel()
             influence = np.bincount(cluster, count * influence).astype(np.float64)

@@ -57,7 +57,7 @@ def recall_of(label: Hashable) -> Metric:
         f"recall_of({label!r})",
         f"share of rows of class {label!r} predicted as such",
         partial(_hits, label=label),
-        lambda y_true: _is(y_true, label),
+        lambda y_true: are_of_class(y_true, label),
         kind=Kind.CLASSES,
         given="label",
         among=f"rows of class {label!r}",
@@ -82,24 +82,24 @@ def precision_of(label: Hashable) -> Metric:
         f"precision_of({label!r})",
         f"share of rows predicted as class {label!r} that are",
         partial(_hits, label=label),
-        lambda y_pred: _is(y_pred, label),
+        lambda y_pred: are_of_class(y_pred, label),
         kind=Kind.CLASSES,
         given="prediction",
         among=f"rows predicted as class {label!r}",
     )
 
 
-def _is(column: NDArray[Any], label: Hashable) -> NDArray[np.bool_]:
+def are_of_class(column: NDArray[Any], label: Hashable) -> NDArray[np.bool_]:
     """Return which rows have the label, one by one: NumPy would take a tuple for an array."""
     return np.fromiter((one == label for one in column.tolist()), bool, len(column))
 
 
 def _hits(y_true: Any, y_pred: Any, *, label: Hashable) -> Any:
-    return _is(y_true, label) & _is(y_pred, label)
+    return are_of_class(y_true, label) & are_of_class(y_pred, label)
 
 
 def _misses(y_true: Any, y_pred: Any, *, label: Hashable) -> Any:
-    return _is(y_true, label) != _is(y_pred, label)
+    return are_of_class(y_true, label) != are_of_class(y_pred, label)
 
 
 def _macro_f1(*totals: Any) -> Any:

@@ -70,6 +70,8 @@ class Kind(StrEnum):
     """Values of any type, kept unchanged."""
     NUMBERS = "numbers"
     """A column of numbers, and labels of any type."""
+    CLASS_SCORES = "class_scores"
+    """Labels of any number of classes, kept unchanged, and a column of scores for each."""
     SEVERAL = "several"
     """Several metrics at once: binary labels, with predictions, scores or both."""
 
@@ -79,17 +81,21 @@ class Kind(StrEnum):
         # labels are read even by a metric of predictions or scores alone
         self.needs_labels = value in {"binary", "labels", "several"}
         # columns are read unchanged, not as numbers or truth values
-        self.keeps_values = value in {"any", "classes", "numbers"}
+        self.keeps_values = value in {"any", "classes", "numbers", "class_scores"}
         # rows have few distinct values: labels and predictions, but no numbers
         self.is_categorical = value in {"binary", "labels", "classes"}
         # columns that are read as numbers; all others are labels
         self.number_columns: tuple[str, ...] = ()
         if value == "regression":
             self.number_columns = ("y_true", "y_pred", "y_score", "y_pred_new", "y_score_new")
-        elif value in {"score", "probability", "several"}:
+        elif value in {"score", "probability", "several", "class_scores"}:
             self.number_columns = ("y_score", "y_score_new")
         elif value == "numbers":
             self.number_columns = ("values",)
+
+    def reads_numbers(self, column: str) -> bool:
+        """Whether a column is read as numbers; ``y_score['cat']`` is one of several."""
+        return column.partition("[")[0] in self.number_columns
 
     def __repr__(self) -> str:
         return repr(self.value)  # as users pass it, and as messages show it
@@ -184,6 +190,10 @@ class Scheme(StrEnum):
 
 class GroupedColumns(Protocol):
     """Columns whose rows belong to groups."""
+
+    @property
+    def columns(self) -> Mapping[str, NDArray[Any]]:
+        """The columns, with all rows."""
 
     def columns_of(self, groups: Sequence[Hashable]) -> Mapping[str, NDArray[Any]]:
         """Return the columns, with the rows of these groups only."""

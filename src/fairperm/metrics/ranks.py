@@ -51,6 +51,10 @@ class RankMetric(AnyMetric):
         """Return the label and the score of each row."""
         return np.column_stack([columns["y_true"], columns["y_score"]]).astype(np.float64)
 
+    def label_rows(self, contributions: Array) -> dict[str, Array]:
+        """Return what each row adds to the numbers of rows of each label."""
+        return {"negatives": 1 - contributions[:, 0], "positives": contributions[:, 0]}
+
     @abstractmethod
     def estimate(self, counts: Array, cells: Array) -> tuple[Array, Array]:
         """Return value and variance of counts (last axis) of cells (label, score)."""
@@ -108,28 +112,42 @@ class AreaUnderCurve(RankMetric):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AveragePrecision(RankMetric):
-    """The mean over the positives of the precision among the rows that score as high or higher.
+class InfluenceMetric(RankMetric):
+    """A metric of ranks whose variance is made of the influences of rows.
 
-    That is scikit-learn's. It depends on the base rate, so labels are exchanged over all rows.
+    It depends on the shares of the labels, so these are exchanged over all rows.
     """
 
     given: ClassVar[None] = None
+
+    @abstractmethod
+    def influences(self, counts: Array, cells: Array) -> Array:
+        """Return the influence of one row of each of the cells, given their counts."""
+
+    def without_one(self, counts: Array, cells: Array) -> Array:
+        """Return about the value of these counts without one row of each cell.
+
+        A row less takes its influence away, to first order: leaving out one row after the other
+        would take as many walks through all scores.
+        """
+        return self.estimate(counts, cells)[0] - self.influences(counts, cells)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AveragePrecision(InfluenceMetric):
+    """The mean over the positives of the precision among the rows that score as high or higher.
+
+    That is scikit-learn's.
+    """
 
     def estimate(self, counts: Array, cells: Array) -> tuple[Array, Array]:
         """Return value and variance of counts (last axis) of cells (label, score)."""
         found = Precisions.by_score(counts, cells)
         return found.value(), found.variance()
 
-    def without_one(self, counts: Array, cells: Array) -> Array:
-        """Return about the value of these counts without one row of each cell (label, score).
-
-        A row less takes its influence away, to first order: leaving out one row after the other
-        would take as many walks through all scores.
-        """
-        found = Precisions.by_score(counts, cells)
-        without: Array = found.value() - found.influences(cells)
-        return without
+    def influences(self, counts: Array, cells: Array) -> Array:
+        """Return the influence of one row of each of the cells (label, score)."""
+        return Precisions.by_score(counts, cells).influences(cells)
 
 
 @dataclass(frozen=True, slots=True)

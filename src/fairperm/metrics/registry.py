@@ -13,12 +13,13 @@ from fairperm.metrics.confusion import _RATES, _TABLE_METRICS
 from fairperm.metrics.definition import AnyMetric, JointMetric
 from fairperm.metrics.inequality import INEQUALITY_METRICS
 from fairperm.metrics.numbers import REGRESSION_METRICS, SCORE_METRICS
+from fairperm.metrics.one_versus_rest import ONE_VERSUS_REST
 
 _BY_NAME: dict[str, AnyMetric] = {
     metric.name: metric
     for metric in (
         *(*_RATES, *_TABLE_METRICS, MacroF1()),
-        *(*SCORE_METRICS, *REGRESSION_METRICS, *INEQUALITY_METRICS),
+        *(*SCORE_METRICS, *ONE_VERSUS_REST, *REGRESSION_METRICS, *INEQUALITY_METRICS),
     )
 }
 _BY_NAME["equalized_odds"] = JointMetric(

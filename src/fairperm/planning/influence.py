@@ -9,7 +9,7 @@ import numpy as np
 
 from fairperm._utils.sorting import ranks
 from fairperm.metrics.definition import Metric
-from fairperm.metrics.ranks import AreaUnderCurve, AveragePrecision, Components, Precisions
+from fairperm.metrics.ranks import AreaUnderCurve, Components, InfluenceMetric
 from fairperm.planning.populations import count_rows_per_unit
 
 if TYPE_CHECKING:
@@ -114,15 +114,16 @@ class AUCFunctional:
 
 
 @dataclass(frozen=True, slots=True)
-class PrecisionFunctional:
-    """The average precision of rows with a label and a score."""
+class InfluenceFunctional:
+    """An average precision, or another metric of ranks made of influences."""
 
+    part: InfluenceMetric
     cells: Array
     weight: Array
 
     def value(self, chance: Array) -> float:
-        """Return the average precision; NaN without positives."""
-        return float(Precisions.by_score(self.weight * chance, self.cells).value())
+        """Return the metric; NaN where it is undefined."""
+        return float(self.part.estimate(self.weight * chance, self.cells)[0])
 
     def size(self, count: Array) -> float:
         """Return the number of rows that it depends on."""
@@ -130,8 +131,7 @@ class PrecisionFunctional:
 
     def influence(self, chance: Array) -> Array:
         """Return the influence of each row."""
-        found = Precisions.by_score(self.weight * chance, self.cells)
-        influence: Array = self.weight * found.influences(self.cells)
+        influence: Array = self.weight * self.part.influences(self.weight * chance, self.cells)
         return influence
 
 
@@ -188,8 +188,8 @@ def make_functionals(table: Table, parts: Parts) -> list[Functional]:
         matrix = part.matrix(table.columns)
         if isinstance(part, Metric):
             found.append(TotalsFunctional(part, matrix * weight[:, None]))
-        elif isinstance(part, AveragePrecision):
-            found.append(PrecisionFunctional(matrix, weight))
+        elif isinstance(part, InfluenceMetric):
+            found.append(InfluenceFunctional(part, matrix, weight))
         elif isinstance(part, AreaUnderCurve):
             found.append(AUCFunctional(part, matrix[:, 0] > 0, ranks(matrix[:, 1]), weight))
     return _apply_to_units(table, found)

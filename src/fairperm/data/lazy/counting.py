@@ -16,7 +16,6 @@ from fairperm.data.columns import (
     CountedRows,
     check_threshold,
     describe_column,
-    models_of,
     round_threshold,
 )
 from fairperm.data.lazy.backends import (
@@ -99,21 +98,22 @@ class LazyRows:
             value = getattr(inputs, name)
             if value is not None and name in needed:
                 columns[name] = check_column(name, value, frame, schema)
-        for model, suffix in models_of(inputs):
+        for model, suffix in inputs.models():
             is_cut = has_labels and "y_pred" in needed and model.y_pred is None
             if is_cut and model.y_score is not None:
                 cuts[f"y_score{suffix}"] = model.threshold
             for name, value in (("y_pred", model.y_pred), ("y_score", model.y_score)):
                 if value is not None and (name in needed or name + suffix in cuts):
                     columns[name + suffix] = check_column(name + suffix, value, frame, schema)
+        of_classes = [name for name in metric.columns if "[" in name]
+        for i, name in enumerate(of_classes):
+            columns[f"y_score {i}"] = check_column("y_score", inputs.find(name), frame, schema)
         for name in _ATTRIBUTES:
             for i, one in enumerate(_as_list(getattr(inputs, name, None))):
                 columns[f"{name} {i}"] = check_column(name, one, frame, schema)
         selected = {name: quote_column(column, frame) for name, column in columns.items()}
         thresholds: dict[str, float] = {}
-        for score in SCORES:
-            if score not in columns:
-                continue
+        for score in [name for name in columns if name.startswith("y_score")]:
             dtype = schema[columns[score]]
             check_numbers(score, columns[score], dtype)
             if dtype.is_float():
@@ -222,8 +222,9 @@ class LazyRows:
                 for score, name in self._predictions.items()
             },
         )
+        read = {name.split()[0] for name in self.columns}
         given: dict[str, Any] = {
-            name: getattr(self.inputs, name) if name in self.columns else None
+            name: getattr(self.inputs, name) if name in read else None
             for name in _MEASURED
             if hasattr(self.inputs, name)
         }
@@ -242,7 +243,7 @@ class LazyRows:
 
     def _check_thresholds(self, ends: Mapping[str, tuple[float, float]]) -> None:
         """Raise InputError if a threshold does not lie between the ends of its scores."""
-        for model, suffix in models_of(self.inputs):
+        for model, suffix in self.inputs.models():
             score = f"y_score{suffix}"
             if score in self.thresholds and score in ends:
                 name = describe_column(score, self.columns[score])

@@ -92,8 +92,8 @@ def sort_weighted_rows(rows: Rows) -> tuple[Rows, NDArray[np.int64], Rows, list[
     Units are ordered by their rows, not by their names.
     """
     rows = rows.expand()
-    label, score = rows.contributions.T
-    rows = rows.take(order_by([rows.stratum, score, label, rows.weight_of_each(), rows.group]))
+    columns = rows.contributions.T[::-1]  # of label and score, the score first
+    rows = rows.take(order_by([rows.stratum, *columns, rows.weight_of_each(), rows.group]))
     weight = rows.weight_of_each()
     cluster = np.arange(len(weight)) if rows.cluster is None else rows.cluster
     unit, first, keys = order_units(rows, weight, cluster)

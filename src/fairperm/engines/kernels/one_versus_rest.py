@@ -1,0 +1,350 @@
+"""Mean AUC of each class against the rest and its variance, for 64 permutations at a time.
+
+A row counts in the AUC of every class: as one of its own class, or as one of the rest. So its
+influences on all of them are added up before they are squared (see ``metrics.one_versus_rest``).
+Rows are sorted once by the scores of each class. A walk up the scores of a class knows the weight
+of the class and of the rest that has been passed, and adds to the influence of each row what the
+row beats; the walks of all classes share one array of influences.
+
+The walk is that of one group, whose rows have a bit: the other one walks with opposite bits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fairperm._utils.sorting import order_by, run_starts
+from fairperm.engines.kernels.kernel import LANES, inlined, kernel
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from fairperm.engines.sample import Rows
+
+    Array = NDArray[np.float64]
+    Integers = NDArray[np.int64]
+    Words = NDArray[np.uint64]
+
+_ROUNDING = 1e-12  # smaller influences, relative to their terms, are rounding errors
+_SIDE = 32  # lanes that walk side by side: influences of more of them leave the cache
+# What a walk keeps of every lane, as rows of one flat array.
+_REST, _OWN = 0, 1  # weights passed, of the rest and of the class
+_WINS = 2  # weight that the rows of the class beat
+_FACTOR = 3  # what a passed weight adds to an influence
+_ROWS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class ClassRows:
+    """Rows by stratum, unit and class, and their orders by the scores of each class.
+
+    Attributes
+    ----------
+    unit, label, weight
+        The unit of each row, whose word says in which group it is, its class and its weight.
+    first_row
+        The first row of each stratum, and the number of rows.
+    order
+        By class, the rows by stratum and ascending score.
+    ties
+        Where runs of equal scores start in the order of each class, one class after the other.
+        Each ends with the number of rows.
+    first_tie
+        By class and stratum, the place of the first run in ``ties``; then that of the last end.
+    """
+
+    unit: Integers
+    label: Integers
+    weight: Array
+    first_row: Integers
+    order: Integers
+    ties: Integers
+    first_tie: Integers
+
+    @classmethod
+    def of(cls, rows: Rows, unit: Integers) -> ClassRows:
+        """Sort rows whose units are numbered by stratum."""
+        n_classes = rows.contributions.shape[1] // 2
+        label = rows.contributions[:, :n_classes].argmax(axis=1)
+        by_unit = order_by([unit, label, *rows.contributions[:, n_classes:].T])
+        rows = rows.take(by_unit)
+        strata = np.arange(rows.n_strata + 1)
+        order, ties, first_tie, n_ties = [], [], [], 0
+        for score in rows.contributions[:, n_classes:].T:
+            order.append(order_by([rows.stratum, score]))
+            stratum, score = rows.stratum[order[-1]], score[order[-1]]
+            starts = run_starts(stratum, score)
+            first_tie.append(n_ties + np.searchsorted(stratum[starts], strata))
+            ties.append(np.append(starts, len(score)))
+            n_ties += len(ties[-1])
+        return cls(
+            unit=unit[by_unit],
+            label=label[by_unit],
+            weight=rows.weight_of_each(),
+            first_row=np.searchsorted(rows.stratum, strata),
+            order=np.stack(order),
+            ties=np.concatenate(ties),
+            first_tie=np.stack(first_tie),
+        )
+
+
+def one_versus_rest_by_lane(
+    words: Words, rows: ClassRows, lanes: int = LANES, *, weighted: bool
+) -> tuple[Array, Array]:
+    """Return the value and its variance, by lane and stratum.
+
+    They are those of the units with a bit; NaN without rows of some class, and the variance also
+    if all rows of a class are of one unit. ``weighted`` classes count by the weights of their rows.
+    """
+    n_strata = len(rows.first_row) - 1
+    value, variance = np.full((2, n_strata, LANES), np.nan)
+    for s in range(n_strata):
+        for start in range(0, lanes, _SIDE):
+            _fill(
+                words,
+                rows.unit,
+                rows.label,
+                rows.weight,
+                rows.first_row[s : s + 2],
+                rows.order,
+                rows.ties,
+                rows.first_tie[:, s : s + 2],
+                np.uint64(start),
+                weighted,
+                value[s, start : start + _SIDE],
+                variance[s, start : start + _SIDE],
+            )
+    return value[:, :lanes].T, variance[:, :lanes].T
+
+
+@kernel
+def _fill(
+    words: Words,
+    unit: Integers,
+    label: Integers,
+    weight: Array,
+    rows: Integers,
+    order: Integers,
+    ties: Integers,
+    first_tie: Integers,
+    shift: np.uint64,
+    weighted: bool,
+    value: Array,
+    variance: Array,
+) -> None:
+    """Fill in the estimates of a stratum, whose rows are between the two given."""
+    n_classes, first = len(order), rows[0]
+    n_rows = rows[1] - first
+    unit, label, weight = (unit[first : rows[1]], label[first : rows[1]], weight[first : rows[1]])
+    totals = np.zeros((n_classes, _SIDE))
+    n_units = np.zeros((n_classes + 1, _SIDE))  # with rows of each class, and all
+    _count(words, unit, label, weight, shift, totals, n_units)
+    share, rest = _find_shares(totals, weighted)
+    influence = np.zeros((n_rows, _SIDE))
+    state = np.empty(_ROWS * _SIDE)
+    auc = np.empty((n_classes, _SIDE))
+    for c in range(n_classes):
+        state[:] = 0.0
+        for lane in range(_SIDE):
+            pairs = totals[c, lane] * rest[c, lane]
+            state[_FACTOR * _SIDE + lane] = share[c, lane] / pairs if pairs > 0.0 else 0.0
+        start, stop = first_tie[c, 0], first_tie[c, 1]
+        for t in range(start, stop):
+            if ties[t + 1] - ties[t] == 1:
+                i = order[c, ties[t]] - first
+                _pass_row(words, unit, label, weight, i, c, shift, state, influence)
+            else:
+                tied = order[c, ties[t] : ties[t + 1]]
+                _pass_tie(words, unit, label, weight, tied, first, c, shift, state, influence)
+        for lane in range(_SIDE):
+            auc[c, lane] = state[_WINS * _SIDE + lane] / (totals[c, lane] * rest[c, lane])
+    for lane in range(_SIDE):
+        value[lane] = (share[:, lane] * auc[:, lane]).sum()
+    centre, largest = _find_centres(totals, rest, share, auc, value, weighted)
+    _square(words, unit, label, weight, shift, n_units, centre, largest, influence, variance)
+
+
+@kernel
+def _count(
+    words: Words,
+    unit: Integers,
+    label: Integers,
+    weight: Array,
+    shift: np.uint64,
+    totals: Array,
+    n_units: Array,
+) -> None:
+    """Add up the weights of each class, its units, and all units."""
+    all_units = len(n_units) - 1
+    for i in range(len(unit)):
+        word = words[unit[i]] >> shift
+        is_new = i == 0 or unit[i] != unit[i - 1]
+        is_new_class = is_new or label[i] != label[i - 1]
+        for lane in range(_SIDE):
+            bit = _bit(word, lane)
+            totals[label[i], lane] += bit * weight[i]
+            n_units[label[i], lane] += bit * is_new_class
+            n_units[all_units, lane] += bit * is_new
+
+
+@kernel
+def _find_shares(totals: Array, weighted: bool) -> tuple[Array, Array]:
+    """Return what each class counts, and the weight of all other classes."""
+    rest = np.zeros_like(totals)
+    for c in range(len(totals)):
+        for other in range(len(totals)):
+            if other != c:
+                rest[c] += totals[other]
+    if not weighted:
+        return np.full_like(totals, 1.0 / len(totals)), rest
+    return totals / totals.sum(axis=0), rest
+
+
+@inlined
+def _pass_row(
+    words: Words,
+    unit: Integers,
+    label: Integers,
+    weight: Array,
+    i: int,
+    c: int,
+    shift: np.uint64,
+    state: Array,
+    influence: Array,
+) -> None:
+    """Pass a row that has a score of its own."""
+    word, mine = words[unit[i]] >> shift, weight[i]
+    if label[i] == c:
+        _compare_own(word, mine, i, state, influence)
+        _add(word, mine, _OWN, state)
+    else:
+        _compare_rest(i, state, influence)
+        _add(word, mine, _REST, state)
+
+
+@kernel
+def _pass_tie(
+    words: Words,
+    unit: Integers,
+    label: Integers,
+    weight: Array,
+    tied: Integers,
+    first: int,
+    c: int,
+    shift: np.uint64,
+    state: Array,
+    influence: Array,
+) -> None:
+    """Pass rows of one score: half of each is passed before the others are compared with it."""
+    for half in range(2):
+        for k in range(len(tied)):
+            i = tied[k] - first
+            kind = _OWN if label[i] == c else _REST
+            _add(words[unit[i]] >> shift, 0.5 * weight[i], kind, state)
+        if half == 0:
+            for k in range(len(tied)):
+                i = tied[k] - first
+                if label[i] == c:
+                    _compare_own(words[unit[i]] >> shift, weight[i], i, state, influence)
+                else:
+                    _compare_rest(i, state, influence)
+
+
+@inlined
+def _add(word: np.uint64, weight: float, kind: int, state: Array) -> None:
+    """Add a weight in the lanes that have the bit."""
+    for lane in range(_SIDE):
+        state[kind * _SIDE + lane] += _bit(word, lane) * weight
+
+
+@inlined
+def _compare_own(word: np.uint64, weight: float, i: int, state: Array, influence: Array) -> None:
+    """Add to the influence of a row of the class what it beats."""
+    for lane in range(_SIDE):
+        passed = state[_REST * _SIDE + lane]
+        state[_WINS * _SIDE + lane] += _bit(word, lane) * weight * passed
+        influence[i, lane] += state[_FACTOR * _SIDE + lane] * passed
+
+
+@inlined
+def _compare_rest(i: int, state: Array, influence: Array) -> None:
+    """Take from the influence of a row of the rest what it beats: it should beat none."""
+    for lane in range(_SIDE):
+        influence[i, lane] -= state[_FACTOR * _SIDE + lane] * state[_OWN * _SIDE + lane]
+
+
+@kernel
+def _find_centres(
+    totals: Array, rest: Array, share: Array, auc: Array, value: Array, weighted: bool
+) -> tuple[Array, Array]:
+    """Return by class what makes the influences of its rows add up to zero, and their largest size.
+
+    A row of the class has the share of the rest that it beats, minus the AUC. A row of the rest has
+    one minus the share of the class that it beats, minus the AUC: one minus it is still to be
+    added. The AUC of a class whose rows count by their weight rises with this weight.
+    """
+    centre, largest = np.zeros_like(totals), np.zeros_like(totals)
+    for c in range(len(totals)):
+        centre[c] -= share[c] * auc[c] / totals[c]
+        largest[c] += share[c] / totals[c]
+        if weighted:
+            centre[c] += (auc[c] - value) / totals.sum(axis=0)
+        for other in range(len(totals)):
+            if other != c:
+                centre[c] += share[other] * (1.0 - auc[other]) / rest[other]
+                largest[c] += share[other] / rest[other]
+    return centre, largest
+
+
+@kernel
+def _square(
+    words: Words,
+    unit: Integers,
+    label: Integers,
+    weight: Array,
+    shift: np.uint64,
+    n_units: Array,
+    centre: Array,
+    largest: Array,
+    influence: Array,
+    variance: Array,
+) -> None:
+    """Fill in the variance: the squares of units, in which the rows of each class are added up.
+
+    As in Obuchowski's variance, squares of the rows of a class in a unit have a factor m/(m - 1)
+    for the m units that have such rows, and products of classes n/(n - 1) for all n units.
+    """
+    n_classes = len(centre)
+    factor = n_units / (n_units - 1.0)
+    part, whole, most, total = np.zeros((4, _SIDE))
+    for i in range(len(unit)):
+        c, word = label[i], words[unit[i]] >> shift
+        is_last = i + 1 == len(unit) or unit[i + 1] != unit[i]
+        is_last_of_class = is_last or label[i + 1] != c
+        for lane in range(_SIDE):
+            one = influence[i, lane] + centre[c, lane]
+            one = one if abs(one) > _ROUNDING * largest[c, lane] else 0.0
+            part[lane] += weight[i] * one
+            most[lane] += weight[i] * largest[c, lane]
+        if is_last_of_class:
+            for lane in range(_SIDE):
+                bit, square = _bit(word, lane), part[lane] * part[lane]
+                total[lane] += bit * square * (factor[c, lane] - factor[n_classes, lane])
+                whole[lane] += part[lane]
+                part[lane] = 0.0
+        if is_last:
+            for lane in range(_SIDE):
+                one = whole[lane] if abs(whole[lane]) > _ROUNDING * most[lane] else 0.0
+                total[lane] += _bit(word, lane) * factor[n_classes, lane] * one * one
+                whole[lane] = most[lane] = 0.0
+    for lane in range(_SIDE):
+        if n_units[:n_classes, lane].min() > 1:
+            variance[lane] = max(total[lane], 0.0)
+
+
+@kernel
+def _bit(word: np.uint64, lane: int) -> float:
+    return 1.0 if (word >> np.uint64(lane)) & np.uint64(1) else 0.0

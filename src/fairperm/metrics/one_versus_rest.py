@@ -1,0 +1,195 @@
+"""The mean over classes of the AUC of each class against the rest.
+
+A row is one of its own class in one AUC, and one of the rest in all others. Its influences on all
+of them add up to that on the mean, so the variance allows for what the AUCs have in common.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from fairperm._utils.sorting import run_numbers
+from fairperm.errors import InputError, Shown, argument, did_you_mean, listed, shown
+from fairperm.metrics.classes import are_of_class, labels_of
+from fairperm.metrics.definition import Kind
+from fairperm.metrics.ranks import InfluenceMetric, SortedCells
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from fairperm.metrics.definition import GroupedColumns
+
+    Array = NDArray[np.float64]
+
+_ROUNDING = 1e-12  # smaller influences, relative to their terms, are rounding errors
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OneVersusRest(InfluenceMetric):
+    """The mean AUC of each class against all others, whose rows have a score for every class.
+
+    The AUC of a class depends on the mix of the others, which differs between groups.
+
+    Attributes
+    ----------
+    is_weighted
+        Whether classes count by the weight of their rows, or all alike.
+    scores
+        Names of the columns of scores; none before the arguments of a test are known.
+    names
+        The classes that the user named the columns by; None if they are in the order of the labels.
+    classes
+        The classes, in the order of ``scores``; none before the data are known.
+    """
+
+    is_weighted: bool
+    scores: tuple[str, ...] = ()
+    names: tuple[Hashable, ...] | None = None
+    classes: tuple[Hashable, ...] = ()
+
+    kind: ClassVar[Kind] = Kind.CLASS_SCORES
+
+    @property
+    def columns(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Names of the columns that it is made from."""
+        return ("y_true", *(self.scores or ("y_score",)))
+
+    @property
+    def contributions(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Names of the columns of the matrix: which class a row is of, and its scores."""
+        return (*map(_name_rows, self.classes), *(f"_{one}" for one in self.scores))
+
+    @property
+    def identity(self) -> object:
+        """A key that equal metrics share, whatever the columns of a test."""
+        return self.name
+
+    def for_arguments(self, inputs: Any) -> OneVersusRest:
+        """Return the metric that reads the columns of scores given."""
+        for name in ("threshold", "pos_label"):
+            given = getattr(inputs, name)
+            if given is not None:
+                hint = "Its scores are ranked, each class against the rest."
+                raise InputError(name, f"left out for {self.name}", given, hint)
+        columns, names = inputs.split_scores(self.name)
+        return replace(self, scores=tuple(columns), names=names)
+
+    def for_table(self, table: GroupedColumns, groups: Sequence[Hashable]) -> OneVersusRest:
+        """Return the metric for the classes of a table: those of all its groups."""
+        del groups
+        labels = labels_of({"y_true": table.columns["y_true"]})
+        if len(labels) < 2:
+            hint = f"{self.name} compares each class with the rest."
+            raise InputError("y_true", "made of two classes or more", Shown(listed(labels)), hint)
+        scores = self.scores
+        if self.names is not None:
+            place = self._find_names(labels)
+            scores = tuple(scores[one] for one in place)
+        elif len(scores) != len(labels):
+            rule = f"one column for each of {len(labels)} classes ({listed(labels)})"
+            raise InputError("y_score", rule, Shown(_count_columns(len(scores))))
+        return replace(self, scores=scores, classes=tuple(labels))
+
+    def _find_names(self, labels: Sequence[Hashable]) -> list[int]:
+        """Return the place of each label's column; a text may stand for a number."""
+        names = self.names or ()
+        known = {str(label): label for label in labels}
+        of_names = [
+            known.get(one, one) if isinstance(one, str) and one not in labels else one
+            for one in names
+        ]
+        for name, label in zip(names, of_names, strict=True):
+            if label not in labels:
+                rule = f"named by the classes of {argument('y_true')} ({listed(labels)})"
+                raise InputError("y_score", rule, name, did_you_mean(name, labels))
+        missing = [label for label in labels if label not in of_names]
+        if missing or len(set(of_names)) < len(of_names):
+            rule = f"one column for each of {len(labels)} classes ({listed(labels)})"
+            got = f"none for {listed(missing)}" if missing else f"two for {shown(names[0])}"
+            raise InputError("y_score", rule, Shown(got))
+        return [of_names.index(label) for label in labels]
+
+    def matrix(self, columns: Mapping[str, NDArray[Any]]) -> Array:
+        """Return which class each row is of (1 or 0 for each), and its scores."""
+        label = columns["y_true"]
+        is_object = label.dtype == object
+        is_of = [are_of_class(label, one) if is_object else label == one for one in self.classes]
+        return np.column_stack([*is_of, *(columns[one] for one in self.scores)]).astype(np.float64)
+
+    def label_rows(self, contributions: Array) -> dict[str, Array]:
+        """Return what each row adds to the numbers of rows of each class."""
+        rows = contributions[:, : len(self.classes)].T
+        return dict(zip(map(_name_rows, self.classes), rows, strict=True))
+
+    def estimate(self, counts: Array, cells: Array) -> tuple[Array, Array]:
+        """Return value and variance of counts (last axis) of cells (classes, scores).
+
+        The squared influences of a class of m rows have a factor m/(m − 1): with two classes this
+        is DeLong's variance.
+        """
+        value, influences = self._influences(counts, cells)
+        is_of = cells[:, : len(self.classes)]
+        squares, n = (counts * influences**2) @ is_of, counts @ is_of
+        factor = n / np.maximum(n - 1, 1)
+        variance = (squares * factor).sum(axis=-1)
+        return value, np.where((n > 1).all(axis=-1), variance, np.nan)
+
+    def influences(self, counts: Array, cells: Array) -> Array:
+        """Return the influence of one row of each of the cells (classes, scores)."""
+        return self._influences(counts, cells)[1]
+
+    def _influences(self, counts: Array, cells: Array) -> tuple[Array, Array]:
+        n_classes = len(self.classes)
+        is_of = cells[:, :n_classes]
+        totals: Array = counts @ is_of
+        whole = totals.sum(axis=-1)
+        aucs, influence, size = np.empty_like(totals), np.zeros_like(counts), np.zeros_like(counts)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = totals / whole[..., None] if self.is_weighted else 1 / n_classes + 0 * totals
+            for c in range(n_classes):
+                cell = SortedCells.of(cells[:, [c, n_classes + c]])
+                parts = cell.components(counts)
+                tie = np.empty(len(cells), np.intp)
+                tie[cell.order] = run_numbers(cell.starts, len(cells))
+                own = is_of[:, c] > 0
+                component = np.where(
+                    own, parts.of_positives[..., tie], parts.of_negatives[..., tie]
+                )
+                aucs[..., c] = parts.value()
+                rows = np.where(own, totals[..., c, None], (whole - totals[..., c])[..., None])
+                scale = share[..., c, None] / rows
+                influence += scale * (component - aucs[..., c, None])
+                size += scale
+            value: Array = (share * aucs).sum(axis=-1)
+            if self.is_weighted:  # one more row of a class gives its AUC more weight
+                influence += (aucs @ is_of.T - value[..., None]) / whole[..., None]
+            influence = np.where(np.abs(influence) <= _ROUNDING * size, 0.0, influence)
+        return value, influence
+
+
+def _name_rows(label: Hashable) -> str:
+    return f"rows of class {shown(label)}"
+
+
+def _count_columns(n: int) -> str:
+    return "1 column" if n == 1 else f"{n} columns"
+
+
+ONE_VERSUS_REST = (
+    OneVersusRest(
+        name="roc_auc_ovr",
+        meaning="mean over the classes of the AUC of each class against the rest",
+        aliases=("macro_roc_auc",),
+        is_weighted=False,
+    ),
+    OneVersusRest(
+        name="roc_auc_ovr_weighted",
+        meaning="mean over the rows of the AUC of their class against the rest",
+        is_weighted=True,
+    ),
+)
