@@ -24,7 +24,13 @@ UNNAMED_ATTRIBUTE = "sensitive_features"  # whose groups came as values without 
 _LARGE, _HUGE, _SMALL = 1e4, 1e7, 5e-4
 _SMALLEST_P = 1e-4
 _SMALL_SHARE, _SMALLEST_SHARE = 1e-2, 1e-4
-_ACRONYMS = {"roc_auc": "ROC AUC", "f1_score": "F1 score", "r2_score": "R² score"}
+_ACRONYMS = {
+    "roc_auc": "ROC AUC",
+    "roc_auc_ovr": "mean ROC AUC of the classes",
+    "roc_auc_ovr_weighted": "weighted mean ROC AUC of the classes",
+    "f1_score": "F1 score",
+    "r2_score": "R² score",
+}
 # Joiners are a part of Persian and Indic words and of emoji, variation selectors of symbols: they
 # stay between such characters. These letters and spaces are blank, whatever their category:
 _JOINERS = re.compile("[\u200c\u200d\ufe00-\ufe0f\U000e0100-\U000e01ef]")

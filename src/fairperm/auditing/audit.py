@@ -41,7 +41,7 @@ from fairperm.auditing.verdicts import (
     write_notes,
 )
 from fairperm.data.arguments import Inputs, ModelPair
-from fairperm.data.columns import library_of, parse_threshold
+from fairperm.data.columns import are_names, library_of, parse_threshold
 from fairperm.errors import InputError, InputTypeError, argument, did_you_mean, listed, warn_of
 from fairperm.hypothesis_tests.comparison import count_clusters
 from fairperm.hypothesis_tests.matched import check_matched
@@ -83,7 +83,7 @@ def audit(
     y_true: Column | None = None,
     y_pred: Column | None = None,
     *,
-    y_score: Column | None = None,
+    y_score: Columns | None = None,
     y_pred_new: Column | None = None,
     y_score_new: Column | None = None,
     sensitive_features: Columns,
@@ -485,9 +485,14 @@ def _call_them_metrics() -> Iterator[None]:
         raise
 
 
-def _name_columns(**given: object) -> dict[str, str | None]:
-    """Return the names of columns of ``data``; None for columns that are not in it."""
-    return {name: one if isinstance(one, str) else None for name, one in given.items()}
+def _name_columns(**given: object) -> dict[str, Any]:
+    """Return the names of columns of ``data``, perhaps by class; None for other columns."""
+    found: dict[str, Any] = {}
+    for name, one in given.items():
+        of_classes = list(one.values()) if isinstance(one, Mapping) else one
+        is_name = isinstance(one, str) or (name == "y_score" and are_names(of_classes))
+        found[name] = describe_argument(one) if is_name else None
+    return found
 
 
 def _read_inputs(

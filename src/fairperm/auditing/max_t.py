@@ -71,7 +71,8 @@ def _make_family(pairs: Sequence[ComparedPair], settings: Settings) -> Family:
     groups, table = pairs[0].row.groups, pairs[0].question.reading
     if settings.compare == "rest" and len(table.groups) > 2:
         table = table.against_rest(*groups)
-    return Family(table, groups, tuple(pair.question.metric.parts for pair in pairs))
+    metrics = [pair.question.metric.for_table(table, groups) for pair in pairs]
+    return Family(table, groups, tuple(metric.parts for metric in metrics))
 
 
 def check_max_t(questions: Sequence[Question], settings: Settings) -> None:

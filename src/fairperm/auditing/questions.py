@@ -294,6 +294,7 @@ def read_questions(
 ) -> list[Question]:
     """Read the columns of all metrics, once for every attribute and kind of metric."""
     # lazy rows are counted again for each reading; those in memory are converted once for all
+    _check_scores(inputs, metrics)
     source = None
     if not is_lazy(inputs.data):
         check_not_lazy(inputs)
@@ -409,7 +410,7 @@ def _group_by_reading(
         alike = [_choose_columns(metrics[label], inputs) for label in labels]
         if isinstance(inputs, ModelPair):
             alike = [change_of(metric) for metric in alike]
-        if len(alike) == 1 or key.columns or key.kind == Kind.CLASSES:
+        if len(alike) == 1 or key.columns or key.kind in {Kind.CLASSES, Kind.CLASS_SCORES}:
             yield alike[0], labels
         else:
             parts = tuple(part for metric in alike for part in metric.parts)
@@ -431,6 +432,19 @@ def _key_of_reading(inputs: Inputs, label: str, metric: AnyMetric) -> _ReadingKe
     return _ReadingKey(kind)
 
 
+def _check_scores(inputs: Inputs, metrics: Mapping[str, AnyMetric]) -> None:
+    """Raise InputError if some metrics need one column of scores, and others one for each class."""
+    if all(metric.kind != Kind.CLASS_SCORES for metric in metrics.values()):
+        return
+    for label, metric in metrics.items():
+        if metric.kind == Kind.CLASS_SCORES or _select_inputs(inputs, metric).y_score is None:
+            continue
+        if metric.uses_threshold or "y_score" in _choose_columns(metric, inputs).columns:
+            rule = "all of one score, or all of a score for each class"
+            hint = "Audit one score by itself; metrics of predictions can use " + argument("y_pred")
+            raise InputError("metrics", rule, label, f"{hint}.")
+
+
 def _choose_columns(metric: AnyMetric, inputs: Inputs) -> AnyMetric:
     """Return the metric; a function with whichever of predictions and scores was given."""
     return metric.for_arguments(_select_inputs(inputs, metric))
@@ -446,6 +460,8 @@ def _select_inputs(inputs: Inputs, metric: AnyMetric) -> Inputs:
             unused[f"y_score{model}"] = None
         elif metric.is_function:
             unused[f"threshold{model}"] = None
+        elif metric.kind == Kind.CLASS_SCORES:
+            unused["pos_label"] = None
     return replace(inputs, **unused)  # type: ignore[arg-type]
 
 

@@ -10,10 +10,11 @@ import typer
 
 from fairperm.cli import config
 from fairperm.data.arguments import DEFAULT_METRICS
-from fairperm.errors import InputError, did_you_mean, shown
+from fairperm.errors import InputError, did_you_mean, rename_arguments, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
 _NOT_SETTINGS = frozenset(
     {"files", "json", "csv", "raw_names", "markdown", "report", "quiet"}
@@ -150,6 +151,15 @@ Label = Annotated[
 ]
 Prediction = Annotated[str | None, _option(_COLUMNS, "Column of predictions.", metavar="COLUMN")]
 Score = Annotated[str | None, _option(_COLUMNS, "Column of scores.", metavar="COLUMN")]
+ClassScore = Annotated[
+    list[str] | None,
+    _option(
+        _COLUMNS,
+        "Column of the scores of a class, one for each class of --label (repeatable); for "
+        "roc_auc_ovr and roc_auc_ovr_weighted.",
+        metavar="CLASS=COLUMN",
+    ),
+]
 PredictionNew = Annotated[
     str | None, _option(_COLUMNS, "Column of the new model's predictions.", metavar="COLUMN")
 ]
@@ -633,6 +643,24 @@ def parse_pairs(option: str, given: Sequence[str], rule: str, hint: str = "") ->
             raise InputError(f"{option} must be given only once for {shown(name.strip())}.")
         found[name.strip()] = parse_number(option, value)
     return found
+
+
+def parse_columns(option: str, given: Sequence[str] | None) -> dict[str, str]:
+    """Return columns by the classes whose scores they have, from CLASS=COLUMN."""
+    found: dict[str, str] = {}
+    for text in given or ():
+        name, mark, column = text.rpartition("=")
+        if not mark or not name or not column:
+            raise InputError(option, "CLASS=COLUMN", text)
+        if name in found:
+            raise InputError(f"{option} must be given only once for {shown(name)}.")
+        found[name] = column
+    return found
+
+
+def name_scores(of_classes: Sequence[str] | None) -> AbstractContextManager[None]:
+    """Name the scores in errors by the option that they were given by."""
+    return rename_arguments({"y_score": "class_score"} if of_classes else {})
 
 
 def parse_number(option: str, text: str) -> float:

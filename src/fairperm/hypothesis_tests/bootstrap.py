@@ -65,7 +65,7 @@ def bootstrap_test(
     y_true: Column | None = None,
     y_pred: Column | None = None,
     *,
-    y_score: Column | None = None,
+    y_score: Columns | None = None,
     sensitive_features: Columns,
     metric: MetricLike,
     data: Frame | None = None,

@@ -27,6 +27,8 @@ READINGS = {
     "macro_f1": "1 is perfect, 0 means that every prediction is wrong.",
     "roc_auc": "1 is perfect, 0.5 is a coin toss.",
     "gini": "1 is perfect, 0 is a coin toss.",
+    "roc_auc_ovr": "1 is perfect, 0.5 is a coin toss; every class counts the same.",
+    "roc_auc_ovr_weighted": "1 is perfect, 0.5 is a coin toss; frequent classes count most.",
     "average_precision": "1 is perfect; the share of positives is what chance would give.",
     "brier_score": "0 is perfect, 0.25 is what a score of one half for everyone gets.",
     "log_loss": "0 is perfect, 0.69 is what a score of one half for everyone gets.",

@@ -66,7 +66,7 @@ def find_subgroups(
     y_true: Column | None = None,
     y_pred: Column | None = None,
     *,
-    y_score: Column | None = None,
+    y_score: Columns | None = None,
     features: Columns,
     metric: MetricLike,
     data: Frame | None = None,

@@ -45,6 +45,7 @@ def audit(
     label: arg.Label = None,
     prediction: arg.Prediction = None,
     score: arg.Score = None,
+    class_score: arg.ClassScore = None,
     threshold: arg.Threshold = None,
     group: arg.Group = None,
     pos_label: arg.PosLabel = None,
@@ -147,7 +148,7 @@ def run_audit(ctx: typer.Context, command: str) -> int:
     )
     presentation = read_presentation(given, values)  # its errors come before the work
     audit_of: Callable[..., Audit] = fairperm.audit  # it checks every word
-    quiet = given["quiet"]
+    quiet, of_classes = given["quiet"], given.get("class_score")
     own: dict[str, Any]
     if command == "audit":
         own = {name: given[name] for name in ("matched", "score_bins", "query", "k")}
@@ -158,11 +159,11 @@ def run_audit(ctx: typer.Context, command: str) -> int:
             "y_score_new": loaded.column_if_read(given["score_new"]),
             "threshold_new": given["threshold_new"],
         }
-    with show_warnings(quiet) as seen, loaded.clear_errors():
+    with show_warnings(quiet) as seen, loaded.clear_errors(), arg.name_scores(of_classes):
         found = audit_of(
             given["label"],
             given["prediction"],
-            y_score=loaded.column_if_read(given["score"]),
+            y_score=loaded.find_scores(given["label"], given["score"], of_classes),
             **own,
             threshold=given["threshold"],
             sensitive_features=groups[0] if groups == [*columns][:1] else groups,

@@ -22,6 +22,7 @@ def one_test(
     label: arg.Label = None,
     prediction: arg.Prediction = None,
     score: arg.Score = None,
+    class_score: arg.ClassScore = None,
     threshold: arg.Threshold = None,
     group: arg.OneGroup = None,
     pair: arg.Pair = None,
@@ -78,11 +79,11 @@ def one_test(
     run_test: Callable[..., fairperm.PermutationTestResult] = (
         fairperm.permutation_test
     )  # it checks every word
-    with show_warnings(quiet) as seen, loaded.clear_errors():
+    with show_warnings(quiet) as seen, loaded.clear_errors(), arg.name_scores(class_score):
         found = run_test(
             label,
             prediction,
-            y_score=loaded.column_if_read(score),
+            y_score=loaded.find_scores(label, score, class_score),
             threshold=threshold,
             sensitive_features=group,
             metric=metric,

@@ -36,14 +36,16 @@ from fairperm.cli.files.sql import (
     interrupt_on_signal,
     quote_name,
 )
-from fairperm.cli.options import find_metric, parse_pairs
+from fairperm.cli.options import find_metric, parse_columns, parse_pairs
 from fairperm.errors import FairpermError, InputError, did_you_mean, listed, shown, unknown_name
+from fairperm.metrics.definition import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from fairperm.cli.files.formats import InputFile
+    from fairperm.metrics.definition import AnyMetric
 
 _BATCH = 1 << 20
 _ORDER = {"": 0, types.LABEL: 1, types.NAME: 2, types.NUMBER: 3}  # of a column with several roles
@@ -63,6 +65,7 @@ class WantedColumns:
     label: str | None = None
     prediction: str | None = None
     score: str | None
+    class_scores: tuple[str, ...] = ()
     prediction_new: str | None = None
     score_new: str | None = None
     groups: tuple[str, ...]
@@ -86,6 +89,7 @@ class WantedColumns:
             ("--label", types.LABEL, self.label),
             ("--prediction", types.LABEL, self.prediction),
             ("--score", types.NUMBER, self.score),
+            *(("--class-score", types.NUMBER, name) for name in self.class_scores),
             ("--prediction-new", types.LABEL, self.prediction_new),
             ("--score-new", types.NUMBER, self.score_new),
             *(("--group", types.NAME, name) for name in self.groups),
@@ -134,6 +138,15 @@ class LoadedData:
     def column_if_read(self, column: str | None) -> str | None:
         """Return the name of the column if the test needs it."""
         return column if column in self.columns else None
+
+    def find_scores(
+        self, label: str | None, score: str | None, of_classes: Sequence[str] | None
+    ) -> str | dict[object, str] | None:
+        """Return the column of scores that the test needs, or one for each class of the label."""
+        columns = parse_columns("--class-score", of_classes)
+        if not columns:
+            return self.column_if_read(score)
+        return {self.find_value(label, name): column for name, column in columns.items()}
 
     def distinct_rows(self, columns: Sequence[str]) -> list[tuple[Any, ...]]:
         """Return the distinct combinations of values in these columns."""
@@ -202,6 +215,8 @@ def read_columns(
     _check_files(params)
     kinds = [find_metric(name) for name in metrics]
     label, prediction, score = (params.get(name) for name in ("label", "prediction", "score"))
+    of_classes = parse_columns("--class-score", params.get("class_score"))
+    _check_class_scores(kinds, of_classes, has_option="class_score" in params, score=score)
     groups, features = params.get("group") or (), tuple(params.get("feature") or ())
     needing = [one.name for one in kinds if "y_true" in one.columns]
     if not label and needing:
@@ -215,7 +230,7 @@ def read_columns(
         raise InputError("--group must be given: the column of a protected attribute.")
     distances, rankings = params.get("distance"), params.get("ranking")
     needs_output = distances or rankings or any(set(one.columns) - {"y_true"} for one in kinds)
-    if not prediction and not score and needs_output:
+    if not prediction and not score and not of_classes and needs_output:
         raise InputError("--prediction or --score must be given: a column of the model's output.")
     can_count = all(one.kind.is_categorical for one in kinds) and not (distances and score)
     can_count = can_count and not rankings
@@ -226,6 +241,7 @@ def read_columns(
         label=label or None,
         prediction=prediction,
         score=score if not can_count or prediction is None else None,
+        class_scores=tuple(of_classes.values()),
         prediction_new=prediction_new,
         score_new=score_new if not can_count or prediction_new is None else None,
         groups=(groups,)
@@ -247,6 +263,25 @@ def read_columns(
     )
     with _read_wanted(params, wanted, with_hashes=with_hashes) as loaded:
         yield loaded
+
+
+def _check_class_scores(
+    metrics: Sequence[AnyMetric],
+    of_classes: Mapping[str, str],
+    *,
+    has_option: bool,
+    score: str | None,
+) -> None:
+    """Raise InputError for scores of classes without a metric of them, or the reverse."""
+    wanting = [one.name for one in metrics if one.kind == Kind.CLASS_SCORES]
+    if score and of_classes:
+        raise InputError("Pass --score or --class-score, not both.")
+    if of_classes and not wanting:
+        raise InputError("--class-score is for roc_auc_ovr and roc_auc_ovr_weighted only.")
+    if wanting and not of_classes and has_option:
+        raise InputError(
+            f"--class-score must be given for {wanting[0]}: CLASS=COLUMN of each class."
+        )
 
 
 @contextmanager

@@ -93,8 +93,8 @@ def _parse_bins(inputs: Inputs, metric: AnyMetric) -> int | None:
         unfit = [one.name for one in metric.parts if one.name in exact and not takes_bins(one)]
         name = unfit[0] if unfit else metric.name
         raise InputError(
-            f"{argument('score_bins')} cannot be used for {name}: it is no AUC, and does not "
-            "rise or fall with the score."
+            f"{argument('score_bins')} cannot be used for {name}: it is no AUC of one score, and "
+            "does not rise or fall with the score."
         )
     return integer("score_bins", inputs.score_bins, 2, counting.MOST_KINDS)
 

@@ -53,7 +53,7 @@ def compare_models(
     y_pred: Column | None = None,
     y_pred_new: Column | None = None,
     *,
-    y_score: Column | None = None,
+    y_score: Columns | None = None,
     y_score_new: Column | None = None,
     sensitive_features: Columns,
     metric: MetricLike,

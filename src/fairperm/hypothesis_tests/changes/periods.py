@@ -85,7 +85,7 @@ def compare_periods(
     y_true: Column | None = None,
     y_pred: Column | None = None,
     *,
-    y_score: Column | None = None,
+    y_score: Columns | None = None,
     sensitive_features: Columns,
     period: Columns,
     metric: MetricLike,

@@ -307,7 +307,7 @@ class PermutationOptions(TypedDict, total=False):
     away from equality, which replaces ``variance``.
     """
 
-    y_score: Column | None
+    y_score: Columns | None
     sensitive_features: Required[Columns]
     metric: Required[MetricLike]
     data: Frame | None
