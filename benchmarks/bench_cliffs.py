@@ -37,6 +37,9 @@ SLOW |= {(metric, "5 groups"): _ONE_BY_ONE for metric in (*_INDICES, *_SUMS)}
 SLOW["average_precision", "5 groups"] = (
     "every group walks through all rows, with a division at each positive"
 )
+_CLASSES = "a walk for each of three classes and two groups, with an influence of each row"
+for _metric in ("roc_auc_ovr", "roc_auc_ovr_weighted"):
+    SLOW |= {(_metric, design): _CLASSES for design in DESIGNS}
 
 
 def _data(n: int) -> dict[str, Any]:
@@ -56,6 +59,7 @@ def _data(n: int) -> dict[str, Any]:
         "y_score": 1 / (1 + np.exp(1 - 2 * y_true + rng.normal(size=n))),
         "y_pred": np.where(rng.random(n) < 0.8, y_true, 1 - y_true),
         "classes": classes,
+        "scores of classes": rng.normal(size=(n, 3)) + np.eye(3)[classes],
         "predicted classes": np.where(rng.random(n) < 0.7, classes, rng.integers(0, 3, n)),
         "outcome": outcome,
         "prediction": outcome * rng.gamma(20.0, 0.05, n),
@@ -68,6 +72,8 @@ def _columns(metric: str, data: dict[str, Any]) -> dict[str, Any]:
     names = {"y_true": "y_true", "y_pred": "y_pred", "y_score": "y_score"}
     if definition.kind is Kind.REGRESSION:
         names |= {"y_true": "outcome", "y_pred": "prediction"}
+    if definition.kind is Kind.CLASS_SCORES:
+        names |= {"y_true": "classes", "y_score": "scores of classes"}
     if definition.kind is Kind.CLASSES:
         names |= {"y_true": "classes", "y_pred": "predicted classes"}
     return {name: data[names[name]] for name in {"y_true", *definition.columns}}

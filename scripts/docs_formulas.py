@@ -35,6 +35,8 @@ FORMULAS = {
     "roc_auc": "pairs((s_i > s_j) + (s_i == s_j) / 2)",
     "gini": "2 * pairs((s_i > s_j) + (s_i == s_j) / 2) - 1",
     "average_precision": "positives(TP_i / (TP_i + FP_i))",
+    "roc_auc_ovr": "classes(AUC_k)",
+    "roc_auc_ovr_weighted": "rows_of_classes(n_k * AUC_k) / n",
     "brier_score": "mean((s - y) ** 2)",
     "log_loss": "-mean(y * log(s) + (1 - y) * log(1 - s))",
     "mean_score": "mean(s)",
@@ -75,6 +77,7 @@ _SUMS = {  # by function: what is before the sum, and what is below its sign
     "within": ("", "i ∈ k"),
     "bins": ("", "bins k"),
     "classes": ("K", "k"),
+    "rows_of_classes": ("", "k"),
     "pairs": ("n₁n₀", "i: y=1, j: y=0"),
     "positives": ("n₁", "i: y=1"),
 }
@@ -83,7 +86,8 @@ _SUMS = {  # by function: what is before the sum, and what is below its sign
 def value_of(formula: str, **known: Any) -> float:
     """Return what a formula is for these columns and counts."""
     functions: dict[str, Any] = dict.fromkeys(("mean", "classes", "pairs", "positives"), np.mean)
-    functions |= {"sum": np.sum, "bins": np.sum, "sqrt": np.sqrt, "log": np.log, "abs": np.abs}
+    functions |= {"sum": np.sum, "bins": np.sum, "rows_of_classes": np.sum}
+    functions |= {"sqrt": np.sqrt, "log": np.log, "abs": np.abs}
     scope: dict[str, Any] = {"__builtins__": {}, "max": max, **functions, **known}
     return float(eval(formula, scope))  # noqa: S307 (our own words, a few lines above)
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _SECTIONS = {  # by the kinds that the registry knows
     "Labels and predictions": ("binary", "labels", "classes"),
-    "Labels and scores": ("score", "probability"),
+    "Labels and scores": ("score", "probability", "class_scores"),
     "Outcomes and predictions": ("regression",),
 }
 _COLUMNS = ("y_true", "y_pred", "y_score")
@@ -41,6 +41,8 @@ and clusters.
 _METRICS_FOOT = """
 ## Notes
 
+- `roc_auc_ovr` and `roc_auc_ovr_weighted` have a column of scores for each class k, of n_k rows;
+  AUC_k is the `roc_auc` of class k against all other classes.
 - `accuracy`, `error_rate` and `macro_f1` accept any number K of classes. Metrics of one class are
   made by [`recall_of`][fairperm.metrics.recall_of] and
   [`precision_of`][fairperm.metrics.precision_of].
@@ -91,6 +93,8 @@ def _sample_result(name: str) -> PermutationTestResult | None:
         "y_pred": rng.uniform(1, 2, 200) if is_regression else rng.random(200) < 0.5,
         "y_score": rng.random(200),
     }
+    if metric.kind == "class_scores":
+        columns["y_score"] = rng.random((200, 2))
     needed = {column: columns[column] for column in _COLUMNS if column in metric.columns}
     needed.setdefault("y_true", columns["y_true"])
     groups = ["a", "b"] * 100

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 SAMPLES, PARTS = 20_000, 4
 INEQUALITY = {"generalized_entropy_index", "theil_t_index", "theil_l_index", "atkinson_index"}
-RANKS = {"roc_auc", "gini", "average_precision"}
+RANKS = {"roc_auc", "gini", "average_precision", "roc_auc_ovr", "roc_auc_ovr_weighted"}
 UNMATCHED = {*RANKS, "equalized_odds", "expected_calibration_error"}
 ALTERNATIVES: tuple[Alternative, ...] = ("two-sided", "symmetric", "greater", "less")
 DESIGNS = ("rows", "weights", "clusters", "weighted clusters", "strata", "matched")
@@ -35,6 +35,8 @@ def draw_columns(metric: str, n: int, rng: np.random.Generator) -> dict[str, Any
         columns = {"y_true": label, "y_pred": rng.integers(0, 2, n)}
     elif kind == "classes":
         columns = {"y_true": rng.integers(0, 3, n), "y_pred": rng.integers(0, 3, n)}
+    elif kind == "class_scores":
+        columns = {"y_true": rng.integers(0, 3, n), "y_score": rng.integers(1, 8, (n, 3))}
     elif kind in {"score", "probability"}:
         columns = {"y_true": label, "y_score": rng.integers(1, 8, n) / 8}
     else:

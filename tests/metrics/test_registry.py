@@ -58,7 +58,14 @@ TABLES: list[Counts] = [
 ]
 SINGLE = (*RATES, *OTHERS)
 ELSEWHERE = {
-    *("macro_f1", "generalized_entropy_index", "theil_t_index", "theil_l_index"),
+    *(
+        "roc_auc_ovr",
+        "roc_auc_ovr_weighted",
+        "macro_f1",
+        "generalized_entropy_index",
+        "theil_t_index",
+        "theil_l_index",
+    ),
     *("atkinson_index", "coefficient_of_variation"),
 }
 

@@ -59,6 +59,10 @@ def data(metric: str) -> dict[str, Any]:
         right = rng.random(N) < np.where(group, 0.7, 0.5)
         cat = rng.integers(0, 3, N)
         columns = {"y_true": cat, "y_pred": np.where(right, cat, rng.integers(0, 3, N))}
+    elif kind == "class_scores":
+        cat = rng.integers(0, 3, N)
+        scores = np.eye(3)[cat] * (1 + group)[:, None] + rng.normal(size=(N, 3))
+        columns = {"y_true": cat, "y_score": np.round(scores, 2)}
     return {**columns, "sensitive_features": group, "metric": metric, "variance": None}
 
 

@@ -16,6 +16,7 @@ from scripts.docs_pages import commands_page, metrics_page
 
 import fairperm
 from fairperm.metrics import get_metric, metric_names
+from tests.support.number_data import auc
 
 ROOT = Path(__file__).parents[2]
 SITE_PAGES = sorted((ROOT / "docs").rglob("*.md"))
@@ -29,11 +30,11 @@ def rows(kind: str, n: int = 2000) -> dict[str, Any]:
     if kind == "regression":
         both = rng.uniform(1, 2, (2, n))
     else:
-        both = rng.integers(3 if kind == "classes" else 2, size=(2, n)).astype(float)
+        both = rng.integers(3 if "class" in kind else 2, size=(2, n)).astype(float)
     return {
         "y": both[0],
         "p": both[1],
-        "s": np.round(rng.uniform(0.05, 0.95, n), 2),
+        "s": np.round(rng.uniform(0.05, 0.95, (n, 3) if kind == "class_scores" else n), 2),
         "group": group,
     }
 
@@ -49,6 +50,8 @@ def known(data: dict[str, Any]) -> dict[str, Any]:
         "TP_k": ((labels == y) & (labels == p)).sum(axis=1),
         "FP_k": ((labels != y) & (labels == p)).sum(axis=1),
         "FN_k": ((labels == y) & (labels != p)).sum(axis=1),
+        "n_k": (labels == y).sum(axis=1),
+        "AUC_k": np.array([auc(y == k, s[:, k]) for k in range(3)]) if s.ndim == 2 else None,
         "y": y,
         "p": p,
         "s": s,

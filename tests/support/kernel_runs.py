@@ -53,6 +53,8 @@ def _tests() -> Iterator[tuple[str, Any]]:
     weights = {"sample_weight": rng.uniform(1, 3, ROWS)}
     person = np.arange(ROWS) // 3
     clusters = {"cluster": person, "sensitive_features": rng.choice(["a", "b"], ROWS)[person]}
+    scores = {"y_true": rng.integers(0, 3, ROWS), "y_score": rng.normal(size=(ROWS, 3)).round(1)}
+    classes = {**data, **scores}
     numbers = {**data, "y_true": rng.normal(size=ROWS), "y_pred": data["y_score"], "y_score": None}
     for name, metric, given in (
         ("pooled", "roc_auc", {**data, "scheme": "pooled"}),
@@ -63,6 +65,8 @@ def _tests() -> Iterator[tuple[str, Any]]:
         ("clusters", "roc_auc", {**data, **clusters}),
         ("precision", "average_precision", data),
         ("precision, clusters", "average_precision", {**data, **clusters}),
+        ("classes", "roc_auc_ovr", classes),
+        ("classes, clusters", "roc_auc_ovr_weighted", {**classes, **clusters}),
         ("numbers", "mean_squared_error", numbers),
         ("numbers, strata", "mean_squared_error", {**numbers, **strata}),
         ("numbers, weights", "mean_squared_error", {**numbers, **weights}),

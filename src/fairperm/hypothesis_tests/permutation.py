@@ -72,9 +72,11 @@ def permutation_test(
         tested without labels: by selection_rate, of `y_pred` or `y_score` alone.
     y_pred : array-like or str, optional
         Predictions, in the same form.
-    y_score : array-like or str, optional
+    y_score : array-like, str, mapping, frame or list of str, optional
         Scores instead of predictions: a row is predicted positive if its score is at least
-        `threshold`.
+        `threshold`. For roc_auc_ovr and roc_auc_ovr_weighted, a column for each class: an array
+        with columns in the order of the sorted labels, a mapping of classes to columns, a frame
+        whose columns are named by the classes, or a list of columns of `data` in that order.
     sensitive_features : array-like or str
         The protected attribute, of any hashable type. Several columns (a frame, or a list of
         names) make groups of their combinations, named by tuples.

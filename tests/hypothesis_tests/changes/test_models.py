@@ -70,6 +70,7 @@ def one_model(call: dict[str, Any], suffix: str) -> dict[str, Any]:
 
 
 REFUSED = {"expected_calibration_error", "average_precision", "gini"}
+REFUSED |= {"roc_auc_ovr", "roc_auc_ovr_weighted"}
 EVERY = [one for one in metric_names() if one not in REFUSED]
 
 

@@ -56,6 +56,8 @@ def arguments(metric: Any, rows: dict[str, Array], **more: Any) -> dict[str, Any
             score = score > 0.5
         if kind == Kind.REGRESSION:
             given["y_true"] = rows["label"] / 2 + 0.5  # no error is relative to 0
+        if kind == Kind.CLASS_SCORES:
+            score = np.column_stack([1 - score, score])
     return {**given, name: score, "n_resamples": 99, "rng": 3, **more}
 
 
