@@ -184,7 +184,6 @@ ONE_VERSUS_REST = (
     OneVersusRest(
         name="roc_auc_ovr",
         meaning="mean over the classes of the AUC of each class against the rest",
-        aliases=("macro_roc_auc",),
         is_weighted=False,
     ),
     OneVersusRest(

@@ -115,7 +115,7 @@ class LazyRows:
         thresholds: dict[str, float] = {}
         for score in [name for name in columns if name.startswith("y_score")]:
             dtype = schema[columns[score]]
-            check_numbers(score, columns[score], dtype)
+            check_numbers(score.split()[0], columns[score], dtype)
             if dtype.is_float():
                 selected[score] = nan_to_null(selected[score])
             if score in cuts:
