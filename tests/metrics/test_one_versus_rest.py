@@ -153,7 +153,7 @@ def test_the_error_is_that_of_the_jackknife(metric: str) -> None:
         columns = data["y_true"][rows], data["y_score"][rows]
         every = range(len(rows))
         without = [fast_value(metric, *(np.delete(one, i, 0) for one in columns)) for i in every]
-        variance += np.var(without) * (len(rows) - 1)
+        variance += float(np.var(without)) * (len(rows) - 1)
     assert run(data).standard_error == pytest.approx(np.sqrt(variance), rel=0.01)
 
 
