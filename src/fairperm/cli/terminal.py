@@ -180,7 +180,8 @@ def write_message(message: object) -> str:
 
 def _write_option(name: str, values: Sequence[str]) -> str:
     if name.startswith("y_score["):  # of one of several classes
-        name = "class_score" + name[name.rfind("]") + 1 :]
+        _, mark, column = name.partition("] (")
+        name = f"class_score ({column}" if mark else "class_score"
     bare = name.partition(" (")[0].partition(" column ")[0]  # as in "y_true (column 'y')"
     option = _OPTIONS.get(bare)
     if option is None:  # --label, FILE and the like are names of this package

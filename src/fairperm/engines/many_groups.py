@@ -96,7 +96,7 @@ class ManyGroupsEngine(SharedLabels):
             columns=np.ascontiguousarray(moments.columns[:, : moments.n_wanted(variance)]),
             labels=labels,
             tied=tied,
-            walks=_make_walks(parts, rows.take(order)),
+            walks=_make_walks(parts, rows, order),
         )
 
     @property
@@ -209,15 +209,15 @@ def _sort_units(
     return order, contributions, *layout.labels()
 
 
-def _make_walks(parts: tuple[Part, ...], rows: Rows) -> dict[int, Walk]:
-    """Return the walks of sorted units, by the places of the parts that have one."""
+def _make_walks(parts: tuple[Part, ...], rows: Rows, order: NDArray[np.intp]) -> dict[int, Walk]:
+    """Return the walks of units in this order, by the places of the parts that have one."""
     from fairperm.engines.influences import make_walk
 
     found = {}
     for i, (part, place) in enumerate(by_part(parts)):
         if isinstance(part, InfluenceMetric):
-            own = replace(rows, contributions=rows.contributions[:, place])
-            found[i] = make_walk(part, own, np.arange(len(rows.count)))
+            own = replace(rows, contributions=rows.contributions[:, place]).take(order)
+            found[i] = make_walk(part, own, np.arange(len(order)))
     return found
 
 
