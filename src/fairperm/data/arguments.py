@@ -6,20 +6,13 @@ Labels come as ``y_true``. Predictions come as ``y_pred``, or are made from ``y_
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-import narwhals.stable.v2 as nw
-import numpy as np
-
-from fairperm.data.columns import are_names, columns_of_frame
-from fairperm.errors import InputTypeError, argument
-from fairperm.metrics.definition import NEW
-
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Sequence
+    from collections.abc import Callable, Hashable, Mapping, Sequence
 
+    import numpy as np
     from narwhals.typing import IntoFrame, IntoSeries
     from numpy.typing import ArrayLike
 
@@ -100,28 +93,15 @@ class Inputs:
             return self.split_scores("")[0][column]
         return getattr(self, column)
 
-    def models(self) -> list[tuple[Inputs, str]]:
-        """Return the data arguments of each model, and what ends the names of its own."""
-        return [(self, "")]
-
     def split_scores(self, metric: str) -> tuple[dict[str, object], tuple[Hashable, ...] | None]:
         """Return several columns of scores by their names, and the classes they are named by.
 
         Without names they are in the order of the labels. Raises InputTypeError for one column.
         """
-        given = self.y_score
-        if isinstance(given, Mapping) or nw.dependencies.is_into_dataframe(given):
-            parts = columns_of_frame("y_score", given)
-            return {f"y_score[{name!r}]": one for name, one in parts.items()}, tuple(parts)
-        if self.data is not None and are_names(given):
-            return {f"y_score[{i}]": one for i, one in enumerate(given)}, None
-        if getattr(given, "ndim", 0) == 2 and hasattr(given, "__array__"):
-            return {f"y_score[:, {i}]": one for i, one in enumerate(np.asarray(given).T)}, None
-        hint = "Pass an array with a column for each class, or a mapping of classes to columns."
-        if self.data is not None:
-            hint = f"Pass a list of columns of {argument('data')}, or a mapping of classes to them."
-        got = given if given is None or isinstance(given, str) else type(given)
-        raise InputTypeError("y_score", f"several columns of scores for {metric}", got, hint)
+        # the help of commands needs this module, and should not wait for NumPy
+        from fairperm.data.columns import split_scores
+
+        return split_scores(self.y_score, metric, in_data=self.data is not None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,10 +118,6 @@ class ModelPair(Inputs):
     y_pred_new: object = None
     y_score_new: object = None
     threshold_new: object = None
-
-    def models(self) -> list[tuple[Inputs, str]]:
-        """Return the data arguments of each model, and what ends the names of its own."""
-        return [(self, ""), (self.of_new_model(), NEW)]
 
     def of_new_model(self) -> Inputs:
         """Return the data arguments of the second model, whose scores share the threshold."""

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairperm._utils.checks import choice, number
+from fairperm.data.arguments import ModelPair
 from fairperm.errors import (
     InputError,
     InputTypeError,
@@ -459,7 +460,7 @@ class Source:
         Several metrics get all columns that at least one of them needs.
         """
         columns: dict[str, Column] = {}
-        for one, suffix in inputs.models():
+        for one, suffix in models_of(inputs):
             columns |= self._of_model(one, metric, suffix)
         return columns
 
@@ -540,6 +541,31 @@ class Source:
             rule = f"a column of {argument('data')}"
             raise unknown_name(name, rule, given, self._columns, hint)
         return describe_column(name, given), self._columns[given]
+
+
+def models_of(inputs: Inputs) -> list[tuple[Inputs, str]]:
+    """Return the data arguments of each model, and what ends the names of its own."""
+    if isinstance(inputs, ModelPair):
+        return [(inputs, ""), (inputs.of_new_model(), NEW)]
+    return [(inputs, "")]
+
+
+def split_scores(
+    given: object, metric: str, *, in_data: bool
+) -> tuple[dict[str, object], tuple[Hashable, ...] | None]:
+    """Return several columns of scores by their names, and the classes they are named by."""
+    if isinstance(given, Mapping) or nw.dependencies.is_into_dataframe(given):
+        parts = columns_of_frame("y_score", given)
+        return {f"y_score[{name!r}]": one for name, one in parts.items()}, tuple(parts)
+    if in_data and are_names(given):
+        return {f"y_score[{i}]": one for i, one in enumerate(given)}, None
+    if getattr(given, "ndim", 0) == 2 and hasattr(given, "__array__"):
+        return {f"y_score[:, {i}]": one for i, one in enumerate(np.asarray(given).T)}, None
+    hint = "Pass an array with a column for each class, or a mapping of classes to columns."
+    if in_data:
+        hint = f"Pass a list of columns of {argument('data')}, or a mapping of classes to them."
+    got = given if given is None or isinstance(given, str) else type(given)
+    raise InputTypeError("y_score", f"several columns of scores for {metric}", got, hint)
 
 
 def _predict(

@@ -22,7 +22,7 @@ import numpy as np
 from fairperm._utils.checks import choice
 from fairperm._utils.formatting import format_count
 from fairperm._utils.sorting import order_by
-from fairperm.data.columns import Column, Index, Source, are_names, parse_threshold
+from fairperm.data.columns import Column, Index, Source, are_names, models_of, parse_threshold
 from fairperm.data.indexes import check_input_indexes
 from fairperm.data.lazy.backends import BinnableRows, lazy_frame
 from fairperm.data.lazy.choice import collect_rows
@@ -284,7 +284,7 @@ def read_table(inputs: Inputs, metric: AnyMetric, source: Source | None = None) 
     """
     given = inputs
     missing = choice("missing", inputs.missing, ("error", "drop", "group"))
-    for one, suffix in inputs.models():
+    for one, suffix in models_of(inputs):
         _check_columns_given(one, metric, suffix)
     check_input_indexes(inputs)
     if source is None:

@@ -16,6 +16,7 @@ from fairperm.data.columns import (
     CountedRows,
     check_threshold,
     describe_column,
+    models_of,
     round_threshold,
 )
 from fairperm.data.lazy.backends import (
@@ -98,7 +99,7 @@ class LazyRows:
             value = getattr(inputs, name)
             if value is not None and name in needed:
                 columns[name] = check_column(name, value, frame, schema)
-        for model, suffix in inputs.models():
+        for model, suffix in models_of(inputs):
             is_cut = has_labels and "y_pred" in needed and model.y_pred is None
             if is_cut and model.y_score is not None:
                 cuts[f"y_score{suffix}"] = model.threshold
@@ -243,7 +244,7 @@ class LazyRows:
 
     def _check_thresholds(self, ends: Mapping[str, tuple[float, float]]) -> None:
         """Raise InputError if a threshold does not lie between the ends of its scores."""
-        for model, suffix in self.inputs.models():
+        for model, suffix in models_of(self.inputs):
             score = f"y_score{suffix}"
             if score in self.thresholds and score in ends:
                 name = describe_column(score, self.columns[score])
