@@ -192,9 +192,10 @@ def audit(
         What `min_group_size` counts: the rows that the metric's value rests on, or all rows of the
         group. The value of a rate rests on its denominator (positives, for a true positive rate);
         that of roc_auc, average_precision, balanced_accuracy and equalized_odds on positives or
-        negatives, whichever are fewer; that of roc_auc_ovr on the rarest class; that of other metrics on all rows. With
-        `sample_weight` or `cluster`, Kish's effective number of rows or clusters counts. Of
-        `rankings`, queries count; of those of items, queries with items of both groups.
+        negatives, whichever are fewer; that of roc_auc_ovr on the rarest class; that of other
+        metrics on all rows. With `sample_weight` or `cluster`, Kish's effective number of rows or
+        clusters counts. Of `rankings`, queries count; of those of items, queries with items of both
+        groups.
     threshold, threshold_new, pos_label, control_features, stratum_weights
         As in :func:`fairperm.permutation_test`, and in :func:`fairperm.compare_models`.
     cluster, split_clusters, sample_weight
