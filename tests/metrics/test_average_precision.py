@@ -110,8 +110,8 @@ def gaps_by_hand(y: Array, score: Array, size: int) -> list[float]:
         sides = [Precisions.by_score(np.ones(k.sum()), cells[k]) for k in (first, ~first)]
         values, variances = zip(*((one.value(), one.variance()) for one in sides), strict=True)
         gap, error = values[0] - values[1], np.sqrt(sum(variances))
-        if np.isnan(gap):
-            found.append(np.inf)  # a draw without positives counts as extreme
+        if np.isnan(gap + error):
+            found.append(np.inf)  # a draw with fewer than two positives counts as extreme
         else:
             found.append(0.0 if abs(gap) < 1e-12 else abs(gap) / error if error else np.inf)
     return found
@@ -121,12 +121,42 @@ def test_small_samples_are_enumerated() -> None:
     y = np.array([0, 1, 0, 0, 1, 1, 0, 1, 0, 1], float)
     score = np.array([1, 2, 2, 1, 3, 3, 3, 1, 2, 1], float)
     data = draw(10, 1) | {"y_true": y, "y_score": score, "n_resamples": 9999}
-    data["sensitive_features"] = np.array(list("aaaabbbbbb"))
+    data["sensitive_features"] = np.array(list("aabbabbbab"))
     result = run(data, alternative="symmetric", variance="delta")
     assert result.exact
     found = np.array(gaps_by_hand(y, score, 4))
     expected = np.mean(found >= abs(result.statistic) - 1e-9)
     assert result.pvalue == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("design", ["counts", "rows", "weights", "clusters"])
+def test_positives_of_one_row_or_cluster_have_no_error(design: str) -> None:
+    """Nothing shows how their scores vary: p was 0.0002."""
+    n = 60
+    y = np.arange(n) % 5 == 0
+    group = np.where(np.arange(n) < 30, "a", "b")
+    y[(group == "a") & (np.arange(n) > 9)] = False  # rows 0 and 5 of group a are left
+    score = (np.arange(n) * 37 % 60 + 20.0 * y) // (10 if design == "counts" else 1)
+    data = draw(n, 1) | {"y_true": y, "y_score": score, "sensitive_features": group}
+    data |= {"sample_weight": 1 + np.arange(n) % 3} if design == "weights" else {}
+    data |= {"cluster": np.arange(n) // 2} if design == "clusters" else {}
+    assert 0 < run(data).pvalue <= 1
+    together = np.where(np.arange(n) < 10, 0, 1 + np.arange(n) // 2)
+    alone = {"cluster": together} if design == "clusters" else {"y_true": y & (np.arange(n) != 0)}
+    with pytest.raises(fairperm.UndefinedMetricError, match="one whose standard error is defined"):
+        run({**data, **alone})
+
+
+def test_a_group_without_a_mistake_may_have_one_in_the_next_row() -> None:
+    y, group = np.tile([1, 0, 0, 0], 60) > 0, np.repeat(["a", "b"], [20, 220])
+    score = np.where(y, 2.0, 0.0) + np.random.default_rng(1).normal(size=240)
+    score[group == "a"] = y[group == "a"] + np.arange(20) / 100  # all five positives above
+    data = draw(240, 1) | {"y_true": y, "y_score": score, "sensitive_features": group}
+    chosen = run(data, variance="delta")
+    assert chosen.standard_errors["a"] == 0
+    unseen = (1 - 1 / 4) / 5  # one more positive at the bottom, where precision is the base rate
+    assert run(data).standard_errors["a"] == pytest.approx(unseen)
+    assert run(data).pvalue > chosen.pvalue
 
 
 @pytest.mark.parametrize("given", [{}, {"control_features": np.arange(240) % 3}])
@@ -245,6 +275,8 @@ SETTINGS = {
     "base rates": ((200, 200), (0.5, 0.2), (1.0, 1.0), 0.7),
     "spread": ((100, 1000), (0.3, 0.3), (0.5, 2.0), 0.6),
     "rare positives": ((500, 500), (0.05, 0.2), (1.0, 1.0), 0.4),
+    "ten positives": ((40, 200), (0.25, 0.4), (1.0, 1.0), 0.7),
+    "seven positives": ((30, 300), (0.25, 0.5), (1.0, 1.0), 0.7),
 }
 N = 300
 

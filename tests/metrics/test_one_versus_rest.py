@@ -387,8 +387,22 @@ def test_an_audit_counts_the_rarest_class() -> None:
 def test_scores_without_a_mistake_have_no_error(design: str, metric: str) -> None:
     data = draw(90, 2) | DESIGNS[design](90) | {"metric": metric}
     for scores in (np.eye(3)[data["y_true"]] + 1e-3 * data["y_score"], np.zeros((90, 3))):
-        result = run({**data, "y_score": scores})
+        result = run({**data, "y_score": scores}, variance="delta")
         assert (result.statistic, result.standard_error, result.pvalue) == (0, 0, 1)
+        allowed = run({**data, "y_score": scores})  # for a mistake that may come
+        assert allowed.standard_error > 0
+        assert allowed.pvalue == 1
+
+
+def test_a_group_without_a_mistake_may_have_one_in_the_next_row() -> None:
+    data = draw(300, 2)
+    mine = data["sensitive_features"] == data["sensitive_features"][0]
+    labels = data["y_true"][mine]
+    data["y_score"][mine] = np.eye(3)[labels] + 1e-3 * data["y_score"][mine]
+    group = data["sensitive_features"][0]
+    assert run(data, variance="delta").standard_errors[group] == 0
+    unseen = np.sqrt(((1 / 3 / np.bincount(labels)) ** 2).sum())  # a row of each class at the end
+    assert run(data).standard_errors[group] == pytest.approx(unseen)
 
 
 def test_few_influential_rows_are_warned_of() -> None:

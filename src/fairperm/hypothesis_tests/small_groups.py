@@ -40,8 +40,9 @@ class InfluentialRows:
 
     With few influential rows the observed variance is often far too small, while those of
     permutations, whose groups are mixed, are not. Under ``auto`` it is then widened: multiplied
-    with weights, with clusters and in the normal limit of an AUC, and for an AUC increased by what
-    one more total miss would add. Permutations are left alone, so the p-value can only grow.
+    with weights, with clusters, for a metric by influence and in the normal limit of an AUC, and
+    for any metric of ranks increased by what one more total miss would add. Permutations are left
+    alone, so the p-value can only grow.
 
     Attributes
     ----------
@@ -79,6 +80,8 @@ class InfluentialRows:
         if not plan.is_chosen:
             is_rank = np.array([[part.is_rank] for part in comparison.parts])
             is_wider = (limit & is_rank) | plan.weighted | plan.clustered
+            by_influence = [[isinstance(part, InfluenceMetric)] for part in comparison.parts]
+            is_wider = is_wider | (np.array(by_influence) & (effective < enough))
             factor = np.where(is_wider, widening_factor(effective), factor)
             extra = np.where(effective < enough, unseen / (1 + effective) ** 3, 0.0)
         return cls(comparison, effective, enough, factor, extra)
@@ -232,7 +235,7 @@ def _has_many_placements(comparison: Comparison, plan: Plan, observed: Estimates
 def _effective_and_unseen(
     comparison: Comparison, *, rates: bool, ranks: bool
 ) -> tuple[Array, Array]:
-    """Return the effective numbers, and the squared influence of one more total miss of an AUC."""
+    """Return the effective numbers, and the squared influence of one more total miss of ranks."""
     shape = len(comparison.parts), len(comparison.groups)
     effective, unseen = np.full(shape, np.inf), np.zeros(shape)
     by_ranks = [ranks and _by_ranks(part) for part in comparison.parts]
@@ -251,6 +254,7 @@ def _effective_and_unseen(
             effective[i] = _count_influences(part, units, u, comparison.weights)
         elif isinstance(part, InfluenceMetric):
             effective[i] = _count_by_influence(part, units, u, comparison.weights)
+            unseen[i] = _square_misses(part, units, u, comparison)
     return effective, unseen
 
 
@@ -274,7 +278,9 @@ def count_base_rows(comparison: Comparison) -> dict[str, Array]:
                 added = np.where(counts[units.stratum], added, 0.0)
             total = np.bincount(units.group, units.count * added, n_groups)
             squares = np.bincount(units.group, units.count * added**2, n_groups)
-            found[name] = np.round(total**2 / squares, 6)  # equal weights count one each
+            number = np.zeros(n_groups)
+            np.divide(total**2, squares, where=squares > 0, out=number)
+            found[name] = np.round(number, 6)  # equal weights count one each
     return found
 
 
@@ -444,6 +450,23 @@ def _count_by_influence(
         influences[group].append(influence)
         counts[group].append(count)
     return _effective_numbers(influences, counts)
+
+
+def _square_misses(
+    part: InfluenceMetric, rows: Rows, contributions: Array, comparison: Comparison
+) -> Array:
+    """Return the squared influence of one more row of each label that is ranked worst, added up.
+
+    It is that of all strata of a group together, which is enough for an allowance.
+    """
+    numbers = np.stack([*count_base_rows(comparison).values()], axis=-1)
+    weight = rows.count * rows.weight_of_each()
+    found = np.empty(rows.n_groups)
+    for group in range(rows.n_groups):
+        mine = rows.group == group
+        misses = part.misses(weight[mine], contributions[mine]) / np.maximum(numbers[group], 1)
+        found[group] = np.nan_to_num(misses**2).sum()  # without a value there is no test
+    return found
 
 
 def _list_groups_of_strata(

@@ -124,6 +124,13 @@ class InfluenceMetric(RankMetric):
     def influences(self, counts: Array, cells: Array) -> Array:
         """Return the influence of one row of each of the cells, given their counts."""
 
+    @abstractmethod
+    def misses(self, counts: Array, cells: Array) -> Array:
+        """Return what one more row of each label takes away if it is ranked worst of all.
+
+        It is multiplied by the number of rows of the label, in the order of ``label_rows``.
+        """
+
     def without_one(self, counts: Array, cells: Array) -> Array:
         """Return about the value of these counts without one row of each cell.
 
@@ -148,6 +155,11 @@ class AveragePrecision(InfluenceMetric):
     def influences(self, counts: Array, cells: Array) -> Array:
         """Return the influence of one row of each of the cells (label, score)."""
         return Precisions.by_score(counts, cells).influences(cells)
+
+    def misses(self, counts: Array, cells: Array) -> Array:
+        """Return nothing for a negative; the precision at the lowest score is the base rate."""
+        base_rate = counts @ cells[:, 0] / counts.sum()
+        return np.array([0.0, Precisions.by_score(counts, cells).value() - base_rate])
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,12 +253,16 @@ class Precisions:
         return 1 - self._mean_error()
 
     def variance(self) -> Array:
-        """Return the sum of squared influences, times n/(n − 1); NaN with fewer than two rows."""
+        """Return the sum of squared influences, times n/(n − 1).
+
+        NaN with fewer than two positives: nothing shows how their scores vary.
+        """
         of_positives, of_negatives = self._influences()
         squares = (self.positives * of_positives**2).sum(axis=-1)
         squares += (self.negatives * of_negatives**2).sum(axis=-1)
         n = self.positives.sum(axis=-1) + self.negatives.sum(axis=-1)
-        return np.where(n > 1, squares * n / np.maximum(n - 1, 1), np.nan)
+        known = self.positives.sum(axis=-1) > 1
+        return np.where(known, squares * n / np.maximum(n - 1, 1), np.nan)
 
     def influences(self, cells: Array) -> Array:
         """Return the influence of one row of each of the cells (label, score) it is made of."""

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     Words = NDArray[np.uint64]
 
 _ROUNDING = 1e-12  # squares of influences below it, relative to their terms, are rounding errors
+_ONE = 1 + 1e-9  # effective number of positives of a single row or cluster, with rounding
 # What is kept of every lane, as rows of one flat array: the compiler then sees that they do not
 # overlap.
 _TRUE, _FALSE = 0, 1  # weights of the positives and negatives that score as high or higher
@@ -45,7 +46,8 @@ def average_precision_by_lane(
 ) -> tuple[Array, Array]:
     """Return the value and the sum of squared influences, by lane and stratum.
 
-    They are those of the units with a bit; NaN without positives.
+    They are those of the units with a bit; NaN without positives. Of positives in a single row or
+    cluster, nothing shows how they vary: the squares are NaN.
     """
     n_strata = len(rows.first_tie) - 1
     value, squares = np.full((2, n_strata, LANES), np.nan)
@@ -219,7 +221,8 @@ def _finish(centre: float, state: Array, value: Array, squares: Array) -> None:
             terms = state[_SECOND * LANES + lane] + off * off * state[_SQUARES * LANES + lane]
             mine = terms + 2.0 * off * state[_FIRST * LANES + lane]
             mine = mine if mine > _ROUNDING * terms else 0.0
-            squares[lane] = (mine + state[_NEGATIVES * LANES + lane]) / (total * total)
+            if total * total > _ONE * state[_SQUARES * LANES + lane]:
+                squares[lane] = (mine + state[_NEGATIVES * LANES + lane]) / (total * total)
             state[_FIRST * LANES + lane] = off
 
 
@@ -228,6 +231,7 @@ def _square_clusters(words: Words, own: Array, sums: Array, state: Array, square
     """Put the squared influences of whole clusters in place of those of rows."""
     terms = np.zeros(LANES)
     total = np.zeros(LANES)
+    own_squares = np.zeros(LANES)
     for u in range(len(own)):
         word = words[u]
         for lane in range(LANES):
@@ -235,12 +239,14 @@ def _square_clusters(words: Words, own: Array, sums: Array, state: Array, square
             off = own[u] * state[_FIRST * LANES + lane]
             one = sums[u, lane] + off
             total[lane] += bit * one * one
+            own_squares[lane] += bit * own[u] * own[u]
             terms[lane] += bit * (sums[u, lane] * sums[u, lane] + off * off)
     for lane in range(LANES):
         weight = state[_ALL * LANES + lane]
         if weight > 0.0:
             mine = total[lane] if total[lane] > _ROUNDING * terms[lane] else 0.0
-            squares[lane] = mine / (weight * weight)
+            is_one = weight * weight <= _ONE * own_squares[lane]
+            squares[lane] = np.nan if is_one else mine / (weight * weight)
 
 
 @kernel
