@@ -143,6 +143,18 @@ def test_strata() -> None:
         assert agree(result, built_in, FAST)
 
 
+@pytest.mark.parametrize("clusters", [{}, {"cluster": np.arange(300)}])
+def test_names_of_strata_change_nothing(clusters: dict[str, Any]) -> None:
+    data, number = labels(), np.arange(300) // 7 % 3
+    options = {"variance": "fast_bootstrap", "n_resamples": 40, **clusters}
+    results = [
+        run({**data, "control_features": np.array([*names])[number]}, plain_accuracy, **options)
+        for names in ("xyz", "zxy")
+    ]
+    assert np.array_equal(*(one.null_distribution for one in results))
+    assert results[0].pvalue == results[1].pvalue
+
+
 def test_user_weights_reach_the_function() -> None:
     data = labels()
     data["sample_weight"] = np.random.default_rng(1).choice([0.5, 1.0, 3.0], 300)

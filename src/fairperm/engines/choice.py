@@ -127,6 +127,7 @@ def choose_engine(
     groups need other random labels than those of two.
     """
     if isinstance(parts[0], CallableMetric):
+        rows, weights = order_strata(rows, weights)
         return CallableEngine.from_rows(parts[0], rows, weights, variance, n_bootstrap, groups)
     if isinstance(parts[0], RankChange):
         from fairperm.engines.auc.paired import PairedRankEngine
