@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairperm._utils.formatting import format_count
-from fairperm.engines.divergences import DivergenceEngine
+from fairperm.engines.rankings.order import DivergenceEngine
 from fairperm.errors import InputError, argument
 from fairperm.hypothesis_tests.results.rankings import ListDivergence
 from fairperm.inference.null import Null, pvalue, tie_tolerance

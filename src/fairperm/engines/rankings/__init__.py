@@ -1,0 +1,1 @@
+"""The engines of ranked lists, whose labels are exchanged within each list."""
