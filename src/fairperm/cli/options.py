@@ -155,8 +155,8 @@ ClassScore = Annotated[
     list[str] | None,
     _option(
         _COLUMNS,
-        "Column of the scores of a class, one for each class of --label (repeatable); for "
-        "roc_auc_ovr and roc_auc_ovr_weighted.",
+        "Column of the scores of a class, one for each class of --label (repeatable); for the mean "
+        "AUC over classes, roc_auc_ovr.",
         metavar="CLASS=COLUMN",
     ),
 ]
@@ -325,9 +325,9 @@ Rankings = Annotated[
     list[str] | None,
     _option(
         _TEST,
-        "Metric of ranked lists (repeatable), of which rows are the items, --label the relevance "
-        "and --score the order: ndcg, precision, exposure and so on, as in `fairperm ranking`; "
-        "'ndcg@5' for the top 5. Needs --query. Without --metric, only rankings are tested.",
+        "Metric of ranked lists (repeatable): ndcg, precision, exposure and so on, as in "
+        "`fairperm ranking`; 'ndcg@5' for the top 5. Rows are items, --label is their relevance, "
+        "and --score ranks them. Needs --query. Without --metric, only rankings are tested.",
         "--ranking",
         metavar="NAME",
     ),
