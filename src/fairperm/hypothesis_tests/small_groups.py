@@ -32,6 +32,7 @@ ENOUGH_OF_RANKS = 10  # for metrics of ranks, permuted by the scheme that is bes
 _UNSURE = 3.0  # influential rows e multiply a variance by 1 + (this/e)² − (this/ENOUGH)²
 _FAR_APART = 2.0  # standard deviations between mean outcomes
 _ROUNDING = 1e-12  # relative to the metric's size: smaller influences are rounding errors
+_DIGITS = 6  # of effective numbers of rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +236,11 @@ def _has_many_placements(comparison: Comparison, plan: Plan, observed: Estimates
 def _effective_and_unseen(
     comparison: Comparison, *, rates: bool, ranks: bool
 ) -> tuple[Array, Array]:
-    """Return the effective numbers, and the squared influence of one more total miss of ranks."""
+    """Return the effective numbers, and the squared influence of one more total miss of ranks.
+
+    Both are rounded: the order of rows changes the last digits of their sums, and must not change
+    an error that they widen.
+    """
     shape = len(comparison.parts), len(comparison.groups)
     effective, unseen = np.full(shape, np.inf), np.zeros(shape)
     by_ranks = [ranks and _by_ranks(part) for part in comparison.parts]
@@ -255,7 +260,7 @@ def _effective_and_unseen(
         elif isinstance(part, InfluenceMetric):
             effective[i] = _count_by_influence(part, units, u, comparison.weights)
             unseen[i] = _square_misses(part, units, u, comparison)
-    return effective, unseen
+    return effective, unseen.astype(np.float32).astype(np.float64)
 
 
 def count_base_rows(comparison: Comparison) -> dict[str, Array]:
@@ -280,7 +285,7 @@ def count_base_rows(comparison: Comparison) -> dict[str, Array]:
             squares = np.bincount(units.group, units.count * added**2, n_groups)
             number = np.zeros(n_groups)
             np.divide(total**2, squares, where=squares > 0, out=number)
-            found[name] = np.round(number, 6)  # equal weights count one each
+            found[name] = np.round(number, _DIGITS)  # equal weights count one each
     return found
 
 
@@ -507,4 +512,4 @@ def _effective_of_pieces(pieces: Callable[[], Iterable[tuple[Array, Array]]]) ->
         sums = [(count @ square, count @ np.square(square)) for square, count in squares]
         second, fourth = np.sum(sums, axis=0)
         effective = second**2 / fourth
-    return float(effective) if np.isfinite(effective) else 0.0
+    return float(np.round(effective, _DIGITS)) if np.isfinite(effective) else 0.0
