@@ -115,15 +115,18 @@ def test_items_are_fetched_for_all_groups_at_once() -> None:
 
 def test_clusters_and_dropped_items_are_counted() -> None:
     whole = ITEMS.with_columns(kind=pl.when(pl.col("user") % 3 > 0).then(1).otherwise(0))
-    holes = pl.when(pl.int_range(pl.len()) % 50 == 0).then(None).otherwise(pl.col("score"))
-    data = whole.with_columns(score=holes)
-    given = {"relevance": "grade", "score": "score", "sensitive_features": "kind"}
+    holes = pl.when(pl.int_range(pl.len()) % 50 == 0).then(None).otherwise(pl.col("grade"))
+    data = whole.with_columns(grade=holes)
+    given = {"relevance": "grade", "rank": "rank", "sensitive_features": "kind"}
     given |= {"cluster": "user", "missing": "drop"}
     here, there = run(data, **given), run(FORMS["duckdb"](data), **given)
     assert there.largest.n_dropped == here.largest.n_dropped > 0
     assert there.largest.pvalue == here.largest.pvalue
     with pytest.raises(fairperm.InputError, match=r"data has \d+ items with missing values"):
         run(FORMS["duckdb"](data), **{**given, "missing": "error"})
+    del given["rank"]
+    with pytest.raises(fairperm.InputError, match=r"cannot drop \d+ items from lists"):
+        run(FORMS["duckdb"](data), **given, score="score")
 
 
 BAD: dict[str, tuple[Any, dict[str, Any], str]] = {

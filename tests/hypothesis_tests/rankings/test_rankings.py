@@ -778,6 +778,10 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "texts as relevance": ({"relevance": list("abcd" * 4)}, "relevance must be made of real num"),
     "texts as scores": ({"score": list("abcd" * 4)}, "score must be made of real numbers"),
     "infinite scores": ({"score": [np.inf] + [1.0] * 15}, "score must be finite"),
+    "items dropped from lists": (
+        ITEMS | {"sensitive_features": [None, *"bab", *"ab" * 6], "missing": "drop"},
+        "missing='drop' cannot drop 1 item from lists that are ranked by score",
+    ),
     "missing queries": ({"query": [None, *"ppp", *"qqqqrrrrssss"]}, "query has 1 missing value"),
     "lengths": ({"query": ["p"]}, "query must be as long as relevance"),
     "unknown metric": ({"metric": "ndgc"}, "metric must be one of .* Did you mean 'ndcg'"),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fairperm._utils.formatting import format_count
 from fairperm.data.lazy.backends import lazy_frame
 from fairperm.data.lazy.counting import MOST_KINDS
 from fairperm.data.lazy.lists import LazyLists, count_rows
@@ -72,6 +73,15 @@ class ReadLists:
         source = "rank" if is_rank else "score"
         with rename_arguments({"y_true": "relevance", "y_pred": source, "cluster": "query"}):
             table = _read(inputs, query, metric, is_rank=is_rank)
+        if table.n_dropped and not is_rank:
+            items = format_count(table.n_dropped, "item")
+            named = argument("missing", "group")
+            raise InputError(
+                f"{argument('missing', 'drop')} cannot drop {items} from lists that are ranked by "
+                f"score: those below would move up. {named} keeps items without a group in their "
+                f"places; choose the {argument('groups')} to compare. Other missing values must be "
+                "filled in, or items be ranked before they are dropped."
+            )
         every = table.choose_several(groups)
         if VALUE in table.columns:
             return cls(table, None, every)

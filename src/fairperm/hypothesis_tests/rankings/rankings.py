@@ -105,7 +105,10 @@ def ranking_test(
         stratum to compare the exposure of equally relevant items.
     cluster : array-like or str, optional
         Queries that belong together, such as those of one user.
-    missing, ignore_index, alternative, n_resamples, confidence_level, rng, n_jobs, progress
+    missing : {"error", "drop", "group"}
+        As in :func:`fairperm.permutation_test`. Items that are ranked by `score` cannot be dropped,
+        as those below would move up.
+    ignore_index, alternative, n_resamples, confidence_level, rng, n_jobs, progress
         As in :func:`fairperm.permutation_test`.
 
     Returns
