@@ -413,6 +413,16 @@ def test_few_influential_rows_are_warned_of() -> None:
         fairperm.permutation_test(**data)
 
 
+def test_columns_named_by_their_classes_may_come_in_any_order() -> None:
+    """They were taken in the order of the list: values were those of other classes."""
+    named = FRAME.rename(columns={"p0": "0", "p1": "1", "p2": "2"})
+    given = {**GOOD, "y_true": "y", "sensitive_features": "g", "data": named}
+    found = run({**given, "y_score": ["2", "0", "1"]})
+    assert found.values == run(GOOD).values
+    with pytest.raises(fairperm.InputError, match=r"named by the classes of y_true .*got 'g2'"):
+        run({**given, "data": named.assign(g2=0.0), "y_score": ["0", "1", "g2"]})
+
+
 # -- Bad inputs -------------------------------------------------------------------------------
 
 GOOD = draw(60, 1)

@@ -76,7 +76,8 @@ def permutation_test(
         Scores instead of predictions: a row is predicted positive if its score is at least
         `threshold`. For roc_auc_ovr and roc_auc_ovr_weighted, a column for each class: an array
         with columns in the order of the sorted labels, a mapping of classes to columns, a frame
-        whose columns are named by the classes, or a list of columns of `data` in that order.
+        whose columns are named by the classes, or a list of columns of `data`, in that order or
+        named by the classes.
     sensitive_features : array-like or str
         The protected attribute, of any hashable type. Several columns (a frame, or a list of
         names) make groups of their combinations, named by tuples.

@@ -43,6 +43,8 @@ class OneVersusRest(InfluenceMetric):
         Names of the columns of scores; none before the arguments of a test are known.
     names
         The classes that the user named the columns by; None if they are in the order of the labels.
+    column_names
+        Names of columns of data in a list. If one of them is a class, they are ``names``.
     classes
         The classes, in the order of ``scores``; none before the data are known.
     """
@@ -50,6 +52,7 @@ class OneVersusRest(InfluenceMetric):
     is_weighted: bool
     scores: tuple[str, ...] = ()
     names: tuple[Hashable, ...] | None = None
+    column_names: tuple[Hashable, ...] = ()
     classes: tuple[Hashable, ...] = ()
 
     kind: ClassVar[Kind] = Kind.CLASS_SCORES
@@ -77,7 +80,8 @@ class OneVersusRest(InfluenceMetric):
                 hint = "Its scores are ranked, each class against the rest."
                 raise InputError(name, f"left out for {self.name}", given, hint)
         columns, names = inputs.split_scores(self.name)
-        return replace(self, scores=tuple(columns), names=names)
+        given = tuple(one for one in columns.values() if names is None and isinstance(one, str))
+        return replace(self, scores=tuple(columns), names=names, column_names=given)
 
     def for_table(self, table: GroupedColumns, groups: Sequence[Hashable]) -> OneVersusRest:
         """Return the metric for the classes of a table: those of all its groups."""
@@ -86,33 +90,15 @@ class OneVersusRest(InfluenceMetric):
         if len(labels) < 2:
             hint = f"{self.name} compares each class with the rest."
             raise InputError("y_true", "made of two classes or more", Shown(listed(labels)), hint)
-        scores = self.scores
-        if self.names is not None:
-            place = self._find_names(labels)
-            scores = tuple(scores[one] for one in place)
+        scores, names = self.scores, self.names
+        if {*map(str, labels)} & {*self.column_names}:
+            names = self.column_names
+        if names is not None:
+            scores = tuple(scores[one] for one in _find_columns(names, labels))
         elif len(scores) != len(labels):
             rule = f"one column for each of {len(labels)} classes ({listed(labels)})"
             raise InputError("y_score", rule, Shown(_count_columns(len(scores))))
         return replace(self, scores=scores, classes=tuple(labels))
-
-    def _find_names(self, labels: Sequence[Hashable]) -> list[int]:
-        """Return the place of each label's column; a text may stand for a number."""
-        names = self.names or ()
-        known = {str(label): label for label in labels}
-        of_names = [
-            known.get(one, one) if isinstance(one, str) and one not in labels else one
-            for one in names
-        ]
-        for name, label in zip(names, of_names, strict=True):
-            if label not in labels:
-                rule = f"named by the classes of {argument('y_true')} ({listed(labels)})"
-                raise InputError("y_score", rule, name, did_you_mean(name, labels))
-        missing = [label for label in labels if label not in of_names]
-        if missing or len(set(of_names)) < len(of_names):
-            rule = f"one column for each of {len(labels)} classes ({listed(labels)})"
-            got = f"none for {listed(missing)}" if missing else f"two for {shown(names[0])}"
-            raise InputError("y_score", rule, Shown(got))
-        return [of_names.index(label) for label in labels]
 
     def matrix(self, columns: Mapping[str, NDArray[Any]]) -> Array:
         """Return which class each row is of (1 or 0 for each), and its scores."""
@@ -176,6 +162,24 @@ class OneVersusRest(InfluenceMetric):
                 influence += (aucs @ is_of.T - value[..., None]) / whole[..., None]
             influence = np.where(np.abs(influence) <= _ROUNDING * size, 0.0, influence)
         return value, parts_of_value, influence
+
+
+def _find_columns(names: Sequence[Hashable], labels: Sequence[Hashable]) -> list[int]:
+    """Return the place of each label's column; a text may stand for a number."""
+    known = {str(label): label for label in labels}
+    of_names = [
+        known.get(one, one) if isinstance(one, str) and one not in labels else one for one in names
+    ]
+    for name, label in zip(names, of_names, strict=True):
+        if label not in labels:
+            rule = f"named by the classes of {argument('y_true')} ({listed(labels)})"
+            raise InputError("y_score", rule, name, did_you_mean(name, labels))
+    missing = [label for label in labels if label not in of_names]
+    if missing or len(set(of_names)) < len(of_names):
+        rule = f"one column for each of {len(labels)} classes ({listed(labels)})"
+        got = f"none for {listed(missing)}" if missing else f"two for {shown(names[0])}"
+        raise InputError("y_score", rule, Shown(got))
+    return [of_names.index(label) for label in labels]
 
 
 def _name_rows(label: Hashable) -> str:

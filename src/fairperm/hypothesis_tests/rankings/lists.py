@@ -74,12 +74,12 @@ class ReadLists:
         with rename_arguments({"y_true": "relevance", "y_pred": source, "cluster": "query"}):
             table = _read(inputs, query, metric, is_rank=is_rank)
         if table.n_dropped and not is_rank:
-            items = format_count(table.n_dropped, "item")
+            dropped = format_count(table.n_dropped, "item")
             named = argument("missing", "group")
             raise InputError(
-                f"{argument('missing', 'drop')} cannot drop {items} from lists that are ranked by "
-                f"score: those below would move up. {named} keeps items without a group in their "
-                f"places; choose the {argument('groups')} to compare. Other missing values must be "
+                f"{argument('missing', 'drop')} cannot drop {dropped} from lists that are ranked "
+                f"by score: those below would move up. {named} keeps items without a group in "
+                f"their places; choose the {argument('groups')} to compare. Other missing values must be "
                 "filled in, or items be ranked before they are dropped."
             )
         every = table.choose_several(groups)
