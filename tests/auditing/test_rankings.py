@@ -140,6 +140,8 @@ def test_pvalues_intervals_and_verdicts_agree(asked: dict[str, Any]) -> None:
             "margin": (None, 0.03, 0.3)[seed % 3],
             "ratio": 0.8,
         }
+        if asked is ITEMS:  # but for skew, a logarithm
+            options["ratio"] = dict.fromkeys(("exposure", "exposure_per_relevance"), 0.8)
         found = ask(**asked, **options, data=lists(seed, 60))
         check_agreement(found)
         for row in found:
@@ -190,7 +192,7 @@ def test_margins_and_ratios_of_items_by_hand() -> None:
         "exposure": exposure - exposure.mean(axis=0),
         "exposure_per_relevance": (exposure - value * relevance) / relevance.mean(axis=0),
     }
-    found = ask(**ITEMS, margin=0.02, ratio=0.85, adjust=None)
+    found = ask(**ITEMS, margin=0.02, ratio=dict.fromkeys(influences, 0.85), adjust=None)
     for name, influence in influences.items():
         (row,) = found.where(metric=name)
         result = row.result
@@ -362,6 +364,10 @@ LATTER = {"rankings": "exposure", "sensitive_features": "seller"}
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "unknown": ({"rankings": "ndgc"}, "rankings must be one of .*Did you mean 'ndcg'"),
     "no name": ({"rankings": [max]}, "rankings must be names of metrics of rankings"),
+    "the ratio of a logarithm": (
+        LATTER | {"rankings": "skew", "ratio": 0.8},
+        "ratio must be left out for skew@.*It is a logarithm; use margin",
+    ),
     "no gap": (
         {"rankings": ["ndcg", "ndkl"]},
         "rankings must be metrics with a gap between two groups; got 'ndkl'.*use ranking_test",

@@ -189,7 +189,7 @@ def _split(places: Sequence[int], questions: Sequence[Question]) -> Iterator[lis
 
 
 def _check_options(metric: AnyMetric, label: str, settings: Settings) -> None:
-    """Raise InputError for a direction of a joint test, or a margin that no gap can exceed."""
+    """Raise InputError for a direction of a joint test, or a bound that cannot be tested."""
     is_distance = isinstance(metric, Distance)
     if (metric.is_joint or is_distance) and settings.alternative in DIRECTIONS:
         hint = "A joint test has no direction; audit its parts."
@@ -198,6 +198,9 @@ def _check_options(metric: AnyMetric, label: str, settings: Settings) -> None:
         raise InputError("alternative", rule, settings.alternative, hint)
     if is_distance:
         return
+    if isinstance(metric, RankingMetric) and not metric.has_ratio and label in settings.ratios:
+        hint = f"It is a logarithm; use {argument('margin')}, or audit top_k_share."
+        raise InputError("ratio", f"left out for {label}", settings.ratios[label], hint)
     margin, span = settings.margins.get(label, 0.0), max(part.span for part in metric.parts)
     if margin >= span:
         hint = "Rates are numbers from 0 to 1, not percentages." if span == 1 else ""

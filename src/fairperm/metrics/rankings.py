@@ -142,6 +142,8 @@ class RankingMetric(AnyMetric):
         The value of a group of items, and the influence of each list on it.
     largest_gap
         The largest possible gap between groups of items.
+    has_ratio
+        Whether values can be divided by each other: logarithms cannot.
     reads_relevance
         Whether relevance is needed.
     is_binary
@@ -162,6 +164,7 @@ class RankingMetric(AnyMetric):
     of_all_groups: bool = False
     of_group: Callable[[ListSums], tuple[Array, Array]] = ListSums.mean
     largest_gap: float = 1.0
+    has_ratio: bool = True
     reads_relevance: bool = True
     is_binary: bool = True
     breaks_ties: bool = False
@@ -398,6 +401,7 @@ RANKING_METRICS = (
         of_items=True,
         of_group=ListSums.skew,
         largest_gap=math.inf,
+        has_ratio=False,
         reads_relevance=False,
     ),
     RankingMetric(

@@ -79,8 +79,8 @@ class ReadLists:
             raise InputError(
                 f"{argument('missing', 'drop')} cannot drop {dropped} from lists that are ranked "
                 f"by score: those below would move up. {named} keeps items without a group in "
-                f"their places; choose the {argument('groups')} to compare. Other missing values must be "
-                "filled in, or items be ranked before they are dropped."
+                f"their places; choose the {argument('groups')} to compare. Other missing "
+                "values must be filled in, or items be ranked before they are dropped."
             )
         every = table.choose_several(groups)
         if VALUE in table.columns:
