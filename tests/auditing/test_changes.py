@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from fairperm.hypothesis_tests.results.changes import GapChange
 
 pytestmark = pytest.mark.filterwarnings(
-    "ignore:.* contributed to the change", "ignore:.*is zero in this", "ignore:.*(has|have) notes"
+    "ignore:.* shows? how the change", "ignore:.*is zero in this", "ignore:.*(has|have) notes"
 )
 
 # Rows that neither model selects, the new one alone, the old one alone, and both.
@@ -353,7 +353,7 @@ def test_bad_arguments(given: dict[str, Any], says: str) -> None:
 
 @pytest.mark.parametrize(
     ("n_changed", "note"),
-    [(8, "Only about 8 rows of group 0 contributed to the change"), (0, "is zero in this sample")],
+    [(8, "Only about 8 rows of group 0 show how the change"), (0, "is zero in this sample")],
 )
 def test_notes_of_changes_are_notes_of_the_audit(n_changed: int, note: str) -> None:
     rows = models((600, 0, n_changed, 400 - n_changed), (800, 0, 0, 200))

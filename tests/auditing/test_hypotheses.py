@@ -200,7 +200,7 @@ def test_no_pvalue_below_the_smallest_that_the_note_names() -> None:
     y_true, group = np.tile([0, 1], 200), np.repeat(["a", "b"], 200)
     y_score = np.where(group == "a", y_true, 1 - y_true)
     with (
-        pytest.warns(FairpermWarning, match="No row of group 'a' can change roc_auc"),
+        pytest.warns(FairpermWarning, match="No row of group 'a' shows how roc_auc"),
         pytest.warns(FairpermWarning, match="A p-value from 38 resamples is at least 0.0513, and"),
     ):
         (row,) = audit(
@@ -208,7 +208,7 @@ def test_no_pvalue_below_the_smallest_that_the_note_names() -> None:
         )
     assert row.pvalue == pytest.approx(2 / 39)
     assert row.verdict == "inconclusive"
-    with pytest.warns(FairpermWarning, match="No row of group 'a' can change roc_auc"):
+    with pytest.warns(FairpermWarning, match="No row of group 'a' shows how roc_auc"):
         (row,) = audit(
             y_true, y_score=y_score, sensitive_features=group, metrics="roc_auc", n_resamples=39
         )

@@ -344,7 +344,7 @@ def test_metrics_are_a_flat_dict(expected: Audit) -> None:
 
 def test_integers_that_pandas_reads_as_floats_are_integers_in_keys_and_notes() -> None:
     given = {"SEX": np.repeat([1.0, 2.0], [60, 12])}
-    with pytest.warns(FairpermWarning, match="row of group 1 can change roc_auc"):
+    with pytest.warns(FairpermWarning, match="row of group 1 shows how roc_auc"):
         found = audit(
             np.tile([0, 1], 36),
             y_score=np.tile([0.2, 0.8], 36),

@@ -268,7 +268,7 @@ def test_what_was_said_as_a_warning_is_not_said_again(here: Here) -> None:
     path.write_text("\n".join(["y,p,g", *lines]))
     code, out, err = here.run("test", path, *COLUMNS, "--metric", "mcc", "--resamples", 99)
     assert code == 0, err
-    assert "of group 'a' can change matthews_corrcoef" in err
+    assert "of group 'a' show how matthews_corrcoef" in err
     assert "note" not in out
 
 

@@ -24,7 +24,7 @@ from fairperm import (
 from tests.support.simulations import between
 
 pytestmark = pytest.mark.filterwarnings(
-    "ignore:.* can change the gap",
+    "ignore:.* shows? how the gap",
     "ignore:.* left out; ",
     "ignore:The metric is undefined",
     "ignore:.*is zero in this",

@@ -394,7 +394,7 @@ def test_hostile_names_in_notes_are_escaped() -> None:
     result = fairperm.permutation_test(**data, n_resamples=99)
     assert result.notes
     _, told = repr(result).split(" note ", 1)
-    assert " ".join(told.split()).startswith(r"No row of group '\x1b[31m\n" + "x" * 68 + "… can")
+    assert " ".join(told.split()).startswith(r"No row of group '\x1b[31m\n" + "x" * 68 + "… shows")
     assert all(line.isprintable() for line in told.splitlines())
 
 

@@ -60,7 +60,7 @@ def test_rows_that_matter_to_a_mean() -> None:
         deviation = error[group == name] ** 2 - (error[group == name] ** 2).mean()
         n = (deviation**2).sum() ** 2 / (deviation**4).sum()
         assert n < ENOUGH
-        assert f"Only about {n:.0f} rows of group '{name}' can change" in note
+        assert f"Only about {n:.0f} rows of group '{name}' show how" in note
 
 
 def test_no_variance_rests_on_no_rows() -> None:
@@ -83,13 +83,13 @@ def test_large_groups_need_no_warning() -> None:
 
 
 def test_the_omnibus_test_warns_too() -> None:
-    with pytest.warns(fairperm.FairpermWarning, match="of group 'a' can change matthews_corrcoef"):
+    with pytest.warns(fairperm.FairpermWarning, match="of group 'a' shows? how matthews_corrcoef"):
         fairperm.omnibus_test(**rows(FEW), metric="mcc", rng=1, n_resamples=99)
 
 
 def test_what_does_not_vary_at_all() -> None:
     perfect: Pair = ((30, 0, 0, 50), (80, 20, 20, 80))
-    with pytest.warns(fairperm.FairpermWarning, match="No row of group 'a' can change"):
+    with pytest.warns(fairperm.FairpermWarning, match="No row of group 'a' shows how"):
         fairperm.permutation_test(
             **rows(perfect), metric="balanced_accuracy", rng=1, n_resamples=99
         )
@@ -98,7 +98,7 @@ def test_what_does_not_vary_at_all() -> None:
 def test_clusters_are_counted_as_clusters() -> None:
     given = rows(FEW)
     cluster = np.arange(len(given["y_true"])) // 2  # of two rows; group a has 30
-    with pytest.warns(fairperm.FairpermWarning, match="clusters of group 'a' can change"):
+    with pytest.warns(fairperm.FairpermWarning, match="clusters of group 'a' show how"):
         fairperm.permutation_test(
             **given, metric="f1_score", cluster=cluster, rng=1, n_resamples=99
         )
@@ -108,7 +108,7 @@ def test_clusters_are_counted_as_clusters() -> None:
 def test_weights_and_clusters_make_tests_of_rates_inexact(option: str) -> None:
     given = rows(FEW)
     option_values: dict[str, Any] = {option: np.arange(len(given["y_true"])) // 2 + 1}
-    with pytest.warns(fairperm.FairpermWarning, match="of group 'a' can change true_positive_rate"):
+    with pytest.warns(fairperm.FairpermWarning, match="of group 'a' shows? how true_positive_rate"):
         fairperm.permutation_test(
             **given, metric="true_positive_rate", rng=1, n_resamples=99, **option_values
         )
@@ -334,7 +334,7 @@ def test_strata_that_lack_a_group_change_nothing(metric: str) -> None:
 def test_few_placements_are_noted(setting: Any, seed: int) -> None:
     """With DeLong's own error these reject 0.11 to 0.23 at nominal level 0.05."""
     given = {"n_resamples": 19, **setting(np.random.default_rng(seed))}
-    with pytest.warns(fairperm.FairpermWarning, match="of group 0 can change roc_auc"):
+    with pytest.warns(fairperm.FairpermWarning, match="of group 0 shows? how roc_auc"):
         fairperm.permutation_test(**given, rng=1)
 
 

@@ -409,7 +409,7 @@ def test_few_influential_rows_are_warned_of() -> None:
     data = draw(60, 3)
     data["y_score"] = np.eye(3)[data["y_true"]] + 1e-3 * data["y_score"]  # no mistakes but one
     data["y_score"][0] = data["y_score"][0][::-1]
-    with pytest.warns(fairperm.FairpermWarning, match="can change roc_auc_ovr: with fewer than 10"):
+    with pytest.warns(fairperm.FairpermWarning, match="how roc_auc_ovr varies: with fewer than 10"):
         fairperm.permutation_test(**data)
 
 

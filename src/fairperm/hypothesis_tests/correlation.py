@@ -319,8 +319,8 @@ def _few_rows_matter(x: Margin, y: Margin, order: NDArray[np.uint32]) -> Iterato
     if n < _ENOUGH:
         few = f"Only about {min(max(round(n), 1), _ENOUGH - 1)}" if n else "None"
         yield (
-            f"{few} of {format_count(len(order), 'row')} can change the correlation: with fewer "
-            f"than {_ENOUGH} the test may reject too often, unless x and y are independent."
+            f"{few} of {format_count(len(order), 'row')} show how the correlation varies: with "
+            f"fewer than {_ENOUGH} the test may reject too often, unless x and y are independent."
         )
 
 

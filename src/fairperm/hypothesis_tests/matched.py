@@ -331,6 +331,6 @@ def _note_few(effective: float, metric: Metric) -> list[str]:
         return [small_groups.note_zero_error(metric.name)]
     few = format_count(min(max(round(effective), 1), _ENOUGH - 1), "set")
     return [
-        f"Only about {few} can change the gap in {metric.name}: with fewer than {_ENOUGH} its "
-        "standard error is unreliable."
+        f"Only about {few} {'shows' if few == '1 set' else 'show'} how the gap in {metric.name} "
+        f"varies: with fewer than {_ENOUGH} its standard error is unreliable."
     ]

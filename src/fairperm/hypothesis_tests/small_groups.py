@@ -32,7 +32,6 @@ ENOUGH_OF_RANKS = 10  # for metrics of ranks, permuted by the scheme that is bes
 _UNSURE = 3.0  # influential rows e multiply a variance by 1 + (this/e)² − (this/ENOUGH)²
 _FAR_APART = 2.0  # standard deviations between mean outcomes
 _ROUNDING = 1e-12  # relative to the metric's size: smaller influences are rounding errors
-_DIGITS = 6  # of effective numbers of rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,16 +102,17 @@ class InfluentialRows:
         unit = "row" if self.comparison.rows.cluster is None else "cluster"
         places = zip(*np.nonzero(self.effective < self.enough), strict=True)
         for part, side in places:
-            n, few = self.effective[part, side], f"No {unit}"
+            n, few, show = self.effective[part, side], f"No {unit}", "shows"
             if n:  # 19.9 is fewer than 20
                 at_most = min(max(round(n), 1), self.enough - 1)
                 few = f"Only about {format_count(at_most, unit)}"
+                show = "shows" if at_most == 1 else "show"
             is_wider = self.factor[part, side] > 1 or self.extra[part, side] > 0
             metric = self.comparison.parts[part]
-            does = "contributed to the" if metric.compares_models else "can change"
+            the = "the " if metric.compares_models else ""
             yield (
-                f"{few} of group {shown(drop_decimals(self.comparison.groups[side]))} {does} "
-                f"{metric.name}: with fewer than {self.enough} its standard "
+                f"{few} of group {shown(drop_decimals(self.comparison.groups[side]))} {show} how "
+                f"{the}{metric.name} varies: with fewer than {self.enough} its standard "
                 f"error is unreliable{', even widened' if is_wider else ''}, and the test may "
                 "reject too often."
             )
@@ -260,7 +260,7 @@ def _effective_and_unseen(
         elif isinstance(part, InfluenceMetric):
             effective[i] = _count_by_influence(part, units, u, comparison.weights)
             unseen[i] = _square_misses(part, units, u, comparison)
-    return effective, unseen.astype(np.float32).astype(np.float64)
+    return _round_off(effective), _round_off(unseen)
 
 
 def count_base_rows(comparison: Comparison) -> dict[str, Array]:
@@ -285,7 +285,7 @@ def count_base_rows(comparison: Comparison) -> dict[str, Array]:
             squares = np.bincount(units.group, units.count * added**2, n_groups)
             number = np.zeros(n_groups)
             np.divide(total**2, squares, where=squares > 0, out=number)
-            found[name] = np.round(number, _DIGITS)  # equal weights count one each
+            found[name] = np.round(number, 6)  # equal weights count one each
     return found
 
 
@@ -457,6 +457,11 @@ def _count_by_influence(
     return _effective_numbers(influences, counts)
 
 
+def _round_off(values: Array) -> Array:
+    """Return the values with ten digits each."""
+    return np.array([float(f"{one:.10g}") for one in values.flat]).reshape(values.shape)
+
+
 def _square_misses(
     part: InfluenceMetric, rows: Rows, contributions: Array, comparison: Comparison
 ) -> Array:
@@ -512,4 +517,4 @@ def _effective_of_pieces(pieces: Callable[[], Iterable[tuple[Array, Array]]]) ->
         sums = [(count @ square, count @ np.square(square)) for square, count in squares]
         second, fourth = np.sum(sums, axis=0)
         effective = second**2 / fourth
-    return float(np.round(effective, _DIGITS)) if np.isfinite(effective) else 0.0
+    return float(effective) if np.isfinite(effective) else 0.0

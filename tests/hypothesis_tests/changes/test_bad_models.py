@@ -301,7 +301,7 @@ def test_bad_models_are_refused(refusal: Refusal) -> None:
     check_wording(refusal)
 
 
-@pytest.mark.filterwarnings("ignore:.* contributed to the change", "ignore:.*is zero in this")
+@pytest.mark.filterwarnings("ignore:.* shows? how the change", "ignore:.*is zero in this")
 @pytest.mark.parametrize(
     ("margin", "says"),
     [

@@ -178,7 +178,7 @@ OPTIONS = [
 
 
 @each([*PERIODS, *OPTIONS])
-@pytest.mark.filterwarnings("ignore:.* of group .* can change", "ignore:.*is zero in this")
+@pytest.mark.filterwarnings("ignore:.* of group .* shows? how", "ignore:.*is zero in this")
 def test_bad_periods_are_refused(refusal: Refusal) -> None:
     check_wording(refusal)
 

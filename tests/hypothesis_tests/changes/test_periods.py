@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Array = NDArray[Any]
 
 pytestmark = pytest.mark.filterwarnings(
-    "ignore:.* of group .* can change", "ignore:.*is zero in this", "ignore:.* changes ha"
+    "ignore:.* of group .* shows? how", "ignore:.*is zero in this", "ignore:.* changes ha"
 )
 
 
@@ -365,7 +365,7 @@ def test_weights_count_in_values_and_errors() -> None:
 
 def test_few_rows_are_noted_by_group_and_period() -> None:
     rows = people(60)
-    with pytest.warns(FairpermWarning, match="Only about . rows of group 'a' in 2023 can change"):
+    with pytest.warns(FairpermWarning, match="Only about . rows of group 'a' in 2023 show how"):
         compare_periods(**arguments("fnr", rows))
 
 

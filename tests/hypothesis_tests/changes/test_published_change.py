@@ -75,7 +75,7 @@ def test_the_patients_are_those_of_the_published_curves(marker: str) -> None:
         assert np.bincount(level[poor == POOR], minlength=len(counts)).tolist() == counts
 
 
-@pytest.mark.filterwarnings("ignore:.* contributed to the change")
+@pytest.mark.filterwarnings("ignore:.* shows? how the change")
 @pytest.mark.parametrize("markers", PAIRED)
 def test_a_groups_change_is_delongs_paired_test(markers: tuple[str, str]) -> None:
     """Both groups are the same patients; each has the change of its own."""

@@ -321,7 +321,7 @@ def test_one_query_or_cluster_has_no_standard_error() -> None:
 def test_notes_count_queries_and_no_rows() -> None:
     given = {"query": [0, 1, 2, 3], "score": [1.0] * 4, "relevance": [1] * 4}
     notes = run(given, np.array([0, 0, 1, 1]), metric="ndcg", k=1).notes
-    assert any("No query of group 0 can change ndcg@1" in note for note in notes)
+    assert any("No query of group 0 shows how ndcg@1" in note for note in notes)
 
 
 @pytest.mark.parametrize("unit", [1e-14, 1e14])
