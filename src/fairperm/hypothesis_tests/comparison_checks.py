@@ -20,8 +20,7 @@ from fairperm.errors import (
     listed,
     shown,
 )
-from fairperm.metrics.one_versus_rest import OneVersusRest
-from fairperm.metrics.ranks import AreaUnderCurve
+from fairperm.metrics.ranks import AreaUnderCurve, RankMetric
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -113,17 +112,18 @@ def check_values(comparison: Comparison, values: Array) -> None:
                 lack = "too few rows of some kind that it needs, or rows that are too similar"
                 if part.sizes_groups:
                     lack = f"no {part.among}"
-                elif isinstance(part, OneVersusRest):
-                    lack = f"no {_find_lacking(part, comparison.rows, place)}"
+                elif isinstance(part, RankMetric):
+                    lack = _find_lacking(part, comparison.rows, place) or lack
                 got = Shown(f"{part.name} of group {shown(group)}, which has {lack}")
                 hint = "Compare another metric, or groups with more rows."
                 raise UndefinedMetricError("metric", "defined in every group", got, hint)
 
 
-def _find_lacking(part: OneVersusRest, rows: Rows, group: int) -> str:
-    """Return the rows of which class a group lacks."""
+def _find_lacking(part: RankMetric, rows: Rows, group: int) -> str:
+    """Return the label that a group has no rows of; "" if it has rows of all."""
     mine = rows.contributions[rows.group == group]
-    return next(name for name, one in part.label_rows(mine).items() if not one.any())
+    lacking = (name for name, one in part.label_rows(mine).items() if not one.any())
+    return next((f"no {name}" for name in lacking), "")
 
 
 def note_reversed_scores(comparison: Comparison, values: Array) -> list[str]:

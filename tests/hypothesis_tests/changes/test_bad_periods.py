@@ -87,9 +87,8 @@ PERIODS = [
     ),
     refused(
         "a label missing for the AUC",
-        "metric must be defined in every group; got roc_auc of group 'a', which has too few rows "
-        "of some kind that it needs, or rows that are too similar. Compare another metric, or "
-        "groups with more rows. This is period 2.",
+        "metric must be defined in every group; got roc_auc of group 'a', which has no positives. "
+        "Compare another metric, or groups with more rows. This is period 2.",
         UndefinedMetricError,
         metric="roc_auc",
         y_pred=None,
