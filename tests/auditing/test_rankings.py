@@ -355,7 +355,10 @@ def test_the_command_line(tmp_path: Path) -> None:
         ("--ranking", "mrr@2", "--score", "relevant"): b"Pass minus the position as --score",
         ("--ranking", "map", "--label", "score"): b"--label must be not negative",
     }.items():
-        done = run(*columns, *options, "--group", "country", *given, cwd=tmp_path)
+        others = {"--label": "relevant", "--score": "score", "--query": "query"}
+        others |= dict(zip(given[::2], given[1::2], strict=True))
+        words = [word for option in others.items() for word in option]
+        done = run("audit", "d.csv", *options, "--group", "country", *words, cwd=tmp_path)
         assert done.returncode == 2
         assert said in done.stderr
 

@@ -87,10 +87,6 @@ REFUSED = {
     "twice": ([*OPTIONS, "--class-score", "cat=p_dog"], "must be given only once for 'cat'."),
     "none": (["--score", "p_cat"], "--class-score must be given for roc_auc_ovr: CLASS=COLUMN"),
     "both": ([*OPTIONS, "--score", "p_cat"], "Pass --score or --class-score, not both."),
-    "another metric": (
-        [*OPTIONS, "--metric", "roc_auc"],
-        "--class-score is for roc_auc_ovr and roc_auc_ovr_weighted only.",
-    ),
     "an unknown class": (
         [*OPTIONS, "--class-score", "cow=p_cat"],
         "--class-score must be named by the classes of --label ('cat', 'dog', 'owl'); got 'cow'.",

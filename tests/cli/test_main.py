@@ -260,6 +260,17 @@ def test_errors_are_one_sentence(plain: Path) -> None:
     assert "--threshold cannot be used with --prediction: it only turns --score into" in said
 
 
+@pytest.mark.parametrize("command", ["test", "ranking", "sweep"])
+def test_an_option_for_one_value_is_given_once(command: str, plain: Path) -> None:
+    said = failed(command, plain, "--group", "g", "--group", "y")
+    assert said.startswith(f"--group must be given only once. `fairperm {command} --help`")
+
+
+def test_several_values_switches_and_help_may_be_repeated(plain: Path) -> None:
+    succeeded("audit", plain, *COLUMNS, "--metric", "fpr", "--metric", "fnr", "--quiet", "--quiet")
+    assert "Usage:" in succeeded("test", plain, "--group", "g", "--group", "y", "--help")
+
+
 def test_decisions_need_no_labels(plain: Path) -> None:
     given = ("--prediction", "p", "--group", "g", "--json", "-")
     alone = json.loads(run("audit", plain, *given).stdout)["result"]

@@ -9,6 +9,7 @@ import traceback
 from typing import Annotated, Any
 
 import typer
+import typer.core
 
 from fairperm.cli.commands.audit import audit
 from fairperm.cli.commands.compare import compare
@@ -34,14 +35,32 @@ from fairperm.errors import FairpermError, shown
 WRONG, INTERRUPTED, BROKEN_PIPE = 2, 130, 141  # exit codes; 1 means a --fail-on verdict
 _RULES = {"int_parsing": "a whole number", "float_parsing": "a number"}  # by pydantic's names
 
+
+class Command(typer.core.TyperCommand):
+    """A command that raises for an option given twice of which only one value would be used."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the arguments, of which --help comes before any error."""
+        given = list(args)  # parsing empties the list
+        rest = super().parse_args(ctx, args)
+        *_, used = self.make_parser(ctx).parse_args(given)
+        for one in used:
+            takes_one = isinstance(one, typer.core.TyperOption) and not (
+                one.multiple or one.is_flag
+            )
+            if takes_one and used.count(one) > 1:
+                ctx.fail(f"{max(one.opts, key=len)} must be given only once")
+        return rest
+
+
 app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command()(audit)
-app.command("test")(one_test)
+app.command(cls=Command)(audit)
+app.command("test", cls=Command)(one_test)
 for command in (
     compare,
     report,
@@ -54,7 +73,7 @@ for command in (
     reproduce,
     demo,
 ):
-    app.command()(command)
+    app.command(cls=Command)(command)
 
 
 def _print_version(value: bool) -> None:
