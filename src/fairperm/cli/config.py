@@ -116,7 +116,12 @@ def _parameter_name(ctx: typer.Context, key: str) -> str:
 
 
 def _list_options(command: Any) -> dict[str, bool]:
-    """Return the option names of a command, and whether each takes several values."""
+    """Return the option names of a command, and whether each takes several values.
+
+    A command without ``--config`` has none that a file could set.
+    """
+    if all(one.name != "config" for one in command.params):
+        return {}
     return {
         name: bool(one.multiple if hasattr(one, "multiple") else one.nargs != 1) or one.nargs == -1
         for one in command.params
