@@ -336,6 +336,8 @@ def test_results_can_be_written_and_drawn(distance: str) -> None:
     assert result.plot(("a", "b")).to_dict()["layer"]
     with pytest.raises(fairperm.InputError, match="groups must be two groups that were compared"):
         result.plot(("a", "c"))
+    with pytest.raises(AttributeError, match=r"a comparison: use result\.largest\.expected$"):
+        result.expected  # type: ignore[attr-defined]  # noqa: B018
 
 
 def test_the_place_of_the_gap_has_as_many_digits_as_other_numbers() -> None:

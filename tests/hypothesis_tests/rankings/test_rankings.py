@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import json
+import pickle
 import warnings
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -534,6 +536,28 @@ def test_order_names_and_threads_change_no_digit_of_ndkl(stratified: bool) -> No
     check(given, group, n_jobs=2)
     if stratified:
         check(given | {"control_features": 1 - given["control_features"]}, group)
+
+
+def test_what_a_comparison_has_is_looked_for_there() -> None:
+    given = lists(6, decimals=9)
+    group = np.arange(len(given["query"])) % 2
+    for metric, names in {"exposure": ("difference", "values"), "ndkl": ("expected",)}.items():
+        found = ranking_test(
+            score=given["score"],
+            query=given["query"],
+            sensitive_features=group,
+            metric=metric,
+            n_resamples=99,
+            rng=1,
+        )
+        for name in names:
+            hint = f"^'RankingTestResult' object has no .*: use result.largest.{name}$"
+            with pytest.raises(AttributeError, match=hint):
+                getattr(found, name)
+        with pytest.raises(AttributeError, match=r"has no attribute 'colour'$"):
+            found.colour  # type: ignore[attr-defined]  # noqa: B018
+        assert copy.deepcopy(found).to_dict() == found.to_dict()
+        assert pickle.loads(pickle.dumps(found)).to_dict() == found.to_dict()  # noqa: S301
 
 
 def test_results_of_ndkl() -> None:

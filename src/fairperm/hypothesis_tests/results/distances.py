@@ -16,7 +16,7 @@ from fairperm._utils.formatting import (
 )
 from fairperm.data.columns import frame_of
 from fairperm.errors import InputError, listed
-from fairperm.hypothesis_tests.results.gaps import PlainResult, json_ready
+from fairperm.hypothesis_tests.results.gaps import PlainResult, ResultOfComparisons, json_ready
 from fairperm.hypothesis_tests.results.text import state_draws, write_result
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ class DistanceComparison(PlainResult):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
-class DistanceTestResult(PlainResult):
+class DistanceTestResult(ResultOfComparisons):
     """The result of :func:`fairperm.distance_test`.
 
     Attributes

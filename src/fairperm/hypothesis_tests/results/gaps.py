@@ -57,6 +57,23 @@ class PlainResult:
         return plain
 
 
+class ResultOfComparisons(PlainResult):
+    """A result with comparisons, of which ``largest`` has the largest gap or distance."""
+
+    __slots__ = ()
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> object:
+            """Raise AttributeError; for what a comparison has, with a hint."""
+            text = f"{type(self).__name__!r} object has no attribute {name!r}"
+            # copies ask for private names, and for fields that are not set yet
+            is_own = name.startswith("_") or name in {part.name for part in fields(self)}
+            if not is_own and hasattr(self.largest, name):
+                text += f", which belongs to a comparison: use result.largest.{name}"
+            raise AttributeError(text, name=name, obj=self)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
 class GapResult(PlainResult):
     """The gap between two groups, and how likely chance alone is to make one as large.

@@ -16,7 +16,12 @@ from fairperm._utils.formatting import (
     state_pvalue,
 )
 from fairperm.data.columns import frame_of
-from fairperm.hypothesis_tests.results.gaps import GapResult, PlainResult, json_ready
+from fairperm.hypothesis_tests.results.gaps import (
+    GapResult,
+    PlainResult,
+    ResultOfComparisons,
+    json_ready,
+)
 from fairperm.hypothesis_tests.results.text import state_draws, write_result
 
 if TYPE_CHECKING:
@@ -183,7 +188,7 @@ class ListDivergence(PlainResult):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
-class RankingTestResult(PlainResult):
+class RankingTestResult(ResultOfComparisons):
     """The result of :func:`fairperm.ranking_test`.
 
     Attributes
