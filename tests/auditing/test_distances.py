@@ -147,8 +147,18 @@ def test_the_command_line(tmp_path: Path) -> None:
     assert b"--distance must be one of" in done.stderr
 
 
+def test_a_list_of_predictions_is_no_list_of_columns() -> None:
+    asked = {**ASKED, "y_true": None, "y_score": None, "y_pred": DATA["site"].tolist()}
+    by_name = audit(**{**asked, "y_pred": "site"}, distances="total_variation")
+    assert audit(**asked, distances="total_variation").rows[0].pvalue == by_name.rows[0].pvalue
+
+
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "unknown": ({"distances": "kss"}, "distances must be one of .*Did you mean 'ks'"),
+    "scores of classes": (
+        {"y_score": ["s", "y"], "metrics": "roc_auc_ovr"},
+        r"y_score must be one column of scores; got \['s', 'y'\]. Several, one for each class, are",
+    ),
     "no name": ({"distances": [max]}, "distances must be names of distances"),
     "twice": ({"distances": ["ks", "kolmogorov_smirnov"]}, "distances must be different"),
     "max-T": ({"adjust": "maxt"}, "adjust='maxt' cannot be used with distances"),

@@ -109,3 +109,19 @@ def test_refusals(name: str, folder: Path) -> None:
     done = run("test", *CALL, "--label", "animal", *options, cwd=folder)
     assert done.returncode == 2
     assert said in done.stderr.decode().replace("\n", " ")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ([], "--class-score is for roc_auc_ovr and roc_auc_ovr_weighted only. Pass --metric roc_"),
+        (["--distance", "ks"], "--distance cannot be used with --class-score: it needs one column"),
+        (["--ranking", "ndcg"], "--ranking cannot be used with --class-score: it needs one column"),
+    ],
+)
+def test_refusals_of_an_audit(options: list[str], said: str, folder: Path) -> None:
+    done = run(
+        "audit", "d.csv", "--group", "site", "--label", "animal", *OPTIONS, *options, cwd=folder
+    )
+    assert done.returncode == 2
+    assert said in done.stderr.decode().replace("\n", " ")

@@ -76,6 +76,15 @@ NOT_GIVEN = [
         y_score="skore",
         data={"y": SCORED["y_true"], "score": SCORES},
     ),
+    scored_kind(
+        "scores of several classes",
+        "y_score must be one column of scores; got ['s', 't']. Several, one for each class, are "
+        "for roc_auc_ovr and roc_auc_ovr_weighted.",
+        "roc_auc",
+        y_true="y",
+        y_score=["s", "t"],
+        data={"y": SCORED["y_true"], "s": SCORES, "t": SCORES},
+    ),
 ]
 
 NO_NUMBERS = [

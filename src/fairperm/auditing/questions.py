@@ -14,7 +14,7 @@ import numpy as np
 from fairperm._utils import checks
 from fairperm._utils.formatting import UNNAMED_ATTRIBUTE
 from fairperm.data.arguments import DEFAULT_METRICS, ModelPair
-from fairperm.data.columns import Source, are_names, columns_of_frame
+from fairperm.data.columns import Source, are_names, check_one_score, columns_of_frame
 from fairperm.data.lazy.backends import is_lazy
 from fairperm.data.reading import (
     MOST_NUMBERS,
@@ -333,6 +333,8 @@ def read_distances(
             f"{argument('distances')} needs {argument('y_score')} or {argument('y_pred')}: the "
             "column whose distributions are compared."
         )
+    if distances:
+        check_one_score("y_score", inputs.y_score, in_data=inputs.data is not None)
     questions = []
     for attribute in attributes:
         for label, distance in distances.items():

@@ -550,6 +550,13 @@ def models_of(inputs: Inputs) -> list[tuple[Inputs, str]]:
     return [(inputs, "")]
 
 
+def check_one_score(name: str, given: object, *, in_data: bool) -> None:
+    """Raise InputTypeError if several columns of ``data``, or a mapping, are given as a score."""
+    if isinstance(given, Mapping) or (in_data and are_names(given)):
+        hint = "Several, one for each class, are for roc_auc_ovr and roc_auc_ovr_weighted."
+        raise InputTypeError(name, "one column of scores", given, hint)
+
+
 def split_scores(
     given: object, metric: str, *, in_data: bool
 ) -> tuple[dict[str, object], tuple[Hashable, ...] | None]:

@@ -22,7 +22,15 @@ import numpy as np
 from fairperm._utils.checks import choice
 from fairperm._utils.formatting import format_count
 from fairperm._utils.sorting import order_by
-from fairperm.data.columns import Column, Index, Source, are_names, models_of, parse_threshold
+from fairperm.data.columns import (
+    Column,
+    Index,
+    Source,
+    are_names,
+    check_one_score,
+    models_of,
+    parse_threshold,
+)
 from fairperm.data.indexes import check_input_indexes
 from fairperm.data.lazy.backends import BinnableRows, lazy_frame
 from fairperm.data.lazy.choice import collect_rows
@@ -437,6 +445,8 @@ def _check_columns_given(inputs: Inputs, metric: AnyMetric, suffix: str = "") ->
 
     The ``suffix`` ends the names of a second model's arguments.
     """
+    if "y_score" in metric.columns or ("y_pred" in metric.columns and inputs.y_pred is None):
+        check_one_score(f"y_score{suffix}", inputs.y_score, in_data=inputs.data is not None)
     if not metric.kind.needs_labels:
         _check_each(inputs, metric, suffix)
     else:

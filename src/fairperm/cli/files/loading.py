@@ -216,7 +216,7 @@ def read_columns(
     kinds = [find_metric(name) for name in metrics]
     label, prediction, score = (params.get(name) for name in ("label", "prediction", "score"))
     of_classes = parse_columns("--class-score", params.get("class_score"))
-    _check_class_scores(kinds, of_classes, has_option="class_score" in params, score=score)
+    _check_class_scores(kinds, of_classes, params)
     groups, features = params.get("group") or (), tuple(params.get("feature") or ())
     needing = [one.name for one in kinds if "y_true" in one.columns]
     if not label and needing:
@@ -266,19 +266,23 @@ def read_columns(
 
 
 def _check_class_scores(
-    metrics: Sequence[AnyMetric],
-    of_classes: Mapping[str, str],
-    *,
-    has_option: bool,
-    score: str | None,
+    metrics: Sequence[AnyMetric], of_classes: Mapping[str, str], params: Mapping[str, Any]
 ) -> None:
     """Raise InputError for scores of classes without a metric of them, or the reverse."""
     wanting = [one.name for one in metrics if one.kind == Kind.CLASS_SCORES]
-    if score and of_classes:
+    if of_classes and params["score"]:
         raise InputError("Pass --score or --class-score, not both.")
+    for option, column in {"distance": "--score or --prediction", "ranking": "--score"}.items():
+        if of_classes and params.get(option):
+            raise InputError(
+                f"--{option} cannot be used with --class-score: it needs one column, {column}."
+            )
     if of_classes and not wanting:
-        raise InputError("--class-score is for roc_auc_ovr and roc_auc_ovr_weighted only.")
-    if wanting and not of_classes and has_option:
+        raise InputError(
+            "--class-score is for roc_auc_ovr and roc_auc_ovr_weighted only. Pass --metric "
+            "roc_auc_ovr."
+        )
+    if wanting and not of_classes and "class_score" in params:
         raise InputError(
             f"--class-score must be given for {wanting[0]}: CLASS=COLUMN of each class."
         )
