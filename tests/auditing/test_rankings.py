@@ -352,6 +352,7 @@ def test_the_command_line(tmp_path: Path) -> None:
     assert "was not tested over all thresholds" not in page
     for given, said in {
         ("--ranking", "ndgc"): b"--ranking must be one of",
+        ("--ranking", "ndkl"): b"use `fairperm ranking` with --metric ndkl.",
         ("--ranking", "mrr@2", "--score", "relevant"): b"Pass minus the position as --score",
         ("--ranking", "map", "--label", "score"): b"--label must be not negative",
     }.items():
@@ -373,7 +374,8 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "no gap": (
         {"rankings": ["ndcg", "ndkl"]},
-        "rankings must be metrics with a gap between two groups; got 'ndkl'.*use ranking_test",
+        "rankings must be metrics with a gap between two groups; got 'ndkl'.*"
+        r"use ranking_test\(\) with metric='ndkl'",
     ),
     "twice": (
         {"rankings": ["ndcg", "ndcg@4"]},
@@ -383,7 +385,8 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         {"rankings": ["ndcg", "exposure"]},
         r"metrics of queries or of items, not both; got \['ndcg@4', 'exposure'\]",
     ),
-    "k of none": ({"rankings": "ndcg@0"}, "rankings must be an integer from 1"),
+    "k of none": ({"rankings": "ndcg@0"}, "rankings must be ndcg@ and a number of items from 1"),
+    "k of many digits": ({"rankings": f"ndcg@{'9' * 5000}"}, "rankings must be ndcg@ and a number"),
     "k of whole lists": ({"rankings": "map@3"}, "rankings must be average_precision without '@'"),
     "k": ({"k": 2.5}, "k must be an integer"),
     "k beyond the lists": ({"k": 9}, r"k must be at most the longest list \(8 items\); got 9"),

@@ -265,11 +265,13 @@ def name_rankings(given: object, k: object) -> dict[str, RankingMetric]:
         with rename_arguments({"metric": "rankings"}):
             metric = find_ranking(one, top)
         if metric.of_all_groups:
-            hint = "It compares all groups at once; use ranking_test."
+            hint = (
+                f"It compares all groups at once: use {argument('ranking_test()')} with "
+                f"{argument('metric', metric.name)}."
+            )
             raise InputError("rankings", "metrics with a gap between two groups", one, hint)
         if metric.full_name in found:
             raise InputError("rankings", "different metrics", one)
-        checks.integer("rankings", metric.k, 1, MOST_ITEMS)
         found[metric.full_name] = metric
     if len({one.of_items for one in found.values()}) > 1:
         rule = "metrics of queries or of items, not both"

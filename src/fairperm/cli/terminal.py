@@ -64,6 +64,7 @@ _OPTIONS = {
     "base_rates": "--base-rate",
     "names": "NAME",
     "audit()": "`fairperm audit`",
+    "ranking_test()": "`fairperm ranking`",
     "sweep_pairs()": "`fairperm sweep`",
     "the rows' result.notes": "--json and --report",
     "the rows' change.result.notes": "--json and --report",

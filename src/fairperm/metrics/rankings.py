@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _ROUNDING = 1e-12  # of a sum, relative to that of both groups
 _MOST_RELEVANT = 1e100
+_MOST_DIGITS = 9  # of a number of items
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,20 +213,22 @@ def get_ranking_metric(metric: object) -> RankingMetric:
     raise InputError("metric", f"one of {listed(names)}", metric, did_you_mean(word, names))
 
 
-def find_ranking(name: str, k: int = 10) -> RankingMetric:
-    """Return the metric that a name in an audit means: "ndcg@5", or "ndcg" for the top k.
+def find_ranking(name: object, k: int = 10) -> RankingMetric:
+    """Return the metric that a name means: "ndcg@5", or "ndcg" for the top k.
 
     Examples
     --------
     >>> find_ranking("ndcg@5").full_name, find_ranking("MRR").full_name
     ('ndcg@5', 'reciprocal_rank@10')
     """
-    word, _, top = name.partition("@")
+    word, _, top = name.partition("@") if isinstance(name, str) else ("", "", "")
     if not top.isdecimal():
         return get_ranking_metric(name).at(k)
     metric = get_ranking_metric(word)
     if not metric.uses_k:
         raise InputError("metric", f"{metric.name} without '@': it counts whole lists", name)
+    if len(top) > _MOST_DIGITS or int(top) < 1:
+        raise InputError("metric", f"{metric.name}@ and a number of items from 1 on", name)
     return metric.at(int(top))
 
 

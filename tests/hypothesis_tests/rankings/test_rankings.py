@@ -538,6 +538,13 @@ def test_order_names_and_threads_change_no_digit_of_ndkl(stratified: bool) -> No
         check(given | {"control_features": 1 - given["control_features"]}, group)
 
 
+def test_names_may_have_k() -> None:
+    given = lists(6)
+    group = given["query"] % 2
+    short, plain = run(given, group, metric="ndcg@3"), run(given, group, metric="ndcg", k=3)
+    assert short.to_dict() == plain.to_dict()
+
+
 def test_what_a_comparison_has_is_looked_for_there() -> None:
     given = lists(6, decimals=9)
     group = np.arange(len(given["query"])) % 2

@@ -20,7 +20,7 @@ from fairperm.hypothesis_tests.rankings.order import compare_order
 from fairperm.hypothesis_tests.rankings.queries import compare_queries
 from fairperm.hypothesis_tests.results.rankings import RankingComparison, RankingTestResult
 from fairperm.inference.multiplicity import adjust_pvalues
-from fairperm.metrics.rankings import get_ranking_metric
+from fairperm.metrics.rankings import find_ranking
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
@@ -88,7 +88,7 @@ def ranking_test(
         (discounted by position), "exposure_per_relevance", "top_k_share" or "skew". Of all groups
         at once: "ndkl", how far their shares at the top of a list are from those of the list.
     k : int
-        How many items from the top of a list count.
+        How many items from the top of a list count; "ndcg@5" is "ndcg" with k=5.
     data : frame or mapping, optional
         As in :func:`fairperm.permutation_test`.
     groups : sequence, optional
@@ -179,7 +179,7 @@ def ranking_test(
     )
     compare = checks.choice("compare", compare, ("pairs", "reference", "rest"))
     adjust = checks.choice("adjust", adjust, ("holm", "bh", "by", None))
-    chosen = get_ranking_metric(metric).at(checks.integer("k", k, 1, MOST_ITEMS))
+    chosen = find_ranking(metric, checks.integer("k", k, 1, MOST_ITEMS))
     if chosen.of_all_groups:
         _check_all_groups(chosen, compare, reference, alternative, cluster)
     if reference is not None and compare != "reference":
