@@ -353,6 +353,7 @@ def test_the_command_line(tmp_path: Path) -> None:
     for given, said in {
         ("--ranking", "ndgc"): b"--ranking must be one of",
         ("--ranking", "ndkl"): b"use `fairperm ranking` with --metric ndkl.",
+        ("--ranking", "ndcg", "--pos-label", "1"): b"--pos-label cannot be used with --ranking",
         ("--ranking", "mrr@2", "--score", "relevant"): b"Pass minus the position as --score",
         ("--ranking", "map", "--label", "score"): b"--label must be not negative",
     }.items():
@@ -387,6 +388,10 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "k of none": ({"rankings": "ndcg@0"}, "rankings must be ndcg@ and a number of items from 1"),
     "k of many digits": ({"rankings": f"ndcg@{'9' * 5000}"}, "rankings must be ndcg@ and a number"),
+    "positive label": (
+        {"y_true": np.where(DATA["relevant"], "yes", "no"), "pos_label": "yes"},
+        "pos_label cannot be used with rankings: y_true is the relevance .* must be numbers",
+    ),
     "k of whole lists": ({"rankings": "map@3"}, "rankings must be average_precision without '@'"),
     "k": ({"k": 2.5}, "k must be an integer"),
     "k beyond the lists": ({"k": 9}, r"k must be at most the longest list \(8 items\); got 9"),

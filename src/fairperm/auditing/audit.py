@@ -455,6 +455,11 @@ def _check_rankings(
         score_bins=inputs.score_bins is not None,
         sample_rows=inputs.sample_rows is not None,
     )
+    if inputs.pos_label is not None and not of_rows["metrics"]:
+        raise InputError(
+            f"{argument('pos_label')} cannot be used with {name}: {argument('y_true')} is the "
+            "relevance of items, which must be numbers, such as 0 and 1."
+        )
     first = next(iter(rankings.values()))
     if first.of_items:
         _refuse_with(
