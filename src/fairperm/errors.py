@@ -176,8 +176,10 @@ def rename_arguments(names: Mapping[str, str]) -> Iterator[None]:
 
 def did_you_mean(value: object, known: Iterable[object]) -> str:
     """Return "Did you mean 'x'?" for the known value that looks most like this one, or ""."""
+    text = str(value).casefold()
     by_text = {str(one).casefold(): one for one in known}
-    near = difflib.get_close_matches(str(value).casefold(), by_text, n=1)
+    longer = [one for one in by_text if text in one] if len(text) > 2 else []
+    near = difflib.get_close_matches(text, longer or by_text, n=1, cutoff=0 if longer else 0.6)
     return f"Did you mean {shown(by_text[near[0]])}?" if near else ""
 
 

@@ -392,6 +392,10 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         {"y_true": np.where(DATA["relevant"], "yes", "no"), "pos_label": "yes"},
         "pos_label cannot be used with rankings: y_true is the relevance .* must be numbers",
     ),
+    "as metrics": (
+        {"metrics": "ndcg", "cluster": "query"},
+        r"metrics must be .*; got 'ndcg'. It is a metric of rankings: pass rankings='ndcg' to aud",
+    ),
     "k of whole lists": ({"rankings": "map@3"}, "rankings must be average_precision without '@'"),
     "k": ({"k": 2.5}, "k must be an integer"),
     "k beyond the lists": ({"k": 9}, r"k must be at most the longest list \(8 items\); got 9"),

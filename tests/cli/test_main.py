@@ -271,6 +271,18 @@ def test_several_values_switches_and_help_may_be_repeated(plain: Path) -> None:
     assert "Usage:" in succeeded("test", plain, "--group", "g", "--group", "y", "--help")
 
 
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("ks", "It is a distance: pass --distance ks to `fairperm audit`."),
+        ("ndcg", "It is a metric of rankings: pass --ranking ndcg to `fairperm audit`."),
+        ("ovr", "Did you mean 'roc_auc_ovr'?"),
+    ],
+)
+def test_names_that_are_no_metrics_of_rows(name: str, hint: str, plain: Path) -> None:
+    assert failed("audit", plain, *COLUMNS, "--metric", name).endswith(hint)
+
+
 def test_decisions_need_no_labels(plain: Path) -> None:
     given = ("--prediction", "p", "--group", "g", "--json", "-")
     alone = json.loads(run("audit", plain, *given).stdout)["result"]

@@ -10,7 +10,7 @@ import typer
 
 from fairperm.cli import config
 from fairperm.data.arguments import DEFAULT_METRICS
-from fairperm.errors import InputError, did_you_mean, rename_arguments, shown
+from fairperm.errors import InputError, rename_arguments, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -685,14 +685,13 @@ def split_columns(text: str) -> str | tuple[str, ...]:
 
 def find_metric(name: str, option: str = "--metric") -> Any:
     """Return the metric of this name."""
-    from fairperm.metrics.registry import get_metric, metric_names
+    from fairperm.metrics.registry import get_metric
 
     try:
         return get_metric(name)
-    except InputError:
-        aliases = (alias for one in metric_names() for alias in get_metric(one).aliases)
-        hint = did_you_mean(name, [*metric_names(), *aliases])
-        raise InputError(option, "one that `fairperm metrics` lists", name, hint) from None
+    except InputError as error:
+        rule = "one that `fairperm metrics` lists"
+        raise InputError(option, rule, name, error.hint) from None
 
 
 def collect_settings(params: Mapping[str, Any]) -> dict[str, Any]:

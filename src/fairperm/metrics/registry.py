@@ -6,14 +6,18 @@ and the property tests all read this list, so a metric defined here is everywher
 
 from __future__ import annotations
 
-from fairperm.errors import InputError, InputTypeError, did_you_mean
+from contextlib import suppress
+
+from fairperm.errors import InputError, InputTypeError, argument, did_you_mean
 from fairperm.metrics.callables import CallableMetric
 from fairperm.metrics.classes import MacroF1
 from fairperm.metrics.confusion import _RATES, _TABLE_METRICS
 from fairperm.metrics.definition import AnyMetric, JointMetric
+from fairperm.metrics.distances import get_distance
 from fairperm.metrics.inequality import INEQUALITY_METRICS
 from fairperm.metrics.numbers import REGRESSION_METRICS, SCORE_METRICS
 from fairperm.metrics.one_versus_rest import ONE_VERSUS_REST
+from fairperm.metrics.rankings import find_ranking
 
 _BY_NAME: dict[str, AnyMetric] = {
     metric.name: metric
@@ -67,9 +71,20 @@ def get_metric(metric: object) -> AnyMetric:
     word = _word(metric)
     found = _BY_NAME.get(word) or _BY_ALIAS.get(word)
     if found is None:
-        hint = did_you_mean(word, [*_BY_NAME, *_BY_ALIAS])
-        raise InputError("metric", "one that metric_names() lists", metric, hint)
+        raise InputError("metric", "one that metric_names() lists", metric, _hint_at(metric))
     return found
+
+
+def _hint_at(name: str) -> str:
+    """Return what an unknown name may mean: a distance, a metric of rankings, or another name."""
+    for find, kind, others in (
+        (get_distance, "a distance", "distances"),
+        (find_ranking, "a metric of rankings", "rankings"),
+    ):
+        with suppress(InputError):
+            find(name)
+            return f"It is {kind}: pass {argument(others, name)} to {argument('audit()')}."
+    return did_you_mean(_word(name), [*_BY_NAME, *_BY_ALIAS])
 
 
 def hypothesis_of(metric: AnyMetric, *, directed: bool) -> frozenset[object]:
