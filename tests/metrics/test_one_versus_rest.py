@@ -419,8 +419,10 @@ def test_columns_named_by_their_classes_may_come_in_any_order() -> None:
     given = {**GOOD, "y_true": "y", "sensitive_features": "g", "data": named}
     found = run({**given, "y_score": ["2", "0", "1"]})
     assert found.values == run(GOOD).values
-    with pytest.raises(fairperm.InputError, match=r"named by the classes of y_true .*got 'g2'"):
-        run({**given, "data": named.assign(g2=0.0), "y_score": ["0", "1", "g2"]})
+    with pytest.raises(
+        fairperm.InputError, match=r"named by the classes of y_true .*got 'extra'. Pass a mapping"
+    ):
+        run({**given, "data": named.assign(extra=0.0), "y_score": ["0", "1", "extra"]})
 
 
 # -- Bad inputs -------------------------------------------------------------------------------

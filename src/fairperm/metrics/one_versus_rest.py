@@ -173,7 +173,8 @@ def _find_columns(names: Sequence[Hashable], labels: Sequence[Hashable]) -> list
     for name, label in zip(names, of_names, strict=True):
         if label not in labels:
             rule = f"named by the classes of {argument('y_true')} ({listed(labels)})"
-            raise InputError("y_score", rule, name, did_you_mean(name, labels))
+            hint = did_you_mean(name, labels) or "Pass a mapping of classes to columns."
+            raise InputError("y_score", rule, name, hint)
     missing = [label for label in labels if label not in of_names]
     if missing or len(set(of_names)) < len(of_names):
         rule = f"one column for each of {len(labels)} classes ({listed(labels)})"
