@@ -440,6 +440,16 @@ def divergence(labels: Sequence[Any]) -> float:
     return total / weights
 
 
+def test_lists_without_items_of_both_compared_groups_are_counted() -> None:
+    """Lists of b and c, or of a and c, have items of two groups, but not of a and b."""
+    given = {"score": np.arange(48) % 7, "query": np.arange(48) // 4, "metric": "exposure"}
+    group = [*"abba" * 10, *"bcbc", *"acac"]
+    (one,) = ranking_test(**given, sensitive_features=group, groups=("a", "b"), rng=1)
+    assert one.notes[0] == (
+        "2 queries have items of only one of these groups: they say nothing about the gap."
+    )
+
+
 def run_ndkl(given: dict[str, Any], group: Any, **options: Any) -> fairperm.ListDivergence:
     options = {"metric": "ndkl", "n_resamples": 99, "rng": 1, **options}
     (one,) = ranking_test(**given, sensitive_features=group, **options)
