@@ -122,6 +122,15 @@ def test_an_audit_is_written_read_and_reported(tmp_path: Path) -> None:
     assert cells["difference_low"] is cells["standard_error"] is cells["first_value"] is None
 
 
+def test_the_note_on_few_draws_counts_tests_of_two_tails_alone() -> None:
+    """A distance has one tail: 199 draws are enough for six hypotheses."""
+    asked = {**ASKED, "sensitive_features": "g", "n_resamples": 199}
+    with pytest.warns(fairperm.FairpermWarning, match="199 resamples is at least 0.01 "):
+        found = audit(**asked, metrics="roc_auc", distances="ks")
+    assert {row.verdict for row in found.where(metric="ks")} == {"disparity", "inconclusive"}
+    assert "3 comparisons might not be called a disparity" in found.notes[0]
+
+
 def test_the_command_line(tmp_path: Path) -> None:
     lines = zip(*(DATA[name] for name in ("y", "s", "g")), strict=True)
     text = "\n".join(["y,s,g", *(",".join(map(str, line)) for line in lines)])

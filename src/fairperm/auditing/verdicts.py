@@ -201,19 +201,17 @@ def write_notes(
     """Return notes on the whole audit; those of its tests count unless they are ``known``."""
     judged = [row for row in rows if row.adjusted_pvalue is not None and row.result is not None]
     drawn = [row for row in judged if settings.adjust == "maxt" or not _result_of(row).exact]
-    is_doubled = settings.alternative == "two-sided" and (
-        settings.adjust == "maxt" or any(_result_of(row).ordering == "two-sided" for row in drawn)
-    )
+    tails = [_count_tails(row, settings) for row in drawn if row.verdict != "disparity"]
     changed = [row for row in judged if row.change is not None and row.change.size_pvalue]
     claim = "called a disparity however large the gap"
     factor = _largest_factor(n_hypotheses, settings, two_models=bool(changed))
     of_gaps = _largest_factor(n_hypotheses, settings, two_models=False)
     # sums of gaps are rarely enumerated, and the max-T method does not adjust changes
     if len(changed) > len(drawn) or factor > of_gaps:
-        drawn, is_doubled = changed, settings.alternative == "two-sided"
+        is_one_sided = settings.alternative in {"greater", "less"}
+        is_doubled = settings.alternative == "two-sided" or (settings.margins and not is_one_sided)
+        tails = [2 if is_doubled else 1] * len(changed)
         claim = "called narrowed or widened however large the change"
-    if settings.margins and settings.alternative not in {"greater", "less"}:
-        is_doubled = True  # the smaller p-value of both ends of the margin
     known = (*known, REVERSED_SCORES)
     results = [(row, _result_of(row)) for row in judged]
     changes = [
@@ -223,9 +221,7 @@ def write_notes(
     ]
     return (
         *_note_nothing_judged(rows, judged),
-        *_note_few_resamples(
-            len(drawn), n_hypotheses, factor, settings, 2 if is_doubled else 1, claim
-        ),
+        *_note_few_resamples(tails, n_hypotheses, factor, settings, claim),
         *_note_notes(
             results, known, ("comparison has", "comparisons have"), "the rows' result.notes"
         ),
@@ -253,15 +249,25 @@ def _note_nothing_judged(rows: Sequence[AuditRow], judged: Sequence[AuditRow]) -
         )
 
 
+def _count_tails(row: AuditRow, settings: Settings) -> int:
+    """Return 2 if the row's p-value is twice the smaller of two tails, else 1."""
+    if row.margin is not None and settings.alternative not in {"greater", "less"}:
+        return 2  # the smaller p-value of both ends of the margin
+    is_doubled = settings.adjust == "maxt" or _result_of(row).ordering == "two-sided"
+    return 2 if settings.alternative == "two-sided" and is_doubled else 1
+
+
 def _note_few_resamples(
-    n_drawn: int, n_hypotheses: int, factor: float, settings: Settings, n_tails: int, claim: str
+    tails: Sequence[int], n_hypotheses: int, factor: float, settings: Settings, claim: str
 ) -> Iterator[str]:
-    """Yield a note if a p-value from draws may be above the level however large the gap."""
+    """Yield a note if p-values from draws, of so many tails, may be above the level for any gap."""
     n_resamples, alpha = settings.resampling.n_resamples, settings.alpha
+    n_tails = max(tails, default=0)
     least = n_tails / (n_resamples + 1)
     most = factor * least
-    if n_drawn == 0 or n_resamples == 0 or most <= alpha:
+    if n_resamples == 0 or most <= alpha:
         return
+    n_drawn = sum(factor * n / (n_resamples + 1) > alpha for n in tails)
     raised = ""
     if factor > 1:
         hypotheses = format_count(n_hypotheses, "hypothesis", "hypotheses")

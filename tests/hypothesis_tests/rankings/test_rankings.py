@@ -442,7 +442,11 @@ def divergence(labels: Sequence[Any]) -> float:
 
 def test_lists_without_items_of_both_compared_groups_are_counted() -> None:
     """Lists of b and c, or of a and c, have items of two groups, but not of a and b."""
-    given = {"score": np.arange(48) % 7, "query": np.arange(48) // 4, "metric": "exposure"}
+    given: dict[str, Any] = {
+        "score": np.arange(48) % 7,
+        "query": np.arange(48) // 4,
+        "metric": "exposure",
+    }
     group = [*"abba" * 10, *"bcbc", *"acac"]
     (one,) = ranking_test(**given, sensitive_features=group, groups=("a", "b"), rng=1)
     assert one.notes[0] == (
