@@ -163,7 +163,7 @@ def test_what_is_not_significant_is_never_called_fair_or_equal() -> None:
     for html in (audit.to_html(), f"<main>{audit._repr_html_()}</main>"):
         text = Page(html).text
         assert "None of 2 judged comparisons shows a disparity." in text
-        assert "This does not rule one out." in text
+        assert "2 are inconclusive. Inconclusive does not rule a disparity out." in text
         text = text.replace("(equal metric; base rates may differ)", "").replace(
             "the claim that the metric is equal in both groups", ""
         )

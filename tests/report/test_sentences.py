@@ -13,7 +13,7 @@ import fairperm
 from fairperm.cli.commands.audit import make_sweeps
 from fairperm.report import charts, sentences
 from fairperm.report.page import as_html
-from fairperm.report.sentences import describe_findings, mark_gap
+from fairperm.report.sentences import describe_findings, mark_gap, summarize_audit
 from fairperm.report.view import AuditView
 from tests.support.report_pages import Page, compas_audit, compas_page
 
@@ -179,6 +179,17 @@ def test_no_sentence_denies_a_gap_that_a_row_shows() -> None:
     text = " ".join(finding.sentences)
     assert (
         "3 comparisons are inconclusive: whether a gap exceeds the margin is not settled." in text
+    )
+
+
+def test_gaps_within_the_margin_are_not_said_to_be_open() -> None:
+    group = np.repeat(["a", "b", "c"], [2000, 2000, 60])
+    audit = fairperm.audit(
+        np.arange(4060) % 2, sensitive_features=group, metrics="base_rate", margin=0.1, rng=1
+    )
+    assert summarize_audit(AuditView.of(audit)) == (
+        "None of 3 judged comparisons shows a disparity. 1 is within the margin. 2 are "
+        "inconclusive. Inconclusive does not rule a disparity out."
     )
 
 

@@ -108,12 +108,14 @@ def summarize_audit(view: AuditView) -> str:
     if found:
         sentences = [f"{found:,} of {judged} {'shows' if found == 1 else 'show'} a disparity."]
     elif view.tally["inconclusive"]:
-        sentences = [f"None of {judged} shows a disparity. This does not rule one out."]
+        sentences = [f"None of {judged} shows a disparity."]
     else:
         return f"The gap is within the margin in all of {judged}."
     for verdict, text in (("equivalent", "within the margin"), ("inconclusive", "inconclusive")):
         if n := view.tally[verdict]:
             sentences.append(f"{n:,} {_are(n)} {text}.")
+    if not found:
+        sentences.append("Inconclusive does not rule a disparity out.")
     if n := view.tally["too small"]:
         sentences.append(f"{n:,} more could not be judged.")
     return " ".join(sentences)
