@@ -193,6 +193,28 @@ def test_gaps_within_the_margin_are_not_said_to_be_open() -> None:
     )
 
 
+def test_margins_are_those_of_their_metrics(monkeypatch: pytest.MonkeyPatch) -> None:
+    own: dict[str, Any] = {"margin": {"accuracy": 0.5}, "min_group_size": 10}
+    one = read_small_audit(monkeypatch, **own).text
+    assert (
+        "A gap of at most the margin (0.5 in accuracy) is taken not to matter in practice: these "
+        "comparisons also ask"
+    ) in one
+    assert (
+        "1 equivalent The gap was shown to be within the margin. 1 inconclusive Not decided. "
+        "Chance could explain the gap, and a real gap is possible. “"
+    ) in one
+    assert "Detectable gap above the margin" not in one
+    own["margin"] = {"accuracy": 0.01}
+    assert (
+        "it exceeds the margin is not settled. In metrics without a margin: chance could explain "
+        "the gap, and a real gap is possible."
+    ) in read_small_audit(monkeypatch, **own).text
+    assert "the margin (0.5 in accuracy; 0.6 in false negative rate) is taken" in (
+        read_small_audit(monkeypatch, margin={"fnr": 0.6, "accuracy": 0.5}).text
+    )
+
+
 def test_margins_are_explained() -> None:
     text = Page(compas_page()).text
     assert "The gap was shown to exceed the margin." in text

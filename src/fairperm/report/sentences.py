@@ -123,25 +123,39 @@ def summarize_audit(view: AuditView) -> str:
 
 def explain_verdicts(view: AuditView) -> dict[str, str]:
     """Return the meaning of each verdict."""
-    disparity, equivalent = "The gap is larger than chance explains.", "No margin was set."
-    inconclusive = "Not decided: chance could explain the gap, and a real gap is possible."
-    if view.has_margins:
-        disparity = "The gap was shown to exceed the margin."
-        equivalent = "The gap was shown to be within the margin."
-        inconclusive = (
-            "Not decided: no gap was shown, and one beyond the margin is possible; or there is a "
-            "gap, but whether it exceeds the margin is not settled."
-        )
-        if any(row.margin is None for row in view.audit.rows):
-            disparity += " In metrics without a margin: it is larger than chance explains."
+    disparity = _explain_verdict(
+        view,
+        "disparity",
+        "The gap is larger than chance explains.",
+        "The gap was shown to exceed the margin.",
+    )
+    inconclusive = _explain_verdict(
+        view,
+        "inconclusive",
+        "Chance could explain the gap, and a real gap is possible.",
+        "No gap was shown, and one beyond the margin is possible; or there is a gap, but whether "
+        "it exceeds the margin is not settled.",
+    )
     if view.audit.settings.get("alternative") in _DIRECTIONS:
         inconclusive += " It may also be in the direction that was not tested."
     return {
         "disparity": disparity,
-        "equivalent": equivalent,
-        "inconclusive": inconclusive,
+        "equivalent": "The gap was shown to be within the margin.",
+        "inconclusive": f"Not decided. {inconclusive}",
         "too small": f"A group has too few {view.units} that count for the metric, or no value.",
     }
+
+
+def _explain_verdict(view: AuditView, verdict: str, without_margin: str, with_margin: str) -> str:
+    """Return what a verdict means in the rows that have it, or if none has it in all rows."""
+    rows = [row for row in view.audit.rows if row.verdict == verdict] or view.audit.rows
+    have_margin = {row.margin is not None for row in rows}
+    if True not in have_margin:
+        return without_margin
+    if False not in have_margin:
+        return with_margin
+    rest = f"{without_margin[:1].lower()}{without_margin[1:]}"
+    return f"{with_margin} In metrics without a margin: {rest}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,14 +282,8 @@ def describe_question(view: AuditView) -> list[Markup]:
     if audit.compare == "reference":
         attributes = list(dict.fromkeys(one.attribute for one in audit.groups))
         sentences.append(_name_reference(settings.get("reference"), attributes))
-    if margins := sorted({row.margin for row in audit.rows if row.margin is not None}):
-        sizes = join_words(f"{one:g}" for one in margins)
-        sentences.append(
-            escape(
-                f"A gap of at most {sizes} (the margin) is taken not to matter in practice: "
-                "comparisons also ask whether the gap exceeds the margin, or lies within it."
-            )
-        )
+    if view.has_margins:
+        sentences.append(_describe_margins(view))
     if (alternative := settings.get("alternative")) in _DIRECTIONS:
         direction = f"the first group {_DIRECTIONS[alternative]} the second"
         sentences.append(escape(f"Only one direction counts: {direction}."))
@@ -299,6 +307,24 @@ def describe_question(view: AuditView) -> list[Markup]:
         so = "their lists do not count as independent" if audit.units == "items" else so
         sentences.append(text.format(rows, _name_setting(settings["cluster"]), so))
     return sentences
+
+
+def _describe_margins(view: AuditView) -> Markup:
+    """Return the margins, and the metrics that have them unless all have the same."""
+    metrics: dict[float | None, dict[str, None]] = {}
+    for section in view.sections:
+        for one in section.comparisons:
+            metrics.setdefault(one.row.margin, {})[section.metric] = None
+    sizes = {margin: join_words(names) for margin, names in metrics.items() if margin is not None}
+    texts = (
+        f"{size:g}" if len(metrics) == 1 else f"{size:g} in {names}"
+        for size, names in sorted(sizes.items())
+    )
+    return escape(
+        f"A gap of at most the margin ({'; '.join(texts)}) is taken not to matter in practice: "
+        f"{'these ' if None in metrics else ''}comparisons also ask whether the gap exceeds the "
+        "margin, or lies within it."
+    )
 
 
 def _define_metric(view: AuditView) -> str:
@@ -584,10 +610,12 @@ class DetectableGaps:
         return max(self.comparisons, key=_detectable_gap)
 
     @property
-    def n_above_margin(self) -> int:
-        """Number of comparisons whose detectable gap is above the margin."""
+    def n_above_margin(self) -> int | None:
+        """Number of comparisons whose detectable gap is above the margin; None without a margin."""
         margin = self.smallest.row.margin
-        return sum(margin is not None and _detectable_gap(one) > margin for one in self.comparisons)
+        if margin is None:
+            return None
+        return sum(_detectable_gap(one) > margin for one in self.comparisons)
 
 
 def _detectable_gap(comparison: ComparisonView) -> float:
@@ -613,7 +641,6 @@ def collect_facts(view: AuditView) -> dict[str, object]:
     return {
         "metrics": {one.metric: (one.meaning, one.reading) for one in view.sections},
         "has_base_rates": any(one.positives is not None for one in audit.groups),
-        "has_margins": view.has_margins,
         "whole_names": [(one.name, one.whole_name) for one in groups if one.whole_name],
         "omnibus_reasons": sorted(_collect_omnibus_reasons(view)),
         "omnibus_validity": _describe_omnibus_validity(view),
