@@ -111,6 +111,8 @@ def test_an_audit_is_written_read_and_reported(tmp_path: Path) -> None:
     assert "distances_of=" not in page
     assert "Tests of metrics are studentized" in page
     alone = audit(**{**ASKED, "metrics": None}, distances="ks").to_html()
+    assert "No comparison is inconclusive" not in alone  # as those of "sex" are
+    assert "For distances between distributions no detectable gap is computed." in alone
     assert "studentized" not in alone
     assert "Distances between distributions are not divided by a standard error" in alone
     assert len(found.plot().to_dict()["datasets"])  # of the AUC alone
