@@ -304,6 +304,10 @@ def test_an_audit_is_written_read_and_reported() -> None:
     ):
         assert text in pages["items"]
     assert "90 queries" in found["queries"].to_html(short=True)
+    within = ask(**ITEMS, control_features="site").to_html()
+    assert "exchanged within each stratum, among the items of each list." in within
+    assert "the items of each stratum of a list could exchange their groups" in within
+    assert "Each gap is the value of the first group minus" in within
     mixed = ask(**QUALITY, metrics="roc_auc", cluster="user").to_html()
     assert "In rankings, each query has one value" in mixed
     assert "clusters are compared, not rows" in mixed

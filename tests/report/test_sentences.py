@@ -169,6 +169,17 @@ def test_strata_without_a_name_have_no_number_for_one(monkeypatch: pytest.Monkey
     assert "Only rows of the same stratum (w) are compared with each other." in page.text
 
 
+def test_strata_are_where_labels_are_exchanged_and_gaps_computed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    page = read_small_audit(monkeypatch, control_features="w", metrics="mse")
+    assert "Group labels were exchanged within each stratum, among all rows of both" in page.text
+    assert "group labels are exchanged among the rows of each stratum, and" in page.text
+    assert "Each gap is a weighted mean over the strata of the value of the first" in page.text
+    assert "minus the metric in another, as a weighted mean over the strata." in page.text
+    assert "Each gap is the value of" not in page.text
+
+
 def test_no_sentence_denies_a_gap_that_a_row_shows() -> None:
     """With a margin a gap can be inconclusive that is there, but may be below the margin."""
     group = np.repeat(["a", "b", "c"], 400)

@@ -287,9 +287,9 @@ def describe_question(view: AuditView) -> list[Markup]:
     if (alternative := settings.get("alternative")) in _DIRECTIONS:
         direction = f"the first group {_DIRECTIONS[alternative]} the second"
         sentences.append(escape(f"Only one direction counts: {direction}."))
-    if (strata := settings.get("control_features")) is not None:
+    if audit.is_stratified:
         text = Markup("Only {} of the same stratum{} are compared with each other.")
-        sentences.append(text.format(audit.units, _name_setting(strata)))
+        sentences.append(text.format(audit.units, _name_setting(settings["control_features"])))
     if view.audit.is_weighted:
         text = Markup("Rows count by their weights{}: values of metrics are weighted. Counts are "
                       "numbers of rows.")  # fmt: skip
@@ -500,7 +500,8 @@ def describe_tests(view: AuditView) -> list[TestDescription]:
                 validity = _generalize(result.validity, result.metric)
                 key = str(result.scheme), str(result.variance), validity
                 used.setdefault(key, []).append((section.metric, result))
-    return [_describe_test(results) for results in used.values()]
+    is_stratified = view.audit.is_stratified
+    return [_describe_test(results, is_stratified=is_stratified) for results in used.values()]
 
 
 def _generalize(validity: str, metric: str) -> str:
@@ -508,7 +509,9 @@ def _generalize(validity: str, metric: str) -> str:
     return validity.replace(f"equal {metric};", "equal metric;")
 
 
-def _describe_test(results: list[tuple[str, PermutationTestResult]]) -> TestDescription:
+def _describe_test(
+    results: list[tuple[str, PermutationTestResult]], *, is_stratified: bool
+) -> TestDescription:
     metrics = list(dict.fromkeys(metric for metric, _ in results))
     one = results[0][1]
     is_clustered = "clusters" in one.counts[one.groups[0]]
@@ -529,6 +532,8 @@ def _describe_test(results: list[tuple[str, PermutationTestResult]]) -> TestDesc
     scheme = _SCHEMES["clusters" if is_clustered else one.scheme]
     if "queries" in one.counts[one.groups[0]]:
         scheme = call_queries(scheme)
+    if is_stratified:
+        scheme = scheme.replace("were exchanged", "were exchanged within each stratum,")
     return TestDescription(
         metrics=join_words(metrics),
         scheme=scheme,

@@ -219,6 +219,11 @@ class AuditView:
         return any(row.is_distance for row in self.audit.rows)
 
     @property
+    def has_mean_gaps(self) -> bool:
+        """Whether gaps are means over strata; parts of lists in strata are lists of their own."""
+        return self.audit.is_stratified and self.audit.units != "items"
+
+    @property
     def has_margins(self) -> bool:
         """Whether a comparison has a margin."""
         return any(row.margin is not None for row in self.audit.rows)
@@ -251,8 +256,10 @@ class AuditView:
     def exchanged(self) -> str:
         """What exchanges its group labels in a permutation."""
         if self.audit.units == "items":
-            return "the items of each list"
-        return "the rows of each set" if self.audit.is_matched else self.units
+            return f"the items of each {'stratum of a ' if self.audit.is_stratified else ''}list"
+        if self.audit.is_matched:
+            return "the rows of each set"
+        return f"the {self.units} of each stratum" if self.audit.is_stratified else self.units
 
     @property
     def n_judged(self) -> int:

@@ -343,6 +343,11 @@ class AuditData:
         return self.settings.get("matched") is not None
 
     @property
+    def is_stratified(self) -> bool:
+        """Whether groups are compared within strata."""
+        return self.settings.get("control_features") is not None
+
+    @property
     def is_clustered(self) -> bool:
         """Whether rows are in clusters."""
         return self.settings.get("cluster") is not None
