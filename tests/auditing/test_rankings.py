@@ -300,9 +300,12 @@ def test_an_audit_is_written_read_and_reported() -> None:
         "Group labels were exchanged among the items of each list.",
         "with items of both groups.",
         "the items of each list could exchange their groups",
-        "whether their relevance is right",
     ):
         assert text in pages["items"]
+    assert "It cannot show whether the relevance is right, what causes" in pages["queries"]
+    without = ask(**ITEMS | {"rankings": "exposure"}).to_html()
+    assert "It cannot show what causes a gap" in without
+    assert "relevance is right" not in without
     assert "90 queries" in found["queries"].to_html(short=True)
     within = ask(**ITEMS, control_features="site").to_html()
     assert "exchanged within each stratum, among the items of each list." in within

@@ -18,8 +18,12 @@ from fairperm._utils.formatting import (
 )
 from fairperm.hypothesis_tests.results.text import state_dropped
 from fairperm.report.plain_words import find_case
-from fairperm.report.rerun import find_used_columns
-from fairperm.report.sentences import define_positives, describe_comparison, mark_name
+from fairperm.report.sentences import (
+    define_positives,
+    describe_comparison,
+    mark_name,
+    name_labels,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -85,10 +89,9 @@ def summarize_case(view: AuditView, presentation: Presentation) -> list[Markup]:
 
 
 def _state_limits(view: AuditView) -> Markup:
-    labels = ""
-    if "y_true" in find_used_columns(view.audit):
-        are = "labels are" if view.audit.units == "rows" else "relevance is"
-        labels = f", whether the {are} right,"
+    labels = name_labels(view)
+    if labels:
+        labels = f", whether {labels} right,"
     return Markup(
         "The audit shows differences between groups. It does not show their causes{} or whether a "
         "difference is lawful."

@@ -30,6 +30,7 @@ from fairperm._utils.formatting import (
 from fairperm.hypothesis_tests.rankings.queries import call_queries
 from fairperm.inference.stopping import ENOUGH
 from fairperm.metrics.definition import Scheme
+from fairperm.report.rerun import find_used_columns
 from fairperm.report.view import WEIGHTIEST_FIRST, find_look_alikes
 
 if TYPE_CHECKING:
@@ -657,7 +658,15 @@ def collect_facts(view: AuditView) -> dict[str, object]:
         "n_clusters": sum(one.clusters or 0 for one in first),
         "other_ways": _describe_other_ways(view),
         "metric_meaning": _define_metric(view),
+        "labels": name_labels(view),
     }
+
+
+def name_labels(view: AuditView) -> str:
+    """Return "the labels are", or what takes their place in rankings; "" if none are used."""
+    if "y_true" not in find_used_columns(view.audit):
+        return ""
+    return "the labels are" if view.audit.units == "rows" else "the relevance is"
 
 
 def _describe_other_ways(view: AuditView) -> str:
