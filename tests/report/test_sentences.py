@@ -169,6 +169,16 @@ def test_strata_without_a_name_have_no_number_for_one(monkeypatch: pytest.Monkey
     assert "Only rows of the same stratum (w) are compared with each other." in page.text
 
 
+def test_a_metric_is_explained_by_one_of_the_audit(monkeypatch: pytest.MonkeyPatch) -> None:
+    people = "such as the share of people predicted positive."
+    assert people in read_small_audit(monkeypatch, metrics=["mse", "fnr"]).text
+    errors = read_small_audit(monkeypatch, metrics="mse", distances="tv").text
+    assert "computed in each group, such as its mean squared error." in errors
+    distances = read_small_audit(monkeypatch, metrics=None, distances="tv").text
+    assert "A number that measures how much the distributions of two groups differ." in distances
+    assert "Gap The distance between the distributions of two groups." in distances
+
+
 def test_strata_are_where_labels_are_exchanged_and_gaps_computed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

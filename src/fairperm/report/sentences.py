@@ -330,9 +330,14 @@ def _describe_margins(view: AuditView) -> Markup:
 
 def _define_metric(view: AuditView) -> str:
     """Return what a metric is, with an example."""
-    if view.audit.units == "rows":
+    if any(section.needs_predictions for section in view.sections):
         example = "such as the share of people predicted positive"
         return f"A number that measures the predictions for a group, {example}."
+    if view.audit.units == "rows":
+        for section in view.sections:
+            if not any(one.row.is_distance for one in section.comparisons):
+                return f"A number that is computed in each group, such as its {section.metric}."
+        return "A number that measures how much the distributions of two groups differ."
     if view.audit.units == "queries":
         example = "such as how many of their first ten items are relevant"
         return f"A number that measures the ranked lists of a group, {example}."
