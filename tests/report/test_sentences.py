@@ -246,6 +246,29 @@ def test_margins_are_explained() -> None:
     ) in text
 
 
+def test_pages_name_no_arguments_or_attributes_of_python() -> None:
+    rng = np.random.default_rng(1)
+    group, y = np.arange(360) % 3, np.arange(360) % 2
+    with pytest.warns(fairperm.FairpermWarning, match="comparisons have notes, in the rows"):
+        audit = fairperm.audit(
+            y,
+            y_score=rng.random(360),
+            sensitive_features={"g": np.array([*"abc"])[group]},
+            cluster=np.arange(360) // 15 * 3 + group,
+            metrics="roc_auc",
+            min_group_size=2,
+            n_resamples=199,
+            rng=1,
+        )
+    text = Page(audit.to_html()).text
+    assert "There is no p-value for all groups at once in g · ROC AUC: too few groups" in text
+    assert "permutation_test" not in text
+    assert "result.notes" not in text
+    for row in audit:
+        assert row.result is not None
+        assert all(note in text for note in row.result.notes)
+
+
 # Thresholds.
 
 

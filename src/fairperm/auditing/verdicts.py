@@ -30,6 +30,7 @@ from fairperm.hypothesis_tests.margins.one_sided import (
     margin_pvalues,
     ratio_pvalues,
 )
+from fairperm.hypothesis_tests.results.audits import PLACES_OF_NOTES
 from fairperm.hypothesis_tests.small_groups import count_base_rows
 from fairperm.inference.multiplicity import adjust_pvalues, interval_level
 from fairperm.inference.null import agree, agree_at_margin
@@ -212,7 +213,7 @@ def write_notes(
         is_doubled = settings.alternative == "two-sided" or (settings.margins and not is_one_sided)
         tails = [2 if is_doubled else 1] * len(changed)
         claim = "called narrowed or widened however large the change"
-    known = (*known, REVERSED_SCORES)
+    known, (of_results, of_changes) = (*known, REVERSED_SCORES), PLACES_OF_NOTES
     results = [(row, _result_of(row)) for row in judged]
     changes = [
         (row, row.change.result)
@@ -222,12 +223,8 @@ def write_notes(
     return (
         *_note_nothing_judged(rows, judged),
         *_note_few_resamples(tails, n_hypotheses, factor, settings, claim),
-        *_note_notes(
-            results, known, ("comparison has", "comparisons have"), "the rows' result.notes"
-        ),
-        *_note_notes(
-            changes, known, ("change has", "changes have"), "the rows' change.result.notes"
-        ),
+        *_note_notes(results, known, ("comparison has", "comparisons have"), of_results),
+        *_note_notes(changes, known, ("change has", "changes have"), of_changes),
     )
 
 

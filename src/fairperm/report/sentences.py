@@ -28,6 +28,7 @@ from fairperm._utils.formatting import (
     join_words,
 )
 from fairperm.hypothesis_tests.rankings.queries import call_queries
+from fairperm.hypothesis_tests.results.audits import PLACES_OF_NOTES
 from fairperm.inference.stopping import ENOUGH
 from fairperm.metrics.definition import Scheme
 from fairperm.report.rerun import find_used_columns
@@ -653,18 +654,23 @@ def collect_facts(view: AuditView) -> dict[str, object]:
         "metrics": {one.metric: (one.meaning, one.reading) for one in view.sections},
         "has_base_rates": any(one.positives is not None for one in audit.groups),
         "whole_names": [(one.name, one.whole_name) for one in groups if one.whole_name],
-        "omnibus_reasons": sorted(_collect_omnibus_reasons(view)),
+        "without_omnibus": _join_names(_list_without_omnibus(view)),
         "omnibus_validity": _describe_omnibus_validity(view),
         "has_metrics": bool(results),
         "is_studentized": all(result.variance is not None for result in results),
         "chances": _describe_chances(view),
-        "audit_notes": [*find_look_alikes(audit.groups), *audit.notes],
+        "audit_notes": [*find_look_alikes(audit.groups), *_leave_out_references(audit.notes)],
         "n_rows": view.n_rows,
         "n_clusters": sum(one.clusters or 0 for one in first),
         "other_ways": _describe_other_ways(view),
         "metric_meaning": _define_metric(view),
         "labels": name_labels(view),
     }
+
+
+def _leave_out_references(notes: Iterable[str]) -> list[str]:
+    """Return the notes but those on where notes of comparisons are: the page has all of them."""
+    return [one for one in notes if not any(place in one for place in PLACES_OF_NOTES)]
 
 
 def name_labels(view: AuditView) -> str:
@@ -682,10 +688,10 @@ def _describe_other_ways(view: AuditView) -> str:
     return f"in their {'base rates' if has_base_rates else 'outcomes'}"
 
 
-def _collect_omnibus_reasons(view: AuditView) -> set[str]:
-    """Return why attributes of more than two groups have no test of all groups at once."""
+def _list_without_omnibus(view: AuditView) -> list[str]:
+    """Return where attributes of more than two groups have no test of all groups at once."""
     several = [one for one in view.sections if len(view.groups[one.attribute]) > 2]
-    return {one.omnibus_reason for one in several if one.omnibus_reason}
+    return [f"{one.attribute} · {one.metric}" for one in several if one.lacks_omnibus]
 
 
 def _describe_chances(view: AuditView) -> str:

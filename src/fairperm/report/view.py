@@ -153,7 +153,7 @@ class Section:
     reading: str
     needs_predictions: bool
     omnibus: str
-    omnibus_reason: str
+    lacks_omnibus: bool
     comparisons: tuple[ComparisonView, ...]
 
     def with_verdict(self, verdict: str) -> list[ComparisonView]:
@@ -335,7 +335,7 @@ def _view_comparisons(
     test = None if omnibus is None else omnibus.result
     return {
         "omnibus": "" if test is None else state_pvalue(test.pvalue),
-        "omnibus_reason": "" if omnibus is None else omnibus.reason,
+        "lacks_omnibus": omnibus is not None and test is None,
         "comparisons": tuple(_view_comparison(row, names) for row in rows),
     }
 

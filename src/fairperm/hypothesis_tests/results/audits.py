@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["AuditData", "AuditRow", "GroupSummary", "OmnibusRow"]
 
 Units: TypeAlias = Literal["rows", "queries", "items"]
+PLACES_OF_NOTES = ("the rows' result.notes", "the rows' change.result.notes")  # as notes say
 VERDICTS = ("disparity", "equivalent", "inconclusive", "too small")
 
 
