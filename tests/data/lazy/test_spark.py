@@ -26,6 +26,7 @@ from pyspark.errors import PySparkException
 
 import fairperm
 from fairperm.data.lazy import counting as lazy
+from fairperm.hypothesis_tests.rankings import lists as ranked_lists
 from fairperm.hypothesis_tests.sweep.threshold_sweep import threshold_sweep
 from tests.support.audits import quietly
 from tests.support.lazy_data import LAZY, clustered, run, same, sample, with_gaps
@@ -109,6 +110,41 @@ def test_other_tests(rows: Any) -> None:
         chosen = {"sensitive_features": "sex", "metric": "accuracy", **options}
         one, other = (test("label", data=data, **chosen) for data in (table, rows))
         assert same(one, other)
+
+
+@pytest.mark.parametrize(
+    ("values", "distance", "options"),
+    [("score", "ks", {"y_true": "label"}), ("predicted", "js", {"control_features": "region"})],
+)
+def test_distances(rows: Any, values: str, distance: str, options: dict[str, Any]) -> None:
+    options = {"sensitive_features": "sex", "n_resamples": 99, "rng": 3, **options}
+    there, here = (
+        fairperm.distance_test(values, distance=distance, data=data, **options)
+        for data in (rows, sample(N))
+    )
+    assert there.to_dict() == here.to_dict()
+
+
+def test_rankings(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark computes values of queries, and hands over the items for exposure."""
+    monkeypatch.setattr(ranked_lists, "MOST_KINDS", 100)
+    table = clustered(400, 8)  # a person is a query, whose items have tied scores
+    rows = spark.createDataFrame(table).repartition(4).cache()
+    options: dict[str, Any] = {"query": "person", "score": "score", "n_resamples": 99, "rng": 3}
+    for metric in ("ndcg", "average_precision"):
+        there, here = (
+            fairperm.ranking_test(
+                "label", sensitive_features="sex", metric=metric, k=3, data=data, **options
+            ).largest
+            for data in (rows, table)
+        )
+        assert isinstance(there, fairperm.RankingComparison)
+        assert isinstance(here, fairperm.RankingComparison)
+        assert there.values == pytest.approx(here.values, rel=1e-10)
+        assert (there.pvalue, there.counts) == (here.pvalue, here.counts)
+    options |= {"sensitive_features": "weight", "metric": "exposure"}
+    one, other = (fairperm.ranking_test(data=data, **options) for data in (rows, table))
+    assert one.to_dict() == other.to_dict()
 
 
 def test_sweeps(rows: Any, monkeypatch: pytest.MonkeyPatch) -> None:
