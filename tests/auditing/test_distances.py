@@ -75,15 +75,18 @@ def test_strata_and_weights_are_passed_on(given: dict[str, str]) -> None:
     assert (row.difference, row.pvalue) == (alone.distance, alone.pvalue)
 
 
-def test_predictions_are_compared_without_scores() -> None:
+@pytest.mark.parametrize(
+    "given",
+    [{"compare": "rest"}, {"compare": "reference"}, {"compare": "reference", "reference": "a"}],
+)
+def test_predictions_are_compared_without_scores(given: dict[str, str]) -> None:
     data = {**DATA, "class": np.round(3 * DATA["s"]).astype(str)}
-    found = audit(
-        y_pred="class", data=data, sensitive_features="g", distances="tv", compare="rest", rng=3
-    )
-    alone = distance_test(
-        "class", data=data, sensitive_features="g", distance="tv", compare="rest", rng=3
-    )
-    assert [row.pvalue for row in found] == [one.pvalue for one in alone]
+    asked: dict[str, Any] = {"data": data, "sensitive_features": "g", "rng": 3, **given}
+    found = audit(y_pred="class", distances="tv", **asked)
+    alone = distance_test("class", distance="tv", **asked)
+    assert [(row.groups, row.pvalue) for row in found] == [
+        (one.groups, one.pvalue) for one in alone
+    ]
     assert found.where(metric="tv").rows == found.rows
 
 

@@ -88,7 +88,7 @@ def alone(row: AuditRow, **options: Any) -> fairperm.RankingComparison:
             **options,
         )
     gaps = {one.groups: one for one in found if isinstance(one, fairperm.RankingComparison)}
-    return gaps.get((row.groups[0], "rest")) or gaps[row.groups]
+    return gaps[row.groups]
 
 
 @pytest.mark.parametrize("asked", [QUALITY, ITEMS], ids=["queries", "items"])

@@ -312,9 +312,22 @@ def test_each_pair_is_tested_by_itself_and_adjusted() -> None:
     assert [one.adjusted_pvalue for one in every] == pytest.approx([raw[0], 3 * raw[1], 3 * raw[2]])
     assert every.pvalue == pytest.approx(3 * min(raw))
     rest = distance_test(x, sensitive_features=g, compare="rest", adjust=None, **options)
-    assert [one.groups for one in rest] == [(name, "rest") for name in "abc"]
-    assert rest.largest.groups == ("c", "rest")
-    assert rest.largest.counts == {"c": 30, "rest": 60}
+    assert [one.groups for one in rest] == [(name, "all others") for name in "abc"]
+    assert rest.largest.groups == ("c", "all others")
+    assert rest.largest.counts == {"c": 30, "all others": 60}
+
+
+def test_groups_are_compared_with_a_reference() -> None:
+    """By default the largest one; the distance is from it, which matters for an asymmetric one."""
+    x, g = np.arange(60) ** 2 % 7, np.repeat(["a", "b", "c", "d"], [15, 20, 15, 10])
+    options: dict[str, Any] = {"sensitive_features": g, "distance": "kl", "n_resamples": 99}
+    largest = distance_test(x, compare="reference", rng=1, **options)
+    assert [one.groups for one in largest] == [("a", "b"), ("c", "b"), ("d", "b")]
+    named = distance_test(
+        x, compare="reference", reference="d", groups=["b", "d", "a"], rng=1, **options
+    )
+    assert [one.groups for one in named] == [("b", "d"), ("a", "d")]
+    assert named.comparisons[0].distance == pytest.approx(kl(x[g == "b"], x[g == "d"]))
 
 
 # Results.
@@ -462,7 +475,19 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "no groups": ({"sensitive_features": None}, "sensitive_features must be given"),
     "an unknown group": ({"groups": ("a", "c")}, "groups must be made of groups"),
     "a group twice": ({"groups": ("a", "a")}, "groups must be two or more different groups"),
-    "compare": ({"compare": "reference"}, "compare must be one of 'pairs', 'rest'"),
+    "compare": ({"compare": "all"}, "compare must be one of 'pairs', 'reference', 'rest'"),
+    "reference": (
+        {"reference": "a"},
+        "reference can only be used with compare='reference'; got compare='pairs'",
+    ),
+    "an unknown reference": (
+        {"compare": "reference", "reference": "A"},
+        "reference must be one of the groups.*got 'A'.*Did you mean 'a'",
+    ),
+    "an array as reference": (
+        {"compare": "reference", "reference": np.arange(2)},
+        "reference must be one of the groups",
+    ),
     "adjust": ({"adjust": "maxt"}, "adjust must be one of 'holm', 'bh', 'by', None"),
     "no draws": ({"n_resamples": 0}, "n_resamples must be 'auto' or an integer from 1"),
     "level": ({"confidence_level": 95}, "confidence_level must be .*Did you mean 0.95"),

@@ -75,7 +75,7 @@ OWN = {
     "bootstrap_test": {"method"},
     "threshold_sweep": {"thresholds", "alpha"},
     "sweep_pairs": {"thresholds", "alpha"},
-    "distance_test": {"values", "distance", "compare", "adjust"},
+    "distance_test": {"values", "distance", "compare", "reference", "adjust"},
     "ranking_test": {
         *("relevance", "score", "rank", "query", "k", "compare", "reference", "adjust"),
     },

@@ -19,7 +19,6 @@ from fairperm.auditing.comparisons import (
 )
 from fairperm.auditing.max_t import check_max_t
 from fairperm.auditing.questions import (
-    COMPARISONS,
     check_reference,
     choose_default_metrics,
     describe_argument,
@@ -45,6 +44,7 @@ from fairperm.data.columns import are_names, library_of, parse_threshold
 from fairperm.errors import InputError, InputTypeError, argument, did_you_mean, listed, warn_of
 from fairperm.hypothesis_tests.comparison import count_clusters
 from fairperm.hypothesis_tests.matched import check_matched
+from fairperm.hypothesis_tests.pairs import check_pairing
 from fairperm.hypothesis_tests.plan import check_resampling
 from fairperm.hypothesis_tests.results.audits import GroupSummary
 
@@ -283,7 +283,7 @@ def audit(
     attributes = list_attributes(data, sensitive_features, intersections=intersections)
     names = [attribute.name for attribute in attributes]
     settings = Settings(
-        compare=checks.choice("compare", compare, COMPARISONS),
+        compare=check_pairing(compare, reference),
         reference=reference,
         adjust=checks.choice("adjust", adjust, ADJUSTMENTS),
         family=checks.choice("family", family, FAMILIES),
@@ -303,7 +303,7 @@ def audit(
         resampling=check_resampling(n_resamples, rng, n_jobs, progress, fewest=0, or_auto=True),
         n_attributes=len(attributes),
     )
-    check_reference(reference, settings.compare, names)
+    check_reference(reference, names)
     if measured:
         no_metrics = not named and not ranked
         _refuse_with(

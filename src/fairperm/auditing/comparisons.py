@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 from fairperm._utils.checks import DIRECTIONS
 from fairperm._utils.formatting import format_count
 from fairperm._utils.progress import show_progress
-from fairperm.auditing.questions import choose_reference, list_pairs
+from fairperm.auditing.questions import check_groups, choose_reference
 from fairperm.auditing.verdicts import find_few, find_small_groups
 from fairperm.errors import InputError, UndefinedMetricError, argument
 from fairperm.hypothesis_tests.distances import DistanceTest
@@ -21,6 +21,7 @@ from fairperm.hypothesis_tests.matched import (
     compare_matched_groups,
 )
 from fairperm.hypothesis_tests.omnibus import OmnibusTest, against_permutations
+from fairperm.hypothesis_tests.pairs import list_pairs
 from fairperm.hypothesis_tests.plan import Options, Plan
 from fairperm.hypothesis_tests.rankings.items import compare_items
 from fairperm.hypothesis_tests.rankings.queries import check_valued, name_queries
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 
     from fairperm.auditing.questions import Question
+    from fairperm.data.arguments import Pairing
     from fairperm.engines.resampling.blocks import Resampling
     from fairperm.hypothesis_tests.gap_test import GapIntervals
     from fairperm.hypothesis_tests.rankings.lists import RankedItems
@@ -49,7 +51,7 @@ _ROWS_AT_ONCE = 1 << 23  # of the tests that are held in memory until their labe
 class Settings(Options):
     """The options of an audit, checked."""
 
-    compare: str
+    compare: Pairing
     reference: object
     adjust: str | None
     family: str
@@ -145,7 +147,9 @@ def make_pairs(questions: Sequence[Question], settings: Settings) -> list[Pair]:
             given, only = settings.reference, settings.n_attributes == 1
             reference = choose_reference(question.table, question.attribute, given, only=only)
             references[question.attribute] = reference
-        for groups in list_pairs(question, settings.compare, reference):
+        check_groups(question, settings.compare)
+        every = question.table.groups
+        for groups in list_pairs(question.table, every, settings.compare, reference):
             metric = question.metric
             table = question.table_of(groups)
             if table.matched is not None:
@@ -277,8 +281,7 @@ def _compare_lists(
     metric = pair.question.metric
     if not isinstance(metric, RankingMetric):
         raise TypeError("items in lists have a metric of rankings")
-    sides = pair.question.sides_of(pair.groups)
-    found = compare_items(items.choose(sides), metric, pair.groups, settings.quiet())
+    found = compare_items(items.choose(pair.groups), metric, pair.groups, settings.quiet())
     least = settings.min_group_size
     if settings.group_size_by == "rows":
         row = find_few(row, {"items": row.sizes}, least)

@@ -58,7 +58,7 @@ def max_t_pvalues(
     for key, pair in pairs.items():
         families.setdefault((pair.row.attribute, pair.row.groups), {})[key] = pair
     values = max_t(
-        [_make_family([*members.values()], settings) for members in families.values()],
+        [_make_family([*members.values()]) for members in families.values()],
         stratum_weights=settings.stratum_weights,
         resampling=settings.resampling,
         alternative=settings.alternative,
@@ -67,10 +67,9 @@ def max_t_pvalues(
     return dict(zip(keys, values.tolist(), strict=True))
 
 
-def _make_family(pairs: Sequence[ComparedPair], settings: Settings) -> Family:
+def _make_family(pairs: Sequence[ComparedPair]) -> Family:
     groups, table = pairs[0].row.groups, pairs[0].question.reading
-    if settings.compare == "rest" and len(table.groups) > 2:
-        table = table.against_rest(*groups)
+    table = table.against_rest(*groups)
     metrics = [pair.question.metric.for_table(table, groups) for pair in pairs]
     return Family(table, groups, tuple(metric.parts for metric in metrics))
 

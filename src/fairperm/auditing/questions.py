@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Hashable, Iterable, Mapping, Sized
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -31,6 +30,7 @@ from fairperm.errors import (
     shown,
     unknown_name,
 )
+from fairperm.hypothesis_tests.pairs import find_reference
 from fairperm.hypothesis_tests.rankings.lists import MOST_ITEMS, ReadLists
 from fairperm.hypothesis_tests.rankings.queries import average_queries, call_queries, keep_valued
 from fairperm.metrics.changes import change_of, columns_of_model
@@ -46,13 +46,12 @@ if TYPE_CHECKING:
 
     from fairperm.data.arguments import Inputs
     from fairperm.data.reading import Table
-    from fairperm.hypothesis_tests.rankings.lists import RankedItems, Sides
+    from fairperm.hypothesis_tests.rankings.lists import RankedItems
     from fairperm.hypothesis_tests.results.audits import Units
     from fairperm.metrics.definition import AnyMetric
     from fairperm.metrics.distances import Distance
     from fairperm.metrics.rankings import RankingMetric
 
-COMPARISONS = ("pairs", "reference", "rest")
 MOST_COMPARISONS = 10_000  # of one metric and attribute: more are a mistake, and take hours
 GIVEN_LABEL = "_given_label"
 _TIMES = " × "
@@ -99,13 +98,7 @@ class Question:
 
     def table_of(self, pair: tuple[Hashable, Hashable]) -> Table:
         """Return a table with these two groups, of which the second may be all other groups."""
-        return self.table if pair[1] in self.table.groups else self.table.against_rest(*pair)
-
-    def sides_of(self, pair: tuple[Hashable, Hashable]) -> Sides:
-        """Return the groups on either side of a pair; see :meth:`table_of`."""
-        first, second = pair
-        groups = set(self.table.groups)
-        return {first}, {second} if second in groups else groups - {first}
+        return self.table.against_rest(*pair)
 
     def name_arguments(self) -> AbstractContextManager[None]:
         """Name the arguments of rankings in errors as those of an audit."""
@@ -476,21 +469,11 @@ def choose_reference(table: Table, attribute: str, given: object, *, only: bool)
     elif given is not None and not only:
         rule = "a mapping of attributes to groups if there are several attributes"
         raise InputTypeError("reference", rule, given)
-    if given is None:
-        sizes = table.sizes()
-        return max(table.groups, key=lambda group: sizes[group])
-    try:
-        hash(given)  # raises for arrays and frames
-        return table.groups[table.groups.index(given)]
-    except (ValueError, TypeError):
-        rule = f"a group of {attribute}"
-        raise unknown_name("reference", rule, given, table.groups) from None
+    return find_reference(table, table.groups, given, f"a group of {attribute}")
 
 
-def list_pairs(
-    question: Question, compare: str, reference: Hashable | None
-) -> Iterable[tuple[Hashable, Hashable]]:
-    """Return the pairs of groups to compare."""
+def check_groups(question: Question, compare: str) -> None:
+    """Raise InputError for a single group, or for more than can be meant."""
     groups, n = question.table.groups, len(question.table.groups)
     features, attribute = argument("sensitive_features"), shown(question.attribute)
     if n == 1:
@@ -509,31 +492,10 @@ def list_pairs(
             f"{features} must make at most {MOST_COMPARISONS:,} comparisons; got {n:,} groups in "
             f"{attribute}. Merge groups, or use {argument('compare', 'rest')}."
         )
-    if compare == "reference":
-        return ((group, reference) for group in groups if group != reference)
-    if compare == "rest" and n > 2:
-        rest = _name_rest(groups)
-        return ((group, rest) for group in groups)
-    return itertools.combinations(groups, 2)
 
 
-def _name_rest(groups: Sequence[Hashable]) -> str:
-    """Return a name for all other groups that no group has."""
-    name = "all others"
-    while name in groups:
-        name += "*"
-    return name
-
-
-def check_reference(reference: object, compare: str, names: Sequence[str]) -> None:
-    """Raise InputError for a reference without ``compare="reference"``, or of no attribute."""
-    if reference is None:
-        return
-    if compare != "reference":
-        raise InputError(
-            f"{argument('reference')} can only be used with {argument('compare', 'reference')}; "
-            f"got {argument('compare', compare)}."
-        )
+def check_reference(reference: object, names: Sequence[str]) -> None:
+    """Raise InputError for a reference of no attribute."""
     if isinstance(reference, Mapping):
         for name in reference:
             if name not in names:

@@ -184,7 +184,9 @@ class Table:
         return self.take(order_by([self.columns["y_score"]]))
 
     def against_rest(self, group: Hashable, rest: Hashable) -> Table:
-        """Return the table with all groups but one merged into a group called ``rest``."""
+        """Return the table with all groups but one merged into ``rest``, unless that is a group."""
+        if rest in self.groups:
+            return self
         others = (self.group != self.groups.index(group)).view(np.uint8)
         merged = replace(self, group=others, groups=(group, rest))
         return merged if self.whole_cluster is None else merged.split_clusters()

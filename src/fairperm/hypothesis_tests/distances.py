@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,6 +27,7 @@ from fairperm.errors import (
     shown,
 )
 from fairperm.hypothesis_tests.comparison import Comparison
+from fairperm.hypothesis_tests.pairs import check_pairing, find_reference, list_pairs
 from fairperm.hypothesis_tests.plan import Options, Plan
 from fairperm.hypothesis_tests.results.distances import (
     Curves,
@@ -42,7 +42,7 @@ from fairperm.metrics.definition import Scheme
 from fairperm.metrics.distances import get_distance
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator
+    from collections.abc import Hashable
 
     from numpy.typing import NDArray
 
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
         Frame,
         Groups,
         Missing,
+        Pairing,
         Resamples,
         Seed,
     )
@@ -77,7 +78,8 @@ def distance_test(
     y_true: Column | None = None,
     data: Frame | None = None,
     groups: Groups | None = None,
-    compare: Literal["pairs", "rest"] = "pairs",
+    compare: Pairing = "pairs",
+    reference: Hashable = None,
     adjust: Adjustment = "holm",
     control_features: Columns | None = None,
     cluster: Columns | None = None,
@@ -113,8 +115,11 @@ def distance_test(
         engine.
     groups : sequence, optional
         Two groups or more; by default all.
-    compare : {"pairs", "rest"}
-        Whether to compare each pair of groups, or each group with all others together.
+    compare : {"pairs", "reference", "rest"}
+        Whether to compare each pair of groups, each group with the reference, or each group with
+        all others together.
+    reference : optional
+        The reference group, by default the one with most rows.
     adjust : {"holm", "bh", "by"} or None
         How p-values are adjusted for the number of comparisons.
     control_features : array-like, str or list of str, optional
@@ -175,7 +180,7 @@ def distance_test(
         progress=progress,
     )
     chosen = get_distance(distance)
-    compare = choice("compare", compare, ("pairs", "rest"))
+    compare = check_pairing(compare, reference)
     adjust = choice("adjust", adjust, _ADJUSTMENTS)
     if values is None:
         raise InputTypeError("values", "given", None)
@@ -198,9 +203,11 @@ def distance_test(
     every = table.choose_several(groups)
     if groups is not None:
         table = table.take(np.flatnonzero(np.isin(table.group, [*map(table.groups.index, every)])))
+    if compare == "reference":
+        reference = find_reference(table, every, reference)
     tests = [
-        DistanceTest.of(one, chosen, pair, options)
-        for one, pair in _comparisons(table, every, compare)
+        DistanceTest.of(table.against_rest(*pair), chosen, pair, options)
+        for pair in list_pairs(table, every, compare, reference)
     ]
     adjusted = adjust_pvalues(np.array([test.comparison.pvalue for test in tests]), adjust)
     comparisons = tuple(
@@ -223,20 +230,6 @@ def distance_test(
         frame_library=library_of(data),
         attribute=table.attribute,
     )
-
-
-def _comparisons(
-    table: Table, groups: tuple[Hashable, ...], compare: str
-) -> Iterator[tuple[Table, tuple[Hashable, Hashable]]]:
-    """Yield the pairs of groups, each with the table that has both."""
-    if compare == "pairs" or len(groups) == 2:
-        yield from ((table, pair) for pair in itertools.combinations(groups, 2))
-        return
-    rest = "rest"
-    while rest in groups:
-        rest = f"the {rest}"
-    for group in groups:
-        yield table.against_rest(group, rest), (group, rest)
 
 
 @dataclass(frozen=True, slots=True)

@@ -389,9 +389,9 @@ def test_several_groups_are_compared_one_by_one_and_adjusted(metric: str) -> Non
     assert [one.adjusted_pvalue for one in found] == adjust_pvalues(np.array(raw), "holm").tolist()
     assert found.pvalue == min(one.adjusted_pvalue for one in found)
     rest = ranking_test(**given, sensitive_features=group, compare="rest", **options)
-    assert [one.groups for one in rest] == [("a", "rest"), ("b", "rest"), ("c", "rest")]
-    merged = np.where(group == "b", "b", "rest")
-    alone = run(given, merged, **options)
+    assert [one.groups for one in rest] == [(name, "all others") for name in "abc"]
+    merged = np.where(group == "b", "b", "all others")
+    alone = run(given, merged, groups=("b", "all others"), **options)
     assert rest.comparisons[1].to_dict() | {"adjusted_pvalue": 0} == alone.to_dict() | {
         "adjusted_pvalue": 0
     }

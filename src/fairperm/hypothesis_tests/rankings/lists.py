@@ -28,14 +28,11 @@ from fairperm.metrics.rankings import RankedLists, check_lists, check_top
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
-    from collections.abc import Set as AbstractSet
 
     from numpy.typing import NDArray
 
     from fairperm.data.arguments import Inputs
     from fairperm.metrics.rankings import RankingMetric
-
-    Sides = tuple[AbstractSet[Hashable], AbstractSet[Hashable]]  # of a gap, and their groups
 
 MOST_ITEMS = 2**31  # of a list
 VALUE = "value"  # the column of a table of queries
@@ -83,11 +80,12 @@ class ReadLists:
                 "values must be filled in, or items be ranked before they are dropped."
             )
         every = table.choose_several(groups)
-        if VALUE in table.columns:
-            return cls(table, None, every)
-        if metric.of_all_groups:
+        has_values = VALUE in table.columns
+        if has_values or metric.of_all_groups:
             is_chosen = np.isin(table.group, [table.groups.index(one) for one in every])
             table = table.take(np.flatnonzero(is_chosen))
+        if has_values:
+            return cls(table, None, every)
         has_cluster = inputs.cluster is not None
         items = RankedItems.of(table, metric, every, is_rank=is_rank, has_cluster=has_cluster)
         check_lists(metric, items.lists, source)
@@ -163,9 +161,9 @@ class RankedItems:
             raise refuse_constant(table, metric, "several groups")
         return cls(table, lists, group, stratum, cluster[order], has_cluster, cluster_names)
 
-    def choose(self, sides: Sides) -> RankedItems:
-        """Return the items with the side of each as its group: 0, 1, or 2 for other groups."""
-        return replace(self, group=find_sides(self.group, self.table.groups, sides))
+    def choose(self, pair: tuple[Hashable, Hashable]) -> RankedItems:
+        """Return the items with the side of each as its group; see :func:`find_sides`."""
+        return replace(self, group=find_sides(self.group, self.table.groups, pair))
 
     def value_queries(self, metric: RankingMetric) -> Table:
         """Return a row for each query with its value, NaN where it is undefined."""
@@ -213,12 +211,16 @@ def _join_clusters(query: object, cluster: object, data: object) -> object:
 
 
 def find_sides(
-    group: NDArray[np.integer[Any]], groups: tuple[Hashable, ...], sides: Sides
+    group: NDArray[np.integer[Any]], groups: tuple[Hashable, ...], pair: tuple[Hashable, Hashable]
 ) -> NDArray[np.integer[Any]]:
-    """Return the side of each group's rows: 0, 1, or 2 for groups that are on neither."""
-    places = np.full(len(groups) + 1, 2)
-    for side, some in enumerate(sides):
-        places[[groups.index(one) for one in some]] = side
+    """Return the side of each row: 0, 1, or 2 for rows of groups that are on neither.
+
+    If the second of the pair is no group, it is a name for all groups but the first.
+    """
+    first, second = pair
+    has_rest = second not in groups
+    sides = [0 if one == first else 1 if has_rest or one == second else 2 for one in groups]
+    places = np.array([*sides, 2])  # the last is that of groups left out
     found: NDArray[np.integer[Any]] = places[group]
     return found
 

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Hashable
 
     from fairperm.data.reading import Table
-    from fairperm.hypothesis_tests.rankings.lists import Sides
     from fairperm.metrics.definition import Metric
     from fairperm.metrics.rankings import RankingMetric
 
@@ -32,15 +31,14 @@ _Result = TypeVar("_Result", PermutationTestResult, OmnibusTestResult)
 def compare_queries(
     every: Table,
     metric: RankingMetric,
-    compared: tuple[tuple[Hashable, Hashable], Sides],
+    pair: tuple[Hashable, Hashable],
     options: Options,
 ) -> tuple[PermutationTestResult, tuple[str, ...]]:
     """Compare the mean quality of queries: the paper's test, with a query as a row.
 
     Returns the result, and those of its notes that are no warnings.
     """
-    pair, sides = compared
-    group = find_sides(every.group, every.groups, sides)
+    group = find_sides(every.group, every.groups, pair)
     both = replace(every, group=group, groups=pair).take(np.flatnonzero(group < 2))
     queries = keep_valued(both, metric)
     check_valued(queries, pair)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -12,7 +11,8 @@ from fairperm._utils import checks
 from fairperm._utils.formatting import name_of_gap
 from fairperm.data.arguments import Inputs
 from fairperm.data.columns import library_of
-from fairperm.errors import InputError, InputTypeError, argument, unknown_name, warn_of
+from fairperm.errors import InputError, InputTypeError, argument, warn_of
+from fairperm.hypothesis_tests.pairs import check_pairing, find_reference, list_pairs
 from fairperm.hypothesis_tests.plan import Options
 from fairperm.hypothesis_tests.rankings.items import compare_items
 from fairperm.hypothesis_tests.rankings.lists import MOST_ITEMS, ReadLists
@@ -23,7 +23,7 @@ from fairperm.inference.multiplicity import adjust_pvalues
 from fairperm.metrics.rankings import find_ranking
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator
+    from collections.abc import Hashable
 
     from fairperm.data.arguments import (
         Adjustment,
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
         Resamples,
         Seed,
     )
-    from fairperm.data.reading import Table
-    from fairperm.hypothesis_tests.rankings.lists import Sides
     from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
     from fairperm.metrics.rankings import RankingMetric
 
@@ -177,15 +175,11 @@ def ranking_test(
         n_jobs=n_jobs,
         progress=progress,
     )
-    compare = checks.choice("compare", compare, ("pairs", "reference", "rest"))
     adjust = checks.choice("adjust", adjust, ("holm", "bh", "by", None))
     chosen = find_ranking(metric, checks.integer("k", k, 1, MOST_ITEMS))
     if chosen.of_all_groups:
         _check_all_groups(chosen, compare, reference, alternative, cluster)
-    if reference is not None and compare != "reference":
-        raise InputError(
-            f"{argument('reference')} can only be used with {argument('compare', 'reference')}."
-        )
+    compare = check_pairing(compare, reference)
     if (score is None) == (rank is None):
         given = "both" if score is not None else "neither"
         raise InputTypeError(f"Pass {argument('score')} or {argument('rank')}; got {given}.")
@@ -215,16 +209,18 @@ def ranking_test(
             notes=only.notes,
             frame_library=library_of(data),
         )
-    pairs = list(_list_pairs(read.rows, every, compare, reference))
+    if compare == "reference":
+        reference = find_reference(read.rows, every, reference)
+    pairs = list(list_pairs(table, every, compare, reference))
     found: list[RankingComparison] = []
     notes: dict[str, None] = dict.fromkeys(table.notes)
     warned: dict[str, None] = {}
-    for pair, sides in pairs:
+    for pair in pairs:
         if chosen.of_items and read.items is not None:
-            tested = compare_items(read.items.choose(sides), chosen, pair, options)
+            tested = compare_items(read.items.choose(pair), chosen, pair, options)
             result, remarks = tested.result, tested.remarks
         else:
-            result, remarks = compare_queries(table, chosen, (pair, sides), options)
+            result, remarks = compare_queries(table, chosen, pair, options)
         one = _as_ranking(result, chosen)
         found.append(one)
         for note in one.notes:
@@ -267,26 +263,6 @@ def _check_all_groups(
             f"{argument('cluster')} cannot be used with {name}: its permutations take lists for "
             "independent, and it has no standard error that could allow for clusters."
         )
-
-
-def _list_pairs(
-    table: Table, groups: tuple[Hashable, ...], compare: str, reference: object
-) -> Iterator[tuple[tuple[Hashable, Hashable], Sides]]:
-    """Yield the names of two sides, and which groups belong to either."""
-    if compare == "reference":
-        sizes = table.sizes()
-        chosen = max(groups, key=lambda group: sizes[group]) if reference is None else reference
-        if chosen not in groups:
-            raise unknown_name("reference", "one of the groups", reference, groups)
-        yield from (((one, chosen), ({one}, {chosen})) for one in groups if one != chosen)
-    elif compare == "pairs" or len(groups) == 2:
-        yield from ((pair, ({pair[0]}, {pair[1]})) for pair in itertools.combinations(groups, 2))
-    else:
-        rest = "rest"
-        while rest in groups:
-            rest = f"the {rest}"
-        for one in groups:
-            yield (one, rest), ({one}, set(groups) - {one})
 
 
 def _as_ranking(result: PermutationTestResult, metric: RankingMetric) -> RankingComparison:

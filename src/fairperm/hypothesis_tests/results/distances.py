@@ -125,7 +125,7 @@ class DistanceTestResult(ResultOfComparisons):
     attribute : str
         The name of the column of groups, or "".
     comparisons : tuple of DistanceComparison
-        Each pair of groups, or each group and the rest.
+        Each pair of groups, or each group and the reference or the rest.
     pvalue : float
         The smallest adjusted p-value: that of equal distributions in all groups, if the adjustment
         is "holm".

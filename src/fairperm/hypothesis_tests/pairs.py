@@ -1,0 +1,56 @@
+"""Which groups are compared: each two, each with a reference, or each with all others."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING
+
+from fairperm._utils.checks import choice
+from fairperm.errors import InputError, argument, unknown_name
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable, Sequence
+
+    from fairperm.data.arguments import Pairing
+    from fairperm.data.reading import Table
+
+_PAIRINGS: tuple[Pairing, ...] = ("pairs", "reference", "rest")
+
+
+def check_pairing(compare: object, reference: object) -> Pairing:
+    """Return which groups to compare. Raises InputError for a reference that is not used."""
+    pairing = choice("compare", compare, _PAIRINGS)
+    if reference is not None and pairing != "reference":
+        raise InputError(
+            f"{argument('reference')} can only be used with {argument('compare', 'reference')}; "
+            f"got {argument('compare', pairing)}."
+        )
+    return pairing
+
+
+def find_reference(
+    table: Table, groups: Sequence[Hashable], given: object, rule: str = "one of the groups"
+) -> Hashable:
+    """Return the group given as reference, by default the one with most rows."""
+    if given is None:
+        sizes = table.sizes()
+        return max(groups, key=lambda group: sizes[group])
+    try:
+        hash(given)  # raises for arrays and frames
+        return groups[groups.index(given)]
+    except (ValueError, TypeError):
+        raise unknown_name("reference", rule, given, groups) from None
+
+
+def list_pairs(
+    table: Table, groups: Sequence[Hashable], compare: Pairing, reference: Hashable = None
+) -> Iterable[tuple[Hashable, Hashable]]:
+    """Return the pairs to compare; the second one may be a name for all other groups."""
+    if compare == "reference":
+        return ((group, reference) for group in groups if group != reference)
+    if compare == "rest" and len(groups) > 2:
+        rest = "all others"
+        while rest in table.groups:
+            rest += "*"
+        return ((group, rest) for group in groups)
+    return itertools.combinations(groups, 2)
