@@ -369,6 +369,16 @@ def test_the_place_of_the_gap_is_given_the_label() -> None:
     assert found.gap_at == pytest.approx(found.distance)
 
 
+def test_the_place_of_the_gap_weighs_labels_as_the_distance_does() -> None:
+    """By clusters: 2 and 2 of label 0, of 9 rows each, as many as single rows of label 1."""
+    person = np.repeat(np.arange(8), [9, 9, 9, 9, 1, 1, 1, 1])
+    label, group = (person >= 4).astype(int), np.array(list("abababab"))[person]
+    x = np.where(label, 2 * (group == "b"), person % 4 // 2)  # equal given label 0
+    found = distance_test(x, sensitive_features=group, y_true=label, cluster=person, rng=1).largest
+    assert found.by_label == {0: 0.0, 1: 1.0}
+    assert (found.distance, found.gap_at) == pytest.approx((0.5, 0.5))
+
+
 def test_strata_of_one_group_do_not_count() -> None:
     options: dict[str, Any] = {"control_features": [*LABEL, 2, 2], "rng": 1}
     values, group = [*VALUES, 100.0, 100.0], [*GROUP, "a", "a"]

@@ -439,12 +439,23 @@ def _standardize(rows: Rows) -> Array:
     weight = rows.count * (np.ones(1) if rows.weight is None else rows.weight)
     section = number_sections(rows)
     place, n = 2 * section + rows.group, 2 * int(section.max()) + 2
-    sizes, totals = (np.bincount(place, one, n).reshape(-1, 2) for one in (rows.count, weight))
+    counts = (_count_units(rows), weight)
+    sizes, totals = (np.bincount(place, one, n).reshape(-1, 2) for one in counts)
     with np.errstate(divide="ignore", invalid="ignore"):
         shared = np.nan_to_num(sizes.prod(axis=1) / sizes.sum(axis=1))
         factor = np.where(totals > 0, (shared / np.sort(shared).sum())[:, None] / totals, 0.0)
     share: Array = weight * factor.ravel()[place]
     return share
+
+
+def _count_units(rows: Rows) -> NDArray[np.int64]:
+    """Return how many units each row counts for: rows, or clusters at the first row of each."""
+    if rows.cluster is None:
+        return rows.count
+    _, first = np.unique(rows.cluster, return_index=True)
+    found = np.zeros(len(rows.count), np.int64)
+    found[first] = 1 if rows.alike is None else rows.alike[first]
+    return found
 
 
 def _plain(value: Any) -> Any:

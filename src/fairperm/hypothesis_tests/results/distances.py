@@ -61,7 +61,7 @@ class DistanceComparison(PlainResult):
         The number of rows of each group.
     at : object
         The value at which the cumulative shares differ most, or the category whose shares do; with
-        labels or strata, if both groups had the same shares of these.
+        labels or strata, that of the mean of the differences inside them, weighted as the distance.
     gap_at : float
         That difference, first group minus second.
     pvalue, adjusted_pvalue : float
