@@ -353,6 +353,15 @@ def test_results_can_be_written_and_drawn(distance: str) -> None:
         result.expected  # type: ignore[attr-defined]  # noqa: B018
 
 
+@pytest.mark.parametrize("within", ["y_true", "control_features"])
+def test_numbers_whose_squares_overflow_are_compared_within(within: str) -> None:
+    options: dict[str, Any] = {within: LABEL, "sample_weight": np.ones(len(VALUES)), "rng": 1}
+    one, huge = (
+        distance_test(VALUES * unit, sensitive_features=GROUP, **options) for unit in (1, 2.0**990)
+    )
+    assert huge.pvalue == one.pvalue
+
+
 def test_the_place_of_the_gap_has_as_many_digits_as_other_numbers() -> None:
     found = distance_test(-np.arange(1, 9) / 7, sensitive_features=list("aaabbabb"), rng=1)
     assert found.largest.at == -4 / 7

@@ -159,7 +159,10 @@ def _order_parts(
     np.add.at(sizes, (part, rows.group), rows.count)
     count = sizes.sum(axis=1)
     unlike = count**2 - (sizes**2).sum(axis=1)  # ordered pairs of rows of different groups
-    moments = (rows.contributions.T, rows.contributions.T**2)
+    # scaled by a power of two, which changes no digit: no square overflows
+    exponent = np.frexp(np.abs(rows.contributions).max(initial=0.0))[1]
+    scaled = np.ldexp(rows.contributions.T, -exponent)
+    moments = (scaled, scaled**2)
     totals = [np.add.reduceat(one, starts) for moment in moments for one in moment]
     return order_by([*first_keys, count, unlike, *totals])
 
