@@ -96,17 +96,17 @@ class Rows:
             cluster=None,
             alike=None,
         )
-        return clusters._merge_equal()
+        return clusters.merge_equal()
 
     def merge_if_few(self, most: int) -> Rows:
         """Return equal rows counted as one if so few are distinct, else all rows."""
         columns = [*self.columns.values()]
         if len(self.count) <= most or any(_has_more(one[: 2 * most], most) for one in columns):
             return self
-        merged = self._merge_equal(columns)
+        merged = self.merge_equal(columns)
         return merged if len(merged.count) <= most else self
 
-    def _merge_equal(self, columns: Sequence[NDArray[Any]] | None = None) -> Rows:
+    def merge_equal(self, columns: Sequence[NDArray[Any]] | None = None) -> Rows:
         """Return rows with equal contributions, or columns, as one, in the order of their values.
 
         Sums of clusters have no other columns than contributions.

@@ -401,7 +401,8 @@ def _check_sizes(rows: Rows, distance: Distance) -> None:
         raise InputError("values", "made of numbers whose differences are finite", got)
     if rows.weight is not None:
         low, high = float(rows.weight.min()), float(rows.weight.max())
-        if low / high == 0:
+        is_finite = math.isfinite(high * float(rows.count.sum()))
+        if not is_finite or low / high < np.finfo(np.float64).tiny:
             got = Shown(f"{low} and {high}")
             raise InputError("sample_weight", "made of numbers that can be added up", got)
 
@@ -413,11 +414,14 @@ def _curves(compared: Comparison, distance: Distance) -> tuple[Curves, int]:
     those are kept that can be drawn.
     """
     rows = compared.rows
-    if rows.weight is not None:  # no sum may depend on the order of rows
-        rows = rows.expand()
+    # no sum may depend on the order of rows, or on how many of them are counted as one
+    if rows.weight is not None:
+        rows = replace(rows, weight=rows.weight / rows.weight.max()).expand()
         rows = rows.take(np.argsort(np.asarray(rows.weight), kind="stable"))
+    factor = _section_factors(rows)
+    rows = rows.merge_equal() if rows.weight is None else rows
+    weight = rows.count * rows.weight_of_each() * factor[number_sections(rows), rows.group]
     cells, first, cell = np.unique(rows.contributions[:, 0], return_index=True, return_inverse=True)
-    weight = _standardize(rows)
     order = np.argsort(weight, kind="stable")
     shares: list[Array] = []
     for side in (0, 1):
@@ -434,18 +438,16 @@ def _curves(compared: Comparison, distance: Distance) -> tuple[Curves, int]:
     return curves, int(np.searchsorted(kept, place))
 
 
-def _standardize(rows: Rows) -> Array:
-    """Return the share of each row in its group, with equal shares of the sections in both."""
-    weight = rows.count * (np.ones(1) if rows.weight is None else rows.weight)
+def _section_factors(rows: Rows) -> Array:
+    """Return by section and group what makes shares of weights, equal sums for both groups."""
+    weight = rows.count * rows.weight_of_each()
     section = number_sections(rows)
     place, n = 2 * section + rows.group, 2 * int(section.max()) + 2
     counts = (_count_units(rows), weight)
     sizes, totals = (np.bincount(place, one, n).reshape(-1, 2) for one in counts)
     with np.errstate(divide="ignore", invalid="ignore"):
         shared = np.nan_to_num(sizes.prod(axis=1) / sizes.sum(axis=1))
-        factor = np.where(totals > 0, (shared / np.sort(shared).sum())[:, None] / totals, 0.0)
-    share: Array = weight * factor.ravel()[place]
-    return share
+        return np.where(totals > 0, (shared / np.sort(shared).sum())[:, None] / totals, 0.0)
 
 
 def _count_units(rows: Rows) -> NDArray[np.int64]:
