@@ -36,6 +36,22 @@ def test_bars_have_the_shares_of_both_groups() -> None:
         plots.distributions(["x", "y"], [1.0], [0.5, 0.5], groups=("a", "b"))
 
 
+def test_categories_whose_short_names_are_equal_have_bars_of_their_own() -> None:
+    long = [f"{'x' * 20}{i}{'y' * 20}" for i in range(3)]
+    spec = spec_of(
+        plots.distributions(
+            [*long, 1, "1"], [0.2] * 5, [0.2] * 5, groups=(long[0], long[1]), at="1"
+        )
+    )
+    names = [one["value"] for one in data_with(spec, "side") if one["side"] == 0]
+    short = f"{'x' * 17}…{'y' * 6}"
+    assert names == [short, f"{short} (2)", f"{short} (3)", "1", "1 (2)"]
+    said = " ".join(spec["title"]["subtitle"])
+    assert (
+        f"Left and blue: {short}. Right and grey: {short} (2). They differ most at 1 (2)." in said
+    )
+
+
 @pytest.mark.validate
 def test_any_name_can_be_drawn() -> None:
     shares = [1 / len(HOSTILE)] * len(HOSTILE)

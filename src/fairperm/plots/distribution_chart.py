@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Any
 
 from fairperm._utils.formatting import (
@@ -79,18 +80,18 @@ def distributions(
     if not len(values) == len(first) == len(second):
         rule = f"as many as values ({len(values):,})"
         raise InputError("first and second", rule, (len(first), len(second)))
-    names = [format_name(group, _LONGEST) for group in groups]
+    names, shown = _name_apart(groups), _name_apart(values)
     rows: list[list[dict[str, Any]]] = [
         [
             {
-                "value": one if cumulative else format_name(one, _LONGEST),
+                "value": one if cumulative else name,
                 "share": float(share),
                 "side": side,
                 "group": names[side],
-                "shown": format_name(one, _LONGEST),
+                "shown": name,
                 "percent": format_percent(float(share)),
             }
-            for one, share in zip(values, shares, strict=True)
+            for one, name, share in zip(values, shown, shares, strict=True)
         ]
         for side, shares in enumerate((first, second))
     ]
@@ -105,14 +106,26 @@ def distributions(
     size = "" if value is None else f" {format_number(value)}"
     p = "" if pvalue is None else f" ({state_pvalue(pvalue)})"
     subject = f"{format_metric(distance)}{size}{p}" if distance else ""
-    where = "" if at is None else f"They differ most at {format_name(at, _LONGEST)}."
+    where = dict(zip(values, shown, strict=True)).get(at, format_name(at, _LONGEST))
     head = head_chart(
         mode,
         title or "Do the groups have the same distribution?",
         ", ".join(one for one in (subject, name_of_gap(*groups, _LONGEST, absolute=True)) if one),
-        " ".join(one for one in (key, where) if one),
+        key if at is None else f"{key} They differ most at {where}.",
     )
     return as_layers({"layer": layers, **head, "width": fit_plot(width), "height": height})
+
+
+def _name_apart(values: Sequence[object]) -> list[str]:
+    """Return names that differ, also of values that are shortened to the same name."""
+    names: dict[str, None] = {}
+    for value in values:
+        name = short = format_name(value, _LONGEST)
+        copies = itertools.count(2)
+        while name in names:
+            name = f"{short} ({next(copies)})"
+        names[name] = None
+    return [*names]
 
 
 def _draw_curves(
