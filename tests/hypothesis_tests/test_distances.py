@@ -506,6 +506,14 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
         {"compare": "reference", "reference": np.arange(2)},
         "reference must be one of the groups",
     ),
+    "ages as groups": (
+        {"values": np.arange(42), "sensitive_features": np.arange(42) // 2},
+        "sensitive_features must have at most 20 groups named by numbers; got 21 in 'sens.*bands",
+    ),
+    "hundreds of groups": (
+        {"values": np.arange(400), "sensitive_features": [f"s{i // 2}" for i in range(400)]},
+        "sensitive_features must make at most 10,000 comparisons; got 200 groups.*compare='rest'",
+    ),
     "adjust": ({"adjust": "maxt"}, "adjust must be one of 'holm', 'bh', 'by', None"),
     "no draws": ({"n_resamples": 0}, "n_resamples must be 'auto' or an integer from 1"),
     "level": ({"confidence_level": 95}, "confidence_level must be .*Did you mean 0.95"),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 from fairperm._utils.checks import DIRECTIONS
 from fairperm._utils.formatting import format_count
 from fairperm._utils.progress import show_progress
-from fairperm.auditing.questions import check_groups, choose_reference
+from fairperm.auditing.questions import check_two_groups, choose_reference
 from fairperm.auditing.verdicts import find_few, find_small_groups
 from fairperm.errors import InputError, UndefinedMetricError, argument
 from fairperm.hypothesis_tests.distances import DistanceTest
@@ -147,9 +147,9 @@ def make_pairs(questions: Sequence[Question], settings: Settings) -> list[Pair]:
             given, only = settings.reference, settings.n_attributes == 1
             reference = choose_reference(question.table, question.attribute, given, only=only)
             references[question.attribute] = reference
-        check_groups(question, settings.compare)
-        every = question.table.groups
-        for groups in list_pairs(question.table, every, settings.compare, reference):
+        check_two_groups(question)
+        every, attribute = question.table.groups, question.attribute
+        for groups in list_pairs(question.table, every, settings.compare, reference, attribute):
             metric = question.metric
             table = question.table_of(groups)
             if table.matched is not None:

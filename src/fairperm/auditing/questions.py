@@ -16,7 +16,6 @@ from fairperm.data.arguments import DEFAULT_METRICS, ModelPair
 from fairperm.data.columns import Source, are_names, check_one_score, columns_of_frame
 from fairperm.data.lazy.backends import is_lazy
 from fairperm.data.reading import (
-    MOST_NUMBERS,
     check_not_lazy,
     is_split,
     read_table,
@@ -52,7 +51,6 @@ if TYPE_CHECKING:
     from fairperm.metrics.distances import Distance
     from fairperm.metrics.rankings import RankingMetric
 
-MOST_COMPARISONS = 10_000  # of one metric and attribute: more are a mistake, and take hours
 GIVEN_LABEL = "_given_label"
 _TIMES = " × "
 _KINDS_READ_TOGETHER = {Kind.BINARY, Kind.SCORE, Kind.PROBABILITY, Kind.LABELS}
@@ -472,25 +470,14 @@ def choose_reference(table: Table, attribute: str, given: object, *, only: bool)
     return find_reference(table, table.groups, given, f"a group of {attribute}")
 
 
-def check_groups(question: Question, compare: str) -> None:
-    """Raise InputError for a single group, or for more than can be meant."""
-    groups, n = question.table.groups, len(question.table.groups)
-    features, attribute = argument("sensitive_features"), shown(question.attribute)
-    if n == 1:
+def check_two_groups(question: Question) -> None:
+    """Raise InputError for a single group."""
+    groups = question.table.groups
+    if len(groups) == 1:
         raise InputError(
-            f"{features} must have two groups or more in {attribute}; got one, {shown(groups[0])}. "
-            "Pass the rows of all groups."
-        )
-    if question.table.has_measurements:
-        raise InputError(
-            f"{features} must have at most {MOST_NUMBERS} groups named by numbers; got {n:,} in "
-            f"{attribute}. Cut numbers into bands, or use {argument('correlation_test')}; numbers "
-            f"that are names can be {argument('passed as text')}."
-        )
-    if (n * (n - 1) // 2 if compare == "pairs" else n) > MOST_COMPARISONS:
-        raise InputError(
-            f"{features} must make at most {MOST_COMPARISONS:,} comparisons; got {n:,} groups in "
-            f"{attribute}. Merge groups, or use {argument('compare', 'rest')}."
+            f"{argument('sensitive_features')} must have two groups or more in "
+            f"{shown(question.attribute)}; got one, {shown(groups[0])}. Pass the rows of all "
+            "groups."
         )
 
 

@@ -207,7 +207,7 @@ def distance_test(
         reference = find_reference(table, every, reference)
     tests = [
         DistanceTest.of(table.against_rest(*pair), chosen, pair, options)
-        for pair in list_pairs(table, every, compare, reference)
+        for pair in list_pairs(table, every, compare, reference, table.attribute)
     ]
     adjusted = adjust_pvalues(np.array([test.comparison.pvalue for test in tests]), adjust)
     comparisons = tuple(

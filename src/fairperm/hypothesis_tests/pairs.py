@@ -6,7 +6,9 @@ import itertools
 from typing import TYPE_CHECKING
 
 from fairperm._utils.checks import choice
-from fairperm.errors import InputError, argument, unknown_name
+from fairperm._utils.formatting import UNNAMED_ATTRIBUTE
+from fairperm.data.reading import MOST_NUMBERS
+from fairperm.errors import InputError, argument, shown, unknown_name
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     from fairperm.data.arguments import Pairing
     from fairperm.data.reading import Table
 
+_MOST_COMPARISONS = 10_000  # of one metric and attribute: more are a mistake, and take hours
 _PAIRINGS: tuple[Pairing, ...] = ("pairs", "reference", "rest")
 
 
@@ -43,9 +46,17 @@ def find_reference(
 
 
 def list_pairs(
-    table: Table, groups: Sequence[Hashable], compare: Pairing, reference: Hashable = None
+    table: Table,
+    groups: Sequence[Hashable],
+    compare: Pairing,
+    reference: Hashable,
+    attribute: str,
 ) -> Iterable[tuple[Hashable, Hashable]]:
-    """Return the pairs to compare; the second one may be a name for all other groups."""
+    """Return the pairs to compare; the second one may be a name for all other groups.
+
+    Raises InputError for more groups than can be meant.
+    """
+    _check_number(table, groups, compare, shown(attribute or UNNAMED_ATTRIBUTE))
     if compare == "reference":
         return ((group, reference) for group in groups if group != reference)
     if compare == "rest" and len(groups) > 2:
@@ -54,3 +65,20 @@ def list_pairs(
             rest += "*"
         return ((group, rest) for group in groups)
     return itertools.combinations(groups, 2)
+
+
+def _check_number(
+    table: Table, groups: Sequence[Hashable], compare: Pairing, attribute: str
+) -> None:
+    features, n = argument("sensitive_features"), len(groups)
+    if table.has_measurements and n == len(table.groups):
+        raise InputError(
+            f"{features} must have at most {MOST_NUMBERS} groups named by numbers; got {n:,} in "
+            f"{attribute}. Cut numbers into bands, or use {argument('correlation_test')}; numbers "
+            f"that are names can be {argument('passed as text')}."
+        )
+    if (n * (n - 1) // 2 if compare == "pairs" else n) > _MOST_COMPARISONS:
+        raise InputError(
+            f"{features} must make at most {_MOST_COMPARISONS:,} comparisons; got {n:,} groups in "
+            f"{attribute}. Merge groups, or use {argument('compare', 'rest')}."
+        )

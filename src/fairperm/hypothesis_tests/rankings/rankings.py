@@ -211,7 +211,7 @@ def ranking_test(
         )
     if compare == "reference":
         reference = find_reference(read.rows, every, reference)
-    pairs = list(list_pairs(table, every, compare, reference))
+    pairs = list(list_pairs(table, every, compare, reference, table.attribute))
     found: list[RankingComparison] = []
     notes: dict[str, None] = dict.fromkeys(table.notes)
     warned: dict[str, None] = {}
