@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import date
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -9,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from fairperm._utils.sorting import equate_close, order_by, run_starts
+from fairperm._utils.sorting import equate_close, order_by, ranks, run_starts
 from fairperm.engines.kernels.radix_sort import radix_argsort
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
@@ -52,3 +54,12 @@ def test_values_that_differ_by_rounding_become_equal() -> None:
     values = np.array([0.3, 1e12, 0.1 + 0.2, 0.3 + 1e-9, 1e12 + 1])
     found = equate_close(values, 1e-13 * np.abs(values))
     assert found.tolist() == [0.3, 1e12, 0.3, 0.3 + 1e-9, 1e12 + 1]
+
+
+def test_objects_are_ranked_by_number_or_date_not_by_their_code() -> None:
+    days = [date(2020, 1, 10), date(2020, 1, 9), date(2020, 1, 10)]
+    mixture = [Decimal(10), "a b", 9.5, "a", (1, "x"), 10]
+    for values, expected in ((days, [1, 0, 1]), (mixture, [1, 3, 0, 2, 4, 1])):
+        column = np.empty(len(values), object)
+        column[:] = values
+        assert ranks(column).tolist() == expected

@@ -272,6 +272,18 @@ def test_lazy_frames_give_the_same(form: str, given: dict[str, Any]) -> None:
     assert lazy.to_dict() == eager.to_dict()
 
 
+def test_dates_of_every_library_give_the_same() -> None:
+    """Of 12 days, more than are enumerated, in their order."""
+    days = np.datetime64("2020-01-01") + np.arange(240) ** 2 % 12
+    forms = (days, days.astype(object), days.astype("M8[ns]"), days.astype(str))
+    found = [
+        distance_test(one, sensitive_features=np.arange(240) % 3 == 0, distance="tv", rng=1)
+        for one in forms
+    ]
+    assert len({(one.pvalue, str(one.largest.at)[:10]) for one in found}) == 1
+    assert [str(one) for one in found[1].curves[False, True].values] == np.unique(forms[3]).tolist()
+
+
 @pytest.mark.parametrize("distance", ["ks", "wasserstein", "demographic_parity"])
 def test_the_unit_of_values_changes_nothing(distance: str) -> None:
     group = np.arange(40) % 2

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import numbers
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Hashable, Sequence
 
     from numpy.typing import NDArray
 
@@ -87,7 +89,17 @@ def equate_close(values: NDArray[np.float64], errors: NDArray[np.float64]) -> ND
 
 
 def ranks(column: NDArray[Any]) -> NDArray[np.intp]:
-    """Return each value's rank among the distinct values; objects are ordered by their text."""
+    """Return each value's rank among the distinct values; see :func:`sort_key` for objects."""
     if column.dtype == object:
-        column = np.array([f"{type(one).__name__} {one!r}" for one in column])
+        rank = {value: i for i, value in enumerate(sorted({*column}, key=sort_key))}
+        return np.fromiter((rank[value] for value in column), np.intp, len(column))
     return np.unique(column, return_inverse=True)[1].ravel()
+
+
+def sort_key(name: Hashable) -> tuple[Any, ...]:
+    """Order numbers by value, and all else by type and text: any mixture can be sorted."""
+    if isinstance(name, tuple):
+        return (2, *map(sort_key, name))
+    if isinstance(name, (numbers.Real, Decimal)):
+        return (0, name)
+    return (1, type(name).__name__, str(name))

@@ -21,7 +21,7 @@ import numpy as np
 
 from fairperm._utils.checks import choice
 from fairperm._utils.formatting import format_count
-from fairperm._utils.sorting import order_by
+from fairperm._utils.sorting import order_by, sort_key
 from fairperm.data.columns import (
     Column,
     Index,
@@ -772,12 +772,3 @@ def _match_label(
         hint = "Use the same values for labels and predictions."
         raise InputError(" and ".join(names), "made of the same classes", got, hint)
     return pos_label
-
-
-def sort_key(name: Hashable) -> tuple[Any, ...]:
-    """Order numbers by value, and all else by type and text: any mixture can be sorted."""
-    if isinstance(name, tuple):
-        return (2, *map(sort_key, name))
-    if isinstance(name, (numbers.Real, Decimal)):
-        return (0, name)
-    return (1, type(name).__name__, str(name))

@@ -17,9 +17,9 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from fairperm._utils.formatting import format_name
+from fairperm._utils.sorting import sort_key
 from fairperm.data.columns import Column, are_names, columns_of_frame, is_missing
 from fairperm.data.lazy.backends import lazy_frame, read_schema
-from fairperm.data.reading import sort_key
 from fairperm.errors import InputError, InputTypeError, argument, unknown_name
 
 if TYPE_CHECKING:
