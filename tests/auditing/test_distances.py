@@ -180,6 +180,11 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "direction": ({"alternative": "less"}, "'two-sided' for kolmogorov_smirnov.*no direction"),
     "margin": ({"margin": 0.1}, "margin cannot be used with distances"),
     "ratio": ({"ratio": 0.8}, "ratio cannot be used with distances"),
+    "threshold": ({"threshold": 0.5}, "threshold cannot be used with distances"),
+    "positive label": ({"pos_label": 1}, "pos_label cannot be used with distances"),
+    "bins": ({"score_bins": 64}, "score_bins cannot be used with distances"),
+    "scheme": ({"scheme": "within_label"}, "scheme cannot be used with distances"),
+    "variance": ({"variance": "delta"}, "variance cannot be used with distances"),
     "weights of strata": (
         {"control_features": "site", "stratum_weights": {"x": 1, "y": 1}},
         "stratum_weights cannot be used with distances",

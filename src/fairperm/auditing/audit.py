@@ -315,6 +315,11 @@ def audit(
             matched=matched is not None,
             margin=no_metrics and margin is not None,
             ratio=no_metrics and ratio is not None,
+            threshold=no_metrics and threshold is not None,
+            pos_label=no_metrics and pos_label is not None,
+            score_bins=no_metrics and score_bins is not None,
+            scheme=no_metrics and scheme != "auto",
+            variance=no_metrics and variance not in {"auto", None},
         )
     inputs = _read_inputs(
         y_pred_new=y_pred_new,
