@@ -357,9 +357,10 @@ def test_results_can_be_written_and_drawn(distance: str) -> None:
         assert part in text
     drawn = json.dumps(result.plot().to_dict())
     assert "They differ most at" in drawn
-    assert result.plot(("a", "b")).to_dict()["layer"]
-    with pytest.raises(fairperm.InputError, match="groups must be two groups that were compared"):
-        result.plot(("a", "c"))
+    assert result.plot(["a", "b"]).to_dict() == result.plot(("a", "b")).to_dict()
+    for pair in (("a", "c"), "a", 7, [["a"], "b"]):
+        with pytest.raises(fairperm.InputError, match="groups must be two groups that were comp"):
+            result.plot(pair)  # type: ignore[arg-type]
     with pytest.raises(AttributeError, match=r"a comparison: use result\.largest\.expected$"):
         result.expected  # type: ignore[attr-defined]  # noqa: B018
 

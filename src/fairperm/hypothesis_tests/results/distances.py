@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,7 @@ from fairperm.hypothesis_tests.results.gaps import PlainResult, ResultOfComparis
 from fairperm.hypothesis_tests.results.text import state_draws, write_result
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator, Mapping
+    from collections.abc import Hashable, Iterator, Mapping, Sequence
 
     import numpy as np
     from altair import LayerChart
@@ -190,7 +191,7 @@ class DistanceTestResult(ResultOfComparisons):
 
     def plot(
         self,
-        groups: tuple[Hashable, Hashable] | None = None,
+        groups: Sequence[Hashable] | None = None,
         *,
         width: int = 700,
         height: int = 220,
@@ -205,11 +206,12 @@ class DistanceTestResult(ResultOfComparisons):
 
         chosen = self.largest
         if groups is not None:
-            pairs = {one.groups: one for one in self}
-            if groups not in pairs:
+            pair = tuple(groups) if isinstance(groups, Iterable) else groups
+            pairs = [one.groups for one in self]
+            if pair not in pairs:
                 rule = f"two groups that were compared ({listed(pairs)})"
                 raise InputError("groups", rule, groups)
-            chosen = pairs[groups]
+            chosen = self.comparisons[pairs.index(pair)]
         curves = self.curves[chosen.groups]
         return plots.distributions(
             curves.values,
