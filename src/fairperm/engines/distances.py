@@ -67,9 +67,11 @@ def choose_distance_engine(distance: Distance, rows: Rows) -> DistanceEngine:
     is_plain = rows.weight is None and rows.cluster is None
     if is_plain and (must_count or n_kinds <= _MERGEABLE or _COUNT_COST * n_kinds <= n):
         by_content = {"value": rows.contributions[:, 0], "block": rows.block}
-        cells = Cells.from_rows(replace(rows, columns=by_content), None)
-        size = cells.counts.size
+        order = order_by([*by_content.values()])
+        n_cells = len(run_starts(*(one[order] for one in by_content.values())))
+        size = rows.n_strata * rows.n_groups * n_cells  # known before memory is taken for it
         if must_count or size <= _FEW_COUNTS or _COUNT_COST * size <= n:
+            cells = Cells.from_rows(replace(rows, columns=by_content), None)
             return _CountsEngine.of(distance, cells)
     return _UnitsEngine.from_rows(distance, rows)
 
