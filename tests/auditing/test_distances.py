@@ -118,6 +118,7 @@ def test_an_audit_is_written_read_and_reported(tmp_path: Path) -> None:
     assert "For distances between distributions no detectable gap is computed." in alone
     assert "studentized" not in alone
     assert "Distances between distributions are not divided by a standard error" in alone
+    assert "They have no confidence interval: a distance of samples is above 0" in alone
     assert len(found.plot().to_dict()["datasets"])  # of the AUC alone
     row = found.where(metric="ks").rows[0]
     assert (row.gap_name, row.values) == ("a and b", (None, None))
