@@ -14,6 +14,7 @@ from scipy.spatial.distance import jensenshannon
 
 import fairperm
 from fairperm import distance_test
+from fairperm.data.lazy import counting
 from fairperm.engines import distances as engines
 from tests.support.lazy_data import LAZY, clustered, sample
 from tests.support.simulations import at_least, at_most
@@ -271,6 +272,13 @@ def test_lazy_frames_give_the_same(form: str, given: dict[str, Any]) -> None:
     eager = distance_test(**given, sensitive_features="sex", data=table, **options)
     lazy = distance_test(**given, sensitive_features="sex", data=LAZY[form](table), **options)
     assert lazy.to_dict() == eager.to_dict()
+
+
+def test_no_normal_limit_is_offered_for_many_lazy_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(counting, "MOST_KINDS", 50)
+    data = LAZY["duckdb"](sample(400, decimals=None))
+    with pytest.raises(fairperm.InputError, match=r"Pass sample_rows=1000000 to test a sample\.$"):
+        distance_test("score", sensitive_features="sex", data=data)
 
 
 def test_dates_of_every_library_give_the_same() -> None:

@@ -18,6 +18,7 @@ from fairperm.data.lazy.moments import sum_contributions
 from fairperm.data.lazy.sampling import draw_sample
 from fairperm.data.score_bins import BINNED, takes_bins
 from fairperm.errors import InputError, argument
+from fairperm.metrics.definition import metrics_of_totals
 from fairperm.metrics.ranks import AreaUnderCurve
 
 if TYPE_CHECKING:
@@ -106,11 +107,13 @@ def _is_auc_only(metric: AnyMetric) -> bool:
 
 
 def _too_many_rows(metric: AnyMetric) -> InputError:
-    return counting.too_many_rows(
-        metric,
-        f"Pass {argument('sample_rows', 1_000_000)} to test a sample; permutation_test and audit "
-        f"can also use the normal limit of all rows ({argument('n_resamples', 0)}).",
-    )
+    hint = f"Pass {argument('sample_rows', 1_000_000)} to test a sample"
+    if metrics_of_totals([metric]):
+        hint += (
+            "; permutation_test and audit can also use the normal limit of all rows "
+            f"({argument('n_resamples', 0)})"
+        )
+    return counting.too_many_rows(metric, f"{hint}.")
 
 
 def _too_many_clusters() -> InputError:
