@@ -198,7 +198,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "texts": ({"y_score": "g"}, r"y_score \(column 'g'\) must be made of real numbers"),
     "categories": (
         {"y_score": "r", "data": {**DATA, "r": RNG.random(N)}, "distances": "tv"},
-        "y_score must be made of at most 100 different numbers",
+        "y_score must be made of at most 100 different numbers.* or use distances='ks'",
     ),
 }
 

@@ -515,7 +515,10 @@ GOOD: dict[str, Any] = {
 MANY = np.arange(400) / 7
 BAD: dict[str, tuple[dict[str, Any], str]] = {
     "no values": ({"values": None}, "values must be given; got None"),
-    "texts are no numbers": ({"values": list("abcdabcd")}, "values must be made of real numbers"),
+    "texts are no numbers": (
+        {"values": list("abcdabcd")},
+        "values must be made of real numbers; got 'a'.* such as distance='total_variation'",
+    ),
     "infinite": ({"values": [np.inf, *range(7)]}, "values must be finite; got inf"),
     "missing": ({"values": [np.nan, *range(7)]}, "values has 1 missing value"),
     "too short": ({"values": [1.0, 2.0]}, "sensitive_features must be as long as values"),

@@ -344,7 +344,7 @@ def read_distances(
                 pos_label=None,
                 score_bins=None,
             )
-            with rename_arguments({"values": source}):
+            with rename_arguments({"values": source, "distance": "distances"}):
                 table = read_table(own, distance)
                 distance.checked_matrix(table.columns)  # raises before any work
             questions.append(Question(attribute.name, label, distance, table, table))

@@ -697,9 +697,12 @@ def _as_float(name: str, value: object, *, booleans: bool) -> float:
         if abs(number) >= LARGEST_INTEGER and isinstance(value, numbers.Integral):
             _check_exact(name, int(value))
         return number
-    is_score = name.startswith(argument("y_score")[:-1])  # also y_score_new, and one of several
-    is_label = is_boolean or isinstance(value, (str, bytes))
-    hint = "Labels are not scores." if is_label and is_score else ""
+    hint = ""
+    if name.startswith(argument("values")):
+        hint = f"For categories, use a distance such as {argument('distance', 'total_variation')}."
+    elif is_boolean or isinstance(value, (str, bytes)):
+        is_score = name.startswith(argument("y_score")[:-1])  # also y_score_new, and one of several
+        hint = "Labels are not scores." if is_score else ""
     raise InputTypeError(name, "made of real numbers", to_python(value), hint)
 
 
