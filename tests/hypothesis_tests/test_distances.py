@@ -387,6 +387,7 @@ def test_the_place_of_the_gap_has_as_many_digits_as_other_numbers() -> None:
     found = distance_test(-np.arange(1, 9) / 7, sensitive_features=list("aaabbabb"), rng=1)
     assert found.largest.at == -4 / 7
     assert "at −0.571\n" in repr(found)
+    assert "They differ most at −0.571." in str(found.plot().to_dict()["title"])
 
 
 def test_the_place_of_the_gap_is_given_the_label() -> None:

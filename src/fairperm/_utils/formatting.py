@@ -197,6 +197,18 @@ def format_name(name: object, longest: int = LONGEST_NAME) -> str:
     return shorten(make_visible(text) or shown(name), longest)
 
 
+def format_value(value: object) -> str:
+    """Return a value of a column: numbers with decimals like other numbers, all else as names.
+
+    Examples
+    --------
+    >>> format_value(-4 / 7), format_value(2018), format_value("yes")
+    ('−0.571', '2018', 'yes')
+    """
+    has_decimals = isinstance(value, float) and not value.is_integer()
+    return format_number(value) if has_decimals else format_name(value)
+
+
 def neutralize(cell: object) -> object:
     """Return a cell of a CSV file that no spreadsheet runs and no terminal obeys.
 

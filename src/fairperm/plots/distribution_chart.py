@@ -10,6 +10,7 @@ from fairperm._utils.formatting import (
     format_name,
     format_number,
     format_percent,
+    format_value,
     name_of_gap,
     state_pvalue,
 )
@@ -106,7 +107,8 @@ def distributions(
     size = "" if value is None else f" {format_number(value)}"
     p = "" if pvalue is None else f" ({state_pvalue(pvalue)})"
     subject = f"{format_metric(distance)}{size}{p}" if distance else ""
-    where = dict(zip(values, shown, strict=True)).get(at, format_name(at, _LONGEST))
+    names_of_bars = {} if cumulative else dict(zip(values, shown, strict=True))
+    where = names_of_bars.get(at, format_value(at))
     head = head_chart(
         mode,
         title or "Do the groups have the same distribution?",

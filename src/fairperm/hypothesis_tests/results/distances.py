@@ -11,6 +11,7 @@ from fairperm._utils.formatting import (
     format_name,
     format_number,
     format_pvalue,
+    format_value,
     name_group,
     name_of_gap,
     state_pvalue,
@@ -256,9 +257,7 @@ class DistanceTestResult(ResultOfComparisons):
             for label, value in (one.by_label or {}).items()
         ]
         gap = format_number(one.gap_at, signed=True)
-        has_decimals = isinstance(one.at, float) and not one.at.is_integer()
-        place = format_number(one.at) if has_decimals else format_name(one.at)
-        lines.append(("largest gap", f"{gap} at {place}"))
+        lines.append(("largest gap", f"{gap} at {format_value(one.at)}"))
         draws = state_draws(
             one.n_resamples,
             self.confidence_level,
