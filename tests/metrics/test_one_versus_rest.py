@@ -434,6 +434,8 @@ FRAME = pd.DataFrame(SCORES, columns=["p0", "p1", "p2"]).assign(
     y=GOOD["y_true"], g=GOOD["sensitive_features"]
 )
 NAMED = {"y_true": "y", "sensitive_features": "g", "data": FRAME}
+ALL_OF_1_IN_A = np.where(GOOD["y_true"] == 1, "a", GOOD["sensitive_features"])
+FIRST_OF_1 = np.arange(60) == np.argmax(GOOD["y_true"] == 1)
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "one column": (
@@ -513,9 +515,14 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         "y_score must be the name of a column of data, which is a lazy frame",
     ),
     "a group without a class": (
-        {"sensitive_features": np.where(GOOD["y_true"] == 1, "a", GOOD["sensitive_features"])},
+        {"sensitive_features": ALL_OF_1_IN_A},
         "metric must be defined in every group; got roc_auc_ovr of group 'b', which has no rows "
         "of class 1",
+    ),
+    "a group with one row of a class": (
+        {"sensitive_features": np.where(FIRST_OF_1, "b", ALL_OF_1_IN_A)},
+        "one whose standard error is defined, and not zero; got roc_auc_ovr with group 'b' of "
+        r"\d+ rows, 1 of them of class 1",
     ),
 }
 

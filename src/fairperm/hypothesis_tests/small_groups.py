@@ -166,8 +166,8 @@ def missing_error(comparison: Comparison, plan: Plan) -> UndefinedMetricError:
         few = f", {of_label[least, 1]:,} of them positive"
         if isinstance(plan.metric, OneVersusRest):
             rarest = int(of_label[least].argmin())
-            name = shown(plan.metric.classes[rarest])
-            few = f", {of_label[least, rarest]:,} of them of class {name}"
+            of_class = shown(plan.metric.classes[rarest])
+            few = f", {of_label[least, rarest]:,} of them of class {of_class}"
     group = f"group {shown(drop_decimals(comparison.groups[least]))} of {sizes[least]:,} rows{few}"
     rule = "one whose standard error is defined, and not zero"
     hint = "The groups are too small for it, or do not vary in it."
