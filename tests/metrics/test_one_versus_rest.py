@@ -413,6 +413,16 @@ def test_few_influential_rows_are_warned_of() -> None:
         fairperm.permutation_test(**data)
 
 
+def test_negated_scores_flip_the_gap_and_keep_the_pvalue() -> None:
+    """A group in which all ranks are wrong had no allowance for one that is right."""
+    data = draw(300, 2) | {"n_resamples": 99}
+    mine = data["sensitive_features"] == "a"
+    data["y_score"][mine] = np.eye(3)[data["y_true"][mine]] + 1e-3 * data["y_score"][mine]
+    right, wrong = run(data), run({**data, "y_score": -data["y_score"]})
+    assert wrong.difference == pytest.approx(-right.difference, rel=CLOSE)
+    assert wrong.standard_error == pytest.approx(right.standard_error, rel=CLOSE)
+
+
 def test_columns_named_by_their_classes_may_come_in_any_order() -> None:
     """They were taken in the order of the list: values were those of other classes."""
     named = FRAME.rename(columns={"p0": "0", "p1": "1", "p2": "2"})

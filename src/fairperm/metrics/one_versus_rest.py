@@ -118,7 +118,7 @@ class OneVersusRest(InfluenceMetric):
         The squared influences of a class of m rows have a factor m/(m − 1): with two classes this
         is DeLong's variance.
         """
-        value, _, influences = self._influences(counts, cells)
+        value, *_, influences = self._influences(counts, cells)
         is_of = cells[:, : len(self.classes)]
         squares, n = (counts * influences**2) @ is_of, counts @ is_of
         factor = n / np.maximum(n - 1, 1)
@@ -127,14 +127,15 @@ class OneVersusRest(InfluenceMetric):
 
     def influences(self, counts: Array, cells: Array) -> Array:
         """Return the influence of one row of each of the cells (classes, scores)."""
-        return self._influences(counts, cells)[2]
+        return self._influences(counts, cells)[-1]
 
     def misses(self, counts: Array, cells: Array) -> Array:
-        """Return the part of each class in the value: the AUC of a row ranked worst is 0."""
-        return self._influences(counts, cells)[1]
+        """Return the part of each class in the value, or in one minus it if that is farther."""
+        share, aucs = self._influences(counts, cells)[1:3]
+        return share * np.maximum(aucs, 1 - aucs)
 
-    def _influences(self, counts: Array, cells: Array) -> tuple[Array, Array, Array]:
-        """Return the value, the part of each class in it, and the influence of each cell's rows."""
+    def _influences(self, counts: Array, cells: Array) -> tuple[Array, Array, Array, Array]:
+        """Return the value, the share and AUC of each class, and the influence of cells' rows."""
         n_classes = len(self.classes)
         is_of = cells[:, :n_classes]
         totals: Array = counts @ is_of
@@ -156,12 +157,11 @@ class OneVersusRest(InfluenceMetric):
                 scale = share[..., c, None] / rows
                 influence += scale * (component - aucs[..., c, None])
                 size += scale
-            parts_of_value: Array = share * aucs
-            value: Array = parts_of_value.sum(axis=-1)
+            value: Array = (share * aucs).sum(axis=-1)
             if self.is_weighted:  # one more row of a class gives its AUC more weight
                 influence += (aucs @ is_of.T - value[..., None]) / whole[..., None]
             influence = np.where(np.abs(influence) <= _ROUNDING * size, 0.0, influence)
-        return value, parts_of_value, influence
+        return value, share, aucs, influence
 
 
 def _find_columns(names: Sequence[Hashable], labels: Sequence[Hashable]) -> list[int]:
