@@ -413,6 +413,20 @@ def test_few_influential_rows_are_warned_of() -> None:
         fairperm.permutation_test(**data)
 
 
+def test_rows_of_a_rare_class_count_also_if_they_are_ranked_alike() -> None:
+    """They had no influence, and did not count; (Σ1/m)²/Σ1/m³ of 3, 37 and 20 rows is 4.5."""
+    data = draw(600, 3) | {"y_true": np.arange(600) % 3}
+    rare, group = np.isin(np.arange(600), [0, 3, 6]), np.where(np.arange(600) < 60, "a", "b")
+    data["y_true"][(group == "a") & (data["y_true"] == 0) & ~rare] = 1
+    data["y_score"][rare, 0] = 0.8  # equal scores
+    data |= {"sensitive_features": group, "n_resamples": 99}
+    with pytest.warns(fairperm.FairpermWarning, match="Only about 5 rows of group 'a' show how"):
+        macro = fairperm.permutation_test(**data)
+    assert macro.standard_error > run(data, variance="delta").standard_error
+    # the row of a rare class counts no more than others if classes count by their rows
+    assert run(data, metric="roc_auc_ovr_weighted").notes == ()
+
+
 def test_negated_scores_flip_the_gap_and_keep_the_pvalue() -> None:
     """A group in which all ranks are wrong had no allowance for one that is right."""
     data = draw(300, 2) | {"n_resamples": 99}
@@ -578,8 +592,17 @@ SETTINGS: dict[str, Setting] = {
     "shares": ((200, 200), ([0.8, 0.1, 0.1], [0.2, 0.3, 0.5]), (1.0, 1.0)),
     "small group": ((100, 600), ([0.15, 0.15, 0.7], [0.4, 0.3, 0.3]), (1.0, 1.0)),
     "large group": ((600, 150), ([0.1, 0.1, 0.1, 0.1, 0.6], [0.2] * 5), (0.5, 2.0)),
+    "rare class": ((60, 600), ([0.05, 0.45, 0.5], [0.4, 0.3, 0.3]), (1.0, 1.0)),
 }
 N = 300
+
+
+def draw_labels(rng: np.random.Generator, size: int, share: list[float]) -> NDArray[np.int64]:
+    """Draw the classes of a group, again if one has fewer than two rows: there is no test then."""
+    while True:
+        y = rng.choice(len(share), size, p=share)
+        if np.bincount(y, minlength=len(share)).min() > 1:
+            return y
 
 
 def count_rejections(setting: str, n: int, **options: Any) -> int:
@@ -590,7 +613,7 @@ def count_rejections(setting: str, n: int, **options: Any) -> int:
     shift = norm.ppf(0.8) * np.sqrt(1 + spread**2)
     for seed in range(n):
         pairs = zip(sizes, shares, strict=True)
-        y = np.concatenate([rng.choice(len(share), size, p=share) for size, share in pairs])
+        y = np.concatenate([draw_labels(rng, *pair) for pair in pairs])
         scores = rng.normal(size=(len(y), len(shares[0])))
         rows = np.arange(len(y))
         scores[rows, y] = shift + spread * scores[rows, y]

@@ -442,19 +442,20 @@ def _count_by_influence(
     part: InfluenceMetric, rows: Rows, contributions: Array, weights: Array | None
 ) -> Array:
     """Return the effective number of rows or clusters behind each group's value."""
-    influences: list[list[Array]] = [[] for _ in range(rows.n_groups)]
+    sizes: list[list[list[Array]]] = [[[] for _ in range(rows.n_groups)] for _ in range(2)]
     counts: list[list[Array]] = [[] for _ in range(rows.n_groups)]
     weight = rows.weight_of_each()
     for group, share, members in _list_groups_of_strata(rows, weights):
         count, cells = rows.count[members].astype(float), contributions[members]
-        influence = part.influences(count * weight[members], cells) * share * weight[members]
+        both = [one * share * weight[members] for one in part.sizes(count * weight[members], cells)]
         if rows.cluster is not None:
             cluster = np.unique(rows.cluster[members], return_inverse=True)[1].ravel()
-            influence = np.bincount(cluster, count * influence).astype(np.float64)
-            count = np.ones(len(influence))
-        influences[group].append(influence)
+            both = [np.bincount(cluster, count * one).astype(np.float64) for one in both]
+            count = np.ones(len(both[0]))
+        for every, one in zip(sizes, both, strict=True):
+            every[group].append(one)
         counts[group].append(count)
-    return _effective_numbers(influences, counts)
+    return np.minimum(*(_effective_numbers(one, counts) for one in sizes))
 
 
 def _round_off(values: Array) -> Array:

@@ -129,6 +129,13 @@ class OneVersusRest(InfluenceMetric):
         """Return the influence of one row of each of the cells (classes, scores)."""
         return self._influences(counts, cells)[-1]
 
+    def sizes(self, counts: Array, cells: Array) -> tuple[Array, Array]:
+        """Return influences, and the share of a row in the AUC of its class and in the mean."""
+        _, share, _, influences = self._influences(counts, cells)
+        is_of = cells[:, : len(self.classes)]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return influences, is_of @ np.nan_to_num(share / (counts @ is_of))
+
     def misses(self, counts: Array, cells: Array) -> Array:
         """Return the part of each class in the value, or in one minus it if that is farther."""
         share, aucs = self._influences(counts, cells)[1:3]

@@ -125,6 +125,14 @@ class InfluenceMetric(RankMetric):
         """Return the influence of one row of each of the cells, given their counts."""
 
     @abstractmethod
+    def sizes(self, counts: Array, cells: Array) -> tuple[Array, Array]:
+        """Return the influence of one row of each of the cells, and its share in the value.
+
+        Few rows of a label may happen to be ranked alike. They then have hardly an influence, but
+        the value rests on them nevertheless.
+        """
+
+    @abstractmethod
     def misses(self, counts: Array, cells: Array) -> Array:
         """Return what one more row of each label takes away if it is ranked worst of all.
 
@@ -155,6 +163,11 @@ class AveragePrecision(InfluenceMetric):
     def influences(self, counts: Array, cells: Array) -> Array:
         """Return the influence of one row of each of the cells (label, score)."""
         return Precisions.by_score(counts, cells).influences(cells)
+
+    def sizes(self, counts: Array, cells: Array) -> tuple[Array, Array]:
+        """Return influences, and the share of a row in the mean over the positives."""
+        with np.errstate(invalid="ignore"):
+            return self.influences(counts, cells), cells[:, 0] / (counts @ cells[:, 0])
 
     def misses(self, counts: Array, cells: Array) -> Array:
         """Return nothing for a negative; the precision at the lowest score is the base rate."""
