@@ -48,8 +48,8 @@ _METRICS_FOOT = """
   [`precision_of`][fairperm.metrics.precision_of].
 - `log_loss` clips scores to [ε, 1 − ε] with ε = 2.2·10⁻¹⁶, and `mean_absolute_percentage_error`
   replaces smaller absolute outcomes by that ε, both like scikit-learn.
-- `pinball_loss` is that of the median, as in scikit-learn; other quantiles are made by
-  [`pinball_loss`][fairperm.metrics.pinball_loss]. The deviances need predictions above 0, and
+- `pinball_loss` is that of the median, as in scikit-learn; `pinball_loss(0.9)` is that of the
+  quantile 0.9, and so on. The deviances need predictions above 0, and
   outcomes above 0 (gamma) or not below 0 (Poisson).
 - `expected_calibration_error` has ten bins of equal width.
 - Inequality indices are computed from the benefit b = ŷ − y + 1 (Speicher et al., 2018). For other

@@ -202,7 +202,7 @@ def test_delta_variance_is_that_of_the_bootstrap(name: str) -> None:
 by_number_metric = pytest.mark.parametrize("name", NUMBER_METRICS)
 
 
-def run(name: str, data: dict[str, Any], **options: Any) -> PermutationTestResult:
+def run(name: Any, data: dict[str, Any], **options: Any) -> PermutationTestResult:
     options = {"n_resamples": 9, "rng": 1, "variance": default_variance(name), **options}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FairpermWarning)  # of small groups and undefined draws
@@ -403,6 +403,14 @@ def test_numbers_without_a_deviance(
 ) -> None:
     with pytest.raises(InputError, match=match):
         permutation_test(y * 2, x * 2, sensitive_features=list("aabb"), metric=metric)
+
+
+def test_a_quantile_is_part_of_a_name() -> None:
+    data = numbers_for("pinball_loss", 60, seed=1)
+    by_name, made = (run(one, data) for one in (" Pinball-loss(.9)", pinball_loss(0.9)))
+    assert by_name.to_dict() == made.to_dict()
+    with pytest.raises(InputError, match="alpha must be a number strictly between 0 and 1; got 0"):
+        get_metric("pinball_loss(0.0)")
 
 
 @pytest.mark.parametrize("alpha", [0.0, 1.0, 50, -0.1])

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import fairperm
+from fairperm.metrics import pinball_loss
 from fairperm.metrics.registry import metric_names
 from fairperm.report.opening import _format_beside_four_fifths
 from fairperm.report.plain_words import READINGS, find_case
@@ -293,3 +294,11 @@ def test_code_names_data_that_have_no_name() -> None:
     assert "sample_weight=sample_weight," in code
     named = small_audit(metrics={"own": "fnr"})
     assert "metrics=metrics," in write_call(named)
+
+
+def test_a_quantile_is_known_by_its_name() -> None:
+    """Its pinball loss was "a metric defined by the user", whose code could not be pasted."""
+    audit = small_audit(metrics=[pinball_loss(0.9)])
+    assert "metrics=['pinball_loss(0.9)']," in write_call(audit)
+    text = Page(audit.to_html()).text
+    assert "mean loss of predictions of the quantile 0.9. 0 is perfect; it has the unit" in text

@@ -6,6 +6,7 @@ and the property tests all read this list, so a metric defined here is everywher
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 
 from fairperm.errors import InputError, InputTypeError, argument, did_you_mean
@@ -15,7 +16,7 @@ from fairperm.metrics.confusion import _RATES, _TABLE_METRICS
 from fairperm.metrics.definition import AnyMetric, JointMetric
 from fairperm.metrics.distances import get_distance
 from fairperm.metrics.inequality import INEQUALITY_METRICS
-from fairperm.metrics.numbers import REGRESSION_METRICS, SCORE_METRICS
+from fairperm.metrics.numbers import REGRESSION_METRICS, SCORE_METRICS, pinball_loss
 from fairperm.metrics.one_versus_rest import ONE_VERSUS_REST
 from fairperm.metrics.rankings import find_ranking
 
@@ -36,6 +37,7 @@ _BY_NAME["equalized_odds"] = JointMetric(
     given="label",
 )
 _BY_ALIAS = {alias: metric for metric in _BY_NAME.values() for alias in metric.aliases}
+_QUANTILE = re.compile(r"pinball_loss\((0?\.\d+)\)")
 
 
 def metric_names() -> tuple[str, ...]:
@@ -58,6 +60,8 @@ def get_metric(metric: object) -> AnyMetric:
     >>> from fairperm.metrics import get_metric
     >>> get_metric("recall").name
     'true_positive_rate'
+    >>> get_metric("pinball_loss(0.9)").meaning
+    'mean loss of predictions of the quantile 0.9'
     >>> get_metric(lambda y_true, y_pred: (y_true == y_pred).mean()).name
     '<lambda>'
     """
@@ -69,10 +73,16 @@ def get_metric(metric: object) -> AnyMetric:
         hint = "Pass an object of it." if isinstance(metric, type) and callable(metric) else ""
         raise InputTypeError("metric", "the name of a metric or a function", metric, hint)
     word = _word(metric)
-    found = _BY_NAME.get(word) or _BY_ALIAS.get(word)
+    found = find_named(word) or _BY_ALIAS.get(word)
     if found is None:
         raise InputError("metric", "one that metric_names() lists", metric, _hint_at(metric))
     return found
+
+
+def find_named(name: str) -> AnyMetric | None:
+    """Return the metric of this very name: one of the list, or the pinball loss of a quantile."""
+    quantile = _QUANTILE.fullmatch(name)
+    return pinball_loss(float(quantile[1])) if quantile else _BY_NAME.get(name)
 
 
 def _hint_at(name: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from fairperm.metrics.definition import NEW
-from fairperm.metrics.registry import get_metric, metric_names
+from fairperm.metrics.registry import find_named
 from fairperm.plots.parts import wrap_parts
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def write_call(audit: AuditData) -> str:
     combined = settings.pop("combinations", None) or {}
     for name in ("distances_of", "rankings_of"):
         settings.pop(name, None)
-    are_known = all(name in metric_names() for name in names)
+    are_known = all(map(find_named, names))
     columns = ("y_true", "y_pred", "y_score", "y_pred_new", "y_score_new")
     given = {name: settings.get(name) for name in columns}
     arguments = {name: repr(one) for name, one in given.items() if one is not None}
@@ -66,11 +66,11 @@ def write_call(audit: AuditData) -> str:
 
 def find_used_columns(audit: AuditData) -> list[str]:
     """Return the arguments that the metrics of the audit use."""
-    names = [name for name in audit.settings["metrics"] if name in metric_names()]
-    used = {column for name in names for column in get_metric(name).columns}
+    found = [*filter(None, map(find_named, audit.settings["metrics"]))]
+    used = {column for metric in found for column in metric.columns}
     for name in ("distances_of", "rankings_of"):
         used |= set(audit.settings.get(name) or ())
-    used |= {"y_true", "y_pred"} if len(names) < len(audit.settings["metrics"]) else set()
+    used |= {"y_true", "y_pred"} if len(found) < len(audit.settings["metrics"]) else set()
 
     def of_model(suffix: str) -> list[str]:
         is_cut = audit.settings[f"threshold{suffix}"] is not None

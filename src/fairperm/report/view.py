@@ -29,7 +29,7 @@ from fairperm.hypothesis_tests.results.audits import VERDICTS
 from fairperm.hypothesis_tests.results.text import state_counts
 from fairperm.metrics.distances import get_distance
 from fairperm.metrics.rankings import find_ranking
-from fairperm.metrics.registry import get_metric, metric_names
+from fairperm.metrics.registry import find_named
 from fairperm.report.plain_words import RANKING_READINGS, READINGS
 
 if TYPE_CHECKING:
@@ -290,8 +290,8 @@ def _view_section(
     if rows[0].units != "rows":
         return _view_rankings(attribute, rows, omnibus, names)
     full = next((row.result.metric for row in rows if row.result is not None), metric)
-    registered = next((one for one in (full, metric) if one in metric_names()), None)
-    definition = None if registered is None else get_metric(registered)
+    definition = find_named(full) or find_named(metric)
+    registered = "" if definition is None else definition.name
     meaning = "" if definition is None else str(definition.meaning)
     if any(row.is_distance for row in rows):
         meaning = f"{get_distance(full).meaning}{metric.removeprefix(full).replace('_', ' ')}"
@@ -300,9 +300,9 @@ def _view_section(
     return Section(
         attribute=attribute,
         metric=format_name(format_metric(metric)),
-        name=registered or "",
+        name=registered,
         meaning=meaning,
-        reading=READINGS.get(registered or "", ""),
+        reading=READINGS.get(registered.partition("(")[0], ""),
         needs_predictions=definition is not None and definition.uses_threshold,
         **_view_comparisons(rows, omnibus, names),
     )
