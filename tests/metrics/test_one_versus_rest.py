@@ -560,7 +560,8 @@ def test_refusals(name: str) -> None:
 
 def test_no_other_function_takes_scores_of_classes() -> None:
     data = draw(60, 1)
-    with pytest.raises(fairperm.InputError, match="metric must be one whose change has a standard"):
+    each = "got 'roc_auc_ovr'. Use metric='roc_auc' for each class: pos_label is the class, and"
+    with pytest.raises(fairperm.InputError, match=f"whose change has a standard error; {each}"):
         fairperm.compare_models(**data, y_score_new=data["y_score"])
     with pytest.raises(fairperm.InputError, match="metric must be a rate or roc_auc"):
         fairperm.power("roc_auc_ovr", values=(0.6, 0.7), n=200)
@@ -569,7 +570,7 @@ def test_no_other_function_takes_scores_of_classes() -> None:
             data["y_true"] > 0, SCORES[:, 0], sensitive_features="ab" * 30, metric="roc_auc_ovr"
         )
     group = data.pop("sensitive_features")
-    with pytest.raises(fairperm.InputError, match="metric must be one whose subgroups can be"):
+    with pytest.raises(fairperm.InputError, match=f"whose subgroups can be searched; {each}"):
         fairperm.find_subgroups(**data, features={"site": group})
 
 

@@ -24,6 +24,7 @@ from fairperm.metrics.definition import (
     Variance,
     columns_of,
 )
+from fairperm.metrics.one_versus_rest import OneVersusRest
 from fairperm.metrics.ranks import AreaUnderCurve, RankMetric
 
 if TYPE_CHECKING:
@@ -51,6 +52,8 @@ def change_of(metric: AnyMetric, *, old: int = -1) -> AnyMetric:
         return RankChange(name=_name(metric), meaning=_meaning(metric), old=old)
     if isinstance(metric, RankMetric):
         hint = f"Use {argument('metric', 'roc_auc')}, or a function of labels and scores."
+        if isinstance(metric, OneVersusRest):
+            hint = metric.one_class_hint
         raise InputError("metric", "one whose change has a standard error", metric.name, hint)
     if isinstance(metric, JointMetric):
         parts: Any = tuple(change_of(part, old=old) for part in metric.parts)

@@ -72,6 +72,13 @@ class OneVersusRest(InfluenceMetric):
         """A key that equal metrics share, whatever the columns of a test."""
         return self.name
 
+    @property
+    def one_class_hint(self) -> str:
+        """A hint at the AUC of one class, where the mean over all of them has no test."""
+        auc, label = argument("metric", "roc_auc"), argument("pos_label")
+        scores = argument("y_score")
+        return f"Use {auc} for each class: {label} is the class, and {scores} its scores."
+
     def for_arguments(self, inputs: Any) -> OneVersusRest:
         """Return the metric that reads the columns of scores given."""
         for name in ("threshold", "pos_label"):

@@ -15,6 +15,7 @@ from fairperm.errors import InputError, argument, listed
 from fairperm.hypothesis_tests.comparison_checks import check_rows
 from fairperm.hypothesis_tests.plan import Plan
 from fairperm.metrics.definition import Metric, Scheme
+from fairperm.metrics.one_versus_rest import OneVersusRest
 from fairperm.metrics.ranks import AreaUnderCurve, by_score
 from fairperm.metrics.registry import get_metric
 from fairperm.subgroups.features import check_names, describe, read_features
@@ -165,7 +166,10 @@ def _check(plan: Plan) -> Variance:
         raise InputError("metric", rule, metric.name, f"Search with one of its parts: {parts}.")
     if metric.is_rank and not (isinstance(metric, AreaUnderCurve) and metric.is_plain):
         rule = "one whose subgroups can be searched"
-        raise InputError("metric", rule, metric.name, f"Use {argument('metric', 'roc_auc')}.")
+        hint = f"Use {argument('metric', 'roc_auc')}."
+        if isinstance(metric, OneVersusRest):
+            hint = metric.one_class_hint
+        raise InputError("metric", rule, metric.name, hint)
     if plan.variance is None or not plan.has_closed_form:
         rule = "one whose standard error has a closed form"
         hint = "Define it with register_metric, as a function of means."
