@@ -51,6 +51,8 @@ BINARY = {
 }
 SCORE = {
     "roc_auc": sk.roc_auc_score,
+    "gini": lambda *columns, **weights: 2 * sk.roc_auc_score(*columns, **weights) - 1,
+    "average_precision": sk.average_precision_score,
     "brier_score_loss": sk.brier_score_loss,
     "log_loss": sk.log_loss,
 }
