@@ -47,7 +47,8 @@ class RankedLists:
     ) -> tuple[RankedLists, NDArray[np.intp]]:
         """Return the lists, and the order of the given items in them; a rank is a position."""
         descending = score if is_rank else -score
-        order = np.lexsort([descending, query])
+        # tied items in one order: a sum over them may not depend on the user's
+        order = np.lexsort([relevance, descending, query])
         query, descending = query[order], descending[order]
         starts = run_starts(query)
         position = np.arange(len(query)) - np.repeat(starts, np.diff(np.append(starts, len(query))))

@@ -310,6 +310,17 @@ def test_lists_of_equal_sums_and_groups_of_equal_size_have_an_order(metric: str)
         assert (swapped.pvalue, swapped.statistic) == (whole.pvalue, -whole.statistic)
 
 
+@pytest.mark.parametrize(("metric", "relevance"), [("ndcg", [0, 1 / 3, 2 / 3]), ("map", [0, 1])])
+def test_the_order_of_tied_items_changes_no_digit(metric: str, relevance: list[float]) -> None:
+    rng = np.random.default_rng(3)
+    columns = np.repeat(np.arange(40), 12), rng.integers(0, 3, 480), rng.choice(relevance, 480)
+    one, other = (
+        get_ranking_metric(metric).value(RankedLists.sort(*given, is_rank=False)[0], 5)
+        for given in (columns, [column[::-1] for column in columns])
+    )
+    assert np.array_equal(one, other, equal_nan=True)
+
+
 def test_one_query_or_cluster_has_no_standard_error() -> None:
     given, group = lists(3, 40), np.arange(len(lists(3, 40)["query"])) % 2
     single = np.zeros_like(given["query"])
