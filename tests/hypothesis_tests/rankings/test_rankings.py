@@ -459,8 +459,7 @@ def test_lists_without_items_of_both_compared_groups_are_counted() -> None:
         "metric": "exposure",
     }
     group = [*"abba" * 10, *"bcbc", *"acac"]
-    (one,) = ranking_test(**given, sensitive_features=group, groups=("a", "b"), rng=1)
-    assert one.notes[0] == (
+    assert run(given, group, groups=("a", "b")).notes[0] == (
         "2 queries have items of only one of these groups: they say nothing about the gap."
     )
 
@@ -694,6 +693,44 @@ def favoured(rng: np.random.Generator, n: int = 40, share: float | None = None) 
 @pytest.mark.parametrize("share", [None, 0.2], ids=["mean gap of zero", "unequal groups"])
 def test_level_of_exposure(share: float | None, n: int) -> None:
     assert rejections(partial(favoured, n=n, share=share)) <= at_most(0.06, DATA_SETS)
+
+
+def unequal_clusters(rng: np.random.Generator) -> dict[str, Any]:
+    """Return lists of 15 users, of whom a few have most; users favour either kind of item."""
+    user = np.repeat(np.arange(15), np.clip(3 * rng.pareto(1, 15), 1, 60).astype(int))
+    query = np.repeat(np.arange(len(user)), 2 * rng.integers(2, 7, len(user)))
+    group = np.arange(len(query)) % 2 == 0
+    return {
+        "score": rng.normal(size=len(query)) + rng.normal(size=15)[user[query]] * group,
+        "query": query,
+        "cluster": user[query],
+        "sensitive_features": group,
+        "metric": "exposure",
+    }
+
+
+@pytest.mark.validate
+def test_level_of_exposure_in_unequal_clusters() -> None:
+    assert rejections(unequal_clusters, 600) <= at_most(0.06, 600)
+
+
+def test_errors_that_rest_on_few_clusters_are_wider() -> None:
+    """As in all tests with clusters: V(1 + (3/e)² − (3/20)²), e = (Σψ²)²/Σψ⁴."""
+    data = unequal_clusters(np.random.default_rng(1))
+    query, group = data["query"], data.pop("sensitive_features")
+    order = np.lexsort([-data["score"], query])
+    exposure = np.empty(len(query))
+    exposure[order] = 1 / np.log2(np.arange(len(query)) - np.searchsorted(query, query) + 2)
+    lists = [query == one for one in range(query.max() + 1)]
+    gaps = np.array([exposure[one & ~group].mean() - exposure[one & group].mean() for one in lists])
+    user = np.array([data["cluster"][one][0] for one in lists])
+    squares = np.bincount(user, gaps - gaps.mean()) ** 2
+    effective = squares.sum() ** 2 / (squares**2).sum()
+    variance = 15 / 14 * squares.sum() / len(lists) ** 2 * (1 + 9 / effective**2 - 9 / 400)
+    found = run(data, group)
+    assert found.standard_error == pytest.approx(np.sqrt(variance))
+    assert found.statistic == pytest.approx(gaps.mean() / np.sqrt(variance))
+    assert found.notes[0].startswith(f"Only about {effective:.0f} clusters show how the gap in")
 
 
 @pytest.mark.validate

@@ -105,6 +105,11 @@ class ListsEngine:
         (_, first), (_, second) = self._value_groups(self._observed_sums())
         return float(self._error(first)[0]), float(self._error(second)[0])
 
+    def observed_influences(self) -> Array:
+        """Return the influence of each query, or cluster of queries, on the gap."""
+        (_, first), (_, second) = self._value_groups(self._observed_sums())
+        return self._sum_clusters(first - second)[:, 0]
+
     def permuted(self, n: int, rng: np.random.Generator) -> tuple[Array, Array]:
         """Return values and standard errors of ``n`` random permutations, at most 64."""
         from fairperm.engines.kernels.distances import weigh_cells
@@ -153,13 +158,18 @@ class ListsEngine:
 
     def _error(self, influence: Array) -> Array:
         """Return the standard error of a value with these influences of lists."""
-        n_lists, n_clusters = len(influence), int(self.cluster.max()) + 1
-        if n_clusters < n_lists:
-            order = np.argsort(self.cluster, kind="stable")
-            influence = np.add.reduceat(influence[order], run_starts(self.cluster[order]))
-        factor = n_clusters / max(n_clusters - 1, 1)
-        error: Array = np.sqrt(factor * (influence**2).sum(axis=0)) / n_lists
+        sums = self._sum_clusters(influence)
+        factor = len(sums) / max(len(sums) - 1, 1)
+        error: Array = np.sqrt(factor * (sums**2).sum(axis=0)) / len(influence)
         return error
+
+    def _sum_clusters(self, influence: Array) -> Array:
+        """Return the influences of clusters from those of their lists."""
+        if int(self.cluster.max()) + 1 == len(influence):
+            return influence
+        order = np.argsort(self.cluster, kind="stable")
+        sums: Array = np.add.reduceat(influence[order], run_starts(self.cluster[order]))
+        return sums
 
 
 def _is_second_first(

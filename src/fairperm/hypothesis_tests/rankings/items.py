@@ -13,6 +13,12 @@ from fairperm.engines.rankings.items import ListsEngine
 from fairperm.errors import Shown, UndefinedMetricError, argument, listed, shown
 from fairperm.hypothesis_tests.rankings.lists import RankedItems, refuse_constant
 from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
+from fairperm.hypothesis_tests.small_groups import (
+    ENOUGH,
+    effective_number,
+    note_zero_error,
+    widening_factor,
+)
 from fairperm.inference.null import (
     Null,
     QuantileIntervals,
@@ -35,7 +41,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 LISTS = "lists"  # the scheme in results of items
-_FEW_LISTS = 10  # with fewer the studentized test may not hold its level
+_ENOUGH = 10  # queries that show how a gap varies; of clusters, as many as in all tests
 _ZERO = 1e-14  # a standard error below it, relative to the values, is a rounding error
 
 
@@ -91,10 +97,18 @@ def compare_items(
             raise UndefinedMetricError(name, "two or more, for a standard error", 1)
         got = Shown(f"the same gap in all {n_queries:,} queries")
         raise UndefinedMetricError("query", "made of lists with different gaps", got)
+    influences, effective = engine.observed_influences(), 0.0
+    if error > zero:
+        effective = effective_number(influences, np.ones(len(influences)))
+    # permutations spread a cluster's influence over its queries, so that only the observed error
+    # rests on few clusters
+    wider = float(np.sqrt(widening_factor(np.array([effective]))[0])) if items.has_cluster else 1.0
+    error *= wider
+    errors = [wider * one for one in engine.observed_errors()]
 
     resampling, level = options.resampling, options.confidence_level
     studentize = partial(_studentize, zero=zero)
-    statistic = float(studentize([observed])[0])
+    statistic = float(studentize([(observed[0], np.array([error]))])[0])
     unit = np.array([max(error, zero)])
     tolerance = tie_tolerance(statistic, span, unit)
     found = engine.enumerated(resampling.n_resamples)
@@ -131,7 +145,7 @@ def compare_items(
         difference=gap,
         part=None,
         standard_error=error if error > zero else 0.0,
-        standard_errors=dict(zip(pair, engine.observed_errors(), strict=True)),
+        standard_errors=dict(zip(pair, errors, strict=True)),
         confidence_interval=agree(intervals.at(level), p.value, options.alternative, level, gap),
         confidence_level=level,
         statistic=statistic,
@@ -154,7 +168,7 @@ def compare_items(
             f"Exact if the {places} in a list do not depend on the group{given}; asymptotically "
             f"valid, with many {'clusters' if items.has_cluster else 'queries'}, for a gap of zero."
         ),
-        notes=(*remarks, *_note_few(engine), *note_undefined(null)),
+        notes=(*remarks, *_note_few(effective, metric, items), *note_undefined(null)),
         exact=found is not None,
         null_distribution=null.statistic,
         null_probabilities=None if null.log_probability is None else np.exp(null.log_probability),
@@ -176,10 +190,18 @@ def _studentize(blocks: list[tuple[Array, Array]], zero: float) -> Array:
     return np.where(np.abs(gap) <= zero, 0.0, studentized)
 
 
-def _note_few(engine: ListsEngine) -> list[str]:
-    """Return a note if too few lists make the standard error."""
-    n = int(engine.cluster.max()) + 1
-    if n >= _FEW_LISTS:
+def _note_few(effective: float, metric: RankingMetric, items: RankedItems) -> list[str]:
+    """Return a note if too few queries, or clusters of them, make the standard error."""
+    enough, unit, units = _ENOUGH, "query", "queries"
+    if items.has_cluster:
+        enough, unit, units = ENOUGH, "cluster", "clusters"
+    if effective >= enough:
         return []
-    few = format_count(n, "independent list")
-    return [f"Only {few}: with fewer than {_FEW_LISTS} the test may reject a gap of zero."]
+    if effective == 0:
+        return [note_zero_error(metric.full_name)]
+    n = min(max(round(effective), 1), enough - 1)
+    return [
+        f"Only about {format_count(n, unit, units)} {'shows' if n == 1 else 'show'} how the gap in "
+        f"{metric.full_name} varies: with fewer than {enough} its standard error is unreliable"
+        f"{', even widened' if items.has_cluster else ''}, and the test may reject too often."
+    ]
