@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from fairperm._utils.sorting import run_numbers, run_starts
+from fairperm._utils.sorting import equate_close, run_numbers, run_starts
 from fairperm.errors import InputError, InputTypeError, argument, did_you_mean, listed
 from fairperm.metrics.definition import AnyMetric, Kind
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-_ROUNDING = 1e-12  # of a sum, relative to that of both groups
+_ROUNDING = 1e-12  # of a value, and of a sum relative to that of both groups
 _MOST_RELEVANT = 1e100
 _MOST_DIGITS = 9  # of a number of items
 
@@ -268,6 +268,16 @@ def check_top(metric: RankingMetric, k: int, longest: int, *, is_rank: bool) -> 
     if metric.uses_k and not is_rank and k > longest:
         hint = f"Pass {argument('k', longest)} for whole lists."
         raise InputError("k", f"at most the longest list ({longest:,} items)", k, hint)
+
+
+def equate_values(values: Array) -> Array:
+    """Return the values of queries, with those equal that only rounding errors tell apart.
+
+    Engines add in their own order, and a third may be a sum of thirds.
+    """
+    equated, known = values.copy(), ~np.isnan(values)
+    equated[known] = equate_close(values[known], _ROUNDING * values[known])
+    return equated
 
 
 def _discount(lists: RankedLists) -> Array:

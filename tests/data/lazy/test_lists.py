@@ -100,6 +100,18 @@ def test_sums_of_thirds_are_tied_as_in_memory(form: str) -> None:
     assert there.pvalue == here.pvalue
 
 
+def test_values_in_memory_are_tied_as_in_an_engine() -> None:
+    """What tied items share is a sum of thirds, which rounding told apart in memory only."""
+    number, rng = ITEMS["query"].str.slice(1).cast(int), np.random.default_rng(44)
+    kind, grade = rng.integers(0, 2, 120)[number], rng.integers(0, 4, len(ITEMS))
+    data = ITEMS.with_columns(kind=kind, grade=grade)
+    given = {"relevance": "relevant", "score": "grade", "metric": "precision", "k": 3}
+    here, there = (
+        run(one, **given, sensitive_features="kind") for one in (data, FORMS["duckdb"](data))
+    )
+    assert there.pvalue == here.pvalue
+
+
 @by_form
 def test_items_are_fetched_where_labels_are_exchanged_within_lists(form: str) -> None:
     given = {"score": "tied", "metric": "exposure", "sensitive_features": "item", "cluster": "user"}

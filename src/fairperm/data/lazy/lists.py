@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from fairperm._utils.sorting import equate_close
 from fairperm.data.lazy.backends import (
     check_column,
     check_numbers,
@@ -24,7 +23,7 @@ from fairperm.data.lazy.backends import (
     stage,
 )
 from fairperm.errors import InputError, argument, shown
-from fairperm.metrics.rankings import check_relevance, check_top
+from fairperm.metrics.rankings import check_relevance, check_top, equate_values
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
 
 MOST_ITEMS = 1 << 24  # that are fetched if labels are exchanged within lists
 _MOST_QUERIES = 1 << 22
-_ROUNDING = 1e-12  # of values: engines add in their own order, and equal lists must stay equal
 _QUERY, _SCORE, _RELEVANCE = "query", "score", "relevance"
 _POSITION, _END, _IDEAL, _GAIN = "position", "end", "ideal", "gain"
 _FEATURES = ("sensitive_features", "control_features", "cluster")
@@ -115,10 +113,9 @@ class LazyLists:
             raise InputError(_QUERY, f"made of at most {_MOST_QUERIES:,} queries", len(queries))
         self._check_constant(queries, metric)
         top, bottom = (queries[name].to_numpy().astype(np.float64) for name in ("above", "below"))
-        known = bottom > 0
-        ratio = top[known] / bottom[known]
         value = np.full(len(top), np.nan)
-        value[known] = equate_close(ratio, _ROUNDING * ratio)
+        np.divide(top, bottom, where=bottom > 0, out=value)
+        value = equate_values(value)
         data = {self.columns[name]: queries[name] for name in keys}
         inputs = replace(self.inputs, y_true=np.nan_to_num(value), y_pred=None, data=data)
         return inputs, value, n_dropped

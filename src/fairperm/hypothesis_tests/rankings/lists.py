@@ -24,7 +24,7 @@ from fairperm.errors import (
 )
 from fairperm.metrics.definition import Kind
 from fairperm.metrics.numbers import mean_metric
-from fairperm.metrics.rankings import RankedLists, check_lists, check_top
+from fairperm.metrics.rankings import RankedLists, check_lists, check_top, equate_values
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -169,7 +169,7 @@ class RankedItems:
         """Return a row for each query with its value, NaN where it is undefined."""
         first = self.lists.starts
         return Table(
-            columns={VALUE: metric.value(self.lists, metric.k)},
+            columns={VALUE: equate_values(metric.value(self.lists, metric.k))},
             group=self.group[first],
             stratum=self.stratum[first],
             count=np.ones(len(first), np.int64),
