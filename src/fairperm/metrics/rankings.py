@@ -306,7 +306,9 @@ def _ndcg(lists: RankedLists, k: int) -> Array:
 
 def _precision(lists: RankedLists, k: int) -> Array:
     hits = lists.total(lists.relevance * lists.share_ties(_in_top(lists, k)))
-    return hits / np.minimum(lists.sizes, k)
+    last = np.maximum.reduceat(lists.position, lists.starts)  # given positions may have gaps
+    precision: Array = hits / np.minimum(last, k)
+    return precision
 
 
 def _recall(lists: RankedLists, k: int) -> Array:

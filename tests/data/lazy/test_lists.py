@@ -38,7 +38,7 @@ def items() -> pl.DataFrame:
             "site": rng.integers(0, 2, 120)[query],
         }
     )
-    rank = pl.col("score").rank("ordinal", descending=True).over("query")
+    rank = 2 * pl.col("score").rank("ordinal", descending=True).over("query") - 1  # with gaps
     return frame.with_columns(rank=rank, user=pl.Series(query // 2))
 
 

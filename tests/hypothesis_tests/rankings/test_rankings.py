@@ -106,6 +106,20 @@ def test_values_by_hand(metric: str, k: int, expected: float) -> None:
     assert result.counts["a"] == {"queries": 2}
 
 
+@pytest.mark.parametrize(
+    ("metric", "expected"),
+    [
+        ("precision", 2 / 3),
+        ("map", (1 / 1 + 2 / 3) / 2),
+        ("ndcg", (1 + 1 / 2) / (1 + 1 / np.log2(3))),
+    ],
+)
+def test_positions_without_an_item_are_not_relevant(metric: str, expected: float) -> None:
+    """Of a list of three items, the first and the third are known, and relevant."""
+    given = {"relevance": [1] * 4, "rank": [1, 3, 1, 3], "query": [*"ppqq"]}
+    assert run(given, [*"aabb"], metric=metric, k=4).values["a"] == pytest.approx(expected)
+
+
 def test_scores_and_ranks_are_one() -> None:
     given = lists(2, decimals=9)
     order = np.lexsort([-given["score"], given["query"]])

@@ -232,10 +232,8 @@ def _hits(lists: LazyLists, k: int) -> nw.LazyFrame[Any]:
 
 
 def _precision(lists: LazyLists, k: int) -> _Formula:
-    rows = _hits(lists, k).with_columns(nw.lit(1.0).alias(_END))
-    rows = rows.with_columns(nw.col(_END).sum().over(_QUERY).alias(_END))
-    shorter = nw.when(nw.col(_END) < k).then(nw.col(_END)).otherwise(nw.lit(float(k)))
-    rows = rows.with_columns(shorter.alias(_END))
+    end = nw.when(nw.col(_POSITION) < k).then(nw.col(_POSITION)).otherwise(nw.lit(float(k)))
+    rows = _hits(lists, k).with_columns(end.alias(_END))
     return rows, nw.col(_GAIN).sum(), nw.col(_END).max()
 
 
