@@ -116,6 +116,17 @@ def test_missing_values(form: str) -> None:
         run(LAZY[form](table), "accuracy", control_features="region", **WITH)
 
 
+@pytest.mark.parametrize(
+    ("rows", "match"), [(0, "must have at least one row"), (3, r"'person'\) has 3 missing values")]
+)
+def test_no_complete_row(rows: int, match: str) -> None:
+    table = clustered(900, 3).slice(0, rows)
+    place = table.column_names.index("person")
+    data = table.set_column(place, "person", pa.nulls(rows, table["person"].type))
+    with pytest.raises(InputError, match=match):
+        run(LAZY["duckdb"](data), "accuracy", **WITH)
+
+
 def test_bins_of_clusters(monkeypatch: pytest.MonkeyPatch) -> None:
     table = clustered(900, 3, decimals=None)
     place = number_bins(table["score"].to_numpy(), 8)

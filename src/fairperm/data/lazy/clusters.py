@@ -103,7 +103,7 @@ class _Cells:
 
 
 def _find_cells(lazy: LazyRows, inner: Sequence[str], outer: Sequence[str]) -> _Cells | None:
-    """Return the kinds of rows, and the incomplete rows; None if they are too many."""
+    """Return the kinds of rows, and the incomplete rows; None if they are too many, or none."""
     has_no_cluster = nw.col(_CLUSTER).is_null()
     unnamed = replace(lazy, rows=lazy.rows.with_columns(has_no_cluster.alias(_CLUSTER)))
     if (lazy.keeps_scores or not lazy.has_labels) and unnamed.starts_with_many():
@@ -119,6 +119,8 @@ def _find_cells(lazy: LazyRows, inner: Sequence[str], outer: Sequence[str]) -> _
     known = dict.fromkeys(
         cell for cell, lacks in zip(cells, is_incomplete, strict=True) if not lacks
     )
+    if not known:  # no complete row: nothing to count, and an error to come
+        return None
     n_rows = int(counted[COUNT].to_numpy().sum())
     return _Cells(inner, list(known), counted.filter(is_incomplete.tolist()), n_rows)
 
