@@ -164,7 +164,7 @@ def test_margins_take_what_a_permutation_test_takes(name: str) -> None:
 
 @pytest.mark.parametrize("kind", [Inputs, Options])
 def test_arguments_travel_under_their_own_names(kind: Any) -> None:
-    made = {"seed", "sums_suffice", "resampling", "values"}
+    made = {"seed", "sums_suffice", "must_keep", "resampling", "values"}
     for field in fields(kind):
         if field.name not in made:
             default = MODEL[field.name].default

@@ -64,7 +64,7 @@ class Inputs:
 
     ``values`` is the column of a test of distributions. ``seed`` chooses the rows of a sample.
     ``sums_suffice`` is True if nothing is permuted: then the means and variances of the rows'
-    contributions are enough.
+    contributions are enough. ``must_keep`` says why no row may be dropped, if so.
     """
 
     y_true: object = None
@@ -86,6 +86,7 @@ class Inputs:
     values: object = None
     seed: int = 0
     sums_suffice: bool = False
+    must_keep: str = ""
 
     def find(self, column: str) -> object:
         """Return what was given for a column of a metric, which may be one of several scores."""

@@ -318,10 +318,12 @@ def read_table(inputs: Inputs, metric: AnyMetric, source: Source | None = None) 
     known = np.ones(len(counts), bool)
     for column, index in zip(columns, rows, strict=True):
         known &= ~column.find_missing()[index]
-    if missing != "drop" and not known.all():
+    if (missing != "drop" or inputs.must_keep) and not known.all():
         has_rows = source.rows.count is None
-        text = _describe_missing(columns, rows, counts, name_rows=has_rows)
-        if missing == "error" and any(
+        found = _describe_missing(columns, rows, counts, name_rows=has_rows)
+        drop = f"Pass {argument('missing', 'drop')} to drop these rows; the result counts them."
+        text = f"{found}. {inputs.must_keep or drop}"
+        if missing != "group" and any(
             one.find_missing().any() for one in attributes["sensitive_features"]
         ):
             grouped = argument("missing", "group")
@@ -556,9 +558,7 @@ def _describe_missing(
                 more = ", …" if n_missing > len(first) else ""
                 where = f"row{plural} {', '.join(map(str, first))}{more} of {counts.sum():,}"
             parts.append(f"{column.name} has {n_missing:,} missing value{plural} ({where})")
-    found = "; ".join(dict.fromkeys(parts))  # scores and the predictions made from them are one
-    drop = argument("missing", "drop")
-    return f"{found}. Pass {drop} to drop these rows; the result counts them."
+    return "; ".join(dict.fromkeys(parts))  # scores and the predictions made from them are one
 
 
 def _note_classes(

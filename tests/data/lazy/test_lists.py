@@ -137,8 +137,28 @@ def test_clusters_and_dropped_items_are_counted() -> None:
     with pytest.raises(fairperm.InputError, match=r"data has \d+ items with missing values"):
         run(FORMS["duckdb"](data), **{**given, "missing": "error"})
     del given["rank"]
-    with pytest.raises(fairperm.InputError, match=r"cannot drop \d+ items from lists"):
+    with pytest.raises(fairperm.InputError, match=r"Items cannot be dropped from lists .* score"):
         run(FORMS["duckdb"](data), **given, score="score")
+
+
+@by_form
+def test_queries_without_a_group_may_be_one(form: str) -> None:
+    data = ITEMS.with_columns(kind=pl.col("kind").replace("c", None))
+    given = {"relevance": "grade", "score": "tied", "sensitive_features": "kind"}
+    here, there = (run(one, **given, missing="group") for one in (data, FORMS[form](data)))
+    assert there.groups == here.groups == ("a", "b", "missing")
+    assert there.pvalue == here.pvalue
+
+
+@by_form
+def test_large_integers_are_ranked_as_integers(form: str) -> None:
+    """As floats they would be tied."""
+    data = ITEMS.with_columns(large=2**60 - pl.col("rank").cast(int))
+    given = {"relevance": "grade", "sensitive_features": "kind"}
+    one, other = (run(FORMS[form](data), **given, score=by).largest for by in ("large", "score"))
+    assert isinstance(one, fairperm.RankingComparison)
+    assert isinstance(other, fairperm.RankingComparison)
+    assert one.values == pytest.approx(other.values)
 
 
 BAD: dict[str, tuple[Any, dict[str, Any], str]] = {
@@ -171,6 +191,16 @@ BAD: dict[str, tuple[Any, dict[str, Any], str]] = {
         {"tied": pl.when(pl.col("rank") == 1).then(np.inf).otherwise(pl.col("tied"))},
         {},
         "score must be finite; got inf",
+    ),
+    "scores below all numbers": (
+        {"tied": pl.when(pl.col("rank") == 1).then(-np.inf).otherwise(pl.col("tied"))},
+        {},
+        "score must be finite; got -inf",
+    ),
+    "no item left": (
+        {"grade": None},
+        {"rank": "rank", "score": None, "missing": "drop"},
+        "relevance must be given in at least one row; got none. missing='drop' dropped all rows",
     ),
     "ties": (
         {},

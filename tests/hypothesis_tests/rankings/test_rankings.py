@@ -887,7 +887,8 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "infinite scores": ({"score": [np.inf] + [1.0] * 15}, "score must be finite"),
     "items dropped from lists": (
         ITEMS | {"sensitive_features": [None, *"bab", *"ab" * 6], "missing": "drop"},
-        "missing='drop' cannot drop 1 item from lists that are ranked by score",
+        "sensitive_features has 1 missing value .* Items cannot be dropped from lists .*, or pass "
+        "rank. missing='group' makes a group",
     ),
     "missing queries": ({"query": [None, *"ppp", *"qqqqrrrrssss"]}, "query has 1 missing value"),
     "lengths": ({"query": ["p"]}, "query must be as long as relevance"),

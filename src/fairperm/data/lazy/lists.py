@@ -7,12 +7,14 @@ every item in memory.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
 
+from fairperm._utils.formatting import format_count
 from fairperm.data.lazy.backends import (
     check_column,
     check_numbers,
@@ -22,7 +24,7 @@ from fairperm.data.lazy.backends import (
     read_schema,
     stage,
 )
-from fairperm.errors import InputError, argument, shown
+from fairperm.errors import InputError, Shown, argument, shown
 from fairperm.metrics.rankings import check_relevance, check_top, equate_values
 
 if TYPE_CHECKING:
@@ -76,10 +78,12 @@ class LazyLists:
         for role in (_SCORE, _RELEVANCE):
             if role in columns:
                 dtype = schema[columns[role]]
-                if role == _SCORE or dtype != nw.Boolean:
+                if dtype != nw.Boolean:
                     check_numbers(source if role == _SCORE else role, columns[role], dtype)
                 numbers = nan_to_null(selected[role]) if dtype.is_float() else selected[role]
-                selected[role] = numbers.cast(nw.Float64)
+                if role == _RELEVANCE or not dtype.is_integer():  # floats would tie large integers
+                    numbers = numbers.cast(nw.Float64)
+                selected[role] = numbers
         with stage("choosing the columns", frame):
             rows = frame.select(**selected)
         return cls(rows, inputs, columns, is_rank)
@@ -125,19 +129,25 @@ class LazyLists:
 
         Raises InputError if they may not.
         """
-        lacking = nw.any_horizontal(
-            *(nw.col(role).is_null() for role in self.columns), ignore_nulls=True
-        )
+        needed = [
+            role
+            for role in self.columns
+            if self.inputs.missing != "group" or role.split()[0] != "sensitive_features"
+        ]
+        lacking = nw.any_horizontal(*(nw.col(role).is_null() for role in needed), ignore_nulls=True)
         with stage("looking for missing values", self.rows):
-            found = fetch(self.rows.filter(lacking).select(nw.len().alias("n")))["n"][0]
+            found = int(fetch(self.rows.filter(lacking).select(nw.len().alias("n")))["n"][0])
         if not found:
             return self, 0
-        if self.inputs.missing != "drop":
+        if self.inputs.missing != "drop" or self.inputs.must_keep:
+            drop = f"Pass {argument('missing', 'drop')} to drop them; the result counts them."
+            group = argument("missing", "group")
             raise InputError(
-                f"{argument('data')} has {found:,} items with missing values in the columns used. "
-                f"Pass {argument('missing', 'drop')} to drop them; the result counts them."
+                f"{argument('data')} has {format_count(found, 'item')} with missing values in the "
+                f"columns used. {self.inputs.must_keep or drop} {group} makes a group of items "
+                f"without {argument('sensitive_features')}."
             )
-        return replace(self, rows=self.rows.filter(~lacking)), int(found)
+        return replace(self, rows=self.rows.filter(~lacking)), found
 
     def _check_items(self, metric: RankingMetric, k: int) -> None:
         """Raise InputError for relevance, scores and positions that the metric does not allow."""
@@ -156,12 +166,16 @@ class LazyLists:
         )
         with stage("checking the items", self.rows):
             found = fetch(self.rows.select(**tests))
-            longest, most = (int(fetch(one)["n"][0]) for one in (by_query, by_tie))
-        check_top(metric, k, longest, is_rank=self.is_rank)
+            longest, most = (fetch(one)["n"][0] for one in (by_query, by_tie))
         one = {name: found[name][0] for name in tests}
+        if one["low"] is None:
+            dropped = f"{argument('missing', 'drop')} dropped all rows."
+            raise InputError(_RELEVANCE, "given in at least one row", Shown("none"), dropped)
+        check_top(metric, k, longest, is_rank=self.is_rank)
         source = "rank" if self.is_rank else _SCORE
-        if not np.isfinite([one["low"], one["high"]]).all():
-            raise InputError(source, "finite", one["high"], "Replace or drop infinite values.")
+        for end in (one["low"], one["high"]):
+            if math.isinf(end):
+                raise InputError(source, "finite", end, "Replace or drop infinite values.")
         check_relevance(one["lowest"], one["highest"])
         if metric.is_binary and one["graded"]:
             hint = f"Graded relevance needs {argument('metric', 'ndcg')}."

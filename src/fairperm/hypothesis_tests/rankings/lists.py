@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairperm._utils.formatting import format_count
 from fairperm.data.lazy.backends import lazy_frame
 from fairperm.data.lazy.counting import MOST_KINDS
 from fairperm.data.lazy.lists import LazyLists, count_rows
@@ -68,17 +67,14 @@ class ReadLists:
     ) -> ReadLists:
         """Read the lists, and check that they fit the metric."""
         source = "rank" if is_rank else "score"
+        if not is_rank:
+            keep = (
+                "Items cannot be dropped from lists that are ranked by score, as those below would "
+                f"move up: fill in what is missing, or pass {argument('rank')}."
+            )
+            inputs = replace(inputs, must_keep=keep)
         with rename_arguments({"y_true": "relevance", "y_pred": source, "cluster": "query"}):
             table = _read(inputs, query, metric, is_rank=is_rank)
-        if table.n_dropped and not is_rank:
-            dropped = format_count(table.n_dropped, "item")
-            named = argument("missing", "group")
-            raise InputError(
-                f"{argument('missing', 'drop')} cannot drop {dropped} from lists that are ranked "
-                f"by score: those below would move up. {named} keeps items without a group in "
-                f"their places; choose the {argument('groups')} to compare. Other missing "
-                "values must be filled in, or items be ranked before they are dropped."
-            )
         every = table.choose_several(groups)
         has_values = VALUE in table.columns
         if has_values or metric.of_all_groups:
