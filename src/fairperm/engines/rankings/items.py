@@ -123,7 +123,11 @@ class ListsEngine:
     def enumerated(self, most: int) -> tuple[Array, Array] | None:
         """Return the same for every permutation, if there are no more than ``most``."""
         pairs = list(zip(self.sizes.tolist(), self.wanted.tolist(), strict=True))
-        if math.fsum(math.log(math.comb(n, k)) for n, k in pairs) > math.log(most) + 1e-9:
+        # logarithms, as the numbers themselves have millions of digits in long lists
+        ways = math.fsum(
+            math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1) for n, k in pairs
+        )
+        if ways > math.log(most + 0.5):
             return None
         first = []
         for rows in self.rows:
