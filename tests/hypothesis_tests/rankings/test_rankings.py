@@ -383,7 +383,7 @@ def test_results_say_which_design_it_was() -> None:
     result = run(given, np.arange(len(given["query"])) % 2, metric="exposure")
     assert json.loads(json.dumps(result.to_dict(), allow_nan=False))["design"] == "items"
     assert "items in 30 queries" in repr(result)
-    assert "do not depend on the group" in repr(result)
+    assert "Exact if lists are independent of each other" in repr(result)
     low, high = result.confidence_interval
     assert low < result.difference < high
     assert (low <= 0 <= high) == (result.pvalue > 0.05)

@@ -131,7 +131,7 @@ def compare_items(
         if n_strata > 1:
             alone = format_count(n_lost, "stratum of a list has", "strata of lists have")
         remarks += (f"{alone} items of only one of these groups: they say nothing about the gap.",)
-    places = "places and the relevance" if metric.reads_relevance else "places"
+    places = "places and relevance" if metric.reads_relevance else "places"
     given = ", given the stratum" if n_strata > 1 else ""
     result = PermutationTestResult(
         metric=metric.full_name,
@@ -165,8 +165,9 @@ def compare_items(
         n_dropped=items.table.n_dropped,
         seed=options.seed,
         validity=(
-            f"Exact if the {places} in a list do not depend on the group{given}; asymptotically "
-            f"valid, with many {'clusters' if items.has_cluster else 'queries'}, for a gap of zero."
+            f"Exact if lists are independent of each other, and {places} in them do not depend on "
+            f"the group{given}; asymptotically valid, with many independent "
+            f"{'clusters' if items.has_cluster else 'queries'}, for a gap of zero."
         ),
         notes=(*remarks, *_note_few(effective, metric, items), *note_undefined(null)),
         exact=found is not None,

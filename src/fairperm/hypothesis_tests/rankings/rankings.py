@@ -164,8 +164,9 @@ def ranking_test(
       women       0.465  of 600 items in 200 queries
       difference  +0.047  95 % interval +0.024 to +0.069
       p-value     0.0004  two-sided, 9,999 draws, 95 % interval < 0.0001 to 0.0011
-      validity    Exact if the places in a list do not depend on the group; asymptotically
-                  valid, with many queries, for a gap of zero.
+      validity    Exact if lists are independent of each other, and places in them do not
+                  depend on the group; asymptotically valid, with many independent queries,
+                  for a gap of zero.
     """
     options = Options.check(
         alternative=alternative,
