@@ -335,6 +335,20 @@ def test_the_order_of_tied_items_changes_no_digit(metric: str, relevance: list[f
     assert np.array_equal(one, other, equal_nan=True)
 
 
+@pytest.mark.parametrize("metric", ["ndcg", "exposure"])
+def test_a_query_may_be_named_by_two_columns(metric: str) -> None:
+    given = lists(3, 40)
+    query = given["query"]
+    group = query // 4 % 2 if metric == "ndcg" else np.arange(len(query)) % 2
+    data = given | {"user": query // 2, "turn": query % 2, "group": group}
+    names: dict[str, Any] = {"relevance": "relevance", "score": "score", "data": data}
+    one, other = (
+        run(names | {"query": by, "cluster": "user"}, "group", metric=metric, k=4)
+        for by in ("query", ["user", "turn"])
+    )
+    assert one.to_dict() == other.to_dict()
+
+
 def test_one_query_or_cluster_has_no_standard_error() -> None:
     given, group = lists(3, 40), np.arange(len(lists(3, 40)["query"])) % 2
     single = np.zeros_like(given["query"])

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fairperm.data.columns import are_names
 from fairperm.data.lazy.backends import lazy_frame
 from fairperm.data.lazy.counting import MOST_KINDS
 from fairperm.data.lazy.lists import LazyLists, count_rows
@@ -136,7 +137,10 @@ class RankedItems:
         names = cluster_names = table.clusters
         if has_cluster:
             whose = [one[-1] for one in table.clusters]  # type: ignore[index]
-            names = tuple(one[0] for one in table.clusters)  # type: ignore[index]
+            names = tuple(
+                one[0] if len(one) == 2 else one[:-1]  # type: ignore[index, arg-type]
+                for one in table.clusters
+            )
             if len(set(names)) < len(names):
                 split = Counter(names).most_common(1)[0][0]
                 raise InputError(
@@ -201,8 +205,9 @@ def _join_clusters(query: object, cluster: object, data: object) -> object:
     """Return the queries, with the cluster of each if there are clusters of queries."""
     if cluster is None:
         return query
-    if data is not None and isinstance(query, str) and isinstance(cluster, str):
-        return [query, cluster]
+    names = [query] if isinstance(query, str) else query
+    if data is not None and are_names(names) and isinstance(cluster, str):
+        return [*names, cluster]
     return {"query": query, "cluster": cluster}
 
 
