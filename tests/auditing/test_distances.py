@@ -122,7 +122,8 @@ def test_an_audit_is_written_read_and_reported(tmp_path: Path) -> None:
     assert len(found.plot().to_dict()["datasets"])  # of the AUC alone
     row = found.where(metric="ks").rows[0]
     assert (row.gap_name, row.values) == ("a and b", (None, None))
-    assert f"{row.expected:.3f} by chance" in repr(found)
+    assert row.interval_text == f"{row.expected:.3f} by chance"
+    assert row.interval_text in repr(found)
     assert "kolmogorov_smirnov, a and b" in repr(row.result)  # without a direction
     cells = row.cells()
     assert cells["difference_low"] is cells["standard_error"] is cells["first_value"] is None

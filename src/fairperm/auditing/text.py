@@ -251,8 +251,6 @@ def _make_table(audit: AuditData, columns: Sequence[tuple[str, ...]], *, changes
 
 def _format_cells(row: AuditRow) -> dict[str, str]:
     (first, second), (first_value, second_value) = row.names, row.value_texts
-    if row.is_distance:
-        first_value, second_value = format_number(row.expected), "by chance"
     return {
         "first − second group": row.gap_name,
         "first group": shorten(first, _WIDEST_NAME),

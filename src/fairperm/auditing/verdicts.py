@@ -158,7 +158,10 @@ def explain_verdicts(rows: Sequence[AuditRow], columns: Collection[str]) -> Iter
             ends = f"{bound:g} and {1 / bound:.4g}"
         yield f"Ratio rule, met: shown to lie between {ends}; not met: shown to lie outside."
     if any(row.is_distance for row in rows):
-        yield "The gap of a distance is the distance, which is above 0 by chance alone."
+        yield (
+            "The gap of a distance is the distance itself. By chance: its mean if the groups have "
+            "equal distributions."
+        )
     for metric in dict.fromkeys(row.metric for row in rows if row.part is not None):
         parts = ", ".join(abbreviate_metric(part.name) for part in get_metric(metric).parts)
         yield f"Values of {metric}: {parts}; its gap is the largest absolute one."

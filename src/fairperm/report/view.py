@@ -346,9 +346,7 @@ def _view_comparison(row: AuditRow, names: ShortNames) -> ComparisonView:
         row=row,
         first=names[row.attribute, first],
         second=names[row.attribute, second],
-        values=(format_number(row.expected), "by chance")
-        if row.is_distance
-        else (_format_value(row.values[0]), _format_value(row.values[1])),
+        values=(_format_value(row.values[0]), _format_value(row.values[1])),
         counts=(_describe_counts(row.result, first), _describe_counts(row.result, second)),
         gap=row.gap_text,
         interval=row.interval_text,

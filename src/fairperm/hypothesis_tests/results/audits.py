@@ -155,10 +155,8 @@ class AuditRow:
 
     @property
     def values_text(self) -> str:
-        """Return both values as text; of a distance, how large it is by chance."""
-        if self.is_distance:
-            return f"{format_number(self.expected)} by chance"
-        return " / ".join(self.value_texts)
+        """Return both values as text; a distance has none."""
+        return "–" if self.is_distance else " / ".join(self.value_texts)
 
     @property
     def gap_text(self) -> str:
@@ -169,7 +167,9 @@ class AuditRow:
 
     @property
     def interval_text(self) -> str:
-        """Return the gap's interval as text."""
+        """Return the gap's interval as text; of a distance, how large it is by chance."""
+        if self.is_distance:
+            return f"{format_number(self.expected)} by chance"
         return format_interval(self.confidence_interval, signed=self.part is None)
 
     @property
