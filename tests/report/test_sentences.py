@@ -121,7 +121,7 @@ def test_method_says_how_many_were_drawn_and_why(
     numbers: list[int], stopped: list[bool], says: str
 ) -> None:
     results: Any = [
-        SimpleNamespace(n_resamples=n, stopped_early=early)
+        SimpleNamespace(n_resamples=n, stopped_early=early, alternative="two-sided")
         for n, early in zip(numbers, stopped, strict=True)
     ]
     found = sentences._describe_draws(results)

@@ -24,12 +24,16 @@ UNNAMED_ATTRIBUTE = "sensitive_features"  # whose groups came as values without 
 _LARGE, _HUGE, _SMALL = 1e4, 1e7, 5e-4
 _SMALLEST_P = 1e-4
 _SMALL_SHARE, _SMALLEST_SHARE = 1e-2, 1e-4
-_ACRONYMS = {
+_NAMES = {
     "roc_auc": "ROC AUC",
     "roc_auc_ovr": "mean ROC AUC of the classes",
     "roc_auc_ovr_weighted": "weighted mean ROC AUC of the classes",
     "f1_score": "F1 score",
     "r2_score": "R² score",
+    "kolmogorov_smirnov": "Kolmogorov–Smirnov distance",
+    "wasserstein": "Wasserstein distance",
+    "jensen_shannon": "Jensen–Shannon divergence",
+    "kullback_leibler": "Kullback–Leibler divergence",
 }
 # Joiners are a part of Persian and Indic words and of emoji, variation selectors of symbols: they
 # stay between such characters. These letters and spaces are blank, whatever their category:
@@ -178,9 +182,10 @@ def format_level(level: float) -> str:
 
 def format_metric(name: object) -> str:
     """Return the name of a metric in words if it is written in snake_case, perhaps with "@10"."""
-    text = str(name)
+    text, given, _ = str(name).partition("_given_label")
     is_snake_case = text.isascii() and text.replace("_", "").replace("@", "").isalnum()
-    return _ACRONYMS.get(text) or (text.replace("_", " ").strip() if is_snake_case else text)
+    words = _NAMES.get(text) or (text.replace("_", " ").strip() if is_snake_case else text)
+    return f"{words} given the label" if given else words
 
 
 def format_name(name: object, longest: int = LONGEST_NAME) -> str:

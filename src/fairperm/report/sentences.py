@@ -302,6 +302,8 @@ def describe_question(view: AuditView) -> list[Markup]:
         sentences.append(text.format(_name_setting(settings["matched"]), _count_sets(view)))
     if settings.get("rankings"):
         sentences.append(_describe_lists(view))
+    if view.has_distances:
+        sentences.append(_describe_distances(settings))
     if view.audit.is_clustered:
         text = Markup("{} of one cluster{} belong together: {}.")
         rows = "Rows" if audit.units == "rows" else "Queries"
@@ -363,6 +365,19 @@ def _describe_lists(view: AuditView) -> Markup:
     return head.format(_name_setting(view.audit.settings["query"])) + text
 
 
+def _describe_distances(settings: Mapping[str, Any]) -> Markup:
+    """Return what distributions are of, and among which rows they are compared."""
+    columns = {one: _name_setting(settings[one]) for one in settings["distances_of"]}
+    values, called = ("y_score", "scores") if "y_score" in columns else ("y_pred", "predictions")
+    text = Markup("A distance compares the groups in the whole distribution of their {}{}").format(
+        called, columns[values]
+    )
+    if "y_true" in columns:
+        given = Markup("; given the label, among rows with the same label{}")
+        text += given.format(columns["y_true"])
+    return text + Markup(".")
+
+
 def _count_sets(view: AuditView) -> str:
     """Return how many sets the comparisons rest on, and that others were left out."""
     results = [row.result for row in view.audit.rows if row.result is not None]
@@ -380,7 +395,7 @@ def _count_sets(view: AuditView) -> str:
 def _name_setting(value: object) -> Markup:
     """Return the names of columns in brackets; nothing for values without a name."""
     names = list(value) if isinstance(value, Mapping) else value
-    if isinstance(value, str) and _UNNAMED.fullmatch(value):
+    if value is None or (isinstance(value, str) and _UNNAMED.fullmatch(value)):
         return Markup("")
     return Markup(" ({})").format(mark_name(_join_value(names)))
 
@@ -558,9 +573,11 @@ def _describe_draws(results: Sequence[PermutationTestResult]) -> str:
     if len(numbers) > 1:
         were = f"{numbers[0]:,} to {numbers[-1]:,} random permutations were drawn"
     if any(result.stopped_early for result in results):
+        has_tails = any(result.alternative == "two-sided" for result in results)
+        tails = " (in each tail of a two-sided test)" if has_tails else ""
         return (
-            f"{were}: drawing stopped where {ENOUGH} of them were at least as extreme as the data "
-            "(in each tail of a two-sided test), because more would hardly change the p-value."
+            f"{were}: drawing stopped where {ENOUGH} of them were at least as extreme as the data"
+            f"{tails}, because more would hardly change the p-value."
         )
     return f"{were}."
 
@@ -665,6 +682,7 @@ def collect_facts(view: AuditView) -> dict[str, object]:
         "other_ways": _describe_other_ways(view),
         "metric_meaning": _define_metric(view),
         "labels": name_labels(view),
+        "names_nulls": any("null" in row.result.validity for row in audit.rows if row.result),
     }
 
 

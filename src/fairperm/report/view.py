@@ -294,7 +294,8 @@ def _view_section(
     registered = "" if definition is None else definition.name
     meaning = "" if definition is None else str(definition.meaning)
     if any(row.is_distance for row in rows):
-        meaning = f"{get_distance(full).meaning}{metric.removeprefix(full).replace('_', ' ')}"
+        given = " given the label" if metric != full else ""
+        meaning = get_distance(full).meaning + given
     if weighted and meaning.startswith("share of "):
         meaning = f"weighted {meaning}"
     return Section(
