@@ -446,7 +446,8 @@ def test_several_groups_are_compared_one_by_one_and_adjusted(metric: str) -> Non
     frame = found.to_frame()
     assert frame["adjusted_pvalue"].tolist() == [one.adjusted_pvalue for one in found]
     assert "a − b" in repr(found)
-    assert "adjusted by  holm" in repr(found)
+    assert "adjusted by  holm; each interval is of its gap alone" in repr(found)
+    assert " ".join(repr(found).split()).count("adjusted p =") == len(found)
     assert len(json.loads(json.dumps(found.to_dict(), allow_nan=False))["comparisons"]) == 3
 
 
@@ -488,7 +489,7 @@ def test_lists_without_items_of_both_compared_groups_are_counted() -> None:
     }
     group = [*"abba" * 10, *"bcbc", *"acac"]
     assert run(given, group, groups=("a", "b")).notes[0] == (
-        "2 queries have items of only one of these groups: they say nothing about the gap."
+        "2 queries have items of only one of these groups: left out."
     )
 
 

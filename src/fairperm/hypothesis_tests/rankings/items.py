@@ -130,7 +130,7 @@ def compare_items(
         alone = format_count(n_lost, "query has", "queries have")
         if n_strata > 1:
             alone = format_count(n_lost, "stratum of a list has", "strata of lists have")
-        remarks += (f"{alone} items of only one of these groups: they say nothing about the gap.",)
+        remarks += (f"{alone} items of only one of these groups: left out.",)
     places = "places and relevance" if metric.reads_relevance else "places"
     given = ", given the stratum" if n_strata > 1 else ""
     result = PermutationTestResult(

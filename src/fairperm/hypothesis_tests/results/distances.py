@@ -110,7 +110,7 @@ class DistanceComparison(PlainResult):
 
     def __repr__(self) -> str:
         pair = name_of_gap(*self.groups, absolute=True)
-        p = state_pvalue(self.adjusted_pvalue)
+        p = state_pvalue(self.adjusted_pvalue, "adjusted p")
         return f"DistanceComparison: {pair}, {format_number(self.distance)}, {p}"
 
 
@@ -236,7 +236,8 @@ class DistanceTestResult(ResultOfComparisons):
             counts = " and ".join(format_count(one.counts[group]) for group in one.groups)
             text = f"{format_number(one.distance)}  by chance {format_number(one.expected)}"
             if not is_one:
-                text += f", {state_pvalue(one.adjusted_pvalue)}"
+                name = "p" if self.adjust is None else "adjusted p"
+                text += f", {state_pvalue(one.adjusted_pvalue, name)}"
             pair = name_of_gap(*self._name_groups(one), absolute=True)
             lines.append((pair, f"{text}, {counts} rows"))
         lines += self._describe_one(self.comparisons[0]) if is_one else []

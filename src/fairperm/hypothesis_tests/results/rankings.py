@@ -262,11 +262,11 @@ class RankingTestResult(ResultOfComparisons):
             level = format_level(one.confidence_level)
             interval = format_interval(one.confidence_interval, signed=True)
             values = " / ".join(format_number(one.values[group]) for group in one.groups)
-            p = state_pvalue(one.adjusted_pvalue)
+            p = state_pvalue(one.adjusted_pvalue, "p" if self.adjust is None else "adjusted p")
             text = f"{values}, gap {gap} ({level} interval {interval}), {p}"
             lines.append((name_of_gap(*one.names), text))
         if self.adjust is not None:
-            lines.append(("adjusted by", self.adjust))
+            lines.append(("adjusted by", f"{self.adjust}; each interval is of its gap alone"))
         first = self.comparisons[0]
         lines.append(("validity", first.validity))
         title = f"RankingTestResult: {self.metric} of {len(self.groups)} groups"
