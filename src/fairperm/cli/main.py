@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 import typer.core
 
+from fairperm._utils.formatting import join_words
 from fairperm.cli.commands.audit import audit
 from fairperm.cli.commands.compare import compare
 from fairperm.cli.commands.demo import demo
@@ -160,6 +161,8 @@ def _explain_usage(error: Any) -> str:
     """Return what the parser of the command line says; of a wrong value, in our words."""
     param = getattr(error, "param", None)
     if param is None:
+        if others := join_words(_find_commands(error)):
+            return f"{error.option_name} is an option of {others}, not of {error.ctx.info_name}"
         return str(error.format_message())
     option = next((one for one in param.opts if one.startswith("--")), param.metavar)
     # newer versions of typer ask pydantic, whose errors have data
@@ -171,6 +174,19 @@ def _explain_usage(error: Any) -> str:
     source = error.ctx.get_parameter_source(param.name)
     where = " in the file of options" if source.name == "DEFAULT_MAP" else ""
     return f"{option} must be {rule}; got {shown(reason['input'])}{where}"
+
+
+def _find_commands(error: Any) -> list[str]:
+    """Return the other commands that have an option which this one lacks."""
+    option, context = getattr(error, "option_name", None), getattr(error, "ctx", None)
+    if context is None or any(option in one.opts for one in context.command.params):
+        return []
+    commands = getattr(context.find_root().command, "commands", {})
+    return [
+        name
+        for name, command in commands.items()
+        if any(option in one.opts for one in command.params)
+    ]
 
 
 def _command_path(error: Any) -> str:
