@@ -278,6 +278,7 @@ def test_several_values_switches_and_help_may_be_repeated(plain: Path) -> None:
     [
         ("ks", "It is a distance: pass --distance ks to `fairperm audit`."),
         ("ndcg", "It is a metric of rankings: pass --ranking ndcg to `fairperm audit`."),
+        ("pinball_loss(0.9)", "in Python, pass fairperm.metrics.pinball_loss(…) as the metric."),
         ("ovr", "Did you mean 'roc_auc_ovr'?"),
     ],
 )

@@ -520,6 +520,10 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
         {"values": list("abcdabcd")},
         "values must be made of real numbers; got 'a'.* such as distance='total_variation'",
     ),
+    "given the label": (
+        {"distance": "ks_given_label"},
+        "distance must be the name of a distance; got 'ks_given_label'. To compare .* y_true",
+    ),
     "infinite": ({"values": [np.inf, *range(7)]}, "values must be finite; got inf"),
     "missing": ({"values": [np.nan, *range(7)]}, "values has 1 missing value"),
     "too short": ({"values": [1.0, 2.0]}, "sensitive_features must be as long as values"),

@@ -114,6 +114,9 @@ def get_distance(distance: object) -> Distance:
     for one in DISTANCES:
         if word == one.name or word in one.aliases:
             return one
+    if word.endswith("_given_label"):
+        hint = f"To compare rows of equal label, pass {argument('y_true')}."
+        raise InputError("distance", "the name of a distance", distance, hint)
     names = [one.name for one in DISTANCES]
     hint = did_you_mean(word, [*names, *(alias for one in DISTANCES for alias in one.aliases)])
     raise InputError("distance", f"one of {listed(names, most=len(names))}", distance, hint)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from fairperm._utils.sorting import equate_close, run_numbers, run_starts
-from fairperm.errors import InputError, InputTypeError, argument, did_you_mean, listed
+from fairperm.errors import InputError, InputTypeError, Shown, argument, did_you_mean, listed
 from fairperm.metrics.definition import AnyMetric, Kind
 
 if TYPE_CHECKING:
@@ -245,14 +245,15 @@ def check_lists(metric: RankingMetric, lists: RankedLists, source: str) -> None:
     if source == "rank":
         wrong = lists.position[(lists.position < 1) | (lists.position % 1 != 0)]
         if wrong.size:
-            raise InputError("rank", "made of positions 1, 2, 3, …", float(wrong[0]))
+            hint = "The first position is 1: add 1 to positions that begin at 0."
+            raise InputError("rank", "made of positions 1, 2, 3, …", Shown(f"{wrong[0]:g}"), hint)
         if tied.size:
             rule = "made of different positions within a query"
-            raise InputError("rank", rule, float(lists.position[tied[0]]))
+            raise InputError("rank", rule, Shown(f"{lists.position[tied[0]]:g} twice"))
     elif metric.breaks_ties and tied.size:
         hint = f"Pass {argument('rank')} to say which item comes first."
         rule = f"made of different numbers within a query for {metric.name}"
-        raise InputError("score", rule, "equal ones", hint)
+        raise InputError("score", rule, Shown("equal scores"), hint)
 
 
 def check_relevance(lowest: float, highest: float) -> None:

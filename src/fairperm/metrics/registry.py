@@ -36,6 +36,7 @@ _BY_NAME["equalized_odds"] = JointMetric(
     aliases=("equalised_odds", "equalized_odds_difference"),
     given="label",
 )
+_WITH_PARAMETER = ("atkinson_index", "generalized_entropy_index", "pinball_loss")
 _BY_ALIAS = {alias: metric for metric in _BY_NAME.values() for alias in metric.aliases}
 _QUANTILE = re.compile(r"pinball_loss\((0?\.\d+)\)")
 
@@ -94,6 +95,10 @@ def _hint_at(name: str) -> str:
         with suppress(InputError):
             find(name)
             return f"It is {kind}: pass {argument(others, name)} to {argument('audit()')}."
+    base, bracket, _ = _word(name).replace("@", "(").partition("(")
+    if bracket and base in _WITH_PARAMETER:
+        made = f"fairperm.metrics.{base}(…)"
+        return f"Names have no parameters: in Python, pass {made} as the metric."
     return did_you_mean(_word(name), [*_BY_NAME, *_BY_ALIAS])
 
 

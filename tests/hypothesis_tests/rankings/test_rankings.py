@@ -926,15 +926,15 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "tied scores": (
         {"score": [1.0] * 16, "metric": "mrr"},
-        "score must be made of different numbers within a query for reciprocal_rank",
+        "score must be made of different numbers within a query for reciprocal_rank; got equal sc",
     ),
     "tied ranks": (
         {"score": None, "rank": [1, 1, 2, 3] * 4},
-        "rank must be made of different positions within a query",
+        "rank must be made of different positions within a query; got 1 twice",
     ),
     "ranks from zero": (
         {"score": None, "rank": [0, 1, 2, 3] * 4},
-        "rank must be made of positions 1, 2, 3",
+        "rank must be made of positions 1, 2, 3, …; got 0. The first position is 1: add 1",
     ),
     "group varies": (
         {"sensitive_features": list("ab" * 8)},

@@ -185,7 +185,7 @@ class LazyLists:
         if metric.breaks_ties and most > 1:
             hint = f"Pass {argument('rank')} to say which item comes first."
             rule = f"made of different numbers within a query for {metric.name}"
-            raise InputError(_SCORE, rule, "equal ones", hint)
+            raise InputError(_SCORE, rule, Shown("equal scores"), hint)
 
     def _check_constant(self, queries: nw.DataFrame[Any], metric: RankingMetric) -> None:
         """Raise InputError if a query has several groups, strata or clusters."""
