@@ -145,7 +145,8 @@ Label = Annotated[
     str | None,
     _option(
         _COLUMNS,
-        "Column of true labels: 0/1, or two values and --pos-label. selection_rate needs none.",
+        "Column of true labels: 0/1, or two values and --pos-label; of numbers, for errors and "
+        "deviances of predicted numbers. selection_rate needs none.",
         metavar="COLUMN",
     ),
 ]
@@ -355,7 +356,13 @@ RankingMetric = Annotated[
     ),
 ]
 TopK = Annotated[
-    int, _option(_TEST, "How many items from the top of a list count. Default: 10.", metavar="N")
+    int,
+    _option(
+        _TEST,
+        "How many items from the top of a list count. Default: 10. average_precision, exposure, "
+        "exposure_per_relevance and ndkl count whole lists.",
+        metavar="N",
+    ),
 ]
 Compare = Annotated[
     str | None,

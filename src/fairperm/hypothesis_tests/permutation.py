@@ -68,8 +68,9 @@ def permutation_test(
     Parameters
     ----------
     y_true : array-like or str, optional
-        Labels: 0/1, -1/1, booleans, or two values of any kind with `pos_label`. Decisions can be
-        tested without labels: by selection_rate, of `y_pred` or `y_score` alone.
+        Labels: 0/1, -1/1, booleans, or two values of any kind with `pos_label`; numbers, for errors
+        and deviances of predicted numbers. Decisions can be tested without labels: by
+        selection_rate, of `y_pred` or `y_score` alone.
     y_pred : array-like or str, optional
         Predictions, in the same form.
     y_score : array-like, str, mapping, frame or list of str, optional

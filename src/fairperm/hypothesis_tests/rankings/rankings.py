@@ -86,7 +86,9 @@ def ranking_test(
         (discounted by position), "exposure_per_relevance", "top_k_share" or "skew". Of all groups
         at once: "ndkl", how far their shares at the top of a list are from those of the list.
     k : int
-        How many items from the top of a list count; "ndcg@5" is "ndcg" with k=5.
+        How many items from the top of a list count; "ndcg@5" is "ndcg" with k=5. Not for
+        "average_precision", "exposure", "exposure_per_relevance" and "ndkl", which count whole
+        lists.
     data : frame or mapping, optional
         As in :func:`fairperm.permutation_test`.
     groups : sequence, optional
