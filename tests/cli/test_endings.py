@@ -15,7 +15,7 @@ import pytest
 
 from tests.support.commands import QUIET, as_text, cells, sample
 
-COMMAND = (sys.executable, "-W", "ignore", "-c", "from fairperm.cli import start; start()")
+COMMAND = (sys.executable, "-W", "ignore", "-m", "fairperm")
 COLUMNS = ("--label", "y", "--prediction", "p", "--group", "g", "--metric", "selection_rate")
 FULL = "/dev/full"
 
