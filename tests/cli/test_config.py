@@ -94,6 +94,10 @@ def test_gate_in_the_file(folder: Path) -> None:
         (COLUMNS + 'labell = "y"\n', "unknown key, 'labell'. Did you mean 'label'?"),
         (COLUMNS + "[audit]\nsed = 1\n", "unknown key, 'audit.sed'. Did you mean 'seed'?"),
         (COLUMNS + 'file = "y.csv"\n', "unknown key, 'file'. Did you mean 'files'?"),
+        (
+            COLUMNS + '[ranking]\nfail-on = "disparity"\n',
+            "`fairperm ranking --help` lists those of ranking.",
+        ),
         (COLUMNS + "[audits]\nseed = 1\n", "unknown key, 'audits'. Did you mean 'audit'?"),
         (COLUMNS + "alpha = 'x'\n", "alpha"),
         (COLUMNS + "[audit]\nalpha = [1, 2]\n", "alpha in 'fairperm.toml' must be one value"),

@@ -86,11 +86,11 @@ def _find_defaults(ctx: typer.Context, path: Path, settings: dict[str, Any]) -> 
     for key, value in settings.items():
         if isinstance(value, dict) and key in commands:
             for inner, one in value.items():
-                _check_known(path, f"{key}.{inner}", inner, options[key])
+                _check_known(path, f"{key}.{inner}", inner, options[key], key)
                 if key == ctx.info_name:
                     found[inner] = one
             continue
-        _check_known(path, key, key, {*every, *commands})
+        _check_known(path, key, key, {*every, *commands}, str(ctx.info_name))
         name = _with_hyphens(key)
         # a list of several values is for the commands that take several
         is_for_others = (
@@ -140,10 +140,10 @@ def _with_hyphens(key: str) -> str:
     return key.replace("_", "-")
 
 
-def _check_known(path: Path | None, shown_key: str, key: str, known: Any) -> None:
+def _check_known(path: Path | None, shown_key: str, key: str, known: Any, command: str) -> None:
     if _with_hyphens(key) not in known:
         hint = did_you_mean(_with_hyphens(key), sorted(known))
-        hint = hint or "`fairperm audit --help` lists them."
+        hint = hint or f"`fairperm {command} --help` lists those of {command}."
         raise InputError(f"{shown(str(path))} has an unknown key, {shown(shown_key)}. {hint}")
 
 
