@@ -366,6 +366,8 @@ def test_results_can_be_written_and_drawn(distance: str) -> None:
         assert part in text
     drawn = json.dumps(result.plot().to_dict())
     assert "They differ most at" in drawn
+    assert "given the label 0." in drawn
+    assert ", on average over the labels" in text
     assert result.plot(["a", "b"]).to_dict() == result.plot(("a", "b")).to_dict()
     for pair in (("a", "c"), "a", 7, [["a"], "b"]):
         with pytest.raises(fairperm.InputError, match="groups must be two groups that were comp"):

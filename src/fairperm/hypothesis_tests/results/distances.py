@@ -221,7 +221,7 @@ class DistanceTestResult(ResultOfComparisons):
             groups=self._name_groups(chosen),
             cumulative=curves.cumulative,
             at=chosen.at,
-            distance=self.distance,
+            distance=self.distance + ("" if chosen.by_label is None else "_given_label"),
             value=chosen.distance,
             pvalue=chosen.adjusted_pvalue,
             width=width,
@@ -258,7 +258,8 @@ class DistanceTestResult(ResultOfComparisons):
             for label, value in (one.by_label or {}).items()
         ]
         gap = format_number(one.gap_at, signed=True)
-        lines.append(("largest gap", f"{gap} at {format_value(one.at)}"))
+        average = "" if one.by_label is None else ", on average over the labels"
+        lines.append(("largest gap", f"{gap} at {format_value(one.at)}{average}"))
         draws = state_draws(
             one.n_resamples,
             self.confidence_level,
