@@ -278,7 +278,8 @@ def test_several_values_switches_and_help_may_be_repeated(plain: Path) -> None:
     [
         ("ks", "It is a distance: pass --distance ks to `fairperm audit`."),
         ("ndcg", "It is a metric of rankings: pass --ranking ndcg to `fairperm audit`."),
-        ("pinball_loss(0.9)", "in Python, pass fairperm.metrics.pinball_loss(…) as the metric."),
+        ("pinball_loss@0.9", "A quantile between 0 and 1 is written as in 'pinball_loss(0.9)'."),
+        ("atkinson_index(1)", "in Python, pass fairperm.metrics.atkinson_index(…) as the metric."),
         ("ovr", "Did you mean 'roc_auc_ovr'?"),
     ],
 )

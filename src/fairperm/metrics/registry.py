@@ -36,7 +36,7 @@ _BY_NAME["equalized_odds"] = JointMetric(
     aliases=("equalised_odds", "equalized_odds_difference"),
     given="label",
 )
-_WITH_PARAMETER = ("atkinson_index", "generalized_entropy_index", "pinball_loss")
+_INDICES = ("atkinson_index", "generalized_entropy_index")
 _BY_ALIAS = {alias: metric for metric in _BY_NAME.values() for alias in metric.aliases}
 _QUANTILE = re.compile(r"pinball_loss\((0?\.\d+)\)")
 
@@ -96,9 +96,11 @@ def _hint_at(name: str) -> str:
             find(name)
             return f"It is {kind}: pass {argument(others, name)} to {argument('audit()')}."
     base, bracket, _ = _word(name).replace("@", "(").partition("(")
-    if bracket and base in _WITH_PARAMETER:
+    if bracket and base == "pinball_loss":
+        return "A quantile between 0 and 1 is written as in 'pinball_loss(0.9)'."
+    if bracket and base in _INDICES:
         made = f"fairperm.metrics.{base}(…)"
-        return f"Names have no parameters: in Python, pass {made} as the metric."
+        return f"Names of indices have no parameters: in Python, pass {made} as the metric."
     return did_you_mean(_word(name), [*_BY_NAME, *_BY_ALIAS])
 
 
