@@ -583,7 +583,11 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "seed": ({"rng": -1}, "rng must be an integer from 0"),
     "infinite differences": (
         {"values": [1.7e308, -1.7e308, *range(6)]},
-        "values must be made of numbers whose differences are finite; got -1.7e.308 and 1.7e.308",
+        "values must be .* whose differences can be added up; got -1.7e.308 and 1.7e.308",
+    ),
+    "infinite sums of distances": (
+        {"values": [1e308, *range(7)], "distance": "wasserstein"},
+        "values must be .* whose differences can be added up; got 0.0 and 1e.308",
     ),
     "weights lost in sums": (
         {"sample_weight": [1e-10] * 4 + [1e300] * 4},

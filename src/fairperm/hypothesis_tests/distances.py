@@ -68,6 +68,7 @@ if TYPE_CHECKING:
 _ADJUSTMENTS: tuple[Adjustment, ...] = ("holm", "bh", "by", None)
 _MOST_POINTS = 512  # of a curve of cumulative shares
 _MOST_WHOLE = 2**53
+_MOST_DISTANCES = 2.0**27  # that are averaged: no more permutations can be drawn
 
 
 def distance_test(
@@ -394,11 +395,11 @@ def _by_label(
 
 
 def _check_sizes(rows: Rows, distance: Distance) -> None:
-    """Raise InputError for numbers whose differences, or weights whose sums, no float can hold."""
+    """Raise InputError if no float can hold sums of distances, or of weights."""
     low, high = float(rows.contributions.min()), float(rows.contributions.max())
-    if distance.of_numbers and not math.isfinite(high - low):
+    if distance.of_numbers and not math.isfinite((high - low) * _MOST_DISTANCES):
         got = Shown(f"{low} and {high}")
-        raise InputError("values", "made of numbers whose differences are finite", got)
+        raise InputError("values", "made of numbers whose differences can be added up", got)
     if rows.weight is not None:
         low, high = float(rows.weight.min()), float(rows.weight.max())
         is_finite = math.isfinite(high * float(rows.count.sum()))
