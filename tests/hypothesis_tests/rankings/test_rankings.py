@@ -620,6 +620,17 @@ def test_what_a_comparison_has_is_looked_for_there() -> None:
         assert pickle.loads(pickle.dumps(found)).to_dict() == found.to_dict()  # noqa: S301
 
 
+def test_ndkl_below_chance_has_a_note() -> None:
+    """A large group at the top is near its share, and only larger values count."""
+    place = np.tile(np.arange(10), 60)
+    given = {"rank": place + 1, "query": np.repeat(np.arange(60), 10)}
+    found = run_ndkl(given, np.where(place == 6, "few", "many"), n_resamples=999)
+    assert found.value < found.expected
+    assert found.pvalue == 1
+    assert found.notes[0].startswith("The value is smaller than by chance (p = 0.0010), and")
+    assert run_ndkl(given, np.where(place == 0, "few", "many")).notes == ()
+
+
 def test_results_of_ndkl() -> None:
     given = lists(6, decimals=9)
     data = {**given, "kind": np.arange(len(given["query"])) % 3}

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairperm._utils.formatting import format_count
+from fairperm._utils.formatting import format_count, state_pvalue
 from fairperm.engines.rankings.order import DivergenceEngine
-from fairperm.errors import InputError, argument
+from fairperm.errors import InputError, Note, argument
 from fairperm.hypothesis_tests.results.rankings import ListDivergence
 from fairperm.inference.null import Null, pvalue, tie_tolerance
 from fairperm.inference.stopping import LEAST, StoppingRule
@@ -58,6 +58,14 @@ def compare_order(
         alone = format_count(n_lost, "query has", "queries have")
         where = " in each stratum" if n_strata > 1 else ""
         notes += (f"{alone} items of one group only{where}: left out.",)
+    below = pvalue(null, observed, "less", tolerance, level).value
+    if below <= 1 - level:
+        text = (
+            f"The value is smaller than by chance ({state_pvalue(below)}), and only larger ones "
+            "count: a large group comes first, which lowers it, or groups are mixed more evenly "
+            f"than by chance. {argument('metric', 'exposure')} tests which group comes first."
+        )
+        notes += (Note(text),)
     given = ", given the stratum" if n_strata > 1 else ""
     sizes = np.bincount(items.group[kept], minlength=n_groups).tolist()
     return ListDivergence(

@@ -142,7 +142,9 @@ def ranking_test(
     other are as far from their shares as if all put the same group first, while their mean exposure
     has no gap. It is above zero in random lists, too; ``expected`` is its mean over permutations of
     labels within each list (and stratum), and the p-value is the share of those with a value at
-    least as large. `compare`, `reference`, `alternative` and `cluster` cannot be used with it.
+    least as large. Lists that put a large group first have a smaller value than random ones, unless
+    they do so nearly always: "exposure" finds them, "ndkl" does not, and has a note.
+    `compare`, `reference`, `alternative` and `cluster` cannot be used with it.
 
     Items with equal scores share positions: they get the mean of what these positions give, as
     scikit-learn's ndcg_score does; "average_precision" is scikit-learn's too. "reciprocal_rank",
