@@ -267,7 +267,8 @@ def check_relevance(lowest: float, highest: float) -> None:
 def check_top(metric: RankingMetric, k: int, longest: int, *, is_rank: bool) -> None:
     """Raise InputError if no list has k items; given positions may be those of longer lists."""
     if metric.uses_k and not is_rank and k > longest:
-        hint = f"Pass {argument('k', longest)} for whole lists."
+        whole = argument("metric", metric.at(longest).full_name)  # also if k is part of the name
+        hint = f"Pass {whole} for whole lists."
         raise InputError("k", f"at most the longest list ({longest:,} items)", k, hint)
 
 

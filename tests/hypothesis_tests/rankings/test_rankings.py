@@ -923,8 +923,8 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "k of zero": ({"k": 0}, "k must be an integer from 1"),
     "k of text": ({"k": "10"}, "k must be an integer"),
     "k beyond the lists": (
-        {"k": 5},
-        r"k must be at most the longest list \(4 items\); got 5\. Pass k=4",
+        {"metric": "ndcg@5"},
+        r"k must be at most the longest list \(4 items\); got 5\. Pass metric='ndcg@4'",
     ),
     "negative relevance": ({"relevance": [-1, 0, 0, 1] * 4}, "relevance must be not negative"),
     "relevance that cannot be added up": (
