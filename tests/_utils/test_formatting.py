@@ -110,6 +110,8 @@ def test_percent_and_points() -> None:
     [
         ("false_negative_rate", "false negative rate"),
         ("roc_auc", "ROC AUC"),
+        ("mean_poisson_deviance", "mean Poisson deviance"),
+        ("ndcg@10", "nDCG@10"),
         ("my own: x_y", "my own: x_y"),
         ("größe_x", "größe_x"),
     ],

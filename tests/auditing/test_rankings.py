@@ -280,7 +280,7 @@ def test_an_audit_is_written_read_and_reported() -> None:
         assert len(one.plot().to_dict()["datasets"])
         pages[name] = one.to_html()
         text = re.sub("<(script|style)[^>]*>.*?</(script|style)>", "", pages[name], flags=re.S)
-        assert not re.search("people|person|rows of|its rows|predict", text)
+        assert not re.search("people|person|rows of|its rows|predict|percentage", text)
     assert len(found["queries"].where(metric="ndcg")) == len(found["queries"].where(metric="map"))
     assert len(found["items"].where(metric="skew@3")) == len(found["items"].where(metric="skew"))
     assert "fewer than 5 of its queries" in repr(found["queries"])

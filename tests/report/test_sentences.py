@@ -133,7 +133,7 @@ def test_weights_are_no_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     page = read_small_audit(monkeypatch, sample_weight="w", min_group_size=30)
     assert "Rows count by their weights (w): values of metrics are weighted." in page.text
     assert "– weighted share of positives predicted negative" in page.text
-    assert "rests on fewer than 30 effective rows of it." in page.text
+    assert "rests on fewer than 30 effective rows of the group." in page.text
     assert "weighted, 16 of 40 rows" in page.text
     assert "The audit uses 240 rows." in page.text
     assert not re.search(r"\d,\d{3}[.,\d]* of \d", page.text)
@@ -150,7 +150,7 @@ def test_clusters_are_what_is_exchanged_and_counted(monkeypatch: pytest.MonkeyPa
     assert [tag.text for tag in page.all("th") if tag.text in {"Group", "Clusters", "Rows"}] == [
         *("Group", "Clusters", "Rows")
     ]
-    assert "rests on fewer than 10 effective clusters of it." in page.text
+    assert "rests on fewer than 10 effective clusters of the group." in page.text
 
 
 def test_numbers_and_joint_metrics_are_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,6 +34,11 @@ _NAMES = {
     "wasserstein": "Wasserstein distance",
     "jensen_shannon": "Jensen–Shannon divergence",
     "kullback_leibler": "Kullback–Leibler divergence",
+    "gini": "Gini coefficient",
+}
+_SPELLINGS = {
+    word.lower(): word
+    for word in ("Atkinson", "Brier", "Jaccard", "Matthews", "nDCG", "Poisson", "Theil")
 }
 # Joiners are a part of Persian and Indic words and of emoji, variation selectors of symbols: they
 # stay between such characters. These letters and spaces are blank, whatever their category:
@@ -44,6 +49,7 @@ _EXTRA_SPACES = re.compile("^ +|(?<= ) +| +$")
 UNSAFE = re.compile("[\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
 _CONTROLS = re.compile(f"[\0-\x08\x0b-\x1f]|{UNSAFE.pattern}")  # a line end or a tab is quoted
 _FORMULA = re.compile(r"\s*[=+\-@＝＋－＠]|[\t\r]")  # a spreadsheet may run it
+_WORD = re.compile("[a-z]+")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _BOOLEAN = re.compile("true|false", re.IGNORECASE)
 
@@ -184,7 +190,11 @@ def format_metric(name: object) -> str:
     """Return the name of a metric in words if it is written in snake_case, perhaps with "@10"."""
     text, given, _ = str(name).partition("_given_label")
     is_snake_case = text.isascii() and text.replace("_", "").replace("@", "").isalnum()
-    words = _NAMES.get(text) or (text.replace("_", " ").strip() if is_snake_case else text)
+    words = _NAMES.get(text, text)
+    if words == text and is_snake_case:
+        words = _WORD.sub(
+            lambda one: _SPELLINGS.get(one[0], one[0]), text.replace("_", " ")
+        ).strip()
     return f"{words} given the label" if given else words
 
 

@@ -674,6 +674,7 @@ def collect_facts(view: AuditView) -> dict[str, object]:
         "without_omnibus": _join_names(_list_without_omnibus(view)),
         "omnibus_validity": _describe_omnibus_validity(view),
         "has_metrics": bool(results),
+        "has_rates": any(section.needs_predictions for section in view.sections),
         "is_studentized": all(result.variance is not None for result in results),
         "chances": _describe_chances(view),
         "audit_notes": [*find_look_alikes(audit.groups), *_leave_out_references(audit.notes)],

@@ -139,7 +139,7 @@ def state_min_group_size(audit: AuditData) -> str:
     elif audit.is_matched:
         units = "matched sets"
     elif audit.is_clustered:
-        units = "effective clusters of it"
+        units = "effective clusters of the group"
     elif audit.is_weighted:
-        units = "effective rows of it"
+        units = "effective rows of the group"
     return f"A group is not judged in a metric that rests on {least} {units}."
