@@ -950,8 +950,8 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "infinite scores": ({"score": [np.inf] + [1.0] * 15}, "score must be finite"),
     "items dropped from lists": (
         ITEMS | {"sensitive_features": [None, *"bab", *"ab" * 6], "missing": "drop"},
-        "sensitive_features has 1 missing value .* Items cannot be dropped from lists .*, or pass "
-        "rank. missing='group' makes a group",
+        "sensitive_features has 1 missing value .* Items cannot be dropped from lists .* missing. "
+        "missing='group' makes a group",
     ),
     "missing queries": ({"query": [None, *"ppp", *"qqqqrrrrssss"]}, "query has 1 missing value"),
     "lengths": ({"query": ["p"]}, "query must be as long as relevance"),

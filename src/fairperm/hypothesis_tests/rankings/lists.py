@@ -71,7 +71,7 @@ class ReadLists:
         if not is_rank:
             keep = (
                 "Items cannot be dropped from lists that are ranked by score, as those below would "
-                f"move up: fill in what is missing, or pass {argument('rank')}."
+                "move up: fill in what is missing."
             )
             inputs = replace(inputs, must_keep=keep)
         with rename_arguments({"y_true": "relevance", "y_pred": source, "cluster": "query"}):
