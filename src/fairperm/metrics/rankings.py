@@ -257,11 +257,13 @@ def check_lists(metric: RankingMetric, lists: RankedLists, source: str) -> None:
 
 
 def check_relevance(lowest: float, highest: float) -> None:
-    """Raise InputError for relevance that is negative, or that cannot be squared and added up."""
+    """Raise InputError for relevance that is negative, or that cannot be squared or divided by."""
     if lowest < 0:
         raise InputError("relevance", "not negative", lowest)
     if highest > _MOST_RELEVANT:
         raise InputError("relevance", f"at most {_MOST_RELEVANT:g}", highest)
+    if 0 < highest < 1 / _MOST_RELEVANT:
+        raise InputError("relevance", f"at least {1 / _MOST_RELEVANT:g} for some item", highest)
 
 
 def check_top(metric: RankingMetric, k: int, longest: int, *, is_rank: bool) -> None:

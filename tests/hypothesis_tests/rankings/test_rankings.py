@@ -968,6 +968,10 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
         {"relevance": [1e308, 0, 0, 1] * 4},
         r"relevance must be at most 1e\+100; got 1e\+308",
     ),
+    "relevance that cannot be divided by": (
+        ITEMS | {"metric": "exposure_per_relevance", "relevance": [1e-300, 0, 0, 1e-300] * 4},
+        "relevance must be at least 1e-100 for some item; got 1e-300",
+    ),
     "graded relevance": (
         {"relevance": [2, 0, 0, 1] * 4, "metric": "map"},
         "relevance must be 0 or 1 for average_precision; got 2.0.*metric='ndcg'",
