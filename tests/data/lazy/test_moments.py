@@ -279,6 +279,24 @@ def test_refusals(options: dict[str, Any], said: str, few: None) -> None:
         run(LAZY["duckdb"](table), n_resamples=0, **options)
 
 
+@pytest.mark.parametrize(
+    ("metric", "y_pred", "is_hinted"),
+    [
+        ("mean_squared_error", "score", True),
+        ("mean_gamma_deviance", "score", False),
+        ("average_precision", None, False),
+    ],
+)
+def test_the_limit_is_hinted_at_where_there_is_one(
+    metric: str, y_pred: str | None, is_hinted: bool, few: None
+) -> None:
+    """It was hinted at for metrics of ranks and deviances, which it refuses."""
+    given = {"y_pred": y_pred, "y_score": None} if y_pred else {}
+    with pytest.raises(fairperm.InputError, match="Pass sample_rows=1000000 to test a") as error:
+        run(LAZY["duckdb"](sample(900, decimals=None)), metric, **given)
+    assert ("n_resamples=0" in str(error.value)) == is_hinted
+
+
 def test_margins_are_tested_by_the_normal_limit() -> None:
     table = sample(2_000, decimals=None)
     result = fairperm.equivalence_test(

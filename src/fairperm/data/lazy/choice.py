@@ -14,11 +14,10 @@ from fairperm._utils.checks import integer
 from fairperm.data.lazy import counting
 from fairperm.data.lazy.backends import BinnableRows
 from fairperm.data.lazy.clusters import MOST_CELLS, count_clusters
-from fairperm.data.lazy.moments import sum_contributions
+from fairperm.data.lazy.moments import has_sums, sum_contributions
 from fairperm.data.lazy.sampling import draw_sample
 from fairperm.data.score_bins import BINNED, takes_bins
 from fairperm.errors import InputError, argument
-from fairperm.metrics.definition import metrics_of_totals
 from fairperm.metrics.ranks import AreaUnderCurve
 
 if TYPE_CHECKING:
@@ -63,7 +62,7 @@ def collect_rows(inputs: Inputs, metric: AnyMetric, frame: nw.LazyFrame[Any]) ->
         return sum_contributions(rows, metric)
     if takes_bins(metric) and inputs.sample_weight is None:
         return _choose_bins(rows, metric)
-    raise _too_many_rows(metric)
+    raise _too_many_rows(rows, metric)
 
 
 def _choose_bins(rows: counting.LazyRows, metric: AnyMetric) -> Inputs:
@@ -81,7 +80,7 @@ def _count_by_bins(rows: counting.LazyRows, metric: AnyMetric, n_bins: int) -> I
             return clusters
     counted = binned.count("counting rows by bins of the score")
     if len(counted) > counting.MOST_KINDS:
-        raise _too_many_clusters() if rows.inputs.cluster else _too_many_rows(metric)
+        raise _too_many_clusters() if rows.inputs.cluster else _too_many_rows(rows, metric)
     return binned.make_inputs(counted)
 
 
@@ -106,13 +105,11 @@ def _is_auc_only(metric: AnyMetric) -> bool:
     return bool(scored) and all(isinstance(part, AreaUnderCurve) for part in scored)
 
 
-def _too_many_rows(metric: AnyMetric) -> InputError:
+def _too_many_rows(rows: counting.LazyRows, metric: AnyMetric) -> InputError:
     hint = f"Pass {argument('sample_rows', 1_000_000)} to test a sample"
-    if metrics_of_totals([metric]):
-        hint += (
-            "; permutation_test and audit can also use the normal limit of all rows "
-            f"({argument('n_resamples', 0)})"
-        )
+    if has_sums(rows, metric):
+        normal = f"the normal limit of all rows ({argument('n_resamples', 0)})"
+        hint = f"{hint}; permutation_test and audit can also use {normal}"
     return counting.too_many_rows(metric, f"{hint}.")
 
 

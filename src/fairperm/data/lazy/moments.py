@@ -37,6 +37,23 @@ _FAR = 1e6  # if mean² exceeds this times the variance, fourth powers have too 
 
 def sum_contributions(lazy: LazyRows, metric: AnyMetric) -> Inputs:
     """Return the inputs with two rows in place of all that differ only in their numbers."""
+    numbers, contributions = _express_metric(lazy, metric)
+    with stage("adding up the contributions of rows", lazy.rows):
+        sums = fetch(_query_moments(lazy, numbers, [one.varying for one in contributions]))
+    return _make_inputs(lazy, sums, numbers, contributions)
+
+
+def has_sums(lazy: LazyRows, metric: AnyMetric) -> bool:
+    """Whether the contributions of these rows to the metric can be added up."""
+    try:
+        _express_metric(lazy, metric)
+    except InputError:
+        return False
+    return True
+
+
+def _express_metric(lazy: LazyRows, metric: AnyMetric) -> tuple[list[str], list[_Contributions]]:
+    """Return the columns of numbers, and the contributions of rows of either label."""
     if lazy.inputs.sample_weight is not None:
         raise InputError(
             f"{argument('sample_weight')} cannot be used for sums of {metric.name}. "
@@ -47,10 +64,7 @@ def sum_contributions(lazy: LazyRows, metric: AnyMetric) -> Inputs:
     if not totals or not numbers:
         raise _cannot_sum(metric)
     # both are added up for every row: which labels are positive is decided later
-    contributions = [_express_contributions(totals[0], numbers, label) for label in (1.0, 0.0)]
-    with stage("adding up the contributions of rows", lazy.rows):
-        sums = fetch(_query_moments(lazy, numbers, [one.varying for one in contributions]))
-    return _make_inputs(lazy, sums, numbers, contributions)
+    return numbers, [_express_contributions(totals[0], numbers, label) for label in (1.0, 0.0)]
 
 
 @dataclass(frozen=True, slots=True)
