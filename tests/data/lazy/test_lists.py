@@ -112,6 +112,17 @@ def test_values_in_memory_are_tied_as_in_an_engine() -> None:
     assert there.pvalue == here.pvalue
 
 
+def test_the_reference_has_most_queries_though_not_most_items() -> None:
+    """In memory it was the group with most items, so that the engine changed what was compared."""
+    number = pl.col("query").str.slice(1).cast(int)
+    kind = pl.when(number < 50).then(pl.lit("long")).otherwise(pl.lit("many"))
+    data = ITEMS.with_columns(kind=kind).filter((number < 50) | (pl.col("rank") <= 2))
+    given = {"relevance": "grade", "rank": "rank", "sensitive_features": "kind"}
+    for one in (data, FORMS["duckdb"](data)):
+        found = run(one, **given, compare="reference")
+        assert found.largest.groups == ("long", "many")
+
+
 @by_form
 def test_items_are_fetched_where_labels_are_exchanged_within_lists(form: str) -> None:
     given = {"score": "tied", "metric": "exposure", "sensitive_features": "item", "cluster": "user"}

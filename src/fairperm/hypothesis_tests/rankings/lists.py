@@ -89,11 +89,6 @@ class ReadLists:
         check_top(metric, metric.k, int(items.lists.sizes.max()), is_rank=is_rank)
         return cls(table if metric.of_items else items.value_queries(metric), items, every)
 
-    @property
-    def rows(self) -> Table:
-        """The table of items, if there are any."""
-        return self.table if self.items is None else self.items.table
-
 
 @dataclass(frozen=True, slots=True)
 class RankedItems:

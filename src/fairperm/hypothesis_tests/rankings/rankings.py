@@ -97,7 +97,8 @@ def ranking_test(
         Whether to compare each pair of groups, each group with the reference, or each group with
         all others together.
     reference : optional
-        The reference group, by default the one with most items.
+        The reference group, by default the one with most queries, or most items if items are
+        compared.
     adjust : {"holm", "bh", "by"} or None
         How p-values are adjusted for the number of comparisons.
     control_features : array-like, str or list of str, optional
@@ -215,7 +216,7 @@ def ranking_test(
             frame_library=library_of(data),
         )
     if compare == "reference":
-        reference = find_reference(read.rows, every, reference)
+        reference = find_reference(table, every, reference)
     pairs = list(list_pairs(table, every, compare, reference, table.attribute))
     found: list[RankingComparison] = []
     notes: dict[str, None] = dict.fromkeys(table.notes)
