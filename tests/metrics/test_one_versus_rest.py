@@ -567,6 +567,11 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         {**NAMED, "data": pl.LazyFrame(dict(FRAME.items()))},
         "y_score must be the name of a column of data, which is a lazy frame",
     ),
+    "columns in the order of other classes": (
+        {**NAMED, "y_score": ["p2", "p0", "p1"]},
+        r"y_score must be in the order of the sorted classes \(0, 1, 2\); got 'p2', 'p0', 'p1'. "
+        "Pass a mapping of classes to columns",
+    ),
     "a group without a class": (
         {"sensitive_features": ALL_OF_1_IN_A},
         "metric must be defined in every group; got roc_auc_ovr of group 'b', which has no rows "

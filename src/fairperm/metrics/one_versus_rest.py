@@ -105,6 +105,8 @@ class OneVersusRest(InfluenceMetric):
         elif len(scores) != len(labels):
             rule = f"one column for each of {len(labels)} classes ({listed(labels)})"
             raise InputError("y_score", rule, Shown(_count_columns(len(scores))))
+        else:
+            _check_order(self.column_names, labels)
         return replace(self, scores=scores, classes=tuple(labels))
 
     def matrix(self, columns: Mapping[str, NDArray[Any]]) -> Array:
@@ -195,6 +197,16 @@ def _find_columns(names: Sequence[Hashable], labels: Sequence[Hashable]) -> list
         got = f"none for {listed(missing)}" if missing else f"two for {shown(names[0])}"
         raise InputError("y_score", rule, Shown(got))
     return [of_names.index(label) for label in labels]
+
+
+def _check_order(names: Sequence[Hashable], labels: Sequence[Hashable]) -> None:
+    """Raise InputError for columns such as "p_yes", "p_no": labels are sorted, these are not."""
+    inside = [[one for one in labels if str(one).lower() in str(name).lower()] for name in names]
+    order = [one for found in inside if len(found) == 1 for one in found]
+    if order != labels and len(order) == len(names) and set(order) == set(labels):
+        rule = f"in the order of the sorted classes ({listed(labels)})"
+        hint = "Pass a mapping of classes to columns, in any order."
+        raise InputError("y_score", rule, Shown(listed(names)), hint)
 
 
 def _name_rows(label: Hashable) -> str:
