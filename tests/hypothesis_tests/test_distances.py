@@ -566,6 +566,10 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "no draws": ({"n_resamples": 0}, "n_resamples must be 'auto' or an integer from 1"),
     "level": ({"confidence_level": 95}, "confidence_level must be .*Did you mean 0.95"),
     "weights": ({"sample_weight": [0.0] + [1.0] * 7}, "sample_weight must be .*above 0"),
+    "measurements as labels": (
+        {"values": MANY, "y_true": MANY, "sensitive_features": np.arange(400) % 2},
+        "y_true must be made of at most 100 different numbers, which .* got 400. Cut them",
+    ),
     "split clusters": ({"cluster": [1] * 8}, "cluster must keep to one group"),
     "clusters of two labels": (
         {"cluster": [1, 1, 2, 2, 3, 3, 4, 4], "y_true": [0, 1] * 4},

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-_MOST_CATEGORIES = 100  # distinct numbers that are taken as categories
+_MOST_CATEGORIES = 100  # distinct numbers that are taken as categories, or as labels
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +81,8 @@ class Distance(AnyMetric):
         categories are as far apart as can be, whatever they are.
         """
         values = columns["values"]
+        if self.given:
+            _check_labels(columns["y_true"])
         if self.of_numbers:
             return values.astype(np.float64)[:, None]
         category = ranks(values)
@@ -120,6 +122,14 @@ def get_distance(distance: object) -> Distance:
     names = [one.name for one in DISTANCES]
     hint = did_you_mean(word, [*names, *(alias for one in DISTANCES for alias in one.aliases)])
     raise InputError("distance", f"one of {listed(names, most=len(names))}", distance, hint)
+
+
+def _check_labels(labels: NDArray[Any]) -> None:
+    """Raise InputError for measurements: hardly two rows would have the same label."""
+    n = len(np.unique(labels)) if labels.dtype.kind in "iuf" else 0
+    if n > _MOST_CATEGORIES:
+        rule = f"made of at most {_MOST_CATEGORIES} different numbers, which are taken as labels"
+        raise InputError("y_true", rule, n, "Cut them into bands.")
 
 
 def _shares(cumulative: Array) -> Array:
