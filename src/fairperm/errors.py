@@ -123,6 +123,10 @@ class Note(str):
     def __reduce__(self) -> tuple[type[Self], tuple[str]]:
         return type(self), (self.marked,)
 
+    def rename(self, names: Mapping[str, str]) -> Note:
+        """Return the note with other names of arguments."""
+        return Note(_rename(self.marked, names))
+
 
 # Around the name (and value) of an argument inside a message. repr() escapes such characters, so
 # that no name from data can contain them.
@@ -167,11 +171,11 @@ def rename_arguments(names: Mapping[str, str]) -> Iterator[None]:
     try:
         yield
     except ArgumentError as error:
-        text = in_words(
-            error.marked_text(),
-            lambda name, values: argument(names.get(name, name), *map(Shown, values)),
-        )
-        raise type(error)(text) from None
+        raise type(error)(_rename(error.marked_text(), names)) from None
+
+
+def _rename(text: str, names: Mapping[str, str]) -> str:
+    return in_words(text, lambda name, values: argument(names.get(name, name), *map(Shown, values)))
 
 
 def did_you_mean(value: object, known: Iterable[object]) -> str:

@@ -268,6 +268,9 @@ def check_relevance(lowest: float, highest: float) -> None:
 
 def check_top(metric: RankingMetric, k: int, longest: int, *, is_rank: bool) -> None:
     """Raise InputError if no list has k items; given positions may be those of longer lists."""
+    if metric.uses_k and metric.of_items and k >= longest:
+        hint = "All items are in the top otherwise, whatever their order."
+        raise InputError("k", f"below the last position ({longest:,}) for {metric.name}", k, hint)
     if metric.uses_k and not is_rank and k > longest:
         whole = argument("metric", metric.at(longest).full_name)  # also if k is part of the name
         hint = f"Pass {whole} for whole lists."

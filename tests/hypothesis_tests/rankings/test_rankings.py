@@ -654,6 +654,19 @@ def test_results_of_ndkl() -> None:
     assert "\n  kind = 2  " in repr(found)
 
 
+def test_tied_lists_have_no_gap_and_notes_name_the_arguments() -> None:
+    """The gap was −1.7e−16, and the note named y_pred and y_true."""
+    ones, query = np.ones(24), np.repeat(np.arange(4), 6)
+    with pytest.warns(FairpermWarning, match="standard error of exposure_per_relevance is zero"):
+        found = ranking_test(
+            ones, score=ones, query=query, sensitive_features=list("abbaba" * 4),
+            metric="exposure_per_relevance", rng=1,
+        )  # fmt: skip
+    assert isinstance(found.largest, fairperm.RankingComparison)
+    assert (found.largest.difference, found.pvalue) == (0.0, 1.0)
+    assert found.notes[0].startswith("score equals relevance in all 24 rows.")
+
+
 # Levels.
 
 DATA_SETS = 300
@@ -962,6 +975,14 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "k beyond the lists": (
         {"metric": "ndcg@5"},
         r"k must be at most the longest list \(4 items\); got 5\. Pass metric='ndcg@4'",
+    ),
+    "all items in the top": (
+        {**ITEMS, "metric": "top_k_share", "k": 4},
+        r"k must be below the last position \(4\) for top_k_share; got 4. All items are",
+    ),
+    "several columns of clusters": (
+        {"data": {"a": [1]}, "cluster": ["a", "b"]},
+        r"cluster must be one column; got \['a', 'b'\]. Join",
     ),
     "negative relevance": ({"relevance": [-1, 0, 0, 1] * 4}, "relevance must be not negative"),
     "relevance that cannot be added up": (

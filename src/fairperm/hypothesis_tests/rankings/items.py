@@ -91,7 +91,8 @@ def compare_items(
     # a value per relevance has its unit; shares and logarithms have errors of the size of 1
     span = np.abs(values).max(initial=0.0 if metric.reads_relevance else 1.0, keepdims=True)
     zero = _ZERO * float(span[0])
-    if error <= zero and abs(gap) > zero:
+    gap = gap if abs(gap) > zero else 0.0
+    if error <= zero and gap:
         if int(engine.cluster.max()) == 0:
             name = "cluster" if items.has_cluster else "query"
             raise UndefinedMetricError(name, "two or more, for a standard error", 1)

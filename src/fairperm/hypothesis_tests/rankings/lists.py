@@ -17,6 +17,7 @@ from fairperm.engines.sample import Rows
 from fairperm.errors import (
     InputError,
     InputTypeError,
+    Note,
     UndefinedMetricError,
     argument,
     rename_arguments,
@@ -74,8 +75,13 @@ class ReadLists:
                 "move up: fill in what is missing."
             )
             inputs = replace(inputs, must_keep=keep)
-        with rename_arguments({"y_true": "relevance", "y_pred": source, "cluster": "query"}):
+        if inputs.data is not None and are_names(inputs.cluster):
+            raise InputError("cluster", "one column", inputs.cluster, "Join the columns into one.")
+        names = {"y_true": "relevance", "y_pred": source, "cluster": "query"}
+        with rename_arguments(names):
             table = _read(inputs, query, metric, is_rank=is_rank)
+        notes = (one.rename(names) if isinstance(one, Note) else one for one in table.notes)
+        table = replace(table, notes=tuple(notes))
         every = table.choose_several(groups)
         has_values = VALUE in table.columns
         if has_values or metric.of_all_groups:
@@ -86,7 +92,7 @@ class ReadLists:
         has_cluster = inputs.cluster is not None
         items = RankedItems.of(table, metric, every, is_rank=is_rank, has_cluster=has_cluster)
         check_lists(metric, items.lists, source)
-        check_top(metric, metric.k, int(items.lists.sizes.max()), is_rank=is_rank)
+        check_top(metric, metric.k, int(items.lists.position.max()), is_rank=is_rank)
         return cls(table if metric.of_items else items.value_queries(metric), items, every)
 
 
