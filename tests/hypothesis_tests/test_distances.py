@@ -331,6 +331,7 @@ def test_each_pair_is_tested_by_itself_and_adjusted() -> None:
     raw = [one.pvalue for one in every]
     assert [one.adjusted_pvalue for one in every] == pytest.approx([raw[0], 3 * raw[1], 3 * raw[2]])
     assert every.pvalue == pytest.approx(3 * min(raw))
+    assert "(adjusted p " in json.dumps(every.plot().to_dict())
     rest = distance_test(x, sensitive_features=g, compare="rest", adjust=None, **options)
     assert [one.groups for one in rest] == [(name, "all others") for name in "abc"]
     assert rest.largest.groups == ("c", "all others")

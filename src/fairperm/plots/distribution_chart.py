@@ -38,6 +38,7 @@ def distributions(
     distance: str = "",
     value: float | None = None,
     pvalue: float | None = None,
+    adjusted: bool = False,
     title: str | None = None,
     width: int = 700,
     height: int = 220,
@@ -60,6 +61,8 @@ def distributions(
         One of the values, at which the groups differ most.
     distance, value, pvalue
         For the text, if given.
+    adjusted : bool
+        Whether the p-value is adjusted for several comparisons.
     title : str, optional
         Title in place of the default one.
     width, height : int
@@ -105,7 +108,7 @@ def distributions(
         layers = _draw_bars(rows, percent, tips)
         key = f"Left and blue: {names[0]}. Right and grey: {names[1]}."
     size = "" if value is None else f" {format_number(value)}"
-    p = "" if pvalue is None else f" ({state_pvalue(pvalue)})"
+    p = "" if pvalue is None else f" ({state_pvalue(pvalue, 'adjusted p' if adjusted else 'p')})"
     subject = f"{format_metric(distance)}{size}{p}" if distance else ""
     names_of_bars = {} if cumulative else dict(zip(values, shown, strict=True))
     where = names_of_bars.get(at, format_value(at))

@@ -224,6 +224,7 @@ class DistanceTestResult(ResultOfComparisons):
             distance=self.distance + ("" if chosen.by_label is None else "_given_label"),
             value=chosen.distance,
             pvalue=chosen.adjusted_pvalue,
+            adjusted=self.adjust is not None and len(self) > 1,
             width=width,
             height=height,
             mode=mode,
