@@ -191,7 +191,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "max-T": ({"adjust": "maxt"}, "adjust='maxt' cannot be used with distances"),
     "normal limit": ({"n_resamples": 0}, "n_resamples=0 cannot be used with distances"),
     "direction": ({"alternative": "less"}, "'two-sided' for kolmogorov_smirnov.*no direction"),
-    "margin": ({"margin": 0.1}, "margin cannot be used with distances"),
+    "margin": ({"margin": 0.1}, "margin cannot be used with distances alone; it is for metrics"),
     "ratio": ({"ratio": 0.8}, "ratio cannot be used with distances"),
     "threshold": ({"threshold": 0.5}, "threshold cannot be used with distances"),
     "positive label": ({"pos_label": 1}, "pos_label cannot be used with distances"),

@@ -313,6 +313,9 @@ def audit(
             y_pred_new=y_pred_new is not None,
             y_score_new=y_score_new is not None,
             matched=matched is not None,
+        )
+        _refuse_with(
+            f"{argument('distances')} alone; it is for {argument('metrics')}",
             margin=no_metrics and margin is not None,
             ratio=no_metrics and ratio is not None,
             threshold=no_metrics and threshold is not None,

@@ -121,7 +121,7 @@ SCORE_METRICS: tuple[Metric | RankMetric, ...] = (
     AveragePrecision(
         name="average_precision",
         meaning="mean over the positives of the precision among rows with at least their score",
-        aliases=("average_precision_score", "auprc", "pr_auc"),
+        aliases=("ap", "average_precision_score", "auprc", "pr_auc"),
     ),
     mean_metric(
         "brier_score",
