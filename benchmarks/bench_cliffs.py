@@ -34,9 +34,8 @@ _ONE_BY_ONE = "several sums of each row, which labels of many groups add one by 
 _INDICES = ("generalized_entropy_index", "theil_t_index", "theil_l_index", "atkinson_index")
 _SUMS = ("r2_score", "coefficient_of_variation", "mean_score_positives", "mean_score_negatives")
 SLOW |= {(metric, "5 groups"): _ONE_BY_ONE for metric in (*_INDICES, *_SUMS)}
-SLOW["average_precision", "5 groups"] = (
-    "every group walks through all rows, with a division at each positive"
-)
+_POSITIVES = "every group walks through all rows, with a division at each positive"
+SLOW |= {("average_precision", design): _POSITIVES for design in DESIGNS}
 _CLASSES = "a walk for each of three classes and two groups, with an influence of each row"
 for _metric in ("roc_auc_ovr", "roc_auc_ovr_weighted"):
     SLOW |= {(_metric, design): _CLASSES for design in DESIGNS}
