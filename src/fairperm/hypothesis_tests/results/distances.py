@@ -110,7 +110,8 @@ class DistanceComparison(PlainResult):
 
     def __repr__(self) -> str:
         pair = name_of_gap(*self.groups, absolute=True)
-        p = state_pvalue(self.adjusted_pvalue, "adjusted p")
+        name = "p" if self.adjusted_pvalue == self.pvalue else "adjusted p"
+        p = state_pvalue(self.adjusted_pvalue, name)
         return f"DistanceComparison: {pair}, {format_number(self.distance)}, {p}"
 
 
