@@ -39,6 +39,8 @@ HOLDING = {
     "rare misses": (designs.rare_misses, 400),
     "rarer misses": (designs.rarer_misses, 400),
     "few positives, limit": (designs.few_positives, 400),
+    "one heavy weight, limit": (designs.one_heavy_weight, 400),
+    "heavy weight in a stratum": (designs.heavy_weight_in_a_stratum, 400),
     "few clusters": (designs.few_clusters, 200),
     "base rates": (designs.binormal((200, 200), (0.8, 0.2)), 400),
     "60 and 600 rows": (designs.binormal((60, 600), (0.5, 0.5)), 400),

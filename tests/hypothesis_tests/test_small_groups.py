@@ -173,7 +173,11 @@ def auc_rows(seed: int, gap: float = 1.0) -> dict[str, Any]:
 def effective_by_hand(
     label: Any, score: Any, weight: Any = None, cluster: Any = None
 ) -> tuple[float, Any]:
-    """Return the AUC and the effective number, from all pairs of rows."""
+    """Return the AUC and the effective number, from all pairs of rows.
+
+    With weights or clusters it is at most that of the rows or clusters of each label.
+    """
+    is_plain = weight is None and cluster is None
     weight = np.ones(len(label)) if weight is None else weight
     cluster = np.arange(len(label)) if cluster is None else cluster
     wins = np.sign(score[:, None] - score) / 2 + 0.5  # of row i over row j
@@ -181,7 +185,17 @@ def effective_by_hand(
     auc = (pairs * wins).sum() / pairs.sum()
     by_row = (pairs * (wins - auc)).sum(axis=1) + (pairs * (wins - auc)).sum(axis=0)
     total = np.bincount(np.unique(cluster, return_inverse=True)[1], by_row)
-    return auc, (total**2).sum() ** 2 / (total**4).sum()
+    effective = (total**2).sum() ** 2 / (total**4).sum()
+    return auc, effective if is_plain else min(effective, *kish_by_hand(label, weight, cluster))
+
+
+def kish_by_hand(label: Any, weight: Any, cluster: Any) -> list[float]:
+    """Return Kish's effective number of rows or clusters of each label."""
+    found = []
+    for one in (0, 1):
+        size = np.bincount(cluster[label == one], weight[label == one])
+        found.append(size.sum() ** 2 / (size**2).sum())
+    return found
 
 
 @pytest.mark.parametrize("option", ["plain", "ties", "sample_weight", "cluster"])
@@ -206,6 +220,29 @@ def test_rows_that_matter_to_the_auc(option: str) -> None:
         columns = (given["y_true"], given["y_score"], weight, cluster)
         one = [None if column is None else column[mine] for column in columns]
         assert n == pytest.approx(effective_by_hand(*one)[1])
+
+
+@pytest.mark.parametrize("option", ["sample_weight", "cluster", "sample_weight in strata"])
+def test_a_row_or_cluster_that_makes_the_auc_limits_the_number_of_rows(option: str) -> None:
+    """All positives have one component, and no influence: 80 negatives are as good as 34."""
+    label = np.tile(np.repeat([1, 0], [20, 80]), 2)
+    score = np.tile(np.repeat([1, 2, 0], [20, 20, 60]), 2)
+    group, row = np.repeat(["a", "b"], 100), np.arange(200)
+    given: dict[str, Any] = {"y_true": label, "y_score": score, "sensitive_features": group}
+    if option == "cluster":
+        given["cluster"] = np.where(row < 15, 0, row)
+        expected = 20**2 / (15**2 + 5)
+    else:
+        given["sample_weight"] = np.where(row == 0, 1000.0, 1.0)
+        expected = 1019**2 / (1000**2 + 19)
+    if "strata" in option:
+        given = {name: np.tile(column, 2) for name, column in given.items()}
+        given["sample_weight"][200:] = 1.0
+        given["control_features"] = np.repeat([0, 1], 200)
+        expected = (1 / expected + 1 / 20) ** 2 / (1 / expected**3 + 1 / 20**3)
+    plan = Plan.choose(get_metric("roc_auc"), "auto", "auto", weighted=True)
+    comparison = Comparison.of(read_table(Inputs(**given), plan.metric), plan, ("a", "b"), None)
+    assert effective_rows(comparison)[0, 0] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -385,12 +422,10 @@ def test_outcomes_far_apart_are_noted_in_tests_of_r2_by_their_tails(
 
 def unseen_by_hand(label: Any, auc: float, weight: Any, cluster: Any) -> float:
     """Return what one more row or cluster of each label would add at most to the variance."""
-    total = 0.0
-    for one in (0, 1):
-        mine = label == one
-        size = np.bincount(np.unique(cluster[mine], return_inverse=True)[1], weight[mine])
-        total += (max(auc, 1 - auc) * (size**2).sum() / size.sum() ** 2) ** 2
-    return total
+    return sum((max(auc, 1 - auc) / n) ** 2 for n in kish_by_hand(label, weight, cluster))
+
+
+UNITS = ("sample_weight", "cluster")
 
 
 def few_rows(option: str) -> dict[str, Any]:
@@ -421,9 +456,10 @@ def test_few_influential_rows_widen_the_error_of_an_auc(option: str, limit: bool
     for group in ("a", "b"):
         mine = given["sensitive_features"] == group
         label, score = given["y_true"][mine], given["y_score"][mine]
+        units = [given[name][mine] if name in given else None for name in UNITS]
+        auc, e = effective_by_hand(label, score, *units)
         weight = given.get("sample_weight", np.ones(28))[mine]
         cluster = given.get("cluster", np.arange(28))[mine]
-        auc, e = effective_by_hand(label, score, weight, cluster)
         assert e < 10
         variance = plain.standard_errors[group] ** 2
         if option != "plain" or limit:

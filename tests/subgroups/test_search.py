@@ -57,6 +57,12 @@ WAYS: dict[str, dict[str, Any]] = {
     "heavy clustered rate": {**RATE, "sample_weight": "heavy", "cluster": "person"},
     "sharp auc": {"y_score": "sharp", "metric": "roc_auc"},
     "heavy auc": {"y_score": "rounded", "metric": "roc_auc", "sample_weight": "heavy"},
+    "dominated auc in strata": {
+        "y_score": "rounded",
+        "metric": "roc_auc",
+        "sample_weight": "one heavy",
+        "control_features": "site",
+    },
     "sharp auc in strata": {"y_score": "sharp", "metric": "roc_auc", "control_features": "site"},
 }
 
@@ -82,6 +88,7 @@ def make_data(n: int = 400, seed: int = 0) -> pd.DataFrame:
     data["rounded"] = data.score.round(1)
     data["weight"] = rng.uniform(0.5, 2, n)
     data["heavy"] = rng.lognormal(0, 1.5, n)
+    data["one heavy"] = np.where(np.arange(n) == 0, 1000.0, 1.0)
     data["sharp"] = np.where(rng.random(n) < 0.02, rng.random(n), data.y + data.score)
     return data
 

@@ -69,6 +69,27 @@ def uneven_weights(rng: np.random.Generator) -> dict[str, Any]:
     }
 
 
+def one_heavy_weight(rng: np.random.Generator) -> dict[str, Any]:
+    """Return 60 rows of which one has a weight of 1,000, against 600, for the normal limit."""
+    weight = np.ones(660)
+    weight[rng.integers(60)] = 1000
+    rows = binormal((60, 600), (0.5, 0.5))(rng)
+    return {**rows, "sample_weight": weight, "n_resamples": 0}
+
+
+def heavy_weight_in_a_stratum(rng: np.random.Generator) -> dict[str, Any]:
+    """Return three strata of 40 and 200 rows; a row in the first one has a weight of 100."""
+    strata = [binormal((40, 200), (0.5, 0.3))(rng) for _ in range(3)]
+    columns = {
+        name: np.concatenate([one[name] for one in strata])
+        for name in ("y_true", "y_score", "sensitive_features")
+    }
+    weight = np.ones(720)
+    weight[rng.integers(40)] = 100
+    stratum = np.repeat(np.arange(3), 240)
+    return {**columns, "control_features": stratum, "sample_weight": weight, "metric": "roc_auc"}
+
+
 def few_clusters(rng: np.random.Generator) -> dict[str, Any]:
     """Return 6 against 60 clusters of 30 rows, AUC 0.76, that differ more in the first group."""
     cluster = np.repeat(np.arange(66), 30)

@@ -400,12 +400,17 @@ def _count_placements(
     whichever is farther from the AUC. The mean of these largest influences, each counting by its
     own size, is squared and added up over both labels: it is about (AUC/m)² + (AUC/n)² for plain
     rows, of which m are positive and n negative.
+
+    A row or cluster with most of its label's weight makes the AUC, and so has hardly an influence.
+    With weights or clusters the effective number is therefore at most Kish's number k of positives,
+    and of negatives; in strata with shares s, at most (Σv)²/Σ(v²/k), where v = s²/k.
     """
     n_groups, weight = rows.n_groups, rows.weight_of_each()
     influences: list[list[Array]] = [[] for _ in range(n_groups)]
     counts: list[list[Array]] = [[] for _ in range(n_groups)]
     pairs: list[list[tuple[float, float]]] = [[] for _ in range(n_groups)]  # shares and AUCs
     sums = np.zeros((n_groups, 2, 2))  # of largest influences and their squares, by label
+    limits = np.zeros((n_groups, 2, 2))  # sums of v and of v²/k, by label
     for group, share, members in _list_groups_of_strata(rows, comparison.weights):
         count, cells = rows.count[members].astype(float), label_and_score[members]
         weights = count * weight[members]
@@ -427,15 +432,20 @@ def _count_placements(
             count = np.ones(len(influence))
         influences[group].append(influence)
         counts[group].append(count)
+        v = count @ largest**2
+        limits[group] += v, v * (v / share) ** 2
         largest *= max(auc, 1 - auc)
         sums[group] += count @ largest, count @ largest**2
     for group, found in enumerate(pairs):
         shares, aucs = np.reshape(found, (-1, 2)).T
         influences[group].append(shares * (aucs - aucs.mean() if found else aucs))
         counts[group].append(np.ones(len(found)))
+    effective = _effective_numbers(influences, counts)
     with np.errstate(divide="ignore", invalid="ignore"):
         unseen = ((sums[:, 1] / sums[:, 0]) ** 2).sum(axis=-1)
-    return _effective_numbers(influences, counts), np.nan_to_num(unseen)
+        if rows.weight is not None or rows.cluster is not None:
+            effective = np.fmin(effective, (limits[:, 0] ** 2 / limits[:, 1]).min(axis=-1))
+    return effective, np.nan_to_num(unseen)
 
 
 def _count_by_influence(

@@ -128,6 +128,7 @@ class _ScoreRuns:
 
     powers: tuple[tuple[csr_array, csr_array], ...]
     starts: NDArray[np.intp]
+    is_weighted: bool
 
     @classmethod
     def of(cls, rows: Rows) -> _ScoreRuns:
@@ -148,7 +149,8 @@ class _ScoreRuns:
                 csr_array((each * one, (rows.group, run)), shape) for one in (~positive, positive)
             )
             powers.append(tuple(both))
-        return cls(tuple(powers), np.searchsorted(rows.stratum[starts], np.arange(rows.n_strata)))
+        first = np.searchsorted(rows.stratum[starts], np.arange(rows.n_strata))
+        return cls(tuple(powers), first, rows.weight is not None)
 
     def have_few(self, members: csr_array) -> NDArray[np.bool_]:
         """Return which candidates, or their rests, have few influential rows or may have.
@@ -171,8 +173,12 @@ class _ScoreRuns:
         return few
 
     def _count_effective(self, powers: Array, share: Array) -> Array:
-        """Return the effective number of rows of each candidate, from sums by power and label."""
+        """Return the effective number of rows of each candidate, from sums by power and label.
+
+        With weights it is at most that of the weights of each label, as in a single test.
+        """
         squares, fourths = np.zeros((2, len(share)))
+        limits = np.zeros((2, 2, len(share)))
         strata = itertools.pairwise([*self.starts.tolist(), powers.shape[-1]])
         for s, (start, stop) in enumerate(strata):
             _, first, second, fourth = powers[..., start:stop]
@@ -181,7 +187,11 @@ class _ScoreRuns:
                 apart = component - parts.value()[:, None]
                 apart = np.where(np.abs(apart) <= _ROUNDING, 0.0, apart) ** 2
                 scale = (share[:, s] / first[label].sum(axis=-1)) ** 2
+                v = scale * second[label].sum(axis=-1)
+                limits[:, label] += np.nan_to_num([v, v * (v / share[:, s]) ** 2])
                 squares += np.nan_to_num(scale * (second[label] * apart).sum(axis=-1))
                 fourths += np.nan_to_num(scale**2 * (fourth[label] * apart**2).sum(axis=-1))
         effective: Array = squares**2 / fourths
+        if self.is_weighted:
+            effective = np.fmin(effective, (limits[0] ** 2 / limits[1]).min(axis=0))
         return effective
