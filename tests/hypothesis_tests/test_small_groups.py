@@ -549,3 +549,26 @@ def test_few_influential_rows_widen_the_omnibus_test(option: str) -> None:
     gap = fairperm.permutation_test(**given, **options, scheme="pooled")
     assert wide.statistic == pytest.approx(gap.statistic**2)
     assert wide.standard_errors == pytest.approx(gap.standard_errors)
+
+
+@pytest.mark.parametrize(
+    ("option", "unit"),
+    [("sample_weight", "rows"), ("cluster", "clusters")],
+    ids=["rows", "clusters"],
+)
+def test_the_normal_limit_needs_three_effective_rows(option: str, unit: str) -> None:
+    """One weight of 1,000 among 60 made the mean, with hardly an error: all true nulls rejected."""
+    rng, n = np.random.default_rng(1), 120
+    given: dict[str, Any] = {"y_true": rng.normal(size=n), "y_pred": np.zeros(n)}
+    given |= {"sensitive_features": np.repeat(["a", "b"], 60), "metric": "mean_error"}
+    if option == "sample_weight":
+        given[option] = np.where(np.arange(n) == 0, 1000.0, 1.0)
+    else:
+        given[option] = np.where(np.arange(n) < 58, 0, np.arange(n))
+    with pytest.raises(
+        fairperm.UndefinedMetricError,
+        match=f"n_resamples must be at least 1 for a group with fewer than 3 effective {unit}; "
+        "got 0 with 1.1 in group 'a'. Its standard error",
+    ):
+        fairperm.permutation_test(**given, n_resamples=0)
+    assert fairperm.permutation_test(**given, n_resamples=99, rng=1).pvalue > 0.05

@@ -187,6 +187,7 @@ class GapTest:
         """Studentize the gap of a comparison of rows of this table."""
         if options.is_limit:
             plan.check_limit()
+            small_groups.check_limit_rows(comparison, plan.metric)
         groups = comparison.groups
         engine, estimates = observe(
             lambda: comparison.engine(plan.variance, options.n_bootstrap), options.resampling

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 ENOUGH = 20
 ENOUGH_OF_RANKS = 10  # for metrics of ranks, permuted by the scheme that is best for them
 _UNSURE = 3.0  # influential rows e multiply a variance by 1 + (this/e)² − (this/ENOUGH)²
+_FEWEST = 3  # effective rows of a group in the normal limit with weights or clusters
 _FAR_APART = 2.0  # standard deviations between mean outcomes
 _ROUNDING = 1e-12  # relative to the metric's size: smaller influences are rounding errors
 
@@ -177,6 +178,26 @@ def missing_error(comparison: Comparison, plan: Plan) -> UndefinedMetricError:
             "have rows that do not vary: use coarser strata."
         )
     return UndefinedMetricError("metric", rule, Shown(f"{name} with {group}"), hint)
+
+
+def check_limit_rows(comparison: Comparison, metric: AnyMetric) -> None:
+    """Raise UndefinedMetricError if hardly more than one row or cluster makes a group's value.
+
+    Such a group hardly varies within the sample, however much it varies between samples. A metric
+    of ranks has an error that allows for it, and permutations need none.
+    """
+    rows = comparison.rows
+    if metric.is_rank or (rows.weight is None and rows.cluster is None):
+        return
+    unit = "rows" if rows.cluster is None else "clusters"
+    for number in count_base_rows(comparison).values():
+        least = int(number.argmin())
+        if number[least] < _FEWEST:
+            group = shown(drop_decimals(comparison.groups[least]))
+            rule = f"at least 1 for a group with fewer than {_FEWEST} effective {unit}"
+            got = Shown(f"0 with {number[least]:.1f} in group {group}")
+            hint = "Its standard error is meaningless: draw permutations."
+            raise UndefinedMetricError("n_resamples", rule, got, hint)
 
 
 def note_zero_error(metric: str) -> str:
