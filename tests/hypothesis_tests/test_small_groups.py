@@ -572,3 +572,16 @@ def test_the_normal_limit_needs_three_effective_rows(option: str, unit: str) -> 
     ):
         fairperm.permutation_test(**given, n_resamples=0)
     assert fairperm.permutation_test(**given, n_resamples=99, rng=1).pvalue > 0.05
+
+
+@pytest.mark.parametrize("label", [0, 1])
+def test_the_normal_limit_of_an_average_precision_needs_them_of_both_labels(label: int) -> None:
+    """A heavy positive or negative decides it; the error of an AUC allows for such a row."""
+    rng = np.random.default_rng(1)
+    y_true = np.tile([label, 1 - label], 60)
+    given: dict[str, Any] = {"y_true": y_true, "y_score": y_true + rng.normal(size=120)}
+    given |= {"sensitive_features": np.repeat(["a", "b"], 60), "n_resamples": 0}
+    given["sample_weight"] = np.where(np.arange(120) == 0, 1000.0, 1.0)
+    with pytest.raises(fairperm.UndefinedMetricError, match=r"got 0 with 1\.1 in group 'a'"):
+        fairperm.permutation_test(**given, metric="average_precision")
+    assert fairperm.permutation_test(**given, metric="roc_auc").pvalue > 0.05

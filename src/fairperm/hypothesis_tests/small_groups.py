@@ -12,7 +12,13 @@ from fairperm._utils.pieces import split_rows
 from fairperm.errors import Note, Shown, UndefinedMetricError, argument, shown
 from fairperm.metrics.definition import Metric, Scheme, Variance, by_part
 from fairperm.metrics.one_versus_rest import OneVersusRest
-from fairperm.metrics.ranks import AreaUnderCurve, InfluenceMetric, RankMetric, placements
+from fairperm.metrics.ranks import (
+    AreaUnderCurve,
+    AveragePrecision,
+    InfluenceMetric,
+    RankMetric,
+    placements,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -183,11 +189,12 @@ def missing_error(comparison: Comparison, plan: Plan) -> UndefinedMetricError:
 def check_limit_rows(comparison: Comparison, metric: AnyMetric) -> None:
     """Raise UndefinedMetricError if hardly more than one row or cluster makes a group's value.
 
-    Such a group hardly varies within the sample, however much it varies between samples. A metric
-    of ranks has an error that allows for it, and permutations need none.
+    Such a group hardly varies within the sample, however much it varies between samples. The errors
+    of an AUC and of a mean AUC over classes allow for it.
     """
     rows = comparison.rows
-    if metric.is_rank or (rows.weight is None and rows.cluster is None):
+    allows_for_it = metric.is_rank and not isinstance(metric, AveragePrecision)
+    if allows_for_it or (rows.weight is None and rows.cluster is None):
         return
     unit = "rows" if rows.cluster is None else "clusters"
     for number in count_base_rows(comparison).values():
