@@ -11,7 +11,7 @@ import pytest
 
 from fairperm import FairpermWarning, audit, omnibus_test, permutation_test
 from fairperm.auditing import comparisons
-from fairperm.hypothesis_tests.gap_test import null_distributions
+from fairperm.hypothesis_tests.run import run
 from tests.support.audits import DATA, N, quietly, twice_accuracy
 
 if TYPE_CHECKING:
@@ -179,9 +179,9 @@ def test_the_bar_of_a_single_comparison_counts_its_draws(monkeypatch: pytest.Mon
 
     def permute(tests: Any, resampling: Any) -> Any:
         shown.append(resampling.progress)
-        return null_distributions(tests, resampling)
+        return run(tests, resampling)
 
-    monkeypatch.setattr(comparisons, "null_distributions", permute)
+    monkeypatch.setattr(comparisons, "run", permute)
     group = np.tile(["a", "b"], 60)
     for attributes in ({"x": group}, {"x": group, "y": np.repeat(["c", "d"], 60)}):
         audit(

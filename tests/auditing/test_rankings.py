@@ -238,10 +238,10 @@ def test_small_groups_and_undefined_values_are_not_judged() -> None:
     assert reasons["at", "ch"].endswith(" queries; the minimum is 30.")
     (row,) = ask(**ITEMS | {"rankings": "exposure"}, min_group_size=500)
     n = alone(row).counts["l"]["queries"]
-    assert row.reason == f"only {n} queries have items of both groups; the minimum is 500."
+    assert row.reason == f"only {n} queries with items of both groups; the minimum is 500."
     assert row.result is not None
     (row,) = ask(**ITEMS | {"rankings": "exposure"}, min_group_size=500, cluster="user")
-    assert "effective clusters have items of both groups" in row.reason
+    assert "effective clusters with items of both groups" in row.reason
     (row,) = ask(**ITEMS | {"rankings": "exposure"}, min_group_size=500, group_size_by="rows")
     assert row.reason.startswith("'l' has only")
     assert "items and 's' has only" in row.reason

@@ -21,8 +21,9 @@ from scipy.stats import norm
 from fairperm import FairpermWarning
 from fairperm.data.reading import Table
 from fairperm.engines.resampling.blocks import Resampling
-from fairperm.hypothesis_tests.gap_test import GapTest, null_distributions
+from fairperm.hypothesis_tests.groups import make_test
 from fairperm.hypothesis_tests.plan import Options, Plan
+from fairperm.hypothesis_tests.run import Tested, run
 from fairperm.inference.multiplicity import adjust_pvalues, interval_level
 from fairperm.inference.null import agree
 from fairperm.metrics import get_metric
@@ -162,6 +163,14 @@ def draw_table(pair: tuple[Any, Any], rng: np.random.Generator) -> Table:
     )
 
 
+def ask_again(tested: Tested, side: str, plan: Plan) -> Tested:
+    """Return the test of another alternative, with the same draws."""
+    ordering = plan.ordering(side, strata=False)
+    seen = replace(tested.observed, alternative=side, ordering=ordering)
+    found = tested.reference.pvalue(seen.statistic, ordering, seen.tolerance, seen.level)
+    return Tested(seen, tested.reference, found)
+
+
 @functools.cache
 def simulate(metric: str) -> dict[str, NDArray[Any]]:
     """Return by setting and data set: whether intervals cover, and what adjusted ones are made of.
@@ -178,17 +187,16 @@ def simulate(metric: str) -> dict[str, NDArray[Any]]:
             table = draw_table(pair, rng)
             options = Options(resampling=Resampling(DRAWS, place, 1, False))
             plan = Plan.for_table(get_metric(metric), table, ("a", "b"), options)
-            test = GapTest.of(table, plan, ("a", "b"), options)
-            (null,) = null_distributions([test], options.resampling)
+            test = make_test(table, plan, ("a", "b"), options)
+            (tested,) = run([test], options.resampling)
             for side in SIDES:
-                one_side = replace(test, options=replace(options, alternative=side))
-                intervals = one_side.intervals(null)
-                result = one_side.result(null)
+                one_side = ask_again(tested, side, plan)
+                result = test.result(one_side)
                 low, high = result.confidence_interval
                 found[side][number, place] = low - 1e-12 <= truth <= high + 1e-12
                 if side == "two-sided":
                     level = interval_level(np.ones(len(settings)), "holm", ALPHA)
-                    ends = intervals.at(level)
+                    ends = one_side.interval(level)
                     found["family"][number, place] = result.pvalue, result.difference, *ends
     return found
 

@@ -22,7 +22,8 @@ from fairperm.data.reading import Table
 from fairperm.engines import counts
 from fairperm.engines.resampling.blocks import Resampling
 from fairperm.errors import FairpermWarning, InputError
-from fairperm.hypothesis_tests import bootstrap, gap_test
+from fairperm.hypothesis_tests import bootstrap
+from fairperm.hypothesis_tests.groups import compare
 from fairperm.hypothesis_tests.plan import SCHEMES, VARIANCES, Options, Plan
 from fairperm.metrics import get_metric
 from tests.support.examples import examples
@@ -261,7 +262,7 @@ def test_rows_counted_by_hand_give_the_same(
             n_bootstrap=procedure.n_bootstrap,
         )
         plan = Plan.for_table(get_metric(metric), table, table.groups, options)
-        by_hand = gap_test.compare(table, plan, table.groups, options)
+        by_hand = compare(table, plan, table.groups, options)
     assert same(from_rows, by_hand)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -17,6 +17,7 @@ from fairperm.inference.null import (
     Null,
     agree,
     clopper_pearson,
+    critical_values,
     find_extreme,
     gap_interval,
     pvalue,
@@ -282,6 +283,12 @@ def times(*error: float) -> Callable[[float], tuple[NDArray[np.float64], NDArray
     return lambda quantile: (quantile * np.array(error), quantile * np.array(error))
 
 
+def interval_of(
+    null: Null, gap: NDArray[np.float64], reaches: Any, alternative: str, level: float
+) -> tuple[float, float]:
+    return gap_interval(gap, reaches, critical_values(null, alternative, level), 1.0)
+
+
 NULL = Null(np.array([-2.0, -1.0, 0.5, 1.5]), np.log([0.05, 0.25, 0.6, 0.1]))
 
 
@@ -301,28 +308,28 @@ NULL = Null(np.array([-2.0, -1.0, 0.5, 1.5]), np.log([0.05, 0.25, 0.6, 0.1]))
     ],
 )
 def test_gap_interval(alternative: str, level: float, expected: tuple[float, float]) -> None:
-    found = gap_interval(NULL, np.array([0.2]), times(0.1), alternative, level, 1.0)
+    found = interval_of(NULL, np.array([0.2]), times(0.1), alternative, level)
     assert found == pytest.approx(expected)
 
 
 def test_gap_interval_ends_where_gaps_do() -> None:
-    low, high = gap_interval(NULL, np.array([0.9]), times(0.1), "two-sided", 0.95, 1.0)
+    low, high = interval_of(NULL, np.array([0.9]), times(0.1), "two-sided", 0.95)
     assert (low, high) == pytest.approx((0.75, 1.0))
 
 
 @pytest.mark.parametrize("error", [0.1, 0.0])
 def test_gap_interval_without_a_quantile_is_everything(error: float) -> None:
     null = Null(np.array([1.0, 2.0]))
-    interval = gap_interval(null, np.array([0.2]), times(error), "two-sided", 0.95, 1.0)
+    interval = interval_of(null, np.array([0.2]), times(error), "two-sided", 0.95)
     assert interval == (-1.0, 1.0)
 
 
 def test_joint_gap_interval() -> None:
     """Every part's |gap| ± 1.5·error at once; the largest |gap| lies between their maxima."""
     gap, reaches = np.array([-0.3, 0.2]), times(0.05, 0.2)
-    joint = gap_interval(NULL, gap, reaches, "symmetric", 0.95, 1.0)
+    joint = interval_of(NULL, gap, reaches, "symmetric", 0.95)
     assert joint == pytest.approx((0.3 - 1.5 * 0.05, 0.2 + 1.5 * 0.2))
-    small = gap_interval(NULL, gap / 10, reaches, "symmetric", 0.95, 1.0)
+    small = interval_of(NULL, gap / 10, reaches, "symmetric", 0.95)
     assert small[0] == 0.0
 
 

@@ -13,7 +13,7 @@ from scipy.stats import norm
 
 from fairperm.data.reading import Table
 from fairperm.engines.resampling.blocks import Resampling
-from fairperm.hypothesis_tests.gap_test import compare
+from fairperm.hypothesis_tests.groups import compare
 from fairperm.hypothesis_tests.plan import Options, Plan
 from fairperm.metrics import get_metric
 from fairperm.planning.auc_power import ScoreGap, ScoreGroup

@@ -17,7 +17,7 @@ from scipy.optimize import brentq, linprog, minimize
 from scipy.stats import fisher_exact
 
 from fairperm import calibrate, metric_names, permutation_test
-from fairperm.hypothesis_tests.gap_test import compare
+from fairperm.hypothesis_tests.groups import compare
 from fairperm.hypothesis_tests.plan import check_resampling
 from fairperm.planning import equal_groups
 from fairperm.planning.equal_groups import compute_values, impose_gap

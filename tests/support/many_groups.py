@@ -12,6 +12,7 @@ from fairperm.data.arguments import Inputs
 from fairperm.data.reading import read_table
 from fairperm.engines import choice
 from fairperm.engines.counts import CellsEngine
+from fairperm.engines.estimates import join_estimates
 from fairperm.engines.many_groups import ManyGroupsEngine
 from fairperm.engines.resampling import blocks
 from fairperm.hypothesis_tests.comparison import Comparison
@@ -62,10 +63,7 @@ def permuted(engine: GroupsEngine, n: int, seed: int = 1) -> Estimates:
     """Return draws in the blocks that a test would make."""
     resampling = blocks.Resampling(n, seed, 1, False)
     found = resampling.run_blocks(engine.permuted, streams.PERMUTATIONS, engine.block_size)
-    names = ("value", "variance", "size")
-    return type(found[0])(
-        *(np.concatenate([getattr(one, name) for one in found], axis=1) for name in names)
-    )
+    return join_estimates(found)
 
 
 GROUPS = np.array(["d", "a", "c", "b"])

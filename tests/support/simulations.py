@@ -18,7 +18,8 @@ from fairperm.data.reading import Table
 from fairperm.engines.resampling import enumeration
 from fairperm.engines.resampling.blocks import Resampling
 from fairperm.errors import FairpermWarning
-from fairperm.hypothesis_tests import bootstrap, gap_test
+from fairperm.hypothesis_tests import bootstrap
+from fairperm.hypothesis_tests.groups import compare
 from fairperm.hypothesis_tests.plan import Options, Plan
 from fairperm.metrics import get_metric
 
@@ -106,7 +107,7 @@ class Procedure:
                 n_bootstrap=self.n_bootstrap,
             )
             plan = Plan.for_table(get_metric(self.metric), table, groups, options)
-            return gap_test.compare(table, plan, groups, options)
+            return compare(table, plan, groups, options)
 
     def pvalues(self, data_sets: Counts) -> NDArray[np.float64]:
         """Return the p-value of every data set, each drawn from a seed of its own."""

@@ -17,16 +17,17 @@ from fairperm._utils.formatting import format_count, state_pvalue
 from fairperm.auditing.comparisons import run_in_batches
 from fairperm.auditing.verdicts import (
     adjust_by_key,
-    find_small_groups,
+    flag_small_groups,
     has_margin_test,
     largest_by_key,
 )
 from fairperm.errors import InputError, UndefinedMetricError, argument
 from fairperm.hypothesis_tests.changes.models import ChangeTest, make_sum_test
-from fairperm.hypothesis_tests.gap_test import GapTest, null_distributions
+from fairperm.hypothesis_tests.groups import make_test
 from fairperm.hypothesis_tests.margins.one_sided import margin_pvalues
 from fairperm.hypothesis_tests.plan import Plan
 from fairperm.hypothesis_tests.results.changes import GapChange
+from fairperm.hypothesis_tests.run import run
 from fairperm.inference.multiplicity import interval_level
 from fairperm.inference.null import agree, agree_at_margin
 
@@ -35,11 +36,12 @@ if TYPE_CHECKING:
 
     from fairperm.auditing.comparisons import ComparedPair, Settings
     from fairperm.data.arguments import ModelPair
-    from fairperm.hypothesis_tests.gap_test import GapIntervals
+    from fairperm.hypothesis_tests.groups import GapTest
+    from fairperm.hypothesis_tests.rates import RateTest
     from fairperm.hypothesis_tests.results.audits import AuditRow
     from fairperm.hypothesis_tests.results.changes import ModelComparisonResult
     from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
-    from fairperm.inference.null import Null
+    from fairperm.hypothesis_tests.run import Tested
 
     Key = tuple[object, ...]
 
@@ -105,7 +107,7 @@ class _TestedChange:
 
     row: AuditRow
     change: GapChange
-    intervals: GapIntervals | None = None
+    tested: Tested | None = None
 
     @property
     def is_judged(self) -> bool:
@@ -132,7 +134,7 @@ class _RowTests:
 
     row: AuditRow
     change: ChangeTest
-    others: tuple[GapTest, ...]
+    others: tuple[RateTest | GapTest, ...]
 
     @classmethod
     def of(cls, row: AuditRow, pair: ComparedPair, settings: Settings) -> _RowTests:
@@ -140,28 +142,28 @@ class _RowTests:
         question, groups, options = pair.question, row.groups, settings.quiet()
         both = question.of_both_models().table_of(groups)
         change = ChangeTest.of(both, question.metric, groups, options)
-        others = []
+        others: list[RateTest | GapTest] = []
         if not change.gap_test.plan.metric.is_joint:
             others.append(make_sum_test(both, question.metric, groups, options))
             if row.margin is not None and change.gap_test.plan.variance is not None:
                 table = question.of_new_model().table_of(groups)
                 options = replace(options, stratum_weights=change.weigh_strata(table))
                 plan = Plan.for_table(question.metric, table, groups, options)
-                others.append(GapTest.of(table, plan, groups, options))
+                others.append(make_test(table, plan, groups, options))
         return cls(row, change, tuple(others))
 
     @property
-    def tests(self) -> list[GapTest]:
+    def tests(self) -> list[RateTest | GapTest]:
         return [self.change.gap_test, *self.others]
 
-    def compare(self, nulls: Iterator[Null | None], settings: Settings) -> _TestedChange:
+    def compare(self, found: Iterator[Tested], settings: Settings) -> _TestedChange:
         """Compare the gaps with their permutations."""
-        null = next(nulls)
-        result = self.change.result(null)
-        others = [test.result(next(nulls)) for test in self.others]
+        of_change = next(found)
+        result = self.change.result(of_change)
+        others = [test.result(next(found)) for test in self.others]
         small = self.row
         if small.verdict != "too small":
-            small = find_small_groups(self.row, self.change.gap_test.comparison, settings)
+            small = flag_small_groups(self.row, self.change.gap_test, settings)
         is_small = small.verdict == "too small"
         change = GapChange(
             result=result,
@@ -169,7 +171,7 @@ class _RowTests:
             verdict="too small" if is_small else "",
             reason=small.reason if is_small else "",
         )
-        tested = _TestedChange(self.row, change, self.change.gap_test.intervals(null))
+        tested = _TestedChange(self.row, change, of_change)
         if len(others) < 2 or is_small:
             return tested
         within = _equivalence_pvalue(others[1], self.row.margin)
@@ -200,10 +202,10 @@ def _test_batch(
             undefined[place] = _TestedChange(row, change)
         yield {}
     every = [test for one in tests.values() for test in one.tests]
-    nulls = iter(null_distributions(every, settings.quiet().resampling))
+    found = iter(run(every, settings.quiet().resampling))
     for place in compared:
         if place in tests:
-            yield {place: tests[place].compare(nulls, settings)}
+            yield {place: tests[place].compare(found, settings)}
         else:
             yield {place: undefined[place]}
 
@@ -266,11 +268,11 @@ def _adjust_interval(
     """
     if change.confidence_interval is None:
         return None
-    if tested.intervals is None or change.adjusted_pvalue is None:
-        raise ValueError("a judged change has intervals and an adjusted p-value")
+    if tested.tested is None or change.adjusted_pvalue is None:
+        raise ValueError("a judged change has a test and an adjusted p-value")
     result, margin = tested.result, tested.row.margin
     low, high = agree(
-        tested.intervals.at(level),
+        tested.tested.interval(level),
         change.adjusted_pvalue,
         result.alternative,
         1 - alpha,

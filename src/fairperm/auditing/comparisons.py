@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from fairperm._utils.checks import DIRECTIONS
-from fairperm._utils.formatting import format_count
 from fairperm._utils.progress import show_progress
 from fairperm.auditing.questions import check_two_groups, choose_reference
-from fairperm.auditing.verdicts import find_few, find_small_groups
+from fairperm.auditing.verdicts import flag_small_groups
 from fairperm.errors import InputError, UndefinedMetricError, argument
 from fairperm.hypothesis_tests.distances import DistanceTest
-from fairperm.hypothesis_tests.gap_test import GapTest, null_distributions
+from fairperm.hypothesis_tests.groups import make_test
 from fairperm.hypothesis_tests.margins.one_sided import ratio_interval
-from fairperm.hypothesis_tests.matched import (
-    choose_matched,
-    compare_matched,
-    compare_matched_groups,
-)
-from fairperm.hypothesis_tests.omnibus import OmnibusTest, against_permutations
+from fairperm.hypothesis_tests.matched import ManyMatchedTest, MatchedTest, choose_matched
+from fairperm.hypothesis_tests.omnibus import OmnibusTest
 from fairperm.hypothesis_tests.pairs import list_pairs
 from fairperm.hypothesis_tests.plan import Options, Plan
-from fairperm.hypothesis_tests.rankings.items import compare_items
+from fairperm.hypothesis_tests.rankings.items import ItemsTest
 from fairperm.hypothesis_tests.rankings.queries import check_valued, name_queries
 from fairperm.hypothesis_tests.results.audits import AuditRow, OmnibusRow
+from fairperm.hypothesis_tests.run import run
 from fairperm.metrics.distances import Distance
 from fairperm.metrics.rankings import RankingMetric
 from fairperm.metrics.registry import hypothesis_of
@@ -36,11 +31,13 @@ if TYPE_CHECKING:
     from fairperm.auditing.questions import Question
     from fairperm.data.arguments import Pairing
     from fairperm.engines.resampling.blocks import Resampling
-    from fairperm.hypothesis_tests.gap_test import GapIntervals
-    from fairperm.hypothesis_tests.rankings.lists import RankedItems
+    from fairperm.hypothesis_tests.groups import GapTest
+    from fairperm.hypothesis_tests.rates import RateTest
     from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
-    from fairperm.inference.null import QuantileIntervals
+    from fairperm.hypothesis_tests.run import Tested
     from fairperm.metrics.definition import AnyMetric
+
+    PairTest = RateTest | GapTest | MatchedTest | ItemsTest
 
 T = TypeVar("T")
 
@@ -92,13 +89,19 @@ class Pair:
             ratio_bound=settings.ratios.get(self.question.label),
         )
 
-    def make_test(self, settings: Settings) -> GapTest:
+    def make_test(self, settings: Settings) -> PairTest:
         """Return the test, before its permutations."""
-        table = self.question.table_of(self.groups)
-        if self.question.units == "queries":
+        question, options = self.question, settings.quiet()
+        if question.items is not None and isinstance(question.metric, RankingMetric):
+            items = question.items.choose(self.groups)
+            return ItemsTest.of(items, question.metric, self.groups, options)
+        table = question.table_of(self.groups)
+        if table.matched is not None:
+            return MatchedTest.of(table, question.metric, self.groups, options)
+        if question.units == "queries":
             check_valued(table, self.groups)
-        plan = Plan.for_table(self.question.metric, table, self.groups, settings)
-        return GapTest.of(table, plan, self.groups, settings.quiet())
+        plan = Plan.for_table(question.metric, table, self.groups, settings)
+        return make_test(table, plan, self.groups, options)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +113,7 @@ class ComparedPair:
 
     row: AuditRow
     question: Question
-    intervals: GapIntervals | QuantileIntervals | None = None
+    tested: Tested | None = None
     remarks: tuple[str, ...] = ()
 
     @property
@@ -216,37 +219,31 @@ def _compare_batch(
 ) -> Iterator[dict[int, ComparedPair]]:
     """Take two steps for each pair: compute its gap, then its null distribution."""
     rows: dict[int, AuditRow] = {}
-    tests: dict[int, GapTest] = {}
-    intervals: dict[int, GapIntervals | QuantileIntervals] = {}
-    remarks: dict[int, tuple[str, ...]] = {}
+    tests: dict[int, PairTest] = {}
+    compared: dict[int, ComparedPair] = {}
     for place, pair in pairs.items():
         rows[place], question = pair.make_row(settings), pair.question
         try:
             with question.name_arguments():
                 if isinstance(question.metric, Distance):
                     rows[place] = _measure_distance(pair, question.metric, rows[place], settings)
-                elif question.items is not None:
-                    found = _compare_lists(pair, question.items, rows[place], settings)
-                    rows[place], intervals[place], remarks[place] = found
-                elif question.table.matched is not None:
-                    rows[place], intervals[place] = _compare_sets(pair, rows[place], settings)
                 else:
                     tests[place] = pair.make_test(settings)
         except UndefinedMetricError as error:
             reason = question.explain(error)
             rows[place] = replace(rows[place], verdict="too small", reason=reason)
+        compared[place] = ComparedPair(rows[place], question)
         yield {}
-    nulls = null_distributions([*tests.values()], resampling)
-    for (place, test), null in zip(tests.items(), nulls, strict=True):
-        row = find_small_groups(rows[place], test.comparison, settings)
-        intervals[place] = test.intervals(null)
-        result = test.result(null)
-        if row.units == "queries":
-            result = name_queries(result, pairs[place].question.table.notes)
-        rows[place] = _add_result(row, result)
-    for place, row in rows.items():
-        said = remarks.get(place, ())
-        yield {place: ComparedPair(row, pairs[place].question, intervals.get(place), said)}
+    found = run([*tests.values()], resampling)
+    for (place, test), tested in zip(tests.items(), found, strict=True):
+        question, row = pairs[place].question, flag_small_groups(rows[place], test, settings)
+        result = test.result(tested)
+        if row.units == "queries" and question.items is None:
+            result = name_queries(result, question.table.notes)
+        row = _add_result(row, result)
+        compared[place] = ComparedPair(row, question, tested, test.remarks)
+    for place, one in compared.items():
+        yield {place: one}
 
 
 def _measure_distance(
@@ -255,43 +252,9 @@ def _measure_distance(
     """Return the row with the distance between the groups' distributions."""
     table, options = pair.question.table_of(pair.groups), settings.quiet()
     test = DistanceTest.of(table, distance, pair.groups, options)
-    row = find_small_groups(row, test.compared, settings)
+    row = flag_small_groups(row, test, settings)
     result = test.as_gap(table, distance, options)
     return replace(row, result=result, expected=test.comparison.expected)
-
-
-def _compare_sets(
-    pair: Pair, row: AuditRow, settings: Settings
-) -> tuple[AuditRow, QuantileIntervals]:
-    """Return the row with the gap inside matched sets, and its intervals."""
-    table = pair.question.table_of(pair.groups)
-    found = compare_matched(table, pair.question.metric, pair.groups, settings.quiet())
-    numbers = {"sets": found.n_sets}
-    if settings.group_size_by == "rows":
-        first, second = (int(one["rows"]) for one in found.result.counts.values())
-        numbers = {"rows": (first, second)}
-    row = find_few(row, numbers, settings.min_group_size)
-    return _add_result(row, found.result), found.intervals
-
-
-def _compare_lists(
-    pair: Pair, items: RankedItems, row: AuditRow, settings: Settings
-) -> tuple[AuditRow, QuantileIntervals, tuple[str, ...]]:
-    """Return the row with the gap between items of the same lists, its intervals and remarks."""
-    metric = pair.question.metric
-    if not isinstance(metric, RankingMetric):
-        raise TypeError("items in lists have a metric of rankings")
-    found = compare_items(items.choose(pair.groups), metric, pair.groups, settings.quiet())
-    least = settings.min_group_size
-    if settings.group_size_by == "rows":
-        row = find_few(row, {"items": row.sizes}, least)
-    elif found.n_lists < least:
-        unit = ("effective cluster has", "effective clusters have")
-        unit = unit if items.has_cluster else ("query has", "queries have")
-        few = format_count(math.floor(found.n_lists), *unit)
-        reason = f"only {few} items of both groups; the minimum is {least:,}."
-        row = replace(row, verdict="too small", reason=reason)
-    return _add_result(row, found.result), found.intervals, found.remarks
 
 
 def _add_result(row: AuditRow, result: PermutationTestResult) -> AuditRow:
@@ -322,44 +285,38 @@ def _compare_groups_of_batch(
 ) -> Iterator[dict[int, OmnibusRow]]:
     """Take two steps for each question: compute its statistic, then its null distribution."""
     rows: dict[int, OmnibusRow] = {}
-    tests: dict[int, OmnibusTest] = {}
+    tests: dict[int, OmnibusTest | ManyMatchedTest] = {}
     for place, question in questions.items():
         rows[place] = OmnibusRow(attribute=question.attribute, metric=question.label, result=None)
         groups = _judged_groups(question, pairs)
         try:
             _check_omnibus(question, groups, settings)
-            if question.table.matched is None:
-                tests[place] = _make_omnibus_test(question, groups, settings)
-            else:
-                result = compare_matched_groups(
-                    question.table, question.metric, groups, settings.quiet()
-                )
-                rows[place] = replace(rows[place], result=result)
+            tests[place] = _make_omnibus_test(question, groups, settings)
         except InputError as error:  # not every test of two groups has one of many
             rows[place] = replace(rows[place], reason=question.explain(error))
         yield {}
-    for places in _separate_functions(tests):
+    for places in _separate_functions(tests, questions):
         try:
-            results = against_permutations(
-                [tests[one] for one in places], settings.quiet().resampling
-            )
+            found = run([tests[one] for one in places], settings.quiet().resampling)
         except InputError as error:  # a function failed in a permutation
             rows |= {one: replace(rows[one], reason=str(error)) for one in places}
             continue
-        for place, found in zip(places, results, strict=True):
-            question, result = questions[place], found
+        for place, tested in zip(places, found, strict=True):
+            question, result = questions[place], tests[place].result(tested)
             if question.units == "queries":
-                result = name_queries(found, question.table.notes)
+                result = name_queries(result, question.table.notes)
             rows[place] = replace(rows[place], result=result)
     for place, row in rows.items():
         yield {place: row}
 
 
-def _separate_functions(tests: Mapping[int, OmnibusTest]) -> list[list[int]]:
+def _separate_functions(
+    tests: Mapping[int, object], questions: Mapping[int, Question]
+) -> list[list[int]]:
     """Return the places of all other tests together, and of each function by itself."""
-    functions = [place for place, test in tests.items() if test.plan.metric.is_function]
+    functions = [place for place in tests if questions[place].metric.is_function]
     others = [place for place in tests if place not in functions]
-    return [others, *([place] for place in functions)]
+    return [*([others] if others else []), *([place] for place in functions)]
 
 
 def _check_omnibus(question: Question, groups: tuple[Hashable, ...], settings: Settings) -> None:
@@ -377,14 +334,12 @@ def _check_omnibus(question: Question, groups: tuple[Hashable, ...], settings: S
 
 def _make_omnibus_test(
     question: Question, groups: tuple[Hashable, ...], settings: Settings
-) -> OmnibusTest:
+) -> OmnibusTest | ManyMatchedTest:
     """Return the test of these groups, before its permutations."""
-    return OmnibusTest.of(
-        question.table,
-        Plan.for_table(question.metric, question.table, groups, settings),
-        groups,
-        settings.quiet(),
-    )
+    table, metric, options = question.table, question.metric, settings.quiet()
+    if table.matched is not None:
+        return ManyMatchedTest.of(table, metric, groups, options)
+    return OmnibusTest.of(table, Plan.for_table(metric, table, groups, settings), groups, options)
 
 
 def _judged_groups(question: Question, pairs: Sequence[ComparedPair]) -> tuple[Hashable, ...]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -31,7 +31,6 @@ from fairperm.hypothesis_tests.margins.one_sided import (
     ratio_pvalues,
 )
 from fairperm.hypothesis_tests.results.audits import PLACES_OF_NOTES
-from fairperm.hypothesis_tests.small_groups import count_base_rows
 from fairperm.inference.multiplicity import adjust_pvalues, interval_level
 from fairperm.inference.null import agree, agree_at_margin
 from fairperm.inference.stopping import MOST
@@ -42,7 +41,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from fairperm.auditing.comparisons import ComparedPair, Pair, Settings
-    from fairperm.hypothesis_tests.comparison import Comparison
     from fairperm.hypothesis_tests.results.audits import AuditRow
     from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
 
@@ -100,27 +98,27 @@ def _explain_indecision(
     return f"no gap is shown ({stated}), and one beyond the margin of {margin:g} is not ruled out"
 
 
-def find_small_groups(row: AuditRow, comparison: Comparison, settings: Settings) -> AuditRow:
+class Sized(Protocol):
+    """A test that knows what each group's value rests on."""
+
+    def base_sizes(self) -> Mapping[str, Sequence[float]]:
+        """Return the numbers of both groups, by what they are numbers of."""
+
+
+def flag_small_groups(row: AuditRow, test: Sized, settings: Settings) -> AuditRow:
     """Return the row with the verdict "too small" and the number that counts, if it is too small.
 
     Of several numbers, such as positives and negatives, the smallest counts.
     """
-    numbers: dict[str, Sequence[float]] = {"rows": row.sizes}
-    unit = ""
+    numbers: Mapping[str, Sequence[float]] = {"rows": row.sizes}
     if settings.group_size_by == "metric":
-        numbers = {name: found.tolist() for name, found in count_base_rows(comparison).items()}
-        if comparison.rows.cluster is not None:
-            unit = "effective clusters of "
-        elif comparison.rows.weight is not None:
-            unit = "effective "
-    numbers = {
-        f"{unit}{row.units if name == 'rows' else name}": found for name, found in numbers.items()
-    }
-    return find_few(row, numbers, settings.min_group_size)
+        numbers = test.base_sizes()
+    numbers = {re.sub(r"\brows$", row.units, name): found for name, found in numbers.items()}
+    return _flag_few(row, numbers, settings.min_group_size)
 
 
-def find_few(row: AuditRow, numbers: Mapping[str, Sequence[float]], least: int) -> AuditRow:
-    """Return the row with the verdict "too small" if a group has less than the least of these."""
+def _flag_few(row: AuditRow, numbers: Mapping[str, Sequence[float]], least: int) -> AuditRow:
+    """Return the row with the verdict "too small" if a group falls below the minimum."""
     small = []
     for place, group in enumerate(row.groups):
         whole = min(numbers, key=lambda one: numbers[one][place])
@@ -128,10 +126,13 @@ def find_few(row: AuditRow, numbers: Mapping[str, Sequence[float]], least: int) 
             one = re.sub(r"(ie)?s\b", lambda end: "y" if end[1] else "", whole, count=1)
             few = format_count(math.floor(n), one, whole)
             name = name_group(row.attribute, group)
-            small.append(f"{shown(group) if name == group else name} has only {few}")
+            small.append((shown(group) if name == group else name, few))
     if not small:
         return row
-    reason = f"{join_words(small)}; the minimum is {least:,}."
+    lacking = [f"{name} has only {few}" for name, few in small]
+    if any("both groups" in few for _, few in small):  # one number for both
+        lacking = [f"only {small[0][1]}"]
+    reason = f"{join_words(lacking)}; the minimum is {least:,}."
     return replace(row, verdict="too small", reason=reason)
 
 
@@ -389,11 +390,11 @@ def _adjust_interval(
     pair: ComparedPair, row: AuditRow, confidence: float, settings: Settings
 ) -> tuple[float, float]:
     """Return the interval that shows the verdict: without 0, beyond the margin or within it."""
-    if pair.intervals is None or row.adjusted_pvalue is None:
-        raise ValueError("a judged row has intervals and an adjusted p-value")
+    if pair.tested is None or row.adjusted_pvalue is None:
+        raise ValueError("a judged row has a test and an adjusted p-value")
     result, alpha = _result_of(row), settings.alpha
     interval = agree(
-        pair.intervals.at(confidence),
+        pair.tested.interval(confidence),
         row.adjusted_pvalue,
         result.alternative,
         1 - alpha,

@@ -182,7 +182,7 @@ def compare(
     observed = engine.observed(options.seed)
     values = comparison.merge_strata(observed, None).value[:, 0, 0]
     check_values(comparison, values)
-    notes = check_strata(comparison, observed, engine.weights)
+    notes = check_strata(comparison, observed.value[:, 0], observed.size[:, 0], engine.weights)
     gap = float(observed.gaps(engine.weights).difference[0, 0])
     blocks = resampling.run_blocks(
         partial(_gaps, engine),

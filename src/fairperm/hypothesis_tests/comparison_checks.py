@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fairperm.data.reading import Table
-    from fairperm.engines.estimates import Estimates
     from fairperm.engines.sample import Rows
     from fairperm.hypothesis_tests.comparison import Comparison
     from fairperm.metrics.definition import AnyMetric
@@ -114,9 +113,14 @@ def check_values(comparison: Comparison, values: Array) -> None:
                     lack = f"no {part.among}"
                 elif isinstance(part, RankMetric):
                     lack = _find_lacking(part, comparison.rows, place) or lack
-                got = Shown(f"{part.name} of group {shown(group)}, which has {lack}")
-                hint = "Compare another metric, or groups with more rows."
-                raise UndefinedMetricError("metric", "defined in every group", got, hint)
+                raise undefined_in(group, part.name, lack)
+
+
+def undefined_in(group: Hashable, metric: str, lack: str) -> UndefinedMetricError:
+    """Return the error for a group in which a metric has no value."""
+    got = Shown(f"{metric} of group {shown(group)}, which has {lack}")
+    hint = "Compare another metric, or groups with more rows."
+    return UndefinedMetricError("metric", "defined in every group", got, hint)
 
 
 def _find_lacking(part: RankMetric, rows: Rows, group: int) -> str:
@@ -134,8 +138,12 @@ def note_reversed_scores(comparison: Comparison, values: Array) -> list[str]:
     return [REVERSED_SCORES] if (values < metric.of_auc(np.array(0.5))).all() else []
 
 
-def check_strata(comparison: Comparison, observed: Estimates, weights: Array | None) -> list[str]:
+def check_strata(
+    comparison: Comparison, values: Array, sizes: Array, weights: Array | None
+) -> list[str]:
     """Return a note on strata without rows of some group, which do not count.
+
+    ``values`` and ``sizes`` are given by part, stratum and group.
 
     Raises UndefinedMetricError if a stratum that has weight, or every stratum, has no gap.
     """
@@ -151,7 +159,7 @@ def check_strata(comparison: Comparison, observed: Estimates, weights: Array | N
             f"{len(shared):,} strata with rows of only some. Use coarser strata."
         )
     for i, part in enumerate(comparison.parts):
-        _check_defined_in_strata(part.name, observed.value[i, 0], observed.size[i, 0], weights)
+        check_defined_in_strata(part.name, values[i], sizes[i], weights)
     if weights is not None or shared.all():
         return []
     return [
@@ -160,7 +168,8 @@ def check_strata(comparison: Comparison, observed: Estimates, weights: Array | N
     ]
 
 
-def _check_defined_in_strata(name: str, value: Array, size: Array, weights: Array | None) -> None:
+def check_defined_in_strata(name: str, value: Array, size: Array, weights: Array | None) -> None:
+    """Raise UndefinedMetricError if a stratum (axis 0) that counts has no gap."""
     defined: NDArray[np.bool_] = np.isnan(value).sum(axis=1) == 0
     where = f"in which {name} is defined in every group"
     if not defined.any():

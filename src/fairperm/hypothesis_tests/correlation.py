@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairperm._utils import checks
 from fairperm._utils.formatting import (
@@ -18,18 +19,19 @@ from fairperm._utils.formatting import (
 )
 from fairperm.data.columns import Source, as_floats
 from fairperm.data.indexes import check_indexes
+from fairperm.engines.resampling.shared_labels import PermutationRequest
 from fairperm.errors import InputError, InputTypeError, warn_of
 from fairperm.hypothesis_tests.plan import check_resampling
+from fairperm.hypothesis_tests.reaches import ErrorReach
 from fairperm.hypothesis_tests.results.gaps import PlainResult
 from fairperm.hypothesis_tests.results.text import state_draws, write_result
+from fairperm.hypothesis_tests.run import Observed, PermutationTest, run
 from fairperm.hypothesis_tests.small_groups import effective_number
-from fairperm.inference.null import Null, agree, gap_interval, pvalue, tie_tolerance
-from fairperm.inference.stopping import StoppingRule, count_least
+from fairperm.inference.null import tie_tolerance
+from fairperm.inference.stopping import count_least
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from numpy.typing import NDArray
+    from collections.abc import Iterator, Mapping, Sequence
 
     from fairperm.data.arguments import (
         Alternative,
@@ -40,9 +42,9 @@ if TYPE_CHECKING:
         Seed,
     )
     from fairperm.engines.kernels.shuffles import Margin
-    from fairperm.engines.resampling.blocks import Resampling
+    from fairperm.engines.resampling.blocks import Stop
 
-    Array = NDArray[np.float64]
+Array = NDArray[np.float64]
 
 __all__ = ["CorrelationTestResult", "correlation_test"]
 
@@ -249,50 +251,81 @@ def correlation_test(
     confidence_level = checks.fraction("confidence_level", confidence_level)
     check_indexes({"x": x, "y": y}, data, ignore_index)
     pairs = _Pairs.read(x, y, data, missing)
-    from fairperm.engines.kernels.shuffles import sums  # loads Numba
+    test = CorrelationTest.of(pairs, method, studentize, alternative, confidence_level)
+    (tested,) = run([test], resampling)
+    result = tested.result(
+        CorrelationTestResult, **test.sample, n_dropped=pairs.n_dropped, seed=resampling.seed
+    )
+    warn_of(result.notes)
+    return result
 
-    margins, order = pairs.margins(ranked=method == "spearman"), pairs.order()
-    r, square = sums(*margins, order)
-    observed = _statistic(np.array([[r], [square]]), studentize)[0]
-    error = math.sqrt(square) if math.sqrt(square) > _NO_ERROR else 0.0
-    unit = np.array([(error or 1 / math.sqrt(len(pairs.x))) if studentize else 1.0])
-    tolerance = tie_tolerance(observed, np.ones(1), unit)
-    rule = StoppingRule(float(observed), alternative, tolerance, count_least(confidence_level))
-    null = _null_distribution(margins, resampling, rule, studentize)
-    p = pvalue(null, observed, alternative, tolerance, confidence_level)
-    interval = gap_interval(
-        null,
-        np.array([r]),
-        lambda quantile: (max(quantile, 0.0) * unit,) * 2,
-        alternative,
-        confidence_level,
-        most=1.0,
-    )
-    interval = agree(interval, p.value, alternative, confidence_level, r)
-    notes = tuple(_few_rows_matter(*margins, order)) if studentize else ()
-    warn_of(notes)
-    return CorrelationTestResult(
-        method=method,
-        correlation=min(max(r, -1.0), 1.0),
-        standard_error=error,
-        confidence_interval=interval,
-        confidence_level=confidence_level,
-        statistic=float(observed),
-        pvalue=p.value,
-        pvalue_interval=p.interval,
-        pvalue_interval_wilson=p.wilson_interval,
-        alternative=alternative,
-        studentized=studentize,
-        n=len(pairs.x),
-        n_dropped=pairs.n_dropped,
-        n_resamples=len(null.statistic),
-        stopped_early=null.stopped_early,
-        exact=null.log_probability is not None,
-        seed=resampling.seed,
-        validity=_VALIDITY[studentize],
-        notes=notes,
-        null_distribution=null.statistic,
-    )
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CorrelationTest(PermutationTest[Array]):
+    """The studentized correlation of the sample, before its permutations."""
+
+    observed: Observed
+    margins: tuple[Margin, Margin]
+    studentize: bool
+    sample: Mapping[str, Any]
+
+    @classmethod
+    def of(
+        cls, pairs: _Pairs, method: str, studentize: bool, alternative: str, level: float
+    ) -> CorrelationTest:
+        """Studentize the observed correlation."""
+        from fairperm.engines.kernels.shuffles import sums  # loads Numba
+
+        margins, order = pairs.margins(ranked=method == "spearman"), pairs.order()
+        r, square = sums(*margins, order)
+        statistic = float(_statistic(np.array([[r], [square]]), studentize)[0])
+        error = math.sqrt(square) if math.sqrt(square) > _NO_ERROR else 0.0
+        unit = np.array([(error or 1 / math.sqrt(len(pairs.x))) if studentize else 1.0])
+        observed = Observed(
+            statistic=statistic,
+            alternative=alternative,
+            ordering=alternative,
+            tolerance=tie_tolerance(statistic, np.ones(1), unit),
+            estimate=r,
+            level=level,
+            min_draws=count_least(level),
+            reach=ErrorReach(np.array([r]), unit, 1.0),
+        )
+        sample = {
+            "method": method,
+            "correlation": min(max(r, -1.0), 1.0),
+            "standard_error": error,
+            "studentized": studentize,
+            "n": len(pairs.x),
+            "validity": _VALIDITY[studentize],
+            "notes": tuple(_few_rows_matter(*margins, order)) if studentize else (),
+        }
+        return cls(observed=observed, margins=margins, studentize=studentize, sample=sample)
+
+    def enumerated(self, most: int) -> tuple[Array, Array] | None:
+        """Return the sums of every permutation if there are few."""
+        from fairperm.engines.kernels.shuffles import all_sums
+
+        n = len(self.margins[0].values)
+        permutations = math.factorial(min(n, 20))  # 20! is more than anyone can ask for
+        if permutations > most:
+            return None
+        sums = all_sums(*self.margins, permutations)
+        return sums, np.full(permutations, -math.log(permutations))
+
+    def request(self, stop: Stop[Array]) -> PermutationRequest[Array]:
+        """Return what to permute."""
+        from fairperm.engines.kernels.shuffles import random_sums
+
+        def draw(n: int, rng: np.random.Generator) -> Array:
+            return random_sums(*self.margins, n, rng.integers(2**64, size=4, dtype=np.uint64))
+
+        return PermutationRequest.of(draw, stop)
+
+    def statistics(self, blocks: Sequence[Array], first: int | None) -> Array:
+        """Return the studentized correlations."""
+        del first
+        return _statistic(np.concatenate(blocks, axis=1), self.studentize)
 
 
 def _statistic(sums: Array, studentize: bool) -> Array:
@@ -329,27 +362,6 @@ def _sum_above(margin: Margin, partners: Array) -> Array:
     above = np.append(np.cumsum(partners[::-1])[::-1], 0.0)
     total: Array = margin.per_rank * (above[margin.starts] + above[margin.stops])
     return total
-
-
-def _null_distribution(
-    margins: tuple[Margin, Margin], resampling: Resampling, rule: StoppingRule, studentize: bool
-) -> Null:
-    """Return the statistic of every permutation if there are few, or else of random ones."""
-    from fairperm.engines.kernels.shuffles import all_sums, random_sums
-
-    n = len(margins[0].values)
-    permutations = math.factorial(min(n, 20))  # 20! is more than anyone can ask for
-    if permutations <= resampling.n_resamples:
-        every = _statistic(all_sums(*margins, permutations), studentize)
-        return Null(every, np.full(permutations, -math.log(permutations)))
-
-    def block(size: int, rng: np.random.Generator) -> Array:
-        return random_sums(*margins, size, rng.integers(2**64, size=4, dtype=np.uint64))
-
-    def join(blocks: list[Array]) -> Array:
-        return _statistic(np.concatenate(blocks, axis=1), studentize)
-
-    return resampling.draw_null(block, join, rule)
 
 
 @dataclass(frozen=True, slots=True)

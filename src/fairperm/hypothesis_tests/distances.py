@@ -26,6 +26,7 @@ from fairperm.errors import (
     listed,
     shown,
 )
+from fairperm.hypothesis_tests import small_groups
 from fairperm.hypothesis_tests.comparison import Comparison
 from fairperm.hypothesis_tests.pairs import check_pairing, find_reference, list_pairs
 from fairperm.hypothesis_tests.plan import Options, Plan
@@ -294,6 +295,10 @@ class DistanceTest:
             notes = (f"{lost} not count: their label or stratum has no rows of both {pair_name}.",)
         return cls(comparison, compared, curves, notes)
 
+    def base_sizes(self) -> dict[str, list[float]]:
+        """Return how many rows each group's distribution rests on."""
+        return small_groups.base_sizes(self.compared)
+
     def as_gap(self, table: Table, distance: Distance, options: Options) -> PermutationTestResult:
         """Return the distance as a gap that has no values, no standard error and no interval."""
         one = self.comparison
@@ -328,7 +333,6 @@ class DistanceTest:
             ordering="greater",
             exact=one.exact,
             binning_errors=None,
-            gap_variance=None,
             null_distribution=one.null_distribution,
             null_probabilities=one.null_probabilities,
         )

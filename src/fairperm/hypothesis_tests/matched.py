@@ -4,44 +4,40 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairperm._utils.checks import choice
 from fairperm._utils.formatting import format_count
 from fairperm._utils.sorting import equate_close
-from fairperm.engines.estimates import join_gaps
+from fairperm.engines.estimates import Gaps, join_gaps
 from fairperm.engines.many_groups import check_group_count
 from fairperm.engines.matched_sets import ManyMatchedSets, MatchedSets
+from fairperm.engines.resampling.shared_labels import PermutationRequest
 from fairperm.errors import InputError, Shown, UndefinedMetricError, argument, listed, shown
 from fairperm.hypothesis_tests import small_groups
+from fairperm.hypothesis_tests.reaches import ErrorReach
 from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
 from fairperm.hypothesis_tests.results.omnibus import OmnibusTestResult
-from fairperm.inference.null import (
-    Null,
-    QuantileIntervals,
-    agree,
-    normal_limit,
-    normal_pvalue,
-    note_undefined,
-    pvalue,
-    tie_tolerance,
-)
-from fairperm.inference.stopping import LEAST, StoppingRule, count_least
+from fairperm.hypothesis_tests.run import Observed, PermutationTest
+from fairperm.inference.null import tie_tolerance
+from fairperm.inference.reference import NormalLimit
+from fairperm.inference.stopping import LEAST, count_least
 from fairperm.metrics.definition import Metric, Variance
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
-
-    from numpy.typing import NDArray
+    from collections.abc import Hashable, Mapping, Sequence
 
     from fairperm.data.arguments import Inputs
     from fairperm.data.reading import Table
+    from fairperm.engines.resampling.blocks import Stop
     from fairperm.hypothesis_tests.plan import Options
+    from fairperm.hypothesis_tests.run import Tested
     from fairperm.metrics.definition import AnyMetric
 
-    Array = NDArray[np.float64]
+Array = NDArray[np.float64]
 
 _ENOUGH = 5  # sets; from 30 sets of skewed differences on, simulated levels hold
 _ROUNDING = 1e-13  # relative rounding error of a mean, with room
@@ -64,148 +60,185 @@ def check_matched(inputs: Inputs, options: Options) -> None:
         choice(name, given, allowed)
 
 
-@dataclass(frozen=True, slots=True)
-class MatchedComparison:
-    """A tested gap, its intervals, and the number of sets that each group's value rests on."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MatchedTest(PermutationTest[Gaps]):
+    """The gap inside matched sets, before its permutations.
 
-    result: PermutationTestResult
-    intervals: QuantileIntervals
+    ``n_sets`` is the number of sets that each group's value rests on.
+    """
+
+    observed: Observed
+    sets: MatchedSets
+    scale: Array
     n_sets: tuple[int, int]
+    is_limit: bool
+    sample: Mapping[str, Any]
+
+    @classmethod
+    def of(
+        cls, table: Table, metric: AnyMetric, groups: tuple[Hashable, Hashable], options: Options
+    ) -> MatchedTest:
+        """Studentize the observed gap. Raises UndefinedMetricError without a standard error."""
+        part = choose_matched(table, metric, groups)
+        sides, n_rows, n_left_out = average_sides(table, part, groups)
+        first, second = np.moveaxis(sides, 1, 0)
+        is_studentized = options.variance is not None
+        sets = MatchedSets.of(part, first, second, is_studentized=is_studentized)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            values, errors = sets.values()
+        check_values(part, groups, values)
+        gaps = sets.observed()
+        scale = np.array([part.span if np.isfinite(part.span) else np.abs(values).max()])
+        gap = gaps.difference[0]
+        error = MatchedSets.of(part, first, second).observed().standard_error[0]
+        statistic = float(gaps.studentized(scale)[0])
+        check_statistic(part, statistic, options)
+        observed = Observed(
+            statistic=statistic,
+            alternative=options.alternative,
+            ordering=options.alternative,
+            tolerance=tie_tolerance(statistic, scale, gaps.standard_error[0]),
+            estimate=float(gap[0]),
+            level=options.confidence_level,
+            min_draws=count_least(options.confidence_level),
+            reach=ErrorReach(gap, error if is_studentized else np.ones(1), part.span),
+        )
+        sample = _sample(table, part, groups, options, (values, errors), (n_rows, len(first)))
+        sample |= {
+            "part": None,
+            "difference": float(gap[0]),
+            "standard_error": float(error[0]),
+            "binning_errors": None,
+            "notes": (
+                *note_left_out(n_left_out, len(first), "both groups"),
+                *_note_few(small_groups.effective_number(*sets.influences()), part),
+                *table.notes,
+            ),
+        }
+        return cls(
+            observed=observed,
+            sets=sets,
+            scale=scale,
+            n_sets=_count_bases(part, sides),
+            is_limit=options.is_limit,
+            sample=sample,
+        )
+
+    def result(self, tested: Tested) -> PermutationTestResult:
+        """Return the result."""
+        return tested.result(PermutationTestResult, **self.sample)
+
+    def base_sizes(self) -> dict[str, tuple[int, int]]:
+        """Return how many sets each group's value rests on."""
+        return {"sets": self.n_sets}
+
+    def known_reference(self) -> NormalLimit | None:
+        """Return the normal limit if that was asked for."""
+        return NormalLimit(self.smallest()) if self.is_limit else None
+
+    def enumerated(self, most: int) -> tuple[Gaps, Array] | None:
+        """Return all exchanges inside the sets with their log-probabilities, if they are few."""
+        return self.sets.enumerated(most)
+
+    def request(self, stop: Stop[Gaps]) -> PermutationRequest[Gaps]:
+        """Return what to permute."""
+        return PermutationRequest.of(self.sets.permuted, stop, counts=len(self.sets.count))
+
+    def statistics(self, blocks: Sequence[Gaps], first: int | None) -> Array:
+        """Return the studentized gaps."""
+        del first
+        return join_gaps(blocks).studentized(self.scale)
+
+    def smallest(self) -> float:
+        """Return the probability of one exchange of all sets."""
+        return float(0.5**self.sets.n_sets)
 
 
-def compare_matched(
-    table: Table, metric: AnyMetric, groups: tuple[Hashable, Hashable], options: Options
-) -> MatchedComparison:
-    """Test the gap between two groups of the same sets."""
-    part = choose_matched(table, metric, groups)
-    sides, n_rows, n_left_out = average_sides(table, part, groups)
-    first, second = np.moveaxis(sides, 1, 0)
-    n_sets = len(first)
-    is_studentized = options.variance is not None
-    sets = MatchedSets.of(part, first, second, is_studentized=is_studentized)
-    with np.errstate(divide="ignore", invalid="ignore"):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ManyMatchedTest(PermutationTest[Array]):
+    """The distance between the values of several groups of the same sets."""
+
+    observed: Observed
+    sets: ManyMatchedSets
+    scale: float
+    sample: Mapping[str, Any]
+
+    @classmethod
+    def of(
+        cls, table: Table, metric: AnyMetric, groups: tuple[Hashable, ...], options: Options
+    ) -> ManyMatchedTest:
+        """Compute the observed statistic. Raises UndefinedMetricError if there is none."""
+        check_group_count(groups, "Merge small groups, or compare some of them.")
+        part = choose_matched(table, metric, groups)
+        sides, n_rows, n_left_out = average_sides(table, part, groups)
+        sets = ManyMatchedSets.of(part, sides, is_studentized=options.variance is not None)
         values, errors = sets.values()
-    check_values(part, groups, values)
-    gaps = sets.observed()
-    scale = np.array([part.span if np.isfinite(part.span) else np.abs(values).max()])
-    gap = gaps.difference[0]
-    with_errors = MatchedSets.of(part, first, second).observed()
-    error = with_errors.standard_error[0]
-    statistic = float(gaps.studentized(scale)[0])
-    check_statistic(part, statistic, options)
-    level, alternative = options.confidence_level, options.alternative
-    tolerance = tie_tolerance(statistic, scale, gaps.standard_error[0])
-    least = max(options.resampling.least or 0, count_least(level))
-    stopping = StoppingRule(statistic, alternative, tolerance, least)
-    null = _draw(sets, options, scale, stopping)
-    n_resamples = 0 if options.is_limit else len(null.statistic)
-    p = normal_pvalue(statistic, alternative)
-    if n_resamples:
-        p = pvalue(null, statistic, alternative, tolerance, level)
-    width = error if is_studentized else np.ones(1)
-    intervals = QuantileIntervals(null, gap, width, alternative, part.span, n_resamples == 0)
-    effective = small_groups.effective_number(*sets.influences())
-    notes = [
-        *note_left_out(n_left_out, n_sets, "both groups"),
-        *_note_few(effective, part),
-        *note_undefined(null),
-        *table.notes,
-    ]
-    result = PermutationTestResult(
-        metric=part.name,
-        part=None,
-        groups=groups,
-        values=dict(zip(groups, values.tolist(), strict=True)),
-        counts={
-            group: {"rows": int(n), "sets": n_sets} for group, n in zip(groups, n_rows, strict=True)
-        },
-        difference=float(gap[0]),
-        standard_error=float(error[0]),
-        standard_errors=dict(zip(groups, errors.tolist(), strict=True)),
-        statistic=statistic,
-        scheme=MATCHED,
-        variance=Variance.DELTA.value if is_studentized else None,
-        n_strata=1,
-        n_dropped=table.n_dropped,
-        attribute=table.attribute,
-        validity=state_validity(part, options),
-        gap_variance=None,
-        binning_errors=None,
-        alternative=alternative,
-        ordering=alternative,
-        confidence_level=level,
-        confidence_interval=agree(intervals.at(level), p.value, alternative, level, float(gap[0])),
-        pvalue=p.value,
-        pvalue_interval=p.interval,
-        pvalue_interval_wilson=p.wilson_interval,
-        n_resamples=n_resamples,
-        stopped_early=null.stopped_early,
-        n_undefined=int(null.undefined.sum()),
-        seed=options.seed,
-        notes=tuple(notes),
-        exact=n_resamples > 0 and null.log_probability is not None,
-        null_distribution=null.statistic,
-        null_probabilities=(None if null.log_probability is None else np.exp(null.log_probability)),
-    )
-    return MatchedComparison(result, intervals, _count_bases(part, sides))
+        check_values(part, groups, values)
+        scale = float(part.span if np.isfinite(part.span) else np.abs(values).max())
+        statistic = sets.observed(scale)
+        check_statistic(part, statistic, options)
+        observed = Observed(
+            statistic=statistic,
+            alternative="greater",
+            ordering="greater",
+            tolerance=_TIED * (1 + statistic) if np.isfinite(statistic) else 0.0,
+            estimate=statistic,
+            level=options.confidence_level,
+            min_draws=LEAST,
+        )
+        sample = _sample(table, part, groups, options, (values, errors), (n_rows, len(sides)))
+        sample |= {
+            "mean": float(values.mean()),
+            "notes": (
+                *note_left_out(n_left_out, len(sides), "all groups"),
+                *_note_few(float(sets.n_unlike), part),
+                *table.notes,
+            ),
+        }
+        return cls(observed=observed, sets=sets, scale=scale, sample=sample)
+
+    def result(self, tested: Tested) -> OmnibusTestResult:
+        """Return the result."""
+        return tested.result(OmnibusTestResult, **self.sample)
+
+    def request(self, stop: Stop[Array]) -> PermutationRequest[Array]:
+        """Return what to permute."""
+        draw = partial(self.sets.permuted, scale=self.scale)
+        return PermutationRequest.of(draw, stop, counts=self.sets.sides.size)
+
+    def statistics(self, blocks: Sequence[Array], first: int | None) -> Array:
+        """Return the statistics, which is all that was kept."""
+        del first
+        return np.concatenate(blocks)
 
 
-def compare_matched_groups(
-    table: Table, metric: AnyMetric, groups: tuple[Hashable, ...], options: Options
-) -> OmnibusTestResult:
-    """Test whether a metric is the same in several groups of the same sets."""
-    check_group_count(groups, "Merge small groups, or compare some of them.")
-    part = choose_matched(table, metric, groups)
-    sides, n_rows, n_left_out = average_sides(table, part, groups)
-    is_studentized = options.variance is not None
-    sets = ManyMatchedSets.of(part, sides, is_studentized=is_studentized)
-    values, errors = sets.values()
-    check_values(part, groups, values)
-    scale = float(part.span if np.isfinite(part.span) else np.abs(values).max())
-    statistic = sets.observed(scale)
-    check_statistic(part, statistic, options)
-    level = options.confidence_level
-    tolerance = _TIED * (1 + statistic) if np.isfinite(statistic) else 0.0
-    null = options.resampling.draw_null(
-        partial(sets.permuted, scale=scale),
-        np.concatenate,
-        StoppingRule(statistic, "greater", tolerance, LEAST),
-        counts=sides.size,
-    )
-    p = pvalue(null, statistic, "greater", tolerance, level)
-    n_sets = len(sides)
-    return OmnibusTestResult(
-        metric=part.name,
-        attribute=table.attribute,
-        groups=groups,
-        values=dict(zip(groups, values.tolist(), strict=True)),
-        standard_errors=dict(zip(groups, errors.tolist(), strict=True)),
-        counts={
+def _sample(
+    table: Table,
+    part: Metric,
+    groups: tuple[Hashable, ...],
+    options: Options,
+    values_and_errors: tuple[Array, Array],
+    rows_and_sets: tuple[NDArray[np.int64], int],
+) -> dict[str, Any]:
+    """Return the fields that results of two and of several groups have."""
+    values, errors = values_and_errors
+    n_rows, n_sets = rows_and_sets
+    return {
+        "metric": part.name,
+        "attribute": table.attribute,
+        "groups": groups,
+        "values": dict(zip(groups, values.tolist(), strict=True)),
+        "standard_errors": dict(zip(groups, errors.tolist(), strict=True)),
+        "counts": {
             group: {"rows": int(n), "sets": n_sets} for group, n in zip(groups, n_rows, strict=True)
         },
-        mean=float(values.mean()),
-        statistic=statistic,
-        pvalue=p.value,
-        pvalue_interval=p.interval,
-        pvalue_interval_wilson=p.wilson_interval,
-        confidence_level=level,
-        scheme=MATCHED,
-        variance=Variance.DELTA.value if is_studentized else None,
-        n_resamples=len(null.statistic),
-        stopped_early=null.stopped_early,
-        n_undefined=int(null.undefined.sum()),
-        n_strata=1,
-        n_dropped=table.n_dropped,
-        seed=options.seed,
-        validity=state_validity(part, options),
-        notes=(
-            *note_left_out(n_left_out, n_sets, "all groups"),
-            *_note_few(float(sets.n_unlike), part),
-            *note_undefined(null),
-            *table.notes,
-        ),
-        null_distribution=null.statistic,
-    )
+        "scheme": MATCHED,
+        "variance": None if options.variance is None else Variance.DELTA.value,
+        "n_strata": 1,
+        "n_dropped": table.n_dropped,
+        "seed": options.seed,
+        "validity": state_validity(part, options),
+    }
 
 
 def choose_matched(table: Table, metric: AnyMetric, groups: tuple[Hashable, ...]) -> Metric:
@@ -242,22 +275,6 @@ def _count_bases(metric: Metric, sides: Array) -> tuple[int, int]:
     bases = [(sides @ base > 0).sum(axis=0) for base in metric.bases().values()]
     first, second = np.min(bases, axis=0) if bases else np.full(2, len(sides))
     return int(first), int(second)
-
-
-def _draw(sets: MatchedSets, options: Options, scale: Array, rule: StoppingRule) -> Null:
-    """Return the null distribution: all permutations, random ones, or the normal limit."""
-    if options.is_limit:
-        return normal_limit()
-    every = sets.enumerated(options.resampling.n_resamples)
-    if every is not None:
-        gaps, log_probability = every
-        return Null(gaps.studentized(scale), log_probability)
-    return options.resampling.draw_null(
-        sets.permuted,
-        lambda parts: join_gaps(parts).studentized(scale),
-        rule,
-        counts=len(sets.count),
-    )
 
 
 def average_sides(

@@ -14,8 +14,7 @@ from fairperm.data.arguments import Inputs
 from fairperm.data.reading import read_table
 from fairperm.engines.estimates import ZERO_GAP, variance_of_defined
 from fairperm.engines.many_groups import check_group_count
-from fairperm.engines.resampling.blocks import Stop
-from fairperm.engines.resampling.shared_labels import PermutationRequest, permute
+from fairperm.engines.resampling.shared_labels import PermutationRequest
 from fairperm.errors import InputError, warn_of
 from fairperm.hypothesis_tests import small_groups
 from fairperm.hypothesis_tests.comparison import Comparison, observe
@@ -25,12 +24,13 @@ from fairperm.hypothesis_tests.comparison_checks import (
     check_values,
     note_reversed_scores,
 )
-from fairperm.hypothesis_tests.matched import check_matched, compare_matched_groups
+from fairperm.hypothesis_tests.matched import ManyMatchedTest, check_matched
 from fairperm.hypothesis_tests.plan import Options, plan_test
 from fairperm.hypothesis_tests.results.omnibus import OmnibusTestResult
+from fairperm.hypothesis_tests.run import Observed, PermutationTest, run
 from fairperm.hypothesis_tests.small_groups import InfluentialRows
-from fairperm.inference.null import TIE, Null, note_undefined, pvalue
-from fairperm.inference.stopping import LEAST, StoppingRule
+from fairperm.inference.null import TIE
+from fairperm.inference.stopping import LEAST
 from fairperm.metrics.definition import Scheme, Variance
 from fairperm.metrics.registry import get_metric
 
@@ -56,8 +56,9 @@ if TYPE_CHECKING:
     from fairperm.data.reading import Table
     from fairperm.engines.choice import GroupsEngine, PairEngine
     from fairperm.engines.estimates import Estimates
-    from fairperm.engines.resampling.blocks import Resampling
+    from fairperm.engines.resampling.blocks import Resampling, Stop
     from fairperm.hypothesis_tests.plan import Plan
+    from fairperm.hypothesis_tests.run import Tested
 
     Array = NDArray[np.float64]
 
@@ -181,7 +182,9 @@ def omnibus_test(
         check_matched(inputs, options)
         single = get_metric(metric).for_arguments(inputs)
         table = read_table(inputs, single)
-        result = compare_matched_groups(table, single, table.choose_several(groups), options)
+        of_sets = ManyMatchedTest.of(table, single, table.choose_several(groups), options)
+        (tested,) = run([of_sets], options.resampling)
+        result = of_sets.result(tested)
     else:
         table, plan, chosen = plan_test(
             inputs, metric, options, lambda table: table.choose_several(groups)
@@ -196,27 +199,24 @@ def compare_all(
 ) -> OmnibusTestResult:
     """Test whether a metric is the same in all of these groups of a table."""
     test = OmnibusTest.of(table, plan, groups, options)
-    (result,) = against_permutations([test], options.resampling)
-    return result
+    (tested,) = run([test], options.resampling)
+    return test.result(tested)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OmnibusTest:
+class OmnibusTest(PermutationTest["_Values"]):
     """The omnibus statistic of the sample, before its permutations.
 
     ``sample`` has the fields of the result that do not depend on them. Groups without variance
     borrow that of ``shared``. ``weighing`` are variances in place of the permutations' own.
     """
 
+    observed: Observed
     plan: Plan
-    options: Options
     engine: GroupsEngine
     shared: Estimates | None
     weighing: Array | None
     scale: Array
-    statistic: float
-    tolerance: float
-    notes: tuple[str, ...]
     sample: Mapping[str, Any]
 
     @classmethod
@@ -234,7 +234,8 @@ class OmnibusTest:
         merged = _merge_strata(comparison, plan, estimates)
         check_values(comparison, merged.value[:, 0, 0])
         totals = comparison.totals()
-        notes = check_strata(comparison, estimates, engine.weights)
+        at_first = estimates.value[:, 0], estimates.size[:, 0]
+        notes = check_strata(comparison, *at_first, engine.weights)
 
         shared = engine.pooled() if plan.has_closed_form else None
         influential = InfluentialRows.count(comparison, plan, estimates)
@@ -268,78 +269,54 @@ class OmnibusTest:
             "standard_errors": comparison.by_group(np.sqrt(variance[:, 0])),
             "counts": totals,
             "mean": float(mean[0, 0]) if len(mean) == 1 else math.nan,
-            "statistic": statistic,
             "scheme": plan.scheme.value,
             "variance": plan.variance_name,
             "n_strata": comparison.rows.n_strata,
             "n_dropped": table.n_dropped,
+            "seed": options.seed,
             "validity": plan.validity(strata=comparison.rows.n_strata > 1),
+            "notes": tuple(notes),
         }
+        seen = Observed(
+            statistic=statistic,
+            alternative="greater",
+            ordering="greater",
+            tolerance=observed.rounding(statistic, scale),
+            estimate=statistic,
+            level=options.confidence_level,
+            min_draws=LEAST,
+        )
         return cls(
+            observed=seen,
             plan=plan,
-            options=options,
             engine=engine,
             shared=shared,
             weighing=weighing,
             scale=scale,
-            statistic=statistic,
-            tolerance=observed.rounding(statistic, scale),
-            notes=tuple(notes),
             sample=sample,
         )
 
-    def result(self, permuted: _Values, resampling: Resampling) -> OmnibusTestResult:
-        """Compare the statistic with that of the permutations, as many as the p-value needs."""
-        n = self._count(permuted) if resampling.stops_early else None
-        null = Null(self._statistics(permuted.first(n)), stopped_early=n is not None)
-        level = self.options.confidence_level
-        p = pvalue(null, self.statistic, "greater", self.tolerance, level)
-        return OmnibusTestResult(
-            **self.sample,
-            confidence_level=level,
-            pvalue=p.value,
-            pvalue_interval=p.interval,
-            pvalue_interval_wilson=p.wilson_interval,
-            n_resamples=len(null.statistic),
-            stopped_early=null.stopped_early,
-            n_undefined=int(null.undefined.sum()),
-            seed=self.options.seed,
-            notes=(*self.notes, *note_undefined(null)),
-            null_distribution=null.statistic,
-        )
+    def result(self, tested: Tested) -> OmnibusTestResult:
+        """Return the result."""
+        return tested.result(OmnibusTestResult, **self.sample)
 
-    def request(self) -> PermutationRequest[_Values]:
-        """Return what to permute, until the p-value is clear."""
+    def request(self, stop: Stop[_Values]) -> PermutationRequest[_Values]:
+        """Return what to permute."""
         return PermutationRequest(
             self.engine,
             partial(_Values.of, weights=self.engine.weights, shared=self.shared),
             self.plan.metric.is_function,
-            Stop(LEAST, lambda blocks: self._count(_Values.joined(blocks)) is not None),
+            stop,
         )
 
-    def _count(self, permuted: _Values) -> int | None:
-        """Return how many permutations the p-value needs; None if more than these."""
-        rule = StoppingRule(self.statistic, "greater", self.tolerance, LEAST)
-        return rule.count(self._statistics(permuted, first=LEAST))
-
-    def _statistics(self, permuted: _Values, first: int | None = None) -> Array:
+    def statistics(self, blocks: Sequence[_Values], first: int | None) -> Array:
         """Return the statistic of each permutation; a covariance is that of the ``first`` ones."""
+        permuted = _Values.joined(blocks)
         if self.plan.is_bootstrapped_once:
             return permuted.distance(permuted.first(first))
         if self.weighing is not None:
             permuted = permuted.with_variance(self.weighing)
         return permuted.statistic(self.scale)
-
-
-def against_permutations(
-    tests: Sequence[OmnibusTest], resampling: Resampling
-) -> list[OmnibusTestResult]:
-    """Return the results of all tests; those that exchange the same labels draw them once."""
-    blocks = permute([test.request() for test in tests], resampling)
-    return [
-        test.result(_Values.joined(one), resampling)
-        for test, one in zip(tests, blocks, strict=True)
-    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -365,7 +342,7 @@ class _Values:
         return cls(value, variance)
 
     @classmethod
-    def joined(cls, blocks: list[_Values]) -> _Values:
+    def joined(cls, blocks: Sequence[_Values]) -> _Values:
         every = ([getattr(block, name) for block in blocks] for name in cls.__slots__)
         return cls(*(np.concatenate(arrays, axis=1) for arrays in every))
 

@@ -8,9 +8,10 @@ from fairperm.data.arguments import Inputs
 from fairperm.data.reading import read_table
 from fairperm.errors import warn_of
 from fairperm.hypothesis_tests.comparison_checks import REVERSED_SCORES
-from fairperm.hypothesis_tests.gap_test import compare
-from fairperm.hypothesis_tests.matched import check_matched, compare_matched
+from fairperm.hypothesis_tests.groups import compare
+from fairperm.hypothesis_tests.matched import MatchedTest, check_matched
 from fairperm.hypothesis_tests.plan import Options, plan_test
+from fairperm.hypothesis_tests.run import run
 from fairperm.metrics.registry import get_metric
 
 if TYPE_CHECKING:
@@ -260,7 +261,9 @@ def permutation_test(
         check_matched(inputs, options)
         chosen = get_metric(metric).for_arguments(inputs)
         table = read_table(inputs, chosen)
-        result = compare_matched(table, chosen, table.choose_groups(groups), options).result
+        of_sets = MatchedTest.of(table, chosen, table.choose_groups(groups), options)
+        (tested,) = run([of_sets], options.resampling)
+        result = of_sets.result(tested)
     else:
         table, plan, pair = plan_test(
             inputs, metric, options, lambda table: table.choose_groups(groups)

@@ -291,6 +291,17 @@ def _effective_and_unseen(
     return _round_off(effective), _round_off(unseen)
 
 
+def base_sizes(comparison: Comparison) -> dict[str, list[float]]:
+    """Return the numbers of :func:`count_base_rows` with their unit before their names."""
+    unit = ""
+    if comparison.rows.cluster is not None:
+        unit = "effective clusters of "
+    elif comparison.rows.weight is not None:
+        unit = "effective "
+    found = count_base_rows(comparison).items()
+    return {f"{unit}{name}": numbers.tolist() for name, numbers in found}
+
+
 def count_base_rows(comparison: Comparison) -> dict[str, Array]:
     """Return the numbers of rows that the value of each group rests on, by what they are.
 

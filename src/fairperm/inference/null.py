@@ -34,14 +34,11 @@ _ROUNDING = 1e-9  # of a number of draws
 class Null:
     """The statistic of every draw: of equally likely draws or, if exact, with log-probabilities.
 
-    ``centre`` is the mean of what the statistic studentizes, and ``centre_error`` the standard
-    error of this mean: 0 if exact. Random draws may have stopped early.
+    Random draws may have stopped early.
     """
 
     statistic: Array
     log_probability: Array | None = None
-    centre: float = 0.0
-    centre_error: float = 0.0
     stopped_early: bool = False
 
     @property
@@ -89,6 +86,14 @@ class PValue:
             return min(1.0, 2 * ends[0]), min(1.0, 2 * ends[1])
 
         return PValue(min(1.0, 2 * self.value), double(self.interval), double(self.wilson_interval))
+
+    def at_least(self, least: float) -> PValue:
+        """Return the p-value and its intervals, none of them below ``least``."""
+
+        def raised(ends: tuple[float, float]) -> tuple[float, float]:
+            return max(ends[0], least), max(ends[1], least)
+
+        return PValue(max(self.value, least), raised(self.interval), raised(self.wilson_interval))
 
 
 def tie_tolerance(statistic: float, span: Array, error: Array) -> float:
@@ -305,48 +310,23 @@ def critical_values(null: Null, alternative: str, confidence_level: float) -> tu
 
 
 def gap_interval(
-    null: Null,
     gap: Array,
     reaches: Callable[[float], tuple[Array, Array]],
-    alternative: str,
-    confidence_level: float,
-    most: float,
+    critical: tuple[float, float],
+    span: float,
 ) -> tuple[float, float]:
-    """Return the interval of the gap in the alternative's direction; for several, of the largest.
+    """Return the interval of the gap for these critical values; for several, of the largest.
 
-    ``reaches`` returns how far below and above the gap the interval extends for a quantile of the
-    null distribution: below by the upper critical value, above by the lower. ``most`` is the
-    largest possible gap, which bounds the interval. The critical size of the largest statistic
-    covers several gaps at once.
+    ``reaches`` returns how far below and above the gap the interval extends for a critical value:
+    below by the upper one, above by the lower. ``span`` is the largest possible gap, which bounds
+    the interval. The critical size of the largest statistic covers several gaps at once.
     """
-    lower, upper = critical_values(null, alternative, confidence_level)
+    lower, upper = critical
     unbounded = np.full_like(gap, math.inf)
     below = reaches(upper)[0] if math.isfinite(upper) else unbounded
     above = reaches(-lower)[1] if math.isfinite(lower) else unbounded
-    low, high = np.maximum(gap - below, -most), np.minimum(gap + above, most)
+    low, high = np.maximum(gap - below, -span), np.minimum(gap + above, span)
     if len(gap) > 1:
         nearest = np.where((low <= 0) & (high >= 0), 0.0, np.minimum(abs(low), abs(high)))
         return float(nearest.max()), float(np.maximum(abs(low), abs(high)).max())
     return float(low[0]), float(high[0])
-
-
-@dataclass(frozen=True, slots=True)
-class QuantileIntervals:
-    """The intervals of a gap at all levels: quantiles of its null distribution times its error."""
-
-    null: Null
-    gap: Array
-    error: Array
-    alternative: str
-    span: float
-    is_limit: bool = False
-
-    def at(self, level: float) -> tuple[float, float]:
-        """Return the interval at a confidence level."""
-        least = max(0.0, normal_quantile(level, self.alternative)) if self.is_limit else 0.0
-
-        def reach(quantile: float) -> tuple[Array, Array]:
-            width = max(quantile, least) * self.error
-            return width, width
-
-        return gap_interval(self.null, self.gap, reach, self.alternative, level, self.span)

@@ -13,7 +13,7 @@ from fairperm._utils import checks, streams
 from fairperm.data.arguments import Inputs
 from fairperm.engines.resampling import blocks
 from fairperm.errors import FairpermWarning, UndefinedMetricError
-from fairperm.hypothesis_tests.gap_test import compare
+from fairperm.hypothesis_tests.groups import compare
 from fairperm.hypothesis_tests.permutation import permutation_test
 from fairperm.hypothesis_tests.plan import Options, plan_test
 from fairperm.planning.equal_groups import UnreachableError

@@ -15,7 +15,7 @@ from fairperm._utils import streams
 from fairperm._utils.sorting import order_by
 from fairperm.engines.resampling.draws import random_subset
 from fairperm.errors import UndefinedMetricError
-from fairperm.hypothesis_tests.gap_test import compare
+from fairperm.hypothesis_tests.groups import compare
 from fairperm.hypothesis_tests.plan import Plan
 from fairperm.inference.multiplicity import adjust_pvalues
 from fairperm.inference.null import agree

@@ -22,7 +22,7 @@ from fairperm.engines.resampling.draws import (
     thinned_subset,
 )
 from fairperm.engines.sample import Cells
-from fairperm.hypothesis_tests.gap_test import compare
+from fairperm.hypothesis_tests.groups import compare
 from fairperm.hypothesis_tests.plan import Options, Plan
 from fairperm.metrics import get_metric
 from tests.support.helpers import rows, table

@@ -16,7 +16,7 @@ from fairperm.engines.resampling import enumeration
 from fairperm.engines.resampling.blocks import Resampling
 from fairperm.engines.resampling.enumeration import enumerate_permutations
 from fairperm.engines.sample import Cells
-from fairperm.hypothesis_tests.gap_test import compare
+from fairperm.hypothesis_tests.groups import compare
 from fairperm.hypothesis_tests.plan import Options, Plan
 from fairperm.metrics import get_metric
 from tests.support.helpers import Counts, Pair, rate_rows, rows, table

@@ -19,7 +19,7 @@ from fairperm import FairpermWarning
 from fairperm.data.reading import Table
 from fairperm.engines.resampling.blocks import Resampling
 from fairperm.hypothesis_tests.changes.models import compare_tables
-from fairperm.hypothesis_tests.gap_test import compare
+from fairperm.hypothesis_tests.groups import compare
 from fairperm.hypothesis_tests.plan import Options, Plan
 from fairperm.metrics import get_metric
 from fairperm.metrics.changes import columns_of_model

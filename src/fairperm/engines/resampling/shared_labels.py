@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from fairperm._utils import streams
-from fairperm.engines.resampling.blocks import Stop
+from fairperm.engines.resampling.blocks import BLOCK, Stop
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -30,10 +30,25 @@ T = TypeVar("T")
 class Permuting(Protocol):
     """An engine that permutes the labels of its rows."""
 
+    @property
+    def block_size(self) -> int:
+        """How many permutations are made at a time."""
+
+    @property
+    def permuted(self) -> Callable[[int, np.random.Generator], Any]:
+        """Return the estimates of ``n`` random permutations."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Alone:
+    """What permutes by itself."""
+
+    permuted: Callable[[int, np.random.Generator], Any]
     block_size: int
 
-    def permuted(self, n: int, rng: np.random.Generator) -> Estimates:
-        """Return the estimates of ``n`` random permutations."""
+
+def _as_it_is(block: T) -> T:
+    return block
 
 
 class SharedLabels(ABC):
@@ -71,10 +86,21 @@ class PermutationRequest(Generic[T]):
     """
 
     engine: Permuting
-    keep: Callable[[Estimates], T]
+    keep: Callable[[Any], T]
     through_joblib: bool
     stop: Stop[T]
     counts: float = math.inf
+
+    @classmethod
+    def of(
+        cls,
+        permuted: Callable[[int, np.random.Generator], T],
+        stop: Stop[T],
+        block_size: int = BLOCK,
+        counts: float = math.inf,
+    ) -> PermutationRequest[T]:
+        """Return the request of a design that shares its labels with no other."""
+        return cls(_Alone(permuted, block_size), _as_it_is, False, stop, counts)
 
 
 def permute(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,16 +12,17 @@ from fairperm.data.arguments import ModelPair
 from fairperm.data.reading import read_table
 from fairperm.errors import warn_of
 from fairperm.hypothesis_tests.comparison import Comparison
-from fairperm.hypothesis_tests.gap_test import GapTest, null_distributions
+from fairperm.hypothesis_tests.groups import GapTest
 from fairperm.hypothesis_tests.plan import Options, Plan
 from fairperm.hypothesis_tests.results.changes import GroupChange, ModelComparisonResult
+from fairperm.hypothesis_tests.run import run
 from fairperm.inference.null import normal_pvalue
 from fairperm.metrics.changes import Change, change_of, columns_of_model, is_swapped_first
 from fairperm.metrics.definition import JointMetric
 from fairperm.metrics.registry import get_metric
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
+    from collections.abc import Hashable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -41,8 +42,7 @@ if TYPE_CHECKING:
         VarianceName,
     )
     from fairperm.data.reading import Table
-    from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
-    from fairperm.inference.null import Null
+    from fairperm.hypothesis_tests.run import Tested
     from fairperm.metrics.definition import AnyMetric
 
     Array = NDArray[np.float64]
@@ -210,8 +210,8 @@ def compare_tables(
 ) -> ModelComparisonResult:
     """Test the change of the gap in a metric of a table that has the columns of both models."""
     test = ChangeTest.of(table, metric, groups, options)
-    (null,) = null_distributions([test.gap_test], options.resampling)
-    return test.result(null)
+    (tested,) = run([test.gap_test], options.resampling)
+    return test.result(tested)
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,18 +263,18 @@ class ChangeTest:
         weights[present] = sizes.prod(axis=1) / sizes.sum(axis=1)
         return dict(zip(table.strata, weights.tolist(), strict=True))
 
-    def result(self, null: Null | None) -> ModelComparisonResult:
-        """Compare the change with its permutations; without any, with their normal limit."""
-        result = self.gap_test.result(null)
-        values, comparison = (self.old[0], self.new[0]), self.gap_test.comparison
-        return ModelComparisonResult(
-            **{one.name: getattr(result, one.name) for one in fields(result)}
-            | {"counts": self.counts},
+    def result(self, tested: Tested) -> ModelComparisonResult:
+        """Return the result: that of a gap, and both models' values."""
+        sample, comparison = self.gap_test.sample, self.gap_test.comparison
+        values = self.old[0], self.new[0]
+        return tested.result(
+            ModelComparisonResult,
+            **{**sample, "counts": self.counts},
             gap_old=_by_part(self.names, self.old[1]),
             gap_new=_by_part(self.names, self.new[1]),
             group_changes={
-                group: _by_part(self.names, _changes(comparison, result, side, *values))
-                for side, group in enumerate(result.groups)
+                group: _by_part(self.names, _changes(comparison, sample, side, *values))
+                for side, group in enumerate(comparison.groups)
             },
         )
 
@@ -391,16 +391,16 @@ def _weigh_by_rows(metric: Any) -> Any:
 
 
 def _changes(
-    comparison: Comparison, result: PermutationTestResult, side: int, old: Array, new: Array
+    comparison: Comparison, sample: Mapping[str, Any], side: int, old: Array, new: Array
 ) -> list[GroupChange]:
     """Return the change of each part in a group, with a paired test of its own."""
-    group = result.groups[side]
-    values, errors = result.values[group], result.standard_errors[group]
+    group, is_joint = comparison.groups[side], len(comparison.parts) > 1
+    values, errors = sample["values"][group], sample["standard_errors"][group]
     found = []
     start = 0
     for place, part in enumerate(comparison.parts):
-        change = values[part.name] if result.is_joint else values
-        error = errors[part.name] if result.is_joint else errors
+        change = values[part.name] if is_joint else values
+        error = errors[part.name] if is_joint else errors
         pvalue, exact = math.nan, False
         if _is_rate_of_rows(part, comparison):
             pvalue, exact = _mcnemar(comparison, start, side), True

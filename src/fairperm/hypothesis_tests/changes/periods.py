@@ -33,7 +33,7 @@ from fairperm.errors import (
 )
 from fairperm.hypothesis_tests.comparison import Comparison
 from fairperm.hypothesis_tests.comparison_checks import read_stratum_weights
-from fairperm.hypothesis_tests.gap_test import GapTest, compare, null_distributions
+from fairperm.hypothesis_tests.groups import GapTest, compare
 from fairperm.hypothesis_tests.margins.restricted_rates import Rates
 from fairperm.hypothesis_tests.plan import Options, Plan
 from fairperm.hypothesis_tests.results.changes import (
@@ -41,6 +41,7 @@ from fairperm.hypothesis_tests.results.changes import (
     PeriodChange,
     PeriodComparisonResult,
 )
+from fairperm.hypothesis_tests.run import run
 from fairperm.hypothesis_tests.small_groups import InfluentialRows
 from fairperm.inference.multiplicity import adjust_pvalues
 from fairperm.inference.null import normal_pvalue
@@ -399,8 +400,9 @@ class PeriodSample:
             got = Shown(f"{plan.metric.name} from period {shown(old)} to {shown(new)}")
             hint = "A standard error is 0 if no group varies in the metric within a period."
             raise UndefinedMetricError("metric", rule, got, hint) from error
-        (null,) = null_distributions([test], options.resampling)
-        return replace(test, notes=(*self.notes, *test.notes)).result(null)
+        (tested,) = run([test], options.resampling)
+        notes = (*self.notes, *test.sample["notes"])
+        return replace(test, sample={**test.sample, "notes": notes}).result(tested)
 
     def describe_change(
         self,

@@ -7,37 +7,27 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fairperm._utils.checks import DIRECTIONS
 from fairperm.errors import InputError, argument
 from fairperm.hypothesis_tests.margins.restricted_rates import Rates, halved
 from fairperm.hypothesis_tests.matched import MATCHED
 from fairperm.hypothesis_tests.rankings.items import LISTS
+from fairperm.hypothesis_tests.reaches import ErrorReach
 from fairperm.hypothesis_tests.results.equivalence import MarginTest
-from fairperm.inference.null import (
-    Null,
-    PValue,
-    agree,
-    gap_interval,
-    nearer_to_null,
-    normal_pvalue,
-    normal_quantile,
-    pvalue,
-    tie_tolerance,
-)
-from fairperm.metrics.definition import Scheme, Variance
+from fairperm.inference.null import agree, nearer_to_null, tie_tolerance
+from fairperm.inference.reference import margin_critical, margin_pvalue
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
+    from fairperm.hypothesis_tests.run import Tested
 
     Interval = tuple[float, float]
-
-_BINOMIAL = {one for one in Variance if one.is_binomial}
 
 
 def margin_pvalues(
@@ -92,9 +82,9 @@ def ratio_interval(result: PermutationTestResult) -> tuple[float, Interval] | No
     if result.is_joint or result.variance is None or _lack_of_ratio(result) is not None:
         return None
     ratio = Ratio(result).estimate
-    rates = _plain_rates(result)
-    if rates is not None and _is_unconditional(result):
-        low, high = rates.ratio_interval(result.alternative, result.confidence_level)
+    rates, tested = _plain_rates(result), _tested(result)
+    if rates is not None and tested.observed.reach is rates:
+        low, high = rates.ratio_interval(tested.critical(result.confidence_level))
     else:
         low, high = _log_interval(result)
     return ratio, agree(
@@ -112,18 +102,8 @@ def _log_interval(result: PermutationTestResult) -> Interval:
     centre, error = _log_ratio(result)
     low, high = 0.0, math.inf  # rows that do not vary do not show how far chance goes
     if error > 0:
-        is_normal = result.variance in _BINOMIAL or result.n_resamples == 0
-        normal = normal_quantile(result.confidence_level, result.alternative)
-        least = max(0.0, normal) if is_normal else 0.0
-        blur = _log_blur(result)
-        logs = gap_interval(
-            _null(result),
-            np.array([centre]),
-            lambda quantile: (np.array([max(quantile, least) * error + blur]),) * 2,
-            result.ordering,
-            result.confidence_level,
-            most=math.inf,
-        )
+        reach = ErrorReach(np.array([centre]), np.array([error]), math.inf, _log_blur(result))
+        logs = reach.interval(_tested(result).critical(result.confidence_level))
         with np.errstate(over="ignore"):
             low, high = (float(end) for end in np.exp(logs))
     return low, high
@@ -171,6 +151,7 @@ class Scale(ABC):
         self.result = result
         self.values: tuple[float, float] = result.values[first], result.values[second]
         self.rates = _plain_rates(result)
+        self.reference = _tested(result).reference
         hidden = result.binning_errors or {}  # of each group's AUC
         self.hidden = hidden.get(first, 0.0), hidden.get(second, 0.0)
 
@@ -210,10 +191,10 @@ class Scale(ABC):
     def test(self, bound: float, alternative: str) -> MarginTest:
         """Test that the difference or ratio is greater, or less, than the bound."""
         statistic = self.statistic(bound, alternative)
-        reference = _Reference(self.result, alternative)
         size, error = np.array([self.size(bound)]), np.array([self.error(bound)])
         tolerance = tie_tolerance(statistic, size, error)
-        p = reference.pvalue(statistic, tolerance)
+        level = self.result.confidence_level
+        p = margin_pvalue(self.reference, statistic, alternative, tolerance, level)
         return MarginTest(
             bound=bound,
             statistic=statistic,
@@ -222,12 +203,17 @@ class Scale(ABC):
             pvalue_interval_wilson=p.wilson_interval,
         )
 
+    def criticals(self) -> Interval:
+        """Return the distances at which the tests above and below begin to reject."""
+        level = self.result.confidence_level
+        above, below = (margin_critical(self.reference, side, level) for side in DIRECTIONS)
+        return above, below
+
     def _ends(
         self, inside: float, limits: Interval, bound_at: Callable[[float], float]
     ) -> Interval:
         """Return where both tests begin to reject, in a coordinate that ``bound_at`` reads."""
-        above = _Reference(self.result, "greater").critical()
-        below = _Reference(self.result, "less").critical()
+        above, below = self.criticals()
         return (
             halved(
                 lambda at: not self.statistic(bound_at(at), "greater") > above, inside, limits[0]
@@ -246,8 +232,7 @@ class Difference(Scale):
 
     def test(self, bound: float, alternative: str) -> MarginTest:
         """Test that the gap is greater, or less, than the bound."""
-        is_rate = self.rates is not None or self.result.gap_variance is not None
-        if is_rate and abs(bound) >= 1:
+        if self.result.gap_variance is not None and abs(bound) >= 1:
             hint = "Rates are numbers from 0 to 1, not percentages."
             rule = f"below 1 for {self.result.metric}"
             raise InputError("margin", rule, abs(bound), hint)
@@ -268,21 +253,18 @@ class Difference(Scale):
 
     def error(self, bound: float) -> float:
         """Return Farrington and Manning's error for rates, Sato's in strata, else the gap's own."""
-        if self.rates is not None:
-            return math.hypot(*self.rates.errors(self.rates.differing_by(bound)))
         if self.result.gap_variance is not None:
             return self.result.gap_variance.standard_error(bound)
         return self.result.standard_error
 
     def interval(self) -> Interval:
         """Return the gaps that neither of the one-sided tests rejects."""
-        if self.rates is not None or self.result.gap_variance is not None:
+        if self.result.gap_variance is not None:
             return self._ends(self.estimate, (-1.0, 1.0), lambda gap: gap)
         error = self.result.standard_error
         if not error > 0:
             return -math.inf, math.inf
-        above = _Reference(self.result, "greater").critical()
-        below = _Reference(self.result, "less").critical()
+        above, below = self.criticals()
         blur = sum(self.hidden)
         return self.estimate - above * error - blur, self.estimate + below * error + blur
 
@@ -334,90 +316,15 @@ class Ratio(Scale):
         return low / (1 - low), high / (1 - high) if high < 1 else math.inf
 
 
-@dataclass(frozen=True, slots=True)
-class _Reference:
-    """The reference distribution of a distance from a bound: the permuted statistics.
-
-    Permutations show how the statistic spreads without a gap. The sample's distance from a bound
-    is not one of them, as it is in a test of no gap, and all may be smaller. The p-value is
-    therefore never below the normal one, nor below that of a single labelling of the rows.
-    """
-
-    result: PermutationTestResult
-    alternative: str
-
-    def pvalue(self, statistic: float, tolerance: float) -> PValue:
-        """Return the share of permutations at least as extreme; 1 if the error is zero."""
-        if math.isnan(statistic):
-            return PValue(1.0, (1.0, 1.0), (1.0, 1.0))
-        rates = _plain_rates(self.result)
-        if rates is not None and _is_unconditional(self.result):
-            p = max(
-                rates.binomials.pvalue(statistic, self.alternative),
-                normal_pvalue(statistic, self.alternative).value,
-            )
-            return PValue(p, (p, p), (p, p))
-        null = _null(self.result)
-        level = self.result.confidence_level
-        found = pvalue(null, statistic, self.alternative, tolerance, level)
-        outwards = statistic if self.alternative == "greater" else -statistic
-        normal = math.erfc(outwards / math.sqrt(2)) / 2
-        least = max(normal, _share_of_a_labelling(self.result))
-
-        def raised(interval: Interval) -> Interval:
-            return max(interval[0], least), max(interval[1], least)
-
-        return PValue(
-            max(found.value, least), raised(found.interval), raised(found.wilson_interval)
-        )
-
-    def critical(self) -> float:
-        """Return the distance beyond which the p-value is at most 1 − confidence_level."""
-        level = self.result.confidence_level
-        rates = _plain_rates(self.result)
-        if rates is not None and _is_unconditional(self.result):
-            critical = rates.binomials.critical(1 - level, self.alternative)
-            return max(critical, normal_quantile(level, self.alternative))
-        if _share_of_a_labelling(self.result) > 1 - level:
-            return math.inf
-        null = _null(self.result)
-        sign = 1 if self.alternative == "greater" else -1
-        quantile = null.quantile(sign * null.statistic, level)
-        return max(quantile, normal_quantile(level, self.alternative))
-
-
-def _null(result: PermutationTestResult) -> Null:
-    if result.null_probabilities is None:
-        return Null(result.null_distribution)
-    with np.errstate(divide="ignore"):  # of probabilities below the smallest float
-        return Null(result.null_distribution, np.log(result.null_probabilities))
-
-
-def _share_of_a_labelling(result: PermutationTestResult) -> float:
-    """Return the probability of one choice of the first group's rows or clusters, or a bound."""
-    rates = _plain_rates(result)
-    if rates is None:
-        counts = [result.counts[group] for group in result.groups]
-        if result.scheme == MATCHED:
-            return float(0.5 ** counts[0]["sets"])
-        if result.scheme == LISTS:  # each list has two labellings or more
-            return float(0.5 ** counts[0]["queries"])
-        m, n = (one.get("clusters") or one.get("rows") or one["queries"] for one in counts)
-    else:
-        (_, m), (_, n) = rates.first, rates.second
-    return math.exp(math.lgamma(m + 1) + math.lgamma(n + 1) - math.lgamma(m + n + 1))
+def _tested(result: PermutationTestResult) -> Tested:
+    if result.tested is None:
+        raise InputError("The draws of this result were not written to the file it is from.")
+    return result.tested
 
 
 def _plain_rates(result: PermutationTestResult) -> Rates | None:
     """Return both groups' counts if they are binomial: without strata, weights and clusters."""
-    if result.variance not in _BINOMIAL or result.n_strata > 1:
-        return None
-    return Rates.of(*(result.counts[group] for group in result.groups))
-
-
-def _is_unconditional(result: PermutationTestResult) -> bool:
-    """Whether the reference is that of two binomial samples, which have critical values."""
-    return result.scheme == Scheme.UNCONDITIONAL and result.n_resamples > 0
+    return result.gap_variance if isinstance(result.gap_variance, Rates) else None
 
 
 def _check_single(result: PermutationTestResult) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from fairperm.inference.unconditional import TwoBinomials
 from fairperm.metrics.confusion import F1_TOTALS, f1_of_jaccard, jaccard_of_f1
@@ -37,6 +37,7 @@ class Rates:
 
     first: Share
     second: Share
+    inverts_test: ClassVar[bool] = True  # as an interval: see ``hypothesis_tests/run.py``
 
     @staticmethod
     def of(first: Mapping[str, float], second: Mapping[str, float]) -> Rates:
@@ -81,32 +82,31 @@ class Rates:
         """Return the likeliest two values whose ratio it is."""
         return restricted_by_ratio(self.first, self.second, ratio)
 
-    def difference_interval(self, alternative: str, confidence_level: float) -> Pair:
-        """Return the differences that the score statistic does not reject."""
-        critical = self._critical(alternative, confidence_level)
+    def interval(self, critical: Pair) -> Pair:
+        """Return the differences whose score statistic lies between the critical values."""
+        lower, upper = critical
         return (
-            -1.0 if alternative == "less" else -self._swapped()._largest_difference(critical),
-            1.0 if alternative == "greater" else self._largest_difference(critical),
+            -1.0 if math.isinf(upper) else -self._swapped()._largest_difference(upper),
+            1.0 if math.isinf(lower) else self._largest_difference(-lower),
         )
 
-    def ratio_interval(self, alternative: str, confidence_level: float) -> Pair:
-        """Return the ratios that the score statistic does not reject."""
-        critical = self._critical(alternative, confidence_level)
+    def ratio_interval(self, critical: Pair) -> Pair:
+        """Return the ratios whose score statistic lies between the critical values."""
+        lower, upper = critical
         return (
-            0.0 if alternative == "less" else 1 / self._swapped()._largest_ratio(critical),
-            math.inf if alternative == "greater" else self._largest_ratio(critical),
+            0.0 if math.isinf(upper) else 1 / self._swapped()._largest_ratio(upper),
+            math.inf if math.isinf(lower) else self._largest_ratio(-lower),
         )
 
-    def _critical(self, alternative: str, confidence_level: float) -> float:
-        """Return the critical value; at low levels, zero, so that intervals hold the estimate."""
-        return max(0.0, self.binomials.critical(1 - confidence_level, alternative))
+    def standard_error(self, gap: float) -> float:
+        """Return Farrington and Manning's standard error of the gap, were it the true one."""
+        return math.hypot(*self.errors(self.differing_by(gap)))
 
     def _largest_difference(self, critical: float) -> float:
         first, second = self.values()
 
         def distance(gap: float) -> float:
-            error = math.hypot(*self.errors(self.differing_by(gap)))
-            return critical + _studentize(first - second - gap, error)
+            return critical + _studentize(first - second - gap, self.standard_error(gap))
 
         guess = first - second + critical * math.hypot(*self.errors((first, second)))
         return _find_crossing(distance, first - second, 1.0, guess)

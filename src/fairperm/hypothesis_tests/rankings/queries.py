@@ -9,7 +9,7 @@ import numpy as np
 
 from fairperm._utils.formatting import format_count
 from fairperm.errors import UndefinedMetricError, shown
-from fairperm.hypothesis_tests.gap_test import compare as compare_groups
+from fairperm.hypothesis_tests.groups import compare as compare_groups
 from fairperm.hypothesis_tests.plan import Options, Plan
 from fairperm.hypothesis_tests.rankings.lists import VALUE, find_sides
 from fairperm.hypothesis_tests.results.gaps import PermutationTestResult

@@ -14,11 +14,12 @@ from fairperm.data.columns import library_of
 from fairperm.errors import InputError, InputTypeError, argument, warn_of
 from fairperm.hypothesis_tests.pairs import check_pairing, find_reference, list_pairs
 from fairperm.hypothesis_tests.plan import Options
-from fairperm.hypothesis_tests.rankings.items import compare_items
+from fairperm.hypothesis_tests.rankings.items import ItemsTest
 from fairperm.hypothesis_tests.rankings.lists import MOST_ITEMS, ReadLists
-from fairperm.hypothesis_tests.rankings.order import compare_order
+from fairperm.hypothesis_tests.rankings.order import OrderTest
 from fairperm.hypothesis_tests.rankings.queries import compare_queries
 from fairperm.hypothesis_tests.results.rankings import RankingComparison, RankingTestResult
+from fairperm.hypothesis_tests.run import run
 from fairperm.inference.multiplicity import adjust_pvalues
 from fairperm.metrics.rankings import find_ranking
 
@@ -205,7 +206,9 @@ def ranking_test(
     read = ReadLists.of(inputs, query, chosen, is_rank=rank is not None, groups=groups)
     table, every = read.table, read.groups
     if chosen.of_all_groups and read.items is not None:
-        only = compare_order(read.items, chosen, every, options)
+        order = OrderTest.of(read.items, chosen, every, options)
+        (tested,) = run([order], options.resampling)
+        only = order.result(tested)
         return RankingTestResult(
             metric=only.metric,
             groups=every,
@@ -223,8 +226,9 @@ def ranking_test(
     warned: dict[str, None] = {}
     for pair in pairs:
         if chosen.of_items and read.items is not None:
-            tested = compare_items(read.items.choose(pair), chosen, pair, options)
-            result, remarks = tested.result, tested.remarks
+            test = ItemsTest.of(read.items.choose(pair), chosen, pair, options)
+            (tested,) = run([test], options.resampling)
+            result, remarks = test.result(tested), test.remarks
         else:
             result, remarks = compare_queries(table, chosen, pair, options)
         one = _as_ranking(result, chosen)

@@ -25,13 +25,15 @@ if TYPE_CHECKING:
     from altair import LayerChart
     from numpy.typing import NDArray
 
-    from fairperm.hypothesis_tests.margins.restricted_rates import WeightedStrata
+    from fairperm.hypothesis_tests.margins.restricted_rates import Rates, WeightedStrata
+    from fairperm.hypothesis_tests.run import Tested
     from fairperm.inference.mantel_haenszel import GapVariance
 
 __all__ = ["BootstrapTestResult", "PermutationTestResult"]
 
 
-_NOT_WRITTEN = {"gap_variance", "attribute"}  # a column's name is the caller's, and no finding
+# what tests at a margin need, and a column's name, which is the caller's and no finding
+_NOT_WRITTEN = {"gap_variance", "tested", "attribute"}
 BY_GROUP = {"values", "counts", "standard_errors", "binning_errors"}
 
 
@@ -212,9 +214,11 @@ class PermutationTestResult(GapResult):
     binning_errors : dict or None
         Bounds on the error of each group's value from putting scores into bins, which happens only
         in a lazy frame or file with very many distinct scores; None without bins.
-    gap_variance : GapVariance, WeightedStrata or None
-        The variance of a rate's gap over strata as a function of the true gap, for tests at a
-        margin; None for other metrics, and a single stratum.
+    gap_variance : Rates, GapVariance, WeightedStrata or None
+        What says the standard error of a rate's gap as a function of the true gap, for tests at a
+        margin; None for other metrics.
+    tested : Tested or None
+        The reference of the test, for tests at a margin; None if read from a file.
     exact : bool
         Whether all permutations, or all tables of an unconditional test, were counted: the p-value
         then has no Monte Carlo error.
@@ -233,7 +237,8 @@ class PermutationTestResult(GapResult):
     ordering: str
     exact: bool
     binning_errors: Mapping[Hashable, float] | None
-    gap_variance: GapVariance | WeightedStrata | None = field(repr=False)
+    gap_variance: Rates | GapVariance | WeightedStrata | None = field(default=None, repr=False)
+    tested: Tested | None = field(default=None, repr=False)
     null_distribution: NDArray[np.float64] = field(repr=False)
     null_probabilities: NDArray[np.float64] | None = field(repr=False)
 

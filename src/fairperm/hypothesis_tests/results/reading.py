@@ -21,7 +21,6 @@ _Result = TypeVar("_Result", PermutationTestResult, ModelComparisonResult, Omnib
 _NOT_WRITTEN: dict[str, Any] = {
     "null_distribution": np.empty(0),
     "null_probabilities": np.empty(0),
-    "gap_variance": None,
 }
 _INFINITE = {"Infinity": math.inf, "-Infinity": -math.inf}
 

@@ -18,7 +18,7 @@ from fairperm.engines.estimates import join_gaps, variance_of_defined
 from fairperm.engines.kernels.kernel import kernel
 from fairperm.engines.resampling import blocks
 from fairperm.errors import UndefinedMetricError
-from fairperm.hypothesis_tests import gap_test, small_groups
+from fairperm.hypothesis_tests import groups, small_groups
 from fairperm.hypothesis_tests.comparison import Comparison
 from fairperm.hypothesis_tests.plan import Options, Plan
 from fairperm.inference.null import Null, pvalue, tie_tolerance
@@ -69,7 +69,7 @@ def run_tests(
     metric = get_metric(setting.metric)
     best = Plan.choose(metric, "auto", "auto")
     try:
-        default = gap_test.compare(table, best, GROUPS, Options(resampling=resampling))
+        default = groups.compare(table, best, GROUPS, Options(resampling=resampling))
     except UndefinedMetricError:
         results[[COUNT, WARNED]] = 0, True  # an error warns of it
         return results

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairperm.engines.resampling.blocks import Resampling
-from fairperm.hypothesis_tests import bootstrap, gap_test
+from fairperm.hypothesis_tests import bootstrap, groups
 from fairperm.hypothesis_tests.plan import Options, Plan
 from fairperm.inference.null import Null, pvalue, tie_tolerance
 from fairperm.metrics.registry import get_metric
@@ -127,7 +127,7 @@ def _compute_pvalues(
     every = Resampling(_ENOUGH, seed, None, False)  # all permutations are counted
     options = Options(resampling=every, alternative="symmetric")
     permuted = [
-        gap_test.compare(table, Plan.choose(metric, scheme, variance), GROUPS, options).pvalue
+        groups.compare(table, Plan.choose(metric, scheme, variance), GROUPS, options).pvalue
         for scheme, variance in PERMUTATION_TESTS.values()
     ]
     some = Resampling(n_resamples, seed, None, False)

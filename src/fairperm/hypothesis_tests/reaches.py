@@ -1,0 +1,90 @@
+"""How far the interval of a gap goes, for critical values of its statistic."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from fairperm.inference.null import gap_interval
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from fairperm.engines.estimates import Estimates
+    from fairperm.inference.mantel_haenszel import GapVariance
+    from fairperm.metrics.definition import Metric
+
+    Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorReach:
+    """Critical values times the standard error of each part's gap.
+
+    Bins of scores may have moved the gap by ``binning_error``.
+    """
+
+    gap: Array
+    error: Array
+    span: float
+    binning_error: float = 0.0
+    inverts_test: ClassVar[bool] = False
+
+    def interval(self, critical: tuple[float, float]) -> tuple[float, float]:
+        """Return the interval; without a standard error it has no ends."""
+        return gap_interval(self.gap, self._reach, critical, self.span)
+
+    def _reach(self, quantile: float) -> tuple[Array, Array]:
+        width = np.where(np.isnan(self.error), math.inf, quantile * self.error + self.binning_error)
+        return width, width
+
+
+@dataclass(frozen=True, slots=True)
+class WilsonReach:
+    """Wilson's limits of each group's rate, joined as Newcombe does."""
+
+    gap: Array
+    estimates: Estimates
+    parts: Sequence[Metric]
+    weights: Array | None
+    span: float
+    inverts_test: ClassVar[bool] = False
+
+    def interval(self, critical: tuple[float, float]) -> tuple[float, float]:
+        """Return the interval."""
+        return gap_interval(self.gap, self._reach, critical, self.span)
+
+    def _reach(self, quantile: float) -> tuple[Array, Array]:
+        return self.estimates.rate_reaches(self.parts, quantile, self.weights)
+
+
+@dataclass(frozen=True, slots=True)
+class StrataReach:
+    """The gaps over strata that a score test with Mantel and Haenszel's weights accepts."""
+
+    gap: Array
+    variances: Sequence[GapVariance]
+    estimates: Estimates
+    parts: Sequence[Metric]
+    span: float
+    inverts_test: ClassVar[bool] = False
+
+    def interval(self, critical: tuple[float, float]) -> tuple[float, float]:
+        """Return the interval."""
+        return gap_interval(self.gap, self._reach, critical, self.span)
+
+    def _reach(self, quantile: float) -> tuple[Array, Array]:
+        pairs = zip(self.variances, self.gap, strict=True)
+        ends = np.array([variance.interval(gap, quantile) for variance, gap in pairs])
+        # where all rows of each stratum are alike, all strata together say how far chance goes
+        is_alike = np.array([variance.at_zero == 0 for variance in self.variances])
+        below, above = self.estimates.merge_strata().rate_reaches(self.parts, quantile)
+        return (
+            np.where(is_alike, below, self.gap - ends[:, 0]),
+            np.where(is_alike, above, ends[:, 1] - self.gap),
+        )

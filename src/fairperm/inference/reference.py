@@ -1,0 +1,176 @@
+"""What a statistic is compared with: permutations, the normal limit, or two binomial samples.
+
+A reference gives p-values and critical values, and knows nothing of the sample's estimates: how far
+an interval goes for a critical value is said by the sample (``hypothesis_tests/run.py``).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from fairperm._utils.checks import DIRECTIONS
+from fairperm.inference.null import (
+    Null,
+    PValue,
+    critical_values,
+    normal_limit,
+    normal_pvalue,
+    normal_quantile,
+    pvalue,
+)
+
+if TYPE_CHECKING:
+    from fairperm.inference.unconditional import TwoBinomials
+
+
+class Reference(Protocol):
+    """The distribution of a statistic under the null hypothesis."""
+
+    @property
+    def null(self) -> Null:
+        """What charts show."""
+
+    @property
+    def n_resamples(self) -> int:
+        """The number of draws, or of enumerated ones; 0 for a formula."""
+
+    @property
+    def exact(self) -> bool:
+        """Whether a p-value has no Monte Carlo error, and is no limit."""
+
+    @property
+    def smallest(self) -> float:
+        """The probability of one labelling of the rows: no p-value is smaller."""
+
+    def pvalue(self, statistic: float, ordering: str, tolerance: float, level: float) -> PValue:
+        """Return the probability of statistics as extreme, with intervals at this level."""
+
+    def critical(self, ordering: str, level: float) -> tuple[float, float]:
+        """Return the statistics between which, ends included, p is above 1 − level."""
+
+
+@dataclass(frozen=True, slots=True)
+class Permutations:
+    """All permutations with their probabilities, or random ones."""
+
+    null: Null
+    smallest: float = 0.0
+
+    @property
+    def n_resamples(self) -> int:
+        """The number of permutations."""
+        return len(self.null.statistic)
+
+    @property
+    def exact(self) -> bool:
+        """Whether all permutations were counted."""
+        return self.null.log_probability is not None
+
+    def pvalue(self, statistic: float, ordering: str, tolerance: float, level: float) -> PValue:
+        """Return the share of permutations that are as extreme; ties are."""
+        return pvalue(self.null, statistic, ordering, tolerance, level)
+
+    def critical(self, ordering: str, level: float) -> tuple[float, float]:
+        """Return quantiles of the permutations."""
+        return critical_values(self.null, ordering, level)
+
+
+@dataclass(frozen=True, slots=True)
+class NormalLimit:
+    """The standard normal distribution: nothing is drawn."""
+
+    smallest: float = 0.0
+    n_resamples: int = 0
+    exact: bool = False
+
+    @property
+    def null(self) -> Null:
+        """Points of the normal distribution."""
+        return normal_limit()
+
+    def pvalue(self, statistic: float, ordering: str, tolerance: float, level: float) -> PValue:
+        """Return the probability that a normal deviate is as extreme."""
+        del tolerance, level
+        return normal_pvalue(statistic, ordering)
+
+    def critical(self, ordering: str, level: float) -> tuple[float, float]:
+        """Return normal quantiles; at low levels zero, so that intervals hold the estimate."""
+        return on_sides(max(0.0, normal_quantile(level, ordering)), ordering)
+
+
+@dataclass(frozen=True, slots=True)
+class Unconditional:
+    """All tables of two binomial samples that share one unknown rate."""
+
+    binomials: TwoBinomials
+    smallest: float = 0.0
+    exact: bool = True
+
+    @property
+    def n_resamples(self) -> int:
+        """The number of tables."""
+        return (self.binomials.first + 1) * (self.binomials.second + 1)
+
+    @property
+    def null(self) -> Null:
+        """The distribution at the rate of both samples together."""
+        return self.binomials.null()
+
+    def pvalue(self, statistic: float, ordering: str, tolerance: float, level: float) -> PValue:
+        """Return the largest probability of tables as extreme, over all plausible rates."""
+        del tolerance, level
+        p = self.binomials.pvalue(statistic, ordering)
+        return PValue(p, (p, p), (p, p))
+
+    def critical(self, ordering: str, level: float) -> tuple[float, float]:
+        """Return critical values of the score statistic; at low levels zero, as above."""
+        return on_sides(max(0.0, self.binomials.critical(1 - level, ordering)), ordering)
+
+
+def share_of_a_labelling(m: float, n: float) -> float:
+    """Return the probability of one choice of m out of m + n rows, or clusters."""
+    return math.exp(math.lgamma(m + 1) + math.lgamma(n + 1) - math.lgamma(m + n + 1))
+
+
+def on_sides(distance: float, ordering: str) -> tuple[float, float]:
+    """Return this distance from zero on each side that the ordering has, and else infinity."""
+    return (
+        -math.inf if ordering == "greater" else -distance,
+        math.inf if ordering == "less" else distance,
+    )
+
+
+def at_least_normal(
+    critical: tuple[float, float], ordering: str, level: float
+) -> tuple[float, float]:
+    """Return critical values that are at least the normal ones.
+
+    Permutations of rates may hardly vary, and then do not show how far chance goes.
+    """
+    lower, upper = on_sides(max(0.0, normal_quantile(level, ordering)), ordering)
+    return min(critical[0], lower), max(critical[1], upper)
+
+
+def margin_pvalue(
+    reference: Reference, statistic: float, direction: str, tolerance: float, level: float
+) -> PValue:
+    """Return the one-sided p-value of a distance from a bound; 1 if its error is zero (NaN).
+
+    A reference shows how the statistic spreads without a gap. The sample's distance from a bound is
+    not one of its draws, as it is in a test of no gap, and all may be smaller. The p-value is
+    therefore never below the normal one, nor below that of a single labelling of the rows.
+    """
+    if math.isnan(statistic):
+        return PValue(1.0, (1.0, 1.0), (1.0, 1.0))
+    found = reference.pvalue(statistic, direction, tolerance, level)
+    return found.at_least(max(normal_pvalue(statistic, direction).value, reference.smallest))
+
+
+def margin_critical(reference: Reference, direction: str, level: float) -> float:
+    """Return the distance from a bound beyond which that p-value is at most 1 − level."""
+    if reference.smallest > 1 - level:
+        return math.inf
+    lower, upper = at_least_normal(reference.critical(direction, level), direction, level)
+    return upper if direction == DIRECTIONS[0] else -lower
