@@ -233,6 +233,7 @@ def compare(
             *table.notes,
         ),
         method=method,
+        null_distribution=null.statistic,
         bootstrap_distribution=distribution,
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -23,8 +23,8 @@ from fairperm.engines.resampling.shared_labels import PermutationRequest
 from fairperm.errors import InputError, InputTypeError, warn_of
 from fairperm.hypothesis_tests.plan import check_resampling
 from fairperm.hypothesis_tests.reaches import ErrorReach
-from fairperm.hypothesis_tests.results.gaps import PlainResult
-from fairperm.hypothesis_tests.results.text import state_draws, write_result
+from fairperm.hypothesis_tests.results.gaps import ResultWithPValue
+from fairperm.hypothesis_tests.results.text import write_result
 from fairperm.hypothesis_tests.run import Observed, PermutationTest, run
 from fairperm.hypothesis_tests.small_groups import effective_number
 from fairperm.inference.null import tie_tolerance
@@ -61,7 +61,7 @@ _NO_ERROR = 1e-14  # products of unit vectors whose root sum of squares is below
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
-class CorrelationTestResult(PlainResult):
+class CorrelationTestResult(ResultWithPValue):
     """The result of :func:`fairperm.correlation_test`.
 
     Attributes
@@ -76,63 +76,29 @@ class CorrelationTestResult(PlainResult):
         For the correlation; approximate.
     statistic : float
         What is compared with its null distribution.
-    pvalue : float
-        Never zero.
-    pvalue_interval, pvalue_interval_wilson : tuple of float
-        Clopper–Pearson (at least the confidence level) and Wilson (the confidence level on
-        average) intervals for the p-value that infinitely many draws would give.
-    n, n_dropped : int
-        Rows used, and rows left out for missing values.
-    stopped_early : bool
-        Whether drawing stopped because 20 permutations were at least as extreme as the sample (in
-        each tail of a two-sided test).
+    n : int
+        Rows used.
     exact : bool
         Whether all permutations were counted: the p-value then has no Monte Carlo error.
-    seed : int
-        Passing it as ``rng`` gives the same result again.
-    validity : str
-        For which null the p-value is valid, and in which sense.
-    notes : tuple of str
-        What makes the test less reliable, if anything does.
-    null_distribution : numpy.ndarray
-        The statistic under each permutation.
     """
 
     method: str
     correlation: float
     standard_error: float
     confidence_interval: tuple[float, float]
-    confidence_level: float
     statistic: float
-    pvalue: float
-    pvalue_interval: tuple[float, float]
-    pvalue_interval_wilson: tuple[float, float]
     alternative: str
     studentized: bool
     n: int
-    n_dropped: int
-    n_resamples: int
-    stopped_early: bool
     exact: bool
-    seed: int
-    validity: str
-    notes: tuple[str, ...]
-    null_distribution: NDArray[np.float64] = field(repr=False)
 
     def __repr__(self) -> str:
         correlation = format_number(self.correlation, signed=True)
         interval = format_interval(self.confidence_interval, signed=True)
         level = format_level(self.confidence_level)
-        draws = state_draws(
-            self.n_resamples,
-            self.confidence_level,
-            self.pvalue_interval,
-            stopped_early=self.stopped_early,
-        )
-        how = "exact" if self.exact else draws
         lines = [
             ("correlation", f"{correlation}  {level} interval {interval}"),
-            ("p-value", f"{format_pvalue(self.pvalue)}  {self.alternative}, {how}"),
+            ("p-value", f"{format_pvalue(self.pvalue)}  {self.alternative}, {self._draws()}"),
             ("validity", self.validity),
         ]
         title = f"{type(self).__name__}: {self.method}, {format_count(self.n, 'row')}"

@@ -77,7 +77,60 @@ class ResultOfComparisons(PlainResult):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
-class GapResult(PlainResult):
+class ResultWithPValue(PlainResult):
+    """What every test of one statistic finds.
+
+    Attributes
+    ----------
+    pvalue : float
+        Never zero.
+    pvalue_interval, pvalue_interval_wilson : tuple of float
+        Clopper–Pearson (at least the confidence level) and Wilson (the confidence level on
+        average) intervals for the p-value that infinitely many draws would give.
+    confidence_level : float
+        The level of all intervals.
+    n_resamples : int
+        Draws that the p-value and the interval are made of.
+    stopped_early : bool
+        Whether drawing stopped because 20 draws were at least as extreme as the sample (in each
+        tail of a two-sided test): more would hardly change the p-value.
+    n_dropped : int
+        Rows left out because of missing values.
+    seed : int
+        Passing it as ``rng`` gives the same result again.
+    validity : str
+        For which null the p-value is valid, and in which sense.
+    notes : tuple of str
+        Remarks that matter for reading the result.
+    null_distribution : numpy.ndarray
+        The statistic under each permutation.
+    """
+
+    pvalue: float
+    pvalue_interval: tuple[float, float]
+    pvalue_interval_wilson: tuple[float, float]
+    confidence_level: float
+    n_resamples: int
+    stopped_early: bool = False
+    n_dropped: int
+    seed: int
+    validity: str
+    notes: tuple[str, ...]
+    null_distribution: NDArray[np.float64] = field(repr=False)
+
+    def _draws(self) -> str:
+        if getattr(self, "exact", False):
+            return "exact"
+        return state_draws(
+            self.n_resamples,
+            self.confidence_level,
+            self.pvalue_interval,
+            stopped_early=self.stopped_early,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
+class GapResult(ResultWithPValue):
     """The gap between two groups, and how likely chance alone is to make one as large.
 
     Attributes
@@ -106,26 +159,8 @@ class GapResult(PlainResult):
         For the difference.
     statistic : float
         The studentized gap, which is compared with its null distribution.
-    pvalue : float
-        Never zero.
-    pvalue_interval, pvalue_interval_wilson : tuple of float
-        Clopper–Pearson (at least the confidence level) and Wilson (the confidence level on
-        average) intervals for the p-value that infinitely many draws would give.
-    n_resamples : int
-        Draws that the p-value and the interval are made of.
-    stopped_early : bool
-        Whether drawing stopped because 20 draws were at least as extreme as the sample (in each
-        tail of a two-sided test): more would hardly change the p-value.
     n_undefined : int
         Draws in which the statistic is undefined; each counts as extreme.
-    n_dropped : int
-        Rows left out because of missing values.
-    seed : int
-        Passing it as ``rng`` gives the same result again.
-    validity : str
-        For which null the p-value is valid, and in which sense.
-    notes : tuple of str
-        Remarks that matter for reading the result.
     """
 
     metric: str
@@ -137,20 +172,10 @@ class GapResult(PlainResult):
     part: str | None
     standard_error: float
     confidence_interval: tuple[float, float]
-    confidence_level: float
     statistic: float
-    pvalue: float
-    pvalue_interval: tuple[float, float]
-    pvalue_interval_wilson: tuple[float, float]
     alternative: str
-    n_resamples: int
-    stopped_early: bool = False
     n_undefined: int
     n_strata: int
-    n_dropped: int
-    seed: int
-    validity: str
-    notes: tuple[str, ...]
 
     @property
     def is_joint(self) -> bool:
@@ -188,14 +213,6 @@ class GapResult(PlainResult):
     def describe(self, group: Hashable) -> str:
         """Return the value of a group, with the rows that it is made of."""
         return state_value(self.values[group], self.counts[group])
-
-    def _draws(self) -> str:
-        return state_draws(
-            self.n_resamples,
-            self.confidence_level,
-            self.pvalue_interval,
-            stopped_early=self.stopped_early,
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
@@ -239,7 +256,6 @@ class PermutationTestResult(GapResult):
     binning_errors: Mapping[Hashable, float] | None
     gap_variance: Rates | GapVariance | WeightedStrata | None = field(default=None, repr=False)
     tested: Tested | None = field(default=None, repr=False)
-    null_distribution: NDArray[np.float64] = field(repr=False)
     null_probabilities: NDArray[np.float64] | None = field(repr=False)
 
     def plot(self, *, width: int = 700, height: int = 220, mode: str = "auto") -> LayerChart:
@@ -270,9 +286,7 @@ class PermutationTestResult(GapResult):
         )
 
     def _draws(self) -> str:
-        if self.n_resamples == 0:
-            return "normal limit"
-        return "exact" if self.exact else GapResult._draws(self)
+        return "normal limit" if self.n_resamples == 0 else GapResult._draws(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)

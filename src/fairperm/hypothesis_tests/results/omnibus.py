@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fairperm._utils.formatting import format_number, format_pvalue, name_group
-from fairperm.hypothesis_tests.results.gaps import PlainResult
-from fairperm.hypothesis_tests.results.text import state_draws, state_value, write_result
+from fairperm.hypothesis_tests.results.gaps import ResultWithPValue
+from fairperm.hypothesis_tests.results.text import state_value, write_result
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping
 
-    import numpy as np
-    from numpy.typing import NDArray
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
-class OmnibusTestResult(PlainResult):
+class OmnibusTestResult(ResultWithPValue):
     """The result of :func:`fairperm.omnibus_test`.
 
     Attributes
@@ -38,18 +35,6 @@ class OmnibusTestResult(PlainResult):
         The sum over the groups of (value − mean)² / variance; of the parts of a joint metric, the
         largest. With the score variance, the groups' variances assume one rate. With matched sets,
         the squared distance between the groups' values, by their covariance over sets.
-    pvalue : float
-        The share of permutations with a statistic at least as large; never zero.
-    pvalue_interval, pvalue_interval_wilson : tuple of float
-        For the p-value that infinitely many permutations would give.
-    stopped_early : bool
-        Whether drawing stopped because 20 permutations were at least as extreme as the sample.
-    validity : str
-        For which null the p-value is valid, and in which sense.
-    notes : tuple of str
-        Remarks that matter for reading the result.
-    null_distribution : numpy.ndarray
-        The statistic under each permutation.
     """
 
     metric: str
@@ -60,36 +45,19 @@ class OmnibusTestResult(PlainResult):
     counts: Mapping[Hashable, Mapping[str, float]]
     mean: float
     statistic: float
-    pvalue: float
-    pvalue_interval: tuple[float, float]
-    pvalue_interval_wilson: tuple[float, float]
-    confidence_level: float
     scheme: str
     variance: str | None
-    n_resamples: int
-    stopped_early: bool = False
     n_undefined: int
     n_strata: int
-    n_dropped: int
-    seed: int
-    validity: str
-    notes: tuple[str, ...]
-    null_distribution: NDArray[np.float64] = field(repr=False)
 
     def __repr__(self) -> str:
-        draws = state_draws(
-            self.n_resamples,
-            self.confidence_level,
-            self.pvalue_interval,
-            stopped_early=self.stopped_early,
-        )
         lines = [
             *(
                 (name_group(self.attribute, one), state_value(self.values[one], self.counts[one]))
                 for one in self.groups
             ),
             ("statistic", format_number(self.statistic)),
-            ("p-value", f"{format_pvalue(self.pvalue)}  {draws}"),
+            ("p-value", f"{format_pvalue(self.pvalue)}  {self._draws()}"),
             ("validity", self.validity),
         ]
         title = f"OmnibusTestResult: {self.metric} in {len(self.groups)} groups"

@@ -18,17 +18,15 @@ from fairperm._utils.formatting import (
 from fairperm.data.columns import frame_of
 from fairperm.hypothesis_tests.results.gaps import (
     GapResult,
-    PlainResult,
     ResultOfComparisons,
+    ResultWithPValue,
     json_ready,
 )
-from fairperm.hypothesis_tests.results.text import state_draws, write_result
+from fairperm.hypothesis_tests.results.text import write_result
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Mapping
 
-    import numpy as np
-    from numpy.typing import NDArray
 
 __all__ = ["ListDivergence", "RankingComparison", "RankingTestResult"]
 
@@ -48,15 +46,12 @@ class RankingComparison(GapResult):
         Whether all permutations were counted.
     adjusted_pvalue : float
         The p-value adjusted for the number of comparisons.
-    null_distribution : numpy.ndarray
-        The statistic under each permutation.
     """
 
     design: str
     k: int | None
     exact: bool
     adjusted_pvalue: float
-    null_distribution: NDArray[np.float64] = field(repr=False)
 
     def to_row(self) -> dict[str, Any]:
         """Return the comparison as a row of a frame."""
@@ -78,12 +73,9 @@ class RankingComparison(GapResult):
             "adjusted_pvalue": self.adjusted_pvalue,
         }
 
-    def _draws(self) -> str:
-        return "exact" if self.exact else GapResult._draws(self)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
-class ListDivergence(PlainResult):
+class ListDivergence(ResultWithPValue):
     """How far all groups' shares at the top of lists are from their shares of the whole lists.
 
     The only comparison of a :class:`RankingTestResult` of "ndkl".
@@ -104,31 +96,12 @@ class ListDivergence(PlainResult):
         The number of items of each group.
     n_queries : int
         The number of lists that have items of several groups, of which the value is the mean.
-    pvalue, adjusted_pvalue : float
-        The share of permutations with a value at least as large, never zero. Both are the same: it
-        is one comparison.
-    pvalue_interval, pvalue_interval_wilson : tuple of float
-        For the p-value that infinitely many permutations would give.
-    confidence_level : float
-        The level of these intervals.
-    n_resamples : int
-        Permutations that were counted.
-    stopped_early : bool
-        Whether drawing stopped because 20 permutations had a value at least as large.
+    adjusted_pvalue : float
+        Equal to the p-value: it is one comparison.
     exact : bool
-        Whether these are all permutations.
+        Whether all permutations were counted.
     n_strata : int
         The number of strata of items.
-    n_dropped : int
-        Items left out because of missing values.
-    seed : int
-        Passing it as ``rng`` gives the same result again.
-    validity : str
-        For which null the p-value is valid, and in which sense.
-    notes : tuple of str
-        Remarks that matter for reading the result.
-    null_distribution : numpy.ndarray
-        The value in each permutation.
     """
 
     metric: str
@@ -138,20 +111,9 @@ class ListDivergence(PlainResult):
     expected: float
     counts: Mapping[Hashable, int]
     n_queries: int
-    pvalue: float
     adjusted_pvalue: float
-    pvalue_interval: tuple[float, float]
-    pvalue_interval_wilson: tuple[float, float]
-    confidence_level: float
-    n_resamples: int
-    stopped_early: bool
     exact: bool
     n_strata: int
-    n_dropped: int
-    seed: int
-    validity: str
-    notes: tuple[str, ...]
-    null_distribution: NDArray[np.float64] = field(repr=False)
 
     def to_row(self) -> dict[str, Any]:
         """Return the comparison as a row of a frame."""
@@ -168,19 +130,13 @@ class ListDivergence(PlainResult):
     def __repr__(self) -> str:
         value, chance = format_number(self.value), format_number(self.expected)
         of = format_count(self.n_queries, "query", "queries")
-        draws = state_draws(
-            self.n_resamples,
-            self.confidence_level,
-            self.pvalue_interval,
-            stopped_early=self.stopped_early,
-        )
         lines = [
             (self.metric, f"{value}  by chance {chance}, of {of}"),
             *(
                 (name_group(self.attribute, group), format_count(self.counts[group], "item"))
                 for group in self.groups
             ),
-            ("p-value", f"{format_pvalue(self.pvalue)}  {'exact' if self.exact else draws}"),
+            ("p-value", f"{format_pvalue(self.pvalue)}  {self._draws()}"),
             ("validity", self.validity),
         ]
         title = f"{type(self).__name__}: {self.metric} of {len(self.groups)} groups"
