@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
 import pytest
 
 from fairperm import compare_periods
@@ -46,6 +47,22 @@ def test_the_command_is_the_function(here: Here) -> None:
         *call, "--periods", "2024", "--periods", "2022", "--against", "first", "--csv", "-"
     )
     assert [line.split(",")[0] for line in printed.splitlines()] == ["period", "2024", "2022"]
+
+
+def test_text_that_does_not_sort_by_time_needs_an_order(here: Here) -> None:
+    quarters, months = ("Q4 2023", "Q1 2024", "Q2 2024"), (8, 9, 10)
+    for name, order in (("quarters.csv", quarters), ("months.csv", months)):
+        periods = np.take(order, DATA["year"] - 2022)
+        pl.DataFrame({**DATA, "year": periods}).write_csv(here.folder / name)
+    options = (*COLUMNS, "--period", "year", "--resamples", 99)
+    call = ("periods", here.folder / "quarters.csv", *options)
+    code, _, said = here.run(*call)
+    says = "--periods must be given, in their order, if --period is text with quarters"
+    assert (code, says in said) == (2, True)
+    _, printed, _ = here.run(*call, *(part for one in quarters for part in ("--periods", one)))
+    assert "Q4 2023 → Q1 2024" in printed
+    _, printed, _ = here.run("periods", here.folder / "months.csv", *options)
+    assert "9 → 10" in printed  # numbers have an order
 
 
 def test_a_column_of_periods_must_be_given(here: Here) -> None:

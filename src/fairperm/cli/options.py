@@ -241,7 +241,7 @@ Periods = Annotated[
     list[str] | None,
     _option(
         _COLUMNS,
-        "Period to compare, in order (repeatable). Default: all, sorted.",
+        "Period to compare, in order (repeatable). Default: all, sorted; text must sort by time.",
         metavar="VALUE",
     ),
 ]

@@ -10,9 +10,10 @@ import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 
-from fairperm import FairpermWarning, compare_periods, metric_names, permutation_test
+from fairperm import FairpermWarning, InputError, compare_periods, metric_names, permutation_test
 from fairperm.metrics import get_metric
 from fairperm.metrics.definition import Kind
 
@@ -295,6 +296,155 @@ def test_dates_are_periods(frequency: str | None) -> None:
     assert " → ".join(names) in repr(result)
     assert [str(one)[:7] for one in result.to_frame("polars")["period"]] == ["2024-01", "2024-02"]
     assert result.changes[0].pvalue == compare_periods(**arguments("fpr", rows)).changes[0].pvalue
+
+
+QUARTERS = ("Q4 2023", "Q1 2024")  # not in the order of text
+
+
+def in_quarters() -> dict[str, Any]:
+    rows = people(300)
+    quarter = np.take(QUARTERS, (rows["year"] == 2024).astype(int))
+    return {"label": rows["label"], "group": rows["group"], "p": rows["score"] > 0.5, "q": quarter}
+
+
+def as_pandas(rows: dict[str, Any]) -> Any:
+    declared = pd.Categorical(rows["q"], categories=QUARTERS, ordered=True)
+    return pd.DataFrame({**rows, "q": declared})
+
+
+def as_polars(rows: dict[str, Any]) -> Any:
+    return pl.DataFrame(rows).with_columns(pl.col("q").cast(pl.Enum(QUARTERS)))
+
+
+def as_arrow(rows: dict[str, Any]) -> Any:
+    codes = pa.array((rows["q"] == QUARTERS[1]).astype(int))
+    declared = pa.DictionaryArray.from_arrays(codes, pa.array(QUARTERS), ordered=True)
+    return pa.table({**rows, "q": declared})
+
+
+def as_duckdb(rows: dict[str, Any]) -> Any:
+    frame = pd.DataFrame(rows)  # noqa: F841 (DuckDB finds it by its name)
+    return duckdb.sql(f"SELECT * REPLACE (q::ENUM{QUARTERS} AS q) FROM frame")
+
+
+@pytest.mark.parametrize(
+    "data_of",
+    [
+        as_pandas,
+        lambda rows: as_pandas(rows).astype({"q": pd.ArrowDtype(as_arrow(rows)["q"].type)}),
+        as_polars,
+        lambda rows: as_polars(rows).lazy(),
+        as_arrow,
+        as_duckdb,
+        lambda rows: {**rows, "q": as_pandas(rows)["q"]},
+    ],
+)
+def test_a_declared_order_of_periods_wins(data_of: Callable[[dict[str, Any]], Any]) -> None:
+    rows = in_quarters()
+    call: dict[str, Any] = {"y_pred": "p", "sensitive_features": "group", "period": "q"}
+    call |= {"metric": "fpr", "rng": 1, "n_resamples": 99}
+    expected = compare_periods("label", data=rows, **call, periods=QUARTERS)
+    result = compare_periods("label", data=data_of(rows), **call)
+    assert result.periods == QUARTERS
+    assert result.changes[0].difference == expected.changes[0].difference
+    assert result.changes[0].pvalue == expected.changes[0].pvalue
+
+
+@pytest.mark.parametrize("column", [as_pandas, as_polars, as_arrow])
+def test_a_column_by_itself_may_declare_an_order(column: Callable[[dict[str, Any]], Any]) -> None:
+    rows = in_quarters()
+    call: dict[str, Any] = {"sensitive_features": rows["group"], "metric": "fpr", "rng": 1}
+    when = column(rows)["q"]
+    for period in (when, when.array) if column is as_pandas else (when,):
+        result = compare_periods(rows["label"], rows["p"], period=period, n_resamples=49, **call)
+        assert result.periods == QUARTERS
+
+
+def test_each_of_several_columns_may_declare_an_order() -> None:
+    rows = in_quarters()
+    half = np.take(["late", "early"], np.arange(300) % 2)
+    when = {"half": pd.Categorical(half, categories=["early", "late"], ordered=True)}
+    when |= {"quarter": as_pandas(rows)["q"]}
+    call: dict[str, Any] = {"sensitive_features": rows["group"], "metric": "fpr", "rng": 1}
+    result = compare_periods(rows["label"], rows["p"], period=when, n_resamples=49, **call)
+    assert result.periods == tuple(itertools.product(["early", "late"], QUARTERS))
+
+
+@pytest.mark.parametrize(
+    "unordered",
+    [
+        lambda rows: pd.DataFrame({**rows, "q": pd.Categorical(rows["q"])}),
+        lambda rows: pl.DataFrame(rows).with_columns(pl.col("q").cast(pl.Categorical)),
+        lambda rows: pl.DataFrame(rows).lazy(),
+        # a column of pandas without an order is an enumeration of DuckDB in sorted order
+        lambda rows: duckdb.from_df(pd.DataFrame({**rows, "q": pd.Categorical(rows["q"])})),
+    ],
+)
+def test_without_a_declared_order_text_must_sort_by_time(
+    unordered: Callable[[dict[str, Any]], Any],
+) -> None:
+    call: dict[str, Any] = {"y_pred": "p", "sensitive_features": "group", "metric": "fpr"}
+    with pytest.raises(InputError, match=r"periods must be given, in their order, if period is te"):
+        compare_periods("label", data=unordered(in_quarters()), period="q", **call)
+
+
+@pytest.mark.parametrize(
+    ("periods", "parts"),
+    [
+        (("Q4 2023", "Q1 2024"), "quarters"),
+        (("Q1", "Q2"), "quarters"),
+        (("4Q23", "1Q24"), "quarters"),
+        (("first quarter", "second quarter"), "quarters"),
+        (("Dec 2023", "Jan 2024"), "months"),
+        (("2024 April", "2024 May"), "months"),
+        (("month 1", "month 2"), "months"),
+        (("31.12.2023", "01.01.2024"), "months"),
+        (("12/31/23", "01/01/24"), "months"),
+        (("week 51", "week 52"), "weeks"),
+        (("W51 2023", "W01 2024"), "weeks"),
+        (("12/2023", "01/2024"), "years that do not come first"),
+        (("H2 2023", "H1 2024"), "years that do not come first"),
+        (("9", "10"), "numbers of different lengths"),
+        (("v9", "v10"), "numbers of different lengths"),
+        (("2024-9", "2024-10"), "numbers of different lengths"),
+    ],
+)
+def test_text_that_does_not_sort_by_time_is_refused(periods: tuple[str, str], parts: str) -> None:
+    rows = in_quarters()
+    when = np.take(periods, (rows["q"] == QUARTERS[1]).astype(int))
+    call: dict[str, Any] = {"sensitive_features": rows["group"], "metric": "fpr", "rng": 1}
+    call |= {"period": when, "n_resamples": 49}
+    with pytest.raises(InputError, match=f"if period is text with {parts}; got None"):
+        compare_periods(rows["label"], rows["p"], **call)
+    assert compare_periods(rows["label"], rows["p"], periods=periods, **call).periods == periods
+
+
+@pytest.mark.parametrize(
+    "periods",
+    [
+        ("2023-12-31", "2024-01-01"),
+        ("2023-12", "2024-01"),
+        ("20231231", "20240101"),
+        ("2023", "2024"),
+        ("2023 Q4", "2024 Q1"),
+        ("2023Q4", "2024Q1"),
+        ("2023-W52", "2024-W01"),
+        ("FY23 H2", "FY24 H1"),
+        ("May 2023", "May 2024"),
+        ("2023/24", "2024/25"),
+        ("site 09", "site 10"),
+        ("v1", "v2"),
+        ("Berlin", "Paris"),
+        (9, 10),
+        (9.5, 10.25),
+    ],
+)
+def test_what_sorts_by_time_is_sorted(periods: tuple[Any, Any]) -> None:
+    rows = in_quarters()
+    when = np.take(periods, (rows["q"] == QUARTERS[1]).astype(int))
+    call: dict[str, Any] = {"sensitive_features": rows["group"], "metric": "fpr", "rng": 1}
+    result = compare_periods(rows["label"], rows["p"], period=when, n_resamples=49, **call)
+    assert result.periods == periods
 
 
 def test_margins_of_a_change() -> None:

@@ -19,6 +19,7 @@ from fairperm._utils import checks
 from fairperm._utils.formatting import format_count, format_name
 from fairperm.data.arguments import PeriodInputs
 from fairperm.data.columns import library_of
+from fairperm.data.period_order import declared_orders, sort_periods
 from fairperm.data.reading import read_table
 from fairperm.errors import (
     InputError,
@@ -130,8 +131,10 @@ def compare_periods(
     metric, data, groups
         As in :func:`fairperm.permutation_test`.
     periods : sequence, optional
-        The periods to compare, in their order; by default all, sorted. Rows of other periods are
-        ignored.
+        The periods to compare, in their order. By default all, in the order of an ordered
+        categorical or enumeration, or else sorted. Text with months, quarters or weeks, unless
+        after their year, or with numbers of different lengths does not sort by time, and needs it.
+        Rows of other periods are ignored.
     against : {"previous", "first"}
         Whether each period is compared with the one before it or with the first.
     threshold, pos_label
@@ -236,14 +239,20 @@ def compare_periods(
     )
     chosen = get_metric(metric).for_arguments(inputs)
     table = read_table(inputs, chosen)
-    pair, order = table.choose_groups(groups), choose_periods(table, periods)
+    pair = table.choose_groups(groups)
+    order = choose_periods(table, periods, declared_orders(data, period))
     result = compare_tables(table, chosen, pair, order, against, options)
     warn_of(note for note in result.notes if note not in table.notes)
     return replace(result, frame_library=library_of(data))
 
 
-def choose_periods(table: Table, given: object) -> tuple[Hashable, ...]:
-    """Return the periods to compare, in their order. Raises InputError for bad ones."""
+def choose_periods(
+    table: Table, given: object, orders: Sequence[Sequence[Hashable] | None]
+) -> tuple[Hashable, ...]:
+    """Return the periods to compare, in their order. Raises InputError for bad ones.
+
+    Columns of periods may declare ``orders``.
+    """
     known = table.periods
     if given is None:
         chosen = known
@@ -265,7 +274,7 @@ def choose_periods(table: Table, given: object) -> tuple[Hashable, ...]:
         hint = f"Round dates to months or years, or choose some by {argument('periods')}."
         rule = f"a column of at most {_MOST_PERIODS} periods"
         raise InputError("period", rule, Shown(f"{len(chosen):,}"), hint)
-    return chosen
+    return chosen if given is not None else tuple(sort_periods(chosen, orders))
 
 
 def compare_tables(
