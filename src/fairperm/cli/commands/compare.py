@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import typer
 
 from fairperm.cli import options as arg
 from fairperm.cli.commands.audit import run_audit
 from fairperm.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 def compare(
@@ -80,4 +85,18 @@ def compare(
         raise InputError(
             "--prediction-new or --score-new must be given: a column of the new model's output."
         )
+    if arg.FailOnChange.widened in (fail_on or ()):
+        _check_single(metric or ())
     return run_audit(ctx, "compare")
+
+
+def _check_single(names: Iterable[str]) -> None:
+    """Raise InputError if one of the metrics has several gaps, whose size is never judged."""
+    from fairperm.metrics.registry import get_metric
+
+    joint = [name for name in names if get_metric(name).is_joint]
+    if joint:
+        raise InputError(
+            f"--fail-on widened cannot be evaluated for {joint[0]}: it has several gaps, and which "
+            "of them are larger is not tested. Compare its parts one by one."
+        )
