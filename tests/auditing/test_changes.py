@@ -65,6 +65,7 @@ def one_change(*groups: Cells, **options: Any) -> GapChange:
 
 
 LARGE = (500, 10, 200, 290), (700, 10, 10, 280)  # +0.20 to +0.01
+FEW_CHANGED = (30, 3, 0, 27), (1600, 0, 0, 400)  # by 0.05, which 6 rows would have made 0.10
 SMALLER = (500, 10, 100, 390), (700, 10, 10, 280)  # +0.20 to +0.11
 
 
@@ -101,10 +102,17 @@ SMALLER = (500, 10, 100, 390), (700, 10, 10, 280)  # +0.20 to +0.11
         (LARGE[:1] * 2, None, "inconclusive", "^not decided: chance could explain this change"),
         (
             ((500, 0, 0, 500), (700, 0, 0, 300)),
-            0.2,
+            None,
             "inconclusive",
             "^not decided: the standard error of the change is zero in this sample, which",
         ),
+        (
+            ((500, 0, 0, 500), (700, 0, 0, 300)),
+            0.2,
+            "unchanged within margin",  # three rows in a thousand might have changed
+            "^shown to change by less than 0.2",
+        ),
+        (FEW_CHANGED, 0.1, "widened", "^shown to be larger with the new model"),
         (((20, 1, 9, 15), LARGE[1]), None, "too small", "has only 45 rows; the minimum is 50"),
     ],
 )
@@ -291,6 +299,58 @@ def test_a_gap_is_closed_by_the_new_gap_that_is_shown() -> None:
     assert change.closing_pvalue == within.pvalue
     assert change.verdict == "narrowed"
     assert any(one.startswith("The change of 1 gap starts from another") for one in found.notes)
+
+
+def test_a_claim_that_few_rows_cannot_bear_does_not_silence_a_gate(tmp_path: Path) -> None:
+    change, path = one_change(*FEW_CHANGED, margin=0.1), tmp_path / "rows.csv"
+    assert change.adjusted_equivalence_pvalue is not None
+    assert change.adjusted_equivalence_pvalue > 0.05
+    assert change.adjusted_interval is not None
+    assert change.adjusted_interval[1] >= 0.1  # not within the margin, either
+    rows = models(*FEW_CHANGED)
+    names = ("y_pred", "y_pred_new", "sensitive_features")
+    pl.DataFrame({name: rows[name] for name in names}).write_csv(path)
+    given = ("--prediction", "y_pred", "--prediction-new", "y_pred_new", "--resamples", 499)
+    options = ("--group", "sensitive_features", "--margin", 0.1, "--fail-on", "widened", "-q")
+    assert run("compare", path, *given, *options, "--metric", "selection_rate").returncode == 1
+
+
+@pytest.mark.parametrize(("n_changed", "few"), [(6, "only about 6 rows"), (0, "no row")])
+def test_why_no_claim_is_made_on_a_margin(n_changed: int, few: str) -> None:
+    # predictive values: the models disagree on so many predicted positives of the first group
+    label = np.tile([0, 1], 1000)
+    old = np.ones(2000, bool)
+    new = old.copy()
+    new[1 : 2 * n_changed : 2] = False
+    new[600::9] = False
+    group = np.repeat(["a", "b"], [400, 1600])
+    found = quietly(
+        y_true=label, y_pred=old, y_pred_new=new, sensitive_features=group,
+        metrics=["ppv", "selection_rate"], margin=0.4, rng=1, n_resamples=199,
+    )  # fmt: skip
+    silent, claimed = (row.change for row in found)
+    assert silent is not None
+    assert claimed is not None
+    assert silent.equivalence_pvalue == silent.adjusted_equivalence_pvalue == 1
+    assert silent.verdict != "unchanged within margin"
+    says = rf"; whether it changed by less than 0\.4 is not tested: {few} of group 'a' shows? how"
+    assert re.search(says, silent.reason), silent.reason
+    if silent.adjusted_interval is not None:
+        assert max(map(abs, silent.adjusted_interval)) >= 0.4
+    assert claimed.verdict == "unchanged within margin"
+    assert "not tested" not in claimed.reason
+    assert "(Tango, 1998), joined by MOVER" in found.to_html()
+
+
+def test_a_gate_of_several_gaps_at_once_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    pl.DataFrame(ROWS).write_csv(path)
+    given = ("--label", "label", "--prediction", "new_decision", "--prediction-new", "old_decision")
+    options = ("--group", "group", "--metric", "equalized_odds", "--resamples", 99)
+    done = run("compare", path, *given, *options, "--fail-on", "widened")
+    assert done.returncode == 2
+    assert b"--fail-on widened cannot be evaluated for equalized_odds" in done.stderr
+    assert run("compare", path, *given, *options, "--fail-on", "inconclusive").returncode in {0, 1}
 
 
 def test_a_gap_that_was_equivalent_is_not_closed() -> None:

@@ -25,6 +25,7 @@ from fairperm.errors import InputError, UndefinedMetricError, argument
 from fairperm.hypothesis_tests.changes.models import ChangeTest, make_sum_test
 from fairperm.hypothesis_tests.groups import make_test
 from fairperm.hypothesis_tests.margins.one_sided import margin_pvalues
+from fairperm.hypothesis_tests.margins.paired_rates import FewChangedRows
 from fairperm.hypothesis_tests.plan import Plan
 from fairperm.hypothesis_tests.results.changes import GapChange
 from fairperm.hypothesis_tests.run import run
@@ -253,9 +254,8 @@ def _judge_family(
         )
         interval = _adjust_interval(one, change, level, settings.alpha)
         verdict, reason = _give_verdict(one, change, settings)
-        found.append(
-            replace(change, adjusted_interval=interval, verdict=verdict, reason=f"{reason}.")
-        )
+        reason += f"{_explain_silence(one)}."
+        found.append(replace(change, adjusted_interval=interval, verdict=verdict, reason=reason))
     return found
 
 
@@ -309,6 +309,14 @@ def _give_verdict(tested: _TestedChange, change: GapChange, settings: Settings) 
             return "narrowed", f"shown to be smaller with the new model ({stated})"
         return "widened", f"shown to be larger with the new model ({stated})"
     return "inconclusive", f"not decided: {_explain_indecision(tested, change, settings, name)}"
+
+
+def _explain_silence(tested: _TestedChange) -> str:
+    """Return why nothing is said on the margin, if too few rows of a group changed."""
+    margin, variance = tested.row.margin, tested.result.gap_variance
+    if margin is None or not isinstance(variance, FewChangedRows):
+        return ""
+    return f"; whether it changed by less than {margin:g} is not tested: {variance.reason}"
 
 
 def _explain_indecision(

@@ -82,13 +82,15 @@ def make_test(
 class GapTest(PermutationTest[Gaps]):
     """The studentized gap of two groups, before its permutations.
 
-    ``sample`` has the fields of the result that do not depend on them.
+    ``sample`` has the fields of the result that do not depend on them, ``effective`` the effective
+    number of rows behind each part's variance in each group.
     """
 
     observed: Observed
     plan: Plan
     comparison: Comparison
     engine: PairEngine
+    effective: Array
     scale: Array
     error: Array
     is_limit: bool
@@ -205,6 +207,7 @@ class GapTest(PermutationTest[Gaps]):
             plan=plan,
             comparison=comparison,
             engine=engine,
+            effective=influential.effective,
             scale=scale,
             error=error,
             is_limit=options.is_limit,

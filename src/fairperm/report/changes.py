@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fairperm._utils.formatting import format_count, format_level, join_words
+from fairperm.hypothesis_tests.margins.paired_rates import MIN_CHANGED_ROWS
 from fairperm.hypothesis_tests.results.changes import CHANGE_VERDICTS
 
 if TYPE_CHECKING:
@@ -90,7 +91,20 @@ def _describe_method(view: AuditView) -> list[str]:
         f"the rows’ differences, compared with {how}.",
         "A gap is called smaller or larger if both its change and the sum of the two gaps are "
         "shown to differ from zero: gaps may change sides.",
+        *_describe_margin(view),
         f"{error}{same}.",
+    ]
+
+
+def _describe_margin(view: AuditView) -> list[str]:
+    """Return how changes are tested at a margin, if there is one."""
+    if all(one.row.margin is None for one in view.comparisons):
+        return []
+    return [
+        "A gap is called unchanged within the margin if both ends of the margin are rejected. For "
+        "rates whose denominator the models share, the errors there are those of score intervals "
+        "of paired rates (Tango, 1998), joined by MOVER. Other changes are tested only if in each "
+        f"group at least {MIN_CHANGED_ROWS} rows show how they vary."
     ]
 
 

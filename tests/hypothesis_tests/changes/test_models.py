@@ -431,7 +431,7 @@ def test_every_frame_gives_the_same_pvalue() -> None:
 
 def test_a_margin_of_the_change() -> None:
     result = compare_models(**arguments("fpr", people(300)))
-    both, one = result.test_margin(0.2), result.test_margin((-math.inf, 0.2))
+    both, one = result.test_margin(0.3), result.test_margin((-math.inf, 0.3))
     assert both.lower is not None
     assert both.upper is not None
     assert one.lower is None

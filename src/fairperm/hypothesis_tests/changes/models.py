@@ -13,11 +13,23 @@ from fairperm.data.reading import read_table
 from fairperm.errors import warn_of
 from fairperm.hypothesis_tests.comparison import Comparison
 from fairperm.hypothesis_tests.groups import GapTest
+from fairperm.hypothesis_tests.margins.paired_rates import (
+    MIN_CHANGED_ROWS,
+    FewChangedRows,
+    PairedRate,
+    PairedRates,
+)
 from fairperm.hypothesis_tests.plan import Options, Plan
 from fairperm.hypothesis_tests.results.changes import GroupChange, ModelComparisonResult
 from fairperm.hypothesis_tests.run import run
 from fairperm.inference.null import normal_pvalue
-from fairperm.metrics.changes import Change, change_of, columns_of_model, is_swapped_first
+from fairperm.metrics.changes import (
+    Change,
+    RankChange,
+    change_of,
+    columns_of_model,
+    is_swapped_first,
+)
 from fairperm.metrics.definition import JointMetric
 from fairperm.metrics.registry import get_metric
 
@@ -269,7 +281,7 @@ class ChangeTest:
         values = self.old[0], self.new[0]
         return tested.result(
             ModelComparisonResult,
-            **{**sample, "counts": self.counts},
+            **{**sample, "counts": self.counts, "gap_variance": self._variance_at_margins()},
             gap_old=_by_part(self.names, self.old[1]),
             gap_new=_by_part(self.names, self.new[1]),
             group_changes={
@@ -277,6 +289,21 @@ class ChangeTest:
                 for side, group in enumerate(comparison.groups)
             },
         )
+
+    def _variance_at_margins(self) -> PairedRates | FewChangedRows | None:
+        """Return what tests at a margin take for the error; None for the sample's own."""
+        comparison = self.gap_test.comparison
+        if len(comparison.parts) > 1:
+            return None
+        (part,), rows = comparison.parts, comparison.rows
+        if _is_rate_of_rows(part, comparison) and rows.n_strata == 1:
+            return PairedRates(*(_count_changes(comparison, side) for side in range(2)))
+        numbers = np.minimum(self.gap_test.effective[0], _count_changed_rows(comparison))
+        least = int(np.argmin(numbers))
+        if numbers[least] >= MIN_CHANGED_ROWS:
+            return None
+        unit = "row" if rows.cluster is None else "cluster"
+        return FewChangedRows(part.name, comparison.groups[least], float(numbers[least]), unit)
 
 
 def make_sum_test(
@@ -437,6 +464,37 @@ def _mcnemar(comparison: Comparison, column: int, side: int) -> float:
     moved, count = rows.contributions[mine, column], rows.count[mine]
     up, down = int(count[moved > 0].sum()), int(count[moved < 0].sum())
     return float(min(1.0, 2 * bdtr(min(up, down), up + down, 0.5)))  # binomial, symmetric
+
+
+def _count_changes(comparison: Comparison, side: int) -> PairedRate:
+    """Return how many rows of a group's denominator changed, in either direction."""
+    rows, part = comparison.rows, comparison.parts[0]
+    sign = part.sign if isinstance(part, Change) else 1
+    mine = rows.group == side
+    moved, among = rows.contributions[mine].T
+    moved, count = sign * moved, rows.count[mine]
+    return PairedRate(
+        float(count[moved > 0].sum()), float(count[moved < 0].sum()), float(count @ among)
+    )
+
+
+def _count_changed_rows(comparison: Comparison) -> Array:
+    """Return on how many rows, or in how many clusters, of each group the models disagree."""
+    rows, part = comparison.rows, comparison.parts[0]
+    if isinstance(part, (Change, RankChange)):
+        swapped = part.swap(rows.contributions)
+        is_changed = np.asarray((swapped != rows.contributions).any(axis=1))
+    else:
+        _, old, new = (rows.columns[name] for name in comparison.metric.columns)
+        is_changed = np.asarray(old != new)
+    found = []
+    for side in range(2):
+        chosen = is_changed & (rows.group == side)
+        if rows.cluster is None:
+            found.append(rows.count[chosen].sum())
+        else:
+            found.append(len(np.unique(rows.cluster[chosen])))
+    return np.array(found, np.float64)
 
 
 def _by_part(names: Sequence[str], values: Any) -> Any:

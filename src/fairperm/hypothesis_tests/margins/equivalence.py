@@ -20,8 +20,10 @@ from fairperm.hypothesis_tests.margins.one_sided import (
     Ratio,
     ratio_interval,
 )
+from fairperm.hypothesis_tests.margins.paired_rates import FewChangedRows, PairedRates
 from fairperm.hypothesis_tests.permutation import permutation_test
 from fairperm.hypothesis_tests.results.equivalence import EquivalenceTestResult
+from fairperm.hypothesis_tests.small_groups import note_zero_error
 from fairperm.inference.null import agree
 
 if TYPE_CHECKING:
@@ -219,6 +221,9 @@ def test_change_margin(result: ChangeResult, margin: object) -> EquivalenceTestR
     """Test whether a change of the gap lies within a margin, of which one end may be infinite."""
     within = _test_margin(result, "difference", _ends(margin, infinite=True))
     found = replace(within, ratio=None, ratio_interval=None)  # a ratio of changes means nothing
+    if isinstance(result.gap_variance, PairedRates):  # its interval needs no error of the sample
+        without = note_zero_error(result.metric)
+        found = replace(found, notes=tuple(note for note in found.notes if note != without))
     warn_of(note for note in found.notes if note not in result.notes)
     return found
 
@@ -288,7 +293,15 @@ def _test_margin(
 
 
 def _notes(result: PermutationTestResult, tests: list[MarginTest]) -> tuple[str, ...]:
-    """Return a note if the rows do not vary: every distance would be infinitely significant."""
+    """Return a note if the rows do not vary: every distance would be infinitely significant.
+
+    Or if too few rows of a group changed.
+    """
+    if isinstance(result.gap_variance, FewChangedRows):
+        return (
+            f"Whether the {result.metric} is within the margin is not tested: "
+            f"{result.gap_variance.reason}. The p-value is 1.",
+        )
     if not any(math.isnan(test.statistic) for test in tests):
         return ()
     return (
@@ -367,9 +380,9 @@ def _read_bounds(margin: object, ratio: object) -> tuple[str, tuple[float, float
 def _ends(margin: object, *, infinite: bool = False) -> tuple[float, float]:
     """Return the lowest and the highest difference within the margin."""
     rule = "a number above 0, or a pair of one below and one above 0"
-    if infinite and margin in ((-math.inf, math.inf), [-math.inf, math.inf]):
-        raise InputError("margin", "a pair with a finite end", margin)
     if isinstance(margin, (tuple, list)) and len(margin) == 2:
+        if infinite and tuple(margin) == (-math.inf, math.inf):
+            raise InputError("margin", "a pair with a finite end", margin)
         low, high = (
             end if infinite and end in {-math.inf, math.inf} else number("margin", end, rule)
             for end in margin

@@ -13,19 +13,21 @@ import numpy as np
 
 from fairperm._utils.checks import DIRECTIONS
 from fairperm.errors import InputError, argument
+from fairperm.hypothesis_tests.margins.paired_rates import FewChangedRows, PairedRates
 from fairperm.hypothesis_tests.margins.restricted_rates import Rates, halved
 from fairperm.hypothesis_tests.matched import MATCHED
 from fairperm.hypothesis_tests.rankings.items import LISTS
 from fairperm.hypothesis_tests.reaches import ErrorReach
 from fairperm.hypothesis_tests.results.equivalence import MarginTest
 from fairperm.inference.null import agree, nearer_to_null, tie_tolerance
-from fairperm.inference.reference import margin_critical, margin_pvalue
+from fairperm.inference.reference import NormalLimit, margin_critical, margin_pvalue
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
     from fairperm.hypothesis_tests.run import Tested
+    from fairperm.inference.reference import Reference
 
     Interval = tuple[float, float]
 
@@ -151,7 +153,7 @@ class Scale(ABC):
         self.result = result
         self.values: tuple[float, float] = result.values[first], result.values[second]
         self.rates = _plain_rates(result)
-        self.reference = _tested(result).reference
+        self.reference: Reference = _tested(result).reference
         hidden = result.binning_errors or {}  # of each group's AUC
         self.hidden = hidden.get(first, 0.0), hidden.get(second, 0.0)
 
@@ -181,10 +183,13 @@ class Scale(ABC):
         """Return the bounds that neither of the one-sided tests rejects."""
 
     def statistic(self, bound: float, alternative: str) -> float:
-        """Return how many standard errors the excess is; NaN if it is not zero but they are."""
+        """Return how many standard errors the excess is; NaN if it is not zero but they are.
+
+        NaN without a standard error, too.
+        """
         excess = nearer_to_null(self.excess(bound), self.blur(bound), alternative)
         error = self.error(bound)
-        if excess == 0:
+        if excess == 0 and not math.isnan(error):
             return 0.0
         return excess / error if error > 0 else math.nan
 
@@ -225,6 +230,17 @@ class Scale(ABC):
 class Difference(Scale):
     """First group's value minus the second's."""
 
+    def __init__(self, result: PermutationTestResult) -> None:
+        super().__init__(result)
+        self._most = math.inf  # the largest difference of rates, or change of such a difference
+        if isinstance(result.gap_variance, PairedRates):
+            # permutations of few changed rows would not do: in most, a small group has none
+            self.reference, self._most = NormalLimit(), 2.0
+        elif result.gap_variance is not None and not isinstance(
+            result.gap_variance, FewChangedRows
+        ):
+            self._most = 1.0
+
     @property
     def estimate(self) -> float:
         """Return the gap."""
@@ -232,9 +248,9 @@ class Difference(Scale):
 
     def test(self, bound: float, alternative: str) -> MarginTest:
         """Test that the gap is greater, or less, than the bound."""
-        if self.result.gap_variance is not None and abs(bound) >= 1:
+        if abs(bound) >= self._most:
             hint = "Rates are numbers from 0 to 1, not percentages."
-            rule = f"below 1 for {self.result.metric}"
+            rule = f"below {self._most:g} for {self.result.metric}"
             raise InputError("margin", rule, abs(bound), hint)
         return super().test(bound, alternative)
 
@@ -252,16 +268,19 @@ class Difference(Scale):
         return sum(map(abs, self.values)) + abs(bound)
 
     def error(self, bound: float) -> float:
-        """Return Farrington and Manning's error for rates, Sato's in strata, else the gap's own."""
+        """Return Farrington and Manning's error for rates, Sato's in strata, else the gap's own.
+
+        The change of a rate's gap between two models has Tango's, and one that few rows show none.
+        """
         if self.result.gap_variance is not None:
             return self.result.gap_variance.standard_error(bound)
         return self.result.standard_error
 
     def interval(self) -> Interval:
         """Return the gaps that neither of the one-sided tests rejects."""
-        if self.result.gap_variance is not None:
-            return self._ends(self.estimate, (-1.0, 1.0), lambda gap: gap)
-        error = self.result.standard_error
+        if self._most < math.inf:
+            return self._ends(self.estimate, (-self._most, self._most), lambda gap: gap)
+        error = self.error(self.estimate)
         if not error > 0:
             return -math.inf, math.inf
         above, below = self.criticals()

@@ -84,7 +84,9 @@ class ChangeResult(PermutationTestResult):
         """Test whether the gap changed by less than a margin.
 
         Its null hypothesis is a change as large as the margin or larger: a small p-value is
-        evidence that the gap stayed. Nothing is drawn again.
+        evidence that the gap stayed. Nothing is drawn again. The change of a rate between two
+        models has score intervals, which hold where few rows changed. Other changes between models
+        are not tested with fewer than 20 changed rows in a group: the p-value is 1, with a note.
 
         Parameters
         ----------
@@ -144,7 +146,8 @@ class GapChange:
         is larger, not larger: the larger of the p-values of no change and of gaps that add up to
         zero. None for joint metrics.
     equivalence_pvalue, adjusted_equivalence_pvalue : float or None
-        The p-value of a change as large as the margin or larger.
+        The p-value of a change as large as the margin or larger; 1 if too few rows changed to test
+        it, as the reason then says.
     closing_pvalue, adjusted_closing_pvalue : float or None
         The p-value of a new gap that is not smaller, or not within the margin.
     verdict : str

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from altair import LayerChart
     from numpy.typing import NDArray
 
+    from fairperm.hypothesis_tests.margins.paired_rates import FewChangedRows, PairedRates
     from fairperm.hypothesis_tests.margins.restricted_rates import Rates, WeightedStrata
     from fairperm.hypothesis_tests.run import Tested
     from fairperm.inference.mantel_haenszel import GapVariance
@@ -231,9 +232,9 @@ class PermutationTestResult(GapResult):
     binning_errors : dict or None
         Bounds on the error of each group's value from putting scores into bins, which happens only
         in a lazy frame or file with very many distinct scores; None without bins.
-    gap_variance : Rates, GapVariance, WeightedStrata or None
-        What says the standard error of a rate's gap as a function of the true gap, for tests at a
-        margin; None for other metrics.
+    gap_variance : Rates, GapVariance, WeightedStrata, PairedRates, FewChangedRows or None
+        What says the standard error of a rate's gap, or of its change between models, as a function
+        of the true one, for tests at a margin; or why a change has none. None for other metrics.
     tested : Tested or None
         The reference of the test, for tests at a margin; None if read from a file.
     exact : bool
@@ -254,7 +255,9 @@ class PermutationTestResult(GapResult):
     ordering: str
     exact: bool
     binning_errors: Mapping[Hashable, float] | None
-    gap_variance: Rates | GapVariance | WeightedStrata | None = field(default=None, repr=False)
+    gap_variance: Rates | GapVariance | WeightedStrata | PairedRates | FewChangedRows | None = (
+        field(default=None, repr=False)
+    )
     tested: Tested | None = field(default=None, repr=False)
     null_probabilities: NDArray[np.float64] | None = field(repr=False)
 
