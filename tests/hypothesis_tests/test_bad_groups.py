@@ -167,7 +167,7 @@ def test_strata_with_one_group_only_are_warned_of_and_do_not_change_the_gap() ->
     whole = permutation_test(**WHOLE)
     says = (
         "1 of 2 strata have no rows of some group: they say nothing about the gap, and their "
-        "rows carry no weight."
+        "rows (1 of group 'a') carry no weight."
     )
     with pytest.warns(FairpermWarning, match=re.escape(says)) as caught:
         result = permutation_test(**ONE_MORE)

@@ -192,9 +192,7 @@ def test_stratum_weights() -> None:
     one = run(data, "f1_score", stratum_weights={0: 1, 1: 0}, n_resamples=9)
     half = {name: np.asarray(column)[::2] for name, column in data.items()}
     alone = run({**half, "control_features": None}, "f1_score", n_resamples=9)
-    y_true, y_pred = half["y_true"] == 1, half["y_pred"] == 1
-    n = int((y_true | y_pred).sum())  # the variance of permutations of a stratum is N/(N − 1)
-    assert one.statistic == pytest.approx(alone.statistic * (n - 1) / n)
+    assert (one.statistic, one.pvalue) == (alone.statistic, alone.pvalue)
 
 
 def test_simpsons_paradox_is_no_difference() -> None:

@@ -113,7 +113,8 @@ class Moments:
                 size = np.broadcast_to(sizes, mine.shape[:-1])
                 if part.sizes_groups:
                     size = mine[..., 1]
-                results.append((part.estimate(mine), spread, size))
+                value = np.where(sizes == 0, np.nan, part.estimate(mine))  # not a rounding error
+                results.append((value, spread, size))
                 product += n_products
                 cube += len(_used_bases(part))
         return Estimates(*(np.stack(arrays) for arrays in zip(*results, strict=True)))

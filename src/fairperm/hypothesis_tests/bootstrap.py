@@ -181,7 +181,7 @@ def compare(
 
     observed = engine.observed(options.seed)
     values = comparison.merge_strata(observed, None).value[:, 0, 0]
-    check_values(comparison, values)
+    check_values(comparison.whole, values)
     notes = check_strata(comparison, observed.value[:, 0], observed.size[:, 0], engine.weights)
     gap = float(observed.gaps(engine.weights).difference[0, 0])
     blocks = resampling.run_blocks(
@@ -207,7 +207,7 @@ def compare(
         attribute=table.attribute,
         groups=(groups[0], groups[1]),
         values=comparison.by_group(values),
-        counts=comparison.totals(),
+        counts=comparison.whole.totals(),
         difference=gap,
         part=None,
         standard_error=float(error[0]),
@@ -220,7 +220,7 @@ def compare(
         alternative=options.alternative,
         n_resamples=len(distribution),
         n_undefined=int(null.undefined.sum()),
-        n_strata=comparison.rows.n_strata,
+        n_strata=comparison.n_strata,
         n_dropped=table.n_dropped,
         seed=options.seed,
         validity=_VALIDITY,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
@@ -18,7 +18,11 @@ from fairperm.engines.choice import Engine, choose_engine
 from fairperm.engines.estimates import is_contrast
 from fairperm.engines.sample import Rows
 from fairperm.errors import Note, argument, shown
-from fairperm.hypothesis_tests.comparison_checks import check_rows, read_stratum_weights
+from fairperm.hypothesis_tests.comparison_checks import (
+    check_rows,
+    find_compared_strata,
+    read_stratum_weights,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
@@ -45,29 +49,72 @@ _OTHER = 255  # place of groups that are not compared
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Rows of two or more groups, their contributions to a metric, and the strata's weights."""
+    """Rows of two or more groups, their contributions to a metric, and the strata's weights.
+
+    Attributes
+    ----------
+    rows, weights
+        The rows of the strata that are compared, and these strata's weights. Other strata change
+        no draw and no number of the test.
+    strata
+        The places of these strata among those of the table.
+    every
+        The comparison of all strata, which describes the groups; None if all are compared.
+    """
 
     metric: AnyMetric
     groups: tuple[Hashable, ...]
     rows: Rows
     weights: Array | None
     bins: ScoreRanges | None = None
+    strata: NDArray[np.intp] = field(default_factory=lambda: np.zeros(1, np.intp))
+    every: Comparison | None = None
 
     @classmethod
     def of(
-        cls, table: Table, plan: Plan, groups: tuple[Hashable, ...], stratum_weights: object
+        cls,
+        table: Table,
+        plan: Plan,
+        groups: tuple[Hashable, ...],
+        stratum_weights: object,
+        *,
+        all_strata: bool = False,
     ) -> Comparison:
-        """Choose the rows of these groups. Raises InputError if they cannot be compared."""
+        """Choose the rows of these groups. Raises InputError if they cannot be compared.
+
+        With ``all_strata``, those that cannot be compared are kept.
+        """
         place = np.full(len(table.groups), _OTHER, np.uint8)
         place[[table.groups.index(one) for one in groups]] = np.arange(len(groups))
         side = place[table.group]
         wanted = side != _OTHER
         chosen: NDArray[np.intp] | slice = slice(None) if wanted.all() else np.flatnonzero(wanted)
-        columns = {name: column[chosen] for name, column in table.columns.items()}
-        present, stratum = _present(table.stratum[chosen], len(table.strata))
         weights = None
         if stratum_weights is not None:
             weights = read_stratum_weights(table, stratum_weights)
+        every = cls._of_rows(table, plan, groups, side, chosen, weights)
+        if all_strata or every.rows.n_strata == 1:
+            return every
+        compared = find_compared_strata(table, plan.metric, plan.scheme, groups, weights)
+        kept = compared[table.stratum[chosen]]
+        if kept.all() or not kept.any():  # without any, the check of strata raises an error
+            return every
+        chosen = np.arange(len(side))[chosen][kept]
+        comparison = cls._of_rows(table, plan, groups, side, chosen, weights)
+        return replace(comparison, every=every)
+
+    @classmethod
+    def _of_rows(
+        cls,
+        table: Table,
+        plan: Plan,
+        groups: tuple[Hashable, ...],
+        side: NDArray[np.uint8],
+        chosen: NDArray[np.intp] | slice,
+        weights: Array | None,
+    ) -> Comparison:
+        columns = {name: column[chosen] for name, column in table.columns.items()}
+        present, stratum = _present(table.stratum[chosen], len(table.strata))
         if table.contributions is None:
             contributions = _contributions(plan.metric.parts, columns)
         else:
@@ -87,7 +134,17 @@ class Comparison:
         )
         check_rows(rows, plan.metric, table, groups)
         weights = None if weights is None else weights[present]
-        return cls(plan.metric, groups, rows, weights, table.bins)
+        return cls(plan.metric, groups, rows, weights, table.bins, present)
+
+    @property
+    def whole(self) -> Comparison:
+        """The comparison of all strata, also of those that cannot be compared."""
+        return self if self.every is None else self.every
+
+    @property
+    def n_strata(self) -> int:
+        """The number of all strata."""
+        return self.whole.rows.n_strata
 
     @property
     def parts(self) -> tuple[Metric | RankMetric, ...]:
@@ -112,9 +169,10 @@ class Comparison:
         return choose_engine(self.parts, units, weights, self.groups, variance, n_bootstrap)
 
     def unstratified(self) -> Comparison:
-        """Return the comparison with all strata as one."""
-        rows = replace(self.rows, stratum=np.zeros_like(self.rows.stratum), n_strata=1)
-        return replace(self, rows=rows, weights=None)
+        """Return the comparison of all rows, with all strata as one."""
+        rows = self.whole.rows
+        rows = replace(rows, stratum=np.zeros_like(rows.stratum), n_strata=1)
+        return replace(self, rows=rows, weights=None, every=None)
 
     def units(self) -> Rows:
         """Return the rows; if the metric has totals, those of a cluster or with weights as sums."""
@@ -125,7 +183,7 @@ class Comparison:
 
     def merge_strata(self, estimates: Estimates, variance: Variance | None) -> Estimates:
         """Return the estimates of all strata as one, in the user's order of the groups."""
-        if self.rows.n_strata == 1:
+        if self.n_strata == 1:
             return estimates
         engine = self.unstratified().engine(variance)
         return engine.observed()

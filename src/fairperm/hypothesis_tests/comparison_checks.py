@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairperm._utils import checks
-from fairperm._utils.formatting import format_count
+from fairperm._utils.formatting import drop_decimals, format_count
 from fairperm.errors import (
     InputError,
     InputTypeError,
@@ -20,6 +20,7 @@ from fairperm.errors import (
     listed,
     shown,
 )
+from fairperm.metrics.definition import Scheme, by_part
 from fairperm.metrics.ranks import AreaUnderCurve, RankMetric
 
 if TYPE_CHECKING:
@@ -138,21 +139,78 @@ def note_reversed_scores(comparison: Comparison, values: Array) -> list[str]:
     return [REVERSED_SCORES] if (values < metric.of_auc(np.array(0.5))).all() else []
 
 
+def find_compared_strata(
+    table: Table,
+    metric: AnyMetric,
+    scheme: Scheme,
+    groups: tuple[Hashable, ...],
+    weights: Array | None,
+) -> NDArray[np.bool_]:
+    """Return which strata of a table are compared: those with ``weights``, if these are given.
+
+    Otherwise they are those in which some exchange of labels gives every group a value of some
+    part. No exchange changes which these are, so a test without the others stays exact.
+    """
+    if weights is not None:
+        counts = _count_units(table, groups, None)
+        is_lacking = counts.any(axis=1) & ~counts.all(axis=1) & (weights != 0)
+        return np.asarray((weights != 0) | is_lacking.any())  # such weights are refused
+    is_fixed = scheme.fixes_denominator or scheme == Scheme.WITHIN_LABEL
+    compared = np.zeros(len(table.strata), bool)
+    for in_base in _list_bases(table, metric):
+        in_groups = _count_units(table, groups, in_base)
+        moving = in_groups if is_fixed else _count_units(table, groups, None)
+        compared |= (moving > 0).all(axis=1) & (in_groups.sum(axis=1) >= len(groups))
+    return compared
+
+
+def find_shared_strata(table: Table, groups: tuple[Hashable, ...]) -> NDArray[np.bool_]:
+    """Return which strata of a table have rows of every one of these groups."""
+    return np.asarray((_count_units(table, groups, None) > 0).all(axis=1))
+
+
+def _list_bases(table: Table, metric: AnyMetric) -> list[NDArray[np.bool_] | None]:
+    """Return the rows of the denominator of each part of a metric; None for all rows."""
+    found: list[NDArray[np.bool_] | None] = []
+    start = 0
+    for part in metric.parts:
+        if not part.sizes_groups:
+            return [None]
+        if table.contributions is None:
+            found.append(part.matrix(table.columns)[:, 1] > 0)
+        else:
+            found.append(table.contributions[:, start + 1] > 0)
+        start += len(part.contributions)
+    return found or [None]
+
+
+def _count_units(
+    table: Table, groups: tuple[Hashable, ...], in_base: NDArray[np.bool_] | None
+) -> NDArray[np.int64]:
+    """Return by stratum and group the numbers of rows, or of clusters with rows, of a base."""
+    rows = np.flatnonzero(table.count if in_base is None else in_base & (table.count > 0))
+    count = table.count[rows]
+    if table.cluster is not None:
+        _, first = np.unique(table.cluster[rows], return_index=True)
+        rows = rows[first]
+        count = np.ones(len(rows), np.int64) if table.alike is None else table.alike[rows]
+    counts = np.zeros((len(table.strata), len(table.groups)), np.int64)
+    np.add.at(counts, (table.stratum[rows], table.group[rows]), count)
+    return counts[:, [table.groups.index(one) for one in groups]]
+
+
 def check_strata(
     comparison: Comparison, values: Array, sizes: Array, weights: Array | None
 ) -> list[str]:
-    """Return a note on strata without rows of some group, which do not count.
+    """Return a note on strata in which some group has no value, which do not count.
 
     ``values`` and ``sizes`` are given by part, stratum and group.
 
     Raises UndefinedMetricError if a stratum that has weight, or every stratum, has no gap.
     """
-    rows = comparison.rows
-    if rows.n_strata == 1 and weights is None:
+    if comparison.n_strata == 1 and weights is None:
         return []
-    present = np.zeros((rows.n_strata, len(comparison.groups)), bool)
-    present[rows.stratum, rows.group] = True
-    shared = np.asarray(present.all(axis=1))
+    shared = _find_shared(comparison.whole.rows)
     if not shared.any():
         raise UndefinedMetricError(
             f"{argument('control_features')} must have a stratum with rows of every group; got "
@@ -160,12 +218,53 @@ def check_strata(
         )
     for i, part in enumerate(comparison.parts):
         check_defined_in_strata(part.name, values[i], sizes[i], weights)
-    if weights is not None or shared.all():
+    return note_strata(comparison, weights)
+
+
+def note_strata(comparison: Comparison, weights: Array | None) -> list[str]:
+    """Return a note on strata in which some group has no rows, or none of a denominator.
+
+    Users know of those that they give no weight.
+    """
+    if weights is not None:
         return []
-    return [
-        f"{(~shared).sum():,} of {len(shared):,} strata have no rows of some group: they say "
-        "nothing about the gap, and their rows carry no weight."
+    whole, among = comparison.whole, "rows"
+    rows, has_gap = whole.rows, _find_shared(whole.rows)
+    counts = [
+        _count_in_strata(rows, rows.contributions[:, place.start + 1])
+        for part, place in by_part(whole.parts)
+        if part.sizes_groups
     ]
+    if len(counts) == len(whole.parts):
+        has_base: NDArray[np.bool_] = np.any([one.all(axis=1) for one in counts], axis=0)
+        if len(counts) == 1 and not (has_base == has_gap).all():
+            among = whole.parts[0].among
+        has_gap = has_base
+    if has_gap.all():
+        return []
+    lost = ~has_gap[rows.stratum]
+    by_group = np.bincount(rows.group[lost], rows.count[lost], len(whole.groups)).astype(int)
+    each = listed(
+        Shown(f"{n:,} of group {shown(drop_decimals(group))}")
+        for n, group in zip(by_group.tolist(), whole.groups, strict=True)
+        if n
+    )
+    return [
+        f"{(~has_gap).sum():,} of {len(has_gap):,} strata have no {among} of some group: they say "
+        f"nothing about the gap, and their rows ({each}) carry no weight."
+    ]
+
+
+def _find_shared(rows: Rows) -> NDArray[np.bool_]:
+    """Return which strata have rows of every group."""
+    return np.asarray(_count_in_strata(rows, np.ones(len(rows.count))).all(axis=1))
+
+
+def _count_in_strata(rows: Rows, base: Array) -> Array:
+    """Return by stratum and group the rows of a base."""
+    counts = np.zeros((rows.n_strata, rows.n_groups))
+    np.add.at(counts, (rows.stratum, rows.group), rows.count * base)
+    return counts
 
 
 def check_defined_in_strata(name: str, value: Array, size: Array, weights: Array | None) -> None:

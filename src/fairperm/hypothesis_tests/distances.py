@@ -251,10 +251,11 @@ class DistanceTest:
         scheme = Scheme.WITHIN_LABEL if distance.given else Scheme.POOLED
         plan = Plan(distance, scheme, None)
         compared = Comparison.of(table, plan, pair, None)
+        whole = compared.whole
         if distance.given:
             compared = replace(compared, rows=order_blocks(compared.rows))
         rows = compared.rows
-        n_lost = _check_sections(compared, table)
+        n_lost = _check_sections(whole, table)
         _check_sizes(rows, distance)
         with waiting("preparing", options.resampling.progress):
             engine = choose_distance_engine(distance, rows)
@@ -275,7 +276,7 @@ class DistanceTest:
             distance=observed,
             expected=float(np.average(null.statistic, weights=chances)),
             by_label=_by_label(engine, sections, compared) if distance.given else None,
-            counts={group: total["rows"] for group, total in compared.totals().items()},
+            counts={group: total["rows"] for group, total in whole.totals().items()},
             at=curves.values[place],
             gap_at=float(curves.first[place] - curves.second[place]),
             pvalue=p.value,
@@ -308,7 +309,7 @@ class DistanceTest:
             attribute=table.attribute,
             groups=one.groups,
             values={group: {} for group in one.groups},  # a joint metric without parts
-            counts=self.compared.totals(),
+            counts=self.compared.whole.totals(),
             difference=one.distance,
             part=None,
             standard_error=math.nan,

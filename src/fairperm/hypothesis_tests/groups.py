@@ -131,7 +131,8 @@ class GapTest(PermutationTest[Gaps]):
         if plan.variance in {Variance.SCORE, None} and closed is not None:
             free = engine.with_variance(closed).observed()  # variances that do not pool the groups
         merged = comparison.merge_strata(free, closed)
-        check_values(comparison, merged.value[:, 0, 0])
+        whole = comparison.whole
+        check_values(whole, merged.value[:, 0, 0])
         notes = check_strata(comparison, estimates.value[:, 0], estimates.size[:, 0], weights)
         scale, bins = comparison.scale(estimates), comparison.binning_errors()
 
@@ -140,6 +141,8 @@ class GapTest(PermutationTest[Gaps]):
         errors = np.sqrt(merged.variance[:, 0, 0])
         if plan.is_bootstrapped_once or not (plan.variance or closed):
             error, errors = _bootstrap_errors(engine, plan, free, options)
+            if comparison.n_strata > 1:  # all strata together are not resampled as one
+                errors = np.full_like(errors, np.nan)
         variances = _mantel_haenszel_variances(engine, plan, estimates)
         if variances:
             pairs = zip(variances, gaps.difference[0], strict=True)
@@ -172,6 +175,7 @@ class GapTest(PermutationTest[Gaps]):
             min_draws=count_least(options.confidence_level, slow=plan.is_slow),
             reach=_reach(plan, gap, error, variances, estimates, weights, binning_error),
             has_normal_floor=plan.is_binomial,
+            compared_values=_compared_values(comparison, closed),
         )
         notes += [
             *influential.notes(),
@@ -186,7 +190,7 @@ class GapTest(PermutationTest[Gaps]):
             "attribute": table.attribute,
             "groups": groups,
             "values": comparison.by_group(merged.value[:, 0, 0]),
-            "counts": comparison.totals(),
+            "counts": whole.totals(),
             "difference": observed.estimate,
             "part": None if len(gap) == 1 else comparison.parts[worst].name,
             "standard_error": float(error[worst]),
@@ -194,10 +198,10 @@ class GapTest(PermutationTest[Gaps]):
             "statistic": statistic,
             "scheme": plan.scheme.value,
             "variance": plan.variance_name,
-            "n_strata": comparison.rows.n_strata,
+            "n_strata": comparison.n_strata,
             "n_dropped": table.n_dropped,
             "seed": options.seed,
-            "validity": plan.validity(strata=has_strata, limit=options.is_limit),
+            "validity": plan.validity(strata=comparison.n_strata > 1, limit=options.is_limit),
             "gap_variance": _gap_variance(comparison, plan, estimates, variances, weights),
             "binning_errors": None if bins is None else comparison.by_group(bins[None]),
             "notes": tuple(notes),
@@ -254,7 +258,7 @@ class GapTest(PermutationTest[Gaps]):
 
     def smallest(self) -> float:
         """Return the probability of one choice of the first group's rows or clusters."""
-        rates, counts = self.sample["gap_variance"], self.sample["counts"].values()
+        rates, counts = self.sample["gap_variance"], self.comparison.totals().values()
         if isinstance(rates, Rates):
             return share_of_a_labelling(rates.first[1], rates.second[1])
         return share_of_a_labelling(*(one.get("clusters") or one["rows"] for one in counts))
@@ -311,12 +315,12 @@ def _bootstrap_errors(
     )
     gaps, values = zip(*blocks, strict=True)
     variance = variance_of_defined(np.concatenate(values, axis=-1))
+    errors = np.sqrt(variance[:, 0])
     if variance.shape[1] == 1:
-        return join_gaps(gaps).spread(), np.sqrt(variance[:, 0])
-    # the groups of all strata together are not resampled as one: their values have no errors
+        return join_gaps(gaps).spread(), errors
     size = free.size
     by_stratum = Estimates(free.value, unbiased(variance[:, None], size, size, size), size)
-    return by_stratum.gaps(engine.weights).standard_error[0], np.full_like(variance[:, 0], np.nan)
+    return by_stratum.gaps(engine.weights).standard_error[0], errors
 
 
 def _resampled(engine: PairEngine, n: int, rng: np.random.Generator) -> tuple[Gaps, Array]:
@@ -381,6 +385,17 @@ def _gap_variance(
     counts = np.stack([hits, size], axis=-1).tolist()  # by stratum and group
     strata = (kind(tuple(first), tuple(second)) for first, second in counts)
     return WeightedStrata(tuple((weights / weights.sum())[used].tolist()), tuple(strata))
+
+
+def _compared_values(
+    comparison: Comparison, variance: Variance | None
+) -> tuple[float, float] | None:
+    """Return a single metric's values in the strata that are compared; None if all are."""
+    if comparison.every is None or len(comparison.parts) > 1:
+        return None
+    engine = replace(comparison, every=None).unstratified().engine(variance)
+    first, second = engine.observed().value[0, 0, 0].tolist()
+    return first, second
 
 
 def _note_zero_error(plan: Plan, error: float) -> list[str]:

@@ -227,13 +227,12 @@ class OmnibusTest(PermutationTest["_Values"]):
         check_group_count(groups, "Merge small groups, or compare some of them.")
         plan = plan.with_permutations()
         comparison = Comparison.of(table, plan, groups, options.stratum_weights)
-        _check(plan, comparison.rows.n_strata)
+        _check(plan, comparison.n_strata)
         engine, estimates = observe(
             lambda: comparison.engine(plan.variance, many=True), options.resampling
         )
         merged = _merge_strata(comparison, plan, estimates)
-        check_values(comparison, merged.value[:, 0, 0])
-        totals = comparison.totals()
+        check_values(comparison.whole, merged.value[:, 0, 0])
         at_first = estimates.value[:, 0], estimates.size[:, 0]
         notes = check_strata(comparison, *at_first, engine.weights)
 
@@ -250,7 +249,7 @@ class OmnibusTest(PermutationTest["_Values"]):
         if plan.is_bootstrapped_once:
             observed = observed.with_variance(variance)
         elif plan.variance is None:
-            weighing = 1 / _count_exchanged(totals)
+            weighing = 1 / _count_exchanged(comparison.totals())
             observed = observed.with_variance(weighing)
         scale = comparison.scale(estimates)
         statistic = _check_statistic(observed, scale, comparison, plan)
@@ -267,14 +266,14 @@ class OmnibusTest(PermutationTest["_Values"]):
             "groups": groups,
             "values": comparison.by_group(merged.value[:, 0, 0]),
             "standard_errors": comparison.by_group(np.sqrt(variance[:, 0])),
-            "counts": totals,
+            "counts": comparison.whole.totals(),
             "mean": float(mean[0, 0]) if len(mean) == 1 else math.nan,
             "scheme": plan.scheme.value,
             "variance": plan.variance_name,
-            "n_strata": comparison.rows.n_strata,
+            "n_strata": comparison.n_strata,
             "n_dropped": table.n_dropped,
             "seed": options.seed,
-            "validity": plan.validity(strata=comparison.rows.n_strata > 1),
+            "validity": plan.validity(strata=comparison.n_strata > 1),
             "notes": tuple(notes),
         }
         seen = Observed(
@@ -421,7 +420,7 @@ def _count_exchanged(totals: Mapping[Hashable, Mapping[str, float]]) -> Array:
 
 def _merge_strata(comparison: Comparison, plan: Plan, estimates: Estimates) -> Estimates:
     """Return the estimates of all strata as one, with variances that do not pool the groups."""
-    of_one = comparison.rows.n_strata == 1
+    of_one = comparison.n_strata == 1
     if of_one and (plan.metric.closed_variance is None or plan.variance in _FREE_OF_NULL):
         return estimates
     engine = comparison.unstratified().engine(plan.metric.closed_variance, many=True)

@@ -6,11 +6,14 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
 
+import numpy as np
+
 from fairperm._utils import checks
 from fairperm._utils.checks import choice
 from fairperm.data.reading import read_table
 from fairperm.engines.resampling.blocks import Resampling
 from fairperm.errors import InputError, argument, listed
+from fairperm.hypothesis_tests.comparison_checks import find_compared_strata, read_stratum_weights
 from fairperm.inference.stopping import MOST
 from fairperm.metrics.definition import Kind, Scheme, Variance
 from fairperm.metrics.registry import get_metric
@@ -200,14 +203,28 @@ class Plan:
     def for_table(
         cls, metric: AnyMetric, table: Table, groups: tuple[Hashable, ...], options: Options
     ) -> Plan:
-        """Return the plan of a test of these groups of a table."""
+        """Return the plan of a test of these groups of a table.
+
+        Strata that cannot be compared do not make a test stratified.
+        """
+        compared, n_strata = table, table.count_strata(groups)
+        if n_strata > 1:
+            weights = None
+            if options.stratum_weights is not None:
+                weights = read_stratum_weights(table, options.stratum_weights)
+            is_plain = table.weight is None and table.cluster is None
+            scheme = Scheme.best_for(metric) if is_plain else Scheme.POOLED
+            found = find_compared_strata(table, metric, scheme, groups, weights)
+            rows = table.take(np.flatnonzero(found[table.stratum])) if not found.all() else table
+            if rows.count_strata(groups):
+                compared, n_strata = rows, rows.count_strata(groups)
         return cls.choose(
-            metric.for_table(table, groups),
+            metric.for_table(compared, groups),
             options.scheme,
             options.variance,
             weighted=table.weight is not None,
             clustered=table.cluster is not None,
-            stratified=table.count_strata(groups) > 1,
+            stratified=n_strata > 1,
         )
 
     def __post_init__(self) -> None:

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from fairperm.hypothesis_tests.comparison import Comparison
 from fairperm.hypothesis_tests.comparison_checks import (
     check_defined_in_strata,
+    note_strata,
     read_stratum_weights,
     undefined_in,
 )
@@ -47,13 +49,20 @@ class RateTest(PermutationTest[NoReturn]):
         """Count the rows. Raises UndefinedMetricError for a rate of none."""
         (part,) = metrics_of_totals(plan.metric.parts)
         counts = {group: _count(table, part, group) for group in groups}
-        rates = Rates.of(*counts.values())
+        rates = of_all = Rates.of(*counts.values())
+        n_strata, notes = table.count_strata(groups), table.notes
+        if n_strata > 1:  # all but one cannot be compared
+            comparison = Comparison.of(table, plan, groups, options.stratum_weights)
+            table = table.take(np.flatnonzero(np.isin(table.stratum, comparison.strata)))
+            notes = (*note_strata(comparison, comparison.weights), *notes)
+            rates = Rates.of(*(_count(table, part, group) for group in groups))
         for group, (_, size) in zip(groups, (rates.first, rates.second), strict=True):
             if size == 0:
                 raise undefined_in(group, part.name, f"no {part.among}")
         _check_weights(table, part, groups, options)
         values = rates.values()
-        errors, difference = rates.errors(values), values[0] - values[1]
+        error, difference = math.hypot(*rates.errors(values)), values[0] - values[1]
+        errors = of_all.errors(of_all.values())
         observed = Observed(
             statistic=rates.statistic,
             alternative=options.alternative,
@@ -63,26 +72,27 @@ class RateTest(PermutationTest[NoReturn]):
             level=options.confidence_level,
             min_draws=0,
             reach=rates,
+            compared_values=None if n_strata == 1 else values,
         )
         sample = {
             "metric": plan.metric.name,
             "attribute": table.attribute,
             "groups": groups,
-            "values": dict(zip(groups, values, strict=True)),
+            "values": dict(zip(groups, of_all.values(), strict=True)),
             "counts": counts,
             "difference": difference,
             "part": None,
-            "standard_error": math.hypot(*errors),
+            "standard_error": error,
             "standard_errors": dict(zip(groups, errors, strict=True)),
             "scheme": plan.scheme.value,
             "variance": plan.variance_name,
-            "n_strata": 1,
+            "n_strata": n_strata,
             "n_dropped": table.n_dropped,
             "seed": options.seed,
-            "validity": plan.validity(strata=False),
+            "validity": plan.validity(strata=n_strata > 1),
             "gap_variance": rates,
             "binning_errors": None,
-            "notes": table.notes,
+            "notes": notes,
         }
         return cls(observed, rates, part.among, sample)
 

@@ -64,6 +64,8 @@ class Observed:
         None if there is no interval.
     has_normal_floor
         Whether critical values are at least the normal ones.
+    compared_values
+        The groups' values in the strata that are compared; None if all are.
     """
 
     statistic: float
@@ -75,6 +77,7 @@ class Observed:
     min_draws: int
     reach: Reach | None = None
     has_normal_floor: bool = False
+    compared_values: tuple[float, float] | None = None
 
 
 class PermutationTest(Generic[B]):

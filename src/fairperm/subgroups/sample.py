@@ -99,6 +99,7 @@ def make_sample(
     features: Sequence[Feature], levels: NDArray[np.intp], table: Table, metric: AnyMetric
 ) -> Sample:
     """Return the sample of a table whose groups are cells of features."""
+    table = _leave_out_strata(table, metric)
     chosen = metric.for_table(table, table.groups)
     weighted, clustered = table.weight is not None, table.cluster is not None
     plan = Plan.choose(
@@ -150,6 +151,33 @@ def make_sample(
         n_rows=n_rows,
         sizes=sizes,
     )
+
+
+def _leave_out_strata(table: Table, metric: AnyMetric) -> Table:
+    """Return the table without strata in which no subgroup can be compared with the rest.
+
+    All their rows, or those of a denominator that exchanges do not change, have equal features.
+    """
+    if len(table.strata) == 1:
+        return table
+    has_base = metric.has_denominator and table.weight is None and table.cluster is None
+    rows = np.arange(len(table.group))
+    if has_base:
+        rows = np.flatnonzero(metric.parts[0].matrix(table.columns)[:, 1])
+    pairs = np.unique(np.stack([table.stratum[rows], table.group[rows]]).astype(np.intp), axis=1)
+    is_compared = np.bincount(pairs[0], minlength=len(table.strata)) > 1
+    present = np.unique(table.stratum)
+    lost = present[~is_compared[present]]
+    if not lost.size or lost.size == present.size:
+        return table
+    left_out = np.isin(table.stratum, lost)
+    among = metric.parts[0].among if has_base else "rows"
+    note = (
+        f"{lost.size:,} of {present.size:,} strata have {among} of at most one combination of "
+        f"features: they say nothing about subgroups, and their {table.count[left_out].sum():,} "
+        "rows are left out."
+    )
+    return replace(table.take(np.flatnonzero(~left_out)), notes=(*table.notes, note))
 
 
 def number_strata(rows: Rows, stratum: NDArray[Any]) -> Rows:

@@ -234,7 +234,7 @@ def test_convolution_is_exact(more: int) -> None:
     assert result.pvalue == pytest.approx(expected, rel=1e-12, abs=0)
 
 
-@pytest.mark.parametrize("given", [(1.0, 1.0), (1.0, 0.0)], ids=["equal", "one"])
+@pytest.mark.parametrize("given", [(1.0, 1.0), (1.0, 0.25)], ids=["equal", "unequal"])
 def test_given_weights_are_never_summed_up(
     monkeypatch: pytest.MonkeyPatch, given: tuple[float, float]
 ) -> None:

@@ -247,13 +247,13 @@ class ChangeTest:
         """Studentize the observed change. Raises UndefinedMetricError without a standard error."""
         plan = Plan.for_table(change_of(metric), table, groups, options)
         plan.check_direction(options.alternative)
-        test = GapTest.of(*_orient(table, plan, groups), groups, options)
+        test = GapTest.of(*_orient(table, plan, groups, options), groups, options)
         old, new = (
             _estimate_model(table, metric, plan, groups, options, new=side)
             for side in (False, True)
         )
         names = tuple(part.name.removeprefix("change in ") for part in plan.metric.parts)
-        counts = Comparison.of(table, plan, groups, options.stratum_weights).totals()
+        counts = Comparison.of(table, plan, groups, options.stratum_weights).whole.totals()
         return cls(test, names, old, new, counts)
 
     def weigh_strata(self, table: Table) -> dict[Hashable, float] | None:
@@ -269,10 +269,8 @@ class ChangeTest:
             return None
         sizes = np.zeros((units.n_strata, 2))
         np.add.at(sizes, (units.stratum, units.group), units.count)
-        compared = [table.groups.index(one) for one in comparison.groups]
-        present = np.unique(table.stratum[np.isin(table.group, compared)])
         weights = np.zeros(len(table.strata))
-        weights[present] = sizes.prod(axis=1) / sizes.sum(axis=1)
+        weights[comparison.strata] = sizes.prod(axis=1) / sizes.sum(axis=1)
         return dict(zip(table.strata, weights.tolist(), strict=True))
 
     def result(self, tested: Tested) -> ModelComparisonResult:
@@ -311,19 +309,26 @@ def make_sum_test(
 ) -> GapTest:
     """Return the test of the sum of both models' gaps, before its permutations."""
     plan = Plan.for_table(change_of(metric, old=1), table, groups, options)
-    return GapTest.of(*_orient(table, plan, groups), groups, options)
+    return GapTest.of(*_orient(table, plan, groups, options), groups, options)
 
 
-def _orient(table: Table, plan: Plan, groups: tuple[Hashable, Hashable]) -> tuple[Table, Plan]:
-    """Return the rows and the plan with the models in an order that only these groups' rows decide.
+def _orient(
+    table: Table, plan: Plan, groups: tuple[Hashable, Hashable], options: Options
+) -> tuple[Table, Plan]:
+    """Return the rows and the plan with the models in an order that only the compared rows decide.
 
     Swapping the models then changes the sign of every draw (not that of sums), and nothing else.
     Rows are counted by their contributions, as if these had been passed.
     """
     metric: Any = plan.metric
+    is_chosen = np.isin(table.group, [table.groups.index(one) for one in groups])
+    if len(table.strata) > 1:
+        strata = Comparison.of(table, plan, groups, options.stratum_weights).strata
+        is_chosen &= np.isin(table.stratum, strata)
+    chosen = np.flatnonzero(is_chosen)
     if metric.is_function:
         matrix = metric.matrix(table.columns)
-        if not _is_swapped_first(table, plan, groups, matrix, metric.swap(matrix)):
+        if not _is_swapped_first(table, plan, groups, chosen, matrix, metric.swap(matrix)):
             return table, plan
         truth, old, new = metric.columns
         columns = {
@@ -336,7 +341,7 @@ def _orient(table: Table, plan: Plan, groups: tuple[Hashable, Hashable]) -> tupl
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         matrices = [part.checked_matrix(table.columns) for part in metric.parts]
     swapped = [part.swap(one) for part, one in zip(metric.parts, matrices, strict=True)]
-    if _is_swapped_first(table, plan, groups, np.hstack(matrices), np.hstack(swapped)):
+    if _is_swapped_first(table, plan, groups, chosen, np.hstack(matrices), np.hstack(swapped)):
         matrices = swapped
         parts = tuple(replace(part, sign=part.old) for part in metric.parts)
         metric = replace(metric, parts=parts) if metric.is_joint else parts[0]
@@ -353,18 +358,18 @@ def _is_swapped_first(
     table: Table,
     plan: Plan,
     groups: tuple[Hashable, Hashable],
+    chosen: NDArray[np.intp],
     matrix: Array,
     swapped: Array,
 ) -> bool:
-    """Whether the rows of these groups with swapped models come first.
+    """Whether the chosen rows of these groups with swapped models come first.
 
     Equal rows may differ in their weights, in the number of rows of their group with which they are
     exchanged, in the places of stratum and group, and in their clusters.
     """
-    places = [table.groups.index(one) for one in groups]
-    chosen = np.flatnonzero(np.isin(table.group, places))
-    count, stratum = table.count[chosen], table.stratum[chosen].astype(np.intp)
-    is_second = table.group[chosen] == places[1]
+    count = table.count[chosen]
+    stratum = np.unique(table.stratum[chosen], return_inverse=True)[1].ravel()
+    is_second = table.group[chosen] == table.groups.index(groups[1])
     block = plan.scheme.block(plan.metric, table.columns)[chosen].astype(np.intp)
     cell = 2 * (block + (block.max() + 1) * stratum) + is_second
     shared: list[NDArray[Any]] = [np.bincount(cell, count)[cell], stratum, is_second]
@@ -459,7 +464,7 @@ def _mcnemar(comparison: Comparison, column: int, side: int) -> float:
     """Return the exact p-value of McNemar's test: rows of a group change both ways alike."""
     from scipy.special import bdtr
 
-    rows = comparison.rows
+    rows = comparison.whole.rows
     mine = rows.group == side
     moved, count = rows.contributions[mine, column], rows.count[mine]
     up, down = int(count[moved > 0].sum()), int(count[moved < 0].sum())

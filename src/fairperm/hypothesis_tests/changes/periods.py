@@ -397,7 +397,7 @@ class PeriodSample:
         table, options = self._by_period(), self.options
         plan = self._plan_change(table, (new, old))
         plan.check_direction(options.alternative)
-        comparison = Comparison.of(table, plan, (new, old), None)
+        comparison = Comparison.of(table, plan, (new, old), None, all_strata=True)
         signs = (-1.0, 1.0) if self._is_second_smaller else (1.0, -1.0)
         weights = np.concatenate([sign * self.weights for sign in signs])
         count = partial(self._count_influential, plan, (old, new))
@@ -484,7 +484,8 @@ class PeriodSample:
 
     def _plan_change(self, table: Table, periods: Pair) -> ChangePlan:
         """Return the plan; a variance of one rate in both periods would not fit the weak null."""
-        plan = Plan.for_table(self.metric, table, periods, self.options)
+        options = replace(self.options, stratum_weights=None)  # these are of other strata
+        plan = Plan.for_table(self.metric, table, periods, options)
         variance = plan.metric.closed_variance if plan.is_binomial else plan.variance
         return ChangePlan(
             plan.metric, plan.scheme, variance, plan.weighted, plan.clustered, plan.is_chosen
@@ -517,8 +518,10 @@ class PeriodSample:
         if not result.is_joint:
             return result.difference
         table = self._of_period(period)
-        plan = Plan.for_table(self.metric, table, self.groups, replace(self.options, variance=None))
-        engine = Comparison.of(table, plan, self.groups, self._stratum_weights()).engine(None)
+        weights = self._stratum_weights()
+        options = replace(self.options, variance=None, stratum_weights=weights)
+        plan = Plan.for_table(self.metric, table, self.groups, options)
+        engine = Comparison.of(table, plan, self.groups, weights).engine(None)
         gaps = engine.observed().gaps(engine.weights).difference[0].tolist()
         return dict(zip((part.name for part in self.metric.parts), gaps, strict=True))
 

@@ -151,7 +151,8 @@ class Scale(ABC):
         _check_single(result)
         first, second = result.groups
         self.result = result
-        self.values: tuple[float, float] = result.values[first], result.values[second]
+        values = _tested(result).observed.compared_values
+        self.values: tuple[float, float] = values or (result.values[first], result.values[second])
         self.rates = _plain_rates(result)
         self.reference: Reference = _tested(result).reference
         hidden = result.binning_errors or {}  # of each group's AUC

@@ -14,6 +14,11 @@ from fairperm.data.columns import as_floats, library_of
 from fairperm.data.lazy.thresholds import read_scores
 from fairperm.errors import InputError, InputTypeError, Shown, argument, did_you_mean, listed
 from fairperm.hypothesis_tests.comparison import Comparison
+from fairperm.hypothesis_tests.comparison_checks import (
+    find_compared_strata,
+    find_shared_strata,
+    read_stratum_weights,
+)
 from fairperm.hypothesis_tests.plan import SCHEMES, Plan, check_resampling
 from fairperm.hypothesis_tests.results.sweeps import MetricSweep, ThresholdSweepResult
 from fairperm.hypothesis_tests.sweep.tables import Curve, CutGaps, Cuts, cut_rows
@@ -260,29 +265,58 @@ class SweepOptions:
         with np.errstate(over="ignore"):  # in the scores' own precision: 0.7 in 32 bits is 0.7
             cuts = thresholds.astype(rows.precision).astype(np.float64)
         counted, place = cut_rows(table, pair, cuts)
-        compared = [
-            Comparison.of(counted, plan, pair, self.stratum_weights) for _, plan in self.plans
-        ]
-        between = Cuts.from_rows(compared[0].rows, compared[0].weights)
+        every = self._count_cuts(counted, pair)
+        values = [Curve.of(one, plan, every).values()[place] for one, plan in self.plans]
+        is_compared = self._find_compared_strata(counted, pair)
+        between = every
+        if is_compared.any() and not is_compared[counted.stratum].all():
+            kept = table.take(np.flatnonzero(is_compared[table.stratum]))
+            counted, place = cut_rows(kept, pair, cuts)
+            between = self._count_cuts(counted, pair)
         curves = [Curve.of(one, plan, between) for one, plan in self.plans]
         return ThresholdSweepResult(
             thresholds=thresholds,
-            curves=_sweep(curves, place, pair, self.alpha, self.alternative, self.resampling),
+            curves=_sweep(
+                curves, values, place, pair, self.alpha, self.alternative, self.resampling
+            ),
             groups=pair,
             alternative=self.alternative,
             alpha=self.alpha,
             scheme=curves[0].plan.scheme.value,
             n_resamples=n_resamples,
-            n_strata=between.n_strata,
+            n_strata=every.n_strata,
             n_dropped=table.n_dropped,
             seed=self.resampling.seed,
             frame_library=rows.frame_library,
             attribute=table.attribute,
         )
 
+    def _count_cuts(self, counted: Table, pair: tuple[Hashable, Hashable]) -> Cuts:
+        """Return the tables at all cuts; every plan is checked, and all exchange the same rows."""
+        compared = [
+            Comparison.of(counted, plan, pair, self.stratum_weights, all_strata=True)
+            for _, plan in self.plans
+        ]
+        return Cuts.from_rows(compared[0].rows, compared[0].weights)
+
+    def _find_compared_strata(
+        self, counted: Table, pair: tuple[Hashable, Hashable]
+    ) -> NDArray[np.bool_]:
+        """Return which strata can be compared in some metric at some threshold."""
+        if self.stratum_weights is not None:
+            return np.asarray(read_stratum_weights(counted, self.stratum_weights) != 0)
+        found = [
+            find_compared_strata(counted, metric, plan.scheme, pair, None)
+            if metric.given in {None, "label"}
+            else find_shared_strata(counted, pair)  # thresholds change the denominator
+            for metric, plan in self.plans
+        ]
+        return np.asarray(np.any(found, axis=0))
+
 
 def _sweep(
     curves: Sequence[Curve],
+    values: Sequence[Array],
     place: NDArray[np.intp],
     groups: tuple[Hashable, Hashable],
     alpha: float,
@@ -306,15 +340,16 @@ def _sweep(
         statistic, error = observed.statistic[inner], observed.error[inner]
         every.append(bands(draws, statistic, error, curve.scale(), alpha, alternative))
     return {
-        curve.metric.name: _found(curve, observed, own, joint, place, groups)
-        for (curve, observed), own, joint in zip(
-            sample, every, join_bands(every, alpha), strict=True
+        curve.metric.name: _found(curve, value, observed, own, joint, place, groups)
+        for (curve, observed), value, own, joint in zip(
+            sample, values, every, join_bands(every, alpha), strict=True
         )
     }
 
 
 def _found(
     curve: Curve,
+    values: Array,
     observed: CutGaps,
     found: Bands,
     of_all_metrics: tuple[Array, tuple[Array, Array]],
@@ -327,7 +362,7 @@ def _found(
         (np.maximum(_at(place, low), -span), np.minimum(_at(place, high), span))
         for low, high in (found.band, found.joint_band, widest)
     )
-    first, second = curve.values()[place].T
+    first, second = values.T
     return MetricSweep(
         metric=curve.metric.name,
         values=dict(zip(groups, (first, second), strict=True)),
