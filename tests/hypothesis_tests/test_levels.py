@@ -214,3 +214,20 @@ def intervals_that_cover(groups: tuple[Group, Group]) -> int:
         Procedure("false_negative_rate")(counts).confidence_interval for counts in data_sets
     ]
     return sum(low <= gap <= high for low, high in intervals)
+
+
+# The small group has about six positives, a number that pooled permutations do not keep.
+FEW_POSITIVES = (Group(60, 0.1, 0.8, 0.9), Group(1000, 0.5, 0.8, 0.9))
+
+
+def test_balanced_accuracy_of_few_positives_holds_its_level_by_default() -> None:
+    """Pooled, it rejects about five times as often as it should."""
+    n = 600
+    data_sets = draw_counts([FEW_POSITIVES], n, seed=22)
+    defined = data_sets[(data_sets[:, 0, 0, 2:].sum(axis=-1) > 0)]  # a group without has no value
+    default, pooled = (
+        rejections(Procedure("balanced_accuracy", scheme, n_resamples=299).pvalues(defined))
+        for scheme in ("auto", "pooled")
+    )
+    assert default <= at_most(LEVEL, len(defined))
+    assert pooled > at_most(3 * LEVEL, len(defined))

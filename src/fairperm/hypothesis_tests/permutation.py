@@ -146,8 +146,10 @@ def permutation_test(
         rate's denominator. "unconditional" exchanges none: it compares a rate with all tables of
         two binomial samples. "auto" is "unconditional" for rates and f1_score (a function of a
         rate), with `control_features` "denominator", and "within_label" for equalized_odds, whose
-        tests are then exact; "within_label" for roc_auc, which holds its level with few positives;
-        "pooled" for all other metrics, and with weights or clusters.
+        tests are then exact; "within_label" for other metrics that depend only on the distribution
+        given the label (roc_auc, gini, balanced_accuracy, mean_score_positives,
+        mean_score_negatives), whose tests then hold their level with few positives; "pooled" for
+        all other metrics, and with weights or clusters.
     variance : {"auto", "score", "wald", "delta", "bootstrap", "fast_bootstrap"} or None
         The variance that studentizes the gap in every permutation. "auto" is "score" for rates and
         f1_score, "delong" for the AUC, "delta" for other smooth metrics and "fast_bootstrap" for

@@ -142,12 +142,12 @@ class Scheme(StrEnum):
         """Return the scheme whose permutations hold the level of the metric's test best.
 
         Given the label, the rates of a joint metric are Bernoulli trials as a single rate is. And
-        groups that keep their few positives hold the level of an AUC where pooled ones do not.
+        groups that keep their few positives hold the level of an AUC, of balanced accuracy and of
+        mean scores of a class where pooled ones do not.
         """
         if metric.has_denominator:
             return cls.DENOMINATOR
-        is_given_label = metric.given == "label" and (metric.is_rank or metric.compares_models)
-        if metric.is_joint or is_given_label:
+        if metric.is_joint or metric.given == "label":
             return cls.WITHIN_LABEL
         return cls.POOLED
 

@@ -141,8 +141,8 @@ def find_subgroups(
     -----
     Every conjunction of up to `max_depth` conditions is compared with all other rows. Outcomes are
     permuted against features, only among the rows of a rate's denominator, among rows of one label
-    for an AUC, and within strata. The gaps of all subgroups are studentized in each permutation,
-    and the largest of them are compared with those observed.
+    for an AUC, balanced accuracy and mean scores of a class, and within strata. The gaps of all
+    subgroups are studentized in each permutation, and the largest are compared with those observed.
 
     Examples
     --------

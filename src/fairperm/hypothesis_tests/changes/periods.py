@@ -152,8 +152,9 @@ def compare_periods(
         As in :func:`fairperm.permutation_test`.
     scheme : {"auto", "pooled", "within_label", "denominator"}
         Among which rows of a group periods are exchanged. "auto" is "denominator" for rates and
-        f1_score, "within_label" for equalized_odds and roc_auc, and "pooled" for all other metrics,
-        and with weights or clusters.
+        f1_score, "within_label" for other metrics that depend only on the distribution given the
+        label, such as roc_auc and balanced_accuracy, and "pooled" for all other metrics, and with
+        weights or clusters.
     variance : {"auto", "delta", "delong", "bootstrap", "fast_bootstrap"} or None
         "auto" is DeLong's variance for the AUC, "fast_bootstrap" for functions, and "delta" for all
         other metrics. Each group has a variance of its own in each period.
