@@ -278,3 +278,46 @@ def test_a_bootstrapped_error_is_that_of_resampled_people(given: str) -> None:
         ]
         values = [value_by_hand("roc_auc", data, rows, weight[rows]) for rows in drawn]
         assert result.standard_errors[group] == pytest.approx(np.std(values, ddof=1), rel=0.2)
+
+
+@pytest.mark.parametrize("level", [1e5, 1e7, 1e9])
+@pytest.mark.parametrize("design", ["weights", "clusters", "both", "strata", "three groups"])
+def test_outcomes_far_from_zero_keep_their_digits(design: str, level: float) -> None:
+    """Centred only after weighting, squares of 10⁷ would leave no digit of a spread of 1."""
+    rng = np.random.default_rng(3)
+    n = 240
+    group = np.array(["a", "b", "c"] if design == "three groups" else ["a", "b"])[
+        rng.integers(3 if design == "three groups" else 2, size=n)
+    ]
+    outcome = rng.normal(size=n) + 0.4 * (group == "a")
+    columns: dict[str, Any] = {"sensitive_features": group, "metric": "mean_outcome"}
+    if design != "clusters":
+        columns["sample_weight"] = rng.uniform(1, 5, n)
+    if design in {"clusters", "both"}:
+        columns["cluster"] = np.char.add(group, (np.arange(n) // 3).astype(str))
+    if design == "strata":
+        columns["control_features"] = np.arange(n) % 3
+    test = fairperm.omnibus_test if design == "three groups" else fairperm.permutation_test
+    near, far = (test(outcome + shift, **columns, n_resamples=99, rng=1) for shift in (0.0, level))
+    assert far.statistic == pytest.approx(near.statistic, rel=1e-13 * level)
+    assert far.pvalue == pytest.approx(near.pvalue, abs=0.1)  # other rows are drawn
+
+
+def test_scores_far_from_zero_keep_their_digits() -> None:
+    """Of the positives only: a row's label weighs its score."""
+    rng = np.random.default_rng(4)
+    label, group = rng.random(200) < 0.4, np.repeat(["a", "b"], 100)
+    score = rng.normal(size=200) + 0.4 * (group == "a")
+    near, far = (
+        fairperm.permutation_test(
+            label,
+            y_score=score + shift,
+            sensitive_features=group,
+            metric="mean_score_positives",
+            n_resamples=99,
+            rng=1,
+        )
+        for shift in (0.0, 1e7)
+    )
+    assert far.statistic == pytest.approx(near.statistic, rel=1e-6)
+    assert far.pvalue == pytest.approx(near.pvalue, abs=0.1)

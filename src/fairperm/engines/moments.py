@@ -2,7 +2,8 @@
 
 Contributions are centred, which changes no statistic but keeps second moments accurate where they
 are small against the mean. The centre is near the median: one extreme row could move the mean so
-far that the other rows would lose their digits.
+far that the other rows would lose their digits. What units weigh (weights, sizes of clusters, or
+labels) varies with their contributions, which are therefore centred by a multiple of it first.
 """
 
 from __future__ import annotations
@@ -34,10 +35,13 @@ class Moments:
 
     ``columns`` are those that are not all zero once centred, and ``moving`` has their places among
     all columns: contributions, counts of the units that contribute, products, and with strata the
-    cubes of what units weigh, for variances without bias.
+    cubes of what units weigh, for variances without bias. Each contribution has ``shift`` times
+    another one (``base``) subtracted from it, and then its ``centre``.
     """
 
     parts: tuple[Metric, ...]
+    base: NDArray[np.intp]
+    shift: Array
     centre: Array
     cubes: Array
     moving: NDArray[np.intp]
@@ -53,7 +57,10 @@ class Moments:
         has_strata: bool,
     ) -> Moments:
         """Return the moments of the units in this order."""
-        return cls(parts, *_centre(parts, contributions, order, has_strata=has_strata))
+        base, shift = _find_shifts(parts, contributions, order)
+        if shift.any():
+            contributions = contributions - shift * contributions[:, base]
+        return cls(parts, base, shift, *_centre(parts, contributions, order, has_strata=has_strata))
 
     @property
     def width(self) -> int:
@@ -92,6 +99,8 @@ class Moments:
         counted = np.isin(np.arange(width, 2 * width), self.moving)
         none = counted & (totals[..., width : 2 * width] == 0)
         whole = np.where(none, 0.0, whole)
+        if self.shift.any():
+            whole = whole + self.shift * whole[..., self.base]
         results = []
         product = 2 * width
         cubes = totals[..., totals.shape[-1] - len(self.cubes) :] + sizes[..., None] * self.cubes
@@ -105,8 +114,8 @@ class Moments:
                     spread = score_variance(part, mine[..., 0], mine[..., 1])
                 elif variance in {Variance.SCORE, Variance.DELTA}:
                     products = totals[..., product : product + n_products]
-                    centre = self.centre[place]
-                    spread = _delta_variance(part.gradient(mine), products, sizes, centre)
+                    centre, gradient = self.centre[place], self._gradient(part, place, mine)
+                    spread = _delta_variance(gradient, products, sizes, centre)
                     if totals.ndim > 2 and totals.shape[-3] > 1:
                         of_part = cubes[..., cube : cube + len(_used_bases(part))]
                         spread = _unbiased(spread, part, mine, products, sizes, centre, of_part)
@@ -118,6 +127,40 @@ class Moments:
                 product += n_products
                 cube += len(_used_bases(part))
         return Estimates(*(np.stack(arrays) for arrays in zip(*results, strict=True)))
+
+    def _gradient(self, part: Metric, place: slice, totals: Array) -> Array:
+        """Return the derivative of a part's value by the totals of shifted contributions."""
+        gradient, shift = part.gradient(totals), self.shift[place]
+        for j in np.flatnonzero(shift):
+            gradient[..., self.base[place][j] - place.start] += shift[j] * gradient[..., j]
+        return gradient
+
+
+def _find_shifts(
+    parts: tuple[Metric, ...], contributions: Array, order: NDArray[np.intp]
+) -> tuple[NDArray[np.intp], Array]:
+    """Return by contribution what units weigh in it, if that varies, and the median per weight.
+
+    Labels and predictions are not shifted: they are small numbers.
+    """
+    width = contributions.shape[1]
+    base, shift = np.arange(width), np.zeros(width)
+    for part, place in by_part(parts):
+        bases = _used_bases(part)
+        single = [np.flatnonzero(one)[0] for one in bases if np.count_nonzero(one) == 1]
+        if part.has_denominator or len(single) != 1 or len(bases) != 1:
+            continue
+        at = place.start + int(single[0])
+        weight = contributions[:, at]
+        some = _sampled(order[weight[order] != 0])
+        if weight.min() == weight.max() or not some.size:
+            continue
+        for j in range(place.start, place.stop):
+            if j != at:
+                with np.errstate(over="ignore"):
+                    middle = float(np.median(contributions[some, j] / weight[some]))
+                base[j], shift[j] = at, middle if np.isfinite(middle) else 0.0
+    return base, shift
 
 
 def _sampled(ordered: Array) -> Array:
