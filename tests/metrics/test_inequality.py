@@ -131,15 +131,26 @@ def test_entropy_of_two_is_half_the_squared_coefficient_of_variation() -> None:
         assert entropies.values[group] == pytest.approx(half, rel=1e-12)
 
 
-@pytest.mark.parametrize("scale", [1e-3, 8.0, 1e4])
-@pytest.mark.parametrize("name", MADE)
-def test_the_unit_of_the_benefit_does_not_matter(name: str, scale: float) -> None:
-    make, parameter, _ = MADE[name]
-    metric = make(parameter, of=lambda y_pred: y_pred)
-    one, other = run(metric, None, BENEFIT), run(metric, None, scale * BENEFIT)
+def check_unit(metric: Any, scale: float) -> None:
+    truth = np.ones(N)  # the benefit of the named ones is prediction − outcome + 1
+    one, other = run(metric, truth, BENEFIT), run(metric, truth, scale * BENEFIT)
     assert other.statistic == pytest.approx(one.statistic, rel=1e-9)
     assert other.values == pytest.approx(one.values, rel=1e-9)
     assert other.standard_error == pytest.approx(one.standard_error, rel=1e-9)
+    assert other.pvalue == one.pvalue
+
+
+@pytest.mark.parametrize("scale", [1e-150, 1e-80, 1e-3, 8.0, 1e4, 1e80, 1e150])
+@pytest.mark.parametrize("name", MADE)
+def test_the_unit_of_the_benefit_does_not_matter(name: str, scale: float) -> None:
+    make, parameter, _ = MADE[name]
+    check_unit(make(parameter, of=lambda y_pred: y_pred), scale)
+
+
+@pytest.mark.parametrize("scale", [8.0, 1e4, 1e80, 1e150])
+@pytest.mark.parametrize("name", NAMED)
+def test_the_unit_does_not_matter_to_named_ones(name: str, scale: float) -> None:
+    check_unit(name, scale)
 
 
 @pytest.mark.parametrize("name", [*MADE, "coefficient_of_variation"])

@@ -102,7 +102,7 @@ def _spread(name: str, function: Function, value: Function, of: Function) -> Met
         meaning="inequality of benefit",
         contributions={
             "_function": _composed(function, of),
-            "benefit": _composed(np.positive, of),
+            "_benefit": _composed(lambda b, unit: b / unit, of),
             "rows": lambda: 1.0,
         },
         value=partial(_index, value),
@@ -118,30 +118,38 @@ def _index(value: Function, *totals: Any) -> Any:
 
 
 def _composed(outer: Function, inner: Function) -> Function:
-    """Return ``outer(inner(...))``, with the parameters of ``inner``: they name the columns."""
+    """Return ``outer`` of benefits and their unit, with the parameters of ``inner``: the columns.
+
+    An index does not depend on the unit. In one near the benefits' own size no power overflows,
+    and no logarithm is so large that the index loses its digits.
+    """
 
     def composed(**columns: Any) -> Any:
-        return outer(np.asarray(inner(**columns), np.float64))
+        b = np.asarray(inner(**columns), np.float64)
+        size = np.abs(b)
+        units = (float(np.median(size)), float(size.max(initial=0.0)), 1.0)
+        return outer(b, next(unit for unit in units if unit > 0))
 
     composed.__signature__ = inspect.signature(inner)  # type: ignore[attr-defined]
     return composed
 
 
-def _x_log_x(b: NDArray[np.float64]) -> NDArray[np.float64]:
+def _x_log_x(b: NDArray[np.float64], unit: float) -> NDArray[np.float64]:
     _check(b, "not negative", (b < 0).any())
-    return np.where(b > 0, b * np.log(np.where(b > 0, b, 1.0)), 0.0)
+    share = b / unit
+    return np.where(share > 0, share * np.log(np.where(share > 0, share, 1.0)), 0.0)
 
 
-def _log(b: NDArray[np.float64]) -> NDArray[np.float64]:
+def _log(b: NDArray[np.float64], unit: float) -> NDArray[np.float64]:
     _check(b, "above 0", (b <= 0).any())
-    return np.log(b)
+    return np.log(b / unit)
 
 
-def _power(exponent: float, b: NDArray[np.float64]) -> NDArray[np.float64]:
+def _power(exponent: float, b: NDArray[np.float64], unit: float) -> NDArray[np.float64]:
     if exponent < 0:
         _check(b, "above 0", (b <= 0).any())
     _check(b, "not negative", (b < 0).any())
-    return b**exponent
+    return np.asarray((b / unit) ** exponent)
 
 
 def _check(b: NDArray[np.float64], rule: str, broken: bool | np.bool_) -> None:
@@ -186,9 +194,9 @@ INEQUALITY_METRICS = (
         meaning="inequality of benefit: its standard deviation over its mean",
         contributions={
             # from any fixed origin; near the middle no digits are lost
-            "_squares": _composed(lambda b: (b - np.median(b)) ** 2, benefit),
-            "_deviations": _composed(lambda b: b - np.median(b), benefit),
-            "benefit": _composed(np.positive, benefit),
+            "_squares": _composed(lambda b, unit: ((b - np.median(b)) / unit) ** 2, benefit),
+            "_deviations": _composed(lambda b, unit: (b - np.median(b)) / unit, benefit),
+            "_benefit": _composed(lambda b, unit: b / unit, benefit),
             "rows": lambda: 1.0,
         },
         value=_variation,
