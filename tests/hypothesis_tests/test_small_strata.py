@@ -510,3 +510,25 @@ def test_variances_of_single_rows_reject_far_too_often() -> None:
         error = np.sqrt((others.var(axis=1) / 3).sum()) / 100
         rejected.append(abs((single - others.mean(axis=1)).mean() / error) > 1.96)
     assert sum(rejected) > 0.2 * DATA_SETS
+
+
+@pytest.mark.filterwarnings("ignore::fairperm.FairpermWarning")
+def test_a_heavy_row_gets_no_reassurance() -> None:
+    """With one row of weight 1,000 the test rejects far too often, and p does not allow for it."""
+    n_noted = 0
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        result = permutation_test(
+            rng.normal(size=660),
+            sensitive_features=np.repeat(["a", "b"], [60, 600]),
+            control_features=rng.integers(3, size=660),
+            sample_weight=np.append(1000.0, np.ones(659)),
+            metric="mean_outcome",
+            n_resamples=199,
+            rng=seed,
+        )
+        assert not any("allow for it" in note for note in result.notes)
+        n_noted += any(
+            "Permuted gaps in mean_outcome are centred at" in one for one in result.notes
+        )
+    assert n_noted >= 3

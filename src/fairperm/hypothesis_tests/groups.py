@@ -93,6 +93,7 @@ class GapTest(PermutationTest[Gaps]):
     effective: Array
     scale: Array
     error: Array
+    has_few_rows: bool
     is_limit: bool
     sample: Mapping[str, Any]
 
@@ -214,6 +215,7 @@ class GapTest(PermutationTest[Gaps]):
             effective=influential.effective,
             scale=scale,
             error=error,
+            has_few_rows=any(influential.notes()),
             is_limit=options.is_limit,
             sample=sample,
         )
@@ -285,7 +287,8 @@ class GapTest(PermutationTest[Gaps]):
         doubt = max(_MAX_BIAS_IN_SE * self.error[0], _Z_CLEARLY_BIASED * centre_error)
         if not abs(centre) > doubt + TIE * self.scale[0]:
             return []
-        return [small_groups.note_bias_of_strata(self.plan.metric, centre)]
+        few = self.has_few_rows
+        return [small_groups.note_bias_of_strata(self.plan, centre, has_few_rows=few)]
 
 
 def _gaps(engine: PairEngine, plan: Plan, estimates: Estimates) -> Gaps:

@@ -215,15 +215,27 @@ def note_zero_error(metric: str) -> str:
     )
 
 
-def note_bias_of_strata(metric: AnyMetric, bias: float) -> str:
-    """Return the note on a gap whose permutations are not centred at zero."""
+def note_bias_of_strata(plan: Plan, bias: float, *, has_few_rows: bool) -> str:
+    """Return the note on a gap whose permutations are not centred at zero.
+
+    With weights or clusters it is few of them that make the bias, which exchanging them does not
+    show as it is.
+    """
+    metric = plan.metric
+    if plan.weighted or plan.clustered:
+        units = "weights" if plan.weighted else "cluster sizes"
+        return (
+            f"Permuted gaps in {metric.name} are centred at about {bias:+.2g}, not at 0: {units} "
+            "differ too much within strata, and the test may reject too often."
+        )
+    allowed = " The p-value and the interval allow for it, the difference does not."
     instead = (
         " Test jaccard_score instead: it has no such bias, and groups that are equal in it are "
         "equal in f1_score."
     )
     return (
         f"Strata are small and groups differ in size there, which biases the gap in {metric.name} "
-        f"by about {bias:+.2g}. The p-value and the interval allow for it, the difference does not."
+        f"by about {bias:+.2g}.{'' if has_few_rows else allowed}"
         f"{instead if metric.name == 'f1_score' else ''}"
     )
 
