@@ -124,6 +124,22 @@ def test_confirmation_draws_enough_for_all_that_is_listed() -> None:
     assert result[0].adjusted_pvalue < 2 / 40  # which 39 draws would not give even a single test
 
 
+def test_confirmation_has_the_notes_of_its_tests() -> None:
+    rng = np.random.default_rng(1)
+    tenth = rng.integers(10, size=900)
+    y = np.where(tenth == 0, 3 + rng.lognormal(0, 1.5, 900), rng.uniform(0, 3, 900))
+    features = {"tenth": tenth.astype(str)}
+    message = "rows? of group 'tenth = 0' shows? how mean_outcome varies"
+    with pytest.warns(fairperm.FairpermWarning, match=message):
+        result = fairperm.find_subgroups(
+            y, features=features, metric="mean_outcome", confirm=0.5, n_resamples=99, rng=1
+        )
+    assert "tenth = 0" in [one.description for one in result.all]
+    assert len(set(result.notes)) == len(result.notes)
+    assert "how mean_outcome varies" in " ".join(repr(result).split())
+    assert list(result.notes) == result.to_dict()["notes"]
+
+
 def test_confirmation_without_anything_to_confirm_is_empty() -> None:
     rng = np.random.default_rng(3)
     y, p, a = (rng.integers(2, size=300) for _ in range(3))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import warnings
 from typing import TYPE_CHECKING, Any, Literal
 
 import duckdb
@@ -203,6 +204,67 @@ def test_few_influential_rows_are_noted() -> None:
     message = "The gaps of .* subgroups? among those found rest on few influential rows"
     with pytest.warns(fairperm.FairpermWarning, match=message):
         find(make_data(2500), **WAYS["heavy rate"], max_depth=2, min_rows=156, alpha=0.999)
+
+
+HEAVY: dict[str, dict[str, Any]] = {
+    "mean": {"metric": "mean_outcome"},
+    "squared error": {"metric": "mean_squared_error", "y_pred": "guess"},
+    "r2": {"metric": "r2_score", "y_pred": "guess"},
+    "mean in strata": {"metric": "mean_outcome", "control_features": "site"},
+}
+
+
+def make_heavy_data(n: int = 900, seed: int = 0) -> pd.DataFrame:
+    """Return rows whose outcomes have heavy tails in one tenth of them."""
+    rng = np.random.default_rng(seed)
+    tenth, half = rng.integers(10, size=n), rng.integers(2, size=n)
+    outcome = np.where(tenth == 0, rng.exponential(2, n), rng.uniform(0, 4, n)) + half
+    guess = outcome + (1 + half) * rng.uniform(-2, 2, n) * np.where(tenth == 0, 1.5, 1)
+    site = rng.integers(3, size=n)
+    return pd.DataFrame(
+        {"y": outcome, "guess": guess, "tenth": tenth.astype(str), "half": half, "site": site}
+    )
+
+
+@pytest.mark.parametrize("way", HEAVY)
+def test_means_of_few_influential_rows_are_noted_as_in_single_tests(way: str) -> None:
+    data, how = make_heavy_data(), HEAVY[way]
+    with pytest.warns(fairperm.FairpermWarning, match="rest on few influential rows"):
+        result = fairperm.find_subgroups(
+            "y", data=data, features=["tenth", "half"], alpha=0.9, n_resamples=99, rng=1, **how
+        )
+    noted = 0
+    for one in result.found:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            single = fairperm.permutation_test(
+                "y",
+                data=data,
+                sensitive_features=rows_of(one, data),
+                groups=(True, False),
+                n_resamples=1,
+                rng=1,
+                **how,
+            )
+        noted += any("how " in note and " varies" in note for note in single.notes)
+    assert noted > 0
+    assert noted < len(result.found) or way == "r2"
+    number = f"The gaps of {noted} subgroup"
+    (note,) = (note for note in result.notes if note.startswith(number))
+    assert "even widened" not in note
+    assert note in result.to_dict()["notes"]
+    assert number in repr(result)
+
+
+def test_means_of_enough_rows_have_no_note() -> None:
+    rng = np.random.default_rng(0)
+    group = rng.integers(4, size=800)
+    found = fairperm.find_subgroups(
+        rng.normal(size=800) + (group == 0), features={"group": group.astype(str)},
+        metric="mean_outcome", n_resamples=99, rng=1,
+    )  # fmt: skip
+    assert found.found
+    assert found.notes == ()
 
 
 def test_values_of_all_subgroups_are_those_of_a_group_by() -> None:

@@ -20,6 +20,7 @@ from fairperm.hypothesis_tests.plan import Plan
 from fairperm.inference.multiplicity import adjust_pvalues
 from fairperm.inference.null import agree
 from fairperm.inference.stopping import MOST
+from fairperm.subgroups.features import describe
 from fairperm.subgroups.result import Subgroup
 
 if TYPE_CHECKING:
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
     from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
     from fairperm.subgroups.candidates import Candidates
     from fairperm.subgroups.sample import Sample
-
-_SUBGROUP, _REST = "subgroup", "rest"
 
 
 def split_table(table: Table, share: float, seed: int) -> tuple[Table, Table]:
@@ -57,8 +56,8 @@ def _keep_rows(table: Table, count: NDArray[np.int64]) -> Table:
 
 def confirm_subgroups(
     sample: Sample, candidates: Candidates, options: Options, alpha: float
-) -> tuple[Subgroup, ...]:
-    """Return the candidates that have enough rows in this sample, each with a test of its own.
+) -> tuple[tuple[Subgroup, ...], tuple[str, ...]]:
+    """Return the candidates that have enough rows in this sample, and the notes of their tests.
 
     Draws stop early, as those of a single test do by default: Holm's method needs more of them than
     a search. The intervals hold together by Bonferroni's inequality.
@@ -73,7 +72,8 @@ def confirm_subgroups(
     tested: list[tuple[int, PermutationTestResult]] = []
     for place in places.tolist():
         group = np.where(inside[place][sample.table.group], 0, 1)
-        table = replace(sample.table, group=group, groups=(_SUBGROUP, _REST))
+        name = describe(candidates.describe(place))
+        table = replace(sample.table, group=group, groups=(name, f"not ({name})"))
         chosen = replace(options, resampling=resampling, confidence_level=level)
         plan = Plan.for_table(sample.plan.metric, table, table.groups, chosen)
         try:
@@ -82,11 +82,11 @@ def confirm_subgroups(
             continue
     adjusted = adjust_pvalues(np.array([one.pvalue for _, one in tested]), "holm")
     pairs = zip(tested, adjusted.tolist(), strict=True)
-    return tuple(
+    subgroups = tuple(
         Subgroup(
             conditions=candidates.describe(place),
-            value=one.values[_SUBGROUP],
-            rest=one.values[_REST],
+            value=one.values[one.groups[0]],
+            rest=one.values[one.groups[1]],
             gap=one.difference,
             standard_error=one.standard_error,
             confidence_interval=agree(
@@ -95,8 +95,10 @@ def confirm_subgroups(
             statistic=one.statistic,
             pvalue=one.pvalue,
             adjusted_pvalue=p,
-            n=int(one.counts[_SUBGROUP]["rows"]),
+            n=int(one.counts[one.groups[0]]["rows"]),
             counts=dict(zip(sample.base_names, map(int, counts[place]), strict=True)),
         )
         for (place, one), p in pairs
     )
+    notes = (note for _, one in tested for note in one.notes if note not in sample.table.notes)
+    return subgroups, tuple(dict.fromkeys(notes))

@@ -1,7 +1,8 @@
-"""Wider standard errors for candidates whose gaps rest on few influential rows.
+"""Wider standard errors for candidates whose gaps rest on few influential rows, or a count of them.
 
 As in single tests, only the observed errors are widened: in permutations candidates hold mixed
-rows, whose variance is estimated well. So p-values can only grow.
+rows, whose variance is estimated well. So p-values can only grow. Those of means of plain rows are
+not widened, and the candidates found that rest on few rows are counted instead.
 """
 
 from __future__ import annotations
@@ -15,7 +16,12 @@ import numpy as np
 from fairperm._utils.sorting import order_by, run_numbers, run_starts
 from fairperm.engines.estimates import Estimates
 from fairperm.hypothesis_tests.comparison import Comparison
-from fairperm.hypothesis_tests.small_groups import ENOUGH, InfluentialRows, widening_factor
+from fairperm.hypothesis_tests.small_groups import (
+    ENOUGH,
+    InfluentialRows,
+    effective_rows,
+    widening_factor,
+)
 from fairperm.metrics.definition import Metric
 from fairperm.metrics.ranks import Components
 
@@ -50,6 +56,59 @@ def widen_errors(
     factor = widening_factor(np.concatenate(parts))
     wider = replace(observed, variance=observed.variance * factor[:, None])
     return wider, np.asarray((factor > 1).any(axis=1))
+
+
+def rest_on_few(sample: Sample, candidates: Candidates, observed: Estimates) -> NDArray[np.bool_]:
+    """Return the candidates whose means of plain rows rest on few influential rows.
+
+    As in a single test, which notes it: rates are not counted.
+    """
+    plan, part, few = sample.plan, sample.metric, np.zeros(len(candidates), bool)
+    if not isinstance(part, Metric) or part.has_denominator or plan.weighted or plan.clustered:
+        return few
+    may_have_few = _may_rest_on_few(part, sample.units, candidates, observed)
+    for i in np.flatnonzero(may_have_few).tolist():
+        effective = effective_rows(_compare_with_rest(sample, candidates, i))
+        few[i] = (effective < ENOUGH).any()
+    return few
+
+
+def _may_rest_on_few(
+    part: Metric, units: Rows, candidates: Candidates, observed: Estimates
+) -> NDArray[np.bool_]:
+    """Return the candidates whose influential rows must be counted one by one.
+
+    (Σψ²)²/Σψ⁴ is at least Σψ² over the largest ψ². Σψ² is the variance, and a row's influence is
+    the sum of its contributions times their slopes, each between its values at the smallest and
+    the largest contribution of the cells: so millions of rows need not be read for each candidate.
+    """
+    if units.n_strata > 1:
+        return np.ones(len(candidates), bool)
+    u = units.contributions
+    totals = np.zeros((units.n_groups, u.shape[1]))
+    np.add.at(totals, units.group, units.count[:, None] * u)
+    lowest, highest = np.full_like(totals, np.inf), np.full_like(totals, -np.inf)
+    np.minimum.at(lowest, units.group, u)
+    np.maximum.at(highest, units.group, u)
+    few = np.zeros(len(candidates), bool)
+    for i in range(len(candidates)):
+        mine = np.zeros(units.n_groups, bool)
+        mine[candidates.members[[i]].indices] = True
+        for side, cells in enumerate((mine, ~mine)):
+            gradient = part.gradient(totals[cells].sum(axis=0))
+            ends = np.stack([lowest[cells].min(axis=0), highest[cells].max(axis=0)]) * gradient
+            largest = max(ends.max(axis=0).sum(), -ends.min(axis=0).sum())
+            few[i] |= not observed.variance[0, i, 0, side] >= ENOUGH * largest**2
+    return few
+
+
+def _compare_with_rest(sample: Sample, candidates: Candidates, place: int) -> Comparison:
+    """Return the comparison of a candidate with all other units."""
+    units = sample.units
+    outside = np.ones(units.n_groups, np.uint8)
+    outside[candidates.members[[place]].indices] = 0
+    rows = replace(units, group=outside[units.group], n_groups=2)
+    return Comparison(sample.plan.metric, ("subgroup", "rest"), rows, None)
 
 
 def _count_effective(part: Metric, units: Rows, members: csr_array) -> Array:
@@ -91,10 +150,7 @@ def _widen_auc(
     plan, units = sample.plan, sample.units
     variance, is_wider = observed.variance.copy(), np.zeros(len(candidates), bool)
     for i in np.flatnonzero(_may_have_few(units, candidates)).tolist():
-        outside = np.ones(units.n_groups, np.uint8)
-        outside[candidates.members[[i]].indices] = 0
-        rows = replace(units, group=outside[units.group], n_groups=2)
-        comparison = Comparison(plan.metric, ("subgroup", "rest"), rows, None)
+        comparison = _compare_with_rest(sample, candidates, i)
         one = Estimates(observed.value[:, [i]], observed.variance[:, [i]], observed.size[:, [i]])
         influential = InfluentialRows.count(comparison, plan, one)
         variance[:, [i]] = influential.widen(one, None).variance

@@ -13,6 +13,7 @@ from fairperm._utils.formatting import format_count
 from fairperm._utils.progress import waiting
 from fairperm.data.arguments import Inputs
 from fairperm.data.columns import library_of
+from fairperm.engines.estimates import Estimates
 from fairperm.errors import Note, UndefinedMetricError, argument, warn_of
 from fairperm.hypothesis_tests.plan import Options
 from fairperm.metrics.definition import Variance
@@ -20,7 +21,7 @@ from fairperm.subgroups.candidates import find_candidates
 from fairperm.subgroups.confirmation import confirm_subgroups, split_table
 from fairperm.subgroups.engine import make_engine
 from fairperm.subgroups.inference import judge
-from fairperm.subgroups.influence import widen_errors
+from fairperm.subgroups.influence import rest_on_few, widen_errors
 from fairperm.subgroups.listing import MOST_LISTED, choose_listed
 from fairperm.subgroups.result import Subgroup, Subgroups
 from fairperm.subgroups.sample import make_sample, number_strata, read_sample
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
         Missing,
         Seed,
     )
-    from fairperm.engines.estimates import Estimates
     from fairperm.subgroups.candidates import Candidates
     from fairperm.subgroups.engine import SubgroupEngine
     from fairperm.subgroups.inference import Judgement
@@ -270,12 +270,14 @@ def _search_and_confirm(sample: Sample, settings: Settings, share: float) -> _An
     least = max(2, round(settings.min_rows * (1 - share)))
     searched = search(first, replace(settings, adjust=None, min_rows=least))
     listed = searched.candidates.take(searched.choose_listed().places)
-    every = confirm_subgroups(second, listed, options.quiet(), settings.alpha)
+    every, notes = confirm_subgroups(second, listed, options.quiet(), settings.alpha)
     found = tuple(one for one in every if one.adjusted_pvalue <= settings.alpha)
     validity = sample.plan.validity(strata=sample.units.n_strata > 1)
     listed_there = f"{format_count(len(every), 'subgroup')}, listed in other rows"
     by_holm = f"Family-wise error by Holm's method for {listed_there}"
-    return _Answer(listed=found, found=found, every=every, validity=f"{by_holm}. {validity}")
+    return _Answer(
+        listed=found, found=found, every=every, validity=f"{by_holm}. {validity}", notes=notes
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -334,13 +336,20 @@ class Search:
 
     def note_few_rows(self) -> list[str]:
         """Return a note if gaps of subgroups that are found rest on few influential rows."""
-        n = int(self.is_wider[self.found].sum())
+        observed, found = self.observed, self.found
+        found_there = Estimates(
+            *(one[:, found] for one in (observed.value, observed.variance, observed.size))
+        )
+        few = rest_on_few(self.sample, self.candidates.take(found), found_there)
+        is_wider = self.is_wider[found]
+        n = int((few | is_wider).sum())
         if not n:
             return []
         units = "clusters" if self.sample.plan.clustered else "rows"
+        widened = "even widened, " if is_wider.any() else ""
         return [
             f"The gaps of {format_count(n, 'subgroup')} among those found rest on few influential "
-            f"{units}: their standard errors are unreliable, even widened, and p-values may be too "
+            f"{units}: their standard errors are unreliable, {widened}and p-values may be too "
             "small."
         ]
 
