@@ -24,7 +24,7 @@ from fairperm._utils.formatting import (
 )
 from fairperm.auditing.max_t import max_t_pvalues
 from fairperm.errors import Note, argument, shown
-from fairperm.hypothesis_tests.comparison_checks import REVERSED_SCORES
+from fairperm.hypothesis_tests.comparison_checks import REVERSED_MODELS, REVERSED_SCORES
 from fairperm.hypothesis_tests.margins.one_sided import (
     exceedance_pvalue,
     margin_pvalues,
@@ -217,7 +217,8 @@ def write_notes(
         is_doubled = settings.alternative == "two-sided" or (settings.margins and not is_one_sided)
         tails = [2 if is_doubled else 1] * len(changed)
         claim = "called narrowed or widened however large the change"
-    known, (of_results, of_changes) = (*known, REVERSED_SCORES), PLACES_OF_NOTES
+    known = (*known, REVERSED_SCORES, *REVERSED_MODELS)
+    of_results, of_changes = PLACES_OF_NOTES
     results = [(row, _result_of(row)) for row in judged]
     changes = [
         (row, row.change.result)
@@ -233,13 +234,14 @@ def write_notes(
 
 
 def note_reversed_scores(rows: Sequence[AuditRow]) -> tuple[str, ...]:
-    """Return a note if the AUC is below 0.5 in every group of an attribute."""
-    by_question: dict[tuple[str, str], list[bool]] = {}
+    """Return a note if the AUC, or that of a model, is below 0.5 in every group of an attribute."""
+    by_question: dict[tuple[str, str], list[set[str]]] = {}
     for row in rows:
-        if row.result is not None:
-            is_reversed = REVERSED_SCORES in row.result.notes
-            by_question.setdefault((row.attribute, row.metric), []).append(is_reversed)
-    return (REVERSED_SCORES,) if any(map(all, by_question.values())) else ()
+        result = row.result if row.change is None else row.change.result
+        if result is not None:
+            by_question.setdefault((row.attribute, row.metric), []).append(set(result.notes))
+    shared: set[str] = set().union(*(set.intersection(*one) for one in by_question.values()))
+    return tuple(note for note in (REVERSED_SCORES, *REVERSED_MODELS) if note in shared)
 
 
 def _note_nothing_judged(rows: Sequence[AuditRow], judged: Sequence[AuditRow]) -> Iterator[str]:

@@ -20,6 +20,7 @@ from fairperm.errors import (
     listed,
     shown,
 )
+from fairperm.metrics.changes import RankChange
 from fairperm.metrics.definition import Scheme, by_part
 from fairperm.metrics.ranks import AreaUnderCurve, RankMetric
 
@@ -37,6 +38,13 @@ if TYPE_CHECKING:
 REVERSED_SCORES = Note(
     "roc_auc is below 0.5 in every group: higher scores go with negative labels. Check the "
     f"direction of the scores, and {argument('pos_label')}."
+)
+REVERSED_MODELS = tuple(
+    Note(
+        f"roc_auc of the {age} model is below 0.5 in every group: its higher scores go with "
+        f"negative labels. Check the direction of {argument(name)}, and {argument('pos_label')}."
+    )
+    for age, name in (("old", "y_score"), ("new", "y_score_new"))
 )
 
 
@@ -197,6 +205,14 @@ def _count_units(
     counts = np.zeros((len(table.strata), len(table.groups)), np.int64)
     np.add.at(counts, (table.stratum[rows], table.group[rows]), count)
     return counts[:, [table.groups.index(one) for one in groups]]
+
+
+def note_reversed_models(change: AnyMetric, old: Array, new: Array) -> list[str]:
+    """Return a note for each model whose AUC is below 0.5 in every group."""
+    if not isinstance(change, RankChange):
+        return []
+    pairs = zip(REVERSED_MODELS, (old, new), strict=True)
+    return [note for note, values in pairs if (values < 0.5).all()]
 
 
 def check_strata(

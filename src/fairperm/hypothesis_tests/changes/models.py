@@ -12,6 +12,7 @@ from fairperm.data.arguments import ModelPair
 from fairperm.data.reading import read_table
 from fairperm.errors import warn_of
 from fairperm.hypothesis_tests.comparison import Comparison
+from fairperm.hypothesis_tests.comparison_checks import REVERSED_MODELS, note_reversed_models
 from fairperm.hypothesis_tests.groups import GapTest
 from fairperm.hypothesis_tests.margins.paired_rates import (
     MIN_CHANGED_ROWS,
@@ -213,7 +214,7 @@ def compare_models(
     table = read_table(inputs, change_of(single))
     pair = table.choose_groups(groups)
     result = compare_tables(table, single, pair, options)
-    warn_of(note for note in result.notes if note not in table.notes)
+    warn_of(note for note in result.notes if note not in (*table.notes, *REVERSED_MODELS))
     return result
 
 
@@ -277,9 +278,15 @@ class ChangeTest:
         """Return the result: that of a gap, and both models' values."""
         sample, comparison = self.gap_test.sample, self.gap_test.comparison
         values = self.old[0], self.new[0]
+        reversed_models = note_reversed_models(self.gap_test.plan.metric, *values)
         return tested.result(
             ModelComparisonResult,
-            **{**sample, "counts": self.counts, "gap_variance": self._variance_at_margins()},
+            **{
+                **sample,
+                "counts": self.counts,
+                "gap_variance": self._variance_at_margins(),
+                "notes": (*sample["notes"], *reversed_models),
+            },
             gap_old=_by_part(self.names, self.old[1]),
             gap_new=_by_part(self.names, self.new[1]),
             group_changes={
