@@ -80,3 +80,30 @@ def test_a_small_group_that_does_better_is_still_found() -> None:
     design, n = designs.binormal((60, 600), (0.5, 0.5), (0.95, 0.83)), 300
     found, plain = outcomes(design, n)[0], outcomes(design, n, variance="delong")[0]
     assert plain - 0.02 * n <= found <= plain
+
+
+def median_error(y_true: Any, y_pred: Any) -> float:
+    return float(np.median(np.abs(y_true - y_pred)))
+
+
+def median_errors(step: float) -> Any:
+    """Return a design whose errors are rounded to multiples of a step, or not at all."""
+
+    def draw(rng: np.random.Generator) -> dict[str, Any]:
+        error = rng.normal(size=360)
+        return {
+            "y_true": np.zeros(360),
+            "y_pred": step * np.round(error / step) if step else error,
+            "sensitive_features": np.repeat([0, 1], [60, 300]),
+            "metric": median_error,
+            "n_resamples": 99,
+        }
+
+    return draw
+
+
+def test_medians_of_tied_values_reject_too_often_and_are_noted() -> None:
+    assert outcomes(median_errors(0.0), 150)[0] <= at_most(LEVEL, 150)
+    rejected, unnoted = outcomes(median_errors(0.25), 150)
+    assert rejected > at_most(LEVEL, 150)
+    assert unnoted < rejected / 5

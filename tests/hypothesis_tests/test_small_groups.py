@@ -585,3 +585,72 @@ def test_the_normal_limit_of_an_average_precision_needs_them_of_both_labels(labe
     with pytest.raises(fairperm.UndefinedMetricError, match=r"got 0 with 1\.1 in group 'a'"):
         fairperm.permutation_test(**given, metric="average_precision")
     assert fairperm.permutation_test(**given, metric="roc_auc").pvalue > 0.05
+
+
+def median_error(y_true: Any, y_pred: Any) -> float:
+    return float(np.median(np.abs(y_true - y_pred)))
+
+
+def rounded_errors(step: float, n: int = 360) -> dict[str, Any]:
+    rng = np.random.default_rng(3)
+    error = rng.normal(size=(2, n))
+    if step:
+        error = step * np.round(error / step)
+    return {
+        "y_true": np.zeros(n),
+        "y_pred": error[0],
+        "sensitive_features": np.repeat(["a", "b"], [60, n - 60]),
+        "metric": median_error,
+        "n_resamples": 199,
+        "rng": 1,
+    }
+
+
+def of_ties(notes: tuple[str, ...]) -> list[str]:
+    return [note for note in notes if "one and the same value" in note]
+
+
+TIES = r"has one and the same value in .* % of the bootstrap samples of group '[ab]'"
+
+
+@pytest.mark.filterwarnings("ignore:Strata are small")
+@pytest.mark.parametrize("strata", [1, 2])
+@pytest.mark.parametrize("variance", ["auto", "bootstrap"])
+def test_tied_bootstrap_values_are_noted(variance: Any, strata: int) -> None:
+    given = rounded_errors(0.5) | {"variance": variance}
+    if variance == "bootstrap":
+        given |= {"n_resamples": 9, "n_bootstrap": 50}
+    with pytest.warns(fairperm.FairpermWarning, match=TIES):
+        result = fairperm.permutation_test(
+            **given, control_features=np.arange(360) % strata if strata > 1 else None
+        )
+    (note,) = of_ties(result.notes)
+    assert note in result.to_dict()["notes"]
+    assert note in " ".join(repr(result).split())
+
+
+def test_untied_few_and_unused_bootstrap_values_are_not_noted() -> None:
+    assert of_ties(fairperm.permutation_test(**rounded_errors(0)).notes) == []
+    few = rounded_errors(0.5) | {"n_resamples": 19}
+    assert of_ties(fairperm.permutation_test(**few).notes) == []
+    plain = rounded_errors(0.5) | {"variance": None}  # nothing is divided by a bootstrap error
+    assert of_ties(fairperm.permutation_test(**plain).notes) == []
+
+
+def test_tied_bootstrap_values_are_noted_wherever_functions_are_tested() -> None:
+    given = rounded_errors(0.5)
+    new, third = rounded_errors(1.0)["y_pred"], np.arange(360) % 3
+    with pytest.warns(fairperm.FairpermWarning, match="one and the same value"):
+        results: list[Any] = [
+            fairperm.omnibus_test(**given | {"sensitive_features": third}),
+            fairperm.compare_models(**given, y_pred_new=new),
+            fairperm.compare_periods(**given, period=third > 0),
+        ]
+    for result in results:
+        assert len(of_ties(result.notes)) == 1
+    assert results[1].notes[0].startswith("The change in median_error has")
+    given["metrics"] = given.pop("metric")
+    with pytest.warns(fairperm.FairpermWarning, match="one and the same value"):
+        audit = fairperm.audit(**given)
+    assert of_ties(audit.notes)
+    assert "one and the same value" in audit.to_html()

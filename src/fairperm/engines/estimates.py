@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 ZERO_GAP = 1e-12  # times the metric's size: a smaller gap without variance is a rounding error
+_MIN_DRAWS_FOR_TIES = 20
 _ROUNDING = 1e-9  # of an effective number of rows
 
 
@@ -173,6 +174,19 @@ class Estimates:
             variance = np.where(share > 0, share**2 * self.variance, 0.0).sum(axis=-2)
         return np.where((share > 0).any(axis=-2), value, np.nan), variance
 
+    def side_values(self, weights: Array | None) -> Array:
+        """Return by part, draw, side and group the values of the strata that make this side.
+
+        Strata of negative weight are the second side of a contrast; others have one side.
+        """
+        share = self._shares(weights)[..., None]
+        with np.errstate(invalid="ignore"):
+            sides = [
+                np.where(sign * share > 0, share * self.value, 0.0).sum(axis=-2)
+                for sign in ((1, -1) if is_contrast(weights) else (1,))
+            ]
+        return np.stack(sides, axis=-2)
+
     def _shares(self, weights: Array | None) -> Array:
         """Return the strata's shares: by weight, or by Mantel–Haenszel's m·m′/(m + m′).
 
@@ -278,6 +292,22 @@ def unbiased(variance: Array, total: Array, squares: Array, cubes: Array) -> Arr
         shortened = squares - 2 * cubes / total + (squares / total) ** 2
         has_several = total**2 > (1 + _ROUNDING) * squares
         return np.where(has_several, variance * (squares / shortened), np.nan)
+
+
+def largest_ties(values: Array) -> Array:
+    """Return the share of the most common value among the defined ones along the last axis.
+
+    It is 0 if they are too few to show it.
+    """
+    rows = values.reshape(-1, values.shape[-1])
+    found = np.zeros(len(rows))
+    for place, row in enumerate(rows):
+        defined = np.sort(row[~np.isnan(row)])
+        if len(defined) >= _MIN_DRAWS_FOR_TIES:
+            is_new = np.diff(defined) > ZERO_GAP * np.abs(defined).max()
+            starts = np.flatnonzero(np.concatenate([[True], is_new, [True]]))
+            found[place] = np.diff(starts).max() / len(defined)
+    return found.reshape(values.shape[:-1])
 
 
 def variance_of_defined(values: Array) -> Array:

@@ -18,6 +18,7 @@ from fairperm.engines.estimates import (
     Gaps,
     is_contrast,
     join_gaps,
+    largest_ties,
     unbiased,
     variance_of_defined,
 )
@@ -140,10 +141,13 @@ class GapTest(PermutationTest[Gaps]):
         gaps = _gaps(engine, plan, estimates)
         error = free.gaps(weights).standard_error[0]
         errors = np.sqrt(merged.variance[:, 0, 0])
+        ties = np.zeros(errors.shape)
         if plan.is_bootstrapped_once or not (plan.variance or closed):
-            error, errors = _bootstrap_errors(engine, plan, free, options)
+            error, errors, ties = _bootstrap_errors(engine, plan, free, options)
             if comparison.n_strata > 1:  # all strata together are not resampled as one
                 errors = np.full_like(errors, np.nan)
+        elif plan.variance == Variance.BOOTSTRAP:
+            ties = _bootstrap_errors(engine.with_variance(None), plan, free, options)[2]
         variances = _mantel_haenszel_variances(engine, plan, estimates)
         if variances:
             pairs = zip(variances, gaps.difference[0], strict=True)
@@ -183,6 +187,7 @@ class GapTest(PermutationTest[Gaps]):
             *note_reversed_scores(comparison, merged.value[:, 0, 0]),
             *small_groups.note_outcomes_apart(comparison, options.alternative),
             *_note_zero_error(plan, error[worst]),
+            *(small_groups.note_ties(comparison, ties) if plan.variance and error[worst] else []),
             *comparison.note_bins(bins, error[:1]),
             *table.notes,
         ]
@@ -300,13 +305,16 @@ def _gaps(engine: PairEngine, plan: Plan, estimates: Estimates) -> Gaps:
 
 def _bootstrap_errors(
     engine: PairEngine, plan: Plan, free: Estimates, options: Options
-) -> tuple[Array, Array]:
+) -> tuple[Array, Array, Array]:
     """Return the bootstrap error of each part's gap, and of its value in each group.
 
-    An error by which nothing is divided is only reported, and needs few samples.
+    Then the share of bootstrap samples in which a group's value is the same. An error by which
+    nothing is divided is only reported, and needs few samples.
     """
     resampling = options.bootstrap
-    if not plan.is_bootstrapped_once:
+    if plan.variance == Variance.BOOTSTRAP:
+        resampling = replace(resampling, n_resamples=options.n_bootstrap)
+    elif not plan.is_bootstrapped_once:
         few = min(resampling.n_resamples, options.n_bootstrap)
         resampling = replace(resampling, n_resamples=few)
     blocks = resampling.run_blocks(
@@ -316,20 +324,22 @@ def _bootstrap_errors(
         through_joblib=plan.metric.is_function,
         counts=counts_in_a_draw(engine),
     )
-    gaps, values = zip(*blocks, strict=True)
+    gaps, values, sides = zip(*blocks, strict=True)
+    ties = largest_ties(np.moveaxis(np.concatenate(sides, axis=1), 1, -1)).max(axis=1)
     variance = variance_of_defined(np.concatenate(values, axis=-1))
     errors = np.sqrt(variance[:, 0])
     if variance.shape[1] == 1:
-        return join_gaps(gaps).spread(), errors
+        return join_gaps(gaps).spread(), errors, ties
     size = free.size
     by_stratum = Estimates(free.value, unbiased(variance[:, None], size, size, size), size)
-    return by_stratum.gaps(engine.weights).standard_error[0], errors
+    return by_stratum.gaps(engine.weights).standard_error[0], errors, ties
 
 
-def _resampled(engine: PairEngine, n: int, rng: np.random.Generator) -> tuple[Gaps, Array]:
-    """Return gaps and values (by part, stratum, group and draw) of bootstrap samples."""
-    estimates = engine.bootstrapped(n, rng)
-    return estimates.gaps(engine.weights), np.moveaxis(estimates.value, 1, -1)
+def _resampled(engine: PairEngine, n: int, rng: np.random.Generator) -> tuple[Gaps, Array, Array]:
+    """Return gaps, values (by part, stratum, group and draw) and sides of bootstrap samples."""
+    estimates, weights = engine.bootstrapped(n, rng), engine.weights
+    values = np.moveaxis(estimates.value, 1, -1)
+    return estimates.gaps(weights), values, estimates.side_values(weights)
 
 
 def _mantel_haenszel_variances(

@@ -12,7 +12,7 @@ import numpy as np
 from fairperm._utils import streams
 from fairperm.data.arguments import Inputs
 from fairperm.data.reading import read_table
-from fairperm.engines.estimates import ZERO_GAP, variance_of_defined
+from fairperm.engines.estimates import ZERO_GAP, largest_ties, variance_of_defined
 from fairperm.engines.many_groups import check_group_count
 from fairperm.engines.resampling.shared_labels import PermutationRequest
 from fairperm.errors import InputError, warn_of
@@ -238,12 +238,12 @@ class OmnibusTest(PermutationTest["_Values"]):
 
         shared = engine.pooled() if plan.has_closed_form else None
         influential = InfluentialRows.count(comparison, plan, estimates)
-        variance = merged.variance[:, :, 0]
+        variance, ties = merged.variance[:, :, 0], np.zeros(merged.value[:, 0, 0].shape)
         if merged is estimates:
             variance = influential.widen(estimates, engine.weights).variance[:, :, 0]
         if plan.is_bootstrapped_once or plan.metric.closed_variance is None:
             ordered = tuple(groups[place] for place in engine.order)
-            variance = _bootstrap_variance(table, plan, groups, ordered, options.bootstrap)
+            variance, ties = _bootstrap_variance(table, plan, groups, ordered, options.bootstrap)
         observed, weighing = _Values.of(estimates, engine.weights, shared), None
         observed = observed.widen(influential)
         if plan.is_bootstrapped_once:
@@ -257,6 +257,7 @@ class OmnibusTest(PermutationTest["_Values"]):
         notes += [
             *influential.notes(),
             *note_reversed_scores(comparison, merged.value[:, 0, 0]),
+            *(small_groups.note_ties(comparison, ties) if plan.variance is not None else []),
             *comparison.note_bins(comparison.binning_errors(), np.sqrt(variance[0, 0])),
             *table.notes,
         ]
@@ -446,12 +447,14 @@ def _bootstrap_variance(
     groups: tuple[Hashable, ...],
     ordered: tuple[Hashable, ...],
     resampling: Resampling,
-) -> Array:
+) -> tuple[Array, Array]:
     """Return every group's bootstrap variance: two groups at a time, as in a test of their gap.
 
-    They are paired in the engine's order, by their rows and not by their names.
+    Then the share of bootstrap samples in which a group's value is the same. Groups are paired in
+    the engine's order, by their rows and not by their names.
     """
     variances: dict[Hashable, Array] = {}
+    ties: dict[Hashable, Array] = {}
     for i in range(0, len(ordered), 2):
         pair = (ordered[i], ordered[i + 1 if i + 1 < len(ordered) else 0])
         engine = Comparison.of(table, plan, pair, None).unstratified().engine(None)
@@ -461,9 +464,14 @@ def _bootstrap_variance(
             engine.block_size,
             through_joblib=plan.metric.is_function,
         )
-        both = variance_of_defined(np.concatenate(blocks, axis=-1))
-        variances |= dict(zip(pair, np.moveaxis(both, 1, 0), strict=True))
-    return np.stack([variances[group] for group in groups], axis=-1)[:, None]
+        values = np.moveaxis(np.concatenate(blocks, axis=-1), 1, 0)
+        variances |= dict(zip(pair, variance_of_defined(values), strict=True))
+        ties |= dict(zip(pair, largest_ties(values), strict=True))
+    by_group = (
+        np.stack([found[group] for group in groups], axis=-1) for found in (variances, ties)
+    )
+    variance, shares = by_group
+    return variance[:, None], shares
 
 
 def _resampled(engine: PairEngine, n: int, rng: np.random.Generator) -> Array:

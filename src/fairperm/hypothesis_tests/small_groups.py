@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, TypeGuard
 
 import numpy as np
 
-from fairperm._utils.formatting import drop_decimals, format_count
+from fairperm._utils.formatting import drop_decimals, format_count, format_percent
 from fairperm._utils.pieces import split_rows
+from fairperm.engines.estimates import is_contrast
 from fairperm.errors import Note, Shown, UndefinedMetricError, argument, shown
 from fairperm.metrics.definition import Metric, Scheme, Variance, by_part
 from fairperm.metrics.one_versus_rest import OneVersusRest
@@ -38,6 +39,7 @@ ENOUGH_OF_RANKS = 10  # for metrics of ranks, permuted by the scheme that is bes
 _UNSURE = 3.0  # influential rows e multiply a variance by 1 + (this/e)² − (this/ENOUGH)²
 _FEWEST = 3  # effective rows of a group in the normal limit with weights or clusters
 _FAR_APART = 2.0  # standard deviations between mean outcomes
+_HEAVY_TIES = 0.5  # share of a group's bootstrap samples that have one value
 _ROUNDING = 1e-12  # relative to the metric's size: smaller influences are rounding errors
 
 
@@ -213,6 +215,27 @@ def note_zero_error(metric: str) -> str:
         f"The standard error of {metric} is zero in this sample, which therefore does not show how "
         "far chance goes: the confidence interval is meaningless."
     )
+
+
+def note_ties(comparison: Comparison, ties: Array) -> list[str]:
+    """Return a note if much the same bootstrap values make a group's standard error.
+
+    ``ties`` are the shares of bootstrap samples with the most common value, by part and group.
+    """
+    part, side = np.unravel_index(int(ties.argmax()), ties.shape)
+    share = float(ties[part, side])
+    if share < _HEAVY_TIES:
+        return []
+    of_group = f"of group {shown(drop_decimals(comparison.groups[side]))}"
+    if is_contrast(comparison.weights):
+        of_group = "of a group"
+    metric = comparison.parts[part]
+    the = "the " if metric.compares_models else ""
+    return [
+        f"{the.capitalize()}{metric.name} has one and the same value in {format_percent(share)} of "
+        f"the bootstrap samples {of_group}: with half or more its standard error is unreliable, "
+        "and the test may reject too often, or hardly ever."
+    ]
 
 
 def note_bias_of_strata(plan: Plan, bias: float, *, has_few_rows: bool) -> str:
