@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairperm.inference.mantel_haenszel import GapVariance
+from fairperm.inference.null import drop_rounding
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -231,6 +232,10 @@ class Gaps:
     def over(self, error: Array) -> Gaps:
         """Return the same gaps, all with this standard error."""
         return Gaps(self.difference, np.broadcast_to(error, self.difference.shape))
+
+    def drop_rounding(self, scale: Array) -> Gaps:
+        """Return the gaps with zero in place of rounding errors of values of this size."""
+        return Gaps(drop_rounding(self.difference, scale), self.standard_error)
 
     def first(self, n: int | None) -> Gaps:
         """Return the first ``n`` draws; all for None."""

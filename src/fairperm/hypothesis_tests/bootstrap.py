@@ -183,7 +183,8 @@ def compare(
     values = comparison.merge_strata(observed, None).value[:, 0, 0]
     check_values(comparison.whole, values)
     notes = check_strata(comparison, observed.value[:, 0], observed.size[:, 0], engine.weights)
-    gap = float(observed.gaps(engine.weights).difference[0, 0])
+    scale, span = comparison.scale(observed), metric.parts[0].span
+    gap = float(observed.gaps(engine.weights).drop_rounding(scale).difference[0, 0])
     blocks = resampling.run_blocks(
         partial(_gaps, engine),
         streams.BOOTSTRAP,
@@ -194,7 +195,7 @@ def compare(
     distribution, error = resampled.difference[:, 0], resampled.spread()
 
     null = Null(distribution - gap)
-    tolerance = tie_tolerance(gap, comparison.scale(observed), np.ones(1))
+    tolerance = tie_tolerance(gap, scale, np.ones(1))
     bins = comparison.binning_errors()
     hidden = 0.0 if bins is None else float(bins.sum())
     seen = nearer_to_null(gap, hidden, options.alternative)
@@ -211,7 +212,7 @@ def compare(
         difference=gap,
         part=None,
         standard_error=float(error[0]),
-        confidence_interval=(low - hidden, high + hidden),
+        confidence_interval=(max(low - hidden, -span), min(high + hidden, span)),
         confidence_level=options.confidence_level,
         statistic=gap,
         pvalue=p.value,

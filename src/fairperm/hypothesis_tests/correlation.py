@@ -27,7 +27,7 @@ from fairperm.hypothesis_tests.results.gaps import ResultWithPValue
 from fairperm.hypothesis_tests.results.text import write_result
 from fairperm.hypothesis_tests.run import Observed, PermutationTest, run
 from fairperm.hypothesis_tests.small_groups import effective_number
-from fairperm.inference.null import tie_tolerance
+from fairperm.inference.null import drop_rounding, tie_tolerance
 from fairperm.inference.stopping import count_least
 
 if TYPE_CHECKING:
@@ -243,7 +243,8 @@ class CorrelationTest(PermutationTest[Array]):
         from fairperm.engines.kernels.shuffles import sums  # loads Numba
 
         margins, order = pairs.margins(ranked=method == "spearman"), pairs.order()
-        r, square = sums(*margins, order)
+        found, square = sums(*margins, order)
+        r = float(drop_rounding(np.array(found), 1.0))
         statistic = float(_statistic(np.array([[r], [square]]), studentize)[0])
         error = math.sqrt(square) if math.sqrt(square) > _NO_ERROR else 0.0
         unit = np.array([(error or 1 / math.sqrt(len(pairs.x))) if studentize else 1.0])

@@ -138,7 +138,7 @@ class GapTest(PermutationTest[Gaps]):
         notes = check_strata(comparison, estimates.value[:, 0], estimates.size[:, 0], weights)
         scale, bins = comparison.scale(estimates), comparison.binning_errors()
 
-        gaps = _gaps(engine, plan, estimates)
+        gaps = _gaps(engine, plan, estimates).drop_rounding(scale)
         error = free.gaps(weights).standard_error[0]
         errors = np.sqrt(merged.variance[:, 0, 0])
         ties = np.zeros(errors.shape)

@@ -87,8 +87,8 @@ class MatchedTest(PermutationTest[Gaps]):
         with np.errstate(divide="ignore", invalid="ignore"):
             values, errors = sets.values()
         check_values(part, groups, values)
-        gaps = sets.observed()
         scale = np.array([part.span if np.isfinite(part.span) else np.abs(values).max()])
+        gaps = sets.observed().drop_rounding(scale)
         gap = gaps.difference[0]
         error = MatchedSets.of(part, first, second).observed().standard_error[0]
         statistic = float(gaps.studentized(scale)[0])

@@ -38,6 +38,10 @@ class Reach(Protocol):
 
     inverts_test: ClassVar[bool]  # by itself: it agrees with the p-value at every level
 
+    @property
+    def span(self) -> float:
+        """The largest possible estimate, in size."""
+
     def interval(self, critical: tuple[float, float]) -> tuple[float, float]:
         """Return the interval; an infinite critical value leaves its side open."""
 

@@ -108,6 +108,14 @@ def tie_tolerance(statistic: float, span: Array, error: Array) -> float:
     return float(TIE * (abs(statistic) + studentized_span))
 
 
+def drop_rounding(gap: Array, size: Array | float) -> Array:
+    """Return the gaps with zero in place of those that are rounding errors of values of this size.
+
+    They are tied with zero. It is never the negative zero.
+    """
+    return np.where(np.abs(gap) <= TIE * size, 0.0, gap)
+
+
 def find_extreme(
     statistic: Array, observed: float, alternative: str, tolerance: float
 ) -> NDArray[np.bool_]:

@@ -56,7 +56,7 @@ def judge(
     alpha: float,
 ) -> Judgement:
     """Compare the observed gaps with those of permutations (by draw and candidate)."""
-    gaps = observed.gaps(None)
+    gaps = observed.gaps(None).drop_rounding(scale)
     gap, error = gaps.difference[:, 0], gaps.standard_error[:, 0]
     statistic = gaps.studentized(scale)
     found = bands(permuted, statistic, error, scale, alpha, alternative)

@@ -356,7 +356,8 @@ class Search:
     def describe(self) -> tuple[Subgroup, ...]:
         """Return every candidate with its numbers."""
         sample, candidates, judgement = self.sample, self.candidates, self.judgement
-        merged, gap = self.observed, self.observed.gaps(None).difference[:, 0]
+        merged = self.observed
+        gap = self.observed.gaps(None).drop_rounding(self.scale).difference[:, 0]
         if sample.units.n_strata > 1:
             rows = number_strata(sample.units, np.zeros_like(sample.units.stratum))
             members = candidates.members
@@ -409,7 +410,8 @@ def search(sample: Sample, settings: Settings) -> Search:
         adjust=settings.adjust,
         alpha=settings.alpha,
     )
-    statistic, p = observed.gaps(None).studentized(scale), judgement.adjusted_pvalue
+    gaps, p = observed.gaps(None).drop_rounding(scale), judgement.adjusted_pvalue
+    statistic = gaps.studentized(scale)
     found = np.flatnonzero(p <= settings.alpha)
     return Search(
         sample=sample,

@@ -23,7 +23,7 @@ from fairperm.hypothesis_tests.margins.paired_rates import (
 from fairperm.hypothesis_tests.plan import Options, Plan
 from fairperm.hypothesis_tests.results.changes import GroupChange, ModelComparisonResult
 from fairperm.hypothesis_tests.run import run
-from fairperm.inference.null import normal_pvalue
+from fairperm.inference.null import drop_rounding, normal_pvalue
 from fairperm.metrics.changes import (
     Change,
     RankChange,
@@ -279,20 +279,25 @@ class ChangeTest:
         sample, comparison = self.gap_test.sample, self.gap_test.comparison
         values = self.old[0], self.new[0]
         reversed_models = note_reversed_models(self.gap_test.plan.metric, *values)
+        names, groups = [part.name for part in comparison.parts], comparison.groups
+        changes = {
+            group: _changes(comparison, sample, side, *values) for side, group in enumerate(groups)
+        }
         return tested.result(
             ModelComparisonResult,
             **{
                 **sample,
                 "counts": self.counts,
                 "gap_variance": self._variance_at_margins(),
+                "values": {
+                    group: _by_part(names, [one.change for one in parts])
+                    for group, parts in changes.items()
+                },
                 "notes": (*sample["notes"], *reversed_models),
             },
             gap_old=_by_part(self.names, self.old[1]),
             gap_new=_by_part(self.names, self.new[1]),
-            group_changes={
-                group: _by_part(self.names, _changes(comparison, sample, side, *values))
-                for side, group in enumerate(comparison.groups)
-            },
+            group_changes={group: _by_part(self.names, parts) for group, parts in changes.items()},
         )
 
     def _variance_at_margins(self) -> PairedRates | FewChangedRows | None:
@@ -418,7 +423,8 @@ def _estimate_model(
     engine = comparison.engine(None)
     estimates = engine.observed()
     values = comparison.merge_strata(estimates, None).value[:, 0, 0]
-    return values, estimates.gaps(engine.weights).difference[0]
+    gaps = estimates.gaps(engine.weights).drop_rounding(comparison.scale(estimates))
+    return values, gaps.difference[0]
 
 
 def _weigh_by_rows(metric: Any) -> Any:
@@ -438,7 +444,9 @@ def _changes(
     found = []
     start = 0
     for place, part in enumerate(comparison.parts):
-        change = values[part.name] if is_joint else values
+        size = part.span if math.isfinite(part.span) else np.abs([old[place], new[place]]).max()
+        value = values[part.name] if is_joint else values
+        change = float(drop_rounding(np.array(value), size))
         error = errors[part.name] if is_joint else errors
         pvalue, exact = math.nan, False
         if _is_rate_of_rows(part, comparison):
@@ -451,7 +459,7 @@ def _changes(
             GroupChange(
                 old=float(old[place, side]),
                 new=float(new[place, side]),
-                change=float(change),
+                change=change,
                 standard_error=float(error),
                 pvalue=pvalue,
                 exact=exact,

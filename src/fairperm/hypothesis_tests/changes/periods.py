@@ -45,7 +45,7 @@ from fairperm.hypothesis_tests.results.changes import (
 from fairperm.hypothesis_tests.run import run
 from fairperm.hypothesis_tests.small_groups import InfluentialRows
 from fairperm.inference.multiplicity import adjust_pvalues
-from fairperm.inference.null import normal_pvalue
+from fairperm.inference.null import drop_rounding, normal_pvalue
 from fairperm.metrics.definition import Scheme, Variance
 from fairperm.metrics.registry import get_metric
 
@@ -522,9 +522,12 @@ class PeriodSample:
         weights = self._stratum_weights()
         options = replace(self.options, variance=None, stratum_weights=weights)
         plan = Plan.for_table(self.metric, table, self.groups, options)
-        engine = Comparison.of(table, plan, self.groups, weights).engine(None)
-        gaps = engine.observed().gaps(engine.weights).difference[0].tolist()
-        return dict(zip((part.name for part in self.metric.parts), gaps, strict=True))
+        comparison = Comparison.of(table, plan, self.groups, weights)
+        engine = comparison.engine(None)
+        observed = engine.observed()
+        gaps = observed.gaps(engine.weights).drop_rounding(comparison.scale(observed))
+        names = (part.name for part in self.metric.parts)
+        return dict(zip(names, gaps.difference[0].tolist(), strict=True))
 
     def _changes(
         self, group: Hashable, old: PermutationTestResult, new: PermutationTestResult
@@ -550,7 +553,9 @@ class PeriodSample:
 
     def _change(self, part: Any, old: tuple[Any, ...], new: tuple[Any, ...]) -> GroupChange:
         """Return the change of one value, from values, errors and counts of both periods."""
-        change, error = new[0] - old[0], math.hypot(old[1], new[1])
+        size = part.span if math.isfinite(part.span) else max(abs(old[0]), abs(new[0]))
+        change = float(drop_rounding(new[0] - old[0], size))
+        error = math.hypot(old[1], new[1])
         is_plain = self.table.weight is None and self.table.cluster is None
         exact = part.has_denominator and is_plain and len(self.table.strata) == 1
         pvalue = math.nan

@@ -247,12 +247,21 @@ class Difference(Scale):
         """Return the gap."""
         return self.result.difference
 
+    @property
+    def largest(self) -> float:
+        """Return the largest possible gap."""
+        reach = _tested(self.result).observed.reach
+        return math.inf if reach is None else reach.span
+
     def test(self, bound: float, alternative: str) -> MarginTest:
         """Test that the gap is greater, or less, than the bound."""
         if abs(bound) >= self._most:
             hint = "Rates are numbers from 0 to 1, not percentages."
             rule = f"below {self._most:g} for {self.result.metric}"
             raise InputError("margin", rule, abs(bound), hint)
+        if abs(bound) >= self.largest:
+            rule = f"below {self.largest:g}, the largest possible gap in {self.result.metric}"
+            raise InputError("margin", rule, abs(bound))
         return super().test(bound, alternative)
 
     def excess(self, bound: float) -> float:
@@ -283,10 +292,11 @@ class Difference(Scale):
             return self._ends(self.estimate, (-self._most, self._most), lambda gap: gap)
         error = self.error(self.estimate)
         if not error > 0:
-            return -math.inf, math.inf
+            return -self.largest, self.largest
         above, below = self.criticals()
         blur = sum(self.hidden)
-        return self.estimate - above * error - blur, self.estimate + below * error + blur
+        low, high = self.estimate - above * error - blur, self.estimate + below * error + blur
+        return max(low, -self.largest), min(high, self.largest)
 
 
 class Ratio(Scale):

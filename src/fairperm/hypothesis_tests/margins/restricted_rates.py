@@ -38,6 +38,7 @@ class Rates:
     first: Share
     second: Share
     inverts_test: ClassVar[bool] = True  # as an interval: see ``hypothesis_tests/run.py``
+    span: ClassVar[float] = 1.0
 
     @staticmethod
     def of(first: Mapping[str, float], second: Mapping[str, float]) -> Rates:

@@ -226,7 +226,7 @@ class Curve:
 
     def gaps(self) -> CutGaps:
         """Return the gaps of the sample, first group minus second in the user's order."""
-        gaps = self._studentizable(self.cuts.tables)
+        gaps = self._studentizable(self.cuts.tables).drop_rounding(self.scale())
         statistic = gaps.studentized(self.scale())
         return CutGaps(gaps.difference[:, 0], gaps.standard_error[:, 0], statistic)
 
