@@ -24,7 +24,6 @@ COUNTS = [(150, 200), (100, 200), (95, 190), (82, 160), (30, 60)]
         {},
         {"adjust": "bh"},
         {"adjust": "by", "alternative": "less"},
-        {"adjust": "maxt"},
         {"adjust": None, "alpha": 0.2},
         {"margin": 0.05, "alternative": "greater"},
         {"margin": {"roc_auc": 0.3, "selection_rate": 0.02}},

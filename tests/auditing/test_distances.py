@@ -188,7 +188,6 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "no name": ({"distances": [max]}, "distances must be names of distances"),
     "twice": ({"distances": ["ks", "kolmogorov_smirnov"]}, "distances must be different"),
-    "max-T": ({"adjust": "maxt"}, "adjust='maxt' cannot be used with distances"),
     "normal limit": ({"n_resamples": 0}, "n_resamples=0 cannot be used with distances"),
     "direction": ({"alternative": "less"}, "'two-sided' for kolmogorov_smirnov.*no direction"),
     "margin": ({"margin": 0.1}, "margin cannot be used with distances alone; it is for metrics"),

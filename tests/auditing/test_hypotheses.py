@@ -48,7 +48,7 @@ def test_unadjusted_pvalues() -> None:
     assert all("(p = " in row.reason or "(p < " in row.reason for row in rows)
 
 
-@pytest.mark.parametrize("adjust", ["holm", "bh", "by", "maxt"])
+@pytest.mark.parametrize("adjust", ["holm", "bh", "by"])
 def test_a_metric_and_its_complement_are_one_hypothesis(adjust: str) -> None:
     options: dict[str, Any] = {**DATA["few scores"], "adjust": adjust, "n_resamples": 999, "rng": 1}
     without = quietly(**options, metrics=["tpr", "fpr"])
@@ -119,7 +119,7 @@ def test_a_function_named_like_a_metric_is_a_hypothesis_of_its_own() -> None:
     assert [row.adjusted_pvalue for row in rows] == pytest.approx(expected.tolist())
 
 
-@pytest.mark.parametrize("adjust", ["holm", "maxt"])
+@pytest.mark.parametrize("adjust", ["holm", "bh"])
 def test_attributes_are_families_of_their_own_on_request(adjust: str) -> None:
     given = DATA["few scores"]
     features = {"one": given["sensitive_features"], "two": np.arange(N) % 2}
@@ -145,20 +145,6 @@ def test_attributes_are_adjusted_together() -> None:
     assert [row.adjusted_pvalue for row in rows] == pytest.approx(expected.tolist())
 
 
-def test_joint_draws_are_at_least_each_tests_own_pvalue() -> None:
-    rows = quietly(
-        **DATA["few scores"],
-        metrics=["selection_rate", "fpr", "f1_score", "roc_auc"],
-        adjust="maxt",
-        n_resamples=999,
-        rng=1,
-    )
-    for row in rows:
-        assert row.pvalue is not None
-        assert row.adjusted_pvalue is not None
-        assert row.pvalue <= row.adjusted_pvalue <= 1
-
-
 # Notes
 
 
@@ -171,7 +157,7 @@ HARMONIC = sum(1 / rank for rank in range(1, 7))
 
 
 @pytest.mark.parametrize(
-    ("adjust", "factor"), [("holm", 6), ("bh", 6), ("by", 6 * HARMONIC), ("maxt", 1), (None, 1)]
+    ("adjust", "factor"), [("holm", 6), ("bh", 6), ("by", 6 * HARMONIC), (None, 1)]
 )
 def test_too_few_resamples_for_any_disparity(adjust: str | None, factor: float) -> None:
     """The smallest p-value is 2/(n + 1); adjusted it may be as many times larger as hypotheses."""
@@ -186,15 +172,6 @@ def test_too_few_resamples_for_any_disparity(adjust: str | None, factor: float) 
     assert n == (2 if adjust in {"bh", "by"} else 6)
     assert f"{n} comparisons might not be called a disparity" in rows.notes[0]
     assert noted(adjust=adjust, n_resamples=enough).notes == ()
-
-
-def test_max_t_of_two_attributes_is_one_family() -> None:
-    """Its smallest p-value is twice that of one draw, however many attributes there are."""
-    group = DATA["few scores"]["sensitive_features"]
-    two = {"one": group, "other": group}
-    with pytest.warns(FairpermWarning, match=r"at least 0.0513, and the level .* n_resamples=39 "):
-        noted(sensitive_features=two, adjust="maxt", n_resamples=38)
-    assert noted(sensitive_features=two, adjust="maxt", n_resamples=39).notes == ()
 
 
 def test_no_pvalue_below_the_smallest_that_the_note_names() -> None:

@@ -99,7 +99,6 @@ def test_report_says_what_is_compared_and_what_was_left_out() -> None:
         ({"metrics": "roc_auc", "y_true": "hired"}, "metrics must be a rate, a mean or another"),
         ({"metrics": "equalized_odds", "y_true": "hired"}, "metrics must be a rate, a mean or"),
         ({"metrics": twice_accuracy, "y_true": "hired"}, "metrics must be a rate, a mean or"),
-        ({"adjust": "maxt"}, "adjust='maxt' cannot be used with matched"),
         ({"cluster": "application"}, "cluster cannot be used with matched"),
         ({"control_features": "hired"}, "control_features cannot be used with matched"),
         ({"distances": "wasserstein"}, "matched cannot be used with distances"),

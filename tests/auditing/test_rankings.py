@@ -444,7 +444,6 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         {"metrics": "average_precision", "rankings": "map", "cluster": "user"},
         "metrics must be named unlike the rankings; got 'average_precision'",
     ),
-    "max-T": ({"adjust": "maxt"}, "adjust='maxt' cannot be used with rankings"),
     "matched": ({"matched": "user"}, "matched cannot be used with rankings"),
     "weights": ({"sample_weight": "query"}, "sample_weight cannot be used with rankings"),
     "two models": ({"y_score_new": "score"}, "y_score_new cannot be used with rankings"),

@@ -241,7 +241,10 @@ def test_errors_are_one_sentence(plain: Path) -> None:
     assert "'bogus'" in failed("bogus")
     assert "'audit'? `fairperm --help` lists the options." in failed("audt")
     assert "FILE must be given" in failed("audit")
-    assert "'maxt', 'none'; got 'bonf'" in failed("audit", plain, *COLUMNS, "--adjust", "bonf")
+    assert "'by', 'none'; got 'bonf'" in failed("audit", plain, *COLUMNS, "--adjust", "bonf")
+    said = failed("audit", plain, *COLUMNS, "--adjust", "maxt")
+    assert "'by', 'none'; got 'maxt'. Max-T over metrics" in said
+    assert said.endswith("Use --adjust holm.")
     assert "--alpha must be a number strictly" in failed("audit", plain, *COLUMNS, "--alpha", 5)
     assert "--margin must be a number" in failed("audit", plain, *COLUMNS, "--margin", "x")
     assert "does not exist" in failed("audit", plain, *COLUMNS, "-q", "--csv", "/nowhere/x.csv")

@@ -21,8 +21,8 @@ from fairperm.engines.many_groups import check_group_count
 from fairperm.hypothesis_tests.comparison import Comparison
 from fairperm.hypothesis_tests.plan import Plan
 from fairperm.metrics import get_metric
-from fairperm.metrics.definition import JointMetric, Kind, Scheme, Variance
-from tests.support.many_groups import ENGINES, GROUPS, build, force, observed, permuted, repeating
+from fairperm.metrics.definition import Scheme
+from tests.support.many_groups import ENGINES, GROUPS, build, observed, permuted, repeating
 from tests.support.number_data import value
 
 if TYPE_CHECKING:
@@ -141,30 +141,6 @@ def test_trials_agree_with_counts(strata: bool) -> None:
         for group in range(4):
             a, b = (np.round(one.value[0, :, 0, group], 10) for one in (ours, theirs))
             assert stats.ks_2samp(a, b).pvalue > 1e-4
-
-
-def test_a_joint_metric_of_ranks_and_totals() -> None:
-    """As max-T makes it: every part is what it is alone, in the same permutations."""
-    data = repeating("roc_auc", 300)
-    parts = [get_metric(name).parts[0] for name in ("brier_score", "roc_auc", "mean_score")]
-    joint: Any = JointMetric(name="all", meaning="", parts=tuple(parts), kind=Kind.PROBABILITY)
-    table = read_table(Inputs(**data), joint)
-    comparison = Comparison.of(
-        table, Plan(joint, Scheme.POOLED, Variance.SCORE), table.groups, None
-    )
-    found = []
-    for engine in ENGINES:
-        with pytest.MonkeyPatch.context() as patch:
-            force(patch, engine)
-            found.append(comparison.engine(Variance.SCORE, many=True))
-    counts, units = found
-    np.testing.assert_allclose(observed(counts).value, observed(units).value, rtol=1e-12)
-    np.testing.assert_allclose(observed(counts).variance, observed(units).variance, rtol=1e-9)
-    same_distribution(permuted(counts, 1024), permuted(units, 1000), "joint")
-    for i, (part, variance) in enumerate(zip(parts, ("delta", "delong", "delta"), strict=True)):
-        alone = observed(build("units", data, part.name, "pooled", variance))
-        np.testing.assert_allclose(observed(units).value[i], alone.value[0], rtol=1e-12)
-        np.testing.assert_allclose(observed(units).variance[i], alone.variance[0], rtol=1e-9)
 
 
 def test_labels_stay_in_their_blocks_and_strata() -> None:

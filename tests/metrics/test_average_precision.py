@@ -220,7 +220,6 @@ def test_an_audit_adjusts_it_with_others() -> None:
         y_score=data["y_score"],
         sensitive_features=data["sensitive_features"],
         metrics=["average_precision", "roc_auc"],
-        adjust="maxt",
         n_resamples=199,
         rng=1,
     )

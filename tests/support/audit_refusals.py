@@ -207,45 +207,20 @@ REFUSALS = [
     # adjust, alpha
     value(
         "adjust",
-        "adjust must be one of 'holm', 'bh', 'by', 'maxt', None; got 'Holm'. Did",
+        "adjust must be one of 'holm', 'bh', 'by', None; got 'Holm'. Did",
         adjust="Holm",
     ),
     value(
         "no adjustment",
-        "adjust must be one of 'holm', 'bh', 'by', 'maxt', None; got False.",
+        "adjust must be one of 'holm', 'bh', 'by', None; got False.",
         adjust=False,
     ),
     value(
-        "joint draws of a direction",
-        "adjust='maxt' cannot be used with alternative='less'. Use adjust='holm'.",
+        "joint draws",
+        "adjust must be one of 'holm', 'bh', 'by', None; got 'maxt'. Max-T over metrics is valid "
+        "only if they depend on each other alike in both groups, which an audit cannot know. Use "
+        "adjust='holm'.",
         adjust="maxt",
-        alternative="less",
-    ),
-    value(
-        "joint draws without an error",
-        "adjust='maxt' cannot be used with variance=None. Use",
-        adjust="maxt",
-        variance=None,
-    ),
-    value(
-        "joint draws of a function",
-        "adjust='maxt' cannot be used with no_weights, which has no closed form of its variance.",
-        adjust="maxt",
-        metrics=no_weights,
-    ),
-    value(
-        "joint draws of weighted ranks",
-        "adjust='maxt' cannot be used with roc_auc of weighted or clustered rows.",
-        adjust="maxt",
-        metrics="auc",
-        y_score=SCORE,
-        sample_weight=SCORE,
-    ),
-    value(
-        "joint draws of labels and numbers",
-        "adjust='maxt' cannot be used with true_positive_rate and mean_squared_error, which are",
-        adjust="maxt",
-        metrics=["tpr", "mse"],
     ),
     value("percent", f"alpha {SHARE} 5. Did you mean 0.05?", alpha=5),
     value("zero", f"alpha {SHARE} 0.", alpha=0),

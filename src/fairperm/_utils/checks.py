@@ -27,14 +27,14 @@ ALTERNATIVES: Sequence[Literal["two-sided", "symmetric", "greater", "less"]] = (
 MOST_RESAMPLES = 10**8
 
 
-def choice(name: str, value: object, allowed: Sequence[Word]) -> Word:
-    """Return ``value`` if it is one of the allowed words."""
+def choice(name: str, value: object, allowed: Sequence[Word], hint: str = "") -> Word:
+    """Return ``value`` if it is one of the allowed words; ``hint`` says what else to do."""
     for word in allowed:
         if value is word or (isinstance(value, str) and value == word):
             return word
     words = (argument("None") if word is None else shown(word) for word in allowed)
     rule = f"one of {', '.join(words)}"
-    raise InputError(name, rule, value, did_you_mean(value, allowed))
+    raise InputError(name, rule, value, hint or did_you_mean(value, allowed))
 
 
 def integer(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 # Purposes of random streams.
-PERMUTATIONS, BOOTSTRAP, OBSERVED, MAX_T, SAMPLE, RESAMPLED_ROWS = range(6)
+PERMUTATIONS, BOOTSTRAP, OBSERVED, SAMPLE, RESAMPLED_ROWS = 0, 1, 2, 4, 5
 
 
 def stream(seed: int, purpose: int, block: int = 0) -> np.random.Generator:

@@ -17,7 +17,6 @@ from fairperm.auditing.comparisons import (
     compare_pairs,
     make_pairs,
 )
-from fairperm.auditing.max_t import check_max_t
 from fairperm.auditing.questions import (
     check_reference,
     choose_default_metrics,
@@ -74,7 +73,7 @@ if TYPE_CHECKING:
     from fairperm.metrics.definition import AnyMetric
     from fairperm.metrics.rankings import RankingMetric
 
-ADJUSTMENTS = ("holm", "bh", "by", "maxt", None)
+ADJUSTMENTS = ("holm", "bh", "by", None)
 FAMILIES = ("audit", "attribute")
 GROUP_SIZES = ("metric", "rows")
 
@@ -168,12 +167,10 @@ def audit(
         names to groups.
     intersections : bool
         Whether to add the combinations of all attributes as one more attribute.
-    adjust : {"holm", "bh", "by", "maxt"} or None
-        How p-values are adjusted for the number of hypotheses in their `family`. "holm" and
-        "maxt" bound the probability of any false disparity, "bh" and "by" the expected share of
-        false disparities among all. "maxt" uses the dependence between metrics: it draws one set
-        of permutations for all metrics of a pair of groups. No adjusted p-value is below that of
-        the test alone.
+    adjust : {"holm", "bh", "by"} or None
+        How p-values are adjusted for the number of hypotheses in their `family`. "holm" bounds the
+        probability of any false disparity, "bh" and "by" the expected share of false disparities
+        among all. No adjusted p-value is below that of the test alone.
     family : {"audit", "attribute"}
         Whether all hypotheses are adjusted together, or those of each attribute by themselves. By
         attribute, the error rates hold for each attribute, and not for the whole audit.
@@ -243,8 +240,7 @@ def audit(
 
     A gap is smaller in size exactly if its change and the sum of both gaps have different signs;
     ``size_pvalue`` is the larger of their p-values. Each of these verdicts is a family of
-    hypotheses: with "holm" or "maxt" (which uses Holm's method here), the probability of giving it
-    wrongly to any gap is at most `alpha`.
+    hypotheses: with "holm", the probability of giving it wrongly to any gap is at most `alpha`.
 
     The gap is shown to exceed the margin by a one-sided test at each end of the margin, with twice
     the smaller of the two p-values (with `alternative` "greater" or "less", by one test). No test
@@ -285,7 +281,7 @@ def audit(
     settings = Settings(
         compare=check_pairing(compare, reference),
         reference=reference,
-        adjust=checks.choice("adjust", adjust, ADJUSTMENTS),
+        adjust=checks.choice("adjust", adjust, ADJUSTMENTS, _explain_adjustment(adjust)),
         family=checks.choice("family", family, FAMILIES),
         alpha=checks.fraction("alpha", alpha),
         margins=_name_bounds("margin", "a number above 0", math.inf, margin, named | ranked),
@@ -358,10 +354,8 @@ def audit(
         questions += read_distances(inputs, attributes, measured)
         questions += read_rankings(inputs, attributes, ranked, query)
         questions.sort(key=lambda one: names.index(one.attribute))
-        if settings.adjust == "maxt":
-            check_max_t(questions, settings)
         asked = make_pairs(questions, settings)  # checks all options before any work
-        settings = draw_enough(asked, settings, two_models=isinstance(inputs, ModelPair))
+        settings = draw_enough(asked, settings)
         pairs = compare_pairs(asked, settings)
     rows, families = judge_pairs(pairs, settings)
     if isinstance(inputs, ModelPair):
@@ -423,6 +417,16 @@ def audit(
     )
     warn_of(notes)
     return result
+
+
+def _explain_adjustment(adjust: object) -> str:
+    """Return what to use in place of an adjustment that an audit must not have; "" for others."""
+    if not isinstance(adjust, str) or adjust != "maxt":
+        return ""
+    return (
+        "Max-T over metrics is valid only if they depend on each other alike in both groups, which "
+        f"an audit cannot know. Use {argument('adjust', 'holm')}."
+    )
 
 
 def _refuse_with(others: str, **is_used: bool) -> None:

@@ -220,11 +220,10 @@ def _judge_family(
     unchanged and closed. Every family has all hypotheses: no claim has a smaller p-value than one
     that it implies.
     """
-    method = "holm" if settings.adjust == "maxt" else settings.adjust
 
     def adjust(pvalues: Sequence[float | None], keys: Sequence[Key] = keys) -> list[float]:
         raw = largest_by_key(keys, [1.0 if p is None else p for p in pvalues])
-        adjusted = adjust_by_key(raw, method)
+        adjusted = adjust_by_key(raw, settings.adjust)
         return [adjusted[key] for key in keys]
 
     sizes = [one.change.size_pvalue for one in tested]

@@ -82,7 +82,6 @@ _ADJUSTMENT = {
     "holm": "Holm-adjusted",
     "bh": "Benjamini–Hochberg-adjusted",
     "by": "Benjamini–Yekutieli-adjusted",
-    "maxt": "max-T-adjusted",
     None: "unadjusted",
 }
 
@@ -142,10 +141,9 @@ def footing(audit: AuditData, columns: Collection[str]) -> str:
 
 def changes_footing(audit: AuditData) -> str:
     """Return the rules behind the verdicts on changes."""
-    method = "holm" if audit.adjust == "maxt" else audit.adjust
     rows = [row for row in audit.rows if row.change is not None]
     sentences = [
-        f"Level {audit.alpha:g}, p {_ADJUSTMENT[method]}.",
+        f"Level {audit.alpha:g}, p {_ADJUSTMENT[audit.adjust]}.",
         *state_threshold(audit),
         "Change: the gap with the new model minus the gap with the old one.",
         *explain_changes(rows),

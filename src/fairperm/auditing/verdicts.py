@@ -22,7 +22,6 @@ from fairperm._utils.formatting import (
     name_group,
     state_pvalue,
 )
-from fairperm.auditing.max_t import max_t_pvalues
 from fairperm.errors import Note, argument, shown
 from fairperm.hypothesis_tests.comparison_checks import REVERSED_MODELS, REVERSED_SCORES
 from fairperm.hypothesis_tests.margins.one_sided import (
@@ -205,14 +204,12 @@ def write_notes(
 ) -> tuple[str, ...]:
     """Return notes on the whole audit; those of its tests count unless they are ``known``."""
     judged = [row for row in rows if row.adjusted_pvalue is not None and row.result is not None]
-    drawn = [row for row in judged if settings.adjust == "maxt" or not _result_of(row).exact]
+    drawn = [row for row in judged if not _result_of(row).exact]
     tails = [_count_tails(row, settings) for row in drawn if row.verdict != "disparity"]
     changed = [row for row in judged if row.change is not None and row.change.size_pvalue]
     claim = "called a disparity however large the gap"
-    factor = _largest_factor(n_hypotheses, settings, two_models=bool(changed))
-    of_gaps = _largest_factor(n_hypotheses, settings, two_models=False)
-    # sums of gaps are rarely enumerated, and the max-T method does not adjust changes
-    if len(changed) > len(drawn) or factor > of_gaps:
+    factor = _largest_factor(n_hypotheses, settings)
+    if len(changed) > len(drawn):  # sums of gaps are rarely enumerated
         is_one_sided = settings.alternative in {"greater", "less"}
         is_doubled = settings.alternative == "two-sided" or (settings.margins and not is_one_sided)
         tails = [2 if is_doubled else 1] * len(changed)
@@ -256,7 +253,7 @@ def _count_tails(row: AuditRow, settings: Settings) -> int:
     """Return 2 if the row's p-value is twice the smaller of two tails, else 1."""
     if row.margin is not None and settings.alternative not in {"greater", "less"}:
         return 2  # the smaller p-value of both ends of the margin
-    is_doubled = settings.adjust == "maxt" or _result_of(row).ordering == "two-sided"
+    is_doubled = _result_of(row).ordering == "two-sided"
     return 2 if settings.alternative == "two-sided" and is_doubled else 1
 
 
@@ -283,17 +280,16 @@ def _note_few_resamples(
     )
 
 
-def _largest_factor(n_hypotheses: int, settings: Settings, *, two_models: bool) -> float:
+def _largest_factor(n_hypotheses: int, settings: Settings) -> float:
     """Return by how much adjustment can multiply a p-value."""
     factors: dict[str | None, float] = {
         None: 1.0,
-        "maxt": float(n_hypotheses) if settings.margins or two_models else 1.0,
         "by": n_hypotheses * sum(1 / rank for rank in range(1, n_hypotheses + 1)),
     }
     return factors.get(settings.adjust, float(n_hypotheses))
 
 
-def draw_enough(pairs: Sequence[Pair], settings: Settings, *, two_models: bool) -> Settings:
+def draw_enough(pairs: Sequence[Pair], settings: Settings) -> Settings:
     """Return settings whose draws can reach the level after adjustment, if they stop early.
 
     Intervals at the adjusted level and tests at margins need so many draws in any case, but no more
@@ -306,11 +302,9 @@ def draw_enough(pairs: Sequence[Pair], settings: Settings, *, two_models: bool) 
         family = pair.question.attribute if settings.family == "attribute" else "all"
         families.setdefault(family, set()).add(pair.hypothesis(settings.alternative))
     n_hypotheses = max(map(len, families.values()), default=0)
-    factor = _largest_factor(n_hypotheses, settings, two_models=two_models)
+    factor = _largest_factor(n_hypotheses, settings)
     n_tails = 1 if settings.alternative in {"greater", "less"} else 2
     most = min(max(MOST, _count_resamples(n_tails * factor, settings.alpha)), _MOST_OF_AUDITS)
-    if settings.adjust is not None:  # adjusted intervals of the max-T method are Bonferroni's too
-        factor = max(factor, n_hypotheses)
     least = min(_count_resamples(n_tails * factor, settings.alpha), MOST)
     return replace(settings, resampling=replace(settings.resampling, n_resamples=most, least=least))
 
@@ -425,9 +419,6 @@ def _adjust_pvalues(
     judged: Sequence[ComparedPair], keys: Sequence[tuple[object, ...]], settings: Settings
 ) -> list[float]:
     raw = largest_by_key(keys, [_result_of(pair.row).pvalue for pair in judged])
-    if settings.adjust == "maxt" and judged:
-        joint = max_t_pvalues(dict(zip(keys, judged, strict=True)), settings)
-        return [max(joint[key], raw[key]) for key in keys]
     adjusted = adjust_by_key(raw, settings.adjust)
     return [adjusted[key] for key in keys]
 
@@ -435,7 +426,7 @@ def _adjust_pvalues(
 def _test_margins(
     judged: Sequence[ComparedPair], keys: Sequence[tuple[object, ...]], settings: Settings
 ) -> list[dict[str, float]]:
-    """Return the fields of each row that tests at a margin give it, adjusted (for max-T by Holm).
+    """Return the fields of each row that tests at a margin give it, adjusted.
 
     All disparities that may be claimed are one family: next to rows with a margin, the p-value of
     a row without one is adjusted together with theirs.
@@ -453,9 +444,8 @@ def _test_margins(
             disparity[key] = max(disparity.get(key, 0.0), exceedance_pvalue(result, margin))
             tests = margin_pvalues(result, margin)
             equivalence[key] = max(equivalence.get(key, 0.0), *(test.pvalue for test in tests))
-    method = "holm" if settings.adjust == "maxt" else settings.adjust
-    adjusted_disparity = adjust_by_key(disparity, method)
-    adjusted_equivalence = adjust_by_key(equivalence, method)
+    adjusted_disparity = adjust_by_key(disparity, settings.adjust)
+    adjusted_equivalence = adjust_by_key(equivalence, settings.adjust)
     return [
         {
             "exceedance_pvalue": disparity[key],
@@ -484,8 +474,8 @@ def _test_ratios(judged: Sequence[ComparedPair], settings: Settings) -> list[dic
         if pair.row.ratio_bound is not None and pair.row.ratio is not None:
             found = ratio_pvalues(_result_of(pair.row), pair.row.ratio_bound)
             beyond[key], within[key] = found
-    method = "holm" if settings.adjust == "maxt" else settings.adjust
-    beyond, within = adjust_by_key(beyond, method), adjust_by_key(within, method)
+    beyond = adjust_by_key(beyond, settings.adjust)
+    within = adjust_by_key(within, settings.adjust)
     return [
         {
             "adjusted_ratio_exceedance_pvalue": beyond[key],

@@ -400,12 +400,6 @@ Intersections = Annotated[
 Adjust = Annotated[
     str,
     _option(
-        _TEST, "Adjustment for multiple comparisons: holm, bh, by, maxt or none. Default: holm."
-    ),
-]
-ListAdjust = Annotated[
-    str,
-    _option(
         _TEST,
         "Adjustment for multiple comparisons: holm, bh, by or none. Default: holm.",
         "--adjust",

@@ -48,7 +48,7 @@ VarianceName: TypeAlias = (
     Literal["auto", "score", "wald", "delta", "delong", "bootstrap", "fast_bootstrap"] | None
 )
 Alternative: TypeAlias = Literal["two-sided", "symmetric", "greater", "less"]
-Adjustment: TypeAlias = Literal["holm", "bh", "by", "maxt"] | None
+Adjustment: TypeAlias = Literal["holm", "bh", "by"] | None
 Family: TypeAlias = Literal["audit", "attribute"]
 Pairing: TypeAlias = Literal["pairs", "reference", "rest"]
 GroupSize: TypeAlias = Literal["metric", "rows"]

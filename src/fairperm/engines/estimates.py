@@ -15,7 +15,7 @@ from fairperm.inference.mantel_haenszel import GapVariance
 from fairperm.inference.null import drop_rounding
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
@@ -155,17 +155,6 @@ class Estimates:
         values, sizes = (np.repeat(one, value.shape[-1], axis=1) for one in (self.value, self.size))
         values[:, :, stratum, group], sizes[:, :, stratum, group] = value, size
         return Estimates(values, np.zeros(values.shape), sizes)
-
-    def pair(self, first: int, second: int, scored: Mapping[int, Metric]) -> Estimates:
-        """Return two of many groups; parts that are ``scored`` get the variance of one rate."""
-        both = [first, second]
-        value, variance, size = (
-            array[..., both] for array in (self.value, self.variance, self.size)
-        )
-        for place, part in scored.items():
-            numerator = part.rate_of(value[place]) * size[place]
-            variance[place] = score_variance(part, numerator, size[place])
-        return Estimates(value, variance, size)
 
     def standardized(self, weights: Array | None) -> tuple[Array, Array]:
         """Return values and variances of every group with the strata in the same shares."""

@@ -203,9 +203,6 @@ def _sort_units(
         return order, contributions, np.empty(0, np.uint8), np.empty((0, 3), np.int64)
     layout = AucLayout.build(score, label > 0, rows.stratum, rows.n_strata)
     order = layout.order.astype(np.intp)
-    if contributions.size:  # nor must the order of rows of equal label and score matter
-        run = _number_runs(*(column[order] for column in (rows.stratum, label, score)))
-        order = order[np.lexsort([*contributions[order].T[::-1], run])]
     return order, contributions, *layout.labels()
 
 

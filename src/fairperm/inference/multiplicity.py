@@ -45,7 +45,7 @@ def adjust_pvalues(pvalues: Array, method: str | None) -> Array:
 def interval_level(pvalues: Array, method: str | None, alpha: float) -> float:
     """Return the level of intervals that agree with adjusted p-values.
 
-    For "holm" and "maxt" it is Bonferroni's: all intervals together miss a value with probability
+    For "holm" it is Bonferroni's: all intervals together miss a value with probability
     alpha at most. For "bh" and "by" it depends on the number of rejections: among the intervals of
     rejected hypotheses, the expected share that miss is alpha at most (Benjamini and Yekutieli,
     False discovery rate-adjusted multiple confidence intervals, JASA 100, 2005).

@@ -79,7 +79,7 @@ def list_slopes(section: Section, view: AuditView) -> dict[str, tuple[float, flo
 
 def _describe_method(view: AuditView) -> list[str]:
     audit = view.audit
-    method = {"maxt": "holm", "by": "bh"}.get(audit.adjust or "", audit.adjust)
+    method = "bh" if audit.adjust == "by" else audit.adjust
     error = _ERRORS[method].format(level=format_level(audit.alpha))
     same = "" if method is None else ", and the same bound holds for each other verdict"
     tested = [one.row.change.result for one in view.comparisons if one.row.change]

@@ -51,7 +51,6 @@ _ANY_FALSE = "probability of any false disparity"
 _SHARE_FALSE = "expected share of false disparities"
 _ADJUSTMENTS = {
     "holm": ("Holm's method", _ANY_FALSE),
-    "maxt": ("the max-T method", _ANY_FALSE),
     "bh": ("the Benjamini–Hochberg method", _SHARE_FALSE),
     "by": ("the Benjamini–Yekutieli method", _SHARE_FALSE),
 }
@@ -472,8 +471,6 @@ def describe_error_rates(view: AuditView) -> str:
             text += f" Each calls a gap beyond the margin equivalent at most {level} of the time."
         return text
     method, error_rate = _ADJUSTMENTS[audit.adjust]
-    if audit.adjust == "maxt" and view.has_margins:
-        method = "the max-T method, or Holm's for verdicts with a margin"
     if audit.n_hypotheses == 0:
         return "No hypothesis was tested: no comparison could be judged."
     text = (

@@ -32,7 +32,7 @@ def ranking(
     k: arg.TopK = 10,
     compare: arg.Compare = None,
     reference: arg.OneReference = None,
-    adjust: arg.ListAdjust = "holm",
+    adjust: arg.Adjust = "holm",
     alternative: arg.Alternative = "two-sided",
     resamples: arg.Resamples = "auto",
     confidence_level: arg.ConfidenceLevel = 0.95,
