@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from fairperm.auditing.audit import audit
+from fairperm.auditing.gates import Gate
 from fairperm.auditing.result import Audit
-from fairperm.errors import InputError, did_you_mean, listed, shown
+from fairperm.errors import InputError, did_you_mean, listed, shown, warn_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,26 +16,31 @@ if TYPE_CHECKING:
 
 __all__ = ["assert_no_disparity"]
 
-FailingVerdict: TypeAlias = Literal["disparity", "inconclusive", "too small"]
+FailingVerdict: TypeAlias = Literal["disparity", "inconclusive", "too small", "ratio"]
 _VERDICTS = get_args(FailingVerdict)
+_RULE = f"one or several of {listed(_VERDICTS)}"
+_NAMES = {"ratio": "ratio not met"}
 
 
 def assert_no_disparity(
-    audit_or_labels: Audit | Column,
+    audit_or_labels: Audit | Column | None = None,
     *arguments: Any,
     fail_on: FailingVerdict | Sequence[FailingVerdict] = "disparity",
     **options: Any,
 ) -> Audit:
     """Raise an AssertionError with the audit's table if it finds a disparity.
 
+    Raises InputError if that cannot be evaluated.
+
     Parameters
     ----------
-    audit_or_labels : Audit or array-like
+    audit_or_labels : Audit or array-like, optional
         An audit, or the first argument of one: the labels.
     *arguments, **options
         The other arguments of :func:`fairperm.audit`.
     fail_on : str or list of str
-        The verdicts that fail: "disparity", "inconclusive", "too small".
+        The verdicts that fail: "disparity", "inconclusive", "too small"; or "ratio", a ratio that
+        is shown to break the bound of ``ratio=``.
 
     Returns
     -------
@@ -45,6 +51,11 @@ def assert_no_disparity(
     Finding no disparity does not prove that there is none. With ``margin=`` and
     ``fail_on=("disparity", "inconclusive", "too small")``, only comparisons with the verdict
     "equivalent" pass.
+
+    Comparisons that are too small, or whose metric has no value in a group, do not fail on
+    "disparity"; a warning counts them. It is an error if no comparison was judged, or if one
+    cannot have the verdict whatever its gap: a margin of a joint metric, values without a ratio,
+    too few permutations. In an audit of two models the gaps are those of the old model.
 
     Examples
     --------
@@ -59,6 +70,8 @@ def assert_no_disparity(
     ['inconclusive']
     """
     verdicts = [_find_verdict(one) for one in ([fail_on] if isinstance(fail_on, str) else fail_on)]
+    if not verdicts:
+        raise InputError("fail_on", _RULE, fail_on)
     if isinstance(audit_or_labels, Audit):
         if arguments or options:
             got = arguments[0] if arguments else next(iter(options))
@@ -66,12 +79,16 @@ def assert_no_disparity(
         result = audit_or_labels
     else:
         result = audit(audit_or_labels, *arguments, **options)
-    failed = [row for row in result.rows if row.verdict in verdicts]
+    gate = Gate(tuple(verdicts))
+    failed = gate.find_failed(result)
     if failed:
+        names = (_NAMES.get(one, one) for one in verdicts)
         raise AssertionError(
             f"{len(failed)} of {len(result.rows)} comparisons have the verdict "
-            f"{' or '.join(verdicts)}.\n{result!r}"
+            f"{' or '.join(names)}.\n{result!r}"
         )
+    gate.check(result)
+    warn_of(gate.note_not_judged(result))
     return result
 
 
@@ -79,5 +96,4 @@ def _find_verdict(given: object) -> str:
     word = given.replace("-", " ").replace("_", " ") if isinstance(given, str) else given
     if word in _VERDICTS:
         return str(word)
-    rule = f"one or several of {listed(_VERDICTS)}"
-    raise InputError("fail_on", rule, given, did_you_mean(given, _VERDICTS))
+    raise InputError("fail_on", _RULE, given, did_you_mean(given, _VERDICTS))

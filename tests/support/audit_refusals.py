@@ -227,6 +227,25 @@ REFUSALS = [
     kind("a word for alpha", f"alpha {SHARE} '5%'.", alpha="5%"),
     kind("no alpha", f"alpha {SHARE} None.", alpha=None),
     value("confidence", f"confidence_level {SHARE} 95. Did you mean 0.95?", confidence_level=95),
+    # ratio
+    value(
+        "a ratio in strata",
+        "ratio must be left out with control_features, whose gap is a mean of differences; got 0.8.",
+        ratio=0.8,
+        control_features=list("ab" * 6),
+    ),
+    value(
+        "a ratio of several gaps",
+        "ratio must be left out for equalized_odds; got 0.8. It has several ratios; audit its",
+        ratio=0.8,
+        metrics="equalized_odds",
+    ),
+    value(
+        "a ratio without an error",
+        "ratio must be left out with variance=None, whose test is not valid at a bound; got 0.8.",
+        ratio=0.8,
+        variance=None,
+    ),
     # margin
     value("no margin", "margin must be a number above 0; got 0.", margin=0),
     value("negative margin", "margin must be a number above 0; got -0.1.", margin=-0.1),

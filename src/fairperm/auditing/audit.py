@@ -182,7 +182,7 @@ def audit(
     ratio : float or mapping, optional
         The smallest ratio of either group's value to the other's that is acceptable: one for all
         metrics, or by their names. 0.8 is the four-fifths rule. The rows' ``ratio_verdict`` says
-        whether the rule is shown to be met or not.
+        whether the rule is shown to be met or not. Strata and joint metrics have no ratio.
     min_group_size : int
         Smaller groups stay in the table but are not judged.
     group_size_by : {"metric", "rows"}

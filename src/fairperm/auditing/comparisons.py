@@ -160,6 +160,8 @@ def make_pairs(questions: Sequence[Question], settings: Settings) -> list[Pair]:
             elif not isinstance(metric, (Distance, RankingMetric)):
                 metric = Plan.for_table(metric, table, groups, settings).metric
             _check_options(metric, question.label, settings)
+            if question.label in settings.ratios:
+                _check_ratio(metric, question.label, settings, table.count_strata(groups))
             pairs.append(Pair(question, groups))
     return pairs
 
@@ -205,13 +207,27 @@ def _check_options(metric: AnyMetric, label: str, settings: Settings) -> None:
         raise InputError("alternative", rule, settings.alternative, hint)
     if is_distance:
         return
-    if isinstance(metric, RankingMetric) and not metric.has_ratio and label in settings.ratios:
-        hint = f"It is a logarithm; use {argument('margin')}, or audit top_k_share."
-        raise InputError("ratio", f"left out for {label}", settings.ratios[label], hint)
     margin, span = settings.margins.get(label, 0.0), max(part.span for part in metric.parts)
     if margin >= span:
         hint = "Rates are numbers from 0 to 1, not percentages." if span == 1 else ""
         raise InputError("margin", f"below {span:g} for {label}", margin, hint)
+
+
+def _check_ratio(metric: AnyMetric, label: str, settings: Settings, n_strata: int) -> None:
+    """Raise InputError for a ratio that no data could have."""
+    ratio, instead = settings.ratios[label], f"Pass {argument('margin')}, a difference, instead."
+    if n_strata > 1:
+        rule = f"left out with {argument('control_features')}, whose gap is a mean of differences"
+        raise InputError("ratio", rule, ratio, instead)
+    if settings.variance is None:
+        rule = f"left out with {argument('variance', None)}, whose test is not valid at a bound"
+        raise InputError("ratio", rule, ratio)
+    rule = f"left out for {label}"
+    if metric.is_joint:
+        raise InputError("ratio", rule, ratio, "It has several ratios; audit its parts.")
+    if isinstance(metric, RankingMetric) and not metric.has_ratio:
+        hint = f"It is a logarithm; use {argument('margin')}, or audit top_k_share."
+        raise InputError("ratio", rule, ratio, hint)
 
 
 def _compare_batch(

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
 
 _POWER = 0.8
-_MOST_OF_AUDITS = 99_999  # draws, however many hypotheses there are
+MAX_DRAWS = 99_999  # draws, however many hypotheses there are
 
 
 def give_verdict(row: AuditRow, settings: Settings) -> AuditRow:
@@ -205,10 +205,10 @@ def write_notes(
     """Return notes on the whole audit; those of its tests count unless they are ``known``."""
     judged = [row for row in rows if row.adjusted_pvalue is not None and row.result is not None]
     drawn = [row for row in judged if not _result_of(row).exact]
-    tails = [_count_tails(row, settings) for row in drawn if row.verdict != "disparity"]
+    tails = [count_tails(row, settings.alternative) for row in drawn if row.verdict != "disparity"]
     changed = [row for row in judged if row.change is not None and row.change.size_pvalue]
     claim = "called a disparity however large the gap"
-    factor = _largest_factor(n_hypotheses, settings)
+    factor = largest_factor(n_hypotheses, settings.adjust)
     if len(changed) > len(drawn):  # sums of gaps are rarely enumerated
         is_one_sided = settings.alternative in {"greater", "less"}
         is_doubled = settings.alternative == "two-sided" or (settings.margins and not is_one_sided)
@@ -249,12 +249,12 @@ def _note_nothing_judged(rows: Sequence[AuditRow], judged: Sequence[AuditRow]) -
         )
 
 
-def _count_tails(row: AuditRow, settings: Settings) -> int:
+def count_tails(row: AuditRow, alternative: str) -> int:
     """Return 2 if the row's p-value is twice the smaller of two tails, else 1."""
-    if row.margin is not None and settings.alternative not in {"greater", "less"}:
+    if row.margin is not None and alternative not in {"greater", "less"}:
         return 2  # the smaller p-value of both ends of the margin
     is_doubled = _result_of(row).ordering == "two-sided"
-    return 2 if settings.alternative == "two-sided" and is_doubled else 1
+    return 2 if alternative == "two-sided" and is_doubled else 1
 
 
 def _note_few_resamples(
@@ -272,7 +272,7 @@ def _note_few_resamples(
     if factor > 1:
         hypotheses = format_count(n_hypotheses, "hypothesis", "hypotheses")
         raised = f" (up to {min(most, 1.0):.3g} after adjustment for {hypotheses})"
-    enough = argument("n_resamples", _count_resamples(n_tails * factor, alpha))
+    enough = argument("n_resamples", count_resamples(n_tails * factor, alpha))
     yield Note(
         f"A p-value from {n_resamples:,} resamples is at least {least:.3g}"
         f"{raised}, and the level is {alpha:g}: {format_count(n_drawn, 'comparison')} might not be "
@@ -280,13 +280,13 @@ def _note_few_resamples(
     )
 
 
-def _largest_factor(n_hypotheses: int, settings: Settings) -> float:
+def largest_factor(n_hypotheses: int, adjust: str | None) -> float:
     """Return by how much adjustment can multiply a p-value."""
     factors: dict[str | None, float] = {
         None: 1.0,
         "by": n_hypotheses * sum(1 / rank for rank in range(1, n_hypotheses + 1)),
     }
-    return factors.get(settings.adjust, float(n_hypotheses))
+    return factors.get(adjust, float(n_hypotheses))
 
 
 def draw_enough(pairs: Sequence[Pair], settings: Settings) -> Settings:
@@ -302,14 +302,14 @@ def draw_enough(pairs: Sequence[Pair], settings: Settings) -> Settings:
         family = pair.question.attribute if settings.family == "attribute" else "all"
         families.setdefault(family, set()).add(pair.hypothesis(settings.alternative))
     n_hypotheses = max(map(len, families.values()), default=0)
-    factor = _largest_factor(n_hypotheses, settings)
+    factor = largest_factor(n_hypotheses, settings.adjust)
     n_tails = 1 if settings.alternative in {"greater", "less"} else 2
-    most = min(max(MOST, _count_resamples(n_tails * factor, settings.alpha)), _MOST_OF_AUDITS)
-    least = min(_count_resamples(n_tails * factor, settings.alpha), MOST)
+    most = min(max(MOST, count_resamples(n_tails * factor, settings.alpha)), MAX_DRAWS)
+    least = min(count_resamples(n_tails * factor, settings.alpha), MOST)
     return replace(settings, resampling=replace(settings.resampling, n_resamples=most, least=least))
 
 
-def _count_resamples(factor: float, alpha: float) -> int:
+def count_resamples(factor: float, alpha: float) -> int:
     """Return the smallest n for which factor / (n + 1) is at most alpha."""
     n = max(1, math.ceil(factor / alpha) - 2)
     while factor / (n + 1) > alpha:

@@ -595,13 +595,19 @@ Quiet = Annotated[bool, _option(_OUTPUT, "Print no table and no progress.", "--q
 Fail = Annotated[
     list[FailOn] | None,
     _option(
-        _OUTPUT, "Exit with code 1 if a comparison has this verdict (repeatable).", "--fail-on"
+        _OUTPUT,
+        "Exit with code 1 if a comparison has this verdict (repeatable), and with code 2 if that "
+        "cannot be evaluated.",
+        "--fail-on",
     ),
 ]
 FailChange = Annotated[
     list[FailOnChange] | None,
     _option(
-        _OUTPUT, "Exit with code 1 if a change of a gap has this verdict (repeatable).", "--fail-on"
+        _OUTPUT,
+        "Exit with code 1 if a change of a gap has this verdict (repeatable), and with code 2 if "
+        "that cannot be evaluated.",
+        "--fail-on",
     ),
 ]
 Config = Annotated[

@@ -192,10 +192,13 @@ def _write_option(name: str, values: Sequence[str]) -> str:
     return " ".join([option + name.removeprefix(bare), *given])
 
 
+_IN_WORDS = str.maketrans("", "", "_.-")
+
+
 def _write_value(value: str) -> str:
     """Return a value as one types it: without the quotes that no shell needs."""
     bare = value[1:-1] if value[:1] in "'\"" else value.lower()  # None is none
-    is_plain = bare.isascii() and bare.replace("_", "").replace(".", "").isalnum()
+    is_plain = bare.isascii() and bare.translate(_IN_WORDS).isalnum() and bare[0] != "-"
     return bare if is_plain else value
 
 

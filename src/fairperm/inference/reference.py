@@ -7,11 +7,14 @@ an interval goes for a critical value is said by the sample (``hypothesis_tests/
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
 
 from fairperm._utils.checks import DIRECTIONS
 from fairperm.inference.null import (
+    TIE,
     Null,
     PValue,
     critical_values,
@@ -50,6 +53,9 @@ class Reference(Protocol):
     def critical(self, ordering: str, level: float) -> tuple[float, float]:
         """Return the statistics between which, ends included, p is above 1 − level."""
 
+    def most_extreme_pvalue(self, ordering: str) -> float:
+        """Return the smallest p-value that a sample of these sizes can have."""
+
 
 @dataclass(frozen=True, slots=True)
 class Permutations:
@@ -76,6 +82,15 @@ class Permutations:
         """Return quantiles of the permutations."""
         return critical_values(self.null, ordering, level)
 
+    def most_extreme_pvalue(self, ordering: str) -> float:
+        """Return the p-value of the most extreme permutation."""
+        found = self.null.statistic[np.isfinite(self.null.statistic)]
+        ends = (float(found.min()), float(found.max())) if found.size else ()
+        return min(
+            (self.pvalue(one, ordering, TIE * (1 + abs(one)), 0.95).value for one in ends),
+            default=0.0,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class NormalLimit:
@@ -98,6 +113,11 @@ class NormalLimit:
     def critical(self, ordering: str, level: float) -> tuple[float, float]:
         """Return normal quantiles; at low levels zero, so that intervals hold the estimate."""
         return on_sides(max(0.0, normal_quantile(level, ordering)), ordering)
+
+    def most_extreme_pvalue(self, ordering: str) -> float:
+        """Return 0: every p-value is possible."""
+        del ordering
+        return 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +147,15 @@ class Unconditional:
     def critical(self, ordering: str, level: float) -> tuple[float, float]:
         """Return critical values of the score statistic; at low levels zero, as above."""
         return on_sides(max(0.0, self.binomials.critical(1 - level, ordering)), ordering)
+
+    def most_extreme_pvalue(self, ordering: str) -> float:
+        """Return the p-value of a table in which one sample has all successes."""
+        one = self.binomials
+        tables = (
+            (replace(one, successes=one.first), math.sqrt(one.n)),
+            (replace(one, successes=one.second), -math.sqrt(one.n)),
+        )
+        return min(table.pvalue(z, ordering) for table, z in tables)
 
 
 def share_of_a_labelling(m: float, n: float) -> float:

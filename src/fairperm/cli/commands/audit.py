@@ -28,6 +28,7 @@ from fairperm.errors import FairpermError, InputError
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
 
+    from fairperm.auditing.gates import Gate
     from fairperm.auditing.result import Audit
     from fairperm.cli.files.loading import LoadedData
     from fairperm.hypothesis_tests.results.audits import AuditRow
@@ -246,15 +247,14 @@ class Outcome:
 
     def failed(self) -> list[AuditRow]:
         """Return the comparisons that make the command fail."""
-        verdicts = {one.replace("-", " ") for one in self.fail_on}
-        if self.command == "compare":
-            return [row for row in self.audit.rows if row.change and row.change.verdict in verdicts]
-        return [
-            row
-            for row in self.audit.rows
-            if row.verdict in verdicts
-            or ("ratio" in self.fail_on and row.ratio_verdict == "not met")
-        ]
+        return self.gate.find_failed(self.audit)
+
+    @property
+    def gate(self) -> Gate:
+        """What --fail-on asks."""
+        from fairperm.auditing.gates import Gate, read_words
+
+        return Gate(read_words(self.fail_on), of_changes=self.command == "compare")
 
     def write(
         self,
@@ -340,8 +340,17 @@ class Outcome:
         return "scores" if n_scores <= _MOST_THRESHOLDS else _MOST_THRESHOLDS
 
     def report_failures(self) -> int:
-        """Print the comparisons that failed, and return the exit code."""
+        """Print the comparisons that failed, and return the exit code.
+
+        Raises InputError if none did, and one could not have.
+        """
+        if not self.fail_on:
+            return 0
         failed = self.failed()
+        if not failed:
+            self.gate.check(self.audit)
+        for note in self.gate.note_not_judged(self.audit):
+            print_error(f"fairperm: {write_message(note)}")
         if not failed:
             return 0
         print_error(
