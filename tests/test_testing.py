@@ -86,6 +86,10 @@ def test_a_ratio_that_is_not_met() -> None:
     with pytest.raises(AssertionError, match="1 of 1 comparisons have the verdict ratio not met"):
         gate("ratio", **unlike, ratio=0.8)
     assert gate("ratio", **rates((79, 100), (80, 100)), ratio=0.8).rows[0].ratio_verdict
+    slight = rates((30, 100), (40, 100)) | {"ratio": 0.8}
+    assert [row.ratio_text for row in gate("ratio", **slight)] == ["0.750 < 0.8, undecided"]
+    with pytest.raises(AssertionError, match=r"1 of 1 .* ratio not met by the estimate"):
+        gate("ratio-estimate", **slight)
     with pytest.raises(InputError, match=r"fail_on='ratio' needs ratio, such as 0\.8\."):
         gate(["disparity", "ratio"], **unlike)
 
@@ -101,6 +105,7 @@ JOINT = {"y_true": LABELS, "y_pred": UNLIKE, "sensitive_features": GROUPS} | {
     [
         ("ratio", rates((80, 100), (20, 100)) | CONTROL | {"ratio": 0.8}, "ratio must be left out"),
         ("ratio", rates((0, 100), (0, 100)) | {"ratio": 0.8}, "0.000 / 0.000 have no ratio"),
+        ("ratio estimate", rates((0, 99), (0, 99)) | {"ratio": 0.8}, "0.000 have no ratio"),
         ("disparity", rates((9, 10), (1, 10)), "in every comparison a group is too small"),
         ("inconclusive", rates((9, 10), (1, 10)), "fail_on='too-small' fails there"),
         ("disparity", JOINT | {"margin": 0.1}, "several gaps at once have no test at a margin"),

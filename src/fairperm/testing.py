@@ -16,10 +16,12 @@ if TYPE_CHECKING:
 
 __all__ = ["assert_no_disparity"]
 
-FailingVerdict: TypeAlias = Literal["disparity", "inconclusive", "too small", "ratio"]
+FailingVerdict: TypeAlias = Literal[
+    "disparity", "inconclusive", "too small", "ratio", "ratio estimate"
+]
 _VERDICTS = get_args(FailingVerdict)
 _RULE = f"one or several of {listed(_VERDICTS)}"
-_NAMES = {"ratio": "ratio not met"}
+_NAMES = {"ratio": "ratio not met", "ratio estimate": "ratio not met by the estimate"}
 
 
 def assert_no_disparity(
@@ -40,7 +42,8 @@ def assert_no_disparity(
         The other arguments of :func:`fairperm.audit`.
     fail_on : str or list of str
         The verdicts that fail: "disparity", "inconclusive", "too small"; or "ratio", a ratio that
-        is shown to break the bound of ``ratio=``.
+        is shown to break the bound of ``ratio=``, and "ratio estimate", one that breaks it in the
+        sample, whatever chance may do.
 
     Returns
     -------

@@ -212,8 +212,8 @@ def test_every_table_has_the_ratio_rule_that_was_asked_for(width: int) -> None:
     race = np.repeat(["African-American", "Native American"], 120)
     result = small_audit({"race": race}, metrics="selection_rate", ratio=0.8)
     text = "\n".join(print_in(width, result))
-    assert "ratio rule" in text
-    assert f" {result.rows[0].ratio_verdict}" in text
+    for one in result.rows[0].ratio_text.split(", "):
+        assert one in text
 
 
 def test_the_text_below_a_table_says_what_its_numbers_are() -> None:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import contextlib
 import math
 import re
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from markupsafe import escape
 from statsmodels.stats.multitest import multipletests
 
-from fairperm import FairpermWarning, InputError, audit, equivalence_test
+from fairperm import Audit, FairpermWarning, InputError, audit, equivalence_test
+from fairperm.cli.outputs import as_markdown
 from fairperm.hypothesis_tests.margins.one_sided import ratio_pvalues
 from fairperm.inference.multiplicity import adjust_pvalues
 from fairperm.planning.power import detectable_gap
@@ -424,10 +427,47 @@ def test_the_rule_of_a_ratio(
     shown = equivalence_test(**given, metric="selection_rate", ratio=0.8)
     assert row.adjusted_ratio_equivalence_pvalue == shown.pvalue
     assert (row.ratio_bound, row.cells()["ratio_verdict"]) == (0.8, expected)
-    assert "Ratio rule, met: shown to lie between 0.8 and 1.25" in repr(rows)
-    assert f"0.8: {expected}</span>" in rows._repr_html_()
-    assert describe_ratio_rule(AuditView.of(rows)).startswith("A ratio keeps to its bound (met)")
-    assert "ratio rule" not in repr(audit(**given, metrics="selection_rate"))
+    assert "Met: shown to lie between 0.8 and 1.25" in repr(rows)
+    assert row.ratio_text.endswith(f", {expected}")
+    assert str(escape(row.ratio_text)) in rows._repr_html_()
+    assert row.ratio_text in repr(rows)
+    assert "A ratio keeps to its bound (met)" in describe_ratio_rule(AuditView.of(rows))
+    assert "shown to lie" not in repr(audit(**given, metrics="selection_rate"))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "options", "text", "estimate"),
+    [
+        ((30, 100), (40, 100), {}, "0.750 < 0.8, undecided", "not met"),
+        ((40, 100), (30, 100), {}, "1.333 > 1.25, undecided", "not met"),
+        ((40, 100), (30, 100), {"alternative": "less"}, "1.333 > 1.25, undecided", "met"),
+        ((24, 100), (30, 100), {}, "0.800 ≥ 0.8, undecided", "met"),
+        ((79_999, 100_000), (100_000, 100_000), {}, "0.79999 < 0.8, undecided", "not met"),
+        ((3, 100), (0, 100), {}, "∞ > 1.25, undecided", "not met"),
+        ((3, 10), (4, 10), {}, "0.750 < 0.8, not judged", None),
+        ((71, 100), (50, 100), {"ratio": 0.7}, "1.420 ≤ 1.429, undecided", "met"),
+    ],
+)
+def test_a_ratio_and_what_is_shown_of_it(
+    first: tuple[int, int],
+    second: tuple[int, int],
+    options: dict[str, Any],
+    text: str,
+    estimate: str | None,
+) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FairpermWarning)
+        rows = audit(
+            **selected(first, second), metrics="selection_rate", **{"ratio": 0.8, **options}
+        )
+    (row,) = rows
+    assert (row.ratio_text, row.ratio_estimate_verdict) == (text, estimate)
+    assert row.cells()["ratio_estimate_verdict"] == estimate
+    assert row.to_dict()["ratio_estimate_verdict"] == estimate
+    (read,) = Audit.from_dict(rows.to_dict())
+    assert (read.ratio_text, read.ratio_estimate_verdict) == (text, estimate)
+    assert str(escape(text)) in rows.to_html()
+    assert f"| {text} |" in as_markdown(rows, [])
 
 
 def test_ratios_are_adjusted_for_their_number() -> None:

@@ -302,12 +302,17 @@ def test_decisions_need_no_labels(plain: Path) -> None:
     assert json.loads(one)["result"]["values"] == expected[0]["test"]["values"]
 
 
-def test_the_four_fifths_rule(unlike: Path) -> None:
+def test_the_four_fifths_rule(unlike: Path, plain: Path) -> None:
     given = ("audit", unlike, *COLUMNS, "--metric", "selection_rate", "--ratio", 0.8)
     done = run(*given, "--fail-on", "ratio", "--markdown", "-")
     assert done.returncode == 1
-    assert "| not met |" in done.stdout.decode()
-    assert ", 0.8 not met" in done.stderr.decode()
+    assert " > 1.25, not met |" in done.stdout.decode()
+    assert " > 1.25, not met\n" in done.stderr.decode()
+    slight = ("audit", plain, *COLUMNS, "--metric", "selection_rate", "--ratio", 0.99)
+    assert run(*slight, "--fail-on", "ratio").returncode == 0
+    done = run(*slight, "--fail-on", "ratio-estimate", "-q")
+    assert done.returncode == 1
+    assert ", undecided\n" in done.stderr.decode()
     said = failed(*given[:-1], "1.2")
     assert said.startswith("--ratio must be a number strictly between 0 and 1; got 1.2")
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import fairperm
+from fairperm._utils.formatting import format_beside
 from fairperm.metrics import pinball_loss
 from fairperm.metrics.registry import metric_names
-from fairperm.report.opening import _format_beside_four_fifths
 from fairperm.report.plain_words import READINGS, find_case
 from fairperm.report.presentation import Presentation
 from fairperm.report.rerun import write_call
@@ -76,7 +76,7 @@ def test_four_fifths_rule_has_its_ratio() -> None:
     [(0.79996, "0.79996"), (0.8, "0.800"), (0.8004, "0.8004"), (0.81, "0.810"), (0.0, "0.000")],
 )
 def test_ratios_show_on_which_side_of_four_fifths_they_are(ratio: float, text: str) -> None:
-    assert _format_beside_four_fifths(ratio) == text
+    assert format_beside(ratio, 0.8)[0] == text
 
 
 def test_four_fifths_rule_applies_to_a_group_of_which_nobody_is_selected() -> None:

@@ -230,7 +230,7 @@ REFUSALS = [
     # ratio
     value(
         "a ratio in strata",
-        "ratio must be left out with control_features, whose gap is a mean of differences; got 0.8.",
+        "ratio must be left out with control_features, whose gap is a mean of differences; got",
         ratio=0.8,
         control_features=list("ab" * 6),
     ),

@@ -66,6 +66,22 @@ def format_number(value: Any, *, signed: bool = False) -> str:
     return _write_number(number, abs(number), signed=signed)
 
 
+def format_beside(value: float, bound: float) -> tuple[str, str]:
+    """Return a number and a bound with as many decimals as show which of them is larger.
+
+    Examples
+    --------
+    >>> format_beside(0.79996, 0.8), format_beside(0.9, 0.8)
+    (('0.79996', '0.8'), ('0.900', '0.8'))
+    """
+    digits = 3
+    if not math.isclose(value, bound, rel_tol=1e-12):
+        while round(value, digits) == round(bound, digits):
+            digits += 1
+    text = format_number(value) if digits == 3 else f"{value:.{digits}f}"
+    return text, f"{round(bound, digits):.15g}"
+
+
 def format_parameter(value: float) -> str:
     """Return the parameter of a metric with as many digits as tell it from all others.
 

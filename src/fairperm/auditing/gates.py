@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fairperm.hypothesis_tests.results.audits import AuditData, AuditRow
     from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
 
-RATIO_WORDS = ("ratio",)
+RATIO_WORDS = ("ratio", "ratio estimate")
 _NOT_JUDGED = "a group is too small, or the metric has no value in it"
 _SETTLED = ("equivalent", "closed", "narrowed", "unchanged within margin")
 
@@ -29,7 +29,8 @@ _SETTLED = ("equivalent", "closed", "narrowed", "unchanged within margin")
 class Gate:
     """Verdicts that fail: of gaps, or of changes of gaps.
 
-    Words are verdicts, or "ratio": a ratio that is shown to break its bound.
+    Words are verdicts, or "ratio": a ratio that is shown to break its bound; or "ratio estimate":
+    one that breaks it in the sample, whatever chance may do.
     """
 
     words: tuple[str, ...]
@@ -86,13 +87,15 @@ class Gate:
     def _fails(self, row: AuditRow, word: str) -> bool:
         if word == "ratio":
             return row.ratio_verdict == "not met"
+        if word == "ratio estimate":
+            return row.ratio_estimate_verdict == "not met"
         return self._verdict(row) == word
 
     def _find_obstacle(self, row: AuditRow, word: str, audit: AuditData) -> str:
         """Return why a judged comparison cannot fail, whatever its gap; "" if it can."""
         if word in RATIO_WORDS and row.ratio_verdict is None:
             return f"values of {row.values_text} have no ratio."
-        if word == "ratio" and row.ratio_verdict == "met":
+        if word == "ratio estimate" or (word == "ratio" and row.ratio_verdict == "met"):
             return ""
         if word == "inconclusive" or (word != "ratio" and self._verdict(row) in _SETTLED):
             return ""

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from fairperm._utils.formatting import (
     format_count,
     format_name,
-    format_number,
     format_pvalue,
     shorten,
 )
@@ -40,7 +39,7 @@ _ONE_LINE = tuple(
     (name,)
     for name in (
         *("first − second group", "values", "gap", "interval", "p", "adjusted p"),
-        *("p beyond", "p within", "ratio", "ratio rule", "detects gaps"),
+        *("p beyond", "p within", "ratio", "detects gaps"),
     )
 )
 # a comparison on two lines; the last columns are the first that a narrow terminal lacks
@@ -49,8 +48,7 @@ _TWO_LINES = (
     ("value", ""),
     ("gap", "interval"),
     ("p", "adjusted p"),
-    ("p beyond", "p within"),
-    ("ratio",),  # its rule is below the verdict
+    ("p beyond", "p within"),  # a ratio is below the verdict
     ("detects gaps",),
 )
 _LEAST_COLUMNS = 4
@@ -196,7 +194,7 @@ def _make_table(audit: AuditData, columns: Sequence[tuple[str, ...]], *, changes
     if all(row.margin is None for row in audit.rows):
         columns = [one for one in columns if one[0] not in {"p beyond", "p within"}]
     if all(row.ratio_bound is None for row in audit.rows):
-        columns = [one for one in columns if one[0] not in {"ratio", "ratio rule"}]
+        columns = [one for one in columns if one[0] != "ratio"]
     names, *numbers = columns
     format_cells = _format_change_cells if changes else _format_cells
     cells = {id(row): format_cells(row) for row in audit.rows}
@@ -215,8 +213,8 @@ def _make_table(audit: AuditData, columns: Sequence[tuple[str, ...]], *, changes
     for column in numbers:
         head = "\n".join(column).strip()
         table.add_column(head, justify="right", no_wrap=True, min_width=measure(column))
-    has_rule = not is_one_line and not changes and any(row.ratio_bound for row in audit.rows)
-    head = "verdict\nratio rule" if has_rule else "verdict"
+    has_ratio = not is_one_line and not changes and any(row.ratio_bound for row in audit.rows)
+    head = "verdict\nratio" if has_ratio else "verdict"
     table.add_column(head, overflow="fold", min_width=12)
     omnibus = {(one.attribute, one.metric): one.result for one in audit.omnibus if not changes}
     sections: dict[tuple[str, str], list[AuditRow]] = {}
@@ -232,11 +230,11 @@ def _make_table(audit: AuditData, columns: Sequence[tuple[str, ...]], *, changes
             tested = row.change if changes and row.change is not None else row
             if tested.result is None:
                 name += " (undefined)"
-            rule = f"\n{by_name['ratio rule']}" if has_rule else ""
+            ratio = f"\n{by_name['ratio']}" if has_ratio else ""
             table.add_row(
                 Padding(Text(first), (0, 0, 0, 2)),  # indents wrapped lines too
                 *map(Text, others),
-                Text(name, _STYLES[verdict]) + Text(rule),
+                Text(name, _STYLES[verdict]) + Text(ratio),
             )
         joint = omnibus.get(section)
         if joint is not None:
@@ -262,8 +260,7 @@ def _format_cells(row: AuditRow) -> dict[str, str]:
         "adjusted p": format_pvalue(row.adjusted_pvalue),
         "p beyond": format_pvalue(row.adjusted_exceedance_pvalue),
         "p within": format_pvalue(row.adjusted_equivalence_pvalue),
-        "ratio": format_number(row.ratio),
-        "ratio rule": row.ratio_verdict or "",
+        "ratio": row.ratio_text,
         "detects gaps": format_detectable_gap(row),
     }
 

@@ -29,7 +29,7 @@ from fairperm.hypothesis_tests.margins.one_sided import (
     margin_pvalues,
     ratio_pvalues,
 )
-from fairperm.hypothesis_tests.results.audits import PLACES_OF_NOTES
+from fairperm.hypothesis_tests.results.audits import PLACES_OF_NOTES, keeps_ratio
 from fairperm.inference.multiplicity import adjust_pvalues, interval_level
 from fairperm.inference.null import agree, agree_at_margin
 from fairperm.inference.stopping import MOST
@@ -151,12 +151,15 @@ def explain_verdicts(rows: Sequence[AuditRow], columns: Collection[str]) -> Iter
         if "p beyond" in columns:
             yield "P beyond and p within are the adjusted p-values of these two tests."
     bounds = {row.ratio_bound for row in rows if row.ratio_bound is not None}
-    if bounds and "ratio rule" in columns:
+    if bounds and "ratio" in columns:
         ends = "the bound and its inverse"
         if len(bounds) == 1:
             bound = bounds.pop()
             ends = f"{bound:g} and {1 / bound:.4g}"
-        yield f"Ratio rule, met: shown to lie between {ends}; not met: shown to lie outside."
+        yield (
+            "Ratio: the estimate beside its bound, then what is shown. Met: shown to lie between "
+            f"{ends}; not met: shown to lie outside."
+        )
     if any(row.is_distance for row in rows):
         yield (
             "The gap of a distance is the distance itself. By chance: its mean if the groups have "
@@ -476,10 +479,12 @@ def _test_ratios(judged: Sequence[ComparedPair], settings: Settings) -> list[dic
             beyond[key], within[key] = found
     beyond = adjust_by_key(beyond, settings.adjust)
     within = adjust_by_key(within, settings.adjust)
+    estimates = [_judge_estimate(pair.row, settings.alternative) for pair in judged]
     return [
         {
             "adjusted_ratio_exceedance_pvalue": beyond[key],
             "adjusted_ratio_equivalence_pvalue": within[key],
+            "ratio_estimate_verdict": estimate,
             "ratio_verdict": "not met"
             if beyond[key] <= settings.alpha
             else "met"
@@ -488,8 +493,15 @@ def _test_ratios(judged: Sequence[ComparedPair], settings: Settings) -> list[dic
         }
         if key in beyond
         else {}
-        for key in keys
+        for key, estimate in zip(keys, estimates, strict=True)
     ]
+
+
+def _judge_estimate(row: AuditRow, alternative: str) -> str | None:
+    """Return whether the ratio itself keeps to its bound."""
+    if row.ratio is None or row.ratio_bound is None:
+        return None
+    return "met" if keeps_ratio(row.ratio, row.ratio_bound, alternative) else "not met"
 
 
 def has_margin_test(result: PermutationTestResult) -> bool:

@@ -42,12 +42,16 @@ class Format(StrEnum):
 
 
 class FailOn(StrEnum):
-    """Verdicts that make the command fail; "ratio" is a rule of --ratio that is not met."""
+    """Verdicts that make the command fail; "ratio" is a rule of --ratio that is not met.
+
+    It is shown not to be met; "ratio-estimate" fails if the ratio itself breaks the rule.
+    """
 
     disparity = "disparity"
     inconclusive = "inconclusive"
     too_small = "too-small"
     ratio = "ratio"
+    ratio_estimate = "ratio-estimate"
 
 
 class FailOnChange(StrEnum):

@@ -11,7 +11,6 @@ from fairperm._utils.files import check_target, write_whole
 from fairperm._utils.formatting import (
     UNSAFE,
     format_name,
-    format_number,
     format_pvalue,
     neutralize,
 )
@@ -92,7 +91,7 @@ def as_markdown(audit: Audit, failed: Sequence[Any]) -> str:
     numbers = ["values", "gap", "interval", "adjusted p"]
     numbers += ["p beyond", "p within"] if has_margins else []
     has_ratios = any(row.ratio_bound is not None for row in audit.rows)
-    numbers += ["ratio", "ratio rule"] if has_ratios else []
+    numbers += ["ratio"] if has_ratios else []
     numbers += ["detects gaps"]
     lines = [f"### {_escape(heading(audit))}", ""]
     lines += [f"| {' | '.join(['attribute', 'metric', 'groups', *numbers, 'verdict'])} |"]
@@ -108,7 +107,7 @@ def as_markdown(audit: Audit, failed: Sequence[Any]) -> str:
             row.interval_text,
             format_pvalue(row.adjusted_pvalue),
             *map(format_pvalue, _margin_pvalues(row) if has_margins else ()),
-            *((format_number(row.ratio), row.ratio_verdict or "") if has_ratios else ()),
+            *((row.ratio_text,) if has_ratios else ()),
             format_detectable_gap(row),
             f"{verdict} ✗" if row in failed else verdict,
         ]

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, TextIO
 from fairperm._utils.formatting import (
     escape_controls,
     format_name,
-    format_number,
     format_pvalue,
 )
 from fairperm._utils.progress import keep_silent
@@ -246,7 +245,7 @@ def print_audit(audit: Audit, *, changes: bool = False) -> None:
     if changes:
         print_text(wrap(text.changes_footing(audit)))
     else:
-        columns = text.list_columns(table) if fits else ("ratio rule",)
+        columns = text.list_columns(table) if fits else ("ratio",)
         print_text(wrap(text.footing(audit, columns)))
 
 
@@ -276,8 +275,8 @@ def _as_lines(audit: Audit, *, changes: bool) -> str:
                 f"    p        {format_pvalue(row.adjusted_pvalue)} adjusted",
             ]
         lines.append(f"    verdict  {row.verdict}")
-        if row.ratio_verdict is not None:
-            lines.append(f"    ratio    {format_number(row.ratio)}, rule {row.ratio_verdict}")
+        if row.ratio_bound is not None:
+            lines.append(f"    ratio    {row.ratio_text}")
     return "\n".join(lines[1:])
 
 

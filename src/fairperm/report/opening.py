@@ -10,12 +10,13 @@ from markupsafe import Markup, escape
 
 from fairperm._utils.formatting import (
     count_units,
+    format_beside,
     format_count,
     format_level,
-    format_number,
     format_percent,
     state_pvalue,
 )
+from fairperm.hypothesis_tests.results.audits import keeps_ratio
 from fairperm.hypothesis_tests.results.text import state_dropped
 from fairperm.report.plain_words import find_case
 from fairperm.report.sentences import (
@@ -198,14 +199,6 @@ def _invert(ratio: float) -> float:
     return 1 / ratio if ratio else math.inf
 
 
-def _format_beside_four_fifths(ratio: float) -> str:
-    """Return a ratio with as many decimals as show on which side of 0.8 it is, at least three."""
-    digits = 3
-    while ratio != _FOUR_FIFTHS and round(ratio, digits) == _FOUR_FIFTHS:
-        digits += 1
-    return format_number(ratio) if digits == 3 else f"{ratio:.{digits}f}"
-
-
 def _compare_with_four_fifths(section: Section, comparison: ComparisonView) -> Markup:
     row, ratio = comparison.row, comparison.row.ratio
     ratio, (low, high) = 1.0 if ratio is None else ratio, row.ratio_interval or (0.0, 0.0)
@@ -214,7 +207,7 @@ def _compare_with_four_fifths(section: Section, comparison: ComparisonView) -> M
         ratio, low, high, names = _invert(ratio), _invert(high), _invert(low), names[::-1]
     result = comparison.row.result
     level = "" if result is None else f"{format_level(result.confidence_level)} "
-    if ratio < _FOUR_FIFTHS:
+    if not keeps_ratio(ratio, _FOUR_FIFTHS):
         side = (
             "below 0.8, with its whole interval"
             if high < _FOUR_FIFTHS
@@ -229,10 +222,10 @@ def _compare_with_four_fifths(section: Section, comparison: ComparisonView) -> M
     sentence = Markup("{}: {} has {} times the rate of {} ({}interval {} by itself), {}.").format(
         mark_name(section.attribute),
         names[0],
-        _format_beside_four_fifths(ratio),
+        format_beside(ratio, _FOUR_FIFTHS)[0],
         names[1],
         level,
-        " to ".join(map(_format_beside_four_fifths, (low, high))),
+        " to ".join(format_beside(one, _FOUR_FIFTHS)[0] for one in (low, high)),
         side,
     )
     if (verdict := comparison.row.ratio_verdict) is not None:

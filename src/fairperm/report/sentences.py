@@ -455,7 +455,8 @@ def describe_ratio_rule(view: AuditView) -> str:
         return ""
     adjusted = ", adjusted for the number of ratios" if view.audit.adjust is not None else ""
     return (
-        "A ratio keeps to its bound (met) if it is shown to lie between the bound and the bound's "
+        "Each ratio stands beside its bound, as estimated, with what the tests show. A ratio keeps "
+        "to its bound (met) if it is shown to lie between the bound and the bound's "
         "inverse, and breaks it (not met) if it is shown to lie outside. These tests have the same "
         f"level{adjusted}."
     )

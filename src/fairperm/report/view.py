@@ -123,7 +123,6 @@ class ComparisonView:
     adjusted_pvalue: str
     exceedance_pvalue: str
     equivalence_pvalue: str
-    ratio_rule: str
     detectable: str
 
     @property
@@ -351,13 +350,12 @@ def _view_comparison(row: AuditRow, names: ShortNames) -> ComparisonView:
         counts=(_describe_counts(row.result, first), _describe_counts(row.result, second)),
         gap=row.gap_text,
         interval=row.interval_text,
-        ratio=format_number(row.ratio),
+        ratio=row.ratio_text,
         ratio_interval=format_interval(row.ratio_interval),
         pvalue=format_pvalue(row.pvalue),
         adjusted_pvalue=format_pvalue(row.adjusted_pvalue),
         exceedance_pvalue=format_pvalue(row.adjusted_exceedance_pvalue),
         equivalence_pvalue=format_pvalue(row.adjusted_equivalence_pvalue),
-        ratio_rule=f"{row.ratio_bound:g}: {row.ratio_verdict}" if row.ratio_verdict else "",
         detectable=_format_detectable(row.detectable_gap),
     )
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from fairperm._utils.formatting import format_name, format_number, state_pvalue
+from fairperm._utils.formatting import format_name, state_pvalue
 from fairperm.cli import options as arg
 from fairperm.cli import outputs
 from fairperm.cli.presenting import check_presentation, describe_run, read_presentation
@@ -122,8 +122,9 @@ def run_audit(ctx: typer.Context, command: str) -> int:
     printed = outputs.check_outputs({f"--{name}": path for name, path in paths.items()})
     check_presentation(ctx)
     fail_on = [one.value for one in given["fail_on"] or []]
-    if not given["ratio"] and "ratio" in fail_on:
-        raise InputError("--fail-on ratio needs --ratio, such as --ratio 0.8.")
+    for word in fail_on:
+        if not given["ratio"] and word in {"ratio", "ratio-estimate"}:
+            raise InputError(f"--fail-on {word} needs --ratio, such as --ratio 0.8.")
     distances, rankings = given.get("distance"), given.get("ranking")
     default: tuple[str, ...] = ()
     if not distances and not rankings:
@@ -372,8 +373,8 @@ class Outcome:
             if row.adjusted_exceedance_pvalue is not None:
                 beyond = state_pvalue(row.adjusted_exceedance_pvalue, "adjusted p")
                 parts.append(f"beyond the margin of {row.margin:g} {beyond}")
-            if row.ratio_verdict == "not met":
-                parts.append(f"ratio {format_number(row.ratio)}, {row.ratio_bound:g} not met")
+            if row.ratio_bound is not None:
+                parts.append(f"ratio {row.ratio_text}")
             print_error(f"  {row.verdict}: {', '.join(parts)}")
         if len(failed) > _MOST_FAILED:
             print_error(f"  and {len(failed) - _MOST_FAILED} more")

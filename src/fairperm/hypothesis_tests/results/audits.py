@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from fairperm._utils.formatting import (
+    format_beside,
     format_gap,
     format_interval,
     format_number,
@@ -26,6 +27,7 @@ __all__ = ["AuditData", "AuditRow", "GroupSummary", "OmnibusRow"]
 
 Units: TypeAlias = Literal["rows", "queries", "items"]
 PLACES_OF_NOTES = ("the rows' result.notes", "the rows' change.result.notes")  # as notes say
+_ROUNDING = 1e-12  # of a ratio: 0.24 / 0.3 is below 0.8 only by rounding
 VERDICTS = ("disparity", "equivalent", "inconclusive", "too small")
 
 
@@ -68,6 +70,9 @@ class AuditRow:
     adjusted_ratio_exceedance_pvalue, adjusted_ratio_equivalence_pvalue : float or None
         The adjusted p-values of the null hypotheses that the ratio lies between the bound and its
         inverse, and that it does not.
+    ratio_estimate_verdict : str or None
+        "met" if the ratio itself lies between the bound and its inverse, else "not met", whatever
+        chance may do; None where ``ratio_verdict`` is.
     ratio_verdict : str or None
         "met" if the ratio is shown to lie between the bound and its inverse, "not met" if it is
         shown to lie outside, else "undecided"; None without a bound, or without a ratio.
@@ -104,6 +109,7 @@ class AuditRow:
     ratio_bound: float | None = None
     adjusted_ratio_exceedance_pvalue: float | None = None
     adjusted_ratio_equivalence_pvalue: float | None = None
+    ratio_estimate_verdict: str | None = None
     ratio_verdict: str | None = None
     expected: float | None = None
     detectable_gap: float | None = None
@@ -171,6 +177,19 @@ class AuditRow:
         if self.is_distance:
             return f"{format_number(self.expected)} by chance"
         return format_interval(self.confidence_interval, signed=self.part is None)
+
+    @property
+    def ratio_text(self) -> str:
+        """Return the ratio as text: with a bound, on which side of it, and what the tests show."""
+        if self.ratio is None or self.ratio_bound is None:
+            return format_number(self.ratio)
+        is_low = self.ratio <= 1
+        end = self.ratio_bound if is_low else 1 / self.ratio_bound
+        is_within = keeps_ratio(self.ratio, self.ratio_bound)
+        sign = {(True, True): "≥", (True, False): "<", (False, True): "≤", (False, False): ">"}
+        number, limit = format_beside(self.ratio, end)
+        evidence = self.ratio_verdict or "not judged"
+        return f"{number} {sign[is_low, is_within]} {limit}, {evidence}"
 
     @property
     def values(self) -> tuple[Any, Any]:
@@ -248,6 +267,7 @@ class AuditRow:
             "ratio_bound": self.ratio_bound,
             "adjusted_ratio_exceedance_pvalue": self.adjusted_ratio_exceedance_pvalue,
             "adjusted_ratio_equivalence_pvalue": self.adjusted_ratio_equivalence_pvalue,
+            "ratio_estimate_verdict": self.ratio_estimate_verdict,
             "ratio_verdict": self.ratio_verdict,
             "expected": self.expected,
             "detectable_gap": self.detectable_gap,
@@ -255,6 +275,13 @@ class AuditRow:
             "reason": self.reason,
             **({} if self.change is None else self.change.cells()),
         }
+
+
+def keeps_ratio(ratio: float, bound: float, alternative: str = "two-sided") -> bool:
+    """Whether a ratio lies between the bound and its inverse, on the sides that count."""
+    is_too_low = alternative != "greater" and ratio < bound * (1 - _ROUNDING)
+    is_too_high = alternative != "less" and ratio * bound > 1 + _ROUNDING
+    return not (is_too_low or is_too_high)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
