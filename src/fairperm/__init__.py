@@ -24,7 +24,12 @@ if TYPE_CHECKING:
     from fairperm.hypothesis_tests.omnibus import omnibus_test
     from fairperm.hypothesis_tests.permutation import permutation_test
     from fairperm.hypothesis_tests.rankings.rankings import ranking_test
-    from fairperm.hypothesis_tests.results.audits import AuditRow, GroupSummary, OmnibusRow
+    from fairperm.hypothesis_tests.results.audits import (
+        AuditRow,
+        GroupSummary,
+        OmnibusRow,
+        RowCounts,
+    )
     from fairperm.hypothesis_tests.results.changes import (
         GapChange,
         GroupChange,
@@ -79,6 +84,7 @@ __all__ = [
     "PermutationTestResult",
     "RankingComparison",
     "RankingTestResult",
+    "RowCounts",
     "SimulatedPower",
     "Subgroup",
     "Subgroups",
@@ -124,7 +130,7 @@ _HOMES = {
     "hypothesis_tests.omnibus": "omnibus_test",
     "hypothesis_tests.permutation": "permutation_test",
     "hypothesis_tests.rankings.rankings": "ranking_test",
-    "hypothesis_tests.results.audits": "AuditRow GroupSummary OmnibusRow",
+    "hypothesis_tests.results.audits": "AuditRow GroupSummary OmnibusRow RowCounts",
     "hypothesis_tests.results.changes": (
         "GapChange GroupChange ModelComparisonResult PeriodChange PeriodComparisonResult"
     ),

@@ -170,7 +170,8 @@ def test_one_of_a_kind_is_counted_in_the_singular() -> None:
     text = repr(run(y_true=labels, sensitive_features=TABLE["sex"], metrics="fpr", missing="drop"))
     assert text.startswith("Audit: 1 comparison (")
     assert "for 1 hypothesis. " in text
-    assert text.endswith(" 1 row with missing values was dropped.")
+    n = len(labels)
+    assert text.endswith(f" Of {n} rows, 1 with missing values was dropped and {n - 1} used.")
 
 
 def test_names_in_narrow_tables_are_cut_not_wrapped() -> None:

@@ -147,7 +147,50 @@ def test_dropped_rows_are_counted() -> None:
         missing="drop",
         rng=1,
     )
-    assert "60 rows with missing values were dropped." in Page(audit.to_html()).text
+    said = "Of 240 rows, 60 with missing values were dropped and 180 used."
+    assert Page(audit.to_html()).text.count(said) == 2  # at the beginning, and with the groups
+
+
+@pytest.mark.parametrize("order", [("sex", "race"), ("race", "sex")])
+def test_rows_are_counted_for_every_attribute(order: tuple[str, str]) -> None:
+    columns = {"sex": ["f", "m", None, "m"] * 60, "race": ["a", "b", "b", None, "a", "b"] * 40}
+    audit = fairperm.audit(
+        y_pred=[1, 0, 1, 0] * 60,
+        sensitive_features={name: columns[name] for name in order},
+        missing="drop",
+        rng=1,
+    )
+    counts = {one.attribute: (one.read, one.dropped, one.used) for one in audit.row_counts}
+    assert counts == {"sex": (240, 60, 180), "race": (240, 40, 200)}
+    assert fairperm.Audit.from_dict(audit.to_dict()).row_counts == audit.row_counts
+    said = {"sex": "sex 60 (180 used)", "race": "race 40 (200 used)"}
+    text = (
+        "Of 240 rows, those with missing values were dropped by attribute: "
+        f"{', '.join(said[one] for one in order)}."
+    )
+    assert text in Page(audit.to_html()).text
+    assert f"240 people (one row each). {text}" in Page(audit.to_html()).text
+    assert text in repr(audit)
+
+
+def test_rows_that_only_some_metrics_lack() -> None:
+    rows = 4 * 60
+    audit = fairperm.audit(
+        [1, 0, 1, 0] * 60,
+        [1, 0, 1, 0] * 60,
+        y_score=[None, *np.linspace(0, 1, rows - 1)],
+        sensitive_features=["a", "a", "b", "b"] * 60,
+        metrics="accuracy",
+        distances="ks",
+        missing="drop",
+        n_resamples=199,
+        rng=1,
+    )
+    (one,) = audit.row_counts
+    assert (one.read, one.dropped, one.used, one.by_metric) == (240, 1, 239, True)
+    assert "Of 240 rows, up to 1 with missing values was dropped and at least 239 used." in repr(
+        audit
+    )
 
 
 def test_what_is_not_significant_is_never_called_fair_or_equal() -> None:

@@ -51,7 +51,7 @@ def numbers(result: Audit) -> dict[str, Any]:
     """Return all that the audit found, but not what its attributes are called."""
     plain = result.to_dict()
     del plain["settings"], plain["notes"]
-    for part in ("rows", "omnibus", "groups"):
+    for part in ("rows", "omnibus", "groups", "row_counts"):
         for one in plain[part]:
             del one["attribute"]
     return plain

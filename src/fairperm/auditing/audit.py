@@ -45,7 +45,7 @@ from fairperm.hypothesis_tests.comparison import count_clusters
 from fairperm.hypothesis_tests.matched import check_matched
 from fairperm.hypothesis_tests.pairs import check_pairing
 from fairperm.hypothesis_tests.plan import check_resampling
-from fairperm.hypothesis_tests.results.audits import GroupSummary
+from fairperm.hypothesis_tests.results.audits import GroupSummary, RowCounts
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Sequence
@@ -367,6 +367,7 @@ def audit(
         rows=tuple(rows),
         omnibus=tuple(compare_all_groups(questions, pairs, settings)),
         groups=tuple(_summarize_groups(questions, settings.min_group_size)),
+        row_counts=tuple(_count_rows(questions)),
         alpha=settings.alpha,
         adjust=settings.adjust,
         compare=settings.compare,
@@ -594,6 +595,22 @@ def _summarize_groups(questions: Sequence[Question], least: int) -> Iterator[Gro
                 clusters=n_clusters,
                 units=chosen[name].units,
             )
+
+
+def _count_rows(questions: Sequence[Question]) -> Iterator[RowCounts]:
+    """Yield how many rows were read, dropped and used for every attribute."""
+    for name in dict.fromkeys(question.attribute for question in questions):
+        mine = [one for one in questions if one.attribute == name]
+        of_rows = [one for one in mine if one.units != "queries"]
+        counts = {(int(one.reading.count.sum()), one.reading.n_dropped) for one in of_rows or mine}
+        yield RowCounts(
+            attribute=name,
+            read=max(map(sum, counts)) if of_rows else None,
+            dropped=max(dropped for _, dropped in counts),
+            used=min(used for used, _ in counts),
+            by_metric=len(counts) > 1,
+            units=(of_rows or mine)[0].units,
+        )
 
 
 def _is_binary(table: Table) -> bool:

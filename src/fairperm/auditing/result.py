@@ -13,7 +13,13 @@ from fairperm._utils.formatting import drop_decimals, format_name
 from fairperm.auditing.text import as_text
 from fairperm.data.columns import frame_of
 from fairperm.errors import InputError, Shown
-from fairperm.hypothesis_tests.results.audits import VERDICTS, AuditData, AuditRow, GroupSummary
+from fairperm.hypothesis_tests.results.audits import (
+    VERDICTS,
+    AuditData,
+    AuditRow,
+    GroupSummary,
+    RowCounts,
+)
 from fairperm.hypothesis_tests.results.changes import CHANGE_VERDICTS
 from fairperm.hypothesis_tests.results.gaps import json_ready
 from fairperm.metrics.distances import get_distance
@@ -51,6 +57,8 @@ class Audit(AuditData):
         For every attribute and metric, the test of all its groups at once.
     groups : tuple of GroupSummary
         Every group of every attribute, also those too small to judge.
+    row_counts : tuple of RowCounts
+        For every attribute, the numbers of rows that were read, dropped and used.
     alpha : float
         The level of the verdicts.
     adjust : str or None
@@ -119,8 +127,12 @@ class Audit(AuditData):
         plain = {
             name: json_ready(getattr(self, name))
             for name in AuditData.__slots__
-            if name not in {"rows", "omnibus", "groups", "library"}
+            if name not in {"rows", "omnibus", "groups", "row_counts", "library"}
         }
+        plain["row_counts"] = [
+            {name: json_ready(getattr(one, name)) for name in RowCounts.__slots__}
+            for one in self.row_counts
+        ]
         plain["groups"] = [
             {name: json_ready(getattr(one, name)) for name in GroupSummary.__slots__}
             for one in self.groups

@@ -663,7 +663,6 @@ def collect_facts(view: AuditView) -> dict[str, object]:
     """Return the other facts on metrics, groups and tests that the template shows."""
     audit = view.audit
     groups = [group for groups in view.groups.values() for group in groups]
-    first = [one for one in audit.groups if one.attribute == audit.groups[0].attribute]
     results = [row.result for row in audit.rows if row.result and not row.is_distance]
     return {
         "metrics": {one.metric: (one.meaning, one.reading) for one in view.sections},
@@ -677,7 +676,8 @@ def collect_facts(view: AuditView) -> dict[str, object]:
         "chances": _describe_chances(view),
         "audit_notes": [*find_look_alikes(audit.groups), *_leave_out_references(audit.notes)],
         "n_rows": view.n_rows,
-        "n_clusters": sum(one.clusters or 0 for one in first),
+        "n_clusters": view.n_clusters,
+        "has_clusters": any(one.clusters for one in audit.groups),
         "other_ways": _describe_other_ways(view),
         "metric_meaning": _define_metric(view),
         "labels": name_labels(view),

@@ -238,9 +238,16 @@ class AuditView:
 
     @property
     def n_rows(self) -> int:
-        """Number of rows of the first attribute, which has no row more than once."""
-        groups = self.audit.groups
-        return sum(one.rows for one in groups if one.attribute == groups[0].attribute)
+        """Number of rows that were read; of queries, those that are used."""
+        return max(one.used if one.read is None else one.read for one in self.audit.row_counts)
+
+    @property
+    def n_clusters(self) -> int | None:
+        """Number of clusters, if all attributes have the same number."""
+        numbers: Counter[str] = Counter()
+        for one in self.audit.groups:
+            numbers[one.attribute] += one.clusters or 0
+        return next(iter(numbers.values())) if len({*numbers.values()}) == 1 else None
 
     @property
     def units(self) -> str:

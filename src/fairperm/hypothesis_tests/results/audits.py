@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
     from fairperm.hypothesis_tests.results.omnibus import OmnibusTestResult
 
-__all__ = ["AuditData", "AuditRow", "GroupSummary", "OmnibusRow"]
+__all__ = ["AuditData", "AuditRow", "GroupSummary", "OmnibusRow", "RowCounts"]
 
 Units: TypeAlias = Literal["rows", "queries", "items"]
 PLACES_OF_NOTES = ("the rows' result.notes", "the rows' change.result.notes")  # as notes say
@@ -324,6 +324,23 @@ class GroupSummary:
     units: Units = "rows"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowCounts:
+    """How many rows were read for an attribute, dropped for missing values, and used.
+
+    Metrics of other columns may drop other rows: ``by_metric`` says so, ``dropped`` is then the
+    largest and ``used`` the smallest number of any. In an audit of rankings alone, rows are items;
+    those that are ``used`` are ``units``, and of queries it is not known how many items were read.
+    """
+
+    attribute: str
+    read: int | None
+    dropped: int
+    used: int
+    by_metric: bool = False
+    units: Units = "rows"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
 class AuditData:
     """What an audit found; :class:`fairperm.Audit` says what is what, and shows it."""
@@ -331,6 +348,7 @@ class AuditData:
     rows: tuple[AuditRow, ...]
     omnibus: tuple[OmnibusRow, ...]
     groups: tuple[GroupSummary, ...]
+    row_counts: tuple[RowCounts, ...]
     alpha: float
     adjust: str | None
     compare: str

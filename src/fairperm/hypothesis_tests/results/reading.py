@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from fairperm.hypothesis_tests.results.audits import AuditData, AuditRow, GroupSummary, OmnibusRow
+from fairperm.hypothesis_tests.results.audits import (
+    AuditData,
+    AuditRow,
+    GroupSummary,
+    OmnibusRow,
+    RowCounts,
+)
 from fairperm.hypothesis_tests.results.changes import GapChange, GroupChange, ModelComparisonResult
 from fairperm.hypothesis_tests.results.gaps import BY_GROUP, PermutationTestResult
 from fairperm.hypothesis_tests.results.omnibus import OmnibusTestResult
@@ -37,6 +43,7 @@ def read_audit(kind: type[_Audit], plain: Mapping[str, Any]) -> _Audit:
     values["groups"] = tuple(
         GroupSummary(**{**one, "group": _read_group(one["group"])}) for one in plain["groups"]
     )
+    values["row_counts"] = tuple(RowCounts(**one) for one in plain["row_counts"])
     return kind(**values)
 
 

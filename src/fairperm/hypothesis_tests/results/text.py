@@ -102,12 +102,26 @@ def state_draws(
 
 
 def state_dropped(audit: AuditData) -> str:
-    """Return how many rows were dropped; comparisons of other columns may have kept them."""
-    were = "was" if audit.n_dropped == 1 else "were"
-    numbers = {row.result.n_dropped for row in audit.rows if row.result is not None}
-    up_to, where = ("Up to ", " from a comparison") if len(numbers) > 1 else ("", "")
-    rows = format_count(audit.n_dropped, "row" if audit.units == "rows" else "item")
-    return f"{up_to}{rows} with missing values {were} dropped{where}."
+    """Return how many rows were read, dropped and used, of each attribute if they differ."""
+    counts = audit.row_counts
+    rows = {(one.read, one.dropped, one.used, one.by_metric) for one in counts}
+    first = counts[0]
+    item = "row" if first.units == "rows" else "item"
+    whole = "" if first.read is None else f"Of {count_units(first.read, f'{item}s')}, "
+    if len(rows) == 1:
+        up_to, at_least = ("up to ", "at least ") if first.by_metric else ("", "")
+        used = format_count(first.used) if whole else count_units(first.used, first.units)
+        what = "" if whole else f" {item}s"
+        text = f"{whole}{up_to}{format_count(first.dropped)}{what} with missing values "
+        text += f"{'was' if first.dropped == 1 else 'were'} dropped and {at_least}{used} used."
+        return text[:1].upper() + text[1:]
+    parts = (
+        f"{format_name(one.attribute)} {'up to ' if one.by_metric else ''}{one.dropped:,} "
+        f"({'at least ' if one.by_metric else ''}{one.used:,} used)"
+        for one in counts
+    )
+    text = f"{whole}those with missing values were dropped by attribute: {', '.join(parts)}."
+    return text[:1].upper() + text[1:]
 
 
 def state_hypotheses(audit: AuditData) -> str:
