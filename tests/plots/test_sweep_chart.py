@@ -162,8 +162,8 @@ def test_sweep_survives_numbers_that_are_none(bad: float) -> None:
 @pytest.mark.parametrize(
     ("numbers", "words"),
     [
-        ({"adjusted_pvalue": 0.01}, "even over all thresholds (±0.200)"),
-        ({}, "chosen beforehand (±0.050), not if it was searched for (±0.200)"),
+        ({"adjusted_pvalue": 0.01}, "over all thresholds of this metric alone (±0.200)"),
+        ({}, "by itself if this threshold was chosen beforehand (±0.050), not if it was searched"),
         ({"adjusted_pvalue": math.nan}, "too sparse for the joint band"),
         ({"pvalue": 0.2}, "Chance alone can explain it (±0.050 here, ±0.200 over all)"),
         ({"pvalue": 0.2, "adjusted_pvalue": math.nan}, "it (±0.050); too sparse for the joint"),

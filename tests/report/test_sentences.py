@@ -324,3 +324,38 @@ def test_sweeps_have_the_groups_in_the_order_of_the_table(
 def test_names_of_gaps_in_headings_keep_apart() -> None:
     assert mark_gap("a", "b < c") == "<bdi>a</bdi> − <bdi>b &lt; c</bdi>"
     assert mark_gap("male = 0", "x") == "<bdi>(male = 0)</bdi> − <bdi>x</bdi>"
+
+
+def test_a_sweep_says_which_family_it_is_about_and_what_the_audit_says() -> None:
+    """Beyond all thresholds of its metric, and yet inconclusive among twenty comparisons."""
+    rng = np.random.default_rng(4)
+    n = 600
+    score = np.repeat([3, 2, 1, 3, 2, 1], [122, 78, 100, 90, 110, 100])
+    data = {"y": np.arange(n) % 2, "s": score, "g": np.repeat(["a", "b"], n // 2)}
+    others = {f"x{i}": rng.choice(["u", "v"], n) for i in range(19)}
+    audit = fairperm.audit(
+        "y",
+        y_score="s",
+        threshold=3,
+        sensitive_features=["g", *others],
+        metrics="selection_rate",
+        data=data | others,
+        rng=1,
+    )
+    sweep = fairperm.threshold_sweep(
+        "y", "s", sensitive_features="g", metric="selection_rate", data=data, thresholds=[2, 3],
+        n_resamples=999, rng=1,
+    )  # fmt: skip
+    row = audit.rows[0]
+    assert (row.verdict, sweep.curves["selection_rate"].adjusted_pvalue[1] <= 0.05) == (
+        "inconclusive",
+        True,
+    )
+    page = audit.to_html(sweep=sweep)
+    assert "Beyond what chance explains, over all thresholds of this metric alone" in page
+    assert "even over all thresholds" not in page
+    text = Page(page).text
+    assert (
+        f"The audit of g · selection rate at its threshold of 3: inconclusive, {row.reason}" in text
+    )
+    assert "At the audit’s threshold, its verdict counts." in text

@@ -452,11 +452,11 @@ def _describe_verdict(kind: str, status: str, narrow: str, wide: str, is_joint: 
     if kind == "none":
         return _NO_TEST.get(status, "There is no test at this threshold.")
     if kind == "outside":
-        return f"Beyond what chance explains, even over all thresholds ({wide})."
+        return f"Beyond what chance explains, over all thresholds of this metric alone ({wide})."
     if kind == "maybe":
         if not is_joint:
-            return f"Beyond chance ({narrow}) at this threshold; too sparse for the joint band."
-        chosen = f"Beyond chance if this threshold was chosen beforehand ({narrow})"
+            return f"Beyond chance by itself ({narrow}); too sparse for the joint band."
+        chosen = f"Beyond chance by itself if this threshold was chosen beforehand ({narrow})"
         return f"{chosen}, not if it was searched for ({wide})."
     if not is_joint:
         return f"Chance alone can explain it ({narrow}); too sparse for the joint band."

@@ -40,7 +40,7 @@ from fairperm.report.changes import count_verdicts, list_slopes
 from fairperm.report.view import WEIGHTIEST_FIRST
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -237,6 +237,7 @@ class SweepPart:
     first: str
     second: str
     findings: tuple[str, ...]
+    verdicts: tuple[str, ...]
     validity: tuple[str, ...]
     tables: dict[str, list[tuple[str, ...]]]  # the rows of each metric
 
@@ -271,9 +272,28 @@ def _draw_sweep(key: str, sweep: ThresholdSweepResult, view: AuditView | None) -
         first=first,
         second=second,
         findings=findings,
+        verdicts=() if view is None else tuple(_list_verdicts(view, sweep)),
         validity=tuple(f"{format_metric(one.metric)}: {one.validity}" for one in curves),
         tables={format_metric(one.metric): _tabulate_curve(sweep, one, kept) for one in curves},
     )
+
+
+def _list_verdicts(view: AuditView, sweep: ThresholdSweepResult) -> Iterator[str]:
+    """Yield what the audit says of these groups and metrics, in its own family of hypotheses."""
+    cut = view.audit.settings.get("threshold")
+    where = "its predictions" if cut is None else f"its threshold of {cut:.10g}"
+    found = [
+        (section, one)
+        for section in view.sections
+        for one in section.comparisons
+        if {*one.row.groups} == {*sweep.groups}
+        and one.row.result is not None
+        and one.row.result.metric in sweep.curves
+    ]
+    named = [pair for pair in found if pair[1].row.attribute == sweep.attribute]
+    for section, one in named or found:
+        question = f"{section.attribute} · {section.metric}"
+        yield f"The audit of {question} at {where}: {one.verdict}, {one.reason}"
 
 
 def _select_columns(
@@ -295,7 +315,7 @@ def _describe_largest(sweep: ThresholdSweepResult, curve: MetricSweep) -> str:
     return (
         f"{metric[:1].upper()}{metric[1:]}: the largest gap is {gap} at the threshold "
         f"{sweep.thresholds[largest]:.4g}. At {where} the gap is larger than chance explains, "
-        f"adjusted for all thresholds (level {sweep.alpha:.2g})."
+        f"adjusted for all thresholds of this metric alone (level {sweep.alpha:.2g})."
     )
 
 
