@@ -68,6 +68,15 @@ def test_interval_excludes_zero_exactly_if_the_test_rejects(
     assert is_rejected.any()
 
 
+@pytest.mark.parametrize("alternative", ALTERNATIVES)
+def test_pvalues_and_intervals_agree_at_low_levels(alternative: str) -> None:
+    for a, b in np.ndindex(7, 5):
+        for level in (0.05, 0.3, 0.5):
+            result = run_test(6, 4, a, b, alternative=alternative, confidence_level=level)
+            low, high = result.confidence_interval
+            assert (not low <= 0 <= high) == (result.pvalue <= (1 - level) * (1 + 1e-12))
+
+
 @pytest.mark.validate
 @pytest.mark.parametrize(("m", "n"), SIZES)
 @pytest.mark.parametrize("alternative", ALTERNATIVES)

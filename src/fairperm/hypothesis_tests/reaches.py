@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -33,7 +33,6 @@ class ErrorReach:
     error: Array
     span: float
     binning_error: float = 0.0
-    inverts_test: ClassVar[bool] = False
 
     def interval(self, critical: tuple[float, float]) -> tuple[float, float]:
         """Return the interval; without a standard error it has no ends."""
@@ -53,7 +52,6 @@ class WilsonReach:
     parts: Sequence[Metric]
     weights: Array | None
     span: float
-    inverts_test: ClassVar[bool] = False
 
     def interval(self, critical: tuple[float, float]) -> tuple[float, float]:
         """Return the interval."""
@@ -72,7 +70,6 @@ class StrataReach:
     estimates: Estimates
     parts: Sequence[Metric]
     span: float
-    inverts_test: ClassVar[bool] = False
 
     def interval(self, critical: tuple[float, float]) -> tuple[float, float]:
         """Return the interval."""

@@ -8,7 +8,7 @@ and the statistic of each permutation.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
@@ -35,8 +35,6 @@ R = TypeVar("R")  # a result
 
 class Reach(Protocol):
     """How far an interval goes for critical values of the statistic."""
-
-    inverts_test: ClassVar[bool]  # by itself: it agrees with the p-value at every level
 
     @property
     def span(self) -> float:
@@ -163,7 +161,7 @@ class Tested:
         """Return the test as a result: what was found, and these fields of the sample."""
         seen, null = self.observed, self.reference.null
         interval, level = self.interval(seen.level), seen.level
-        if seen.reach is not None and not (seen.reach.inverts_test and level <= 0.5):
+        if seen.reach is not None:
             interval = agree(interval, self.pvalue.value, seen.alternative, level, seen.estimate)
         probability = null.log_probability
         found: dict[str, Any] = {
