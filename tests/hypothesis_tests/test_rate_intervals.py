@@ -14,10 +14,7 @@ from fairperm.hypothesis_tests.margins.one_sided import ratio_interval
 
 Array = NDArray[np.float64]
 
-RATES = [
-    *((0.5, 0.5), (0.1, 0.1), (0.9, 0.9), (0.95, 0.95), (0.3, 0.5)),
-    *((0.5, 0.3), (0.1, 0.2), (0.2, 0.1), (0.02, 0.05), (0.9, 0.6)),
-]
+RATES = np.linspace(0.02, 0.98, 25)
 ALTERNATIVES = ("two-sided", "greater", "less")
 
 
@@ -43,11 +40,16 @@ def run_tests(m: int, n: int, alternative: str) -> dict[str, Array]:
     return {**found, **ratios}
 
 
-def probabilities(m: int, n: int, first: float, second: float) -> Array:
-    table: Array = binom.pmf(np.arange(m + 1), m, first)[:, None] * binom.pmf(
-        np.arange(n + 1), n, second
-    )
-    return table
+def coverages(low: Array, high: Array, true: Array) -> Array:
+    """Return the probability of tables whose interval holds the true gap or ratio, by rates."""
+    m, n = low.shape[0] - 1, low.shape[1] - 1
+    first, second = (binom.pmf(np.arange(one + 1), one, RATES[:, None]) for one in (m, n))
+    slack = 1e-9 * np.abs(true)
+    found = np.empty_like(true)
+    for i, j in np.ndindex(*true.shape):
+        covers = (low <= true[i, j] + slack[i, j]) & (true[i, j] - slack[i, j] <= high)
+        found[i, j] = first[i] @ covers @ second[j]
+    return found
 
 
 SIZES = [(20, 20), (10, 60)]
@@ -77,22 +79,32 @@ def test_pvalues_and_intervals_agree_at_low_levels(alternative: str) -> None:
             assert (not low <= 0 <= high) == (result.pvalue <= (1 - level) * (1 + 1e-12))
 
 
-@pytest.mark.validate
-@pytest.mark.parametrize(("m", "n"), SIZES)
-@pytest.mark.parametrize("alternative", ALTERNATIVES)
+CASES = [
+    *((4, 31, "two-sided"), (13, 13, "less")),
+    *(
+        pytest.param(m, n, alternative, marks=pytest.mark.validate)
+        for m, n in [(4, 31), (6, 19), (10, 60), (13, 13), (20, 20)]
+        for alternative in ("two-sided", "greater")
+    ),
+]
+
+
+@pytest.mark.parametrize(("m", "n", "alternative"), CASES)
 def test_intervals_cover_the_gap_and_the_ratio(m: int, n: int, alternative: str) -> None:
+    """With the critical value of the test at zero, intervals of the gap covered 0.85 to 0.95."""
     found = run_tests(m, n, alternative)
-    for first, second in RATES:
-        probability = probabilities(m, n, first, second)
-        gap, ratio = first - second, first / second
-        covers = (found["low"] <= gap + 1e-9) & (gap - 1e-9 <= found["high"])
-        assert probability[covers].sum() >= 0.95, (first, second)
-        if alternative != "two-sided":  # one-sided, the ratio is covered a little less: limits.md
-            continue
-        covers = (found["ratio low"] <= ratio * (1 + 1e-9)) & (
-            ratio * (1 - 1e-9) <= found["ratio high"]
-        )
-        assert probability[covers].sum() >= 0.95, (first, second)
+    gap = coverages(found["low"], found["high"], RATES[:, None] - RATES)
+    ratio = coverages(found["ratio low"], found["ratio high"], RATES[:, None] / RATES)
+    # gaps that are not rejected beyond some that are may be missed if they are few: limits.md
+    assert gap.min() > 0.949
+    assert ratio.min() > 0.945
+    assert gap.mean() < 0.985
+
+
+def test_swapping_the_groups_mirrors_the_interval() -> None:
+    for m, n, a, b in [(6, 19, 2, 11), (13, 13, 4, 9), (20, 7, 20, 3)]:
+        low, high = run_test(m, n, a, b).confidence_interval
+        assert run_test(n, m, b, a).confidence_interval == (-high, -low)
 
 
 def test_f1_and_jaccard_have_one_test() -> None:

@@ -22,8 +22,18 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 
+class _QuantileReach:
+    """What has critical values of the test at zero only."""
+
+    __slots__ = ()
+
+    def invert(self, ordering: str, level: float) -> None:
+        """Return None: the test is not made at other values."""
+        del ordering, level
+
+
 @dataclass(frozen=True, slots=True)
-class ErrorReach:
+class ErrorReach(_QuantileReach):
     """Critical values times the standard error of each part's gap.
 
     Bins of scores may have moved the gap by ``binning_error``.
@@ -44,7 +54,7 @@ class ErrorReach:
 
 
 @dataclass(frozen=True, slots=True)
-class WilsonReach:
+class WilsonReach(_QuantileReach):
     """Wilson's limits of each group's rate, joined as Newcombe does."""
 
     gap: Array
@@ -62,7 +72,7 @@ class WilsonReach:
 
 
 @dataclass(frozen=True, slots=True)
-class StrataReach:
+class StrataReach(_QuantileReach):
     """The gaps over strata that a score test with Mantel and Haenszel's weights accepts."""
 
     gap: Array

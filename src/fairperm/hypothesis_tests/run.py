@@ -40,6 +40,9 @@ class Reach(Protocol):
     def span(self) -> float:
         """The largest possible estimate, in size."""
 
+    def invert(self, ordering: str, level: float) -> tuple[float, float] | None:
+        """Return the values that the test itself does not reject; None if it tests only zero."""
+
     def interval(self, critical: tuple[float, float]) -> tuple[float, float]:
         """Return the interval; an infinite critical value leaves its side open."""
 
@@ -152,10 +155,12 @@ class Tested:
         return min(lower, 0.0), max(upper, 0.0)
 
     def interval(self, level: float) -> tuple[float, float]:
-        """Return the estimate's interval at a level, from the quantiles that the test has."""
-        if self.observed.reach is None:
+        """Return the estimate's interval at a level: the test inverted, or from its quantiles."""
+        reach = self.observed.reach
+        if reach is None:
             return np.nan, np.nan
-        return self.observed.reach.interval(self.critical(level))
+        inverted = reach.invert(self.observed.ordering, level)
+        return reach.interval(self.critical(level)) if inverted is None else inverted
 
     def result(self, kind: type[R], **sample: Any) -> R:
         """Return the test as a result: what was found, and these fields of the sample."""

@@ -43,7 +43,7 @@ _LEAST = 1e-300  # of a rate
 _MOST_STEPS = 50  # of Newton's method
 _TIED = 1e-12  # relative rounding error of a total at which z is that of the sample, with room
 _LOG_NEGLIGIBLE = math.log(1e-14)  # of a probability, relative to the p-value
-_NEARLY = 0.99  # times alpha: a p-value that a critical value may have
+CLOSE_SHARE = 0.99  # of alpha: a p-value that a critical value may have
 _NORMAL = NormalDist()
 _MIRRORED = {"greater": "less", "less": "greater"}
 
@@ -60,6 +60,11 @@ class TwoBinomials:
     def n(self) -> int:
         """The number of trials of both samples."""
         return self.first + self.second
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """The numbers of trials."""
+        return self.first, self.second
 
     def statistic(self, first: int) -> float:
         """Return z if the first sample has ``first`` of the successes."""
@@ -147,7 +152,7 @@ def _log_pvalue(binomials: TwoBinomials, z: float, alternative: str, log_least: 
     """
     successes, n = binomials.successes, binomials.n
     interval = rate_interval(successes, n, SHARE * math.exp(log_least))
-    counts = _Counts.of(binomials, interval, log_least)
+    counts = PlausibleCounts.of(binomials.sizes, (interval, interval), log_least)
     if counts is None:
         return math.log(_normal_pvalue(binomials, z, alternative))
     region = counts.region(z, alternative)
@@ -227,7 +232,7 @@ def _critical(binomials: TwoBinomials, alpha: float, alternative: str) -> float:
     is_in_doubt = log_most > math.log(alpha / 2)
     if is_in_doubt and _pvalue(binomials, direction * outside, alternative) > alpha:
         return max(z, outside * (1 + 1e-6))
-    counts = _Counts.of(binomials, interval, math.log(alpha))
+    counts = PlausibleCounts.of(binomials.sizes, (interval, interval), math.log(alpha))
     if counts is None:
         # the p-value of the normal quantile is nearly alpha: one correction is enough
         p = _normal_pvalue(binomials, direction * z, alternative)
@@ -243,11 +248,11 @@ def _critical(binomials: TwoBinomials, alpha: float, alternative: str) -> float:
         found = float(tails.probability(counts.region(direction * z, alternative)).max())
         found /= 1 - SHARE
         inside, outside = (z, outside) if found > alpha else (inside, z)
-        if _NEARLY * alpha <= found <= alpha:
+        if CLOSE_SHARE * alpha <= found <= alpha:
             break
         if found != before:
             # the probability has to change by this factor, and so about does the normal tail
-            tail = (1 + _NEARLY) / 2 * alpha / max(found, sys.float_info.min) * _NORMAL.cdf(-z)
+            tail = (1 + CLOSE_SHARE) / 2 * alpha / max(found, sys.float_info.min) * _NORMAL.cdf(-z)
             z = -_NORMAL.inv_cdf(min(max(tail, 1e-300), 1 - 1e-9))
         elif outside == most:  # the same tables again: longer steps leave them
             z, step = inside + step, 2 * step
@@ -257,11 +262,11 @@ def _critical(binomials: TwoBinomials, alpha: float, alternative: str) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class _Region:
+class Region:
     """The tables at least as extreme as a statistic.
 
     For each count of the first sample, the extreme counts of the second are those up to ``below``
-    and those from ``above`` on.
+    and those from ``above`` on. If they have rows, each is for as many successive rates.
     """
 
     below: Counts | None
@@ -269,8 +274,8 @@ class _Region:
 
 
 @dataclass(frozen=True, slots=True)
-class _Counts:
-    """The plausible counts of two samples, the smaller of which is the first.
+class PlausibleCounts:
+    """The plausible counts of two samples, the first of which has fewer.
 
     ``second`` has them if they are not too many to sum their probabilities one by one. ``terms``
     has for each of these counts the logarithm of the number of ways to choose it, the count, and
@@ -280,33 +285,42 @@ class _Counts:
     sizes: tuple[int, int]
     first: Counts
     second: Counts | None
+    range_of_second: tuple[int, int]
     terms: Array
 
     @classmethod
     def of(
-        cls, binomials: TwoBinomials, interval: tuple[float, float], log_p: float
+        cls,
+        sizes: tuple[int, int],
+        intervals: tuple[Interval, Interval],
+        log_p: float,
+        most: int | None = None,
     ) -> Self | None:
-        """Return the counts that matter to a p-value; None if both samples have too many."""
-        sizes = binomials.first, binomials.second
-        ranges = [_plausible(n, *interval, log_p + _LOG_NEGLIGIBLE) for n in sizes]
+        """Return the counts that matter to a p-value; None if both samples have too many.
+
+        They are those of rates in the intervals. Up to ``most`` of the second sample are summed.
+        """
+        pairs = zip(sizes, intervals, strict=True)
+        ranges = [plausible_counts(n, *interval, log_p) for n, interval in pairs]
         if len(ranges[0]) > _MOST_COUNTS:
             return None
-        summed = [
-            (n, one) for n, one in zip(sizes, ranges, strict=True) if len(one) <= _MOST_COUNTS
-        ]
+        limits = _MOST_COUNTS, _MOST_COUNTS if most is None else most
+        triples = zip(sizes, ranges, limits, strict=True)
+        summed = [(n, one) for n, one, limit in triples if len(one) <= limit]
         counts = [np.asarray(one) for _, one in summed]
         terms = np.empty((3, sum(map(len, counts))))
         terms[0] = np.concatenate([log_ways(n, one[0], one[-1]) for n, one in summed])
         terms[1] = np.concatenate(counts)
         terms[2] = np.repeat([n for n, _ in summed], [*map(len, counts)]) - terms[1]
-        return cls(sizes, counts[0], counts[1] if len(counts) == 2 else None, terms)
+        second, ends = counts[1] if len(counts) == 2 else None, (ranges[1][0], ranges[1][-1])
+        return cls(sizes, counts[0], second, ends, terms)
 
     @property
     def number(self) -> int:
         """The number of probabilities to compute for each rate."""
         return len(self.terms[0])
 
-    def region(self, z: float, alternative: str) -> _Region:
+    def region(self, z: float, alternative: str) -> Region:
         """Return the tables at least as extreme as a statistic."""
         (m, n), total = self.sizes, sum(self.sizes)
         is_two_sided = alternative == "two-sided"
@@ -329,28 +343,41 @@ class _Counts:
             above = np.ceil(limit * (1 - _TIED) - _TIED).astype(np.int64) - self.first
             if is_two_sided or z < 0:
                 above[count == m] = n + 1  # and without any failure
-        return _Region(below, above)
+        return Region(below, above)
 
-    def probability(self, logs: Array, region: _Region) -> Array:
+    def probability(self, logs: Array, region: Region) -> Array:
         """Return the region's probability at each common rate."""
         at_once = max(1, _AT_ONCE // len(self.first))
         starts = range(0, logs.shape[1], at_once)
         parts = (self.tails(logs[:, start : start + at_once]) for start in starts)
         return np.concatenate([part.probability(region) for part in parts])
 
-    def tails(self, logs: Array) -> _Tails:
-        """Return what gives the probability of any region at these rates."""
-        chances = np.exp(np.vstack([np.ones(logs.shape[1]), logs]).T @ self.terms)
-        first = chances[:, : len(self.first)]
+    def tails(self, logs: Array, logs_of_second: Array | None = None) -> _Tails:
+        """Return what gives the probability of any region at these rates.
+
+        They are those of both samples, unless the second has its own.
+        """
+        n = len(self.first)
+        if logs_of_second is None:
+            chances = np.exp(_with_ones(logs) @ self.terms)
+            first, second = chances[:, :n], chances[:, n:]
+        else:
+            first = np.exp(_with_ones(logs) @ self.terms[:, :n])
+            logs = logs_of_second
+            second = np.exp(_with_ones(logs) @ self.terms[:, n:])
         if self.second is None:
             return _NormalTails(first, self.sizes[1], np.exp(logs[0])[:, None])
-        return _SummedTails(first, self.second, chances[:, len(self.first) :])
+        return _SummedTails(first, self.second, second)
+
+
+def _with_ones(logs: Array) -> Array:
+    return np.vstack([np.ones(logs.shape[1]), logs]).T
 
 
 class _Tails(Protocol):
     """The probabilities of two samples' counts at some rates."""
 
-    def probability(self, region: _Region) -> Array:
+    def probability(self, region: Region) -> Array:
         """Return the region's probability at each rate."""
         ...
 
@@ -366,16 +393,24 @@ class _SummedTails:
         np.cumsum(second[:, ::-1], axis=1, out=sums[1, :, 1:])  # small tails keep their digits
         self.below, self.above = sums
 
-    def probability(self, region: _Region) -> Array:
+    def probability(self, region: Region) -> Array:
         """Return the region's probability at each rate."""
         parts = []
         if region.below is not None:
             place = np.minimum(np.maximum(region.below - self.start + 1, 0), self.n)
-            parts.append(self.below.take(place, axis=1))
+            parts.append(_take(self.below, place))
         if region.above is not None:
             place = np.minimum(np.maximum(self.n + self.start - region.above, 0), self.n)
-            parts.append(self.above.take(place, axis=1))
+            parts.append(_take(self.above, place))
         return np.asarray(sum(np.einsum("ij,ij->i", self.first, part) for part in parts))
+
+
+def _take(sums: Array, place: Counts) -> Array:
+    """Return the sums at places that all rows share, or at those of as many rows for each."""
+    if place.ndim == 1:
+        return sums.take(place, axis=1)
+    cube = sums.reshape(len(place), -1, sums.shape[1])
+    return np.take_along_axis(cube, place[:, None], axis=2).reshape(len(sums), -1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -386,7 +421,7 @@ class _NormalTails:
     n: int
     rates: Array
 
-    def probability(self, region: _Region) -> Array:
+    def probability(self, region: Region) -> Array:
         """Return the region's probability at each rate, by tails corrected for skewness."""
         from scipy.special import ndtr
 
@@ -400,10 +435,17 @@ class _NormalTails:
             return np.asarray(np.maximum(corrected, 0.0))
 
         if region.below is not None:
-            tails = tails + tail((n * rates - region.below - 0.5) / spread, -skewness)
+            below = self._by_rate(region.below)
+            tails = tails + tail((n * rates - below - 0.5) / spread, -skewness)
         if region.above is not None:
-            tails = tails + tail((region.above - 0.5 - n * rates) / spread, skewness)
+            above = self._by_rate(region.above)
+            tails = tails + tail((above - 0.5 - n * rates) / spread, skewness)
         return np.asarray(np.einsum("ij,ij->i", self.first, tails))
+
+    def _by_rate(self, limits: Counts) -> Counts:
+        """Return limits that all rates share, or a row for each if there is one for several."""
+        n_rows = len(limits) if limits.ndim == 2 else len(self.first)
+        return limits.repeat(len(self.first) // n_rows, axis=0) if limits.ndim == 2 else limits
 
 
 def _outwards(z: float, alternative: str) -> float:
@@ -465,8 +507,9 @@ def divergence(share: float | Array, logs: Array) -> Array:
     return np.asarray(cross - entropy)
 
 
-def _plausible(n: int, low: float, high: float, log_tail: float) -> range:
-    """Return the counts of n trials but for tails this improbable at any rate of the interval."""
+def plausible_counts(n: int, low: float, high: float, log_p: float) -> range:
+    """Return the counts of n trials that matter to a p-value, at any rate of the interval."""
+    log_tail = log_p + _LOG_NEGLIGIBLE
     widest = min(max(low, 0.5), high)
     variance = n * widest * (1 - widest)
     third = -log_tail / 3

@@ -86,7 +86,9 @@ def ratio_interval(result: PermutationTestResult) -> tuple[float, Interval] | No
     ratio = Ratio(result).estimate
     rates, tested = _plain_rates(result), _tested(result)
     if rates is not None and tested.observed.reach is rates:
-        low, high = rates.ratio_interval(tested.critical(result.confidence_level))
+        level = result.confidence_level
+        inverted = rates.invert_ratio(tested.observed.ordering, level)
+        low, high = inverted or rates.ratio_interval(tested.critical(level))
     else:
         low, high = _log_interval(result)
     return ratio, agree(

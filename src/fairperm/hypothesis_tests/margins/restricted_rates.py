@@ -1,7 +1,8 @@
 """Two rates, or F1 scores: the likeliest ones with a given difference or ratio, and intervals.
 
-For rates there are closed forms. An interval has the differences, or ratios, whose score statistic
-is below the critical value of the unconditional test.
+For rates there are closed forms. An interval has the differences, or ratios, that the exact
+unconditional test does not reject; of large samples, those whose score statistic is below the
+critical value of the test at zero.
 
 Miettinen and Nurminen, Comparative analysis of two rates, Statistics in Medicine 4, 1985;
 Farrington and Manning, Test statistics and sample size formulae for comparative binomial trials
@@ -12,14 +13,24 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
+from fairperm.inference.rate_gaps import find_ends
 from fairperm.inference.unconditional import TwoBinomials
 from fairperm.metrics.confusion import F1_TOTALS, f1_of_jaccard, jaccard_of_f1
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Self
+
+    from numpy.typing import NDArray
+
+    from fairperm.inference.rate_gaps import Gaps, Lines
+
+    Array = NDArray[np.float64]
 
 Share = tuple[float, float]  # how many, of how many
 Pair = tuple[float, float]
@@ -29,6 +40,7 @@ _FAR = 20.0  # standard errors
 _HALVINGS = 80  # of an interval: beyond a float's precision
 _LEAST, _MOST = 1e-150, 1 - 2**-53  # of F1 scores whose likelihood is finite
 _EPSILON = 2**-52
+_MIRRORED = {"greater": "less", "less": "greater"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +64,12 @@ class Rates:
         """The two samples under the null, with one rate."""
         (k, m), (j, n) = self.first, self.second
         return TwoBinomials(int(m), int(n), int(k + j))
+
+    @property
+    def counts(self) -> tuple[tuple[int, int], tuple[int, int]]:
+        """How many successes of how many trials both groups have."""
+        (k, m), (j, n) = self.first, self.second
+        return (int(k), int(m)), (int(j), int(n))
 
     @property
     def statistic(self) -> float:
@@ -86,23 +104,62 @@ class Rates:
         """Return the differences whose score statistic lies between the critical values."""
         lower, upper = critical
         return (
-            -1.0 if math.isinf(upper) else -self._swapped()._largest_difference(upper),
-            1.0 if math.isinf(lower) else self._largest_difference(-lower),
+            -1.0 if math.isinf(upper) else -self.swapped().largest_difference(upper),
+            1.0 if math.isinf(lower) else self.largest_difference(-lower),
         )
 
     def ratio_interval(self, critical: Pair) -> Pair:
         """Return the ratios whose score statistic lies between the critical values."""
         lower, upper = critical
         return (
-            0.0 if math.isinf(upper) else 1 / self._swapped()._largest_ratio(upper),
-            math.inf if math.isinf(lower) else self._largest_ratio(-lower),
+            0.0 if math.isinf(upper) else 1 / self.swapped().largest_ratio(upper),
+            math.inf if math.isinf(lower) else self.largest_ratio(-lower),
         )
 
     def standard_error(self, gap: float) -> float:
         """Return Farrington and Manning's standard error of the gap, were it the true one."""
         return math.hypot(*self.errors(self.differing_by(gap)))
 
-    def _largest_difference(self, critical: float) -> float:
+    def invert(self, ordering: str, level: float) -> Pair | None:
+        """Return the differences that the unconditional test does not reject; None if large."""
+        if self._is_turned():
+            found = self.swapped().invert(_MIRRORED.get(ordering, ordering), level)
+            return None if found is None else (-found[1], -found[0])
+        return _difference_interval(self, ordering, level)
+
+    def invert_ratio(self, ordering: str, level: float) -> Pair | None:
+        """Return the ratios that the unconditional test does not reject; None if large."""
+        if self._is_turned():
+            found = self.swapped().invert_ratio(_MIRRORED.get(ordering, ordering), level)
+            return None if found is None else (_reciprocal(found[1]), _reciprocal(found[0]))
+        return _ratio_interval(self, ordering, level)
+
+    def distance(self, values: Pair) -> float:
+        """Return the size of the score statistic of a gap, whose likeliest values these are."""
+        squares = (
+            (k / n - rate) ** 2 * n / (rate * (1 - rate))
+            for rate, (k, n) in zip(map(self.rate, values), (self.first, self.second), strict=True)
+            if 0 < rate < 1
+        )
+        return math.sqrt(sum(squares))
+
+    @staticmethod
+    def rate(value: Any) -> Any:
+        """Return the rate of successes with such a value."""
+        return value
+
+    @staticmethod
+    def value(rate: Any) -> Any:
+        """Return the value with such a rate of successes."""
+        return rate
+
+    @staticmethod
+    def slope(value: Array) -> Array:
+        """Return how fast the rate of successes rises with the value."""
+        return np.ones_like(value)
+
+    def largest_difference(self, critical: float) -> float:
+        """Return the largest difference whose score statistic is not beyond a critical value."""
         first, second = self.values()
 
         def distance(gap: float) -> float:
@@ -111,8 +168,11 @@ class Rates:
         guess = first - second + critical * math.hypot(*self.errors((first, second)))
         return _find_crossing(distance, first - second, 1.0, guess)
 
-    def _largest_ratio(self, critical: float) -> float:
-        """Return the largest ratio, searched by its share u = first / (first + second)."""
+    def largest_ratio(self, critical: float) -> float:
+        """Return the largest ratio whose score statistic is not beyond a critical value.
+
+        It is searched by its share u = first / (first + second).
+        """
         first, second = self.values()
 
         def distance(u: float) -> float:
@@ -132,11 +192,154 @@ class Rates:
         error = math.hypot(one / first, other / second)
         return 1 / (1 + second / first * math.exp(-distance * error))
 
-    def _swapped(self) -> Self:
+    def swapped(self) -> Self:
+        """Return them with the second group first."""
         return replace(self, first=self.second, second=self.first)
+
+    def _is_turned(self) -> bool:
+        """Whether the larger group is first: swapping groups must not change a digit."""
+        return self.first[::-1] > self.second[::-1]
 
     def _error(self, rate: float, n: float) -> float:
         return math.sqrt(rate * (1 - rate) / n)
+
+
+@dataclass(frozen=True, slots=True)
+class _Differences:
+    """The differences of two groups, by places from 0 for −1 to 1 for 1."""
+
+    groups: Rates
+
+    @property
+    def counts(self) -> tuple[tuple[int, int], tuple[int, int]]:
+        """How many successes of how many trials both groups have."""
+        return self.groups.counts
+
+    @property
+    def estimate(self) -> float:
+        """The place of the difference in the sample."""
+        first, second = self.groups.values()
+        return (1 + first - second) / 2
+
+    def end(self, direction: int, distance: float) -> float:
+        """Return the place so many standard errors above (1) or below (−1) the estimate."""
+        groups = self.groups if direction > 0 else self.groups.swapped()
+        return (1 + direction * groups.largest_difference(distance)) / 2
+
+    def distance(self, place: float) -> float:
+        """Return how many standard errors the sample is from the line of a difference."""
+        return self.groups.distance(self.groups.differing_by(2 * place - 1))
+
+    def lines(self, places: Array) -> Lines:
+        """Return the lines of differences."""
+        gaps = 2 * places - 1
+        ends = np.maximum(0.0, -gaps), np.minimum(1.0, 1 - gaps)
+        return _Lines(self.groups, gaps, np.ones_like(gaps), *ends)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ratios:
+    """The ratios of two groups, by their shares: first / (first + second)."""
+
+    groups: Rates
+
+    @property
+    def counts(self) -> tuple[tuple[int, int], tuple[int, int]]:
+        """How many successes of how many trials both groups have."""
+        return self.groups.counts
+
+    @property
+    def estimate(self) -> float:
+        """The place of the ratio in the sample."""
+        first, second = self.groups.values()
+        return first / (first + second)
+
+    def end(self, direction: int, distance: float) -> float:
+        """Return the place so many standard errors above (1) or below (−1) the estimate."""
+        groups = self.groups if direction > 0 else self.groups.swapped()
+        left = 1 / (1 + groups.largest_ratio(distance))
+        return 1 - left if direction > 0 else left
+
+    def distance(self, place: float) -> float:
+        """Return how many standard errors the sample is from the line of a ratio."""
+        return self.groups.distance(self.groups.with_ratio(_ratio_at(place)))
+
+    def lines(self, places: Array) -> Lines:
+        """Return the lines of ratios."""
+        ratios = np.array([_ratio_at(place) for place in places.tolist()])
+        start = np.zeros_like(ratios)
+        return _Lines(self.groups, start, ratios, start, np.minimum(1.0, 1 / ratios))
+
+
+def _reciprocal(ratio: float) -> float:
+    return 1 / ratio if ratio > 0 else math.inf
+
+
+def _ratio_at(place: float) -> float:
+    place = min(max(place, _LEAST), _MOST)
+    return place / (1 - place)
+
+
+@dataclass(frozen=True, slots=True)
+class _Lines:
+    """Pairs of values, of which the first is ``start`` plus ``speed`` times the second.
+
+    The second value goes from ``low`` to ``high``.
+    """
+
+    groups: Rates
+    start: Array
+    speed: Array
+    low: Array
+    high: Array
+
+    def rates(self, sines: Array) -> tuple[Array, Array, Array]:
+        """Return the first rates, the second, and how fast the first rise with the second."""
+        start, speed, low, high = (
+            one[:, None] for one in (self.start, self.speed, self.low, self.high)
+        )
+        second = low + (high - low) * sines
+        first = np.minimum(np.maximum(start + speed * second, 0.0), 1.0)
+        slope = speed * self.groups.slope(first) / self.groups.slope(second)
+        return self.groups.rate(first), self.groups.rate(second), slope
+
+    def angles(self, sample: int, rate: float) -> Array:
+        """Return for each gap the angle at which a sample has this rate, or the nearest to it."""
+        value = self.groups.value(min(max(rate, 0.0), 1.0))
+        second = (value - self.start) / self.speed if sample == 0 else value
+        share = (second - self.low) / (self.high - self.low)
+        return np.asarray(np.arcsin(np.sqrt(np.minimum(np.maximum(share, 0.0), 1.0))))
+
+
+@lru_cache(1 << 14)  # simulations and audits meet the same tables again
+def _difference_interval(groups: Rates, ordering: str, level: float) -> Pair | None:
+    """Return the differences of groups in order that the unconditional test does not reject."""
+    found = _find_ends(groups, _Differences(groups), ordering, level)
+    if found is None:
+        return None
+    first, second = groups.values()
+    # rounded ends must not exclude the estimate
+    return min(2 * found[0] - 1, first - second), max(2 * found[1] - 1, first - second)
+
+
+@lru_cache(1 << 14)
+def _ratio_interval(groups: Rates, ordering: str, level: float) -> Pair | None:
+    """Return the ratios of groups in order that the unconditional test does not reject."""
+    found = _find_ends(groups, _Ratios(groups), ordering, level)
+    if found is None:
+        return None
+    low, high = (end / (1 - end) if end < 1 else math.inf for end in found)
+    return low, high
+
+
+def _find_ends(groups: Rates, gaps: Gaps, ordering: str, level: float) -> Pair | None:
+    """Return the places of both ends of an interval; None for large samples."""
+    directions = {"greater": (-1,), "less": (1,)}.get(ordering, (-1, 1))
+    found = find_ends(groups.binomials, gaps, directions, 1 - level)
+    if found is None:
+        return None
+    ends = dict(zip(directions, found, strict=True))
+    return ends.get(-1, 0.0), ends.get(1, 1.0)
 
 
 class F1Scores(Rates):
@@ -146,6 +349,21 @@ class F1Scores(Rates):
     """
 
     __slots__ = ()
+
+    @staticmethod
+    def rate(value: Any) -> Any:
+        """Return the rate of successes with such a value."""
+        return jaccard_of_f1(value)
+
+    @staticmethod
+    def value(rate: Any) -> Any:
+        """Return the value with such a rate of successes."""
+        return f1_of_jaccard(rate)
+
+    @staticmethod
+    def slope(value: Array) -> Array:
+        """Return how fast the rate of successes rises with the value."""
+        return np.asarray(2 / (2 - value) ** 2)
 
     def values(self) -> Pair:
         """Return the values in the sample."""
