@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import tracemalloc
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -119,36 +120,175 @@ def test_exact_pvalues_are_those_of_all_permutations(distance: str, within: bool
         assert list(by_label.values()) == pytest.approx(expected_by_label)
 
 
-SMOOTHED = {"kullback_leibler", "skew"}  # less, if all rows are there twice
-UNITS = [
-    (distance, kind)
-    for distance in ORACLES
-    for kind in ("rows", "weights", "clusters")
-    if kind != "clusters" or distance not in SMOOTHED
-]
-
-
-@pytest.mark.parametrize(("distance", "kind"), UNITS)
+@by_distance
+@pytest.mark.parametrize("kind", ["rows", "weights", "clusters"])
 def test_units_agree_with_all_permutations(
     distance: str, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The engine of units draws 999 of them: four standard errors."""
     monkeypatch.setattr(engines, "_FEW_COUNTS", 0)
     given: dict[str, Any] = {}
-    values, group, label = VALUES, GROUP, LABEL
     if kind == "weights":
         given["sample_weight"] = np.full(len(VALUES), 3.0)
     if kind == "clusters":
-        values, group, label = (np.tile(one, 2) for one in (VALUES, GROUP, LABEL))
-        given["cluster"] = np.tile(np.arange(len(VALUES)), 2)
+        given["cluster"] = np.arange(len(VALUES))
     expected, p = enumerate_sections(distance, VALUES, GROUP, LABEL)
     found = distance_test(
-        values, sensitive_features=group, distance=distance, y_true=label, n_resamples=999,
+        VALUES, sensitive_features=GROUP, distance=distance, y_true=LABEL, n_resamples=999,
         rng=1, **given,
     )  # fmt: skip
     assert not found.largest.exact
     assert found.largest.distance == pytest.approx(expected)
     assert found.pvalue == pytest.approx(p, abs=4 * (p * (1 - p) / 999) ** 0.5 + 1e-3)
+
+
+# Clusters and weighted rows: both references, written out for each unit.
+
+OF_NUMBERS = ("ks", "wasserstein", "demographic_parity")
+DEGREE = {"jensen_shannon": 2, "kullback_leibler": 2, "chi_square": 2}
+
+
+def distance_of_weights(name: str, first: Array, second: Array, values: Array) -> float:
+    """Return the distance from both groups' weights at the values."""
+    p, q = first / first.sum(), second / second.sum()
+    gap, step = np.cumsum(p - q)[:-1], np.diff(values)
+    p1, q1 = ((one + 1) / (one + 1).sum() for one in (first, second))
+    found = {
+        "ks": lambda: np.abs(gap).max(),
+        "wasserstein": lambda: np.abs(gap) @ step,
+        "demographic_parity": lambda: abs((p - q) @ values),
+        "total_variation": lambda: np.abs(p - q).sum() / 2,
+        "infinity_norm": lambda: np.abs(p - q).max(),
+        "jensen_shannon": lambda: jensenshannon(p, q, base=2) ** 2,
+        "kullback_leibler": lambda: stats.entropy(p, q1, base=2),
+        "chi_square": lambda: ((p - q) ** 2 / np.where(p + q > 0, p + q, 1)).sum() / 2,
+        "skew": lambda: np.abs(np.log(p1 / q1)).max(),
+    }
+    return float(found[name]())
+
+
+@dataclass
+class Section:
+    """Weights by unit and value, and which units are in the first group."""
+
+    cells: Array
+    is_first: Array
+    values: Array
+
+    @property
+    def weight(self) -> float:
+        n, k = len(self.cells), int(self.is_first.sum())
+        return k * (n - k) / n
+
+    def deviations(self) -> Array:
+        """Return each unit's weight times the gap between its shares and those of all others."""
+        others = self.cells.sum(axis=0) - self.cells
+        own = self.cells.sum(axis=1, keepdims=True)
+        found: Array = own * (self.cells / own - others / others.sum(axis=1, keepdims=True))
+        return found
+
+    def compare(self, name: str, is_first: Array) -> tuple[float, float]:
+        """Return the distance, and its ratio to the standard error."""
+        sides = (is_first, ~is_first)
+        first, second = (self.cells[one].sum(axis=0) for one in sides)
+        deviations = self.deviations()
+        if name in OF_NUMBERS:
+            deviations = np.cumsum(deviations, axis=1)
+        scatter = (deviations**2).sum(axis=1)
+        variance = sum(scatter[one].sum() / self.cells[one].sum() ** 2 for one in sides)
+        even = scatter.sum() / self.cells.sum() ** 2 * len(scatter) / self.weight
+        distance = distance_of_weights(name, first, second, self.values)
+        return distance, distance / (variance / even) ** (DEGREE.get(name, 1) / 2)
+
+    def permuted(self, name: str) -> list[float]:
+        n, k = len(self.cells), int(self.is_first.sum())
+        every = itertools.combinations(range(n), k)
+        return [self.compare(name, np.isin(np.arange(n), chosen))[1] for chosen in every]
+
+    def signed(self, name: str) -> list[float]:
+        found, total = [], self.cells.sum(axis=0)
+        least = -np.inf if name in OF_NUMBERS else 0.0
+        for signs in itertools.product([-1, 1], repeat=len(self.cells)):
+            turned = np.array(signs)[:, None] * self.deviations()
+            sides = [
+                total / total.sum() * self.cells[one].sum() + turned[one].sum(axis=0)
+                for one in (self.is_first, ~self.is_first)
+            ]
+            first, second = (np.maximum(one, least) for one in sides)
+            found.append(distance_of_weights(name, first, second, self.values))
+        return found
+
+
+def both_references(name: str, *sections: Section) -> tuple[float, float]:
+    """Return the distance, and the larger p-value of all permutations and of all signs."""
+    weights = np.array([one.weight for one in sections])
+    share = weights / weights.sum()
+    observed, scaled = np.array([one.compare(name, one.is_first) for one in sections]).T @ share
+    permuted = [share @ one for one in itertools.product(*(s.permuted(name) for s in sections))]
+    signed = [share @ one for one in itertools.product(*(s.signed(name) for s in sections))]
+    return float(observed), max(
+        float(np.mean(np.array(permuted) >= scaled - 1e-12)),
+        float(np.mean(np.array(signed) >= observed - 1e-12)),
+    )
+
+
+UNIT = np.repeat(np.arange(10), [1, 4, 2, 3, 1, 1, 2, 6, 1, 2])
+
+
+@by_distance
+@pytest.mark.parametrize("kind", ["weights", "clusters", "both", "labels", "strata"])
+def test_unlike_units_agree_with_both_references(distance: str, kind: str) -> None:
+    """With 1,999 draws: four standard errors."""
+    rng = np.random.default_rng(8)
+    unit = np.arange(10) if kind == "weights" else UNIT
+    values, group = rng.integers(0, 4, len(unit)) ** 2.0, np.array(list("aabbbaabbb"))[unit]
+    weight = np.ones(len(unit)) if kind == "clusters" else rng.uniform(0.3, 3, len(unit))
+    within = unit >= 5 if kind in ("labels", "strata") else np.zeros(len(unit), bool)
+    sections = []
+    for one in np.unique(within):
+        mine = within == one
+        first, of_row = np.unique(unit[mine], return_index=True, return_inverse=True)[1:]
+        names, cell = np.unique(values[mine], return_inverse=True)
+        cells = np.zeros((len(first), len(names)))
+        np.add.at(cells, (of_row, cell), weight[mine] / weight.mean())
+        sections.append(Section(cells, group[mine][first] == "a", names))
+    expected, p = both_references(distance, *sections)
+    found = distance_test(
+        values, sensitive_features=group, distance=distance, n_resamples=1999, rng=1,
+        cluster=None if kind == "weights" else unit,
+        sample_weight=None if kind == "clusters" else weight,
+        y_true=within if kind == "labels" else None,
+        control_features=within if kind == "strata" else None,
+    ).largest  # fmt: skip
+    assert found.distance == pytest.approx(expected)
+    assert found.pvalue == pytest.approx(p, abs=4 * (p * (1 - p) / 1999) ** 0.5 + 1e-3)
+    assert found.pvalue == (np.sum(found.null_distribution >= expected - 1e-12) + 1) / 2000
+
+
+@by_distance
+def test_rows_of_equal_weight_are_plain_rows(distance: str) -> None:
+    """To the last digit. Weights that differ between strata only need no random signs either."""
+    rng = np.random.default_rng(12)
+    stratum, group = rng.integers(0, 3, 500), np.arange(500) % 3 == 0
+    values = rng.normal(size=500) if distance in OF_NUMBERS else rng.integers(0, 60, 500)
+
+    def run(**given: Any) -> fairperm.DistanceTestResult:
+        return distance_test(
+            values, sensitive_features=group, control_features=stratum, distance=distance,
+            n_resamples=99, rng=1, **given,
+        )  # fmt: skip
+
+    plain, weighted, clustered = (
+        run(),
+        run(sample_weight=np.full(500, 0.1)),
+        run(cluster=np.arange(500)),
+    )
+    for one in (weighted, clustered):
+        assert (one.largest.null_distribution == plain.largest.null_distribution).all()
+    by_stratum = run(sample_weight=np.array([0.5, 2.0, 8.0])[stratum])
+    assert {one.validity for one in (plain, weighted, clustered, by_stratum)} == {
+        "Exact if the groups have equal distributions of values within every stratum."
+    }
 
 
 def test_weights_are_those_of_scipy() -> None:
@@ -244,16 +384,20 @@ def test_sums_do_not_depend_on_the_order_of_rows() -> None:
 
 
 def test_very_large_weights_hide_no_others() -> None:
-    """One row has nearly all the weight: scipy's distances of all permutations."""
-    x, w = np.arange(6.0), np.array([1e20, 1, 2, 3, 4, 5])
-    given: dict[str, Any] = {"sensitive_features": x > 2, "sample_weight": w, "rng": 1}
-    first = [np.isin(x, one) for one in itertools.combinations(range(6), 3)]
-    every = [stats.wasserstein_distance(x[one], x[~one], w[one], w[~one]) for one in first]
-    found = distance_test(x, distance="wasserstein", n_resamples=1999, **given)
-    assert found.largest.distance == pytest.approx(every[0])
-    p = np.mean(np.array(every) >= every[0] - 1e-9)
+    """Two rows have nearly all the weight: in some permutations, of one group."""
+    x, w = np.arange(6.0), np.array([1e8, 1, 2, 1e8, 4, 5])
+    section = Section(np.diag(w / w.mean()), x < 3, x)
+    expected, p = both_references("wasserstein", section)
+    found = distance_test(
+        x,
+        sensitive_features=x > 2,
+        sample_weight=w,
+        distance="wasserstein",
+        n_resamples=1999,
+        rng=1,
+    )
+    assert found.largest.distance == pytest.approx(expected)
     assert found.pvalue == pytest.approx(p, abs=4 * (p * (1 - p) / 1999) ** 0.5 + 1e-3)
-    assert distance_test(x, distance="ks", n_resamples=9, **given).largest.distance == 1
 
 
 @pytest.mark.parametrize("form", ["duckdb", pytest.param("polars", marks=pytest.mark.validate)])
@@ -475,6 +619,117 @@ def test_base_rates_reject_without_labels() -> None:
     assert rejections(draw) > at_least(0.15, DATA_SETS)
 
 
+def of_sizes(
+    rng: np.random.Generator,
+    sizes: tuple[Array, Array],
+    correlation: float = 0.0,
+    shift: float = 0.0,
+) -> dict[str, Any]:
+    """Return normal numbers in clusters of these sizes, whose rows are correlated."""
+    unit = np.repeat(np.arange(sum(map(len, sizes))), np.concatenate(sizes))
+    common, own = rng.normal(size=unit[-1] + 1)[unit], rng.normal(size=len(unit))
+    is_first = unit < len(sizes[0])
+    values = correlation**0.5 * common + (1 - correlation) ** 0.5 * own + shift * is_first
+    return {"values": values, "sensitive_features": is_first, "cluster": unit}
+
+
+FEW_SMALL = (np.full(30, 2), np.full(300, 20))
+FEW_LARGE = (np.full(30, 20), np.full(300, 2))
+
+
+def poisson_sizes(rng: np.random.Generator) -> tuple[Array, Array]:
+    return 1 + rng.poisson(3, 60), 1 + rng.poisson(12, 120)
+
+
+def unlike_weights(rng: np.random.Generator) -> dict[str, Any]:
+    """Return numbers with log-normal weights in the smaller group, and equal ones in the other."""
+    weights = np.append(rng.lognormal(0, 1, 60), np.ones(300))
+    group = np.arange(360) < 60
+    return {"values": rng.normal(size=360), "sensitive_features": group, "sample_weight": weights}
+
+
+def with_label(data: dict[str, Any], rng: np.random.Generator) -> dict[str, Any]:
+    """Return the clusters with a label each, which the values depend on."""
+    label = rng.integers(0, 2, data["cluster"][-1] + 1)[data["cluster"]]
+    return data | {"values": data["values"] + 2 * label, "y_true": label}
+
+
+UNLIKE: dict[str, Callable[[np.random.Generator], dict[str, Any]]] = {
+    "few small clusters": lambda rng: of_sizes(rng, FEW_SMALL),
+    "few large clusters, correlated": lambda rng: of_sizes(rng, FEW_LARGE, 0.5),
+    "Poisson sizes": lambda rng: of_sizes(rng, poisson_sizes(rng)),
+    "Poisson sizes, within labels": lambda rng: with_label(of_sizes(rng, poisson_sizes(rng)), rng),
+    "equal sizes, rows alike in one group": lambda rng: (
+        of_sizes(rng, (np.full(30, 5),) * 2, 1.0)
+        | {"values": np.append(rng.normal(size=30).repeat(5), rng.normal(size=150))}
+    ),
+    "log-normal weights": unlike_weights,
+}
+
+
+@pytest.mark.parametrize("name", UNLIKE)
+def test_unlike_units_reject_seldom(name: str) -> None:
+    rng = np.random.default_rng(14)
+    tests = (distance_test(**UNLIKE[name](rng), n_resamples=99, rng=seed) for seed in range(20))
+    assert sum(test.pvalue <= 0.05 for test in tests) <= at_most(0.05, 20)
+
+
+def test_few_large_clusters_show_a_difference() -> None:
+    """Permutations mix them with small ones: without their standard error, 0.11 are found."""
+    rng = np.random.default_rng(15)
+    every = (of_sizes(rng, FEW_LARGE, shift=0.25) for _ in range(20))
+    found = [distance_test(**one, n_resamples=99, rng=1).pvalue <= 0.05 for one in every]
+    assert sum(found) >= at_least(0.9, 20)
+
+
+def test_few_clusters_and_heavy_rows_are_noted() -> None:
+    rng = np.random.default_rng(17)
+    few = distance_test(**of_sizes(rng, (np.full(8, 10), np.full(80, 2))), n_resamples=9, rng=1)
+    assert few.notes == (
+        "Only about 8 clusters of group True show how its distribution varies: with fewer than 20 "
+        "the test may reject too often, unless the clusters of the groups are alike.",
+    )
+    heavy = unlike_weights(rng)
+    heavy["sample_weight"][-1] = 1e4
+    found = distance_test(**heavy, n_resamples=9, rng=1)
+    assert found.notes[0].startswith("Only about 1 row of group False shows how its distribution")
+    assert not distance_test(**unlike_weights(rng), n_resamples=9, rng=1).notes
+
+
+@pytest.mark.validate
+@pytest.mark.parametrize("name", UNLIKE)
+@pytest.mark.parametrize("distance", ["ks", "wasserstein"])
+def test_level_of_unlike_units(name: str, distance: str) -> None:
+    assert rejections(UNLIKE[name], distance=distance) <= at_most(0.06, DATA_SETS)
+
+
+@pytest.mark.validate
+@pytest.mark.parametrize("name", ["Poisson sizes", "log-normal weights"])
+@pytest.mark.parametrize("distance", ["total_variation", "jensen_shannon", "kullback_leibler"])
+def test_level_of_unlike_units_in_categories(name: str, distance: str) -> None:
+    def draw(rng: np.random.Generator) -> dict[str, Any]:
+        data = UNLIKE[name](rng)
+        return data | {"values": np.digitize(data["values"], [-1, -0.3, 0.3, 1.8])}
+
+    assert rejections(draw, distance=distance) <= at_most(0.06, DATA_SETS)
+
+
+@pytest.mark.validate
+def test_distances_of_unlike_units_are_not_those_of_permutations() -> None:
+    """Without the standard error of each draw, 0.98 of these are rejected."""
+    rng, n_rejected = np.random.default_rng(16), 0
+    for _ in range(50):
+        data = of_sizes(rng, FEW_SMALL)
+        order = np.argsort(data["values"])
+        unit = data["cluster"][order]
+        is_first = np.arange(330) < 30
+        every = np.array([is_first, *(rng.permutation(is_first) for _ in range(99))])[:, unit]
+        first, second = (np.cumsum(one, axis=1) for one in (every, ~every))
+        gaps = np.abs(first / first[:, -1:] - second / second[:, -1:]).max(axis=1)
+        n_rejected += np.mean(gaps >= gaps[0]) <= 0.05
+    assert n_rejected >= at_least(0.9, 50)
+
+
 def repeated(rng: np.random.Generator) -> dict[str, Any]:
     """Return three rows of each person that hardly differ, in groups of 15 and 30 persons."""
     person = np.repeat(np.arange(45), 3)
@@ -599,6 +854,10 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "weights lost in sums": (
         {"sample_weight": [1e-10] * 4 + [1e300] * 4},
         "sample_weight must be made of numbers that can be added up; got 1e-10 and 1e.300",
+    ),
+    "one weight beside which no other counts": (
+        {"sample_weight": [1e20] + [1.0] * 7},
+        "sample_weight must be such that no row .* more than 1,000,000 times all .*how it varies",
     ),
     "weights beyond sums": (
         {"sample_weight": [1e308] * 8},

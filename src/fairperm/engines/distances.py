@@ -2,6 +2,12 @@
 
 A section is a stratum, or a label of it: labels are exchanged only inside. Engines return a
 distance for each section that has rows of both groups.
+
+Rows of equal weight can be exchanged if the groups have equal distributions. Clusters and weighted
+rows cannot: their sizes, weights or dependence may still differ. They have two references.
+Permutations are divided by their standard error, and are exact if units can be exchanged after all.
+Random signs of the units' deviations from the other units keep every unit in its group: they are
+right for unlike groups of many units, where permutations have the wrong shape.
 """
 
 from __future__ import annotations
@@ -19,6 +25,8 @@ from fairperm.engines.resampling.enumeration import enumerate_permutations
 from fairperm.engines.sample import Cells, order_strata
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from fairperm.engines.kernels.distances import SortedRows
@@ -53,8 +61,18 @@ class DistanceEngine(Protocol):
     def observed(self) -> Array:
         """Return the distances of the sample: a block of one."""
 
+    def scales(self) -> Array:
+        """Return by section what permutations divide the sample's distances by."""
+
     def permuted(self, n: int, rng: np.random.Generator) -> Array:
-        """Return the distances of ``n`` random permutations."""
+        """Return the distances of ``n`` random permutations, divided by their scales."""
+
+    @property
+    def deviations(self) -> Deviations | None:
+        """Return the units' deviations from each other; None if units can be exchanged."""
+
+    def signed(self, n: int, rng: np.random.Generator) -> Array:
+        """Return the distances that ``n`` random choices of signs make of the deviations."""
 
     def enumerated(self, n_resamples: int) -> tuple[Array, Array] | None:
         """Return the distances of every permutation and its log-probability, if few enough."""
@@ -112,8 +130,18 @@ class _CountsEngine:
     def observed(self) -> Array:
         return self._of_tables(self.cells.counts[None])
 
+    def scales(self) -> Array:
+        return np.ones(len(self.sections))
+
     def permuted(self, n: int, rng: np.random.Generator) -> Array:
         return self._of_tables(permute(self.cells, n, rng))
+
+    @property
+    def deviations(self) -> None:
+        """Return None: rows can be exchanged."""
+
+    def signed(self, n: int, rng: np.random.Generator) -> Array:
+        raise NotImplementedError  # never asked for
 
     def enumerated(self, n_resamples: int) -> tuple[Array, Array] | None:
         found = enumerate_permutations(self.cells, n_resamples, by_sum=False)
@@ -145,6 +173,9 @@ class _UnitsEngine:
     labels: NDArray[np.integer[Any]]
     sizes: tuple[Array, Array] | None  # of both groups by section, if units are plain rows
     weights: Array
+    unit_weight: Array
+    section: NDArray[np.int64]  # of each unit
+    deviations: Deviations | None
 
     block_size = 64  # the lanes of a word
 
@@ -180,21 +211,32 @@ class _UnitsEngine:
         step[ends] = nearby
         sizes = layout.wanted.astype(np.float64)
         both = layout.block_sizes.astype(np.float64)
+        sorted_rows = SortedRows(
+            unit=unit.astype(np.int64),
+            weight=weight,
+            cell=run_numbers(cells, len(value)).astype(np.int64),
+            step=step,
+            starts=np.append(starts, len(value)).astype(np.int64),
+            totals=np.add.reduceat(weight, starts),
+        )
+        section = np.repeat(np.arange(len(starts)), layout.block_sizes)
+        is_alike = is_plain or (
+            len(section) == len(unit)
+            and bool((weight == weight[starts][sorted_rows.section]).all())
+        )
         return cls(
             distance=distance,
             layout=layout,
-            rows=SortedRows(
-                unit=unit.astype(np.int64),
-                weight=weight,
-                cell=run_numbers(cells, len(value)).astype(np.int64),
-                step=step,
-                starts=np.append(starts, len(value)).astype(np.int64),
-                totals=np.add.reduceat(weight, starts),
-            ),
+            rows=sorted_rows,
             values=value[cells],
             labels=rows.block[starts],
             sizes=(sizes, both - sizes) if is_plain else None,
             weights=sizes * (both - sizes) / both,
+            unit_weight=np.bincount(unit, weight).astype(np.float64),
+            section=section,
+            deviations=None
+            if is_alike
+            else Deviations.of(sorted_rows, section, layout, of_numbers=distance.of_numbers),
         )
 
     def observed(self) -> Array:
@@ -202,34 +244,181 @@ class _UnitsEngine:
 
         return self._of_words(same_in_all_lanes(self.layout.in_first))[:1]
 
+    def scales(self) -> Array:
+        from fairperm.engines.kernels.subsets import same_in_all_lanes
+
+        if self.deviations is None:
+            return np.ones(len(self.weights))
+        words = same_in_all_lanes(self.layout.in_first)
+        weights = self._sum_units(words, self.unit_weight)
+        scales: Array = self._scales(self.deviations, words, weights)[0]
+        return scales
+
     def permuted(self, n: int, rng: np.random.Generator) -> Array:
-        return self._of_words(self.layout.subsets(rng))[:n]
+        words = self.layout.subsets(rng)
+        if self.deviations is None:
+            return self._of_words(words)[:n]
+        weights = self._sum_units(words, self.unit_weight)
+        scales = self._scales(self.deviations, words, weights)
+        return (self._of_words(words, weights) / scales)[:n]
+
+    def signed(self, n: int, rng: np.random.Generator) -> Array:
+        from fairperm.engines.kernels.distances import walk_gaps, weigh_cells
+
+        if self.deviations is None:
+            raise NotImplementedError  # never asked for
+        deviations, rows = self.deviations, self.deviations.rows
+        words = rng.integers(2**64, size=len(self.unit_weight), dtype=np.uint64)
+        if self.distance.of_numbers:
+            drift = np.subtract(*self._sum_units(words, deviations.unit_weight))
+            one = np.ones_like(drift)
+            gaps = walk_gaps(words, rows, one, one, deviations.shares[rows.cell], drift)
+            return self._of_gaps(gaps)[:n]
+        n_cells = len(self.values)
+        place = rows.cell + n_cells * ~self.layout.in_first[rows.unit]
+        total = np.bincount(place, rows.weight, 2 * n_cells)
+        signed = 2 * weigh_cells(words, rows, place, 2 * n_cells) - total[:, None]
+        return self._of_cells(deviations.add_to_shares(signed.reshape(2, n_cells, -1)))[:n]
 
     def enumerated(self, n_resamples: int) -> None:
         """Return None: samples that can be enumerated are left to the counts engine."""
         del n_resamples
 
-    def _of_words(self, words: NDArray[np.uint64]) -> Array:
-        """Return the distances by lane and section."""
+    def _scales(self, deviations: Deviations, words: NDArray[np.uint64], weights: Array) -> Array:
+        """Return the standard errors of gaps by lane and section, to the power of the distance.
+
+        They are relative to those of groups in which all units are represented equally.
+        ``weights`` are those of the groups by section and lane.
+        """
+        scatter = self._sum_units(words, deviations.scatter)
+        both = scatter.sum(axis=0)
+        even = both / weights.sum(axis=0) ** 2 * (self.layout.block_sizes / self.weights)[:, None]
+        with np.errstate(invalid="ignore"):
+            ratio = (scatter / weights**2).sum(axis=0) / even
+        scales: Array = np.where(both > 0, ratio, 1.0).T ** (self.distance.degree / 2)
+        return scales
+
+    def _sum_units(self, words: NDArray[np.uint64], each: Array) -> Array:
+        """Return the sums over the units of both groups by group, section and lane."""
+        from fairperm.engines.kernels.distances import weigh_units
+
+        return weigh_units(words, each, self.section, len(self.weights))
+
+    def _of_words(self, words: NDArray[np.uint64], weights: Array | None = None) -> Array:
+        """Return the distances by lane and section.
+
+        ``weights`` are those of the groups by section and lane, if known.
+        """
         from fairperm.engines.kernels.distances import walk_gaps, weigh_cells
         from fairperm.engines.kernels.kernel import LANES
 
-        rows, n_sections = self.rows, len(self.weights)
         if self.distance.of_numbers:
-            if self.sizes is None:
-                sides = [weigh_cells(of, rows, rows.section, n_sections) for of in (words, ~words)]
-            else:
-                sides = [np.repeat(n[:, None], LANES, axis=1) for n in self.sizes]
-            largest, area, signed = np.moveaxis(walk_gaps(words, rows, *sides), 1, 0)
-            return np.asarray(self.distance.value(largest, area, signed)).T
-        n_cells = int(rows.cell[-1]) + 1
-        sides = [weigh_cells(of, rows, rows.cell, n_cells) for of in (words, ~words)]
-        bounds = np.append(rows.cell[rows.starts[:-1]], n_cells)
-        found = np.empty((LANES, n_sections))
+            if self.sizes is not None:
+                weights = np.repeat(np.stack(self.sizes)[:, :, None], LANES, axis=2)
+            elif weights is None:
+                weights = self._sum_units(words, self.unit_weight)
+            return self._of_gaps(walk_gaps(words, self.rows, *weights))
+        rows, n_cells = self.rows, len(self.values)
+        return self._of_cells([weigh_cells(of, rows, rows.cell, n_cells) for of in (words, ~words)])
+
+    def _of_gaps(self, gaps: Array) -> Array:
+        """Return the distances by lane and section from what a walk along the gaps found."""
+        largest, area, signed = np.moveaxis(gaps, 1, 0)
+        return np.asarray(self.distance.value(largest, area, signed)).T
+
+    def _of_cells(self, sides: Sequence[Array] | Array) -> Array:
+        """Return the distances by lane and section from both groups' weights by cell and lane."""
+        bounds = np.append(self.rows.cell[self.rows.starts[:-1]], len(self.values))
+        found = np.empty((sides[0].shape[1], len(self.weights)))
         for s, (low, high) in enumerate(itertools.pairwise(bounds.tolist())):
             own, other = (sides[g][low:high].T for g in np.argsort(self.layout.order))
             found[:, s] = self.distance.of_counts(own, other, self.values[low:high])
         return found
+
+
+@dataclass(frozen=True, slots=True)
+class Deviations:
+    """How the units of each section differ from all others of it.
+
+    ``rows`` have as weight the one of their group's share, larger by the unit's leverage: a
+    deviation from all other units is larger than one from all units. ``unit_weight`` are its sums.
+    ``shares`` are those of the section's rows up to each value or, of categories, in each.
+    ``group_weight`` is by group and section. ``scatter`` is the sum over all values of a unit's
+    squared deviation. ``effective`` is Kish's number of units of the user's groups.
+    """
+
+    rows: SortedRows
+    unit_weight: Array
+    shares: Array
+    group_weight: Array
+    scatter: Array
+    largest_leverage: float
+    effective: Array
+
+    @classmethod
+    def of(
+        cls,
+        rows: SortedRows,
+        section: NDArray[np.int64],
+        layout: Layout,
+        *,
+        of_numbers: bool,
+    ) -> Deviations:
+        """Compare each unit with all others of its section."""
+        own = np.bincount(rows.unit, rows.weight).astype(np.float64)
+        total = rows.totals[section]
+        leverage = total / np.maximum(total - own, np.finfo(np.float64).eps * total)
+        place = section + len(rows.totals) * ~layout.in_first
+        group_weight = np.bincount(place, own, 2 * len(rows.totals)).astype(np.float64)
+        factor = leverage / group_weight[place]
+        sides = [own[layout.in_first == (side == layout.order[0])] for side in (0, 1)]
+        of_cell = rows.section[run_starts(rows.cell)]
+        shares = np.bincount(rows.cell, rows.weight) / rows.totals[of_cell]
+        if of_numbers:
+            shares = np.cumsum(shares) - of_cell  # each section's add up to 1
+        return cls(
+            rows=replace(rows, weight=rows.weight * factor[rows.unit]),
+            unit_weight=own * factor,
+            shares=shares,
+            group_weight=group_weight.reshape(2, -1),
+            scatter=leverage**2 * _scatter(rows, section, own, shares, of_numbers=of_numbers),
+            largest_leverage=float(leverage.max()),
+            effective=np.array([one.sum() ** 2 / (one**2).sum() for one in sides]),
+        )
+
+    def add_to_shares(self, signed: Array) -> Array:
+        """Return weights by group, cell and lane from sums of deviations with random signs."""
+        of_cell = self.rows.section[run_starts(self.rows.cell)]
+        drift = np.add.reduceat(signed, run_starts(of_cell), axis=1)[:, of_cell]
+        shares: Array = np.maximum(self.shares[:, None] * (1 - drift) + signed, 0.0)
+        return shares * self.group_weight[:, of_cell, None]
+
+
+def _scatter(
+    rows: SortedRows, section: NDArray[np.int64], own: Array, shares: Array, *, of_numbers: bool
+) -> Array:
+    """Return Σ_t (S(t) − W·F(t))² of each unit, with S its weight up to the value t, and W in all.
+
+    F are the shares of all units. For its rows i and j that is Σ w_i·w_j·(n_ij − h_i − h_j + ΣF²):
+    n_ij counts the values from the larger row's on, and h_i adds up F from row i's on. Of
+    categories, S and F are of each: n_ij is 1 for rows of the same.
+    """
+    starts, order = rows.cell[rows.starts[:-1]], np.argsort(rows.unit, kind="stable")
+    unit, weight, cell = rows.unit[order], rows.weight[order], rows.cell[order]
+    if of_numbers:
+        ends = np.append(starts[1:], len(shares))[rows.section]
+        summed = np.append(0.0, np.cumsum(shares))
+        n, h = ends - rows.cell, summed[ends] - summed[rows.cell]
+        runs = run_starts(unit)
+    else:
+        n, h = np.ones_like(rows.cell), shares[rows.cell]
+        runs = run_starts(unit, cell)
+    before = np.cumsum(weight) - weight
+    before = before - before[runs][run_numbers(runs, len(unit))]
+    pairs = np.bincount(unit, weight * n[order] * (2 * before + weight))
+    squares = np.add.reduceat(shares**2, starts)[section]
+    found = pairs - 2 * own * np.bincount(rows.unit, rows.weight * h) + own**2 * squares
+    return np.maximum(found, 0.0)
 
 
 def _shared_sections(rows: Rows) -> Rows:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fairperm._utils import streams
 from fairperm._utils.checks import choice
 from fairperm._utils.formatting import format_count, name_of_gap
 from fairperm._utils.progress import waiting
@@ -43,7 +44,7 @@ from fairperm.metrics.definition import Scheme
 from fairperm.metrics.distances import get_distance
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Hashable, Iterator
 
     from numpy.typing import NDArray
 
@@ -70,6 +71,8 @@ _ADJUSTMENTS: tuple[Adjustment, ...] = ("holm", "bh", "by", None)
 _MOST_POINTS = 512  # of a curve of cumulative shares
 _MOST_WHOLE = 2**53
 _MOST_DISTANCES = 2.0**27  # that are averaged: no more permutations can be drawn
+_MIN_EFFECTIVE = 20  # clusters or weighted rows: with 8 against 80, levels of 0.12 were measured
+_MAX_LEVERAGE = 1e6  # weight of a unit relative to all others: deviations keep ten digits
 
 
 def distance_test(
@@ -127,8 +130,7 @@ def distance_test(
     control_features : array-like, str or list of str, optional
         Strata: labels are exchanged only within them.
     cluster : array-like or str, optional
-        Rows that belong together: whole clusters are exchanged. With `y_true`, the rows of a
-        cluster must have one label.
+        Rows that belong together. With `y_true`, the rows of a cluster must have one label.
     sample_weight : array-like or str, optional
         Weight of each row, above 0, in the distributions. Weights stay with their rows.
     missing, ignore_index, sample_rows, confidence_level, rng, n_jobs, progress
@@ -147,6 +149,13 @@ def distance_test(
     at every sample size: the share of permutations with a distance at least as large, (b + 1)/(B +
     1) for B random ones. It is no test of equal means or rates alone: distributions may differ in
     other ways.
+
+    Clusters, and rows of unequal weights, may differ between groups of equal distributions: in
+    their sizes, weights, or in how much the rows of a cluster are alike. The p-value is then the
+    larger of two. One is that of permutations of whole clusters (or weighted rows), with each
+    distance divided by the standard error that its groups have: it is exact if clusters can be
+    exchanged. The other keeps every cluster in its group, and gives its deviation from the
+    distribution of all other clusters a random sign: it is asymptotic, whatever the clusters are.
 
     With labels or strata, the distance is the mean of the distances inside them, weighted by
     m_A·m_B/(m_A + m_B), where m are the groups' numbers of rows (of clusters, if there are any).
@@ -226,7 +235,12 @@ def distance_test(
         n_strata=table.count_strata(every),
         n_dropped=table.n_dropped,
         seed=options.seed,
-        validity=_validity(table, chosen, strata=table.count_strata(every) > 1),
+        validity=_validity(
+            table,
+            chosen,
+            strata=table.count_strata(every) > 1,
+            exchangeable=all(test.exchangeable for test in tests),
+        ),
         notes=(*table.notes, *(note for test in tests for note in test.notes)),
         curves={test.comparison.groups: test.curves for test in tests},
         frame_library=library_of(data),
@@ -241,13 +255,14 @@ class DistanceTest:
     comparison: DistanceComparison
     compared: Comparison
     curves: Curves
+    exchangeable: bool  # whether clusters and weights are alike: rows of equal weight
     notes: tuple[str, ...]
 
     @classmethod
     def of(
         cls, table: Table, distance: Distance, pair: tuple[Hashable, Hashable], options: Options
     ) -> DistanceTest:
-        """Compare the distance of two groups with those of their permutations."""
+        """Compare the distance of two groups with those that chance makes."""
         scheme = Scheme.WITHIN_LABEL if distance.given else Scheme.POOLED
         plan = Plan(distance, scheme, None)
         compared = Comparison.of(table, plan, pair, None)
@@ -260,14 +275,20 @@ class DistanceTest:
         with waiting("preparing", options.resampling.progress):
             engine = choose_distance_engine(distance, rows)
             sections = engine.observed()[0]
+        if engine.deviations is not None:
+            _check_leverage(engine.deviations.largest_leverage, rows)
         shares = engine.weights / engine.weights.sum()
         observed = float(sections @ shares)
         width = np.ptp(rows.contributions)
         span = distance.value(1.0, width, width) if distance.of_numbers else 1.0  # the largest
         tolerance = tie_tolerance(observed, np.array([span]), np.ones(1))
         rule = StoppingRule(observed, "greater", tolerance, LEAST)
-        null = _null_distribution(engine, shares, options.resampling, rule)
-        p = pvalue(null, observed, "greater", tolerance, options.confidence_level)
+        nulls = [_permutations(engine, shares, sections, options.resampling, rule)]
+        if engine.deviations is not None:
+            nulls.append(_signs(engine, shares, options.resampling, rule))
+        level = options.confidence_level
+        found = [(pvalue(null, observed, "greater", tolerance, level), null) for null in nulls]
+        p, null = max(found, key=lambda one: one[0].value)
         probability = null.log_probability
         curves, place = _curves(compared, distance)
         chances = None if probability is None else np.exp(probability)
@@ -289,12 +310,14 @@ class DistanceTest:
             null_distribution=null.statistic,
             null_probabilities=chances,
         )
-        notes: tuple[str, ...] = ()
+        notes: list[str] = []
         if n_lost:
             pair_name = name_of_gap(*pair, absolute=True)
             lost = format_count(n_lost, "row does", "rows do")
-            notes = (f"{lost} not count: their label or stratum has no rows of both {pair_name}.",)
-        return cls(comparison, compared, curves, notes)
+            notes = [f"{lost} not count: their label or stratum has no rows of both {pair_name}."]
+        if engine.deviations is not None:
+            notes += _note_few(engine.deviations.effective, compared)
+        return cls(comparison, compared, curves, engine.deviations is None, tuple(notes))
 
     def base_sizes(self) -> dict[str, list[float]]:
         """Return how many rows each group's distribution rests on."""
@@ -326,7 +349,9 @@ class DistanceTest:
             n_strata=n_strata,
             n_dropped=table.n_dropped,
             seed=options.seed,
-            validity=_validity(table, distance, strata=n_strata > 1),
+            validity=_validity(
+                table, distance, strata=n_strata > 1, exchangeable=self.exchangeable
+            ),
             notes=(*table.notes, *self.notes),
             standard_errors=dict.fromkeys(one.groups, math.nan),
             scheme=Scheme.WITHIN_LABEL if distance.given else Scheme.POOLED,
@@ -339,19 +364,44 @@ class DistanceTest:
         )
 
 
-def _null_distribution(
-    engine: DistanceEngine, shares: Array, resampling: Resampling, rule: StoppingRule
+def _permutations(
+    engine: DistanceEngine,
+    shares: Array,
+    sections: Array,
+    resampling: Resampling,
+    rule: StoppingRule,
 ) -> Null:
-    """Return the distance of every permutation if there are few, or else of random ones."""
+    """Return the distance of every permutation if there are few, or else of random ones.
+
+    Distances between clusters or weighted rows are divided by their scales, and then multiplied
+    by what makes the sample's, from those of its sections, what it was.
+    """
     found = engine.enumerated(resampling.n_resamples)
     if found is not None:
         return Null(found[0] @ shares, found[1])
+    unit = 1.0
+    if engine.deviations is not None and sections.any():
+        unit = float(sections @ shares) / float(sections / engine.scales() @ shares)
 
     def block(n: int, rng: np.random.Generator) -> Array:
-        permuted: Array = engine.permuted(n, rng) @ shares
+        permuted: Array = engine.permuted(n, rng) @ shares * unit
         return permuted
 
     return resampling.draw_null(block, np.concatenate, rule, engine.block_size)
+
+
+def _signs(
+    engine: DistanceEngine, shares: Array, resampling: Resampling, rule: StoppingRule
+) -> Null:
+    """Return the distances that random signs make of the deviations of clusters or rows."""
+
+    def block(n: int, rng: np.random.Generator) -> Array:
+        signed: Array = engine.signed(n, rng) @ shares
+        return signed
+
+    return resampling.draw_null(
+        block, np.concatenate, rule, engine.block_size, purpose=streams.SIGNS
+    )
 
 
 def _check_sections(compared: Comparison, table: Table) -> int:
@@ -408,9 +458,37 @@ def _check_sizes(rows: Rows, distance: Distance) -> None:
     if rows.weight is not None:
         low, high = float(rows.weight.min()), float(rows.weight.max())
         is_finite = math.isfinite(high * float(rows.count.sum()))
-        if not is_finite or low / high < np.finfo(np.float64).tiny:
+        if not is_finite or (low / high) ** 2 < np.finfo(np.float64).tiny:  # of a variance
             got = Shown(f"{low} and {high}")
             raise InputError("sample_weight", "made of numbers that can be added up", got)
+
+
+def _check_leverage(largest: float, rows: Rows) -> None:
+    """Raise InputError if one cluster or row has nearly all of the weight."""
+    if largest > _MAX_LEVERAGE:
+        name, unit = ("sample_weight", "row") if rows.cluster is None else ("cluster", "cluster")
+        raise InputError(
+            name,
+            f"such that no {unit} of a label and stratum weighs more than {_MAX_LEVERAGE:,.0f} "
+            "times all others",
+            Shown(f"one of {largest:.3g} times"),
+            f"Its {'value is' if unit == 'row' else 'rows are'} the whole distribution of its "
+            "group: nothing shows how it varies.",
+        )
+
+
+def _note_few(effective: Array, compared: Comparison) -> Iterator[str]:
+    """Yield a note for every group of few clusters or weighted rows."""
+    unit = "row" if compared.rows.cluster is None else "cluster"
+    for n, group in zip(effective, compared.groups, strict=True):
+        if n < _MIN_EFFECTIVE:
+            few = min(round(n), _MIN_EFFECTIVE - 1)  # 19.9 is fewer than 20
+            yield (
+                f"Only about {format_count(few, unit)} of group {shown(group)} "
+                f"{'shows' if few == 1 else 'show'} how its distribution varies: with fewer than "
+                f"{_MIN_EFFECTIVE} the test may reject too often, unless the {unit}s of the groups "
+                f"are alike."
+            )
 
 
 def _curves(compared: Comparison, distance: Distance) -> tuple[Curves, int]:
@@ -474,14 +552,16 @@ def _plain(value: Any) -> Any:
     return plain
 
 
-def _validity(table: Table, distance: Distance, *, strata: bool) -> str:
+def _validity(table: Table, distance: Distance, *, strata: bool, exchangeable: bool) -> str:
     """Return for which null the p-values are valid."""
-    what = "values and weights" if table.weight is not None else "values"
     given = " given the label" if distance.given else ""
     where = " within every stratum" if strata else ""
-    if table.cluster is not None:
-        return (
-            f"Exact if the groups have equal distributions of clusters{given}{where}: of their "
-            f"numbers of rows and their {what}."
-        )
-    return f"Exact if the groups have equal distributions of {what}{given}{where}."
+    if exchangeable:
+        return f"Exact if the groups have equal distributions of values{given}{where}."
+    weighted = "" if table.weight is None else "weighted "
+    units = "rows" if table.cluster is None else "clusters"
+    sizes = "weights" if table.cluster is None else "clusters"
+    return (
+        f"Asymptotic, for groups of many {units}, if they have equal {weighted}distributions of "
+        f"values{given}{where}; never liberal if those of their {sizes} are equal too."
+    )

@@ -37,6 +37,8 @@ class Distance(AnyMetric):
         ``Kind.NUMBERS``, or ``Kind.ANY`` for categories.
     given
         "label" if the distributions are compared given the label.
+    degree
+        The power of small gaps that it grows with: 2 for divergences.
     """
 
     name: str
@@ -45,6 +47,7 @@ class Distance(AnyMetric):
     kind: Kind
     aliases: tuple[str, ...] = ()
     given: str | None = None
+    degree: int = 1
 
     complement: ClassVar[None] = None
     smooth: ClassVar[bool] = False
@@ -217,6 +220,7 @@ DISTANCES = (
         value=_jensen_shannon,
         kind=Kind.ANY,
         aliases=("js", "js_divergence"),
+        degree=2,
     ),
     Distance(
         name="kullback_leibler",
@@ -225,6 +229,7 @@ DISTANCES = (
         value=lambda first, second: _bits(_probabilities(first), _smoothed(second)),
         kind=Kind.ANY,
         aliases=("kl", "kl_divergence"),
+        degree=2,
     ),
     Distance(
         name="chi_square",
@@ -232,6 +237,7 @@ DISTANCES = (
         value=_chi_square,
         kind=Kind.ANY,
         aliases=("chi2",),
+        degree=2,
     ),
     Distance(
         name="skew",

@@ -50,14 +50,33 @@ def weigh_cells(
     return found
 
 
-def walk_gaps(words: NDArray[np.uint64], rows: SortedRows, first: Array, second: Array) -> Array:
+def weigh_units(
+    words: NDArray[np.uint64], weight: Array, section: NDArray[np.int64], n_sections: int
+) -> Array:
+    """Return the weight of both groups' units by group, section and lane."""
+    found = np.zeros((2, n_sections, LANES))
+    _weigh_both(words, weight, section, found)
+    return found
+
+
+def walk_gaps(
+    words: NDArray[np.uint64],
+    rows: SortedRows,
+    first: Array,
+    second: Array,
+    share: Array | None = None,
+    drift: Array | None = None,
+) -> Array:
     """Return the largest |G|, the area of |G| and that of G, by section and lane (last axis).
 
     G is the gap between the cumulative shares. ``first`` and ``second`` are the weights of the
-    groups by section and lane.
+    groups by section and lane. ``share`` of each row times ``drift``, by section and lane, is
+    taken off the gap.
     """
     found = np.zeros((len(rows.totals), 3, LANES))
-    _walk(words, rows.unit, rows.weight, rows.step, rows.starts, first, second, found)
+    share = np.empty(0) if share is None else share
+    drift = np.empty((0, 0)) if drift is None else drift
+    _walk(words, rows.unit, rows.weight, rows.step, rows.starts, first, second, share, drift, found)
     return found
 
 
@@ -76,6 +95,19 @@ def _weigh(
 
 
 @kernel
+def _weigh_both(
+    words: NDArray[np.uint64], weight: Array, section: NDArray[np.int64], found: Array
+) -> None:
+    for i in range(words.size):
+        word, own = words[i], weight[i]
+        first, second = found[0, section[i]], found[1, section[i]]
+        for lane in range(LANES):
+            added = own if (word >> np.uint64(lane)) & np.uint64(1) else 0.0
+            first[lane] += added
+            second[lane] += own - added
+
+
+@kernel
 def _walk(
     words: NDArray[np.uint64],
     unit: NDArray[np.int64],
@@ -84,6 +116,8 @@ def _walk(
     starts: NDArray[np.int64],
     first: Array,
     second: Array,
+    share: Array,
+    drift: Array,
     found: Array,
 ) -> None:
     # Both groups are added up: a difference of totals would be lost beside very large weights.
@@ -104,6 +138,8 @@ def _walk(
                 continue
             for lane in range(LANES):
                 gap = mine[lane] * per_mine[lane] - others[lane] * per_other[lane]
+                if share.size:
+                    gap -= share[i] * drift[s, lane]
                 size = abs(gap)
                 largest[lane] = max(largest[lane], size)
                 area[lane] += size * width

@@ -120,14 +120,15 @@ class Resampling:
         rule: StoppingRule,
         size: int = BLOCK,
         counts: float = math.inf,
+        purpose: int = streams.PERMUTATIONS,
     ) -> Null:
-        """Return the statistics of random permutations, which ``join`` makes of their blocks."""
+        """Return the statistics of random draws, which ``join`` makes of their blocks."""
 
         def is_enough(blocks: list[T]) -> bool:
             return rule.count(join(blocks)) is not None
 
         stop = Stop(rule.least, is_enough)
-        blocks = self.run_blocks(task, streams.PERMUTATIONS, size, counts=counts, stop=stop)
+        blocks = self.run_blocks(task, purpose, size, counts=counts, stop=stop)
         statistic = join(blocks)
         n = rule.count(statistic) if self.stops_early else None
         return Null(statistic[:n], stopped_early=n is not None)

@@ -55,7 +55,7 @@ class DistanceComparison(PlainResult):
         The distance between their distributions; with labels or strata, the mean of the distances
         inside them, weighted by m_A·m_B/(m_A + m_B).
     expected : float
-        The mean distance of the permutations: what groups of these sizes have if their
+        The mean of the null distribution: the distance of groups of these sizes if their
         distributions are equal.
     by_label : dict or None
         The distance given each label, if labels were passed.
@@ -67,20 +67,22 @@ class DistanceComparison(PlainResult):
     gap_at : float
         That difference, first group minus second.
     pvalue, adjusted_pvalue : float
-        The share of permutations with a distance at least as large, never zero; and adjusted for
-        the number of comparisons.
+        The share of draws with a distance at least as large, never zero; and adjusted for the
+        number of comparisons.
     pvalue_interval, pvalue_interval_wilson : tuple of float
-        For the p-value that infinitely many permutations would give.
+        For the p-value that infinitely many draws would give.
     n_resamples : int
-        Permutations that were counted.
+        Draws that were counted.
     stopped_early : bool
-        Whether drawing stopped because 20 permutations had a distance at least as large.
+        Whether drawing stopped because 20 draws had a distance at least as large.
     exact : bool
         Whether these are all permutations.
     null_distribution : numpy.ndarray
-        The distance in each permutation.
+        The distance in each permutation. With clusters or unequal weights: in each permutation,
+        at the standard error of the sample, or for each random choice of signs, whichever has the
+        larger p-value.
     null_probabilities : numpy.ndarray or None
-        Their probabilities if ``exact``; random permutations are equally likely.
+        Their probabilities if ``exact``; random draws are equally likely.
     """
 
     groups: tuple[Hashable, Hashable]
