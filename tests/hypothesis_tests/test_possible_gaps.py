@@ -5,6 +5,7 @@ Metrics are read from the registry, so that a new one inherits both properties.
 
 from __future__ import annotations
 
+import itertools
 import math
 import warnings
 from typing import TYPE_CHECKING, Any
@@ -24,7 +25,7 @@ from tests.hypothesis_tests.test_agreement import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 UNTESTED = {"expected_calibration_error"}
 METRICS = [name for name in fairperm.metric_names() if name not in UNTESTED]
@@ -32,6 +33,12 @@ BOUNDED = [
     name for name in METRICS if all(np.isfinite(part.span) for part in get_metric(name).parts)
 ]
 UNCHANGED = {"gini", "average_precision", "roc_auc_ovr", "roc_auc_ovr_weighted"}
+
+
+def pair_with(metrics: Sequence[str], designs: Sequence[str]) -> list[tuple[str, str]]:
+    """Return each metric with each design that it has: matched sets have no ranks."""
+    pairs = itertools.product(metrics, designs)
+    return [(one, how) for one, how in pairs if how != "matched" or one not in UNMATCHED]
 
 
 def span_of(metric: str) -> float:
@@ -104,11 +111,8 @@ def list_intervals(
         yield 2 * span, level, within.confidence_interval, within.estimate, None
 
 
-@pytest.mark.parametrize("design", DESIGNS)
-@pytest.mark.parametrize("metric", BOUNDED)
+@pytest.mark.parametrize(("metric", "design"), pair_with(BOUNDED, DESIGNS))
 def test_intervals_stay_within_what_is_possible(metric: str, design: str) -> None:
-    if design == "matched" and metric in UNMATCHED:
-        pytest.skip("matched sets are not ranked, and joint metrics not averaged")
     n_found = 0
     for seed in range(4):
         rng = np.random.default_rng([seed, len(metric), DESIGNS.index(design)])
@@ -124,6 +128,16 @@ def test_intervals_stay_within_what_is_possible(metric: str, design: str) -> Non
             except fairperm.UndefinedMetricError:
                 continue
     assert n_found > 0
+
+
+def test_a_margin_beyond_all_possible_gaps_is_refused() -> None:
+    rng = np.random.default_rng(0)
+    label, score, group = rng.integers(0, 2, 400), rng.random(400), rng.integers(0, 2, 400)
+    message = "margin must be below 1 for roc_auc; got 1.5"
+    with pytest.raises(fairperm.InputError, match=message):
+        fairperm.equivalence_test(
+            label, y_score=score, sensitive_features=group, metric="roc_auc", margin=1.5, rng=1
+        )
 
 
 def repeat_rows(columns: dict[str, Any], design: str, rng: np.random.Generator) -> dict[str, Any]:
@@ -157,12 +171,9 @@ def assert_zero(value: float) -> None:
 ROUNDED = ("rows", "weights", "strata", "matched")
 
 
-@pytest.mark.parametrize("design", ROUNDED)
-@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize(("metric", "design"), pair_with(METRICS, ROUNDED))
 @pytest.mark.filterwarnings("ignore::fairperm.FairpermWarning")
 def test_groups_with_the_same_rows_have_a_gap_of_zero(metric: str, design: str) -> None:
-    if design == "matched" and metric in UNMATCHED:
-        pytest.skip("matched sets are not ranked, and joint metrics not averaged")
     rng = np.random.default_rng(len(metric))
     given: dict[str, Any] = {"metric": metric, "n_resamples": 9, "rng": 1}
     for _ in range(2):

@@ -235,35 +235,24 @@ class Difference(Scale):
 
     def __init__(self, result: PermutationTestResult) -> None:
         super().__init__(result)
-        self._most = math.inf  # the largest difference of rates, or change of such a difference
-        if isinstance(result.gap_variance, PairedRates):
+        reach, variance = _tested(result).observed.reach, result.gap_variance
+        self._most = math.inf if reach is None else reach.span  # the largest possible gap
+        self._is_rate = variance is not None and not isinstance(variance, FewChangedRows)
+        if isinstance(variance, PairedRates):
             # permutations of few changed rows would not do: in most, a small group has none
-            self.reference, self._most = NormalLimit(), 2.0
-        elif result.gap_variance is not None and not isinstance(
-            result.gap_variance, FewChangedRows
-        ):
-            self._most = 1.0
+            self.reference = NormalLimit()
 
     @property
     def estimate(self) -> float:
         """Return the gap."""
         return self.result.difference
 
-    @property
-    def largest(self) -> float:
-        """Return the largest possible gap."""
-        reach = _tested(self.result).observed.reach
-        return math.inf if reach is None else reach.span
-
     def test(self, bound: float, alternative: str) -> MarginTest:
         """Test that the gap is greater, or less, than the bound."""
         if abs(bound) >= self._most:
-            hint = "Rates are numbers from 0 to 1, not percentages."
+            hint = "Rates are numbers from 0 to 1, not percentages." if self._is_rate else ""
             rule = f"below {self._most:g} for {self.result.metric}"
             raise InputError("margin", rule, abs(bound), hint)
-        if abs(bound) >= self.largest:
-            rule = f"below {self.largest:g}, the largest possible gap in {self.result.metric}"
-            raise InputError("margin", rule, abs(bound))
         return super().test(bound, alternative)
 
     def excess(self, bound: float) -> float:
@@ -290,15 +279,15 @@ class Difference(Scale):
 
     def interval(self) -> Interval:
         """Return the gaps that neither of the one-sided tests rejects."""
-        if self._most < math.inf:
+        if self._is_rate:
             return self._ends(self.estimate, (-self._most, self._most), lambda gap: gap)
         error = self.error(self.estimate)
         if not error > 0:
-            return -self.largest, self.largest
+            return -self._most, self._most
         above, below = self.criticals()
         blur = sum(self.hidden)
         low, high = self.estimate - above * error - blur, self.estimate + below * error + blur
-        return max(low, -self.largest), min(high, self.largest)
+        return max(low, -self._most), min(high, self._most)
 
 
 class Ratio(Scale):
