@@ -10,7 +10,7 @@ from fairperm._utils.progress import show_progress
 from fairperm.auditing.questions import check_two_groups, choose_reference
 from fairperm.auditing.verdicts import flag_small_groups
 from fairperm.errors import InputError, UndefinedMetricError, argument
-from fairperm.hypothesis_tests.distances import DistanceTest
+from fairperm.hypothesis_tests.distances import DistanceTest, expected_distance
 from fairperm.hypothesis_tests.groups import make_test
 from fairperm.hypothesis_tests.margins.one_sided import ratio_interval
 from fairperm.hypothesis_tests.matched import ManyMatchedTest, MatchedTest, choose_matched
@@ -269,8 +269,9 @@ def _measure_distance(
     table, options = pair.question.table_of(pair.groups), settings.quiet()
     test = DistanceTest.of(table, distance, pair.groups, options)
     row = flag_small_groups(row, test, settings)
-    result = test.as_gap(table, distance, options)
-    return replace(row, result=result, expected=test.comparison.expected)
+    tested = test.run(options.resampling)
+    result = test.as_gap(tested, table, distance, options)
+    return replace(row, result=result, expected=expected_distance(tested))
 
 
 def _add_result(row: AuditRow, result: PermutationTestResult) -> AuditRow:

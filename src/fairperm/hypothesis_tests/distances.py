@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairperm._utils import streams
 from fairperm._utils.checks import choice
@@ -17,6 +18,7 @@ from fairperm.data.arguments import Inputs
 from fairperm.data.columns import library_of, to_python
 from fairperm.data.reading import read_table
 from fairperm.engines.distances import choose_distance_engine, number_sections
+from fairperm.engines.resampling.shared_labels import PermutationRequest
 from fairperm.engines.sample import order_blocks
 from fairperm.errors import (
     InputError,
@@ -37,16 +39,15 @@ from fairperm.hypothesis_tests.results.distances import (
     DistanceTestResult,
 )
 from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
+from fairperm.hypothesis_tests.run import Observed, PermutationTest, run
 from fairperm.inference.multiplicity import adjust_pvalues
-from fairperm.inference.null import Null, pvalue, tie_tolerance
-from fairperm.inference.stopping import LEAST, StoppingRule
+from fairperm.inference.null import tie_tolerance
+from fairperm.inference.stopping import LEAST
 from fairperm.metrics.definition import Scheme
 from fairperm.metrics.distances import get_distance
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator
-
-    from numpy.typing import NDArray
+    from collections.abc import Hashable, Iterator, Mapping, Sequence
 
     from fairperm.data.arguments import (
         Adjustment,
@@ -61,11 +62,12 @@ if TYPE_CHECKING:
     )
     from fairperm.data.reading import Table
     from fairperm.engines.distances import DistanceEngine
-    from fairperm.engines.resampling.blocks import Resampling
+    from fairperm.engines.resampling.blocks import Resampling, Stop
     from fairperm.engines.sample import Rows
+    from fairperm.hypothesis_tests.run import Tested
     from fairperm.metrics.distances import Distance
 
-    Array = NDArray[np.float64]
+Array = NDArray[np.float64]
 
 _ADJUSTMENTS: tuple[Adjustment, ...] = ("holm", "bh", "by", None)
 _MOST_POINTS = 512  # of a curve of cumulative shares
@@ -216,14 +218,12 @@ def distance_test(
         table = table.take(np.flatnonzero(np.isin(table.group, [*map(table.groups.index, every)])))
     if compare == "reference":
         reference = find_reference(table, every, reference)
-    tests = [
-        DistanceTest.of(table.against_rest(*pair), chosen, pair, options)
-        for pair in list_pairs(table, every, compare, reference, table.attribute)
-    ]
-    adjusted = adjust_pvalues(np.array([test.comparison.pvalue for test in tests]), adjust)
+    pairs = [*list_pairs(table, every, compare, reference, table.attribute)]
+    tests = [DistanceTest.of(table.against_rest(*pair), chosen, pair, options) for pair in pairs]
+    tested = [test.run(options.resampling) for test in tests]
+    adjusted = adjust_pvalues(np.array([one.pvalue.value for one in tested]), adjust)
     comparisons = tuple(
-        replace(test.comparison, adjusted_pvalue=float(p))
-        for test, p in zip(tests, adjusted, strict=True)
+        test.result(one, float(p)) for test, one, p in zip(tests, tested, adjusted, strict=True)
     )
     return DistanceTestResult(
         distance=chosen.name,
@@ -242,27 +242,66 @@ def distance_test(
             exchangeable=all(test.exchangeable for test in tests),
         ),
         notes=(*table.notes, *(note for test in tests for note in test.notes)),
-        curves={test.comparison.groups: test.curves for test in tests},
+        curves={pair: test.curves for pair, test in zip(pairs, tests, strict=True)},
         frame_library=library_of(data),
         attribute=table.attribute,
     )
 
 
 @dataclass(frozen=True, slots=True)
-class DistanceTest:
-    """A comparison before its p-value is adjusted, and the distributions that it is of."""
+class DistanceDraws(PermutationTest[Array]):
+    """The distance of two groups, and those that permutations make, or random signs.
 
-    comparison: DistanceComparison
+    Distances of permutations are multiplied by ``unit``: those of clusters or weighted rows are
+    divided by their scales, and this makes the sample's what it was.
+    """
+
+    observed: Observed
+    engine: DistanceEngine
+    shares: Array
+    unit: float = 1.0
+    by_signs: bool = False
+
+    def enumerated(self, most: int) -> tuple[Array, Array] | None:
+        """Return the distances of all permutations with their log-probabilities, if few."""
+        found = None if self.by_signs else self.engine.enumerated(most)
+        return None if found is None else (found[0] @ self.shares, found[1])
+
+    def request(self, stop: Stop[Array]) -> PermutationRequest[Array]:
+        """Return what to permute, or to give signs."""
+        purpose = streams.SIGNS if self.by_signs else streams.PERMUTATIONS
+        return PermutationRequest.of(self._draw, stop, self.engine.block_size, purpose=purpose)
+
+    def _draw(self, n: int, rng: np.random.Generator) -> Array:
+        draw = self.engine.signed if self.by_signs else self.engine.permuted
+        distances: Array = draw(n, rng) @ self.shares * self.unit
+        return distances
+
+    def statistics(self, blocks: Sequence[Array], first: int | None) -> Array:
+        """Return the distances, which is all that was kept."""
+        del first
+        return np.concatenate(blocks)
+
+
+@dataclass(frozen=True, slots=True)
+class DistanceTest:
+    """The distance of two groups before its draws, and the distributions that it is of.
+
+    Clusters and weighted rows have two references, of which the one with the larger p-value
+    counts.
+    """
+
+    draws: tuple[DistanceDraws, ...]
     compared: Comparison
     curves: Curves
-    exchangeable: bool  # whether clusters and weights are alike: rows of equal weight
+    sample: Mapping[str, Any]
     notes: tuple[str, ...]
 
     @classmethod
     def of(
         cls, table: Table, distance: Distance, pair: tuple[Hashable, Hashable], options: Options
     ) -> DistanceTest:
-        """Compare the distance of two groups with those that chance makes."""
+        """Compute the distance. Raises UndefinedMetricError if no rows can be compared."""
         scheme = Scheme.WITHIN_LABEL if distance.given else Scheme.POOLED
         plan = Plan(distance, scheme, None)
         compared = Comparison.of(table, plan, pair, None)
@@ -275,77 +314,84 @@ class DistanceTest:
         with waiting("preparing", options.resampling.progress):
             engine = choose_distance_engine(distance, rows)
             sections = engine.observed()[0]
-        if engine.deviations is not None:
-            _check_leverage(engine.deviations.largest_leverage, rows)
         shares = engine.weights / engine.weights.sum()
-        observed = float(sections @ shares)
         width = np.ptp(rows.contributions)
         span = distance.value(1.0, width, width) if distance.of_numbers else 1.0  # the largest
-        tolerance = tie_tolerance(observed, np.array([span]), np.ones(1))
-        rule = StoppingRule(observed, "greater", tolerance, LEAST)
-        nulls = [_permutations(engine, shares, sections, options.resampling, rule)]
-        if engine.deviations is not None:
-            nulls.append(_signs(engine, shares, options.resampling, rule))
-        level = options.confidence_level
-        found = [(pvalue(null, observed, "greater", tolerance, level), null) for null in nulls]
-        p, null = max(found, key=lambda one: one[0].value)
-        probability = null.log_probability
-        curves, place = _curves(compared, distance)
-        chances = None if probability is None else np.exp(probability)
-        comparison = DistanceComparison(
-            groups=pair,
-            distance=observed,
-            expected=float(np.average(null.statistic, weights=chances)),
-            by_label=_by_label(engine, sections, compared) if distance.given else None,
-            counts={group: total["rows"] for group, total in whole.totals().items()},
-            at=curves.values[place],
-            gap_at=float(curves.first[place] - curves.second[place]),
-            pvalue=p.value,
-            adjusted_pvalue=p.value,
-            pvalue_interval=p.interval,
-            pvalue_interval_wilson=p.wilson_interval,
-            n_resamples=len(null.statistic),
-            stopped_early=null.stopped_early,
-            exact=probability is not None,
-            null_distribution=null.statistic,
-            null_probabilities=chances,
+        found = float(sections @ shares)
+        observed = Observed(
+            statistic=found,
+            alternative="greater",
+            ordering="greater",
+            tolerance=tie_tolerance(found, np.array([span]), np.ones(1)),
+            estimate=found,
+            level=options.confidence_level,
+            min_draws=LEAST,
         )
+        draws: tuple[DistanceDraws, ...] = (DistanceDraws(observed, engine, shares),)
         notes: list[str] = []
         if n_lost:
             pair_name = name_of_gap(*pair, absolute=True)
             lost = format_count(n_lost, "row does", "rows do")
             notes = [f"{lost} not count: their label or stratum has no rows of both {pair_name}."]
         if engine.deviations is not None:
+            _check_leverage(engine.deviations.largest_leverage, rows)
+            unit = found / float(sections / engine.scales() @ shares) if sections.any() else 1.0
+            draws = (
+                DistanceDraws(observed, engine, shares, unit),
+                DistanceDraws(observed, engine, shares, by_signs=True),
+            )
             notes += _note_few(engine.deviations.effective, compared)
-        return cls(comparison, compared, curves, engine.deviations is None, tuple(notes))
+        curves, place = _curves(compared, distance)
+        sample = {
+            "groups": pair,
+            "distance": found,
+            "by_label": _by_label(engine, sections, compared) if distance.given else None,
+            "at": curves.values[place],
+            "gap_at": float(curves.first[place] - curves.second[place]),
+        }
+        return cls(draws, compared, curves, sample, tuple(notes))
+
+    @property
+    def exchangeable(self) -> bool:
+        """Whether clusters and weights are alike: rows of equal weight."""
+        return len(self.draws) == 1
+
+    def run(self, resampling: Resampling) -> Tested:
+        """Return the test by the reference with the larger p-value."""
+        tested = [one for draws in self.draws for one in run([draws], resampling)]
+        return max(tested, key=lambda one: one.pvalue.value)
+
+    def result(self, tested: Tested, adjusted_pvalue: float) -> DistanceComparison:
+        """Return the comparison."""
+        totals = self.compared.whole.totals()
+        return tested.result(
+            DistanceComparison,
+            **self.sample,
+            expected=expected_distance(tested),
+            counts={group: total["rows"] for group, total in totals.items()},
+            adjusted_pvalue=adjusted_pvalue,
+        )
 
     def base_sizes(self) -> dict[str, list[float]]:
         """Return how many rows each group's distribution rests on."""
         return small_groups.base_sizes(self.compared)
 
-    def as_gap(self, table: Table, distance: Distance, options: Options) -> PermutationTestResult:
+    def as_gap(
+        self, tested: Tested, table: Table, distance: Distance, options: Options
+    ) -> PermutationTestResult:
         """Return the distance as a gap that has no values, no standard error and no interval."""
-        one = self.comparison
-        n_strata = table.count_strata(one.groups)
-        return PermutationTestResult(
+        groups = self.compared.groups
+        n_strata = table.count_strata(groups)
+        return tested.result(
+            PermutationTestResult,
             metric=distance.name,
             attribute=table.attribute,
-            groups=one.groups,
-            values={group: {} for group in one.groups},  # a joint metric without parts
+            groups=groups,
+            values={group: {} for group in groups},  # a joint metric without parts
             counts=self.compared.whole.totals(),
-            difference=one.distance,
+            difference=self.sample["distance"],
             part=None,
             standard_error=math.nan,
-            confidence_interval=(math.nan, math.nan),
-            confidence_level=options.confidence_level,
-            statistic=one.distance,
-            pvalue=one.pvalue,
-            pvalue_interval=one.pvalue_interval,
-            pvalue_interval_wilson=one.pvalue_interval_wilson,
-            alternative="greater",
-            n_resamples=one.n_resamples,
-            stopped_early=one.stopped_early,
-            n_undefined=0,
             n_strata=n_strata,
             n_dropped=table.n_dropped,
             seed=options.seed,
@@ -353,55 +399,18 @@ class DistanceTest:
                 table, distance, strata=n_strata > 1, exchangeable=self.exchangeable
             ),
             notes=(*table.notes, *self.notes),
-            standard_errors=dict.fromkeys(one.groups, math.nan),
+            standard_errors=dict.fromkeys(groups, math.nan),
             scheme=Scheme.WITHIN_LABEL if distance.given else Scheme.POOLED,
             variance=None,
-            ordering="greater",
-            exact=one.exact,
             binning_errors=None,
-            null_distribution=one.null_distribution,
-            null_probabilities=one.null_probabilities,
         )
 
 
-def _permutations(
-    engine: DistanceEngine,
-    shares: Array,
-    sections: Array,
-    resampling: Resampling,
-    rule: StoppingRule,
-) -> Null:
-    """Return the distance of every permutation if there are few, or else of random ones.
-
-    Distances between clusters or weighted rows are divided by their scales, and then multiplied
-    by what makes the sample's, from those of its sections, what it was.
-    """
-    found = engine.enumerated(resampling.n_resamples)
-    if found is not None:
-        return Null(found[0] @ shares, found[1])
-    unit = 1.0
-    if engine.deviations is not None and sections.any():
-        unit = float(sections @ shares) / float(sections / engine.scales() @ shares)
-
-    def block(n: int, rng: np.random.Generator) -> Array:
-        permuted: Array = engine.permuted(n, rng) @ shares * unit
-        return permuted
-
-    return resampling.draw_null(block, np.concatenate, rule, engine.block_size)
-
-
-def _signs(
-    engine: DistanceEngine, shares: Array, resampling: Resampling, rule: StoppingRule
-) -> Null:
-    """Return the distances that random signs make of the deviations of clusters or rows."""
-
-    def block(n: int, rng: np.random.Generator) -> Array:
-        signed: Array = engine.signed(n, rng) @ shares
-        return signed
-
-    return resampling.draw_null(
-        block, np.concatenate, rule, engine.block_size, purpose=streams.SIGNS
-    )
+def expected_distance(tested: Tested) -> float:
+    """Return the mean distance that chance makes."""
+    null = tested.reference.null
+    chances = None if null.log_probability is None else np.exp(null.log_probability)
+    return float(np.average(null.statistic, weights=chances))
 
 
 def _check_sections(compared: Comparison, table: Table) -> int:

@@ -21,18 +21,15 @@ from queue import Empty, SimpleQueue
 from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from fairperm._utils import checks, streams
+from fairperm._utils import checks
 from fairperm._utils.progress import show_progress
 from fairperm._utils.streams import stream
-from fairperm.inference.null import Null
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
-
-    from fairperm.inference.stopping import StoppingRule
 
     Array = NDArray[np.float64]
 
@@ -112,26 +109,6 @@ class Resampling:
             results = _run_until_enough(run_some, len(sizes), first, jobs, stop.is_enough)
         with closing(results):  # also on Ctrl-C: start no further block
             return list(show_progress(results, len(sizes), self.progress))
-
-    def draw_null(
-        self,
-        task: Callable[[int, np.random.Generator], T],
-        join: Callable[[list[T]], Array],
-        rule: StoppingRule,
-        size: int = BLOCK,
-        counts: float = math.inf,
-        purpose: int = streams.PERMUTATIONS,
-    ) -> Null:
-        """Return the statistics of random draws, which ``join`` makes of their blocks."""
-
-        def is_enough(blocks: list[T]) -> bool:
-            return rule.count(join(blocks)) is not None
-
-        stop = Stop(rule.least, is_enough)
-        blocks = self.run_blocks(task, purpose, size, counts=counts, stop=stop)
-        statistic = join(blocks)
-        n = rule.count(statistic) if self.stops_early else None
-        return Null(statistic[:n], stopped_early=n is not None)
 
 
 def _run_until_enough(

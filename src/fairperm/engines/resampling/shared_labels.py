@@ -90,6 +90,7 @@ class PermutationRequest(Generic[T]):
     through_joblib: bool
     stop: Stop[T]
     counts: float = math.inf
+    purpose: int = streams.PERMUTATIONS
 
     @classmethod
     def of(
@@ -98,9 +99,10 @@ class PermutationRequest(Generic[T]):
         stop: Stop[T],
         block_size: int = BLOCK,
         counts: float = math.inf,
+        purpose: int = streams.PERMUTATIONS,
     ) -> PermutationRequest[T]:
         """Return the request of a design that shares its labels with no other."""
-        return cls(_Alone(permuted, block_size), _as_it_is, False, stop, counts)
+        return cls(_Alone(permuted, block_size), _as_it_is, False, stop, counts, purpose)
 
 
 def permute(
@@ -115,7 +117,7 @@ def permute(
         first, together = requests[places[0]], [requests[place] for place in places]
         blocks = resampling.run_blocks(
             partial(_permute_block, [(request.engine, request.keep) for request in together]),
-            streams.PERMUTATIONS,
+            first.purpose,
             first.engine.block_size,
             through_joblib=first.through_joblib,
             counts=sum(request.counts for request in together),
