@@ -110,3 +110,18 @@ def test_a_large_group_does_not_jump_where_its_tails_become_normal(
         assert max(numbers) > rate_gaps._MAX_SUMMED_COUNTS
         found, summed = compare_methods(rates, side, "_MAX_SUMMED_COUNTS", monkeypatch)
         np.testing.assert_allclose(found, summed, atol=0.02)
+
+
+@pytest.mark.parametrize("side", ["two-sided", "greater", "less"])
+def test_a_large_group_whose_rate_may_be_0_or_1_has_exact_tails(
+    side: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There a normal tail has no spread: its statistic was infinite."""
+    for rates in (Rates((0, 40), (4990, 5000)), Rates((1, 5), (2, 2429))):
+        found, summed = compare_methods(rates, side, "_MAX_SUMMED_COUNTS", monkeypatch)
+        np.testing.assert_allclose(found, summed, atol=0.02)
+    for rates in (Rates((0, 1555), (87_274, 87_274)), Rates((1, 1), (0, 2429))):
+        low, high = rates.invert(side, 0.8) or (-1.0, 1.0)
+        assert low <= rates.values()[0] - rates.values()[1] <= high
+        low, high = rates.invert_ratio(side, 0.8) or (0.0, math.inf)
+        assert low <= high

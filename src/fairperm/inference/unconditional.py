@@ -37,6 +37,7 @@ _MANY_COUNTS = 2500  # of both samples: the parts that steps are split into, tim
 _MOST_PARTS = 16
 _AT_ONCE = 1 << 15  # probabilities that fit into the processor's cache
 _MOST_COUNTS = 1 << 11  # plausible counts of a group: beyond, normal limits are as good
+_MIN_NORMAL_VARIANCE = 25.0  # of a count whose tails are nearly normal
 _FEW_COUNTS = 1000  # of which steps of the p-value are large enough to matter
 _MOST_TABLES = 20_000  # that a null distribution lists one by one
 _LEAST = 1e-300  # of a rate
@@ -298,15 +299,15 @@ class PlausibleCounts:
     ) -> Self | None:
         """Return the counts that matter to a p-value; None if both samples have too many.
 
-        They are those of rates in the intervals. Up to ``most`` of the second sample are summed.
+        They are those of rates in the intervals. Up to ``most`` of each sample are summed.
         """
         pairs = zip(sizes, intervals, strict=True)
         ranges = [plausible_counts(n, *interval, log_p) for n, interval in pairs]
-        if len(ranges[0]) > _MOST_COUNTS:
+        most = _MOST_COUNTS if most is None else most
+        if len(ranges[0]) > most:
             return None
-        limits = _MOST_COUNTS, _MOST_COUNTS if most is None else most
-        triples = zip(sizes, ranges, limits, strict=True)
-        summed = [(n, one) for n, one, limit in triples if len(one) <= limit]
+        pairs_of_ranges = zip(sizes, ranges, strict=True)
+        summed = [(n, one) for n, one in pairs_of_ranges if len(one) <= most]
         counts = [np.asarray(one) for _, one in summed]
         terms = np.empty((3, sum(map(len, counts))))
         terms[0] = np.concatenate([log_ways(n, one[0], one[-1]) for n, one in summed])
@@ -422,30 +423,44 @@ class _NormalTails:
     rates: Array
 
     def probability(self, region: Region) -> Array:
-        """Return the region's probability at each rate, by tails corrected for skewness."""
-        from scipy.special import ndtr
+        """Return the region's probability at each rate, by tails corrected for skewness.
 
-        n, rates, tails = self.n, self.rates, np.zeros(1)
-        spread = np.sqrt(n * rates * (1 - rates))
+        At rates near 0 or 1, where few counts are plausible, the tails are exact.
+        """
+        from scipy.special import betainc, ndtr
+
+        n, rates, tails = self.n, self.rates, np.zeros(self.first.shape)
+        variance = n * rates * (1 - rates)
+        is_exact = variance[:, 0] < _MIN_NORMAL_VARIANCE
+        spread = np.sqrt(np.maximum(variance, _MIN_NORMAL_VARIANCE))
         skewness = (1 - 2 * rates) / spread
 
-        def tail(outwards: Array, skewness: Array) -> Array:
+        def add_tail(sign: int, counts: Counts) -> None:
+            """Add the probability of these counts (or those from them on, if the sign is 1)."""
+            outwards = (sign * (counts - n * rates) - 0.5) / spread
             density = np.exp(-(outwards**2) / 2) / math.sqrt(2 * math.pi)
-            corrected = ndtr(-outwards) + skewness / 6 * (outwards**2 - 1) * density
-            return np.asarray(np.maximum(corrected, 0.0))
+            found = ndtr(-outwards) + sign * skewness / 6 * (outwards**2 - 1) * density
+            found = np.maximum(found, 0.0)
+            if is_exact.any():
+                shape = found[is_exact].shape
+                farthest = counts if sign > 0 else n - counts  # so many or more, of one outcome
+                farthest = np.broadcast_to(farthest, found.shape)[is_exact]
+                inner = np.minimum(np.maximum(farthest, 1), n)
+                rate = rates[is_exact] if sign > 0 else 1 - rates[is_exact]
+                exact = betainc(inner, n + 1 - inner, np.broadcast_to(rate, shape))
+                found[is_exact] = np.where(farthest > n, 0.0, np.where(farthest < 1, 1.0, exact))
+            tails[:] += found
 
         if region.below is not None:
-            below = self._by_rate(region.below)
-            tails = tails + tail((n * rates - below - 0.5) / spread, -skewness)
+            add_tail(-1, self._by_rate(region.below))
         if region.above is not None:
-            above = self._by_rate(region.above)
-            tails = tails + tail((above - 0.5 - n * rates) / spread, skewness)
+            add_tail(1, self._by_rate(region.above))
         return np.asarray(np.einsum("ij,ij->i", self.first, tails))
 
     def _by_rate(self, limits: Counts) -> Counts:
         """Return limits that all rates share, or a row for each if there is one for several."""
-        n_rows = len(limits) if limits.ndim == 2 else len(self.first)
-        return limits.repeat(len(self.first) // n_rows, axis=0) if limits.ndim == 2 else limits
+        n_each = len(self.first) // len(limits)
+        return limits if limits.ndim == 1 else limits.repeat(n_each, axis=0)
 
 
 def _outwards(z: float, alternative: str) -> float:
