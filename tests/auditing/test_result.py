@@ -288,7 +288,7 @@ def test_a_row_is_one_readable_line() -> None:
     row = small_audit({"sex": np.repeat(["f", "m"], 120)}).rows[0]
     assert repr(row) == (
         "AuditRow: sex · true_positive_rate, f − m: 0.783 / 0.333, gap +0.450 "
-        "(+0.275 to +0.596), adjusted p < 0.0001: disparity"
+        "(+0.275 to +0.595), adjusted p < 0.0001: disparity"
     )
 
 

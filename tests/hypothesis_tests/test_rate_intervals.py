@@ -102,7 +102,7 @@ def test_intervals_cover_the_gap_and_the_ratio(m: int, n: int, alternative: str)
 
 
 def test_swapping_the_groups_mirrors_the_interval() -> None:
-    for m, n, a, b in [(6, 19, 2, 11), (13, 13, 4, 9), (20, 7, 20, 3)]:
+    for m, n, a, b in [(6, 19, 2, 11), (13, 13, 4, 9), (20, 7, 20, 3), (3, 3, 2, 2)]:
         low, high = run_test(m, n, a, b).confidence_interval
         assert run_test(n, m, b, a).confidence_interval == (-high, -low)
 

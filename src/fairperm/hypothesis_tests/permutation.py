@@ -221,7 +221,7 @@ def permutation_test(
     PermutationTestResult: false_negative_rate, a − b
       a           0.100  16 of 160
       b           0.200  8 of 40
-      difference  −0.100  95 % interval −0.255 to +0.011
+      difference  −0.100  95 % interval −0.256 to +0.011
       p-value     0.0840  two-sided, exact
       validity    Exact for the weak null (equal false_negative_rate; base rates may differ)
                   at every sample size, given the rates' denominators.

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     Counts = NDArray[np.int64]
 
 _MAX_FEWER_COUNTS = 64  # plausible ones of a sample: beyond, critical values at zero are as good
-_MAX_SUMMED_COUNTS = 256  # of the other sample: beyond, normal tails are as good
+_MAX_SUMMED_COUNTS = 256  # of a sample at all gaps: beyond, the other has normal tails
 _ANGLES = np.linspace(0, math.pi / 2, 65)
 _SINES = np.sin(_ANGLES) ** 2
 _CONTOUR_PLACES = np.linspace(0, 1, 129)  # between the angles at which a contour matters
@@ -78,8 +78,8 @@ class Gaps(Protocol):
         """The place of the gap in the sample."""
         ...
 
-    def end(self, direction: int, distance: float) -> float:
-        """Return the place so many standard errors above (1) or below (−1) the estimate."""
+    def left(self, direction: int, distance: float) -> float:
+        """Return what is left above (1) or below (−1) so many standard errors of the estimate."""
         ...
 
     def distance(self, place: float) -> float:
@@ -94,11 +94,12 @@ class Gaps(Protocol):
 def find_ends(
     binomials: TwoBinomials, gaps: Gaps, directions: Sequence[int], alpha: float
 ) -> list[float] | None:
-    """Return the places beyond which all gaps are rejected, above (1) or below (−1) the estimate.
+    """Return the ends beyond which all gaps are rejected, above (1) or below (−1) the estimate.
 
-    With both directions the test is two-sided. None if both samples are large. As counts are
-    discrete, some gaps may be rejected between others that are not. Many gaps on the way are
-    tested at once, and the outermost that is not rejected is followed, up to the precision.
+    An end is said by what is left to the largest, or the least, place. With both directions the
+    test is two-sided. None if both samples are large. As counts are discrete, some gaps may be
+    rejected between others that are not. Many gaps on the way are tested at once, and the outermost
+    that is not rejected is followed, up to the precision.
     """
     numbers = [len(plausible_counts(n, k / n, k / n, math.log(alpha))) for k, n in gaps.counts]
     if min(numbers) > _MAX_FEWER_COUNTS:
@@ -121,7 +122,7 @@ def find_ends(
             stop = start + len(one.steps)
             one.follow(is_inside[start:stop])
             start = stop
-    return [float(one.places(np.array([one.outside]))[0]) for one in searches]
+    return [one.room * math.exp(one.speed * one.outside) for one in searches]
 
 
 class _Search:
@@ -134,8 +135,7 @@ class _Search:
         self.direction = direction
         self.room = 1 - gaps.estimate if direction > 0 else gaps.estimate
         unit = max(z, 1.0)
-        end = gaps.end(direction, unit)
-        left = max(1 - end if direction > 0 else end, np.finfo(float).tiny)
+        left = max(gaps.left(direction, unit), np.finfo(float).tiny)
         self.speed = math.log(left / self.room) / unit if self.room > 0 else 0.0
         self.inside, self.outside, self.is_far = 0.0, math.inf, False
         scale = max(z, 2.0) / 2

@@ -219,12 +219,12 @@ class _Differences:
     def estimate(self) -> float:
         """The place of the difference in the sample."""
         first, second = self.groups.values()
-        return (1 + first - second) / 2
+        return (1 + (first - second)) / 2
 
-    def end(self, direction: int, distance: float) -> float:
-        """Return the place so many standard errors above (1) or below (−1) the estimate."""
+    def left(self, direction: int, distance: float) -> float:
+        """Return what is left above (1) or below (−1) so many standard errors of the estimate."""
         groups = self.groups if direction > 0 else self.groups.swapped()
-        return (1 + direction * groups.largest_difference(distance)) / 2
+        return (1 - groups.largest_difference(distance)) / 2
 
     def distance(self, place: float) -> float:
         """Return how many standard errors the sample is from the line of a difference."""
@@ -254,11 +254,10 @@ class _Ratios:
         first, second = self.groups.values()
         return first / (first + second)
 
-    def end(self, direction: int, distance: float) -> float:
-        """Return the place so many standard errors above (1) or below (−1) the estimate."""
+    def left(self, direction: int, distance: float) -> float:
+        """Return what is left above (1) or below (−1) so many standard errors of the estimate."""
         groups = self.groups if direction > 0 else self.groups.swapped()
-        left = 1 / (1 + groups.largest_ratio(distance))
-        return 1 - left if direction > 0 else left
+        return 1 / (1 + groups.largest_ratio(distance))
 
     def distance(self, place: float) -> float:
         """Return how many standard errors the sample is from the line of a ratio."""
@@ -317,9 +316,9 @@ def _difference_interval(groups: Rates, ordering: str, level: float) -> Pair | N
     found = _find_ends(groups, _Differences(groups), ordering, level)
     if found is None:
         return None
-    first, second = groups.values()
+    (first, second), (below, above) = groups.values(), found
     # rounded ends must not exclude the estimate
-    return min(2 * found[0] - 1, first - second), max(2 * found[1] - 1, first - second)
+    return min(2 * below - 1, first - second), max(1 - 2 * above, first - second)
 
 
 @lru_cache(1 << 14)
@@ -328,18 +327,21 @@ def _ratio_interval(groups: Rates, ordering: str, level: float) -> Pair | None:
     found = _find_ends(groups, _Ratios(groups), ordering, level)
     if found is None:
         return None
-    low, high = (end / (1 - end) if end < 1 else math.inf for end in found)
-    return low, high
+    below, above = found
+    return (
+        below / (1 - below) if below < 1 else math.inf,
+        (1 - above) / above if above > 0 else math.inf,
+    )
 
 
 def _find_ends(groups: Rates, gaps: Gaps, ordering: str, level: float) -> Pair | None:
-    """Return the places of both ends of an interval; None for large samples."""
+    """Return what is left beyond both ends of an interval; None for large samples."""
     directions = {"greater": (-1,), "less": (1,)}.get(ordering, (-1, 1))
     found = find_ends(groups.binomials, gaps, directions, 1 - level)
     if found is None:
         return None
     ends = dict(zip(directions, found, strict=True))
-    return ends.get(-1, 0.0), ends.get(1, 1.0)
+    return ends.get(-1, 0.0), ends.get(1, 0.0)
 
 
 class F1Scores(Rates):
