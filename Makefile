@@ -13,7 +13,7 @@ PYTEST := $(BIN)/pytest -n auto --dist loadgroup
 # compiles the kernels, which Numba keeps: each worker of pytest would compile those that are not
 KERNELS := $(BIN)/python -W ignore -m tests.support.kernel_runs > /dev/null
 
-.PHONY: demo test validate coverage bench bench-scale bench-peers bench-before docs dist constraints clean
+.PHONY: demo test validate coverage reproduce bench bench-scale bench-peers bench-before docs dist constraints clean
 
 demo: .venv/core
 	$(BIN)/fairperm demo
@@ -38,6 +38,12 @@ coverage: .venv/dev
 	$(KERNELS)
 	@sh scripts/browser.sh
 	$(PYTEST) --hypothesis-profile validate --cov
+
+# the paper's studies and the calibration study: quickly, which takes minutes, or with FULL=1 as
+# published; STUDY names some of them, OUT a folder, and ARGS="--markdown docs/paper.md" more
+OUT ?= fairperm-studies
+reproduce: .venv/studies
+	$(BIN)/python -m studies $(STUDY) --out $(OUT) $(if $(FULL),--full) $(ARGS)
 
 bench: .venv/bench
 	$(BIN)/pytest benchmarks -o python_files="bench_*.py" --benchmark-columns=min,median,rounds -q
@@ -87,6 +93,10 @@ constraints: .venv/python
 	$(BIN)/python -m pip install $(PIP) --group dev
 	touch $@
 
+.venv/studies: .venv/core
+	$(BIN)/python -m pip install $(PIP) --group studies
+	touch $@
+
 .venv/bench: .venv/core
 	$(BIN)/python -m pip install $(PIP) --group bench
 	touch $@
@@ -100,4 +110,4 @@ constraints: .venv/python
 	touch $@
 
 clean:
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .benchmarks dist site
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .benchmarks dist site fairperm-studies

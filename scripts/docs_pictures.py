@@ -1,4 +1,4 @@
-"""Draw the pictures of the documentation: ``python scripts/docs_pictures.py`` (some minutes).
+"""Draw the pictures of the documentation: ``python -m scripts.docs_pictures`` (some minutes).
 
 One is the audit of docs/tutorial.md. The others are for docs/concepts.md: both groups have the same
 false negative rate, 0.1, and 200 rows, and their base rates differ. So the weak null holds, and
@@ -15,7 +15,8 @@ import altair as alt
 import numpy as np
 
 import fairperm
-from fairperm import plots, simulate
+from fairperm import plots
+from studies import simulate
 
 SEED = 2020
 TESTS: dict[str, dict[str, Any]] = {

@@ -10,7 +10,7 @@ import griffe
 
 import fairperm
 
-_MODULES = ("metrics", "plots", "datasets", "simulate", "studies")
+_MODULES = ("metrics", "plots", "datasets")
 _ROLE = re.compile(r":(?:func|meth|class|mod|attr):`~?([\w.]+)`")
 _TYPE = re.compile(r"(?m)^\s*[*\w, ]+ : .*-like.*$")  # a type, which is read as Python
 _FOOTNOTE = re.compile(r"(?m)^(\s*)\.\. \[(\d+)\] ")

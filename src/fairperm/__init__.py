@@ -149,7 +149,7 @@ _HOMES = {
     "subgroups.result": "Subgroup Subgroups",
     "subgroups.search": "find_subgroups",
 }
-_MODULES = {"datasets", "errors", "metrics", "plots", "report", "simulate", "studies", "testing"}
+_MODULES = {"datasets", "errors", "metrics", "plots", "report", "testing"}
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 
 if not TYPE_CHECKING:

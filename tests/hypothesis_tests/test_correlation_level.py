@@ -20,7 +20,7 @@ from scipy.stats import binom, rankdata
 
 from fairperm.engines.kernels import shuffles
 from fairperm.hypothesis_tests.correlation import correlation_test
-from fairperm.simulate import Correlation
+from studies.simulate import Correlation
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -13,8 +13,8 @@ import pytest
 from scipy import stats
 
 import fairperm
-from fairperm import simulate
 from fairperm.inference.null import Null, pvalue
+from studies import simulate
 from tests.support.simulations import at_least, at_most
 
 if TYPE_CHECKING:

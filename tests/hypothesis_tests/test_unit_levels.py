@@ -16,7 +16,7 @@ from scipy.special import digamma, xlogy
 from scipy.stats import binom
 
 import fairperm
-from fairperm import simulate
+from studies import simulate
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -20,7 +20,7 @@ from tests.support.number_data import auc
 
 ROOT = Path(__file__).parents[2]
 SITE_PAGES = sorted((ROOT / "docs").rglob("*.md"))
-MODULES = ("datasets", "metrics", "plots", "simulate", "studies", "testing")
+MODULES = ("datasets", "metrics", "plots", "testing")
 
 
 def rows(kind: str, n: int = 2000) -> dict[str, Any]:
@@ -108,7 +108,7 @@ def test_every_metric_has_a_formula_and_a_place() -> None:
 
 def test_every_command_and_option_is_on_its_page() -> None:
     page = commands_page()
-    for name in ("audit", "test", "sweep", "power", "metrics", "reproduce", "demo"):
+    for name in ("audit", "test", "sweep", "power", "metrics", "demo"):
         assert f"## fairperm {name}\n" in page
     assert "`--fail-on`" in page
 

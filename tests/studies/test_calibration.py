@@ -15,14 +15,14 @@ from scipy import stats
 from statsmodels.stats.proportion import proportions_ztest
 
 import fairperm
-from fairperm import simulate as populations
-from fairperm import studies
-from fairperm.studies import runner
-from fairperm.studies.calibration import grid, rivals, study
-from fairperm.studies.calibration.grid import Setting
-from fairperm.studies.calibration.study import NOTED, OK, UNDECIDED, UNNOTED, Tally
-from fairperm.studies.simulating import simulate_data_sets
-from fairperm.studies.study import UnavailableError
+import studies
+from studies import runner
+from studies import simulate as populations
+from studies.calibration import grid, rivals, study
+from studies.calibration.grid import Setting
+from studies.calibration.study import NOTED, OK, UNDECIDED, UNNOTED, Tally
+from studies.simulating import simulate_data_sets
+from studies.study import UnavailableError
 from tests.support.simulations import at_most, between
 
 if TYPE_CHECKING:
@@ -304,7 +304,7 @@ def test_page_and_tables_are_written(tmp_path: Path) -> None:
     assert len(study.rows) == sum(sum(one.n) <= 400 for one in NULLS) >= 60
     text = page.read_text("utf-8")
     assert text.startswith("# Calibration")
-    assert "`fairperm reproduce calibration --quick --seed 0`" in text
+    assert "`make reproduce STUDY=calibration`" in text
     assert f"fairperm {version('fairperm')}" in text
     assert "quick run" in text
     charts = re.findall(r"!\[.*\]\((.*)\)", text)

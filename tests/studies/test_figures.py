@@ -15,8 +15,8 @@ import vl_convert
 from fairperm.datasets import load_compas
 from fairperm.errors import FairpermError
 from fairperm.hypothesis_tests.permutation import permutation_test
-from fairperm.studies import Study, get_study
-from fairperm.studies.paper import figures, models
+from studies import Study, get_study
+from studies.paper import figures, models
 from tests.support.original_files import real_data, write_learnable
 
 if TYPE_CHECKING:
@@ -250,7 +250,7 @@ def test_a_broken_file_is_not_passed_over(offline: Path) -> None:
 def test_scikit_learn_that_is_not_there_is_said_so() -> None:
     code = (
         "import sys; sys.modules['sklearn'] = None\n"
-        "from fairperm.studies import get_study\n"
+        "from studies import get_study\n"
         "from fairperm.errors import FairpermError\n"
         "try:\n    get_study('thresholds')(quick=True)\n"
         "except FairpermError as error:\n    print(error)"
@@ -258,5 +258,5 @@ def test_scikit_learn_that_is_not_there_is_said_so() -> None:
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == (
         "The studies of COMPAS and Adult train models with scikit-learn, which cannot be imported. "
-        "Install it with: pip install 'fairperm[studies]'"
+        "Install it with: make .venv/studies"
     )

@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from fairperm import simulate as populations
-from fairperm import studies
-from fairperm.studies.paper.fnr import fnr
-from fairperm.studies.paper.table1 import PAPER, correlate_halves, fairtest_pvalue, table1
-from fairperm.studies.paper.theorems import (
+import studies
+from studies import simulate as populations
+from studies.paper.fnr import fnr
+from studies.paper.table1 import PAPER, correlate_halves, fairtest_pvalue, table1
+from studies.paper.theorems import (
     derive_auc_limits,
     derive_correlation_limits,
     derive_fnr_limits,
@@ -28,7 +28,7 @@ from fairperm.studies.paper.theorems import (
 from tests.support.simulations import at_least, at_most, between
 
 if TYPE_CHECKING:
-    from fairperm.studies import Study
+    from studies import Study
 
 # most tests read the same two studies: two workers of pytest would each run them
 pytestmark = pytest.mark.xdist_group("studies")

@@ -5,24 +5,24 @@ from __future__ import annotations
 import csv
 import re
 import subprocess
+import sys
 import xml.etree.ElementTree as ET
 from functools import partial
 from html import unescape
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 import fairperm
-from fairperm import studies
-from fairperm.studies import Row, Study, charts, runner, writing
-from fairperm.studies.paper import models
-from fairperm.studies.paper.fnr import fnr
-from tests.support.commands import COMMAND, QUIET
+import studies
+from studies import Row, Study, charts, runner, writing
+from studies.paper import models
+from studies.paper.fnr import fnr
+from tests.support.commands import QUIET
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
+ROOT = Path(__file__).parents[2]
 NASTY = "<script>alert('no')</script> & [bold]x"
 
 
@@ -134,7 +134,8 @@ def test_the_command_runs_all_of_them(tmp_path: Path) -> None:
     nowhere = {"FAIRPERM_DATA": str(data), "XDG_CACHE_HOME": str(data)}
     nowhere["https_proxy"] = "http://127.0.0.1:9"  # which refuses at once
     done = subprocess.run(
-        [COMMAND, "reproduce", "all", "--quick", "--out", out],
+        [sys.executable, "-m", "studies", "--out", out],
+        cwd=ROOT,
         capture_output=True,
         env={**QUIET, **nowhere},
         timeout=900,
@@ -174,7 +175,7 @@ def test_markdown_says_the_same(tmp_path: Path) -> None:
     assert "](../out/table1-chart.svg)" in page
     assert "**Missing data:** &lt;script&gt;" in page
     assert "| off | 1.0000 | 2.0000 | 1.9000 to 2.1000 | no |  |" in page
-    assert "`fairperm reproduce table1 --seed 7`" in page
+    assert "`make reproduce STUDY=table1 FULL=1`" in page
     assert f"fairperm {version('fairperm')}" in page
 
 

@@ -38,7 +38,6 @@ RUN_ELSEWHERE = {
     "python -m fairperm.spark_job": "tests/test_spark_job.py runs the job",
     "python -m scripts.mitigation": "tests/project/test_mitigation.py, with the data",
     "fairperm demo": "tests/cli/test_main.py",
-    "fairperm reproduce": "tests/studies/test_runner.py; it takes minutes",
 }
 
 

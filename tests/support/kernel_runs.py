@@ -16,8 +16,8 @@ import fairperm
 from fairperm.engines.kernels.radix_sort import radix_argsort
 from fairperm.engines.kernels.subsets import STATE_WORDS, random_subsets
 from fairperm.engines.kernels.totals import resampled_totals
-from fairperm.studies.calibration.rivals import compute_aucs
-from fairperm.studies.paper.table1 import fairtest_pvalue
+from studies.calibration.rivals import compute_aucs
+from studies.paper.table1 import fairtest_pvalue
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -21,7 +21,6 @@ from fairperm.cli.commands.periods import periods
 from fairperm.cli.commands.power import power
 from fairperm.cli.commands.ranking import ranking
 from fairperm.cli.commands.report import report
-from fairperm.cli.commands.reproduce import reproduce
 from fairperm.cli.commands.sweep import sweep
 from fairperm.cli.commands.test import one_test
 from fairperm.cli.terminal import (
@@ -71,7 +70,6 @@ for command in (
     periods,
     power,
     metrics,
-    reproduce,
     demo,
 ):
     app.command(cls=Command)(command)

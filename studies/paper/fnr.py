@@ -12,16 +12,16 @@ from fairperm.hypothesis_tests import bootstrap, groups
 from fairperm.hypothesis_tests.plan import Options, Plan
 from fairperm.inference.null import Null, pvalue, tie_tolerance
 from fairperm.metrics.registry import get_metric
-from fairperm.simulate import GROUPS, PAPER_FNR
-from fairperm.studies import charts
-from fairperm.studies.calibration.rivals import tabulate_counts
-from fairperm.studies.simulating import simulate_data_sets
-from fairperm.studies.study import LEVEL, Row, Study
+from studies import charts
+from studies.calibration.rivals import tabulate_counts
+from studies.simulate import GROUPS, PAPER_FNR
+from studies.simulating import simulate_data_sets
+from studies.study import LEVEL, Row, Study
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from fairperm.simulate import Rates
+    from studies.simulate import Rates
 
 _FULL = (10_000, 1000)  # data sets (as in the paper), bootstrap samples
 _QUICK = (500, 500)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import altair as alt
 
-from fairperm.studies.charts import BLUE, GREEN, GREY, HEADER, RED, to_specification
+from studies.charts import BLUE, GREEN, GREY, HEADER, RED, to_specification
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

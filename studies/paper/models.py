@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairperm.datasets import DataUnavailableError, fetch_adult, fetch_compas, load_compas
-from fairperm.studies.study import UnavailableError
+from studies.study import UnavailableError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -154,6 +154,6 @@ def _import_logistic_regression() -> Any:
     except ImportError as error:
         raise UnavailableError(
             "The studies of COMPAS and Adult train models with scikit-learn, which cannot be "
-            "imported. Install it with: pip install 'fairperm[studies]'"
+            "imported. Install it with: make .venv/studies"
         ) from error
     return LogisticRegression

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairperm.studies.runner import NAMES, get_study, run
-from fairperm.studies.study import Row, Study
+from studies.runner import NAMES, get_study, run
+from studies.study import Row, Study
 
 __all__ = ["NAMES", "Row", "Study", "get_study", "run"]

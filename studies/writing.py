@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
     from rich.table import Table
 
-    from fairperm.studies.study import Study
+    from studies.study import Study
 
 _SCALE = 2  # PNG pixels per CSS pixel
 _PARTS = ("fairperm", "numpy", "scipy", "numba", "scikit-learn", "altair")
@@ -165,7 +165,7 @@ def _render(template: str, **values: Any) -> str:
 
 
 def _environment() -> Environment:
-    environment = make_environment("fairperm.studies")
+    environment = make_environment("studies")
     environment.filters |= {
         "value": format_value,
         "interval": _format_limits,

@@ -15,9 +15,9 @@ import numpy as np
 from fairperm._utils.progress import show_progress
 from fairperm.hypothesis_tests.small_groups import ENOUGH
 from fairperm.inference.null import clopper_pearson
-from fairperm.studies.calibration import charts
-from fairperm.studies.calibration.grid import METRICS, bound_settings, gap_settings, null_settings
-from fairperm.studies.calibration.rivals import (
+from studies.calibration import charts
+from studies.calibration.grid import METRICS, bound_settings, gap_settings, null_settings
+from studies.calibration.rivals import (
     COUNT,
     DEFAULT,
     TESTS,
@@ -25,15 +25,15 @@ from fairperm.studies.calibration.rivals import (
     list_tests,
     run_tests,
 )
-from fairperm.studies.simulating import simulate_data_sets
-from fairperm.studies.study import CONFIDENCE, LEVEL, Row, Study
+from studies.simulating import simulate_data_sets
+from studies.study import CONFIDENCE, LEVEL, Row, Study
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from fairperm.studies.calibration.grid import Setting
+    from studies.calibration.grid import Setting
 
     Array = NDArray[np.float64]
     Columns = dict[str, list[Any]]

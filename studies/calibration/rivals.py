@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairperm import simulate
 from fairperm._utils import streams
 from fairperm.data.reading import Table
 from fairperm.engines.estimates import join_gaps, variance_of_defined
@@ -23,7 +22,8 @@ from fairperm.hypothesis_tests.comparison import Comparison
 from fairperm.hypothesis_tests.plan import Options, Plan
 from fairperm.inference.null import Null, pvalue, tie_tolerance
 from fairperm.metrics.registry import get_metric
-from fairperm.simulate import GROUPS
+from studies import simulate
+from studies.simulate import GROUPS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from fairperm.engines.choice import PairEngine
     from fairperm.engines.estimates import Gaps
     from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
-    from fairperm.studies.calibration.grid import Setting
+    from studies.calibration.grid import Setting
 
     Array = NDArray[np.float64]
 

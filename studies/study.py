@@ -1,7 +1,7 @@
 """The result of a study: the paper's values and ours, with Monte Carlo intervals of both.
 
 Every study is a function ``study(*, quick, seed, n_jobs, progress) -> Study`` in the registry of
-:mod:`fairperm.studies.runner`. A study only computes; :mod:`fairperm.studies.writing` writes files.
+:mod:`studies.runner`. A study only computes; :mod:`studies.writing` writes files.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class Study:
     Attributes
     ----------
     name : str
-        One of ``fairperm.studies.NAMES``; file names begin with it.
+        One of ``studies.NAMES``; file names begin with it.
     title : str
         A headline.
     about : str

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import altair as alt
 
-from fairperm.studies.calibration.rivals import DEFAULT
-from fairperm.studies.charts import BLUE, GREEN, GREY, RED, to_specification
-from fairperm.studies.study import LEVEL
+from studies.calibration.rivals import DEFAULT
+from studies.charts import BLUE, GREEN, GREY, RED, to_specification
+from studies.study import LEVEL
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -15,15 +15,15 @@ import numpy as np
 from fairperm.engines.kernels.kernel import kernel
 from fairperm.engines.kernels.shuffles import shuffle
 from fairperm.hypothesis_tests.correlation import correlation_test
-from fairperm.simulate import PAPER_TABLE1
-from fairperm.studies import charts
-from fairperm.studies.simulating import simulate_data_sets
-from fairperm.studies.study import LEVEL, Row, Study
+from studies import charts
+from studies.simulate import PAPER_TABLE1
+from studies.simulating import simulate_data_sets
+from studies.study import LEVEL, Row, Study
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from fairperm.simulate import Correlation
+    from studies.simulate import Correlation
 
     Floats = NDArray[np.float64]
 

@@ -12,16 +12,16 @@ from fairperm.errors import FairpermError
 from fairperm.hypothesis_tests.sweep.threshold_sweep import threshold_sweep
 from fairperm.inference.null import normal_quantile
 from fairperm.planning.power import minimum_detectable_gap
-from fairperm.studies.paper import figure_charts as charts
-from fairperm.studies.paper.models import SHIPPED, STRENGTH, compute_auc, load_tasks
-from fairperm.studies.study import CONFIDENCE, LEVEL, Row, Study
+from studies.paper import figure_charts as charts
+from studies.paper.models import SHIPPED, STRENGTH, compute_auc, load_tasks
+from studies.study import CONFIDENCE, LEVEL, Row, Study
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from fairperm.data.arguments import SchemeName
     from fairperm.hypothesis_tests.results.sweeps import MetricSweep, ThresholdSweepResult
-    from fairperm.studies.paper.models import ScoredRows
+    from studies.paper.models import ScoredRows
 
     Array = NDArray[np.float64]
     Columns = dict[str, list[Any]]

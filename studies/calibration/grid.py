@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fairperm import simulate
+from studies import simulate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,8 +13,8 @@ import pytest
 from scipy import integrate, stats
 
 import fairperm
-from fairperm import simulate
-from fairperm.simulate import Clusters, Correlation, Rates, Regression, Scores
+from studies import simulate
+from studies.simulate import Clusters, Correlation, Rates, Regression, Scores
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairperm import simulate
 from fairperm.hypothesis_tests.correlation import correlation_test
 from fairperm.hypothesis_tests.permutation import permutation_test
 from fairperm.inference.null import normal_quantile
-from fairperm.studies import charts
-from fairperm.studies.simulating import simulate_data_sets
-from fairperm.studies.study import CONFIDENCE, LEVEL, Row, Study
+from studies import charts, simulate
+from studies.simulating import simulate_data_sets
+from studies.study import CONFIDENCE, LEVEL, Row, Study
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 
     from fairperm.hypothesis_tests.correlation import CorrelationTestResult
     from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
-    from fairperm.simulate import Correlation, Rates, Regression, Scores
+    from studies.simulate import Correlation, Rates, Regression, Scores
 
     Array = NDArray[np.float64]
 

@@ -53,7 +53,7 @@ class Rates:
     Groups with the same false negative rate and different shares of positives:
 
     >>> import fairperm
-    >>> from fairperm import simulate
+    >>> from studies import simulate
     >>> population = simulate.Rates(n=(200, 200), base_rate=(0.8, 0.2))
     >>> population.truth("false_negative_rate")
     {'a': 0.1, 'b': 0.1}
@@ -122,7 +122,7 @@ class Scores:
 
     Examples
     --------
-    >>> from fairperm import simulate
+    >>> from studies import simulate
     >>> population = simulate.Scores(n=(400, 1600), base_rate=(0.3, 0.3), spread=(3, 1))
     >>> population.truth("roc_auc")
     {'a': 0.85, 'b': 0.85}
@@ -195,7 +195,7 @@ class Regression:
 
     Examples
     --------
-    >>> from fairperm import simulate
+    >>> from studies import simulate
     >>> population = simulate.Regression(n=(1600, 400), kurtosis=(3, 9))
     >>> population.truth("mean_squared_error")
     {'a': 1.0, 'b': 1.0}
@@ -254,7 +254,7 @@ class Clusters:
 
     Examples
     --------
-    >>> from fairperm import simulate
+    >>> from studies import simulate
     >>> population = simulate.Clusters(n=(40, 40), rows=5, correlation=0.2)
     >>> population.truth("selection_rate"), round(population.design_effect, 2)
     ({'a': 0.5, 'b': 0.5}, 1.8)
@@ -313,7 +313,7 @@ class Correlation:
     Examples
     --------
     >>> import fairperm
-    >>> from fairperm import simulate
+    >>> from studies import simulate
     >>> population = simulate.Correlation(1000, "exponential", power=1)
     >>> population.truth()
     0.0

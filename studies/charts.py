@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import altair as alt
 
 from fairperm.plots.parts import theme
-from fairperm.studies.study import LEVEL
+from studies.study import LEVEL
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fairperm.studies.study import Row
+    from studies.study import Row
 
 BLUE, RED, GREEN, GREY = "#2d84c0", "#d55e00", "#00916a", "#808080"  # legible on white and black
 _WIDTH = 520

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, cast
 
 from fairperm._utils import checks
 from fairperm.errors import FairpermError, InputError, InputTypeError
-from fairperm.studies.study import UnavailableError
-from fairperm.studies.writing import as_table, write_pages, write_study
+from studies.study import UnavailableError
+from studies.writing import as_table, write_pages, write_study
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Sequence
 
-    from fairperm.studies.study import Study, StudyFunction
+    from studies.study import Study, StudyFunction
 
 # A study is imported when it is first run: together they load Numba, Altair and scikit-learn.
 _FUNCTIONS = {
@@ -37,7 +37,7 @@ def get_study(name: str) -> StudyFunction:
     Parameters
     ----------
     name : str
-        One of ``fairperm.studies.NAMES``.
+        One of ``studies.NAMES``.
 
     Returns
     -------
@@ -46,13 +46,13 @@ def get_study(name: str) -> StudyFunction:
 
     Examples
     --------
-    >>> from fairperm import studies
+    >>> import studies
     >>> study = studies.get_study("fnr")(quick=True, seed=1, n_jobs=2)  # doctest: +SKIP
     >>> study.row("un-studentized").ours  # doctest: +SKIP
     0.117
     """
     module, function = _FUNCTIONS[checks.choice("name", name, NAMES)].split(":")
-    return cast("StudyFunction", getattr(import_module(f"fairperm.studies.{module}"), function))
+    return cast("StudyFunction", getattr(import_module(f"studies.{module}"), function))
 
 
 def run(
@@ -70,7 +70,7 @@ def run(
     Parameters
     ----------
     names : str or list of str
-        "all", or some of ``fairperm.studies.NAMES``. "all" skips the studies that need
+        "all", or some of ``studies.NAMES``. "all" skips the studies that need
         scikit-learn if it is not installed. Without a network, the studies of COMPAS and Adult
         use the data on this machine and the COMPAS columns that come with fairperm; missing data
         are named on the terminal and in the page.
@@ -102,7 +102,7 @@ def run(
 
     Examples
     --------
-    >>> from fairperm import studies
+    >>> import studies
     >>> found = studies.run(["table1", "fnr"], "paper", quick=True)  # doctest: +SKIP
     """
     chosen = _choose_studies(names)
