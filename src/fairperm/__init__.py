@@ -15,7 +15,6 @@ if TYPE_CHECKING:
         InputTypeError,
         UndefinedMetricError,
     )
-    from fairperm.hypothesis_tests.bootstrap import bootstrap_test
     from fairperm.hypothesis_tests.changes.models import compare_models
     from fairperm.hypothesis_tests.changes.periods import compare_periods
     from fairperm.hypothesis_tests.correlation import CorrelationTestResult, correlation_test
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
     )
     from fairperm.hypothesis_tests.results.distances import DistanceComparison, DistanceTestResult
     from fairperm.hypothesis_tests.results.equivalence import EquivalenceTestResult
-    from fairperm.hypothesis_tests.results.gaps import BootstrapTestResult, PermutationTestResult
+    from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
     from fairperm.hypothesis_tests.results.omnibus import OmnibusTestResult
     from fairperm.hypothesis_tests.results.rankings import (
         ListDivergence,
@@ -60,7 +59,6 @@ __all__ = [
     "Audit",
     "AuditRow",
     "Band",
-    "BootstrapTestResult",
     "Calibration",
     "CorrelationTestResult",
     "DistanceComparison",
@@ -91,7 +89,6 @@ __all__ = [
     "ThresholdSweepResult",
     "UndefinedMetricError",
     "audit",
-    "bootstrap_test",
     "calibrate",
     "compare_models",
     "compare_periods",
@@ -121,7 +118,6 @@ _HOMES = {
     "auditing.pair_sweeps": "PairSweeps sweep_pairs",
     "auditing.result": "Audit",
     "errors": "FairpermError FairpermWarning InputError InputTypeError UndefinedMetricError",
-    "hypothesis_tests.bootstrap": "bootstrap_test",
     "hypothesis_tests.changes.models": "compare_models",
     "hypothesis_tests.changes.periods": "compare_periods",
     "hypothesis_tests.correlation": "CorrelationTestResult correlation_test",
@@ -136,7 +132,7 @@ _HOMES = {
     ),
     "hypothesis_tests.results.distances": "DistanceComparison DistanceTestResult",
     "hypothesis_tests.results.equivalence": "EquivalenceTestResult",
-    "hypothesis_tests.results.gaps": "BootstrapTestResult PermutationTestResult",
+    "hypothesis_tests.results.gaps": "PermutationTestResult",
     "hypothesis_tests.results.omnibus": "OmnibusTestResult",
     "hypothesis_tests.results.rankings": "ListDivergence RankingComparison RankingTestResult",
     "hypothesis_tests.results.sweeps": "MetricSweep ThresholdSweepResult",

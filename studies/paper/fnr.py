@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairperm.engines.resampling.blocks import Resampling
-from fairperm.hypothesis_tests import bootstrap, groups
+from fairperm.hypothesis_tests import groups
 from fairperm.hypothesis_tests.plan import Options, Plan
 from fairperm.inference.null import Null, pvalue, tie_tolerance
 from fairperm.metrics.registry import get_metric
-from studies import charts
+from studies import bootstrap, charts
 from studies.calibration.rivals import tabulate_counts
 from studies.simulate import GROUPS, PAPER_FNR
 from studies.simulating import simulate_data_sets
@@ -50,7 +50,7 @@ _REMARKS = {
     "denominator": "not in the paper; exact at every sample size, and discrete",
     "unconditional (our default)": "not in the paper; exact at every sample size",
     "bootstrap, one-sided": "T* − T at least T: closest to the paper's value",
-    "bootstrap, |T* − T|": "as in fairperm.bootstrap_test",
+    "bootstrap, |T* − T|": "as in studies.bootstrap",
     "bootstrap, equal tails": "twice the smaller one-sided p-value",
 }
 _ABOUT = (
@@ -131,7 +131,7 @@ def _compute_pvalues(
         for scheme, variance in PERMUTATION_TESTS.values()
     ]
     some = Resampling(n_resamples, seed, None, False)
-    result = bootstrap.compare(table, metric, GROUPS, Options(resampling=some), "percentile")
+    result = bootstrap.compare(table, metric, GROUPS, Options(resampling=some))
     pvalues = _bootstrap_pvalues(result.difference, result.bootstrap_distribution)
     return np.array([*permuted, *pvalues])
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -14,7 +13,7 @@ import pyarrow as pa
 import pytest
 from scipy import sparse
 
-from fairperm import bootstrap_test, permutation_test
+from fairperm import permutation_test
 from fairperm.errors import InputError
 from tests.support.refusals import GOOD, Refusal, check_wording, each, kind, value
 
@@ -395,11 +394,6 @@ REFUSALS = [*LENGTHS, *KINDS, *FRAMES, *LABELS, *SCORED, *UNKNOWN]
 @each(REFUSALS)
 def test_bad_data_are_refused_in_a_full_sentence_that_names_the_argument(refusal: Refusal) -> None:
     check_wording(refusal)
-
-
-@each([*LENGTHS, *KINDS, *LABELS])
-def test_the_bootstrap_test_takes_the_same_data(refusal: Refusal) -> None:
-    assert replace(refusal, function=bootstrap_test).message() == refusal.message()
 
 
 def test_durations_are_no_predictions() -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import numpy as np
 import pytest
 
-from fairperm import InputError, InputTypeError, bootstrap_test, permutation_test
+from fairperm import InputError, InputTypeError, permutation_test
 from tests.support.refusals import Refusal, check_wording, each
 
 INF, NAN = float("inf"), float("nan")
@@ -277,15 +276,6 @@ REFUSALS = [*NOT_GIVEN, *NO_NUMBERS, *OUT_OF_RANGE, *SHAPES, *UNDEFINED, *UNFIT]
 @each(REFUSALS)
 def test_a_bad_number_is_refused_in_a_full_sentence_that_names_it(refusal: Refusal) -> None:
     check_wording(refusal)
-
-
-OF_VARIANCE = ("variance", "standard error")
-
-
-@each([one for one in REFUSALS if one not in UNFIT and not any(w in one.says for w in OF_VARIANCE)])
-def test_the_bootstrap_refuses_the_same(refusal: Refusal) -> None:
-    with pytest.raises(refusal.error, match=f"^{re.escape(refusal.message())}$"):
-        bootstrap_test(**refusal.given)
 
 
 def test_missing_scores_are_dropped_if_asked_for() -> None:

@@ -11,13 +11,13 @@ import joblib
 import numpy as np
 import pytest
 
-from fairperm import bootstrap_test, permutation_test
+from fairperm import permutation_test
+from studies.bootstrap import bootstrap_test
 from tests.support.callables import (
     FAST,
     accuracy,
     agree,
     auc,
-    engine_of,
     labels,
     mean_absolute_error,
     numbers,
@@ -29,7 +29,7 @@ from tests.support.callables import (
 )
 
 if TYPE_CHECKING:
-    from fairperm.data.arguments import BootstrapMethod
+    from studies.bootstrap import Method
 
 # However it runs.
 
@@ -198,7 +198,7 @@ def test_warnings_of_the_function_are_seen() -> None:
 # The bootstrap test.
 
 
-@pytest.mark.parametrize("method", ["BCa", "percentile", "basic"])
+@pytest.mark.parametrize("method", ["percentile", "basic"])
 @pytest.mark.parametrize(
     ("function", "name", "data"),
     [
@@ -207,9 +207,7 @@ def test_warnings_of_the_function_are_seen() -> None:
         (mean_absolute_error, "mean_absolute_error", numbers()),
     ],
 )
-def test_bootstrap_test(
-    function: Any, name: str, data: dict[str, Any], method: BootstrapMethod
-) -> None:
+def test_bootstrap_test(function: Any, name: str, data: dict[str, Any], method: Method) -> None:
     ours, built_in = (
         bootstrap_test(**data, metric=metric, method=method, n_resamples=1999, rng=1)
         for metric in (function, name)
@@ -222,34 +220,6 @@ def test_bootstrap_test(
         **shuffled(data), metric=function, n_resamples=1999, rng=1, groups=("b", "a")
     )
     assert swapped.pvalue == ours.pvalue
-
-
-@pytest.mark.parametrize("function", [accuracy, plain_accuracy])
-def test_jackknife_leaves_every_row_out_once(function: Any) -> None:
-    data = labels(60)
-    ours, built_in = engine_of(data, function), engine_of(data, "accuracy")
-    assert ours.order == built_in.order
-    for (estimates, multiplicity), (others, times) in zip(
-        ours.jackknife(), built_in.jackknife(), strict=True
-    ):
-        pairs = []
-        for one, many in ((estimates, multiplicity), (others, times)):
-            gaps = np.repeat(one.gaps(None).difference[:, 0], many)
-            pairs.append(np.sort(gaps))
-        assert pairs[0] == pytest.approx(pairs[1])
-
-
-def test_jackknife_of_many_rows_leaves_some_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    from fairperm.hypothesis_tests.bootstrap import _acceleration
-
-    engine = engine_of(numbers(400), mean_absolute_error)
-    every = _acceleration(engine)
-    monkeypatch.setattr("fairperm.engines.callables._MOST_JACKKNIFED", 60)
-    assert [times.sum() for _, times in engine.jackknife()] == [
-        len(group) for group in engine.strata[0].groups
-    ]
-    assert all(len(times) == 60 for _, times in engine.jackknife())
-    assert _acceleration(engine) == pytest.approx(every, abs=0.02)
 
 
 @pytest.mark.parametrize("unit", [1.0, 2.0**-21])

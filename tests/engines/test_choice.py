@@ -12,15 +12,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fairperm import FairpermWarning, bootstrap_test, permutation_test
-from fairperm.data.arguments import Inputs
-from fairperm.data.reading import read_table
+from fairperm import FairpermWarning, permutation_test
 from fairperm.engines import choice
-from fairperm.hypothesis_tests.bootstrap import _acceleration
-from fairperm.hypothesis_tests.comparison import Comparison
-from fairperm.hypothesis_tests.plan import Plan
 from fairperm.metrics import get_metric
-from fairperm.metrics.definition import Scheme
+from studies.bootstrap import bootstrap_test
 from tests.support.helpers import rows, variance_over_strata
 from tests.support.number_data import AUCS, GIVEN_LABEL, NUMBER_METRICS, SCORES, arguments
 
@@ -148,25 +143,6 @@ def test_bootstrap_errors_agree(metric: str) -> None:
         assert units.standard_error == pytest.approx(counts.standard_error, rel=within)
 
 
-@pytest.mark.parametrize("strata", [False, True], ids=["all rows", "strata"])
-@pytest.mark.parametrize("metric", ["accuracy", "f1_score", *NUMBER_METRICS])
-def test_jackknives_agree(metric: str, strata: bool) -> None:
-    data = sample(metric) if strata else pooled(sample(metric))
-    chosen = get_metric(metric)
-    table = read_table(Inputs(**data), chosen)
-    found = []
-    for engine in ENGINES:
-        with pytest.MonkeyPatch.context() as patch:
-            force(patch, engine)
-            comparison = Comparison.of(
-                table, Plan(chosen, Scheme.POOLED, None), table.choose_groups(None), None
-            )
-            jackknifing: Any = comparison.engine(None)
-            found.append(_acceleration(jackknifing))
-    assert abs(found[0]) > 1e-6  # there is something to be seen
-    assert found[1] == pytest.approx(found[0], rel=1e-6)
-
-
 def test_rates_in_very_many_strata_are_studentized() -> None:
     """More distinct rows than are looked through for equal ones: by Mantel and Haenszel's sums."""
     strata, rng = 7000, np.random.default_rng(2)
@@ -203,9 +179,7 @@ def test_resamples_without_a_class_are_left_out(positives: int, variance: Varian
         warnings.simplefilter("ignore", FairpermWarning)
         result = permutation_test(**data, variance=variance, n_resamples=99, n_bootstrap=50)
     assert 0 < result.standard_error < 0.5
-    with pytest.warns(FairpermWarning, match="undefined in .* of the bootstrap samples"):
-        resampled = bootstrap_test(**data, n_resamples=99, method="percentile")
-    assert resampled.n_undefined > 0
+    assert bootstrap_test(**data, n_resamples=99).n_undefined > 0
 
 
 # -- Every permutation of few rows ----------------------------------------------------------------

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fairperm import InputError, bootstrap_test, permutation_test
+from fairperm import InputError, permutation_test
 from fairperm.datasets import load_compas
 from tests.support.refusals import GOOD, Refusal, check_wording, each, kind, value
 
@@ -216,24 +216,6 @@ WEIGHTS = [
 ]
 
 OTHER_FUNCTIONS = [
-    Refusal(
-        "bootstrap method",
-        "method must be one of 'BCa', 'percentile', 'basic'; got 'bca'. Did you mean 'BCa'?",
-        {**GOOD, "method": "bca"},
-        function=bootstrap_test,
-    ),
-    Refusal(
-        "bootstrap of a joint metric",
-        "metric must be a single metric; got 'equalized_odds'. Use permutation_test",
-        {**GOOD, "metric": "equalized_odds"},
-        function=bootstrap_test,
-    ),
-    Refusal(
-        "bootstrap confidence",
-        f"confidence_level {SHARE}; got 99. Did you mean 0.99?",
-        {**GOOD, "confidence_level": 99},
-        function=bootstrap_test,
-    ),
     Refusal(
         "compas backend",
         "backend must be one of None, 'pandas', 'polars', 'pyarrow'; got 'panda'. "

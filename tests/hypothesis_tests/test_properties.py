@@ -22,10 +22,10 @@ from fairperm.data.reading import Table
 from fairperm.engines import counts
 from fairperm.engines.resampling.blocks import Resampling
 from fairperm.errors import FairpermWarning, InputError
-from fairperm.hypothesis_tests import bootstrap
 from fairperm.hypothesis_tests.groups import compare
 from fairperm.hypothesis_tests.plan import SCHEMES, VARIANCES, Options, Plan
 from fairperm.metrics import get_metric
+from studies import bootstrap
 from tests.support.examples import examples
 from tests.support.helpers import OTHERS
 from tests.support.simulations import Procedure, only_monte_carlo, table_of
@@ -138,13 +138,13 @@ def test_swapping_the_groups_keeps_the_bootstrap_pvalue(
 
 def bootstrapped(
     metric: str, counts: NDArray[np.int64], groups: tuple[str, str]
-) -> fairperm.BootstrapTestResult:
+) -> bootstrap.BootstrapTestResult:
     (part,) = get_metric(metric).parts
     options = Options(resampling=Resampling(99, 0, 1, False))
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FairpermWarning)
-            return bootstrap.compare(table_of(counts), part, groups, options, "percentile")
+            return bootstrap.compare(table_of(counts), part, groups, options)
     except InputError:
         assume(False)
         raise

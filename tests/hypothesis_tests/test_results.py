@@ -42,9 +42,9 @@ def rows(first: Hashable = "a", second: Hashable = "b") -> dict[str, Any]:
     }
 
 
-@pytest.fixture(params=["permutation_test", "bootstrap_test"])
-def result(request: pytest.FixtureRequest) -> Any:
-    return getattr(fairperm, request.param)(**rows(), n_resamples=99)
+@pytest.fixture
+def result() -> Any:
+    return fairperm.permutation_test(**rows(), n_resamples=99)
 
 
 # Counts: of rows, also with weights, and of clusters.
@@ -87,10 +87,11 @@ def test_groups_that_are_numbers_are_named_with_their_column() -> None:
         "male": plain["sensitive_features"],
     }
     options: dict[str, Any] = {"metric": "fnr", "n_resamples": 9, "rng": 1}
-    for test in (fairperm.permutation_test, fairperm.bootstrap_test):
-        text = repr(test("y", "p", sensitive_features="male", data=data, **options))
-        assert "false_negative_rate, (male = 0) − (male = 1)\n" in text
-        assert "\n  male = 0    0.100  16 of 160\n" in text
+    text = repr(
+        fairperm.permutation_test("y", "p", sensitive_features="male", data=data, **options)
+    )
+    assert "false_negative_rate, (male = 0) − (male = 1)\n" in text
+    assert "\n  male = 0    0.100  16 of 160\n" in text
     series = pd.Series(data["male"], name="male")
     assert "(male = 0) − (male = 1)" in repr(
         fairperm.permutation_test(data["y"], data["p"], sensitive_features=series, **options)
@@ -195,25 +196,18 @@ def test_dict_of_a_metric_of_numbers_survives_json(metric: str, variance: Varian
     assert " of 100 rows\n" in repr(result)
 
 
-def test_dict_of_a_bootstrap_survives_json() -> None:
-    plain = fairperm.bootstrap_test(**rows(), n_resamples=99).to_dict()
-    assert through_json(plain) == plain
-    assert plain["method"] == "BCa"
-
-
 @pytest.mark.parametrize(("groups", "shown"), [(("a", "b"), "Infinity"), (("b", "a"), "-Infinity")])
 def test_infinite_statistics_are_named(groups: tuple[str, str], shown: str) -> None:
     procedure = Procedure("accuracy", "pooled", "wald")
     assert procedure(NO_VARIANCE, groups=groups).to_dict()["statistic"] == shown
 
 
-@pytest.mark.parametrize("test", [fairperm.permutation_test, fairperm.bootstrap_test])
 @pytest.mark.parametrize("groups", [("a", "b"), ("b", "a")])
-def test_no_gap_has_no_sign_whichever_group_comes_first(test: Any, groups: tuple[str, str]) -> None:
+def test_no_gap_has_no_sign_whichever_group_comes_first(groups: tuple[str, str]) -> None:
     """The same rows three times in one group, and once in the other."""
-    data = {"y_true": [1, 1, 1, 0] * 16, "y_pred": [1, 0, 1, 1] * 16}
+    data: dict[str, Any] = {"y_true": [1, 1, 1, 0] * 16, "y_pred": [1, 0, 1, 1] * 16}
     sensitive = ["a"] * 16 + ["b"] * 48
-    result = test(
+    result = fairperm.permutation_test(
         **data,
         sensitive_features=sensitive,
         groups=groups,
@@ -295,7 +289,6 @@ def test_repr_of_a_joint_metric() -> None:
 
 TESTS: list[tuple[Any, dict[str, Any]]] = [
     (fairperm.permutation_test, {}),
-    (fairperm.bootstrap_test, {"n_resamples": 99}),
     (fairperm.omnibus_test, {"n_resamples": 99}),
     (fairperm.equivalence_test, {"margin": 0.2}),
 ]
@@ -325,8 +318,9 @@ def test_repr_of_a_sweep_and_a_correlation_says_how_many_were_left_out() -> None
 
 
 def test_repr_of_random_draws_tells_their_error() -> None:
-    lines = repr(fairperm.bootstrap_test(**rows(), n_resamples=999)).splitlines()
-    assert lines[0] == "BootstrapTestResult: false_negative_rate, a − b"
+    drawn: dict[str, Any] = {"variance": "fast_bootstrap", "n_resamples": 999}
+    lines = repr(fairperm.permutation_test(**rows(), **drawn)).splitlines()
+    assert lines[0] == "PermutationTestResult: false_negative_rate, a − b"
     assert "two-sided, 999 draws, 95 % interval 0." in lines[4]
 
 
@@ -443,11 +437,6 @@ def test_validity_is_of_every_stratum() -> None:
     validity = Procedure("f1_score", "pooled", "delta", 99)(COUNTS * 2).validity
     assert "(equal f1_score within every stratum; base rates may differ)" in validity
     assert "(the groups have equal distributions of all columns within every stratum)" in validity
-
-
-def test_a_bootstrap_promises_no_exactness() -> None:
-    validity = fairperm.bootstrap_test(**rows(), n_resamples=9).validity
-    assert validity.startswith("Asymptotically valid for the weak null; not exact for any null")
 
 
 # Undefined draws.

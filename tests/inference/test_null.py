@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fairperm import InputError, bootstrap_test, permutation_test
+from fairperm import InputError, permutation_test
 from fairperm.engines.resampling import enumeration
 from fairperm.inference.multiplicity import adjust_pvalues
 from fairperm.inference.null import (
@@ -25,6 +25,7 @@ from fairperm.inference.null import (
     tie_tolerance,
     wilson,
 )
+from studies.bootstrap import bootstrap_test
 from tests.support.helpers import rate_rows, rows
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fairperm import InputError, InputTypeError, bootstrap_test, permutation_test
+from fairperm import InputError, InputTypeError, permutation_test
 from fairperm.errors import FairpermError
 from tests.support.refusals import GOOD, Refusal, check_wording, each, kind, value
 
@@ -119,20 +119,6 @@ ARGUMENTS = [
         metric=mean,
         variance="wald",
     ),
-    Refusal(
-        "bootstrap_test, too",
-        f"{CALL} <function fbeta",
-        {**GOOD, "metric": fbeta},
-        InputTypeError,
-        bootstrap_test,
-    ),
-    Refusal(
-        "bootstrap_test with pos_label",
-        "pos_label must be left out for a function",
-        {**GOOD, "metric": mean, "pos_label": 1},
-        InputError,
-        bootstrap_test,
-    ),
 ]
 
 RESULTS = [
@@ -236,12 +222,6 @@ def test_the_draw_of_a_nested_bootstrap_is_named() -> None:
     metric = failing_after(2 + 2 * 5 + 2)
     with pytest.raises(InputError, match=r"in a bootstrap sample of .* of permutation 1\."):
         permutation_test(**{**GOOD, "metric": metric, "variance": "bootstrap", "n_bootstrap": 5})
-
-
-def test_the_row_left_out_is_named() -> None:
-    metric = failing_after(2 + 2 * 99 + 2)
-    with pytest.raises(InputError, match=r"in .* minus one row\."):
-        bootstrap_test(**{**GOOD, "metric": metric})
 
 
 def rarely(y_true: Any, y_pred: Any) -> float:

@@ -20,6 +20,7 @@ from fairperm.engines.sample import order_strata
 from fairperm.errors import FairpermWarning, InputError
 from fairperm.hypothesis_tests.plan import SCHEMES, VARIANCES, Plan
 from fairperm.metrics import get_metric
+from studies.bootstrap import bootstrap_test
 from tests.support.examples import examples
 from tests.support.number_data import (
     NUMBER_METRICS,
@@ -30,7 +31,8 @@ from tests.support.number_data import (
 )
 
 if TYPE_CHECKING:
-    from fairperm import BootstrapTestResult, PermutationTestResult
+    from fairperm import PermutationTestResult
+    from studies.bootstrap import BootstrapTestResult
 
 OPPOSITE = {"two-sided": "two-sided", "greater": "less", "less": "greater"}
 
@@ -142,13 +144,12 @@ def bootstrapped(metric: str, rows: Rows, groups: tuple[str, str]) -> BootstrapT
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FairpermWarning)
-            return fairperm.bootstrap_test(
+            return bootstrap_test(
                 **rows,  # type: ignore[arg-type]
                 metric=metric,
                 groups=groups,
                 n_resamples=99,
                 rng=0,
-                method="percentile",
             )
     except InputError:
         assume(False)

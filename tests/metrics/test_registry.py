@@ -430,7 +430,6 @@ BIASED = (
     [
         fairperm.permutation_test,
         fairperm.omnibus_test,
-        fairperm.bootstrap_test,
         partial(fairperm.permutation_test, variance="bootstrap"),
         partial(fairperm.equivalence_test, margin=0.1),
         partial(fairperm.noninferiority, margin=0.1, higher_is_better=False),

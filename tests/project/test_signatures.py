@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 MODEL = dict(inspect.signature(fairperm.permutation_test).parameters)
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "omnibus_test": fairperm.omnibus_test,
-    "bootstrap_test": fairperm.bootstrap_test,
     "threshold_sweep": fairperm.threshold_sweep,
     "sweep_pairs": fairperm.sweep_pairs,
     "distance_test": fairperm.distance_test,
@@ -41,9 +40,6 @@ WITH_SETS = {"omnibus_test", "audit"}
 # What a function cannot do, and what is its own.
 LACKS = {
     "omnibus_test": {"alternative", "n_bootstrap"},
-    "bootstrap_test": {
-        *("cluster", "split_clusters", "sample_weight", "scheme", "variance", "n_bootstrap"),
-    },
     "threshold_sweep": {
         *("y_pred", "threshold", "cluster", "split_clusters", "sample_weight", "score_bins"),
         *("sample_rows", "n_bootstrap", "confidence_level"),
@@ -72,7 +68,6 @@ LACKS = {
 }
 OWN = {
     "omnibus_test": set[str](),
-    "bootstrap_test": {"method"},
     "threshold_sweep": {"thresholds", "alpha"},
     "sweep_pairs": {"thresholds", "alpha"},
     "distance_test": {"values", "distance", "compare", "reference", "adjust"},
@@ -93,10 +88,10 @@ OWN = {
     "compare_periods": {"period", "periods", "against"},
 }
 # Several metrics at once, scores that a sweep cannot do without, labels that may be left out,
-# metrics and clusters of queries; joint permutations and bootstrap samples do not stop early.
+# metrics and clusters of queries; joint permutations do not stop early.
 SWEEPS = ("threshold_sweep", "sweep_pairs")
 OTHERWISE = {(sweep, name) for sweep in SWEEPS for name in ("y_true", "y_score", "metric")}
-OTHERWISE |= {(name, "n_resamples") for name in ("bootstrap_test", *SWEEPS)}
+OTHERWISE |= {(name, "n_resamples") for name in SWEEPS}
 OTHERWISE |= {("find_subgroups", "n_resamples"), ("distance_test", "y_true")}
 OTHERWISE |= {("ranking_test", "metric"), ("ranking_test", "cluster")}
 DECIDED_BY_A_MARGIN = {"alternative", "variance", "n_bootstrap"}

@@ -18,10 +18,10 @@ from fairperm.data.reading import Table
 from fairperm.engines.resampling import enumeration
 from fairperm.engines.resampling.blocks import Resampling
 from fairperm.errors import FairpermWarning
-from fairperm.hypothesis_tests import bootstrap
 from fairperm.hypothesis_tests.groups import compare
 from fairperm.hypothesis_tests.plan import Options, Plan
 from fairperm.metrics import get_metric
+from studies import bootstrap
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Sequence
@@ -134,7 +134,6 @@ class BasicBootstrap:
                     alternative=self.alternative,
                     resampling=Resampling(self.n_resamples, seed, 1, False),
                 ),
-                "percentile",
             )
             for seed, counts in enumerate(data_sets)
         ]

@@ -52,7 +52,6 @@ Adjustment: TypeAlias = Literal["holm", "bh", "by"] | None
 Family: TypeAlias = Literal["audit", "attribute"]
 Pairing: TypeAlias = Literal["pairs", "reference", "rest"]
 GroupSize: TypeAlias = Literal["metric", "rows"]
-BootstrapMethod: TypeAlias = Literal["BCa", "percentile", "basic"]
 CorrelationMethod: TypeAlias = Literal["pearson", "spearman"]
 Resamples: TypeAlias = int | Literal["auto"]
 Seed: TypeAlias = "int | np.random.Generator | None"

@@ -20,8 +20,6 @@ from fairperm.metrics.definition import Metric, by_part
 from fairperm.metrics.ranks import Components
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from numpy.typing import NDArray
 
     from fairperm.engines.estimates import Estimates
@@ -100,10 +98,6 @@ class BinnedEngine:
     def enumerated(self, n_resamples: int, *, by_sum: bool) -> None:
         """Return None: bins have too many permutations to enumerate."""
         del n_resamples, by_sum
-
-    def jackknife(self) -> Iterator[tuple[Estimates, NDArray[np.int64]]]:
-        """Yield for each stratum's group the estimates without one row of each of its cells."""
-        return self.fine.jackknife()
 
 
 def _coarsen(parts: Parts, rows: Rows) -> tuple[Rows, float] | None:

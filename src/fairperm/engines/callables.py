@@ -17,7 +17,7 @@ from fairperm.errors import shown
 from fairperm.metrics.definition import Variance
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Iterator, Sequence
+    from collections.abc import Hashable, Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 _KIND_COST = 10  # rows that are drawn in the time of drawing one count
 _ROWS_TRIED = 100_000  # rows on which weights are compared with repeated rows
-_MOST_JACKKNIFED = 1000  # units of a group that the jackknife leaves out, one at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,24 +64,6 @@ class GroupSample:
             return GroupSample(self.places.take(rng.integers(n, size=n)))
         present = self.count > 0
         return GroupSample(self.places[present], rng.multinomial(n, self.count[present] / n))
-
-    def without_one(self) -> Iterator[tuple[GroupSample, int]]:
-        """Yield the sample without one unit, and the number of units that this is the same for.
-
-        If there are very many distinct rows, some at equal distances stand for their neighbours.
-        """
-        count = np.ones(len(self.places), np.int64) if self.count is None else self.count
-        chosen = np.flatnonzero(count)
-        multiplicity = count[chosen]
-        if len(chosen) > _MOST_JACKKNIFED:
-            edges = np.linspace(0, len(self), _MOST_JACKKNIFED + 1).astype(np.int64)
-            chosen = np.searchsorted(np.cumsum(count), edges[:-1], side="right")
-            multiplicity = np.diff(edges)
-        for i, same in zip(chosen, multiplicity, strict=True):
-            if self.count is None:
-                yield GroupSample(np.delete(self.places, i)), int(same)
-            else:
-                yield GroupSample(self.places, count - (np.arange(len(count)) == i)), int(same)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,20 +178,6 @@ class CallableEngine:
         """Return NaN: a function's variance has no closed form."""
         unknown = np.full((1, 1, len(self.strata), 1), np.nan)
         return Estimates(unknown, unknown, unknown)
-
-    def jackknife(self) -> Iterator[tuple[Estimates, Counts]]:
-        """Yield for each stratum's group the estimates without one of its rows."""
-        whole = self.with_variance(None).observed()
-        for s, stratum in enumerate(self.strata):
-            for g, sample in enumerate(stratum.groups):
-                where = f"{self.names[g]} minus one row"
-                values, counts = [], []
-                for rest, count in sample.without_one():
-                    values.append(self._value(rest, where))
-                    counts.append(count)
-                value, size = np.array([values]), len(sample) - 1
-                estimates = whole.replace_group(s, self.order[g], value, size)
-                yield estimates, np.array(counts, np.int64)
 
     def _estimates(
         self,

@@ -21,7 +21,7 @@ from fairperm.metrics.definition import Metric, Variance
 from fairperm.metrics.ranks import InfluenceMetric
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator
+    from collections.abc import Hashable
 
     import numpy as np
     from numpy.typing import NDArray
@@ -70,16 +70,6 @@ class PairEngine(Engine, Protocol):
 
     def enumerated(self, n_resamples: int, *, by_sum: bool) -> tuple[Estimates, Array] | None:
         """Return the estimates of every permutation with its log-probability, if few enough."""
-
-
-class JackknifeEngine(PairEngine, Protocol):
-    """An engine of rows without weights and clusters."""
-
-    def jackknife(self) -> Iterator[tuple[Estimates, NDArray[np.int64]]]:
-        """Yield for each stratum's group the estimates without one of its rows.
-
-        Each comes with the number of rows that it is the same for.
-        """
 
 
 class GroupsEngine(Engine, Protocol):

@@ -99,21 +99,6 @@ class CellsEngine:
         counts = self.sample.counts.sum(axis=1, keepdims=True)
         return self._estimates(counts[None])
 
-    def jackknife(self) -> Iterator[tuple[Estimates, Counts]]:
-        """Yield for each stratum's group the estimates without one row of each of its cells.
-
-        Each comes with the number of rows in the cell.
-        """
-        counts = self.sample.counts
-        whole = self.with_variance(None).observed()
-        for s, g in np.ndindex(counts.shape[:2]):
-            cells = np.flatnonzero(counts[s, g])
-            mine = counts[s, g, cells]
-            with np.errstate(divide="ignore", invalid="ignore"):
-                without = [_without_one(part, u[cells], mine) for part, u in self._parts()]
-            value, size = (np.stack(arrays) for arrays in zip(*without, strict=True))
-            yield whole.replace_group(s, self.order[g], value, size), mine
-
     def estimates(self, counts: Counts, rng: np.random.Generator | None = None) -> Estimates:
         """Return the estimates of any tables of this sample's cells.
 
@@ -175,16 +160,6 @@ class CellsEngine:
                 for one, (part, u) in zip(variance, self._parts(), strict=True)
             ]
         return replace(estimates, variance=np.stack(corrected))
-
-
-def _without_one(part: Metric | RankMetric, u: Array, cells: Counts) -> tuple[Array, Array]:
-    """Return a part's value and size in these cells without one row of each."""
-    counts = cells.astype(float)
-    size = np.full(len(counts), counts.sum() - 1)
-    if not isinstance(part, Metric):
-        return part.without_one(counts, u), size
-    totals = counts @ u - u
-    return part.estimate(totals), totals[:, 1] if part.sizes_groups else size
 
 
 def _totals(counts: Array, contributions: Array) -> Array:

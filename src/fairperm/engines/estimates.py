@@ -148,14 +148,6 @@ class Estimates:
         place = np.argsort(order)
         return Estimates(*(array[..., place] for array in arrays))
 
-    def replace_group(
-        self, stratum: int, group: int, value: Array, size: Array | float
-    ) -> Estimates:
-        """Return draws that differ from this one in one group's values, by part and draw."""
-        values, sizes = (np.repeat(one, value.shape[-1], axis=1) for one in (self.value, self.size))
-        values[:, :, stratum, group], sizes[:, :, stratum, group] = value, size
-        return Estimates(values, np.zeros(values.shape), sizes)
-
     def standardized(self, weights: Array | None) -> tuple[Array, Array]:
         """Return values and variances of every group with the strata in the same shares."""
         share = self._shares(weights)[..., None]

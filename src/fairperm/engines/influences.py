@@ -20,8 +20,6 @@ from fairperm.engines.units import Layout, UnitsEngine, resample_units
 from fairperm.metrics.one_versus_rest import OneVersusRest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from numpy.typing import NDArray
 
     from fairperm.engines.sample import Rows
@@ -130,15 +128,6 @@ class InfluenceEngine(UnitsEngine):
             weight=rows.weight_of_each(),
             unit=unit,
         )
-
-    def jackknife(self) -> Iterator[tuple[Estimates, NDArray[np.int64]]]:
-        """Yield for each stratum's group the estimates without one of its units."""
-        whole = self.observed()
-        for s, g, members in self.layout.members(self.layout.in_first):
-            cells = self.contributions[np.isin(self.unit, members)]
-            value = self.part.without_one(np.ones(len(cells)), cells)
-            estimates = whole.replace_group(s, self.order[g], value[None], len(members) - 1)
-            yield estimates, np.ones(len(members), np.int64)
 
     def _of_words(self, words: Words, lanes: int) -> Estimates:
         both = [self.walk.find_values(one, lanes) for one in (words, ~words)]

@@ -10,14 +10,11 @@ import numpy as np
 from fairperm._utils.sorting import order_by
 from fairperm.engines.kernels.kernel import LANES
 from fairperm.engines.kernels.radix_sort import argsort_numbers
-from fairperm.engines.kernels.subsets import same_in_all_lanes
 from fairperm.engines.kernels.totals import resampled_totals, subset_totals
 from fairperm.engines.moments import Moments
 from fairperm.engines.units import Layout, UnitsEngine, order_ties
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from numpy.typing import NDArray
 
     from fairperm.engines.estimates import Estimates
@@ -73,18 +70,6 @@ class TotalsEngine(UnitsEngine):
             is_wide=moments.is_wide(),
             stratum_starts=starts,
         )
-
-    def jackknife(self) -> Iterator[tuple[Estimates, NDArray[np.int64]]]:
-        """Yield for each stratum's group the estimates without one of its units."""
-        in_first, sizes = self.layout.in_first, self.layout.sizes
-        totals = self._totals(same_in_all_lanes(in_first))[:1]
-        whole = self.moments.estimates(totals, sizes, None).in_order(self.order)
-        for s, g, members in self.layout.members(in_first):
-            left = np.repeat(totals[:, s, g], len(members), axis=0)
-            left[:, self.moments.moving] -= self.moments.columns[members]
-            mine = self.moments.estimates(left, sizes[s, g] - 1, None)
-            estimates = whole.replace_group(s, self.order[g], mine.value, mine.size)
-            yield estimates, np.ones(len(members), np.int64)
 
     def _of_words(self, words: NDArray[np.uint64], lanes: int) -> Estimates:
         del lanes  # all are computed at once

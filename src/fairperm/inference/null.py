@@ -224,14 +224,14 @@ def normal_pvalue(statistic: float, alternative: str) -> PValue:
     return PValue(p, (p, p), (p, p))
 
 
-def note_undefined(null: Null, draws: str = "permutations", more: str = "") -> list[str]:
+def note_undefined(null: Null) -> list[str]:
     """Return a note if the metric is undefined in more than a few of the draws."""
     share = null.share(null.undefined)
     if share <= MANY_UNDEFINED:
         return []
     return [
-        f"The metric is undefined in {share:.1%} of the {draws}, each of which counts as "
-        f"extreme: the p-value errs upwards.{more} The groups are small for this metric."
+        f"The metric is undefined in {share:.1%} of the permutations, each of which counts as "
+        "extreme: the p-value errs upwards. The groups are small for this metric."
     ]
 
 

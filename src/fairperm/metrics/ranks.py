@@ -59,10 +59,6 @@ class RankMetric(AnyMetric):
     def estimate(self, counts: Array, cells: Array) -> tuple[Array, Array]:
         """Return value and variance of counts (last axis) of cells (label, score)."""
 
-    @abstractmethod
-    def without_one(self, counts: Array, cells: Array) -> Array:
-        """Return the value of these counts without one row of each cell (label, score)."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AreaUnderCurve(RankMetric):
@@ -100,16 +96,6 @@ class AreaUnderCurve(RankMetric):
         found = by_score(counts, cells)
         return self.of_auc(found.value()), self.slope**2 * found.variance()
 
-    def without_one(self, counts: Array, cells: Array) -> Array:
-        """Return the value of these counts without one row of each cell (label, score).
-
-        The components of rows of one label do not depend on that label's other rows: their mean
-        loses one term, and nothing else changes.
-        """
-        auc, component, n = _component_of_cells(counts, cells)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return self.of_auc((n * auc - component) / (n - 1))
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InfluenceMetric(RankMetric):
@@ -138,14 +124,6 @@ class InfluenceMetric(RankMetric):
 
         It is multiplied by the number of rows of the label, in the order of ``label_rows``.
         """
-
-    def without_one(self, counts: Array, cells: Array) -> Array:
-        """Return about the value of these counts without one row of each cell.
-
-        A row less takes its influence away, to first order: leaving out one row after the other
-        would take as many walks through all scores.
-        """
-        return self.estimate(counts, cells)[0] - self.influences(counts, cells)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Groups of every type that engines have, and the cost of a jackknife with many kinds of rows."""
+"""Groups of every type that engines have."""
 
 from __future__ import annotations
 
@@ -10,9 +10,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from fairperm.engines.counts import CellsEngine
-from fairperm.engines.sample import Cells
-from fairperm.metrics import get_metric
 from tests.support.lazy_data import LAZY, run, same, sample
 
 GROUPS: dict[str, tuple[Any, Any, Any]] = {
@@ -56,23 +53,3 @@ def test_a_group_that_is_not_a_number_is_missing(form: str) -> None:
     result = run(LAZY[form](table), "accuracy", missing="drop")
     assert result.n_dropped == 5
     assert same(result, run(table, "accuracy", missing="drop"))
-
-
-@pytest.mark.parametrize("metric", ["roc_auc", "f1_score", "false_negative_rate", "brier_score"])
-def test_leaving_out_a_row_by_formula(metric: str) -> None:
-    """With tens of thousands of kinds, a table for each of them would not fit into memory."""
-    rng = np.random.default_rng(0)
-    kinds = np.arange(8)
-    columns = {"y_true": kinds % 2 == 1, "y_pred": kinds // 2 % 2 == 1, "y_score": kinds // 2 / 4}
-    parts: Any = get_metric(metric).parts
-    counts = rng.integers(0, 6, (2, 2, 8))
-    cells = Cells(counts, parts[0].matrix(columns), np.zeros(8, np.int64), None, (0, 1))
-    engine = CellsEngine(parts, cells, None)
-    for (found, times), (s, g) in zip(engine.jackknife(), np.ndindex(2, 2), strict=True):
-        there = np.flatnonzero(counts[s, g])
-        tables = np.repeat(counts[None], len(there), axis=0)
-        tables[np.arange(len(there)), s, g, there] -= 1
-        expected = engine.estimates(tables)
-        assert found.value == pytest.approx(expected.value, abs=1e-14, nan_ok=True)
-        assert np.array_equal(found.size, expected.size)
-        assert np.array_equal(times, counts[s, g, there])

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 import math
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from fairperm import bootstrap_test, permutation_test
+from fairperm import permutation_test
 from fairperm._utils.streams import stream
 from fairperm.engines import counts
 from fairperm.engines.resampling.blocks import BLOCK, Resampling
@@ -184,17 +185,11 @@ def drawn(**options: Any) -> Any:
     return result
 
 
-def bootstrapped(**options: Any) -> Any:
-    chosen = {"n_resamples": 2 * BLOCK + 100, "rng": 1}
-    return bootstrap_test(**DATA, metric="f1", **{**chosen, **options})
-
-
-by_test = pytest.mark.parametrize("test", [drawn, bootstrapped])
+by_test = pytest.mark.parametrize("test", [drawn, partial(drawn, variance="fast_bootstrap")])
 
 
 def draws_of(result: Any) -> NDArray[np.float64]:
-    name = "null_distribution" if hasattr(result, "exact") else "bootstrap_distribution"
-    return np.asarray(getattr(result, name))
+    return np.asarray(result.null_distribution)
 
 
 @by_test

@@ -13,8 +13,6 @@ from fairperm.engines.units import Layout, UnitsEngine, resample_units
 from fairperm.metrics.ranks import SortedCells
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from numpy.typing import NDArray
 
     from fairperm.engines.sample import Rows
@@ -65,14 +63,6 @@ class RankEngine(UnitsEngine):
             centres=auc_layout.centres(float(layout.in_first.mean())),
             label_and_score=rows.contributions,
         )
-
-    def jackknife(self) -> Iterator[tuple[Estimates, NDArray[np.int64]]]:
-        """Yield for each stratum's group the estimates without one of its units."""
-        whole = self.observed()
-        for s, g, members in self.layout.members(self.layout.in_first):
-            value = self.part.without_one(np.ones(len(members)), self._cells(members))
-            estimates = whole.replace_group(s, self.order[g], value[None], len(members) - 1)
-            yield estimates, np.ones(len(members), np.int64)
 
     def _of_words(self, words: NDArray[np.uint64], lanes: int) -> Estimates:
         del lanes  # all are computed at once

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from fairperm.hypothesis_tests.run import Tested
     from fairperm.inference.mantel_haenszel import GapVariance
 
-__all__ = ["BootstrapTestResult", "PermutationTestResult"]
+__all__ = ["PermutationTestResult"]
 
 
 # what tests at a margin need, and a column's name, which is the caller's and no finding
@@ -290,22 +290,6 @@ class PermutationTestResult(GapResult):
 
     def _draws(self) -> str:
         return "normal limit" if self.n_resamples == 0 else GapResult._draws(self)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
-class BootstrapTestResult(GapResult):
-    """The result of :func:`fairperm.bootstrap_test`.
-
-    Attributes
-    ----------
-    method : str
-        Method of the confidence interval.
-    bootstrap_distribution : numpy.ndarray
-        The gap in each bootstrap sample.
-    """
-
-    method: str
-    bootstrap_distribution: NDArray[np.float64] = field(repr=False)
 
 
 def json_ready(value: Any) -> Any:
