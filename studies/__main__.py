@@ -8,6 +8,7 @@ from pathlib import Path
 
 import studies
 from fairperm.errors import FairpermError
+from studies.data import use_original_files
 
 
 def main() -> None:
@@ -20,6 +21,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, metavar="N")
     parser.add_argument("--jobs", type=int, default=-1, metavar="N", help="threads; -1 is all")
     given = parser.parse_args()
+    use_original_files()
     try:
         studies.run(
             given.names or "all",

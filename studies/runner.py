@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, cast
 
 from fairperm._utils import checks
 from fairperm.errors import FairpermError, InputError, InputTypeError
-from studies.study import UnavailableError
 from studies.writing import as_table, write_pages, write_study
 
 if TYPE_CHECKING:
@@ -70,10 +69,7 @@ def run(
     Parameters
     ----------
     names : str or list of str
-        "all", or some of ``studies.NAMES``. "all" skips the studies that need
-        scikit-learn if it is not installed. Without a network, the studies of COMPAS and Adult
-        use the data on this machine and the COMPAS columns that come with fairperm; missing data
-        are named on the terminal and in the page.
+        "all", or some of ``studies.NAMES``.
     out : path
         A folder, created if it does not exist, for a CSV file of each study and of the numbers
         behind its charts, every chart as SVG, PNG and HTML, and ``index.html`` with all results.
@@ -97,8 +93,8 @@ def run(
     Raises
     ------
     InputError
-        If a study in `names` cannot be run (for example without scikit-learn). All other studies
-        are run and written first.
+        If a study cannot be run, for example without its data. All other studies are run and
+        written first.
 
     Examples
     --------
@@ -114,28 +110,23 @@ def run(
 
     console = Console()
     started = datetime.now(UTC)
-    chapters, failed, must_run = [], {}, False
+    chapters, failed = [], {}
     for name in chosen:
         start = time.monotonic()
         try:
             study = get_study(name)(quick=quick, seed=seed, n_jobs=n_jobs, progress=progress)
         except FairpermError as error:
             failed[name] = str(error)
-            must_run |= names != "all" or not isinstance(error, UnavailableError)
             continue
         chapters.append(write_study(study, folder, time.monotonic() - start))
         console.print(as_table(study))
     when = f"{started:%Y-%m-%d %H:%M} UTC, with --jobs {threads}"
     page = None if markdown is None else Path(markdown)
     write_pages(chapters, failed, folder, page, quick=quick, when=when)
-    for missing in dict.fromkeys(one for chapter in chapters for one in chapter.study.missing):
-        console.print(f"Missing data: {missing}", markup=False, soft_wrap=True)
     console.print(f"Written to {folder / 'index.html'}", markup=False, soft_wrap=True)
-    errors = "; ".join(f"{name}: {message}" for name, message in failed.items())
-    if must_run:
-        raise InputError(f"Not all studies could be run. {errors}")
     if failed:
-        console.print(f"Skipped. {errors}", markup=False, soft_wrap=True)
+        errors = "; ".join(f"{name}: {message}" for name, message in failed.items())
+        raise InputError(f"Not all studies could be run. {errors}")
     return tuple(chapter.study for chapter in chapters)
 
 

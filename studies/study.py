@@ -10,7 +10,6 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from fairperm.errors import FairpermError
 from fairperm.inference.null import clopper_pearson, normal_quantile
 
 if TYPE_CHECKING:
@@ -18,10 +17,6 @@ if TYPE_CHECKING:
 
 LEVEL = 0.05  # of every test in the studies, as in the paper
 CONFIDENCE = 0.99  # of every Monte Carlo interval
-
-
-class UnavailableError(FairpermError):
-    """A library that a study needs is not installed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,9 +119,6 @@ class Study:
         The paper's values and ours.
     settings : mapping
         Sizes and the seed: all that is needed to get the same numbers again.
-    missing : tuple of str
-        A paragraph on each data set of the paper that is not on this machine: what was used
-        instead, and how to get it.
     notes : tuple of str
         A paragraph on each conclusion, and on each choice that the paper's text leaves open.
     tables : mapping of str to mapping
@@ -143,7 +135,6 @@ class Study:
     about: str
     rows: tuple[Row, ...]
     settings: Mapping[str, Any]
-    missing: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     tables: Mapping[str, Mapping[str, Sequence[Any]]] = field(default_factory=dict)
     highlights: tuple[str, ...] = ()

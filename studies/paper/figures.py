@@ -13,7 +13,7 @@ from fairperm.hypothesis_tests.sweep.threshold_sweep import threshold_sweep
 from fairperm.inference.null import normal_quantile
 from fairperm.planning.power import minimum_detectable_gap
 from studies.paper import figure_charts as charts
-from studies.paper.models import SHIPPED, STRENGTH, compute_auc, load_tasks
+from studies.paper.models import STRENGTH, compute_auc, load_tasks
 from studies.study import CONFIDENCE, LEVEL, Row, Study
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ METRICS = {"FPR": "false_positive_rate", "recall": "true_positive_rate"}
 GROUPS = ("Female", "Male")
 # The paper's AUC, and the range that ours must be in: both are of random splits.
 PAPER_AUC = {"COMPAS": (0.7005, (0.687, 0.773)), "Adult": (0.9087, (0.895, 0.915))}
-_COMPARED = " The AUC can be compared by number: the paper's split, too, is one of many."
 POWER = 0.8
 CUT = 0.5
 SPLITS, QUICK_SPLITS = 100, 10
@@ -39,7 +38,7 @@ SAMPLES, QUICK_SAMPLES = 200, 30
 SIZES = (950, 1250, 1500, 2000, 2500, 3000, 3500, 4000, 4500)
 QUICK_SIZES = (950, 2000, 4500)
 _SLACK = 0.05  # tolerance of the exponent −1/2: rates are not normal variates
-_STREAMS = {"COMPAS": 1, "Adult": 2, SHIPPED: 3}
+_STREAMS = {"COMPAS": 1, "Adult": 2}
 
 
 def thresholds(
@@ -54,8 +53,7 @@ def thresholds(
     rows: list[Row] = []
     table: Columns = {}
     aucs: Columns = {"data": [], "split": [], "auc": []}
-    tasks, missing = load_tasks()
-    for name, task in tasks.items():
+    for name, task in load_tasks().items():
         each = [
             task.score_test_rows(np.random.default_rng([seed, _STREAMS[name], split]))
             for split in show_progress(range(n_splits), n_splits, progress)
@@ -83,10 +81,9 @@ def thresholds(
         ),
         rows=tuple(rows),
         settings=_list_settings(seed, n_splits=n_splits, n_thresholds=101),
-        missing=missing,
         notes=(
-            "The figure's curves are of one random split, so they can be compared in shape only."
-            + (_COMPARED if tasks.keys() & PAPER_AUC.keys() else ""),
+            "The figure's curves are of one random split, so they can be compared in shape only. "
+            "The AUC can be compared by number: the paper's split, too, is one of many.",
             "The paper's pooled scheme is an approximation. The rows show at how many thresholds "
             "our default, which exchanges labels among rows of equal outcome and is exact, comes "
             "to the same verdict.",
@@ -107,8 +104,7 @@ def sample_size(
     n_samples, sizes = (QUICK_SAMPLES, QUICK_SIZES) if quick else (SAMPLES, SIZES)
     rows: list[Row] = []
     table: Columns = {}
-    tasks, missing = load_tasks()
-    for name, task in tasks.items():
+    for name, task in load_tasks().items():
         if task.n < sizes[-1]:
             raise FairpermError(
                 f"The study of sample sizes draws {sizes[-1]:,} rows of {name}; it has {task.n:,}."
@@ -140,7 +136,6 @@ def sample_size(
         ),
         rows=tuple(rows),
         settings=_list_settings(seed, n_samples=n_samples, sizes=[*sizes], threshold=CUT),
-        missing=missing,
         notes=(
             "15 % of COMPAS are some 925 rows: samples of 950 to 4,500 cannot be of such a test "
             "split, and rows are scored out of fold here.",
@@ -180,26 +175,18 @@ def _make_auc_row(name: str, aucs: Array, n_rows: int) -> Row:
     mean, spread = float(aucs.mean()), float(aucs.std(ddof=1))
     reach = normal_quantile(CONFIDENCE) * spread * math.sqrt(1 + 1 / len(aucs))
     interval = (mean - reach, mean + reach)
+    paper, (low, high) = PAPER_AUC[name]
     remark = (
         f"{n_rows:,} test rows. Over {len(aucs)} splits {mean:.4f} ± {spread:.4f} (the interval "
-        "is for one split)"
+        f"is for one split); {np.mean(aucs <= paper):.0%} of them are not above the paper's. Ours "
+        f"must be in {low}–{high}, and the paper's in the interval."
     )
-    if name not in PAPER_AUC:
-        paper = agrees = None
-        remark += ". The paper's AUC is that of other features."
-    else:
-        paper, (low, high) = PAPER_AUC[name]
-        agrees = bool(interval[0] <= paper <= interval[1] and low <= aucs[0] <= high)
-        remark += (
-            f"; {np.mean(aucs <= paper):.0%} of them are not above the paper's. Ours must be in "
-            f"{low}–{high}, and the paper's in the interval."
-        )
     return Row(
         quantity=f"{name}: AUC of the test rows",
         paper=paper,
         ours=float(aucs[0]),
         interval=interval,
-        agrees=agrees,
+        agrees=bool(interval[0] <= paper <= interval[1] and low <= aucs[0] <= high),
         remark=remark,
     )
 

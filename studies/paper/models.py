@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.linear_model import LogisticRegression
+from threadpoolctl import threadpool_limits
 
-from fairperm.datasets import DataUnavailableError, fetch_adult, fetch_compas, load_compas
-from studies.study import UnavailableError
+from fairperm.datasets import fetch_adult, fetch_compas
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 TRAINED, VALIDATED = 0.70, 0.15  # shares of rows; the rest is for the test
 _FOLDS = 5
 STRENGTH = 1.0  # scikit-learn's C: one over the strength of the L2 penalty
-SHIPPED = "COMPAS (shipped columns)"  # a name that says that these are not the paper's features
 _COMPAS_NUMBERS = ("age", "juv_fel_count", "juv_misd_count", "juv_other_count", "priors_count")
 _COMPAS_WORDS = ("age_cat", "c_charge_degree")
 _ADULT_NUMBERS = ("age", "education-num", "capital-gain", "capital-loss", "hours-per-week")
@@ -97,11 +97,7 @@ class Task:
         return ScoredRows(self.label, score, self.sex)
 
     def _score(self, train: Places, rest: Places) -> ScoredRows:
-        from threadpoolctl import threadpool_limits  # comes with scikit-learn
-
-        model = _import_logistic_regression()(
-            C=STRENGTH, solver="newton-cholesky", tol=1e-8, max_iter=1000
-        )
+        model = LogisticRegression(C=STRENGTH, solver="newton-cholesky", tol=1e-8, max_iter=1000)
         centre, spread = self.numbers[train].mean(axis=0), self.numbers[train].std(axis=0)
         scaled = (self.numbers - centre) / np.where(spread > 0, spread, 1.0)
         with threadpool_limits(1):  # more threads would sum in another order
@@ -110,32 +106,15 @@ class Task:
         return ScoredRows(self.label[rest], score, self.sex[rest])
 
 
-def load_tasks() -> tuple[dict[str, Task], tuple[str, ...]]:
-    """Return the paper's two data sets that are available, and a paragraph on each missing one."""
-    _import_logistic_regression()  # raises before anything is downloaded
-    found, missing = {}, []
-    try:
-        found["COMPAS"] = _load_compas()
-    except DataUnavailableError as error:
-        found[SHIPPED] = Task.of(load_compas(), "two_year_recid", ("decile_score",), ("age_band",))
-        missing.append(
-            "COMPAS with the paper's features is not available. Its models use the columns that "
-            "come with fairperm, the decile score and the age band: neither their AUC nor their "
-            f"gaps can be compared with the paper's. {error}"
-        )
-    try:
-        found["Adult"] = Task.of(fetch_adult(), "income", _ADULT_NUMBERS, _ADULT_WORDS)
-    except DataUnavailableError as error:
-        missing.append(f"Adult is not available. {error}")
-    return found, tuple(missing)
-
-
-def _load_compas() -> Task:
+def load_tasks() -> dict[str, Task]:
+    """Return the paper's two data sets, COMPAS without the five rows that have no charge."""
     compas = fetch_compas()
-    # Some extracts lack the five rows without a charge: they are dropped from all.
     charged = np.array([one is not None for one in compas["c_charge_desc"]])
     compas = {name: column[charged] for name, column in compas.items()}
-    return Task.of(compas, "two_year_recid", _COMPAS_NUMBERS, _COMPAS_WORDS)
+    return {
+        "COMPAS": Task.of(compas, "two_year_recid", _COMPAS_NUMBERS, _COMPAS_WORDS),
+        "Adult": Task.of(fetch_adult(), "income", _ADULT_NUMBERS, _ADULT_WORDS),
+    }
 
 
 def compute_auc(scored: ScoredRows) -> float:
@@ -146,14 +125,3 @@ def compute_auc(scored: ScoredRows) -> float:
     n, m = int(positive.sum()), int((~positive).sum())
     ranks = rankdata(scored.score)[positive].sum()
     return float((ranks - n * (n + 1) / 2) / (n * m))
-
-
-def _import_logistic_regression() -> Any:
-    try:
-        from sklearn.linear_model import LogisticRegression
-    except ImportError as error:
-        raise UnavailableError(
-            "The studies of COMPAS and Adult train models with scikit-learn, which cannot be "
-            "imported. Install it with: make .venv/studies"
-        ) from error
-    return LogisticRegression

@@ -22,7 +22,6 @@ from studies.calibration import grid, rivals, study
 from studies.calibration.grid import Setting
 from studies.calibration.study import NOTED, OK, UNDECIDED, UNNOTED, Tally
 from studies.simulating import simulate_data_sets
-from studies.study import UnavailableError
 from tests.support.simulations import at_most, between
 
 if TYPE_CHECKING:
@@ -320,16 +319,3 @@ def test_page_and_tables_are_written(tmp_path: Path) -> None:
     defaults = [line for line in lines if line["test"] == rivals.DEFAULT]
     assert len(defaults) == len(study.rows)
     assert all(line["verdict"] in {OK, UNDECIDED, NOTED, UNNOTED} for line in defaults)
-
-
-def test_all_leaves_out_what_cannot_be_had(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def unavailable(**_: Any) -> Any:
-        raise UnavailableError("adult.data is not here.")
-
-    monkeypatch.setattr(runner, "get_study", lambda _: unavailable)
-    assert studies.run("all", tmp_path) == ()
-    assert "Skipped. table1: adult.data is not here." in capsys.readouterr().out
-    with pytest.raises(fairperm.InputError, match=r"thresholds: adult.data is not here"):
-        studies.run("thresholds", tmp_path)

@@ -1,4 +1,4 @@
-"""Searches of COMPAS and Adult, if their files are there."""
+"""Searches of COMPAS and Adult."""
 
 from __future__ import annotations
 
@@ -9,19 +9,9 @@ import pytest
 
 import fairperm
 from fairperm.datasets import fetch_adult, fetch_compas
-from tests.support.original_files import real_data
 
-REAL = real_data()
 PAGE = Path(__file__).parents[2] / "docs/how-to/subgroups.md"
-pytestmark = [
-    pytest.mark.validate,
-    pytest.mark.skipif(REAL is None, reason="the data are not there"),
-]
-
-
-@pytest.fixture(autouse=True)
-def _files(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FAIRPERM_DATA", str(REAL))
+pytestmark = [pytest.mark.validate, pytest.mark.usefixtures("real_data")]
 
 
 def test_page_shows_what_a_search_of_compas_finds() -> None:

@@ -1,19 +1,16 @@
-"""Small data sets in the files of their original sources, and where the real ones may be."""
+"""Small data sets in the files of their original sources."""
 
 from __future__ import annotations
 
 import csv
 import io
-import os
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-BESIDE = Path(__file__).parents[3] / "shared" / "data"
+    from pathlib import Path
 
 COMPAS_HEADER = (
     *("id", "name", "first", "last", "compas_screening_date", "sex", "dob", "age", "age_cat"),
@@ -40,13 +37,6 @@ A11 6 A34 A43 1169 A65 A75 4 A93 A101 4 A121 67 A143 A152 2 A173 1 A192 A201 1
 A12 48 A32 A43 5951 A61 A73 2 A92 A101 2 A121 22 A143 A152 1 A173 1 A191 A201 2
 A14 12 A34 A46 2096 A61 A74 2 A95 A101 3 A121 49 A143 A152 1 A172 2 A191 A202 1
 """
-
-
-def real_data() -> Path | None:
-    """Return the folder with the real data, if there is one."""
-    given = os.environ.get("FAIRPERM_DATA")
-    folder = Path(given) if given else BESIDE
-    return folder if folder.is_dir() else None
 
 
 def compas_record(**values: object) -> dict[str, str]:

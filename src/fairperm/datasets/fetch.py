@@ -35,6 +35,7 @@ _ADULT = (
 _GERMAN = Original(
     "german.data", f"{_UCI}/statlog/german/german.data", "6b94c2e35480e671545e52a808a8a549"
 )
+ORIGINALS = (_COMPAS, *_ADULT, _GERMAN)
 _COMPAS_COLUMNS = (
     *("sex", "age", "age_cat", "race", "juv_fel_count", "juv_misd_count", "juv_other_count"),
     *("priors_count", "c_charge_degree", "c_charge_desc", "decile_score", "score_text"),
