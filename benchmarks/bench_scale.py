@@ -26,20 +26,18 @@ DRAWS = 999
 MOST_MEMORY = 2.0  # GB of the process that runs the test (for DuckDB, of all)
 FLAT = 3.0  # times the shortest that the time after the aggregation may take at any size
 DOCS = Path(__file__).parent.parent / "docs" / "scale.md"
-CLUSTERS, LIMIT, SAMPLE = "rate, clusters of 4", "log loss, normal limit", "log loss, sample of 1e6"
+CLUSTERS, LIMIT = "rate, clusters of 4", "log loss, normal limit"
 ASKED: dict[str, dict[str, Any]] = {
     "rate": {"metric": "false_negative_rate", "scheme": "pooled", "threshold": 0.5},
     "AUC, 4,096 bins": {"metric": "roc_auc", "score_bins": 1 << 12},
     "AUC, 16,384 bins": {"metric": "roc_auc", "score_bins": 1 << 14},
     CLUSTERS: {"metric": "false_negative_rate", "cluster": "member", "of": "member_sex"},
     LIMIT: {"metric": "log_loss", "n_resamples": 0},
-    SAMPLE: {"metric": "log_loss", "sample_rows": 10**6},
 }
 # with fewer rows than that, rows are drawn one by one, which is faster
 FLAT_FROM = {"rate": 10**6, "AUC, 4,096 bins": 10**6, "AUC, 16,384 bins": 10**7,
-             CLUSTERS: 10**6, LIMIT: 10**7, SAMPLE: 10**7}  # fmt: skip
-# what takes too long with more rows on two cores: a group-by of all clusters, a hash of all numbers
-MOST_ROWS = {CLUSTERS: 10**7, SAMPLE: 10**8}
+             CLUSTERS: 10**6, LIMIT: 10**7}  # fmt: skip
+MOST_ROWS = {CLUSTERS: 10**7}  # a group-by of more takes too long on two cores
 BEGIN, END = "<!-- begin: make bench-scale -->", "<!-- end: make bench-scale -->"
 # a row is what hashing its number makes of it: two groups, labels, and scores that go with them
 SQL = """
@@ -122,10 +120,8 @@ def measure(engine: str, n: int) -> dict[str, Any]:
         start = time.perf_counter()
         given = {"n_resamples": DRAWS, **options}
         sex = given.pop("of", "sex")
-        # a sample is drawn by all numbers: those that are not used cost time
-        data = lazy.select("label", "score", "sex", "number") if name == SAMPLE else lazy
         result = fairperm.permutation_test(
-            "label", y_score="score", sensitive_features=sex, data=data, rng=1, progress=False,
+            "label", y_score="score", sensitive_features=sex, data=lazy, rng=1, progress=False,
             **given,
         )  # fmt: skip
         whole = time.perf_counter() - start
@@ -133,9 +129,7 @@ def measure(engine: str, n: int) -> dict[str, Any]:
         found[f"{name} after"] = whole - found[f"{name} counting"]
         found[f"{name} cells"] = found.pop("cells")
         found[f"{name} p"] = result.pvalue
-        assert sum(one["rows"] for one in result.counts.values()) == (
-            min(n, 10**6) if name == SAMPLE else n
-        )
+        assert sum(one["rows"] for one in result.counts.values()) == n
         if result.binning_errors is not None:
             bound = sum(result.binning_errors.values())
             found[f"{name} bound"] = bound

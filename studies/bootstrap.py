@@ -112,9 +112,8 @@ def bootstrap_test(
         n_jobs=n_jobs,
         progress=False,
     )
-    inputs = Inputs(**columns, seed=options.seed)
     table, plan, pair = plan_test(
-        inputs, metric, options, lambda table: table.choose_groups(groups)
+        Inputs(**columns), metric, options, lambda table: table.choose_groups(groups)
     )
     if plan.metric.is_joint:
         raise InputError("metric", "a single metric", plan.metric.name)

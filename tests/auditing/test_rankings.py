@@ -447,7 +447,6 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "matched": ({"matched": "user"}, "matched cannot be used with rankings"),
     "weights": ({"sample_weight": "query"}, "sample_weight cannot be used with rankings"),
     "two models": ({"y_score_new": "score"}, "y_score_new cannot be used with rankings"),
-    "sample": ({"sample_rows": 9}, "sample_rows cannot be used with rankings"),
     "limit": (LATTER | {"n_resamples": 0}, "n_resamples=0 cannot be used with rankings='exposure'"),
     "variance": (LATTER | {"variance": None}, "variance cannot be used with rankings='exposure'"),
     "scheme": (LATTER | {"scheme": "pooled"}, "scheme cannot be used with rankings='exposure'"),

@@ -53,8 +53,7 @@ def test_the_command_is_the_function(folder: Path) -> None:
     done = run("test", *CALL, "--label", "animal", *OPTIONS, "--json", "-", cwd=folder)
     assert json.loads(done.stdout)["result"] == expected().to_dict()
     numbered = [f"--class-score={i}=p_{name}" for i, name in enumerate(("cat", "dog", "owl"))]
-    more = ("--label", "code", *numbered, "--sample-rows", 9999)  # rows stay in their file
-    done = run("test", *CALL, *more, "--json", "-", cwd=folder)
+    done = run("test", *CALL, "--label", "code", *numbered, "--json", "-", cwd=folder)
     assert json.loads(done.stdout)["result"]["pvalue"] == expected().pvalue
 
 

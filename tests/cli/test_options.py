@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
 
@@ -220,46 +219,6 @@ def test_scores_of_a_large_file_are_binned(
             )  # fmt: skip
         assert (result["difference"], result["pvalue"]) == (expected.difference, expected.pvalue)
         assert "so many scores are distinct" in " ".join(result["notes"]).lower()
-
-
-@pytest.mark.parametrize("form", ["csv", "parquet", "where"])
-def test_sample_of_rows(
-    here: Here, tmp_path: Path, form: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The rows that are drawn are those that the library draws of the same file."""
-    import duckdb
-
-    monkeypatch.setattr(lazy, "MOST_KINDS", 1000)  # a million rows would take long
-    chance = np.random.default_rng(3)
-    names, n = ("first", "y", "p", "other"), 5000
-    frame = pa.table(
-        {name: chance.random(n) for name in names} | {"g": chance.choice(["a", "b"], n)}
-    )
-    pq.write_table(frame, tmp_path / "x.parquet")
-    pa_csv.write_csv(frame, tmp_path / "x.csv")
-    asked = ("--label", "y", "--prediction", "p", "--group", "g", "--metric", "mean_error")
-    options = ("--sample-rows", 500, "--resamples", 99, "--seed", 1, "--json", "-")
-    more = ("--where", "other >= 0") if form == "where" else ()
-    path = tmp_path / f"x.{'parquet' if form == 'where' else form}"
-    code, out, err = here.run("test", path, *asked, *options, *more)
-    assert code == 0, err
-    with duckdb.connect() as connection:
-        expected = fairperm.permutation_test(
-            "y",
-            "p",
-            sensitive_features="g",
-            metric="mean_error",
-            data=connection.sql(f"SELECT * FROM '{tmp_path / 'x.parquet'}'"),
-            sample_rows=500,
-            n_resamples=99,
-            rng=1,
-        )
-    result = json.loads(out)["result"]
-    assert (result["difference"], result["pvalue"]) == (expected.difference, expected.pvalue)
-    assert "sample of 500 of 5,000 rows" in " ".join(result["notes"])
-    for command in ("test", "audit") if form == "parquet" else ():
-        _, out, _ = here.run(command, path, *asked, *options[:-2])
-        assert out.count("Tested on a sample of 500 of 5,000 rows") == 1
 
 
 def test_what_was_said_as_a_warning_is_not_said_again(here: Here) -> None:

@@ -42,11 +42,11 @@ LACKS = {
     "omnibus_test": {"alternative", "n_bootstrap"},
     "threshold_sweep": {
         *("y_pred", "threshold", "cluster", "split_clusters", "sample_weight", "score_bins"),
-        *("sample_rows", "n_bootstrap", "confidence_level"),
+        *("n_bootstrap", "confidence_level"),
     },
     "sweep_pairs": {
         *("y_pred", "threshold", "cluster", "split_clusters", "sample_weight", "score_bins"),
-        *("sample_rows", "n_bootstrap", "confidence_level"),
+        *("n_bootstrap", "confidence_level"),
     },
     "distance_test": {
         *("split_clusters",),
@@ -55,7 +55,7 @@ LACKS = {
     },
     "ranking_test": {
         *("y_true", "y_pred", "y_score", "threshold", "pos_label", "stratum_weights"),
-        *("sample_weight", "score_bins", "sample_rows", "scheme", "variance", "n_bootstrap"),
+        *("sample_weight", "score_bins", "scheme", "variance", "n_bootstrap"),
         "split_clusters",
     },
     "audit": {"metric", "groups"},

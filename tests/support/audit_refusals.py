@@ -64,7 +64,6 @@ NAME = "metrics must be the name of a metric or a function; got"
 
 REFUSALS = [
     value("bins of scores in memory", "score_bins is for lazy frames", score_bins=64),
-    value("a sample of rows in memory", "sample_rows is for lazy frames", sample_rows=0),
     # metrics
     kind("a number for a metric", f"{NAME} 5.", metrics=5),
     kind("a class for a metric", f"{NAME} <class 'int'>. Pass an object of it.", metrics=int),

@@ -114,7 +114,6 @@ def audit(
     missing: Missing = "error",
     ignore_index: bool = False,
     score_bins: int | None = None,
-    sample_rows: int | None = None,
     scheme: SchemeName = "auto",
     variance: VarianceName = "auto",
     alternative: Alternative = "two-sided",
@@ -200,9 +199,9 @@ def audit(
     matched : array-like or str, optional
         Matched sets, as in :func:`fairperm.permutation_test`: every gap is tested inside them, and
         `min_group_size` counts sets. A set counts in the comparisons of the groups that it has.
-    missing, ignore_index, score_bins, sample_rows
+    missing, ignore_index, score_bins
         As in :func:`fairperm.permutation_test`. A row with a missing value is dropped from all
-        metrics that are read together with that column; only metrics that need a sample use one.
+        metrics that are read together with that column.
     scheme, variance, alternative, n_resamples, n_bootstrap, confidence_level
         As in :func:`fairperm.permutation_test`; by default the best test for each metric. With
         `n_resamples` 0, all tests use the normal limit, and none tests all groups at once.
@@ -339,8 +338,6 @@ def audit(
         missing=missing,
         ignore_index=ignore_index,
         score_bins=score_bins,
-        sample_rows=sample_rows,
-        seed=settings.seed,
         sums_suffice=settings.is_limit,
     )
     of_rows = {"metrics": [*named], "distances": [*measured]}
@@ -411,7 +408,6 @@ def audit(
             "confidence_level": settings.confidence_level,
             "missing": missing,
             "score_bins": score_bins,
-            "sample_rows": sample_rows,
         },
         notes=(*notes, *note_weights(rows, pairs), *note_reversed_scores(rows), *reading_notes),
         library=library_of(data) or library_of(sensitive_features),
@@ -466,7 +462,6 @@ def _check_rankings(
         matched=inputs.matched is not None,
         sample_weight=inputs.sample_weight is not None,
         score_bins=inputs.score_bins is not None,
-        sample_rows=inputs.sample_rows is not None,
     )
     if inputs.pos_label is not None and not of_rows["metrics"]:
         raise InputError(

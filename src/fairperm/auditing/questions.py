@@ -124,7 +124,7 @@ class _ReadingKey:
     """Metrics with equal keys share one reading of their columns.
 
     ``columns`` are those of a function. ``apart`` separates metrics of numbers in a lazy frame
-    from those whose rows can be counted: they need sums, or a sample.
+    from those whose rows can be counted: they need sums.
     """
 
     kind: Kind
@@ -419,11 +419,8 @@ def _key_of_reading(inputs: Inputs, label: str, metric: AnyMetric) -> _ReadingKe
         return _ReadingKey(metric.kind, columns=_choose_columns(metric, inputs).columns)
     kind = Kind.SEVERAL if metric.kind in _KINDS_READ_TOGETHER else metric.kind
     has_numbers = metric.has_totals and metric.kind in _KINDS_OF_NUMBERS
-    if has_numbers and is_lazy(inputs.data):
-        if inputs.sums_suffice:
-            return _ReadingKey(kind, apart=label)
-        if inputs.sample_rows is not None:
-            return _ReadingKey(kind, apart="sample")
+    if has_numbers and is_lazy(inputs.data) and inputs.sums_suffice:
+        return _ReadingKey(kind, apart=label)
     return _ReadingKey(kind)
 
 

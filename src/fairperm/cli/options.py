@@ -296,15 +296,6 @@ ScoreBins = Annotated[
         metavar="N",
     ),
 ]
-SampleRows = Annotated[
-    int | None,
-    _option(
-        _COLUMNS,
-        "Number of rows to draw at random if there are more distinct ones, for files larger than "
-        "memory. Default: read every row.",
-        metavar="N",
-    ),
-]
 Metrics = Annotated[
     list[str] | None,
     _option(

@@ -61,9 +61,9 @@ Seed: TypeAlias = "int | np.random.Generator | None"
 class Inputs:
     """The data arguments of a public test function, unchecked.
 
-    ``values`` is the column of a test of distributions. ``seed`` chooses the rows of a sample.
-    ``sums_suffice`` is True if nothing is permuted: then the means and variances of the rows'
-    contributions are enough. ``must_keep`` says why no row may be dropped, if so.
+    ``values`` is the column of a test of distributions. ``sums_suffice`` is True if nothing is
+    permuted: then the means and variances of the rows' contributions are enough. ``must_keep`` says
+    why no row may be dropped, if so.
     """
 
     y_true: object = None
@@ -81,9 +81,7 @@ class Inputs:
     ignore_index: object = False
     matched: object = None
     score_bins: object = None
-    sample_rows: object = None
     values: object = None
-    seed: int = 0
     sums_suffice: bool = False
     must_keep: str = ""
 

@@ -439,9 +439,9 @@ def open_source(inputs: Inputs, metric: AnyMetric) -> tuple[Inputs, Source]:
 
 def check_not_lazy(inputs: Inputs) -> None:
     """Raise InputError if an option for lazy frames is given."""
-    for name in ("score_bins", "sample_rows"):
-        if getattr(inputs, name) is not None:
-            raise InputError(f"{argument(name)} is for lazy frames: all rows are in memory.")
+    if inputs.score_bins is not None:
+        name = argument("score_bins")
+        raise InputError(f"{name} is for lazy frames: all rows are in memory.")
 
 
 def _check_columns_given(inputs: Inputs, metric: AnyMetric, suffix: str = "") -> None:

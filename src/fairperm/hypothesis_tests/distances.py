@@ -93,7 +93,6 @@ def distance_test(
     sample_weight: Column | None = None,
     missing: Missing = "error",
     ignore_index: bool = False,
-    sample_rows: int | None = None,
     n_resamples: Resamples = "auto",
     confidence_level: float = 0.95,
     rng: Seed = None,
@@ -135,7 +134,7 @@ def distance_test(
         Rows that belong together. With `y_true`, the rows of a cluster must have one label.
     sample_weight : array-like or str, optional
         Weight of each row, above 0, in the distributions. Weights stay with their rows.
-    missing, ignore_index, sample_rows, confidence_level, rng, n_jobs, progress
+    missing, ignore_index, confidence_level, rng, n_jobs, progress
         As in :func:`fairperm.permutation_test`; the confidence level is that of the intervals for
         p-values.
     n_resamples : int or "auto"
@@ -209,8 +208,6 @@ def distance_test(
         data=data,
         missing=missing,
         ignore_index=ignore_index,
-        sample_rows=sample_rows,
-        seed=options.seed,
     )
     table = read_table(inputs, chosen)
     every = table.choose_several(groups)

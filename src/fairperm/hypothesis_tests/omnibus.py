@@ -85,7 +85,6 @@ def omnibus_test(
     missing: Missing = "error",
     ignore_index: bool = False,
     score_bins: int | None = None,
-    sample_rows: int | None = None,
     scheme: SchemeName = "auto",
     variance: VarianceName = "auto",
     n_resamples: Resamples = "auto",
@@ -105,9 +104,7 @@ def omnibus_test(
     control_features, stratum_weights
         As in :func:`fairperm.permutation_test`; a stratum's weight is 1/(1/m_A + 1/m_B + …), and a
         group's value the mean of its strata's with these weights.
-    cluster, split_clusters, matched, sample_weight, missing, ignore_index
-        As in :func:`fairperm.permutation_test`.
-    score_bins, sample_rows
+    cluster, split_clusters, matched, sample_weight, missing, ignore_index, score_bins
         As in :func:`fairperm.permutation_test`.
     scheme, n_resamples
         As in :func:`fairperm.permutation_test`.
@@ -172,8 +169,6 @@ def omnibus_test(
         missing=missing,
         ignore_index=ignore_index,
         score_bins=score_bins,
-        sample_rows=sample_rows,
-        seed=options.seed,
     )
     if options.scheme == Scheme.UNCONDITIONAL:
         hint = "The unconditional test is one of two groups."

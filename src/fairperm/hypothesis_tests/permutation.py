@@ -53,7 +53,6 @@ def permutation_test(
     missing: Missing = "error",
     ignore_index: bool = False,
     score_bins: int | None = None,
-    sample_rows: int | None = None,
     scheme: SchemeName = "auto",
     variance: VarianceName = "auto",
     alternative: Alternative = "two-sided",
@@ -136,11 +135,6 @@ def permutation_test(
         means of scores; each holds about equally many rows. By default up to 131,072 if it has more
         than 1,048,576 distinct rows, and none otherwise. The result has bounds on the error, and
         its interval and p-value allow for them.
-    sample_rows : int, optional
-        Number of rows to draw at random from a lazy frame with more distinct rows than that, for a
-        metric that needs all of them (a squared error, log loss, a function). The numbers in a row
-        and the seed decide whether it is drawn, whatever the engine and the order of rows; with
-        `cluster`, whole clusters are drawn. Not used if rows can be counted.
     scheme : {"auto", "pooled", "within_label", "denominator", "unconditional"}
         Among which rows group labels are exchanged: all rows, rows of equal label, or rows in the
         rate's denominator. "unconditional" exchanges none: it compares a rate with all tables of
@@ -255,8 +249,6 @@ def permutation_test(
         missing=missing,
         ignore_index=ignore_index,
         score_bins=score_bins,
-        sample_rows=sample_rows,
-        seed=options.seed,
         sums_suffice=options.is_limit,
     )
     if matched is not None:

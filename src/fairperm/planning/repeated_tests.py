@@ -63,7 +63,7 @@ class RepeatedTest:
             )
         names = (one.name for one in fields(Inputs))
         columns = {name: given[name] for name in names if name in given}
-        inputs = Inputs(**columns, seed=resampling.seed)
+        inputs = Inputs(**columns)
         options = Options(
             resampling=resampling,
             scheme=observed.scheme,

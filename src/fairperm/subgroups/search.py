@@ -78,7 +78,6 @@ def find_subgroups(
     missing: Missing = "error",
     ignore_index: bool = False,
     score_bins: int | None = None,
-    sample_rows: int | None = None,
     max_depth: int = 3,
     min_rows: int = 30,
     bands: int = 4,
@@ -104,7 +103,7 @@ def find_subgroups(
     metric : str or metric
         A rate, an AUC, a metric of scores or of a regression, or one of
         :func:`fairperm.register_metric`. It needs a standard error in closed form.
-    control_features, cluster, sample_weight, missing, ignore_index, score_bins, sample_rows
+    control_features, cluster, sample_weight, missing, ignore_index, score_bins
         As in :func:`fairperm.permutation_test`; `missing` is about all columns but the features.
         All rows of a cluster must agree in every feature.
     max_depth : int
@@ -188,8 +187,6 @@ def find_subgroups(
         missing=missing,
         ignore_index=ignore_index,
         score_bins=score_bins,
-        sample_rows=sample_rows,
-        seed=options.seed,
     )
     settings = Settings(
         options=options, max_depth=max_depth, min_rows=min_rows, adjust=adjust, alpha=alpha

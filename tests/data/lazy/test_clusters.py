@@ -167,7 +167,9 @@ def test_too_many_clusters(options: dict[str, Any], monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(lazy, "MOST_KINDS", 40)
     data = LAZY["duckdb"](clustered(900, 9, decimals=None))
     metric = "roc_auc" if options else "accuracy"
-    with pytest.raises(InputError, match=r"at most 40 distinct clusters .*Pass sample_rows"):
+    with pytest.raises(
+        InputError, match=r"at most 40 distinct clusters .*Pass a random sample of the clusters"
+    ):
         run(data, metric, **options, **WITH)
 
 

@@ -280,7 +280,9 @@ def test_all_scores_missing(form: str) -> None:
 def test_too_many_distinct_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lazy, "MOST_KINDS", 50)
     data = LAZY["duckdb"](sample(400, decimals=None))
-    with pytest.raises(InputError, match=r"at most 50 distinct rows for .*Pass sample_rows"):
+    with pytest.raises(
+        InputError, match=r"at most 50 distinct rows for .*Pass a random sample of the rows"
+    ):
         run(data, "expected_calibration_error", variance=None)
 
 

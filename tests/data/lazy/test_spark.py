@@ -187,29 +187,10 @@ def test_clusters(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     assert same(result, run(table, "accuracy", cluster="person"))
 
 
-def test_samples_and_sums(spark: Any, rows: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sums(rows: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lazy, "MOST_KINDS", 100)
-    there, here = rows, LAZY["polars"](sample(N))
-    sampled = [run(data, "log_loss", sample_rows=900) for data in (there, here)]
-    assert sampled[0].notes[-1] == "Tested on a sample of 900 of 4,000 rows, drawn by seed 7."
-    assert same(*sampled)
-    table = clustered(N, 3, decimals=None)
-    options: dict[str, Any] = {"cluster": "person", "sample_rows": 900}
-    by_cluster = (
-        run(data, "log_loss", **options)
-        for data in (spark.createDataFrame(table), LAZY["polars"](table))
-    )
-    assert same(*by_cluster)
-    limits = [run(data, "log_loss", n_resamples=0) for data in (there, sample(N))]
+    limits = [run(data, "log_loss", n_resamples=0) for data in (rows, sample(N))]
     assert limits[0].pvalue == pytest.approx(limits[1].pvalue, rel=1e-9)
-
-
-def test_samples_of_large_numbers(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Spark rounds down to integers, which have an end."""
-    monkeypatch.setattr(lazy, "MOST_KINDS", 100)
-    table = sample(N).append_column("id", pa.array(10**15 + 7 * np.arange(N)))
-    frames = (spark.createDataFrame(table), LAZY["polars"](table))
-    assert same(*(run(data, "log_loss", sample_rows=900) for data in frames))
 
 
 @of_joblibspark

@@ -32,7 +32,6 @@ def compare(
     split_clusters: arg.SplitClusters = False,
     weight: arg.Weight = None,
     missing: arg.Missing = "error",
-    sample_rows: arg.SampleRows = None,
     metric: arg.Metrics = None,
     compare: arg.Compare = None,
     reference: arg.Reference = None,

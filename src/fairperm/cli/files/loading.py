@@ -57,9 +57,8 @@ class WantedColumns:
     """The columns that a test needs, by the options that name them.
 
     ``needs_rows``: rows are needed one by one, and counts are not enough. ``stays_in_files``: rows
-    are counted or sampled in their files all the same. ``all_numbers``: other numbers are needed,
-    too, because samples of rows are drawn by them. ``may_be_binned``: of very many rows, scores may
-    be put into bins.
+    are counted in their files all the same. ``may_be_binned``: of very many rows, scores may be put
+    into bins.
     """
 
     label: str | None = None
@@ -80,7 +79,6 @@ class WantedColumns:
     weight: str | None = None
     needs_rows: bool = False
     stays_in_files: bool = False
-    all_numbers: bool = False
     may_be_binned: bool = False
 
     def columns(self) -> dict[str, tuple[str, str]]:
@@ -255,8 +253,7 @@ def read_columns(
         period=params.get("period"),
         weight=params.get("weight"),
         needs_rows=rows or not can_count or moves_together,
-        stays_in_files=any(params.get(one) is not None for one in ("score_bins", "sample_rows")),
-        all_numbers=params.get("sample_rows") is not None,
+        stays_in_files=params.get("score_bins") is not None,
         may_be_binned=not has_other_tests
         and not moves_together
         and all(one.kind.is_categorical or takes_bins(one) for one in kinds),
@@ -383,8 +380,6 @@ def _open_data(
     stack.enter_context(interrupt_on_signal(connection))
     relation = open_relation(connection, files, folder, options, list(wanted.columns()))
     source, fields = _select_columns(connection, relation, options, wanted)
-    if wanted.all_numbers:
-        fields = _add_numbers(connection, relation, options, source, fields)
     same = [one for one in fields if [*map(str.casefold, fields)].count(one.casefold()) > 1]
     if same and wanted.stays_in_files:
         raise InputError(
@@ -477,8 +472,8 @@ def _read_rows(connection: Any, source: str, fields: Mapping[str, str]) -> Any:
         batches.append(pa.record_batch(columns, schema=schema))
         memory.add(
             batches[-1].nbytes,
-            "Rates are counted without keeping rows; for other metrics see --sample-rows and "
-            "--score-bins.",
+            "Rates are counted without keeping rows; for metrics of scores see --score-bins, for "
+            "others write a random sample of the rows to a file.",
         )
     table = pa.Table.from_batches(batches, schema).unify_dictionaries()
     return table.rename_columns(list(fields))
@@ -529,39 +524,6 @@ def _select_columns(
             called=f"{option} (column {shown(name)})",
         )
         for name, (option, role) in columns.items()
-    }
-
-
-def _add_numbers(
-    connection: Any,
-    relation: Relation,
-    options: ReadOptions,
-    source: str,
-    fields: Mapping[str, str],
-) -> dict[str, str]:
-    """Return SQL for these columns and all other columns of numbers, in the order of the data."""
-    if options.sql is None and options.where is None:
-        unclear = {*relation.ambiguous_names(), ""}
-        order = relation.names
-        places = {
-            name: relation.fields[i]
-            for i, name in enumerate(order)
-            if name not in unclear and name not in fields
-        }
-        roles = dict.fromkeys(places.values(), types.NUMBER)
-        typed = _cast_text(connection, relation, roles, options)
-        others = {name: typed[field] for name, field in places.items()}
-    else:
-        described = connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()
-        order = [str(row[0]) for row in described]
-        others = {name: quote_name(name) for name in order if name not in fields}
-    every = {name: fields.get(name) or others[name] for name in order if name in {*fields, *others}}
-    selected = ", ".join(every.values())
-    described = connection.execute(f"DESCRIBE SELECT {selected} FROM {source}").fetchall()
-    return {
-        name: field
-        for (name, field), row in zip(every.items(), described, strict=True)
-        if name in fields or types.is_number(str(row[1]))
     }
 
 

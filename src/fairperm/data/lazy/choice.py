@@ -1,8 +1,8 @@
 """The choice of how the rows of a lazy frame are reduced to data that fit into memory.
 
 Equal clusters or equal rows are counted if they are few. If not, rows are counted by bins of their
-scores, unless a metric needs exact numbers, or the user asked for a sample of rows or for the
-normal limit, which needs only sums of the rows' contributions.
+scores, unless a metric needs exact numbers, or the user asked for the normal limit, which needs
+only sums of the rows' contributions.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from fairperm.data.lazy import counting
 from fairperm.data.lazy.backends import BinnableRows
 from fairperm.data.lazy.clusters import MOST_CELLS, count_clusters
 from fairperm.data.lazy.moments import has_sums, sum_contributions
-from fairperm.data.lazy.sampling import draw_sample
 from fairperm.data.score_bins import BINNED, takes_bins
 from fairperm.errors import InputError, argument
 from fairperm.metrics.ranks import AreaUnderCurve
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
 
     from fairperm.data.arguments import Inputs
     from fairperm.metrics.definition import AnyMetric
-
-_MOST_SAMPLED = 1 << 27
 
 
 def collect_rows(inputs: Inputs, metric: AnyMetric, frame: nw.LazyFrame[Any]) -> Inputs:
@@ -38,9 +35,6 @@ def collect_rows(inputs: Inputs, metric: AnyMetric, frame: nw.LazyFrame[Any]) ->
             f"{argument('missing', 'group')} cannot be used with {argument('cluster')} in a lazy "
             "frame. Fill the missing values with a name first."
         )
-    n_sampled = None
-    if inputs.sample_rows is not None:
-        n_sampled = integer("sample_rows", inputs.sample_rows, 2, _MOST_SAMPLED)
     n_bins = _parse_bins(inputs, metric)
     rows = counting.LazyRows.select(inputs, metric, frame)
     if n_bins is not None:
@@ -54,8 +48,6 @@ def collect_rows(inputs: Inputs, metric: AnyMetric, frame: nw.LazyFrame[Any]) ->
         return rows.make_inputs(counted)
     if _is_auc_only(metric):
         return _choose_bins(rows, metric)
-    if n_sampled is not None:
-        return draw_sample(inputs, metric, frame, n_sampled)
     if inputs.cluster is not None:
         raise _too_many_clusters()
     if inputs.sums_suffice:
@@ -106,7 +98,7 @@ def _is_auc_only(metric: AnyMetric) -> bool:
 
 
 def _too_many_rows(rows: counting.LazyRows, metric: AnyMetric) -> InputError:
-    hint = f"Pass {argument('sample_rows', 1_000_000)} to test a sample"
+    hint = "Pass a random sample of the rows"
     if has_sums(rows, metric):
         normal = f"the normal limit of all rows ({argument('n_resamples', 0)})"
         hint = f"{hint}; permutation_test and audit can also use {normal}"
@@ -117,6 +109,6 @@ def _too_many_clusters() -> InputError:
     return InputError(
         f"{argument('cluster')} must have at most {counting.MOST_KINDS:,} distinct clusters (by "
         f"group, stratum and number of rows of each of at most {MOST_CELLS} kinds) in a lazy "
-        "frame, each in one group and one stratum; it does not. "
-        f"Pass {argument('sample_rows', 1_000_000)} to test clusters drawn at random."
+        "frame, each in one group and one stratum; it does not. Pass a random sample of the "
+        "clusters."
     )

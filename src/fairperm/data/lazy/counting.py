@@ -86,9 +86,8 @@ class LazyRows:
         inputs: Inputs,
         metric: AnyMetric,
         frame: nw.LazyFrame[Any],
-        extra: Mapping[str, nw.Expr] | None = None,
     ) -> LazyRows:
-        """Select the columns of the metric, groups, strata, clusters and weights, and ``extra``."""
+        """Select the columns of the metric, groups, strata, clusters and weights."""
         schema = read_schema(frame)
         has_labels = metric.kind.needs_labels
         needed = {*metric.columns, "y_true"} if has_labels else {*metric.columns}
@@ -123,7 +122,7 @@ class LazyRows:
                 thresholds[score] = round_threshold(cuts[score], precision(dtype))
                 selected[_PREDICTION_OF[score]] = selected[score] >= thresholds[score]
         with stage("choosing the columns", frame):
-            rows = frame.select(**selected, **(extra or {}))
+            rows = frame.select(**selected)
         by_prediction = bool(thresholds) and not keeps_scores
         return cls(inputs, columns, rows, has_labels, keeps_scores, by_prediction, thresholds)
 

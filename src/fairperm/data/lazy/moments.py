@@ -57,7 +57,7 @@ def _express_metric(lazy: LazyRows, metric: AnyMetric) -> tuple[list[str], list[
     if lazy.inputs.sample_weight is not None:
         raise InputError(
             f"{argument('sample_weight')} cannot be used for sums of {metric.name}. "
-            f"Pass {argument('sample_rows', 1_000_000)} instead."
+            "Pass a random sample of the rows instead."
         )
     numbers = [name for name in metric.kind.number_columns if name in lazy.columns]
     totals = metrics_of_totals([metric])
@@ -135,7 +135,7 @@ def _express_contributions(metric: Metric, numbers: Sequence[str], label: float)
 def _cannot_sum(metric: AnyMetric) -> InputError:
     normal = argument("n_resamples", 0)
     rule = f"one whose contributions an engine can add up ({normal}, many distinct rows)"
-    hint = f"Pass {argument('sample_rows', 1_000_000)} instead."
+    hint = "Pass a random sample of the rows instead."
     return InputError("metric", rule, metric.name, hint)
 
 

@@ -82,7 +82,6 @@ def compare_models(
     sample_weight: Column | None = None,
     missing: Missing = "error",
     ignore_index: bool = False,
-    sample_rows: int | None = None,
     scheme: SchemeName = "auto",
     variance: VarianceName = "auto",
     alternative: Alternative = "two-sided",
@@ -113,7 +112,7 @@ def compare_models(
     pos_label, control_features, stratum_weights
         As in :func:`fairperm.permutation_test`. The Mantel–Haenszel weight of a stratum counts the
         denominator of a rate if the models share it, and otherwise rows.
-    cluster, split_clusters, sample_weight, missing, ignore_index, sample_rows
+    cluster, split_clusters, sample_weight, missing, ignore_index
         As in :func:`fairperm.permutation_test`.
     scheme : {"auto", "pooled", "within_label"}
         Among which rows group labels are exchanged. "auto" is "within_label" for metrics that
@@ -206,8 +205,6 @@ def compare_models(
         pos_label=pos_label,
         missing=missing,
         ignore_index=ignore_index,
-        sample_rows=sample_rows,
-        seed=options.seed,
     )
     single = get_metric(metric).for_arguments(inputs)
     single.for_arguments(inputs.of_new_model())  # a function refuses a threshold

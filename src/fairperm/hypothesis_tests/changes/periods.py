@@ -105,7 +105,6 @@ def compare_periods(
     missing: Missing = "error",
     ignore_index: bool = False,
     score_bins: int | None = None,
-    sample_rows: int | None = None,
     scheme: SchemeName = "auto",
     variance: VarianceName = "auto",
     alternative: Alternative = "two-sided",
@@ -148,7 +147,7 @@ def compare_periods(
         As in :func:`fairperm.permutation_test`. Whole clusters are exchanged between periods, so
         one with rows of several periods is an error unless clusters are split; rows of one cluster
         in several periods then count as independent.
-    sample_weight, missing, ignore_index, score_bins, sample_rows
+    sample_weight, missing, ignore_index, score_bins
         As in :func:`fairperm.permutation_test`.
     scheme : {"auto", "pooled", "within_label", "denominator"}
         Among which rows of a group periods are exchanged. "auto" is "denominator" for rates and
@@ -235,8 +234,6 @@ def compare_periods(
         missing=missing,
         ignore_index=ignore_index,
         score_bins=score_bins,
-        sample_rows=sample_rows,
-        seed=options.seed,
     )
     chosen = get_metric(metric).for_arguments(inputs)
     table = read_table(inputs, chosen)

@@ -336,7 +336,6 @@ class PermutationOptions(TypedDict, total=False):
     missing: Missing
     ignore_index: bool
     score_bins: int | None
-    sample_rows: int | None
     scheme: SchemeName
     n_resamples: Resamples
     confidence_level: float

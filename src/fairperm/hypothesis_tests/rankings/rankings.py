@@ -201,7 +201,6 @@ def ranking_test(
         data=data,
         missing=missing,
         ignore_index=ignore_index,
-        seed=options.seed,
     )
     read = ReadLists.of(inputs, query, chosen, is_rank=rank is not None, groups=groups)
     table, every = read.table, read.groups
