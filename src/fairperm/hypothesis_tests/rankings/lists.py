@@ -11,7 +11,7 @@ import numpy as np
 from fairperm.data.columns import are_names
 from fairperm.data.lazy.backends import lazy_frame
 from fairperm.data.lazy.counting import MOST_KINDS
-from fairperm.data.lazy.lists import LazyLists, count_rows
+from fairperm.data.lazy.lists import count_rows, fetch_items
 from fairperm.data.reading import Table, read_table
 from fairperm.engines.sample import Rows
 from fairperm.errors import (
@@ -23,8 +23,6 @@ from fairperm.errors import (
     rename_arguments,
     shown,
 )
-from fairperm.metrics.definition import Kind
-from fairperm.metrics.numbers import mean_metric
 from fairperm.metrics.rankings import RankedLists, check_lists, check_top, equate_values
 
 if TYPE_CHECKING:
@@ -48,13 +46,13 @@ class ReadLists:
     table
         A row for each query with its value, NaN where it is undefined; or for each item.
     items
-        The items in their lists; None if an engine computed the values of queries.
+        The items in their lists.
     groups
         The groups to compare.
     """
 
     table: Table
-    items: RankedItems | None
+    items: RankedItems
     groups: tuple[Hashable, ...]
 
     @classmethod
@@ -83,12 +81,9 @@ class ReadLists:
         notes = (one.rename(names) if isinstance(one, Note) else one for one in table.notes)
         table = replace(table, notes=tuple(notes))
         every = table.choose_several(groups)
-        has_values = VALUE in table.columns
-        if has_values or metric.of_all_groups:
+        if metric.of_all_groups:
             is_chosen = np.isin(table.group, [table.groups.index(one) for one in every])
             table = table.take(np.flatnonzero(is_chosen))
-        if has_values:
-            return cls(table, None, every)
         has_cluster = inputs.cluster is not None
         items = RankedItems.of(table, metric, every, is_rank=is_rank, has_cluster=has_cluster)
         check_lists(metric, items.lists, source)
@@ -185,19 +180,12 @@ class RankedItems:
 
 
 def _read(inputs: Inputs, query: object, metric: RankingMetric, *, is_rank: bool) -> Table:
-    """Return the items; of a large lazy frame, the values of its queries if they suffice."""
+    """Return the items: of a small lazy frame counted, of a large one fetched."""
     frame = None if inputs.data is None else lazy_frame(inputs.data)
-    n_items = 0 if frame is None else count_rows(frame)
-    if frame is not None and n_items > MOST_KINDS:
+    if frame is not None and count_rows(frame) > MOST_KINDS:
         if metric.reads_relevance and inputs.y_true is None:
             raise InputTypeError("relevance", f"given for {metric.name}", None)
-        lists = LazyLists.select(frame, inputs, query, is_rank=is_rank)
-        if not metric.of_items:
-            queries, values, n_dropped = lists.value_queries(metric, metric.k)
-            reading = mean_metric(VALUE, "value", lambda y_true: y_true, kind=Kind.REGRESSION)
-            table = read_table(queries, reading)
-            return replace(table, columns={VALUE: values}, n_dropped=n_dropped)
-        inputs = lists.collect(n_items, metric)
+        inputs = fetch_items(frame, inputs, query, metric, is_rank=is_rank)
     joined = _join_clusters(query, inputs.cluster, inputs.data)
     return read_table(replace(inputs, cluster=joined), metric)
 

@@ -204,7 +204,7 @@ def ranking_test(
     )
     read = ReadLists.of(inputs, query, chosen, is_rank=rank is not None, groups=groups)
     table, every = read.table, read.groups
-    if chosen.of_all_groups and read.items is not None:
+    if chosen.of_all_groups:
         order = OrderTest.of(read.items, chosen, every, options)
         (tested,) = run([order], options.resampling)
         only = order.result(tested)
@@ -224,7 +224,7 @@ def ranking_test(
     notes: dict[str, None] = dict.fromkeys(table.notes)
     warned: dict[str, None] = {}
     for pair in pairs:
-        if chosen.of_items and read.items is not None:
+        if chosen.of_items:
             test = ItemsTest.of(read.items.choose(pair), chosen, pair, options)
             (tested,) = run([test], options.resampling)
             result, remarks = test.result(tested), test.remarks
