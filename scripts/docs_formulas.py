@@ -43,7 +43,6 @@ FORMULAS = {
     "mean_score_positives": "sum(y * s) / sum(y)",
     "mean_score_negatives": "sum((1 - y) * s) / sum(1 - y)",
     "calibration_in_the_large": "mean(s - y)",
-    "expected_calibration_error": "bins(abs(within(s - y))) / n",
     "mean_error": "mean(p - y)",
     "mean_absolute_error": "mean(abs(p - y))",
     "mean_squared_error": "mean((p - y) ** 2)",
@@ -74,8 +73,6 @@ _SIGNS = {
 _SUMS = {  # by function: what is before the sum, and what is below its sign
     "mean": ("n", "i"),
     "sum": ("", "i"),
-    "within": ("", "i ∈ k"),
-    "bins": ("", "bins k"),
     "classes": ("K", "k"),
     "rows_of_classes": ("", "k"),
     "pairs": ("n₁n₀", "i: y=1, j: y=0"),
@@ -86,7 +83,7 @@ _SUMS = {  # by function: what is before the sum, and what is below its sign
 def value_of(formula: str, **known: Any) -> float:
     """Return what a formula is for these columns and counts."""
     functions: dict[str, Any] = dict.fromkeys(("mean", "classes", "pairs", "positives"), np.mean)
-    functions |= {"sum": np.sum, "bins": np.sum, "rows_of_classes": np.sum}
+    functions |= {"sum": np.sum, "rows_of_classes": np.sum}
     functions |= {"sqrt": np.sqrt, "log": np.log, "abs": np.abs}
     scope: dict[str, Any] = {"__builtins__": {}, "max": max, **functions, **known}
     return float(eval(formula, scope))  # noqa: S307 (our own words, a few lines above)

@@ -51,7 +51,6 @@ _METRICS_FOOT = """
 - `pinball_loss` is that of the median, as in scikit-learn; `pinball_loss(0.9)` is that of the
   quantile 0.9, and so on. The deviances need predictions above 0, and
   outcomes above 0 (gamma) or not below 0 (Poisson).
-- `expected_calibration_error` has ten bins of equal width.
 - Inequality indices are computed from the benefit b = ŷ − y + 1 (Speicher et al., 2018). For other
   exponents and benefits use
   [`generalized_entropy_index`][fairperm.metrics.generalized_entropy_index] and

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 SAMPLES, PARTS = 20_000, 4
 INEQUALITY = {"generalized_entropy_index", "theil_t_index", "theil_l_index", "atkinson_index"}
 RANKS = {"roc_auc", "gini", "average_precision", "roc_auc_ovr", "roc_auc_ovr_weighted"}
-UNMATCHED = {*RANKS, "equalized_odds", "expected_calibration_error"}
+UNMATCHED = {*RANKS, "equalized_odds"}
 ALTERNATIVES: tuple[Alternative, ...] = ("two-sided", "symmetric", "greater", "less")
 DESIGNS = ("rows", "weights", "clusters", "weighted clusters", "strata", "matched")
 DRAWS = (0, 39, 59, 63, "auto")  # 0 is the normal limit
@@ -64,7 +64,7 @@ def draw_design(design: str, n: int, rng: np.random.Generator) -> dict[str, Any]
 def draw_options(metric: str, design: str, rng: np.random.Generator) -> dict[str, Any]:
     """Return a scheme or a variance that the metric has, or the defaults; and how many draws."""
     options: dict[str, Any] = {"n_resamples": DRAWS[rng.choice(5, p=(0.05, 0.3, 0.3, 0.3, 0.05))]}
-    if metric == "expected_calibration_error" or (design == "rows" and rng.random() < 0.1):
+    if design == "rows" and rng.random() < 0.1:
         return options | {"variance": None, "n_bootstrap": 20, "scheme": "pooled"}
     has_schemes = get_metric(metric).kind in {"binary", "labels"} and design in {"rows", "strata"}
     if has_schemes and rng.random() < 0.5:

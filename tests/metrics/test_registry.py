@@ -30,7 +30,6 @@ from tests.support.number_data import (
     AUCS,
     GIVEN_LABEL,
     NUMBER_METRICS,
-    REGRESSIONS,
     SCORES,
     STUDENTIZED_METRICS,
     arguments,
@@ -91,7 +90,7 @@ def variance(name: str, counts: Counts) -> float:
 def test_every_metric_is_tested_here() -> None:
     of_tables = {name for name in metric_names() if get_metric(name).kind in {"binary", "labels"}}
     assert of_tables == {*RATES, *OTHERS, *JOINT}
-    assert set(metric_names()) - of_tables - ELSEWHERE == {*SCORES, *REGRESSIONS}
+    assert set(metric_names()) - of_tables - ELSEWHERE == {*STUDENTIZED_METRICS}
 
 
 @by_metric
@@ -443,6 +442,10 @@ def test_a_gap_in_the_expected_calibration_error_is_not_tested(test: Any) -> Non
     given = {"metrics": ["ece"]} if test is fairperm.audit else {"metric": "ece"}
     with pytest.raises(InputError, match=BIASED):
         test(**data, **given)
+
+
+def test_the_expected_calibration_error_is_not_listed() -> None:
+    assert "expected_calibration_error" not in metric_names()
 
 
 def test_equal_distributions_are_tested_by_the_expected_calibration_error() -> None:

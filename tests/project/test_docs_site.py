@@ -43,7 +43,6 @@ def known(data: dict[str, Any]) -> dict[str, Any]:
     """Return everything that a formula may speak of, for the rows of one group."""
     y, p, s = data["y"], data["p"], data["s"]
     labels = np.unique(y)[:, None]
-    place = np.minimum(np.floor(s * 10), 9)
     cells = {"TP": (1, 1), "FP": (0, 1), "FN": (1, 0), "TN": (0, 0)}
     return {
         **{name: ((y == label) & (p == one)).sum() for name, (label, one) in cells.items()},
@@ -61,7 +60,6 @@ def known(data: dict[str, Any]) -> dict[str, Any]:
         "FP_i": (s[y == 0] >= s[y == 1][:, None]).sum(axis=1),
         "s_i": s[y == 1][:, None],
         "s_j": s[y == 0][None, :],
-        "within": lambda x: np.array([x[place == one].sum() for one in range(10)]),
     }
 
 
@@ -73,7 +71,6 @@ def result_of(name: str, data: dict[str, Any]) -> fairperm.PermutationTestResult
         **needed,
         sensitive_features=data["group"],
         metric=name,
-        variance=None if name == "expected_calibration_error" else "auto",  # it has no other test
         n_resamples=9,
         rng=0,
     )

@@ -36,7 +36,6 @@ READINGS = {
     "mean_score_positives": "The higher, the better the model recognizes positives.",
     "mean_score_negatives": "The lower, the better the model recognizes negatives.",
     "calibration_in_the_large": "0 is perfect; above 0 scores are too high, below 0 too low.",
-    "expected_calibration_error": "0 is perfect: of people with a score of 0.7, 70 % are positive.",
     "mean_error": "0 means right on average; above 0 predictions are too high, below 0 too low.",
     "mean_absolute_error": "0 is perfect; it has the unit of the outcome.",
     "mean_squared_error": "0 is perfect; large errors count most.",

@@ -69,7 +69,7 @@ def one_model(call: dict[str, Any], suffix: str) -> dict[str, Any]:
     return kept
 
 
-REFUSED = {"expected_calibration_error", "average_precision", "gini"}
+REFUSED = {"average_precision", "gini"}
 REFUSED |= {"roc_auc_ovr", "roc_auc_ovr_weighted"}
 EVERY = [one for one in metric_names() if one not in REFUSED]
 

@@ -70,7 +70,7 @@ def in_year(call: dict[str, Any], year: int) -> dict[str, Any]:
     return kept | {name: call[name][chosen] for name in columns if name in call}
 
 
-EVERY = [one for one in metric_names() if one not in {"expected_calibration_error"}]
+EVERY = metric_names()
 
 
 def median_error(y_true: Array, y_pred: Array) -> float:
