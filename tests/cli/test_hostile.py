@@ -16,6 +16,7 @@ import re
 import sqlite3
 import subprocess
 import sys
+import zipfile
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -476,6 +477,57 @@ def test_workbooks_and_streams_larger_than_the_memory(here: Here) -> None:
         writer.write_table(table)
     said = here.wrong(stream.getvalue(), name="x.arrows")
     assert "half of the memory. Write an Arrow file or Parquet" in said
+
+
+def workbook(cells: dict[tuple[int, int], Any], *above: tuple[str, ...], **edits: str) -> bytes:
+    """Return the rows as a workbook with further cells; texts of its XML may be replaced."""
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for row in (*above, ("y", "p", "g"), *ROWS):
+        book.active.append(row)
+    for place, value in cells.items():
+        book.active.cell(*place, value).number_format = "0.0"  # else an empty cell is not written
+    book.save(out := io.BytesIO())
+    with (
+        zipfile.ZipFile(out) as source,
+        zipfile.ZipFile(changed := io.BytesIO(), "w", zipfile.ZIP_DEFLATED) as target,
+    ):
+        for part in source.namelist():
+            content = source.read(part).decode()
+            for before, after in edits.items():
+                content = content.replace(before, after)
+            target.writestr(part, content)
+    return changed.getvalue()
+
+
+@pytest.mark.parametrize("value", [1, None])
+def test_cell_at_the_end_of_a_sheet(here: Here, value: int | None) -> None:
+    """It was not read within a minute: all cells before it were filled in."""
+    content = workbook({(1_048_576, 16_384): value})
+    assert len(content) < 9_000
+    assert here.right(content, name="x.xlsx") == expected()
+
+
+def test_cells_of_a_sheet_beyond_its_header(here: Here) -> None:
+    notes = workbook({(1, 9): None, (7, 9): "a note", (400, 5): "another"})
+    assert here.right(notes, name="x.xlsx") == expected()
+    titles = workbook({}, ("A title",))
+    assert here.right(titles, "--skip", 1, name="x.xlsx") == expected()
+
+
+def test_dimensions_of_a_sheet_are_a_claim(here: Here) -> None:
+    """Rows beyond them were dropped."""
+    few = workbook({}, **{'ref="A1:C301"': 'ref="A1:B9"'})
+    assert here.right(few, name="x.xlsx") == expected()
+    many = workbook({}, **{'ref="A1:C301"': 'ref="A1:XFD1048576"'})
+    assert here.right(many, name="x.xlsx") == expected()
+
+
+def test_cells_of_a_sheet_without_an_end(here: Here) -> None:
+    far = workbook({}, **{'<row r="301"': '<row r="99999999999"'})
+    assert "the sheet has more than 1,048,576 rows" in here.wrong(far, name="x.xlsx")
+    wide = workbook({(1, 16_384): "z", (1_048_576, 1): 1})
+    assert "more than 1,048,576 rows or 100,000,000 cells" in here.wrong(wide, name="x.xlsx")
 
 
 def test_two_outputs_are_two_files(here: Here) -> None:

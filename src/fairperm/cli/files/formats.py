@@ -7,6 +7,7 @@ import csv
 import glob
 import hashlib
 import io
+import itertools
 import shutil
 import sqlite3
 import sys
@@ -56,6 +57,8 @@ _BYTE_ORDER_MARKS = (  # the longer first: that of UTF-32 begins with that of UT
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 _BATCH = 65_536
+_MOST_SHEET_ROWS = 1 << 20  # the limit of Excel
+_MOST_CELLS = 100_000_000  # some seconds if all are empty; full, a file of gigabytes
 _STEPS = 100_000  # of SQLite's machine: some milliseconds
 
 
@@ -563,14 +566,16 @@ def _find_places(wanted: Sequence[str], names: Sequence[str]) -> Iterator[int]:
 def _make_text(file: InputFile, folder: Path, options: ReadOptions, memory: Memory) -> Path:
     """Return the path of the text that begins with the header: the file itself, or a copy."""
     if file.format == "xlsx":
-        path = _convert_sheet(file, folder, options.table, memory)
+        path = _convert_sheet(file, folder, options.table, options.skip, memory)
     else:
         path = _convert_to_utf8(file, folder, options.encoding)
     return _skip_lines(file, path, folder, options.skip) if options.skip else path
 
 
-def _convert_sheet(file: InputFile, folder: Path, table: str | None, memory: Memory) -> Path:
-    """Return a sheet of a workbook as CSV."""
+def _convert_sheet(
+    file: InputFile, folder: Path, table: str | None, skip: int, memory: Memory
+) -> Path:
+    """Return a sheet of a workbook as CSV, as wide as its header and the lines above it."""
     try:
         from openpyxl import load_workbook
     except ModuleNotFoundError:
@@ -585,17 +590,39 @@ def _convert_sheet(file: InputFile, folder: Path, table: str | None, memory: Mem
         book = load_workbook(file.path, read_only=True, data_only=True)
         names = [sheet.title for sheet in book.worksheets]
         sheet = book[choose_table(table, names, names)]
+        sheet.reset_dimensions()  # they are a claim of the file: too few rows, or too many columns
+        head = itertools.islice(_read_sheet(file, sheet), skip + 1)
+        width = max((_measure_width(row) for row in head), default=1)
         with copy.open("w", encoding="utf-8", newline="") as target:
-            writer = csv.writer(target)
-            for row in sheet.iter_rows(values_only=True):
-                if any(value is not None for value in row):
-                    writer.writerow(["" if value is None else value for value in row])
+            csv.writer(target).writerows(_read_sheet(file, sheet, width))
         book.close()
     except InputError:
         raise
     except Exception as error:  # a workbook is a zip of XML, either of which may be damaged
         raise InputError(f"{shown(file.name)} cannot be read: {first_line(error)}.") from error
     return copy
+
+
+def _read_sheet(file: InputFile, sheet: Any, width: int | None = None) -> Iterator[Sequence[Any]]:
+    """Yield the rows that are not empty, each with so many cells or up to its last one.
+
+    One cell at the end of a sheet makes openpyxl fill in all rows and columns before it.
+    """
+    n_cells = 0
+    for number, row in enumerate(sheet.iter_rows(max_col=width, values_only=True), 1):
+        n_cells += len(row)
+        if number > _MOST_SHEET_ROWS or n_cells > _MOST_CELLS:
+            raise InputError(
+                f"{shown(file.name)} cannot be read: the sheet has more than "
+                f"{_MOST_SHEET_ROWS:,} rows or {_MOST_CELLS:,} cells. Save it as CSV."
+            )
+        if row.count(None) < len(row):
+            yield row
+
+
+def _measure_width(row: Sequence[Any]) -> int:
+    """Return the number of cells up to the last one that is not empty."""
+    return max(i for i, value in enumerate(row, 1) if value is not None)
 
 
 def _skip_lines(file: InputFile, path: Path, folder: Path, n_lines: int) -> Path:
