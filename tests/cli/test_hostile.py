@@ -307,9 +307,30 @@ def test_names_are_no_formulas_in_csv(here: Here, name: str) -> None:
     rows = [(y, p, name if g == "a" else g) for y, p, g in ROWS]
     content = json.dumps([{"y": y, "p": p, "g": g} for y, p, g in rows])
     (first, second) = here.right(content, name="x.json")
-    assert {first[0], second[0]} == {"'" + name.replace("\r", "\\r"), "b"}
+    written = name.replace("\r", "\\r").replace("\t", "\t'")
+    assert {first[0], second[0]} == {f"'{written}", "b"}
     (first, second) = here.right(content, "--raw-names", name="x.json")
     assert {first[0], second[0]} == {name, "b"}
+
+
+SPLIT = ["a;=1+1;", "a\t@SUM(1)", "a|+1", "a\n-2+3", 'a; "=1+1";', "a;＝1", "=1;=1", "a;b|=1\t=1"]
+
+
+@pytest.mark.parametrize("name", SPLIT)
+def test_names_are_no_formulas_where_a_spreadsheet_splits_at_others(here: Here, name: str) -> None:
+    """Such as at semicolons, which do not begin a quoted cell of a file with commas."""
+    rows = [{"y": y, "p": p, "g": name if g == "a" else g} for y, p, g in ROWS]
+    path = here.folder / "x.json"
+    path.write_text(json.dumps(rows))
+    code, out, err = here.run("audit", path, *ASKED, "--csv", "-")
+    assert code == 0, err
+    pieces = re.split(r"[;\t|\n]", out)
+    assert not [one for one in pieces if re.match(r'[\s"]*[=+\-@＝](?![\d.])', one)]
+    assert any("1" in one and re.match(r"[\s\"]*'[=+\-@＝]", one) for one in pieces)
+    assert name in [
+        row["first_group"]
+        for row in cells(here.run(*("audit", path, *ASKED, "--csv", "-", "--raw-names"))[1])
+    ]
 
 
 # Every command that writes a table, on groups, periods, features and items with hostile names.

@@ -49,6 +49,8 @@ _EXTRA_SPACES = re.compile("^ +|(?<= ) +| +$")
 UNSAFE = re.compile("[\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
 _CONTROLS = re.compile(f"[\0-\x08\x0b-\x1f]|{UNSAFE.pattern}")  # a line end or a tab is quoted
 _FORMULA = re.compile(r"\s*[=+\-@＝＋－＠]|[\t\r]")  # a spreadsheet may run it
+# where one splits lines at other characters than commas, with or without quotes
+_INNER_FORMULA = re.compile(r'([;\t|\n][\s"]*)(?=[=+\-@＝＋－＠])')
 _WORD = re.compile("[a-z]+")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _BOOLEAN = re.compile("true|false", re.IGNORECASE)
@@ -245,14 +247,15 @@ def neutralize(cell: object) -> object:
 
     Examples
     --------
-    >>> neutralize("=1+1"), neutralize("-1"), neutralize(-0.5)
-    ("'=1+1", '-1', -0.5)
+    >>> neutralize("=1+1"), neutralize("-1"), neutralize(-0.5), neutralize("a;=1+1")
+    ("'=1+1", '-1', -0.5, "a;'=1+1")
     """
     if cell is None or isinstance(cell, (bool, int, float)):
         return cell
     text = str(cell)
     is_formula = _FORMULA.match(text) and not _NUMBER.fullmatch(text)
-    return f"'{escape_controls(text)}" if is_formula else escape_controls(text)
+    text = _INNER_FORMULA.sub(r"\1'", escape_controls(text))
+    return f"'{text}" if is_formula else text
 
 
 def escape_controls(text: str) -> str:
