@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import pickle
 import shutil
 import subprocess
 import sys
@@ -78,6 +80,54 @@ def test_damaged_code_is_compiled_again(folder: Path, content: bytes | str) -> N
     damaged = {"cut": whole[:-9], "flipped": bytes(flipped)}
     path.write_bytes(damaged[content] if isinstance(content, str) else content)
     assert [run(), run()] == [(0, 1), (1, 0)]
+
+
+class Forged:
+    """Compiled code that somebody else wrote: it runs as soon as it is unpickled."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return os.mkdir, (str(self.path),)
+
+
+@pytest.mark.parametrize("mode", [None, 0o720, 0o702])  # None: it is another user's
+@pytest.mark.parametrize("of", ["file", "folder"])
+def test_code_that_others_could_have_written_is_not_run(
+    folder: Path, mode: int | None, of: str
+) -> None:
+    run()
+    (path,) = folder.rglob("*.nbc")
+    code = pickle.dumps(Forged(ran := folder / "ran"))
+    path.write_bytes(hashlib.sha256(code).digest() + code)
+    one = path if of == "file" else path.parent
+    if mode is not None:
+        one.chmod(mode)
+    elif os.getuid() != 0:
+        pytest.skip("only root can give a file to another user")
+    else:
+        os.chown(one, 65534, 65534)
+    compiling._warn_of_open_cache.cache_clear()
+    if of == "folder":
+        with pytest.warns(FairpermWarning, match="belongs to another user or others can write"):
+            assert [run(), run()] == [(0, 1), (0, 1)]
+        assert path.read_bytes().endswith(code)  # what others left is not touched
+    else:
+        assert [run(), run()] == [(0, 1), (1, 0)]
+    assert not ran.exists()
+
+
+def test_folder_that_all_can_write_to(folder: Path) -> None:
+    """Each user has a private folder in it."""
+    folder.chmod(0o777)
+    before = os.umask(0)
+    try:
+        assert [run(), run()] == [(0, 1), (1, 0)]
+    finally:
+        os.umask(before)
+    (path,) = folder.rglob("*.nbc")
+    assert [one.stat().st_mode & 0o777 for one in (path, path.parent)] == [0o600, 0o700]
 
 
 def test_code_that_cannot_be_kept_any_more(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

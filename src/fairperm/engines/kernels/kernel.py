@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import pickle
+import stat
 import warnings
 from functools import cache
 from pathlib import Path
@@ -15,7 +17,7 @@ from numba.core.serialize import dumps
 
 from fairperm._utils.files import write_whole
 from fairperm._utils.progress import say_compiling
-from fairperm.errors import FairpermWarning, InputError
+from fairperm.errors import FairpermWarning, InputError, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,8 +30,15 @@ _DIGEST = 32  # bytes of a SHA-256
 _NO_CACHE = (
     "No folder for compiled code can be written to, neither that of fairperm nor one in the home "
     "folder: it is compiled anew in every process, which takes 5 to 30 seconds. Set "
-    "NUMBA_CACHE_DIR to a folder that can be written to."
+    "NUMBA_CACHE_DIR to a folder that you, and nobody else, can write to."
 )
+_OPEN_CACHE = (
+    "The folder for compiled code, {}, belongs to another user or others can write to it: what "
+    "they put there would run here, so it is not used, and code is compiled anew in every process, "
+    "which takes 5 to 30 seconds. Remove it, or set NUMBA_CACHE_DIR to a folder that you, and "
+    "nobody else, can write to."
+)
+_WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 
 def kernel(function: Function) -> Function:
@@ -54,25 +63,35 @@ def _warn_of_no_cache() -> None:
     warnings.warn(_NO_CACHE, FairpermWarning, stacklevel=3)
 
 
+@cache
+def _warn_of_open_cache(folder: Path) -> None:
+    warnings.warn(_OPEN_CACHE.format(shown(str(folder))), FairpermWarning, stacklevel=3)
+
+
+def _is_private(found: os.stat_result) -> bool:
+    """Return whether a file or folder is this user's and nobody else can write to it."""
+    if not hasattr(os, "geteuid"):  # Windows, which has other rights
+        return True
+    return found.st_uid == os.geteuid() and not found.st_mode & _WRITABLE_BY_OTHERS
+
+
 class _KernelCache(FunctionCache):
     """The compiled code of a function: one file per signature, with a digest of its content.
 
     Numba's own cache has an index of files, which two first runs at the same time can make point to
-    the code of another signature, and fails if a file is damaged.
+    the code of another signature, and fails if a file is damaged. Files of either run as code: ours
+    are in a private folder, and what other users could have written is not read.
     """
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the code for a signature; None, and it is compiled, if there is none intact."""
         target_context.refresh()
-        try:
-            content = self._find_path(sig, target_context.codegen()).read_bytes()
-        except OSError:
-            content = b""
+        content = self._read(self._find_path(sig, target_context.codegen()))
         digest, code = content[:_DIGEST], content[_DIGEST:]
         if hashlib.sha256(code).digest() != digest:
             say_compiling()
             return None
-        found = pickle.loads(code)  # noqa: S301 (code that we wrote, as in Numba's own cache)
+        found = pickle.loads(code)  # noqa: S301 (code that this user wrote)
         return self._impl.rebuild(target_context, found)
 
     def save_overload(self, sig: Any, data: Any) -> None:
@@ -83,7 +102,10 @@ class _KernelCache(FunctionCache):
         try:
             self._impl.locator.ensure_cache_path()
             path = self._find_path(sig, data.codegen)
-            write_whole(path, hashlib.sha256(code).digest() + code)
+            path.parent.mkdir(mode=0o700, exist_ok=True)
+            if _is_private(path.parent.lstat()):
+                write_whole(path, hashlib.sha256(code).digest() + code)
+                path.chmod(0o600)
         except (OSError, InputError):  # the next process compiles it again
             return
 
@@ -92,7 +114,19 @@ class _KernelCache(FunctionCache):
         index: Any = self._index_key(sig, codegen)  # type: ignore[no-untyped-call]
         key = repr((*parts, index)).encode()
         name = f"{self._impl.filename_base}.{hashlib.sha256(key).hexdigest()[:20]}.nbc"
-        return Path(self.cache_path) / name
+        user = os.geteuid() if hasattr(os, "geteuid") else "all"
+        return Path(self.cache_path) / f"fairperm-{user}" / name
+
+    def _read(self, path: Path) -> bytes:
+        """Return the content of a file that only this user can have written, else nothing."""
+        try:
+            if not _is_private(path.parent.lstat()):
+                _warn_of_open_cache(path.parent)
+                return b""
+            with path.open("rb") as file:
+                return file.read() if _is_private(os.fstat(file.fileno())) else b""
+        except OSError:
+            return b""
 
 
 def inlined(function: Function) -> Function:
