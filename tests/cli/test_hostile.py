@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import bz2
 import contextlib
+import encodings.aliases
 import errno
 import gzip
 import io
@@ -204,6 +205,22 @@ def test_encodings_and_delimiters(here: Here) -> None:
     hashes = as_text(ROWS, "y#p#g", "{}#{}#{}")
     assert here.right(hashes, "--delimiter", "#") == expected()
     assert "--delimiter must be one character" in here.wrong(hashes, "--delimiter", "##")
+
+
+@pytest.mark.parametrize("name", ["base64", "hex", "zlib", "bz2", "rot13", "uu", "quopri", "a\0b"])
+def test_codecs_that_are_no_encodings(here: Here, name: str) -> None:
+    assert "--encoding must be an encoding; got" in here.wrong(as_text(ROWS), "--encoding", name)
+
+
+@pytest.mark.validate
+def test_every_encoding_of_python(here: Here) -> None:
+    text = as_text(ROWS)
+    for name in sorted(
+        {*encodings.aliases.aliases.values(), "idna", "undefined", "unicode_escape"}
+    ):
+        code, _, err = here(text, "--encoding", name)
+        assert "should not happen" not in err, (name, err)
+        assert (code, err.count("\n")) in {(0, 0), (2, 1)}, (name, err)
 
 
 def test_names_of_files(here: Here) -> None:

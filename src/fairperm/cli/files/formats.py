@@ -659,8 +659,9 @@ def _convert_to_utf8(file: InputFile, folder: Path, encoding: str | None) -> Pat
         (one for mark, one in _BYTE_ORDER_MARKS if head.startswith(mark)), "utf-8"
     )
     try:
+        io.TextIOWrapper(io.BytesIO(), name)  # base64, zlib and the like are codecs of bytes
         name = codecs.lookup(name).name
-    except LookupError:
+    except (LookupError, ValueError):
         hint = "Common ones are utf-8, latin-1, windows-1252 and utf-16."
         raise InputError("--encoding", "an encoding", name, hint) from None
     if name in {"utf-8", "ascii", "utf-8-sig"}:
