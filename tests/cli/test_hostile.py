@@ -470,6 +470,31 @@ def test_line_longer_than_the_buffer(here: Here, name: str, rest: str) -> None:
     assert "cannot be read: a line is longer than 2 MB. Is a quote left open?" in said
 
 
+@pytest.mark.parametrize("name", ["x.csv", "x.csv.gz"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_blank_lines_are_named_or_skipped(here: Here, name: str, end: str) -> None:
+    """DuckDB dropped the row after 12 MB of them, and a line was said to be longer than 2 MB."""
+
+    def blank(n_bytes: int, after: str) -> bytes:
+        text = as_text(ROWS, end=end)
+        at = text.index(end, len(text) // 3) if after == "third" else len(text)
+        content = (text[:at] + end * (n_bytes // len(end)) + text[at:]).encode()
+        return gzip.compress(content, 1) if name.endswith("gz") else content
+
+    for n_bytes in (1 << 20, 3 << 20, 12 << 20, 20 << 20):
+        for after in ("third", "last"):
+            said = here.wrong(blank(n_bytes, after), name=name)
+            assert "cannot be read: it has more than 0.5 MB of blank lines in a row." in said
+    for after in ("third", "last"):
+        assert here.right(blank((1 << 19) - 2, after), name=name) == expected()
+
+
+def test_quote_left_open_in_a_header_of_blank_lines(here: Here) -> None:
+    """It took half a minute to split this header at each of the delimiters."""
+    said = here.wrong(b'"y,p,g\n' + b"\n" * (60 << 20))
+    assert "cannot be read: a line is longer than 2 MB. Is a quote left open?" in said
+
+
 def test_skipped_line_and_object_without_an_end(here: Here) -> None:
     title = gzip.compress(b"t" * (3 << 20) + b"\n" + as_text(ROWS).encode(), 1)
     said = here.wrong(title, "--skip", 1, name="x.csv.gz")

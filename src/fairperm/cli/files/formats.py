@@ -13,7 +13,7 @@ import sqlite3
 import sys
 import tempfile
 import zipfile
-from collections import Counter
+from collections import Counter, deque
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -45,8 +45,10 @@ MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "<NA>",
 MOST_COLUMNS = 20_000
 ENCODING_HINT = "Pass --encoding (such as latin-1 or windows-1252)."
 _DELIMITERS = ",;\t|"
-_LONGEST_HEADER = 1 << 26
+_LONGEST_HEADER = 1 << 24  # of any number of columns: that there are too many is said
 _LONGEST_LINE = 1 << 21  # DuckDB's limit
+_BLOCK = 1 << 19  # blank lines of twice this size are half of that limit
+_BLANK_LINES = "it has more than 0.5 MB of blank lines in a row. Remove them."
 LONG_LINE = "a line is longer than 2 MB. Is a quote left open?"
 _LONG_OBJECT = "an object of JSON is longer than 16 MB. Is a quote left open?"
 _BYTE_ORDER_MARKS = (  # the longer first: that of UTF-32 begins with that of UTF-16
@@ -334,7 +336,7 @@ def open_relation(
     listing = f"[{', '.join(quote_text(str(path)) for path in paths)}]"
     if kind == "jsonl":
         for file in files:
-            _read_end(file, file.path)  # DuckDB does not check checksums
+            deque(_read_blocks(file, file.path), maxlen=0)  # checks the checksum
         return _open_json(connection, listing, wanted)
     return _open_parquet(connection, files, listing)
 
@@ -511,7 +513,7 @@ def _scan_text_files(
                 f"all files must have the same columns; {shown(file.name)} and "
                 f"{shown(files[0].name)} differ in {shown(differing[0])}."
             )
-        _check_last_line(file, path)
+        _check_lines(file, path)
         by_header.setdefault((mark, names), []).append(path)
         paths.append(path)
     parts = []
@@ -529,29 +531,45 @@ def _scan_text_files(
     return " UNION ALL ".join(parts), list(first), paths
 
 
-def _check_last_line(file: InputFile, path: Path) -> None:
-    """Raise InputError if the last line is too long: DuckDB drops it if it fills a buffer."""
-    end = _read_end(file, path)
-    line = end.rstrip(b"\r\n")
-    if len(end) == _LONGEST_LINE and b"\n" not in line and b"\r" not in line:
+def _check_lines(file: InputFile, path: Path) -> None:
+    """Raise InputError for a last line that fills a buffer, or too many blank lines in a row.
+
+    DuckDB drops the former, and counts the latter to the next row, which it may drop as well.
+    """
+    end: deque[bytes] = deque(maxlen=_LONGEST_LINE // _BLOCK + 1)
+    for block in _read_blocks(file, path):
+        if len(block) == _BLOCK and block[:1] in b"\r\n" and not block.strip(b"\r\n"):
+            raise InputError(f"{shown(file.name)} cannot be read: {_BLANK_LINES}")
+        end.append(block)
+    last = b"".join(end)[-_LONGEST_LINE:]
+    line = last.rstrip(b"\r\n")
+    if len(last) == _LONGEST_LINE and b"\n" not in line and b"\r" not in line:
         raise InputError(f"{shown(file.name)} cannot be read: {LONG_LINE}")
 
 
-def _read_end(file: InputFile, path: Path) -> bytes:
-    """Return the end of a file. Raises InputError if it is compressed and its checksum is wrong."""
-    end = b""
+def _read_blocks(file: InputFile, path: Path) -> Iterator[bytes]:
+    """Yield the blocks of a text; of one that is not compressed, blank ones and those of its end.
+
+    Raises InputError if it is compressed and its checksum is wrong, which DuckDB does not check.
+    """
     try:
         if path.suffix.lower() in _COMPRESSED:
             with _open(path) as stream:
-                while block := stream.read(1 << 23):
-                    end = (end + block)[-_LONGEST_LINE:]
-        else:
-            with path.open("rb") as stream:
-                stream.seek(max(0, path.stat().st_size - _LONGEST_LINE))
-                end = stream.read()
+                while block := stream.read(_BLOCK):
+                    yield block
+            return
+        end = max(0, path.stat().st_size - _LONGEST_LINE) // _BLOCK * _BLOCK
+        with path.open("rb") as text:
+            for at in range(0, end, _BLOCK):
+                text.seek(at)
+                if not text.read(16).strip(b"\r\n"):
+                    text.seek(at)
+                    yield text.read(_BLOCK)
+            text.seek(end)
+            while block := text.read(_BLOCK):
+                yield block
     except OSError as error:
         raise InputError(f"{shown(file.name)} cannot be read: {error}.") from error
-    return end
 
 
 def _find_places(wanted: Sequence[str], names: Sequence[str]) -> Iterator[int]:
@@ -708,14 +726,17 @@ def _read_header(file: InputFile, path: Path, delimiter: str | None) -> tuple[st
     except OSError as error:
         raise InputError(f"{name} cannot be read: {error}.") from error
     # the last character that was read may be incomplete
-    text = codecs.getincrementaldecoder("utf-8-sig")("strict")
+    decoder = codecs.getincrementaldecoder("utf-8-sig")("strict")
     try:
-        record = _first_record(text.decode(raw, final=False))
+        text = decoder.decode(raw, final=False)
     except UnicodeDecodeError as error:
         where = f"byte {error.start:,}"
         raise InputError(f"{name} is not in UTF-8 ({where}). {ENCODING_HINT}") from error
+    record = _first_record(text)
     if "\0" in record:
         raise InputError(f"{name} is not a text file: its first line contains zero bytes.")
+    if len(raw) >= _LONGEST_HEADER and len(record) == len(text):
+        raise InputError(f"{name} cannot be read: {LONG_LINE}")
     if not record.strip():
         raise InputError(
             f"{name} must begin with a line of column names; its first line is empty. --skip LINES "
