@@ -8,16 +8,19 @@ from __future__ import annotations
 import bz2
 import contextlib
 import encodings.aliases
-import errno
 import gzip
 import io
 import json
 import random
 import re
+import resource
+import signal
 import sqlite3
 import subprocess
 import sys
+import time
 import zipfile
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -27,7 +30,6 @@ from tests.support.commands import as_text, cells, sample
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
 pa = pytest.importorskip("pyarrow")
 ROWS = sample()
@@ -604,21 +606,26 @@ def test_two_outputs_are_two_files(here: Here) -> None:
         assert (code, "two outputs cannot be the same file" in err) == (2, True)
 
 
+class Pipe:
+    """Standard input."""
+
+    def __init__(self, content: bytes) -> None:
+        self.buffer = io.BytesIO(content)
+
+    def isatty(self) -> bool:
+        return False
+
+
 def test_full_temporary_folder(here: Here) -> None:
-    class Pipe:
-        buffer = io.BytesIO(as_text(ROWS).encode())
-
-        def isatty(self) -> bool:
-            return False
-
-    def refuse(*_: object) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    here.monkeypatch.setattr("sys.stdin", Pipe())
-    here.monkeypatch.setattr("shutil.copyfileobj", refuse)
+    here.monkeypatch.setattr("sys.stdin", Pipe(as_text(ROWS).encode()))
     here.monkeypatch.setattr("tempfile.tempdir", str(here.folder))
-    code, _, err = here.run("audit", "-", *ASKED)
-    said = f"the temporary folder '{here.folder}' cannot be written: No space left on device. Set"
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, before[1]))
+    try:
+        code, _, err = here.run("audit", "-", *ASKED)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    said = f"the temporary folder '{here.folder}' cannot be written: File too large. Set TMPDIR"
     assert (code, said in err) == (2, True)
 
 
@@ -628,6 +635,77 @@ def test_numbers_of_bins(here: Here) -> None:
     columns = ("--label", "y", "--score", "p", "--group", "g", "--metric", "roc_auc")
     code, _, err = here.run("audit", path, *columns, "--score-bins", -1)
     assert (code, "--score-bins must be an integer from 2 to" in err) == (2, True)
+
+
+@pytest.mark.parametrize("kind", ["device", "stdin", "utf-16", "skip", "xlsx"])
+def test_copies_leave_half_of_the_temporary_folder(here: Here, kind: str) -> None:
+    """Of data without an end, and of small files that are large when decompressed."""
+    here.monkeypatch.setattr("fairperm.cli.files.formats._SHARE_OF_SPACE", 1e-20)
+    here.monkeypatch.setattr("tempfile.tempdir", str(here.folder))
+    here.monkeypatch.setattr("sys.stdin", Pipe(as_text(ROWS).encode()))
+    text = as_text(ROWS)
+    if kind == "device":
+        if not Path("/dev/zero").exists():
+            pytest.skip("this system has no endless device")
+        code, _, said = here.run("audit", "/dev/zero", *ASKED, "--format", "csv")
+        assert code == 2
+    elif kind == "stdin":
+        code, _, said = here.run("audit", "-", *ASKED)
+        assert code == 2
+    elif kind == "utf-16":
+        said = here.wrong(gzip.compress(text.encode("utf-16")), name="x.csv.gz")
+    elif kind == "skip":
+        said = here.wrong(gzip.compress(b"title\n" + text.encode()), "--skip", 1, name="x.csv.gz")
+    else:
+        said = here.wrong(workbook({}), name="x.xlsx")
+    assert re.search(r"' is too large: a copy takes more than half of the free space \(", said)
+    assert f"of the temporary folder '{here.folder}'. Set TMPDIR to another" in said
+    assert {one.name for one in here.folder.iterdir()} <= {"x.csv.gz", "x.xlsx"}
+
+
+@pytest.mark.parametrize("option", ["--config", "report"])
+def test_files_that_are_read_into_memory_have_a_limit(here: Here, option: str) -> None:
+    path = here.folder / "x"
+    with path.open("wb") as file:
+        file.truncate(65 << 20)
+    arguments = ("report", path) if option == "report" else ("audit", "--config", path)
+    code, _, err = here.run(*arguments)
+    assert (code, f"'{path}' is too large: it has more than" in err) == (2, True), err
+
+
+SYSTEM_FILE = Path("/proc/kmsg")  # regular by its mode, of no size, and waits for messages
+
+
+def test_file_of_the_system_ends_by_a_signal(tmp_path: Path) -> None:
+    try:
+        with SYSTEM_FILE.open("rb"):
+            Path("/dev/kmsg").write_text("fairperm: a message for its test\n")  # the first bytes
+    except OSError as error:
+        pytest.skip(f"this user has no access to the messages of the kernel: {error.strerror}")
+    with subprocess.Popen(
+        [commands.COMMAND, "audit", SYSTEM_FILE, *ASKED, "--format", "csv"],
+        stderr=subprocess.PIPE,
+        env={**commands.QUIET, "TMPDIR": str(tmp_path)},
+    ) as process:
+        try:
+            while not any(tmp_path.iterdir()) and process.poll() is None:
+                time.sleep(0.02)
+            time.sleep(0.5)  # until it waits for more
+            process.terminate()
+            said = process.communicate(timeout=10)[1]
+        finally:
+            process.kill()
+    assert (process.returncode, said) == (128 + signal.SIGTERM, b"fairperm: interrupted\n")
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_numbers_of_bins_and_rows(here: Here) -> None:
+    for options in (("--score-bins", -1), ("--sample-rows", 0)):
+        path = here.folder / "x.csv"
+        path.write_text(as_text(ROWS))
+        columns = ("--label", "y", "--score", "p", "--group", "g", "--metric", "roc_auc")
+        code, _, err = here.run("audit", path, *columns, *options)
+        assert (code, f"{options[0]} must be an integer from 2 to" in err) == (2, True)
 
 
 MEASURED = """

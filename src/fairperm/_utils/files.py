@@ -8,21 +8,33 @@ import stat
 import tempfile
 import tomllib
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from fairperm.errors import InputError, shown
 
-__all__ = ["check_target", "read_toml", "write_whole"]
+__all__ = ["check_target", "read_limited", "read_toml", "write_whole"]
+
+_MOST_SETTINGS = 1 << 20  # bytes
 
 
 def read_toml(path: Path) -> dict[str, Any]:
     """Return the settings of a TOML file."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        with path.open("rb") as file:
+            content = read_limited(file, str(path), _MOST_SETTINGS)
+        return tomllib.loads(content.decode())
     except OSError as error:
         raise InputError(f"{shown(str(path))} cannot be read: {error.strerror}.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # also numbers of too many digits
         raise InputError(f"{shown(str(path))} is not TOML: {error}.") from error
+
+
+def read_limited(file: BinaryIO, name: str, most: int) -> bytes:
+    """Return the content of a file. Raises InputError if it has more bytes than this, or no end."""
+    content = file.read(most + 1)
+    if len(content) > most:
+        raise InputError(f"{shown(name)} is too large: it has more than {most >> 20} MB.")
+    return content
 
 
 def write_whole(path: str | os.PathLike[str], content: str | bytes) -> Path:

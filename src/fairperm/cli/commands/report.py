@@ -7,17 +7,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fairperm._utils.files import write_whole
+from fairperm._utils.files import read_limited, write_whole
 from fairperm.cli import options as arg
 from fairperm.cli import outputs
 from fairperm.cli.presenting import describe_run, read_presentation
 from fairperm.cli.terminal import print_report
-from fairperm.errors import FairpermError, InputError
+from fairperm.errors import FairpermError, InputError, shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _RULE = "JSON that `fairperm audit` or `fairperm compare` wrote with --json"
+_MOST_BYTES = 64 << 20  # of JSON: tens of thousands of comparisons, in Python a gigabyte at most
 _SCHEMAS = {f"fairperm.{command}": command for command in ("audit", "compare")}
 
 
@@ -85,7 +86,11 @@ def _read_document(name: str) -> Mapping[str, Any]:
 
     from fairperm.cli.files.formats import open_stdin
 
-    content = open_stdin().read() if name == "-" else Path(name).read_bytes()
+    try:
+        with open_stdin() if name == "-" else Path(name).open("rb") as file:
+            content = read_limited(file, name, _MOST_BYTES)
+    except OSError as error:
+        raise InputError(f"{shown(name)} cannot be read: {error.strerror or error}.") from error
     try:
         document = json.loads(content)
     except (ValueError, RecursionError):

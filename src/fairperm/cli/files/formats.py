@@ -24,7 +24,7 @@ from fairperm.cli.options import Format
 from fairperm.errors import InputError, Shown, did_you_mean, listed, shown, unknown_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 _JSON_TYPES = ("BIGINT", "UBIGINT", "HUGEINT", "DOUBLE", "BOOLEAN", "JSON")
 _ENDINGS = {
@@ -61,6 +61,7 @@ _BYTE_ORDER_MARKS = (  # the longer first: that of UTF-32 begins with that of UT
 _BATCH = 65_536
 _MOST_SHEET_ROWS = 1 << 20  # the limit of Excel
 _MOST_CELLS = 100_000_000  # some seconds if all are empty; full, a file of gigabytes
+_SHARE_OF_SPACE = 0.5  # that is free in the temporary folder
 _STEPS = 100_000  # of SQLite's machine: some milliseconds
 
 
@@ -134,7 +135,8 @@ def _expand(name: str, given_format: str | None, folder: Path) -> Iterator[Input
         if path.is_dir():
             hint = f"Name its files, such as {shown(str(path / '*.parquet'))}."
             raise InputError("FILE", "a file", Shown(f"the folder {shown(str(path))}"), hint)
-        yield InputFile(str(path), _make_readable(path, folder), given_format or _find_format(path))
+        copy = _make_readable(path, folder)
+        yield InputFile(str(path), copy, given_format or _find_format(path, copy))
 
 
 def _suggest(name: str) -> str:
@@ -146,22 +148,24 @@ def _suggest(name: str) -> str:
 
 
 def _make_readable(path: Path, folder: Path) -> Path:
-    """Return a path without wildcards to a file that can be read more than once."""
+    """Return a path without wildcards to a file that can be read more than once.
+
+    The first bytes are read here: a native reader would not end for a signal if there are none yet.
+    """
+    name, n_copies = str(path), len(list(folder.iterdir()))
     try:
-        with path.open("rb"):
-            pass
-    except OSError as error:
-        raise InputError(f"{shown(str(path))} cannot be read: {error.strerror}.") from error
-    n_copies = len(list(folder.iterdir()))
-    if not path.is_file():  # a pipe, as in <(…)
-        copy = folder / f"{n_copies}.pipe"
         with path.open("rb") as source:
-            _copy(source, copy)
-        return copy
-    with path.open("rb") as file:
-        if file.read(3) == b"BZh":
-            hint = "Compress it with gzip or zstd, or not at all."
-            raise InputError(f"{shown(str(path))} is compressed with bzip2. {hint}")
+            head = source.peek(1)
+            is_stream = not path.is_file() or (head and not path.stat().st_size)
+            if is_stream:  # a pipe, as in <(…), a device, or a file of the system, as in /proc
+                copy = folder / f"{n_copies}.pipe"
+                _copy(_read(source, name), copy, name)
+                return copy
+    except OSError as error:
+        raise InputError(f"{shown(name)} cannot be read: {_reason(error)}.") from error
+    if head.startswith(b"BZh"):
+        hint = "Compress it with gzip or zstd, or not at all."
+        raise InputError(f"{shown(name)} is compressed with bzip2. {hint}")
     whole = path.resolve()
     if _WILDCARDS.isdisjoint(str(whole)):
         return whole
@@ -181,16 +185,42 @@ def open_stdin() -> BinaryIO:
 def _save_stdin(folder: Path) -> Path:
     """Copy standard input to a file, which can be read twice and need not fit into memory."""
     path = folder / "stdin"
-    _copy(open_stdin(), path)
+    _copy(_read(open_stdin(), "-"), path, "-")
     return path
 
 
-def _copy(source: BinaryIO, path: Path) -> None:
+def _read(source: BinaryIO, name: str) -> Iterator[bytes]:
+    try:
+        while block := source.read(1 << 20):
+            yield block
+    except OSError as error:
+        raise InputError(f"{shown(name)} cannot be read: {_reason(error)}.") from error
+
+
+def _reason(error: OSError) -> str:
+    """Return what went wrong, of which the libraries of compressed files give only a text."""
+    return error.strerror or str(error).removesuffix(".")
+
+
+def _copy(blocks: Iterable[bytes], path: Path, name: str) -> None:
+    """Write blocks of the data called ``name`` to a file of the temporary folder.
+
+    They may have no end: others need some of the space.
+    """
+    size, free = 0, shutil.disk_usage(path.parent).free
     try:
         with path.open("wb") as target:
-            shutil.copyfileobj(source, target, 1 << 20)
+            for block in blocks:
+                size += len(block)
+                if size > free * _SHARE_OF_SPACE:
+                    raise InputError(
+                        f"{shown(name)} is too large: a copy takes more than half of the free "
+                        f"space ({free / 2**20:,.0f} MB) of the temporary folder "
+                        f"{shown(str(path.parent.parent))}. Set TMPDIR to another folder."
+                    )
+                target.write(block)
     except OSError as error:
-        raise InputError(describe_full_folder(path.parent, error.strerror or str(error))) from error
+        raise InputError(describe_full_folder(path.parent, _reason(error))) from error
 
 
 def describe_full_folder(folder: Path, reason: str) -> str:
@@ -201,9 +231,9 @@ def describe_full_folder(folder: Path, reason: str) -> str:
     )
 
 
-def _find_format(path: Path) -> str:
-    """Return the format by the first bytes if they show it, else by the name."""
-    if signature := _read_signature(path):
+def _find_format(path: Path, copy: Path) -> str:
+    """Return the format by the first bytes of a copy if they show it, else by the name."""
+    if signature := _read_signature(copy):
         return signature
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if suffixes and suffixes[-1] in _COMPRESSED:
@@ -220,8 +250,6 @@ def _find_format(path: Path) -> str:
 
 
 def _read_signature(path: Path) -> str | None:
-    if not path.is_file():
-        return None
     with path.open("rb") as file:
         head = file.read(16)
     if head.startswith(b"PAR1"):
@@ -611,8 +639,7 @@ def _convert_sheet(
         sheet.reset_dimensions()  # they are a claim of the file: too few rows, or too many columns
         head = itertools.islice(_read_sheet(file, sheet), skip + 1)
         width = max((_measure_width(row) for row in head), default=1)
-        with copy.open("w", encoding="utf-8", newline="") as target:
-            csv.writer(target).writerows(_read_sheet(file, sheet, width))
+        _copy(map(_write_row, _read_sheet(file, sheet, width)), copy, file.name)
         book.close()
     except InputError:
         raise
@@ -638,6 +665,12 @@ def _read_sheet(file: InputFile, sheet: Any, width: int | None = None) -> Iterat
             yield row
 
 
+def _write_row(cells: Sequence[Any]) -> bytes:
+    out = io.StringIO()
+    csv.writer(out).writerow(cells)
+    return out.getvalue().encode()
+
+
 def _measure_width(row: Sequence[Any]) -> int:
     """Return the number of cells up to the last one that is not empty."""
     return max(i for i, value in enumerate(row, 1) if value is not None)
@@ -654,7 +687,7 @@ def _skip_lines(file: InputFile, path: Path, folder: Path, n_lines: int) -> Path
                     raise InputError(f"{shown(file.name)} cannot be read: {LONG_LINE}")
                 if not line:
                     raise InputError("--skip", f"fewer than the lines of {file.name}", n_lines)
-            _copy(stream, copy)
+            _copy(_read(stream, file.name), copy, file.name)
     except OSError as error:
         raise InputError(f"{shown(file.name)} cannot be read: {error}.") from error
     return copy
@@ -685,21 +718,20 @@ def _convert_to_utf8(file: InputFile, folder: Path, encoding: str | None) -> Pat
     if name in {"utf-8", "ascii", "utf-8-sig"}:
         return file.path
     copy = _name_copy(folder)
-    try:
-        with (
-            _open(file.path) as stream,
-            io.TextIOWrapper(stream, name, newline="") as source,
-            copy.open("w", encoding="utf-8", newline="") as target,
-        ):
-            while text := source.read(1 << 20):
-                target.write(text)
-    except UnicodeError as error:
-        raise InputError(f"{shown(file.name)} is not in the encoding {name}: {error}.") from error
-    except OSError as error:
-        if error.errno is None:  # the compressed file is damaged
-            raise InputError(f"{shown(file.name)} cannot be read: {error}.") from error
-        raise InputError(describe_full_folder(folder, error.strerror or str(error))) from error
+    _copy(_read_as_utf8(file, name), copy, file.name)
     return copy
+
+
+def _read_as_utf8(file: InputFile, encoding: str) -> Iterator[bytes]:
+    try:
+        with _open(file.path) as stream, io.TextIOWrapper(stream, encoding, newline="") as source:
+            while text := source.read(1 << 20):
+                yield text.encode()
+    except UnicodeError as error:
+        message = f"{shown(file.name)} is not in the encoding {encoding}: {error}."
+        raise InputError(message) from error
+    except OSError as error:
+        raise InputError(f"{shown(file.name)} cannot be read: {_reason(error)}.") from error
 
 
 def _open(path: Path) -> io.BufferedReader:
