@@ -189,3 +189,21 @@ def test_every_path_of_every_command_is_checked() -> None:
         if option.metavar in {"PATH", "FILE", "DIR", "FILE..."} and option.name != "config"
     }
     assert {"files", "report", "json", "csv", "markdown"} <= paths <= config._PATHS
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[tool]\nfairperm = 3\n", "tool.fairperm in 'pyproject.toml' must be a table; got 3"),
+        ("tool = 1\n", "FILE must be given"),  # other tools report it
+    ],
+)
+def test_pyproject_without_tables(folder: Path, text: str, said: str) -> None:
+    (folder / "pyproject.toml").write_text(text)
+    assert said in failed("audit", cwd=folder)
+
+
+@pytest.mark.parametrize("mark", ["[", "9"])
+def test_toml_that_python_cannot_read(folder: Path, mark: str) -> None:
+    (folder / "fairperm.toml").write_text(f"a = {mark * 10_000}")
+    assert "'fairperm.toml' is not TOML: " in failed("audit", cwd=folder)

@@ -72,7 +72,10 @@ def _read_settings(given: Path | None) -> tuple[Path | None, dict[str, Any]]:
             return None, {}  # other tools report it; nobody asked us to read it
         raise
     if path.name == "pyproject.toml":
-        settings = settings.get("tool", {}).get("fairperm", {})
+        tools = settings.get("tool")
+        settings = tools.get("fairperm", {}) if isinstance(tools, dict) else {}
+        if not isinstance(settings, dict):
+            raise InputError(f"tool.fairperm in {shown(str(path))}", "a table", settings)
     return (path, settings) if settings or given else (None, {})
 
 
