@@ -97,7 +97,7 @@ def test_error_shown_by_debug_is_no_verdict(data: Path) -> None:
 
 # says when it has begun to import, to read or to count, and takes its time then
 SLOW = """
-import sys, time
+import ctypes, sys, time
 from fairperm.cli import start
 when = sys.argv.pop(1)
 if when == "imports":
@@ -118,7 +118,12 @@ else:
     def wait(*_):
         print("working", flush=True)
         time.sleep(60)
-    loading.open_relation = wait
+    class Finalized:
+        __del__ = wait
+    def swallow(*_):
+        Finalized() if when == "finalizer" else ctypes.CFUNCTYPE(None)(wait)()
+        time.sleep(60)
+    loading.open_relation = wait if when == "reading" else swallow
 start()
 """
 
@@ -133,6 +138,9 @@ FROM range(1_000_000) AS a(i), range(1_000_000) AS b(i)"""
     [
         *((when, number) for when in ("imports", "reading") for number in NUMBERS),
         ("counting", signal.SIGINT),
+        # Python prints exceptions that it cannot raise there, and goes on; so does the compiler's
+        ("finalizer", signal.SIGINT),
+        ("callback", signal.SIGINT),
     ],
 )
 def test_signal(data: Path, when: str, number: signal.Signals) -> None:

@@ -10,8 +10,10 @@ import io
 import os
 import signal
 import sys
+import threading
 
 _SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
+_SECONDS_UNTIL_AGAIN = 0.01
 
 
 def start() -> None:
@@ -27,6 +29,17 @@ def start() -> None:
             received.append(number)
             raise KeyboardInterrupt
 
+    def send_again(ignored: sys.UnraisableHookArgs) -> None:
+        """Send the signal again if it came inside a finalizer or a callback, where nobody sees it.
+
+        The compiler has many of them.
+        """
+        if not (issubclass(ignored.exc_type, KeyboardInterrupt) and received):
+            sys.__unraisablehook__(ignored)
+            return
+        threading.Timer(_SECONDS_UNTIL_AGAIN, signal.raise_signal, [received.pop()]).start()
+
+    sys.unraisablehook = send_again
     for one in (getattr(signal, name) for name in _SIGNALS if hasattr(signal, name)):
         if signal.getsignal(one) is not signal.SIG_IGN:  # as nohup wants it
             signal.signal(one, stop)
