@@ -600,7 +600,9 @@ def test_two_outputs_are_two_files(here: Here) -> None:
     path.write_text(as_text(ROWS))
     (here.folder / "link").symlink_to(here.folder / "out")
     (here.folder / "sub").mkdir()
-    for other in ("link", "./out", "sub/../out"):
+    (here.folder / "out").touch()
+    (here.folder / "hard").hardlink_to(here.folder / "out")
+    for other in ("link", "./out", "sub/../out", "hard"):
         outputs = ("--json", here.folder / "out", "--csv", f"{here.folder}/{other}")
         code, _, err = here.run("audit", path, *ASKED, *outputs)
         assert (code, "two outputs cannot be the same file" in err) == (2, True)
@@ -671,6 +673,33 @@ def test_files_that_are_read_into_memory_have_a_limit(here: Here, option: str) -
     arguments = ("report", path) if option == "report" else ("audit", "--config", path)
     code, _, err = here.run(*arguments)
     assert (code, f"'{path}' is too large: it has more than" in err) == (2, True), err
+
+
+@pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="this system has no such file")
+@pytest.mark.parametrize("command", [("audit", *ASKED), ("report",), ("audit", "--config")])
+def test_file_that_cannot_be_read_is_named(here: Here, command: tuple[str, ...]) -> None:
+    code, _, err = here.run(*command, "/proc/self/mem")
+    assert code == 2
+    assert err == "fairperm: error: '/proc/self/mem' cannot be read: Input/output error.\n"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ImportError("libscipy_openblas.so: failed to map segment from shared object"),
+        OSError("Could not find/load shared object file 'libllvmlite.so' from resource location"),
+        RuntimeError("can't start new thread"),
+    ],
+)
+def test_library_that_the_limit_of_memory_excludes(here: Here, error: Exception) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    here.monkeypatch.setattr("fairperm.audit", fail)
+    here.monkeypatch.setattr("resource.getrlimit", lambda _: (1 << 30, 1 << 30))
+    said = here.wrong(as_text(ROWS))
+    assert "not enough memory to load a library or to start a thread: 1,024 MB of ad" in said
+    assert "(ulimit -v)" in said
 
 
 SYSTEM_FILE = Path("/proc/kmsg")  # regular by its mode, of no size, and waits for messages

@@ -33,6 +33,8 @@ from fairperm.cli.terminal import (
 from fairperm.errors import FairpermError, shown
 
 WRONG, INTERRUPTED, BROKEN_PIPE = 2, 130, 141  # exit codes; 1 means a --fail-on verdict
+# what the loader, llvmlite and Python say if there are no more addresses
+_NO_ADDRESSES = ("failed to map segment", "Could not find/load shared object", "start new thread")
 _RULES = {"int_parsing": "a whole number", "float_parsing": "a number"}  # by pydantic's names
 
 
@@ -150,9 +152,24 @@ def _explain(error: Exception) -> str:
     if isinstance(error, MemoryError):
         return "not enough memory for these data."
     text = " ".join(str(error).split())
+    if any(one in text for one in _NO_ADDRESSES) and (limit := _find_address_limit()):
+        return (
+            f"not enough memory to load a library or to start a thread: {limit >> 20:,} MB of "
+            "addresses are allowed. Raise the limit (ulimit -v)."
+        )
     if isinstance(error, OSError):
         return f"{error.strerror or text}{f': {error.filename}' if error.filename else ''}."
     return f"{type(error).__name__}: {text} (this should not happen; --debug shows where)"
+
+
+def _find_address_limit() -> int | None:
+    """Return the number of bytes that the process may address, if that is limited."""
+    try:
+        import resource
+    except ModuleNotFoundError:  # Windows
+        return None
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    return None if limit == resource.RLIM_INFINITY else limit
 
 
 def _explain_usage(error: Any) -> str:

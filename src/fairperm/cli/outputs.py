@@ -167,12 +167,16 @@ def check_outputs(outputs: Mapping[str, str | Path | None]) -> bool:
     if "--report" in printed:
         raise InputError("--report must be the name of a file; only text can go to '-'.")
     names = [str(path) for path in outputs.values() if path is not None and str(path) != "-"]
-    seen = set()
+    seen: set[object] = set()
     for name in names:
         target = check_target(name).resolve()  # "./x" and a link to x are x
-        if target in seen:
+        identity: object = target
+        if target.is_file():  # a hard link is the file, too
+            found = target.stat()
+            identity = found.st_dev, found.st_ino
+        if identity in seen:
             raise InputError(f"two outputs cannot be the same file, {shown(name)}.")
-        seen.add(target)
+        seen.add(identity)
     return bool(printed)
 
 

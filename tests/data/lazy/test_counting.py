@@ -424,3 +424,14 @@ def test_interrupted_queries_are_no_errors_of_the_data() -> None:
     ended.set()
     with pytest.raises(KeyboardInterrupt, match=r"^$"), stage("counting", None):
         raise RuntimeError("Query interrupted")
+
+
+@pytest.mark.parametrize("first", ["An error occurred while calling o45.collect.", "… Trace:"])
+def test_what_java_says_is_named(first: str) -> None:
+    kind = type("Py4JJavaError", (Exception,), {"__module__": "py4j.protocol"})
+    text = f"{first}\n: java.lang.OutOfMemoryError: Java heap space\n\tat java.base/x.Y(Y.java:1)\n"
+    with (
+        pytest.raises(fairperm.FairpermError, match=r"Error: java\.lang\.OutOfMemoryError: Java h"),
+        stage("counting", None),
+    ):
+        raise kind(text)

@@ -76,9 +76,12 @@ class InputFile:
     def describe(self) -> dict[str, Any]:
         """Return what identifies the file: name, format, size and hash."""
         digest = hashlib.sha256()
-        with self.path.open("rb") as file:
-            while block := file.read(1 << 20):
-                digest.update(block)
+        try:
+            with self.path.open("rb") as file:
+                for block in _read(file, self.name):
+                    digest.update(block)
+        except OSError as error:
+            raise InputError(f"{shown(self.name)} cannot be read: {_reason(error)}.") from error
         return {
             "path": self.name,
             "format": self.format,
