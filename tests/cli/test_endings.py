@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.commands import QUIET, as_text, cells, sample
+from tests.support.commands import QUIET, as_text, cells, sample, succeeded
 
 COMMAND = (sys.executable, "-W", "ignore", "-m", "fairperm")
 COLUMNS = ("--label", "y", "--prediction", "p", "--group", "g", "--metric", "selection_rate")
@@ -195,6 +195,43 @@ def test_signal_while_a_view_counts_for_ever(tmp_path: Path) -> None:
             process.kill()
     assert (process.returncode, said) == (128 + signal.SIGTERM, b"fairperm: interrupted\n")
     assert [*folder.iterdir()] == []
+
+
+def start_reading(data: Path, folder: Path) -> subprocess.Popen[bytes]:
+    """Return a process that has copied the data to the temporary folder."""
+    with data.open("rb") as source:
+        process = subprocess.Popen(
+            [sys.executable, "-W", "ignore", "-c", SLOW, "reading", "audit", "-", *COLUMNS],
+            stdin=source,
+            stdout=subprocess.PIPE,
+            env={**QUIET, "TMPDIR": str(folder)},
+        )
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"working\n"
+    return process
+
+
+def test_folder_of_a_killed_command_is_swept_by_the_next(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not that of a command that still runs, nor what only has a similar name."""
+    folder = data.with_name("temporary")
+    other = folder / "fairperm-other"
+    other.mkdir(parents=True)
+    monkeypatch.setattr("tempfile.tempdir", str(folder))
+    with start_reading(data, folder) as killed:
+        (left,) = {*folder.iterdir()} - {other}
+        killed.kill()
+    assert "y,p,g" in (left / "stdin").read_text()
+    with start_reading(data, folder) as running:
+        (kept,) = {*folder.iterdir()} - {other}
+        assert kept != left
+        succeeded("audit", data, *COLUMNS, "-q")
+        assert {*folder.iterdir()} == {kept, other}
+        assert (kept / "stdin").exists()
+        running.kill()
+    succeeded("audit", data, *COLUMNS, "-q")
+    assert [*folder.iterdir()] == [other]
 
 
 def test_signal_that_is_ignored(data: Path) -> None:

@@ -11,7 +11,6 @@ import itertools
 import shutil
 import sqlite3
 import sys
-import tempfile
 import zipfile
 from collections import Counter, deque
 from dataclasses import dataclass, field
@@ -264,11 +263,6 @@ def _read_signature(path: Path) -> str | None:
     if head[8:12] == b"DUCK":
         return "duckdb"
     return "jsonl" if head.lstrip(b"\xef\xbb\xbf \r\n\t")[:1] in (b"{", b"[") else None
-
-
-def make_private_folder() -> tempfile.TemporaryDirectory[str]:
-    """Return a temporary folder that only this user can read."""
-    return tempfile.TemporaryDirectory(prefix="fairperm-", ignore_cleanup_errors=True)
 
 
 @dataclass(frozen=True, slots=True)

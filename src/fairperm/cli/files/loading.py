@@ -24,7 +24,6 @@ from fairperm.cli.files.formats import (
     check_outputs_spare,
     describe_full_folder,
     find_files,
-    make_private_folder,
     open_relation,
 )
 from fairperm.cli.files.sql import (
@@ -36,6 +35,7 @@ from fairperm.cli.files.sql import (
     interrupt_on_signal,
     quote_name,
 )
+from fairperm.cli.files.temporary import make_private_folder
 from fairperm.cli.options import find_metric, parse_columns, parse_pairs
 from fairperm.errors import FairpermError, InputError, did_you_mean, listed, shown, unknown_name
 from fairperm.metrics.definition import Kind
@@ -352,7 +352,7 @@ def load(
     import pyarrow as pa
 
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(make_private_folder()))
+        folder = stack.enter_context(make_private_folder())
         files = find_files(names, format_, folder)
         check_outputs_spare([file.name for file in files], outputs)
         clear_errors = partial(_clear_errors, files, folder)
