@@ -122,6 +122,8 @@ else:
         __del__ = wait
     def swallow(*_):
         Finalized() if when == "finalizer" else ctypes.CFUNCTYPE(None)(wait)()
+        if when == "failing callback":
+            raise RuntimeError("no compiled object yet")
         time.sleep(60)
     loading.open_relation = wait if when == "reading" else swallow
 start()
@@ -141,6 +143,7 @@ FROM range(1_000_000) AS a(i), range(1_000_000) AS b(i)"""
         # Python prints exceptions that it cannot raise there, and goes on; so does the compiler's
         ("finalizer", signal.SIGINT),
         ("callback", signal.SIGINT),
+        ("failing callback", signal.SIGINT),
     ],
 )
 def test_signal(data: Path, when: str, number: signal.Signals) -> None:

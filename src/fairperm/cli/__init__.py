@@ -14,6 +14,7 @@ import threading
 
 _SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 _SECONDS_UNTIL_AGAIN = 0.01
+received: list[int] = []  # the signal that ends this process
 
 
 def start() -> None:
@@ -22,22 +23,28 @@ def start() -> None:
     A signal ends it, even while it imports, with the exit code 128 plus the signal's number and
     without a traceback; temporary data are removed on the way out.
     """
-    received: list[int] = []
+    unseen: list[int] = []
 
     def stop(number: int, _: object) -> None:
-        if not received:  # a second one would interrupt the removal of temporary data
+        if not received:
             received.append(number)
-            raise KeyboardInterrupt
+        elif not unseen:  # a second one would interrupt the removal of temporary data
+            return
+        unseen.clear()
+        raise KeyboardInterrupt
 
     def send_again(ignored: sys.UnraisableHookArgs) -> None:
         """Send the signal again if it came inside a finalizer or a callback, where nobody sees it.
 
-        The compiler has many of them.
+        The compiler has many of them, and may fail because of it before the signal comes again.
         """
         if not (issubclass(ignored.exc_type, KeyboardInterrupt) and received):
             sys.__unraisablehook__(ignored)
             return
-        threading.Timer(_SECONDS_UNTIL_AGAIN, signal.raise_signal, [received.pop()]).start()
+        unseen.append(received[0])
+        again = threading.Timer(_SECONDS_UNTIL_AGAIN, signal.raise_signal, received)
+        again.daemon = True
+        again.start()
 
     sys.unraisablehook = send_again
     for one in (getattr(signal, name) for name in _SIGNALS if hasattr(signal, name)):
@@ -49,6 +56,7 @@ def start() -> None:
 
         main()
     finally:
+        unseen.clear()
         if received:
             from fairperm.cli.terminal import print_error
 

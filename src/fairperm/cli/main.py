@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 import typer.core
 
+from fairperm import cli
 from fairperm._utils.formatting import join_words
 from fairperm.cli.commands.audit import audit
 from fairperm.cli.commands.compare import compare
@@ -134,6 +135,8 @@ def _run() -> int:
     except (KeyboardInterrupt, typer.Abort):
         return INTERRUPTED
     except Exception as error:
+        if cli.received:  # by a callback, whose caller then failed
+            return INTERRUPTED
         if "--debug" in sys.argv:
             print_error("".join(traceback.format_exception(error)).rstrip())
             return WRONG
