@@ -1,24 +1,31 @@
-"""Files made at random, odd and broken: each answer is that of Python's csv and the library.
+"""Files made at random, odd, broken and hostile: each answer is right, or there is an error.
 
-The oracle below shares nothing with the command's reader: Python's csv module parts the text,
-Python tells numbers from names, and the arrays go to ``fairperm.audit``.
+The oracle of the first test shares nothing with the command's reader: Python's csv module parts the
+text, Python tells numbers from names, and the arrays go to ``fairperm.audit``. The oracle of the
+second is plain pandas.
 """
 
 from __future__ import annotations
 
 import csv
 import io
+import os
 import random
+import subprocess
+import sys
+import tempfile
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import fairperm
-from tests.support.commands import Here, cells
+from tests.support.commands import QUIET, Here, cells
+from tests.support.hostile_files import NUMBERS
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterator
 
 pytestmark = [pytest.mark.validate, pytest.mark.filterwarnings("ignore::fairperm.FairpermWarning")]
 CASES = 100
@@ -217,3 +224,41 @@ def test_answers_are_right_or_there_is_an_error(
             assert err.count("\n") == 1
             assert right is None, (case, err)
     assert answered >= 0.4 * CASES
+
+
+HOSTILE = (sys.executable, "-W", "ignore", "-m", "tests.support.hostile_files")
+PARTS = 4
+MOST_SECONDS, MOST_MEGABYTES = 30, 4096
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """Return a folder that every user can read; those of pytest are private."""
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_a_thousand_hostile_files(open_folder: Path, part: int) -> None:
+    """With those above and the damaged files of Arrow and Parquet, 3,100 mutations."""
+    done = subprocess.run(
+        [*HOSTILE, *map(str, (part, len(NUMBERS), PARTS)), open_folder],
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        env=QUIET,
+        timeout=600,
+        check=False,
+    )
+    *lines, memory = done.stdout.splitlines()
+    assert done.returncode == 0, (lines[-1:], done.stderr[-2000:])
+    assert len(lines) == len(range(part, len(NUMBERS), PARTS))
+    skipped = [one for one in lines if " skipped: " in one]
+    assert skipped == [] or os.getuid() != 0
+    ended = [one.split(" ", 4) for one in lines if one not in skipped]
+    assert [one for one in ended if one[4] != "well"] == []
+    assert max(float(one[3]) for one in ended) < MOST_SECONDS
+    assert int(memory.split()[1]) < MOST_MEGABYTES
+    answered = sum(one[2] != "2" for one in ended)
+    assert 0.2 < answered / len(ended) < 0.8  # neither always fatal nor never
