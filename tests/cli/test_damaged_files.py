@@ -1,4 +1,4 @@
-"""Damaged Arrow, Feather and Parquet files: a clear error or an answer, never a crash."""
+"""Damaged Arrow, Feather and Parquet files: a clear error or what pandas reads, never a crash."""
 
 from __future__ import annotations
 
@@ -15,6 +15,9 @@ from tests.support.damaged_files import COLUMNS, FORMATS, write_files
 
 CHILD = (sys.executable, "-W", "ignore", "-m", "tests.support.damaged_files")
 QUICK, ALL, PARTS = 240, 2_000, 2
+# DuckDB reads codes beyond the end of a page whose length is damaged, and gives other rows; pandas
+# refuses the file, which has no checksums. See docs/limits.md.
+UNNOTICED = {"2237"}
 
 
 def count_crashes(first: int, end: int, folder: Path) -> tuple[list[str], list[str]]:
@@ -44,7 +47,10 @@ def check_mutations(first: int, end: int, folder: Path) -> None:
     assert crashes == []
     assert len(endings) == end - first
     assert all(re.match(r"\d+ \S+ [02] ", one) for one in endings)
-    assert [one for one in endings if re.search("should not happen|duckdb failed", one)] == []
+    faults = [one for one in endings if re.search("should not happen|duckdb failed|too slow", one)]
+    assert faults == []
+    wrong = [one for one in endings if " wrong: " in one]
+    assert [one for one in wrong if one.split()[0] not in UNNOTICED] == []
     answered = sum(" 0 " in one for one in endings)
     assert 0.1 < answered / len(endings) < 0.9  # the damage is neither always fatal nor never
 

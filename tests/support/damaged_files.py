@@ -7,12 +7,16 @@ that is printed has the number of a mutation, and how the command ended.
 from __future__ import annotations
 
 import io
+import json
 import os
 import random
 import resource
 import sys
+import time
+from collections import Counter
 from pathlib import Path
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet
@@ -20,7 +24,8 @@ import pyarrow.parquet
 from fairperm.cli import main
 from tests.support.commands import sample
 
-MOST_MEMORY = 8 << 30
+MOST_MEMORY = 8 << 30  # of addresses
+MOST_KILOBYTES, MOST_SECONDS = 4 << 20, 30
 EXTREMES = (0, 1, 2, 0x7F, 0xFF, 0x7FFF, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF)
 FORMATS = ("x.arrow", "x.arrows", "dictionary.arrow", "zstd.feather", "x.parquet", "plain.parquet")
 COLUMNS = ("--label", "y", "--prediction", "p", "--group", "g", "--metric", "selection_rate")
@@ -78,6 +83,18 @@ def damage(content: bytes, chance: random.Random) -> bytes:
     return bytes(data)
 
 
+def read_groups(path: Path) -> Counter[str]:
+    """Return the rows of each group by plain pandas, from the columns that the command read."""
+    if path.name.endswith("parquet"):
+        frame = pd.read_parquet(path, columns=["y", "p", "g"])
+    else:
+        content = path.read_bytes()
+        is_file = content.startswith(b"ARROW1")
+        reader = (pa.ipc.open_file if is_file else pa.ipc.open_stream)(content)
+        frame = reader.read_all().to_pandas()
+    return Counter(map(str, frame["g"]))
+
+
 def run(first: int, end: int, folder: Path) -> None:
     """Run the command on these mutations."""
     resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
@@ -91,9 +108,25 @@ def run(first: int, end: int, folder: Path) -> None:
         path.write_bytes(damage(files[name], chance))
         print(number, name, end=" ", file=told, flush=True)
         sys.argv = ["fairperm", "audit", str(path), *COLUMNS, "--resamples", "9", "-q"]
+        sys.argv += ["--json", "-"]
         sys.stdout, sys.stderr = io.StringIO(), io.StringIO()
+        started = time.monotonic()
         code = main._run()
-        print(code, repr(sys.stderr.getvalue()), file=told, flush=True)
+        said = repr(sys.stderr.getvalue())
+        if time.monotonic() - started > MOST_SECONDS:
+            said += " too slow"
+        if code == 0:
+            groups = json.loads(sys.stdout.getvalue())["result"]["groups"]
+            found = {str(one["group"]): one["rows"] for one in groups}
+            try:
+                right = read_groups(path)
+            except Exception:  # it refuses what is damaged elsewhere: the rows must be as before
+                path.write_bytes(files[name])
+                right = read_groups(path)
+            said += "" if found == right else f" wrong: {found}, not {dict(right)}"
+        print(code, said, file=told, flush=True)
+    if resource.getrusage(resource.RUSAGE_SELF).ru_maxrss > MOST_KILOBYTES:
+        sys.exit("too much memory")
 
 
 if __name__ == "__main__":
