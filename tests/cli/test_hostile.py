@@ -728,15 +728,6 @@ def test_file_of_the_system_ends_by_a_signal(tmp_path: Path) -> None:
     assert [*tmp_path.iterdir()] == []
 
 
-def test_numbers_of_bins_and_rows(here: Here) -> None:
-    for options in (("--score-bins", -1), ("--sample-rows", 0)):
-        path = here.folder / "x.csv"
-        path.write_text(as_text(ROWS))
-        columns = ("--label", "y", "--score", "p", "--group", "g", "--metric", "roc_auc")
-        code, _, err = here.run("audit", path, *columns, *options)
-        assert (code, f"{options[0]} must be an integer from 2 to" in err) == (2, True)
-
-
 MEASURED = """
 import resource, sys
 from fairperm.cli import main
