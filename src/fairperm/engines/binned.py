@@ -16,14 +16,14 @@ from fairperm._utils.sorting import ranks
 from fairperm.engines.counts import CellsEngine
 from fairperm.engines.resampling.blocks import BLOCK
 from fairperm.engines.sample import Cells, Rows
-from fairperm.metrics.definition import Metric, by_part
+from fairperm.metrics.definition import by_part, is_of_totals
 from fairperm.metrics.ranks import Components
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fairperm.engines.estimates import Estimates
-    from fairperm.metrics.definition import Variance
+    from fairperm.metrics.definition import Metric, Variance
     from fairperm.metrics.ranks import RankMetric
 
     Array = NDArray[np.float64]
@@ -123,7 +123,7 @@ def _coarsen(parts: Parts, rows: Rows) -> tuple[Rows, float] | None:
     mean = np.stack(sums, axis=-1) / np.bincount(merged, size)[:, None]
     errors = []
     for part, columns in by_part(parts):
-        if isinstance(part, Metric):
+        if is_of_totals(part):
             errors.append(_lost_influence(part, values[:, columns], mean[merged][:, columns], size))
         else:
             errors.append(_lost_order(values[:, columns], size))

@@ -7,7 +7,7 @@ units, each of which gets a label. A user's function has an engine of its own.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Literal, Protocol, overload
+from typing import TYPE_CHECKING, Any, Literal, Protocol, cast, overload
 
 from fairperm.engines.binned import BinnedEngine
 from fairperm.engines.callables import CallableEngine
@@ -15,10 +15,7 @@ from fairperm.engines.counts import CellsEngine
 from fairperm.engines.many_groups import ManyGroupsEngine
 from fairperm.engines.resampling.shared_labels import Permuting
 from fairperm.engines.sample import Cells, order_strata
-from fairperm.metrics.callables import CallableMetric
-from fairperm.metrics.changes import RankChange
-from fairperm.metrics.definition import Metric, Variance
-from fairperm.metrics.ranks import InfluenceMetric
+from fairperm.metrics.definition import Variance, metrics_of_totals
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -28,6 +25,9 @@ if TYPE_CHECKING:
 
     from fairperm.engines.estimates import Estimates
     from fairperm.engines.sample import Rows
+    from fairperm.metrics.callables import CallableMetric
+    from fairperm.metrics.changes import RankChange
+    from fairperm.metrics.definition import Metric
     from fairperm.metrics.ranks import RankMetric
 
     Array = NDArray[np.float64]
@@ -116,43 +116,25 @@ def choose_engine(
     Errors of a user's function name one of the ``groups``. Joint permutations of ``many``
     groups need other random labels than those of two.
     """
-    if isinstance(parts[0], CallableMetric):
-        rows, weights = order_strata(rows, weights)
-        return CallableEngine.from_rows(parts[0], rows, weights, variance, n_bootstrap, groups)
-    if isinstance(parts[0], RankChange):
-        from fairperm.engines.auc.paired import PairedRankEngine
-
-        rows, weights = order_strata(rows, weights)
-        return PairedRankEngine.from_rows(rows, weights, variance, n_bootstrap, parts[0].sign)
-    built_in: Any = tuple(part for part in parts if not isinstance(part, CallableMetric))
-    if not many and (rows.weight is not None or rows.cluster is not None):
-        rows, weights = order_strata(rows, weights)
-        if isinstance(parts[0], InfluenceMetric):
-            from fairperm.engines.influences import InfluenceEngine
-
-            return InfluenceEngine.from_rows(parts[0], rows, weights, variance, n_bootstrap)
-        from fairperm.engines.auc.weighted import WeightedRankEngine
-
-        return WeightedRankEngine.from_rows(built_in[0], rows, weights, variance, n_bootstrap)
-    cells = _cells(rows, weights, variance, many=many)
+    part, every = cast("tuple[Any, Any]", (parts[0], parts))
+    can_count = part.has_counts and (many or (rows.weight is None and rows.cluster is None))
+    cells = _cells(rows, weights, variance, many=many) if can_count else None
     if cells is not None:
-        return CellsEngine(built_in, cells, variance, n_bootstrap)
-    rows, weights = order_strata(rows.expand(), weights)
+        return CellsEngine(every, cells, variance, n_bootstrap)
+    rows, weights = order_strata(rows.expand() if can_count else rows, weights)
+    if part.is_function:
+        return CallableEngine.from_rows(part, rows, weights, variance, n_bootstrap, groups)
     if many:
-        return ManyGroupsEngine.from_rows(built_in, rows, weights, variance)
+        return ManyGroupsEngine.from_rows(every, rows, weights, variance)
     # only engines of units load Numba
-    contributing = tuple(part for part in built_in if isinstance(part, Metric))
-    if contributing:
+    if part.walk is None:
         from fairperm.engines.totals import TotalsEngine
 
-        return TotalsEngine.from_rows(contributing, rows, weights, variance, n_bootstrap)
-    if isinstance(parts[0], InfluenceMetric):
-        from fairperm.engines.influences import InfluenceEngine
+        totalled = metrics_of_totals(parts)
+        return TotalsEngine.from_rows(totalled, rows, weights, variance, n_bootstrap)
+    from fairperm.engines.sorted_rows import SortedRowsEngine
 
-        return InfluenceEngine.from_rows(parts[0], rows, weights, variance, n_bootstrap)
-    from fairperm.engines.auc.plain import RankEngine
-
-    return RankEngine.from_rows(built_in[0], rows, weights, variance, n_bootstrap)
+    return SortedRowsEngine.from_rows(part, rows, weights, variance, n_bootstrap)
 
 
 def _cells(

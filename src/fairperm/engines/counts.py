@@ -17,7 +17,7 @@ from fairperm.engines.estimates import (
 )
 from fairperm.engines.resampling import blocks, draws
 from fairperm.engines.resampling.enumeration import enumerate_permutations
-from fairperm.metrics.definition import Metric, Variance, by_part
+from fairperm.metrics.definition import Variance, by_part, is_of_totals
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fairperm.engines.sample import Cells
+    from fairperm.metrics.definition import Metric
     from fairperm.metrics.ranks import RankMetric
 
     Array = NDArray[np.float64]
@@ -121,7 +122,7 @@ class CellsEngine:
         self, part: Metric | RankMetric, u: Array, counts: Array
     ) -> tuple[Array, Array, Array]:
         """Return one part's value, its variance, and size."""
-        if not isinstance(part, Metric):
+        if not is_of_totals(part):
             return *part.estimate(counts, u), counts.sum(axis=-1)
         total = _totals(counts, u)
         size = total[..., 1] if part.sizes_groups else counts.sum(axis=-1)
@@ -175,7 +176,7 @@ def _unbiased(variance: Array, part: Metric | RankMetric, u: Array, counts: Arra
     """
     if counts.shape[-3] == 1:
         return variance
-    if isinstance(part, Metric):
+    if is_of_totals(part):
         base = u @ np.array([*part.bases().values()]).T
     else:
         base = np.stack([*part.label_rows(u).values()], axis=-1)

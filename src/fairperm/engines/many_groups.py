@@ -14,17 +14,22 @@ from fairperm.engines.estimates import Estimates
 from fairperm.engines.moments import Moments
 from fairperm.engines.resampling.shared_labels import SharedLabels
 from fairperm.errors import InputError
-from fairperm.metrics.definition import Metric, Variance, by_part
-from fairperm.metrics.one_versus_rest import OneVersusRest
-from fairperm.metrics.ranks import AreaUnderCurve, InfluenceMetric
+from fairperm.metrics.definition import (
+    Variance,
+    WalkKind,
+    by_part,
+    is_of_totals,
+    metrics_of_totals,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Mapping
 
     from numpy.typing import NDArray
 
-    from fairperm.engines.influences import Walk
     from fairperm.engines.sample import Rows
+    from fairperm.engines.sorted_rows import GroupWalk
+    from fairperm.metrics.definition import Metric
     from fairperm.metrics.ranks import RankMetric
 
     Array = NDArray[np.float64]
@@ -62,7 +67,7 @@ class ManyGroupsEngine(SharedLabels):
     columns: Array
     labels: NDArray[np.uint8]
     tied: NDArray[np.int64]
-    walks: Mapping[int, Walk]
+    walks: Mapping[int, GroupWalk]
 
     block_size = 8  # few, as a block of many rows takes a while
 
@@ -76,9 +81,10 @@ class ManyGroupsEngine(SharedLabels):
     ) -> ManyGroupsEngine:
         """Sort the rows, and order the groups by their rows: names must not change a draw."""
         variance = Variance.DELTA if variance == Variance.WALD else variance  # the same for a rate
-        totalled = tuple(part for part in parts if isinstance(part, Metric))
         order, contributions, labels, tied = _sort_units(parts, rows)
-        moments = Moments.of(totalled, contributions, order, has_strata=rows.n_strata > 1)
+        moments = Moments.of(
+            metrics_of_totals(parts), contributions, order, has_strata=rows.n_strata > 1
+        )
         stratum, block = rows.stratum[order], _number_runs(rows.stratum[order], rows.block[order])
         kind = _number_runs(block, *(column[order] for column in rows.contributions.T))
         group, place = _order_groups(rows.group[order], kind, rows.n_groups)
@@ -136,14 +142,12 @@ class ManyGroupsEngine(SharedLabels):
         by_totals = self._by_totals(labels)
         found = []
         for place, part in enumerate(self.parts):
-            if isinstance(part, Metric):
+            if is_of_totals(part):
                 found.append(next(by_totals))
             else:
-                if isinstance(part, AreaUnderCurve):
-                    auc, variance = self._auc(labels)
-                    value, variance = part.of_auc(auc), part.slope**2 * variance
-                else:
-                    value, variance = self._by_walk(self.walks[place], labels)
+                walk = self.walks.get(place)
+                both = self._auc(labels) if walk is None else self._by_walk(walk, labels)
+                value, variance = part.of_walk(*both)
                 size = self.sizes[..., self.place]
                 found.append((value, variance, np.broadcast_to(size, value.shape)))
         return Estimates(*(np.stack(arrays) for arrays in zip(*found, strict=True)))
@@ -168,7 +172,7 @@ class ManyGroupsEngine(SharedLabels):
         sums = group_ranks(groups, self.labels, self.tied, self.stratum_starts, n_groups)
         return auc_of_sums(sums[:, :, self.place])
 
-    def _by_walk(self, walk: Walk, groups: NDArray[np.uint8]) -> tuple[Array, Array]:
+    def _by_walk(self, walk: GroupWalk, groups: NDArray[np.uint8]) -> tuple[Array, Array]:
         from fairperm.engines.kernels.group_labels import words_of_groups
         from fairperm.engines.kernels.kernel import LANES
 
@@ -181,7 +185,7 @@ class ManyGroupsEngine(SharedLabels):
         ):
             drawn = groups[start : start + step]
             words = words_of_groups(drawn, first, width)
-            found = walk.find_values(words, len(drawn) * width)
+            found = walk.find_one(words, len(drawn) * width)
             for whole, one in zip((value, squares), found, strict=True):
                 by_group = one.reshape(len(drawn), width, -1).swapaxes(1, 2)
                 n_left = min(width, n_groups - first)
@@ -206,15 +210,17 @@ def _sort_units(
     return order, contributions, *layout.labels()
 
 
-def _make_walks(parts: tuple[Part, ...], rows: Rows, order: NDArray[np.intp]) -> dict[int, Walk]:
+def _make_walks(
+    parts: tuple[Part, ...], rows: Rows, order: NDArray[np.intp]
+) -> dict[int, GroupWalk]:
     """Return the walks of units in this order, by the places of the parts that have one."""
-    from fairperm.engines.influences import make_walk
+    from fairperm.engines.sorted_rows import GROUP_WALKS
 
     found = {}
     for i, (part, place) in enumerate(by_part(parts)):
-        if isinstance(part, InfluenceMetric):
+        if part.walk in GROUP_WALKS:
             own = replace(rows, contributions=rows.contributions[:, place]).take(order)
-            found[i] = make_walk(part, own, np.arange(len(order)))
+            found[i] = GROUP_WALKS[part.walk](part, own, np.arange(len(order)))
     return found
 
 
@@ -225,9 +231,9 @@ def _split_columns(
     label = score = None
     columns: list[int] = []
     for part, place in by_part(parts):
-        if isinstance(part, Metric):
+        if part.has_totals:
             columns.extend(range(place.start, place.stop))
-        elif not isinstance(part, OneVersusRest):  # its columns are those of several scores
+        elif part.walk is not WalkKind.ONE_VERSUS_REST:  # that has several scores
             label, score = contributions[:, place].T
     return label, score, contributions[:, np.array(columns, np.intp)]
 

@@ -44,6 +44,7 @@ class CallableMetric(AnyMetric):
     takes_weight: bool
 
     is_function: ClassVar[bool] = True
+    has_counts: ClassVar[bool] = False
     kind: ClassVar[Kind] = Kind.ANY
     meaning: ClassVar[str] = "metric of the user's own making"
     aliases: ClassVar[tuple[str, ...]] = ()

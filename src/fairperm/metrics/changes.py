@@ -22,13 +22,14 @@ from fairperm.metrics.definition import (
     JointMetric,
     Metric,
     Variance,
+    WalkKind,
     columns_of,
 )
 from fairperm.metrics.one_versus_rest import OneVersusRest
-from fairperm.metrics.ranks import AreaUnderCurve, RankMetric
+from fairperm.metrics.ranks import AreaUnderCurve, RankMetric, SortedCells
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping, Sequence
+    from collections.abc import Callable, Hashable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -237,6 +238,8 @@ class RankChange(AnyMetric):
     among: ClassVar[str] = "rows"
     smooth: ClassVar[bool] = True
     is_mean: ClassVar[bool] = False
+    walk: ClassVar[WalkKind] = WalkKind.AUC_CHANGE
+    has_counts: ClassVar[bool] = False
 
     @property
     def parts(self) -> tuple[Any, ...]:
@@ -260,6 +263,17 @@ class RankChange(AnyMetric):
     def swap(self, matrix: Array) -> Array:
         """Return the contributions of rows whose models are swapped."""
         return matrix[:, [0, 2, 1]] * [1.0, -self.old, -self.old]
+
+    def value_of_counts(self, cells: Array) -> Callable[[Array], Array]:
+        """Return the function from counts of these cells (label, both scores) to the value."""
+        old, new = (SortedCells.of(cells[:, [0, score]]) for score in (1, 2))
+        return lambda counts: (
+            self.sign * (new.components(counts).value() - old.components(counts).value())
+        )
+
+    def of_walk(self, value: Array, variance: Array) -> tuple[Array, Array]:
+        """Return value and variance from those of the new score's AUC minus the old one's."""
+        return self.sign * value, variance
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

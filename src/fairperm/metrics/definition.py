@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
+from enum import Enum, StrEnum, auto
 from functools import lru_cache
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
@@ -22,6 +22,7 @@ from fairperm.errors import InputError, Shown, argument, shown
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+    from typing_extensions import TypeIs
 
     from fairperm.metrics.ranks import RankMetric
 
@@ -188,6 +189,15 @@ class Scheme(StrEnum):
         return repr(self.value)  # as users pass it, and as messages show it
 
 
+class WalkKind(Enum):
+    """What walking through rows in the order of their scores finds."""
+
+    AUC = auto()
+    AUC_CHANGE = auto()
+    AVERAGE_PRECISION = auto()
+    ONE_VERSUS_REST = auto()
+
+
 class GroupedColumns(Protocol):
     """Columns whose rows belong to groups."""
 
@@ -247,6 +257,10 @@ class AnyMetric:
     """Whether it is made of ranks of scores."""
     has_totals: ClassVar[bool] = False
     """Whether it is a function of totals of contributions."""
+    walk: ClassVar[WalkKind | None] = None
+    """What is found by walking through sorted rows; None for a metric of totals, or a function."""
+    has_counts: ClassVar[bool] = True
+    """Whether a sample may be given as counts of equal rows."""
 
     @property
     def is_rate(self) -> bool:
@@ -533,9 +547,14 @@ class JointMetric(AnyMetric):
         return tuple(dict.fromkeys(name for part in self.parts for name in part.columns))
 
 
+def is_of_totals(metric: AnyMetric) -> TypeIs[Metric]:
+    """Whether it is a function of totals, for readers of types: as ``has_totals`` says."""
+    return metric.has_totals
+
+
 def metrics_of_totals(parts: Iterable[AnyMetric]) -> tuple[Metric, ...]:
     """Return the parts that are functions of totals."""
-    return tuple(part for part in parts if isinstance(part, Metric))
+    return tuple(part for part in parts if is_of_totals(part))
 
 
 def by_part(parts: tuple[Part, ...]) -> Iterator[tuple[Part, slice]]:

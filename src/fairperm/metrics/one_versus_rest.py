@@ -14,7 +14,7 @@ import numpy as np
 from fairperm._utils.sorting import run_numbers
 from fairperm.errors import InputError, Shown, argument, did_you_mean, listed, shown
 from fairperm.metrics.classes import are_of_class, labels_of
-from fairperm.metrics.definition import Kind
+from fairperm.metrics.definition import Kind, WalkKind
 from fairperm.metrics.ranks import InfluenceMetric, SortedCells
 
 if TYPE_CHECKING:
@@ -56,6 +56,7 @@ class OneVersusRest(InfluenceMetric):
     classes: tuple[Hashable, ...] = ()
 
     kind: ClassVar[Kind] = Kind.CLASS_SCORES
+    walk: ClassVar[WalkKind] = WalkKind.ONE_VERSUS_REST
 
     @property
     def columns(self) -> tuple[str, ...]:  # type: ignore[override]

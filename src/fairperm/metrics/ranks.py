@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from fairperm._utils.sorting import ranks, run_numbers, run_starts
-from fairperm.metrics.definition import AnyMetric, Kind, Variance
+from fairperm.metrics.definition import AnyMetric, Kind, Variance, WalkKind
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from numpy.typing import NDArray
 
@@ -59,6 +59,14 @@ class RankMetric(AnyMetric):
     def estimate(self, counts: Array, cells: Array) -> tuple[Array, Array]:
         """Return value and variance of counts (last axis) of cells (label, score)."""
 
+    def value_of_counts(self, cells: Array) -> Callable[[Array], Array]:
+        """Return the function from counts of these cells to the value."""
+        return lambda counts: self.estimate(counts, cells)[0]
+
+    def of_walk(self, value: Array, variance: Array) -> tuple[Array, Array]:
+        """Return value and variance from those that the walk through sorted rows finds."""
+        return value, variance
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AreaUnderCurve(RankMetric):
@@ -71,6 +79,7 @@ class AreaUnderCurve(RankMetric):
     offset: float = 0.0
 
     given: ClassVar[str] = "label"
+    walk: ClassVar[WalkKind] = WalkKind.AUC
 
     @property
     def span(self) -> float:  # type: ignore[override]
@@ -94,7 +103,16 @@ class AreaUnderCurve(RankMetric):
     def estimate(self, counts: Array, cells: Array) -> tuple[Array, Array]:
         """Return value and variance of counts (last axis) of cells (label, score)."""
         found = by_score(counts, cells)
-        return self.of_auc(found.value()), self.slope**2 * found.variance()
+        return self.of_walk(found.value(), found.variance())
+
+    def value_of_counts(self, cells: Array) -> Callable[[Array], Array]:
+        """Return the function from counts of these cells to the value: they are sorted once."""
+        ordered = SortedCells.of(cells)
+        return lambda counts: self.of_auc(ordered.components(counts).value())
+
+    def of_walk(self, value: Array, variance: Array) -> tuple[Array, Array]:
+        """Return value and variance from those of an AUC."""
+        return self.of_auc(value), self.slope**2 * variance
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,6 +150,8 @@ class AveragePrecision(InfluenceMetric):
 
     That is scikit-learn's.
     """
+
+    walk: ClassVar[WalkKind] = WalkKind.AVERAGE_PRECISION
 
     def estimate(self, counts: Array, cells: Array) -> tuple[Array, Array]:
         """Return value and variance of counts (last axis) of cells (label, score)."""

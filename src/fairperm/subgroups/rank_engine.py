@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairperm._utils.sorting import order_by, run_starts
-from fairperm.engines.auc.weighted import sort_weighted_rows, walk_weighted_rows
 from fairperm.engines.estimates import Estimates
 from fairperm.engines.kernels.auc import AucLayout, auc_by_lane
 from fairperm.engines.kernels.kernel import LANES
 from fairperm.engines.kernels.weighted_auc import weighted_auc_by_lane
+from fairperm.engines.sorted_rows import sort_rows, walk_weighted_rows
 from fairperm.subgroups.engine import SubgroupEngine
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def _walk_plain_rows(rows: Rows, share: float) -> tuple[Rows, Walk]:
 
 def _walk_weighted_rows(rows: Rows) -> tuple[Rows, Walk]:
     """Return a row of each unit, in the order of their words."""
-    rows, unit, units, _ = sort_weighted_rows(rows)
+    rows, unit, units, _ = sort_rows(rows)
     return units, partial(weighted_auc_by_lane, rows=walk_weighted_rows(rows, unit))
 
 

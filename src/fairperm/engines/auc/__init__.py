@@ -1,1 +1,0 @@
-"""Engines of the AUC: of plain rows, of weights and clusters, and of two models."""

@@ -1,0 +1,360 @@
+"""The engine of metrics of ranks: rows are sorted by score once, and every draw walks through them.
+
+It serves rows whose scores hardly repeat, or that have weights or clusters. A metric names its
+walk, and turns what the walk finds into its value and variance; all else is the same for all.
+"""
+
+from __future__ import annotations
+
+import itertools
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from fairperm._utils.sorting import order_by
+from fairperm.engines.estimates import Estimates
+from fairperm.engines.kernels.auc import AucLayout, auc_by_lane
+from fairperm.engines.kernels.average_precision import average_precision_by_lane
+from fairperm.engines.kernels.one_versus_rest import ClassRows, one_versus_rest_by_lane
+from fairperm.engines.kernels.paired_auc import PairedRows, auc_changes_by_lane
+from fairperm.engines.kernels.sorted_rows import SortedRows
+from fairperm.engines.kernels.weighted_auc import WeightedRows, weighted_auc_by_lane
+from fairperm.engines.units import Layout, UnitsEngine, order_units, resample_units
+from fairperm.metrics.definition import WalkKind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from numpy.typing import NDArray
+
+    from fairperm.engines.sample import Rows
+    from fairperm.metrics.changes import RankChange
+    from fairperm.metrics.definition import Variance
+    from fairperm.metrics.ranks import RankMetric
+
+    Array = NDArray[np.float64]
+    Words = NDArray[np.uint64]
+    Units = NDArray[np.int64]
+
+
+class Walk(Protocol):
+    """Rows in the order of their scores, through which 64 choices of a group walk at once."""
+
+    def find_both(self, words: Words, lanes: int, sizes: Array) -> tuple[Array, Array]:
+        """Return values and variances by lane, stratum and group: with a bit, and without.
+
+        All 64 lanes may be filled in, or only so many. ``sizes`` has the groups' units by stratum.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class AucWalk:
+    """The walk of an AUC of rows without weights."""
+
+    layout: AucLayout
+    centres: Array
+
+    def find_both(self, words: Words, lanes: int, sizes: Array) -> tuple[Array, Array]:
+        """Return values and variances by lane, stratum and group: with a bit, and without."""
+        del lanes, sizes  # all are computed at once
+        return auc_by_lane(words, self.layout, self.centres)
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedAucWalk:
+    """The walk of an AUC of rows that have weights or clusters."""
+
+    rows: WeightedRows
+
+    @classmethod
+    def of(cls, part: Any, rows: Rows, unit: Units) -> WeightedAucWalk:
+        """Find the steps through sorted rows."""
+        del part
+        return cls(walk_weighted_rows(rows, unit))
+
+    def find_both(self, words: Words, lanes: int, sizes: Array) -> tuple[Array, Array]:
+        """Return values and variances by lane, stratum and group: with a bit, and without."""
+        del lanes, sizes  # all are computed at once
+        return weighted_auc_by_lane(words, self.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class AucChangeWalk:
+    """The walks of the AUCs of two scores."""
+
+    rows: PairedRows
+
+    @classmethod
+    def of(cls, part: Any, rows: Rows, unit: Units) -> AucChangeWalk:
+        """Sort the rows by either score."""
+        del part
+        label, old, new = rows.contributions.T
+        by_old, by_new = (
+            order_by([rows.stratum, score, label, other, rows.weight_of_each(), unit])
+            for score, other in ((old, new), (new, old))
+        )
+        place = np.empty(len(by_old), np.int64)
+        place[by_old] = np.arange(len(by_old))
+        return cls(
+            PairedRows(
+                _sorted_rows(rows.take(by_old), 1, unit[by_old]),
+                _sorted_rows(rows.take(by_new), 2, unit[by_new]),
+                place[by_new],
+            )
+        )
+
+    def find_both(self, words: Words, lanes: int, sizes: Array) -> tuple[Array, Array]:
+        """Return values and variances by lane, stratum and group: with a bit, and without."""
+        del sizes
+        return auc_changes_by_lane(words, self.rows, lanes)
+
+
+class GroupWalk(ABC):
+    """A walk of one group, whose variance is made of the influences of its rows."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def find_one(self, words: Words, lanes: int) -> tuple[Array, Array]:
+        """Return values and squared influences by lane and stratum, of the units with a bit."""
+
+    def find_variance(self, squares: Array, sizes: Array) -> Array:
+        """Return the variance from the squared influences of so many units: their sum."""
+        del sizes
+        return squares
+
+    def find_both(self, words: Words, lanes: int, sizes: Array) -> tuple[Array, Array]:
+        """Return values and variances by lane, stratum and group: with a bit, and without."""
+        both = [self.find_one(one, lanes) for one in (words, ~words)]
+        value, squares = (np.stack(one, axis=-1) for one in zip(*both, strict=True))
+        return value, self.find_variance(squares, np.broadcast_to(sizes, value.shape))
+
+
+@dataclass(frozen=True, slots=True)
+class PrecisionWalk(GroupWalk):
+    """The walk of an average precision."""
+
+    rows: SortedRows
+
+    @classmethod
+    def of(cls, part: Any, rows: Rows, unit: Units) -> PrecisionWalk:
+        """Sort rows whose units are numbered by stratum."""
+        del part
+        order = order_by([rows.stratum, rows.contributions[:, 1]])
+        return cls(_sorted_rows(rows.take(order), 1, unit[order]))
+
+    def find_one(self, words: Words, lanes: int) -> tuple[Array, Array]:
+        """Return values and squared influences by lane and stratum, of the units with a bit."""
+        return average_precision_by_lane(words, self.rows, lanes)
+
+    def find_variance(self, squares: Array, sizes: Array) -> Array:
+        """Return n/(n − 1) times the squared influences of n units; one has no variance."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(sizes > 1, squares * (sizes / (sizes - 1)), np.nan)
+
+
+@dataclass(frozen=True, slots=True)
+class ClassWalk(GroupWalk):
+    """The walks of an AUC of each class against the rest.
+
+    Factors of squared influences depend on the number of units of each class.
+    """
+
+    rows: ClassRows
+    is_weighted: bool
+
+    @classmethod
+    def of(cls, part: Any, rows: Rows, unit: Units) -> ClassWalk:
+        """Sort rows whose units are numbered by stratum."""
+        return cls(ClassRows.of(rows, unit), part.is_weighted)
+
+    def find_one(self, words: Words, lanes: int) -> tuple[Array, Array]:
+        """Return values and squared influences by lane and stratum, of the units with a bit."""
+        return one_versus_rest_by_lane(words, self.rows, lanes, weighted=self.is_weighted)
+
+
+GROUP_WALKS: Mapping[WalkKind | None, Callable[[Any, Rows, Units], GroupWalk]] = {
+    WalkKind.AVERAGE_PRECISION: PrecisionWalk.of,
+    WalkKind.ONE_VERSUS_REST: ClassWalk.of,
+}
+_WALKS: Mapping[WalkKind | None, Callable[[Any, Rows, Units], Walk]] = {
+    **GROUP_WALKS,
+    WalkKind.AUC: WeightedAucWalk.of,
+    WalkKind.AUC_CHANGE: AucChangeWalk.of,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SortedRowsEngine(UnitsEngine):
+    """Estimates from walks through sorted rows, of which whole clusters change groups.
+
+    Attributes
+    ----------
+    part
+        The metric.
+    walk
+        The walk through the rows.
+    contributions, weight
+        Of each row; no weights if all are one.
+    row, unit
+        The row of each unit if all have only one, else the unit of each row.
+    """
+
+    part: RankMetric | RankChange
+    walk: Walk
+    contributions: Array
+    weight: Array | None = None
+    row: NDArray[np.integer[Any]] | None = None
+    unit: Units | None = None
+
+    @classmethod
+    def from_rows(
+        cls,
+        part: RankMetric | RankChange,
+        rows: Rows,
+        weights: Array | None,
+        variance: Variance | None,
+        n_bootstrap: int,
+    ) -> SortedRowsEngine:
+        """Sort by score inside strata: neither the user's order of rows nor names matter."""
+        if part.walk is WalkKind.AUC and rows.weight is None and rows.cluster is None:
+            return cls._from_plain_rows(part, rows, weights, variance, n_bootstrap)
+        rows, unit, units, keys = sort_rows(rows, label_first=part.walk is WalkKind.AUC_CHANGE)
+        layout = Layout.of(
+            units.group, units.stratum, units.block, rows.n_strata, lambda: np.stack(keys, axis=1)
+        )
+        return cls(
+            layout=layout,
+            weights=weights,
+            variance=variance,
+            n_bootstrap=n_bootstrap,
+            part=part,
+            walk=_WALKS[part.walk](part, rows, unit),
+            contributions=rows.contributions,
+            weight=rows.weight,
+            unit=unit,
+        )
+
+    @classmethod
+    def _from_plain_rows(
+        cls,
+        part: RankMetric | RankChange,
+        rows: Rows,
+        weights: Array | None,
+        variance: Variance | None,
+        n_bootstrap: int,
+    ) -> SortedRowsEngine:
+        """Sort rows of an AUC that are units, of which there may be millions: without a copy."""
+        label, score = rows.contributions.T
+        sorted_units = AucLayout.build(
+            score, label > 0, rows.stratum, rows.n_strata, within_label=bool(rows.block.any())
+        )
+        order = sorted_units.order
+        layout = Layout.of(
+            rows.group[order],
+            rows.stratum[order],
+            rows.block[order],
+            rows.n_strata,
+            lambda: rows.contributions[order],
+        )
+        return cls(
+            layout=layout,
+            weights=weights,
+            variance=variance,
+            n_bootstrap=n_bootstrap,
+            part=part,
+            walk=AucWalk(sorted_units, sorted_units.centres(float(layout.in_first.mean()))),
+            contributions=rows.contributions,
+            row=order,
+        )
+
+    def jackknife(self) -> Iterator[tuple[Estimates, NDArray[np.int64]]]:
+        """Yield for each stratum's group the estimates without one of its units."""
+        part: Any = self.part  # two scores have no jackknife
+        whole = self.observed()
+        for s, g, members in self.layout.members(self.layout.in_first):
+            cells = self.contributions[self._rows_of(members)[0]]
+            value = part.without_one(np.ones(len(cells)), cells)
+            estimates = whole.replace_group(s, self.order[g], value[None], len(members) - 1)
+            yield estimates, np.ones(len(members), np.int64)
+
+    def _of_words(self, words: Words, lanes: int) -> Estimates:
+        found = self.walk.find_both(words, lanes, self.layout.sizes)
+        value, variance = self.part.of_walk(*found)
+        size = np.broadcast_to(self.layout.sizes, value.shape)
+        return Estimates(value[None], variance[None], size[None])
+
+    def _resampled(
+        self, in_first: NDArray[np.bool_], n: int, rng: np.random.Generator
+    ) -> Estimates:
+        value = np.full((1, n, self.layout.n_strata, 2), np.nan)
+        sides = []
+        for s, g, members in self.layout.members(in_first):
+            rows, unit = self._rows_of(members)
+            if rows.size:
+                weight = 1.0 if self.weight is None else self.weight[rows]
+                value_of = self.part.value_of_counts(self.contributions[rows])
+                sides.append((s, g, members, unit, weight, value_of))
+        times = np.zeros(len(in_first))
+        pairs = itertools.product(range(n), range(len(sides)))
+        draws = sorted(pairs, key=lambda pair: pair[::-1] if self.unit is None else pair)
+        for i, side in draws:  # of plain rows, one group after the other
+            s, g, members, unit, weight, value_of = sides[side]
+            times[members] = resample_units(len(members), rng)
+            value[0, i, s, g] = value_of(weight * times[unit])
+        size = np.broadcast_to(self.layout.sizes, value.shape)
+        return Estimates(value, np.zeros(value.shape), size)
+
+    def _rows_of(self, members: NDArray[np.intp]) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return the rows of some units, and the unit of each."""
+        if self.unit is None:
+            return members if self.row is None else self.row[members], members
+        rows = np.flatnonzero(np.isin(self.unit, members))
+        return rows, self.unit[rows]
+
+
+def sort_rows(rows: Rows, *, label_first: bool = False) -> tuple[Rows, Units, Rows, list[Array]]:
+    """Return the rows by score inside strata, their units, a row of each unit, and its keys.
+
+    Units are ordered by their rows, not by their names. Rows of two scores have the label first.
+    """
+    rows = rows.expand()
+    columns = rows.contributions.T[:: 1 if label_first else -1]
+    rows = rows.take(order_by([rows.stratum, *columns, rows.weight_of_each(), rows.group]))
+    weight = rows.weight_of_each()
+    cluster = np.arange(len(weight)) if rows.cluster is None else rows.cluster
+    unit, first, keys = order_units(rows, weight, cluster)
+    units = rows.take(first)
+    if rows.cluster is not None:  # equal rows in the order of their units
+        again = order_by([rows.stratum, *rows.contributions.T[::-1], weight, unit])
+        rows, unit = rows.take(again), unit[again]
+    return rows, unit, units, keys
+
+
+def walk_weighted_rows(rows: Rows, unit: Units) -> WeightedRows:
+    """Return the walk up the scores of sorted rows."""
+    label, score = rows.contributions.T
+    return WeightedRows.build(
+        score,
+        label > 0,
+        rows.weight_of_each(),
+        unit,
+        rows.stratum,
+        rows.n_strata,
+        is_clustered=rows.cluster is not None,
+    )
+
+
+def _sorted_rows(rows: Rows, score: int, unit: Units) -> SortedRows:
+    """Return rows that are sorted by one of their scores."""
+    return SortedRows.of(
+        rows.contributions[:, score],
+        rows.contributions[:, 0] > 0,
+        rows.weight_of_each(),
+        unit,
+        rows.stratum,
+        rows.n_strata,
+        clustered=rows.cluster is not None,
+    )
