@@ -27,6 +27,8 @@ N = 50_000
 DRAWS = 999
 REPEATS = 3
 MOST = 10.0
+N_OF_MODELS = 20_000
+MOST_OF_MODELS = 6.0
 DESIGNS = ("plain", "weights", "clusters", "strata", "5 groups")
 _BOOTSTRAP = "500 bootstrap samples, for the standard error it reports"
 SLOW = {("expected_calibration_error", design): _BOOTSTRAP for design in DESIGNS}
@@ -56,6 +58,7 @@ def _data(n: int) -> dict[str, Any]:
         "clusters": household,
         "y_true": y_true,
         "y_score": 1 / (1 + np.exp(1 - 2 * y_true + rng.normal(size=n))),
+        "y_score_new": y_true + rng.normal(size=n),
         "y_pred": np.where(rng.random(n) < 0.8, y_true, 1 - y_true),
         "classes": classes,
         "scores of classes": rng.normal(size=(n, 3)) + np.eye(3)[classes],
@@ -78,13 +81,12 @@ def _columns(metric: str, data: dict[str, Any]) -> dict[str, Any]:
     return {name: data[names[name]] for name in {"y_true", *definition.columns}}
 
 
-def _call(metric: str, design: str, data: dict[str, Any], draws: int) -> Callable[[], Any]:
+def _options(metric: str, design: str, data: dict[str, Any], draws: int) -> dict[str, Any]:
+    """Return the arguments of a test."""
     options = {**_columns(metric, data), "metric": metric, "n_resamples": draws, "rng": 0}
     options |= {"n_jobs": 1, "progress": False}
     if metric == "expected_calibration_error":
         options["variance"] = None
-    if design == "5 groups":
-        return lambda: fairperm.omnibus_test(**options, sensitive_features=data["5 groups"])
     of_design: dict[str, dict[str, Any]] = {
         "weights": {"sample_weight": data["weights"]},
         "clusters": {
@@ -92,9 +94,15 @@ def _call(metric: str, design: str, data: dict[str, Any], draws: int) -> Callabl
             "sensitive_features": data["group of cluster"],
         },
         "strata": {"control_features": data["strata"]},
+        "5 groups": {"sensitive_features": data["5 groups"]},
     }
-    options |= {"sensitive_features": data["group"], **of_design.get(design, {})}
-    return lambda: fairperm.permutation_test(**options)
+    return options | {"sensitive_features": data["group"], **of_design.get(design, {})}
+
+
+def _call(metric: str, design: str, data: dict[str, Any], draws: int) -> Callable[[], Any]:
+    options = _options(metric, design, data, draws)
+    test: Any = fairperm.omnibus_test if design == "5 groups" else fairperm.permutation_test
+    return lambda: test(**options)
 
 
 def _seconds(call: Callable[[], Any]) -> float:
@@ -135,6 +143,25 @@ def test_no_cliffs(report: Report) -> None:
         *(f"{metric}, {design}: {reason}" for (metric, design), reason in SLOW.items()),
     ]
     report.bar("any metric and design / AUC of plain rows, 50,000 rows", largest, "≤", MOST)
+
+
+@pytest.mark.parametrize("design", ["plain", "weights", "clusters"])
+@pytest.mark.filterwarnings("ignore::fairperm.FairpermWarning")  # so few resamples
+def test_two_models(report: Report, design: str) -> None:
+    """Comparing two models walks up two scores, and sorts them: no more than a few plain AUCs."""
+    data = _data(N_OF_MODELS)
+    reference = _call("roc_auc", "plain", data, DRAWS)
+    options = _options("roc_auc", design, data, DRAWS)
+
+    def call() -> Any:
+        return fairperm.compare_models(**options, y_score_new=data["y_score_new"])
+
+    reference()
+    call()
+    pairs = [(_seconds(reference), _seconds(call)) for _ in range(REPEATS)]
+    plain, mine = (min(times) for times in zip(*pairs, strict=True))
+    name = f"change of the AUC / AUC of plain rows, 20,000 rows, {design}"
+    report.bar(name, mine / plain, "≤", MOST_OF_MODELS)
 
 
 @pytest.mark.parametrize("design", DESIGNS)

@@ -81,7 +81,9 @@ def _tests() -> Iterator[tuple[str, Any]]:
     ):
         yield name, fairperm.omnibus_test(metric=metric, **given).null_distribution
     new = rng.normal(size=ROWS)
-    yield "changes", fairperm.compare_models(metric="roc_auc", y_score_new=new, **data).pvalue
+    for name, more in (("changes", {}), ("changes, clusters", {**clusters, **weights})):
+        change = fairperm.compare_models(metric="roc_auc", y_score_new=new, **{**data, **more})
+        yield name, change.null_distribution
     features = {"a": data["sensitive_features"], "b": groups["sensitive_features"]}
     for name, score in (("subgroups", data["y_score"]), ("subgroups, tied", few["y_score"])):
         searched = fairperm.find_subgroups(

@@ -91,24 +91,18 @@ class AucChangeWalk:
         """Sort the rows by either score."""
         del part
         label, old, new = rows.contributions.T
-        by_old, by_new = (
-            order_by([rows.stratum, score, label, other, rows.weight_of_each(), unit])
-            for score, other in ((old, new), (new, old))
+        by_new, by_old = (
+            order_by([rows.stratum, score, label, rows.weight_of_each(), unit])
+            for score in (new, old)
         )
-        place = np.empty(len(by_old), np.int64)
-        place[by_old] = np.arange(len(by_old))
-        return cls(
-            PairedRows(
-                _sorted_rows(rows.take(by_old), 1, unit[by_old]),
-                _sorted_rows(rows.take(by_new), 2, unit[by_new]),
-                place[by_new],
-            )
-        )
+        of_new = walk_weighted_rows(rows.take(by_new), unit[by_new], 2)
+        of_old = walk_weighted_rows(rows.take(by_old), unit[by_old], 1)
+        return cls(PairedRows.build(of_new, of_old, by_new, by_old))
 
     def find_both(self, words: Words, lanes: int, sizes: Array) -> tuple[Array, Array]:
         """Return values and variances by lane, stratum and group: with a bit, and without."""
-        del sizes
-        return auc_changes_by_lane(words, self.rows, lanes)
+        del lanes, sizes  # all are computed at once
+        return auc_changes_by_lane(words, self.rows)
 
 
 class GroupWalk(ABC):
@@ -143,7 +137,19 @@ class PrecisionWalk(GroupWalk):
         """Sort rows whose units are numbered by stratum."""
         del part
         order = order_by([rows.stratum, rows.contributions[:, 1]])
-        return cls(_sorted_rows(rows.take(order), 1, unit[order]))
+        rows, unit = rows.take(order), unit[order]
+        label, score = rows.contributions.T
+        return cls(
+            SortedRows.of(
+                score,
+                label > 0,
+                rows.weight_of_each(),
+                unit,
+                rows.stratum,
+                rows.n_strata,
+                clustered=rows.cluster is not None,
+            )
+        )
 
     def find_one(self, words: Words, lanes: int) -> tuple[Array, Array]:
         """Return values and squared influences by lane and stratum, of the units with a bit."""
@@ -333,28 +339,14 @@ def sort_rows(rows: Rows, *, label_first: bool = False) -> tuple[Rows, Units, Ro
     return rows, unit, units, keys
 
 
-def walk_weighted_rows(rows: Rows, unit: Units) -> WeightedRows:
-    """Return the walk up the scores of sorted rows."""
-    label, score = rows.contributions.T
+def walk_weighted_rows(rows: Rows, unit: Units, score: int = 1) -> WeightedRows:
+    """Return the walk up one of the scores of rows that are sorted by it."""
     return WeightedRows.build(
-        score,
-        label > 0,
-        rows.weight_of_each(),
-        unit,
-        rows.stratum,
-        rows.n_strata,
-        is_clustered=rows.cluster is not None,
-    )
-
-
-def _sorted_rows(rows: Rows, score: int, unit: Units) -> SortedRows:
-    """Return rows that are sorted by one of their scores."""
-    return SortedRows.of(
         rows.contributions[:, score],
         rows.contributions[:, 0] > 0,
         rows.weight_of_each(),
         unit,
         rows.stratum,
         rows.n_strata,
-        clustered=rows.cluster is not None,
+        is_clustered=rows.cluster is not None,
     )

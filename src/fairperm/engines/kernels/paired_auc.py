@@ -1,213 +1,268 @@
 """Change of the AUC between two scores of the same rows, with DeLong's paired variance.
 
 A row's influence on the change is that on the new AUC minus that on the old one, and the variance
-is the sum of their squares, added up over each cluster first. Where both scores order the rows
-alike, the influences cancel exactly.
+is the sum of their squares, added up over each cluster first. The rows are sorted by either score
+once, and every lane walks up both, as for one score (see ``weighted_auc``). What group A has passed
+is kept by run: a row then compares what it beats by the new score with what it beats by the old.
+Where both scores order the rows alike, the influences cancel exactly.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairperm.engines.kernels.kernel import kernel
+from fairperm.engines.kernels.kernel import LANES, inlined, kernel
+from fairperm.engines.kernels.weighted_auc import (
+    MEAN,
+    PASSED,
+    SHARE,
+    SIDE,
+    SLOPE,
+    SQUARES,
+    STATE_ROWS,
+    WEIGHTS,
+    WINS,
+    WeightedRows,
+    add_clusters,
+    count_units,
+    set_variances,
+    walk_up,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from fairperm.engines.kernels.sorted_rows import SortedRows
-
     Array = NDArray[np.float64]
-
-
-_ROUNDING = (8 * 2.0**-52) ** 2  # of a variance, for each row: sums of so many are rounded so
+    Integers = NDArray[np.int64]
+    Words = NDArray[np.uint64]
+    Steps = tuple[
+        Integers, Array, Array, NDArray[np.bool_], Integers,
+        NDArray[np.bool_], NDArray[np.bool_], Array,
+    ]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class PairedRows:
-    """The same rows sorted by either score; ``place`` has the rows of ``new`` among the ``old``."""
+    """The walks up both scores, and the rows of each cluster in both.
 
-    old: SortedRows
-    new: SortedRows
-    place: NDArray[np.int64]
+    Attributes
+    ----------
+    new, old
+        The walks. Their runs are numbered together in each stratum: the new ones come first.
+    run_of_row, weight_of_row
+        By cluster, each row in the new walk, and then in the old one, with minus its weight.
+    passed
+        The weight of the other label that each run has passed, in both groups together.
+    """
 
-    def reweighted(self, by_unit: Array) -> PairedRows:
-        """Return the rows with weights multiplied by a number of their unit."""
-        old, new = (
-            replace(one, weight=one.weight * by_unit[one.unit]) for one in (self.old, self.new)
+    new: WeightedRows
+    old: WeightedRows
+    run_of_row: Integers
+    weight_of_row: Array
+    passed: Array
+
+    @classmethod
+    def build(
+        cls,
+        new: WeightedRows,
+        old: WeightedRows,
+        by_new: NDArray[np.intp],
+        by_old: NDArray[np.intp],
+    ) -> PairedRows:
+        """Find each row in both walks, which are of rows in these orders."""
+        run = np.empty(len(by_new), np.int64)
+        run[by_new[new.by_cluster]] = new.run_of_row
+        n_new, n_old = np.diff(new.first_run), np.diff(old.first_run)
+        rows_by_stratum = old.cluster_starts[2 * old.first_unit]
+        offset = np.repeat(n_new, np.diff(rows_by_stratum))
+        runs = np.stack([run[by_old[old.by_cluster]], offset + old.run_of_row], axis=1)
+        is_new = np.repeat(
+            np.tile([True, False], len(n_new)), np.stack([n_new, n_old], axis=1).ravel()
         )
-        return PairedRows(old, new, self.place)
+        passed = np.empty(len(is_new))
+        passed[is_new], passed[~is_new] = new.passed, old.passed
+        return cls(
+            new=new,
+            old=old,
+            run_of_row=runs.ravel(),
+            weight_of_row=np.outer(old.weight_of_row, [1.0, -1.0]).ravel(),
+            passed=passed,
+        )
 
 
-def auc_changes_by_lane(
-    words: NDArray[np.uint64], rows: PairedRows, lanes: int
-) -> tuple[Array, Array]:
+def auc_changes_by_lane(words: Words, rows: PairedRows) -> tuple[Array, Array]:
     """Return the change of the AUC and its variance by permutation, stratum and group."""
-    shape = (lanes, len(rows.old.first_tie) - 1, 2)
+    shape = (len(rows.old.first_step) - 1, 2, LANES)
     value, variance = np.full(shape, np.nan), np.full(shape, np.nan)
-    old, new = (
-        (one.unit, one.positive, one.weight, one.tie_starts, one.first_tie)
-        for one in (rows.old, rows.new)
+    _fill_strata(words, rows, value, variance)
+    if rows.old.is_wide:
+        of_b = np.full((2, *shape), np.nan)
+        _fill_strata(~words, rows, *of_b)
+        value[:, 1], variance[:, 1] = of_b[:, :, 0]
+    return np.moveaxis(value, -1, 0), np.moveaxis(variance, -1, 0)
+
+
+def _fill_strata(words: Words, rows: PairedRows, value: Array, variance: Array) -> None:
+    new, old = rows.new, rows.old
+    first_run = new.first_run + old.first_run
+    levels = np.empty((int(np.diff(first_run).max()), SIDE))
+    for s in range(len(value)):
+        units = slice(old.first_unit[s], old.first_unit[s + 1])
+        _fill(
+            words[units],
+            _steps_of(new, s),
+            _steps_of(old, s),
+            rows.passed[first_run[s] : first_run[s + 1]],
+            old.totals[s],
+            old.cluster[units],
+            old.cluster_starts[2 * units.start : 2 * units.stop + 1],
+            old.cluster_weights[2 * units.start : 2 * units.stop],
+            rows.run_of_row,
+            rows.weight_of_row,
+            levels,
+            old.is_clustered,
+            value[s],
+            variance[s],
+        )
+
+
+def _steps_of(rows: WeightedRows, s: int) -> Steps:
+    """Return the steps of a walk in one stratum."""
+    steps = slice(rows.first_step[s], rows.first_step[s + 1])
+    return (
+        rows.unit[steps],
+        rows.weight[steps],
+        rows.total[steps],
+        rows.positive[steps],
+        rows.run[steps],
+        rows.compares[steps],
+        rows.is_half[steps],
+        rows.passed[rows.first_run[s] : rows.first_run[s + 1]],
     )
-    _fill(
-        words,
-        old,
-        new,
-        rows.place,
-        rows.old.n_units,
-        rows.old.clustered,
-        value,
-        variance,
-    )
-    return value, variance
 
 
 @kernel
 def _fill(
-    words: NDArray[np.uint64],
-    old: tuple[NDArray[np.int64], NDArray[np.bool_], Array, NDArray[np.int64], NDArray[np.int64]],
-    new: tuple[NDArray[np.int64], NDArray[np.bool_], Array, NDArray[np.int64], NDArray[np.int64]],
-    place: NDArray[np.int64],
-    n_units: int,
-    clustered: bool,
+    words: Words,
+    new: Steps,
+    old: Steps,
+    passed: Array,
+    totals: Array,
+    cluster: Integers,
+    cluster_starts: Integers,
+    cluster_weights: Array,
+    run_of_row: Integers,
+    weight_of_row: Array,
+    levels: Array,
+    is_clustered: bool,
     value: Array,
     variance: Array,
 ) -> None:
-    unit, positive, weight, tie_starts, first_tie = old
-    sums = np.zeros((n_units if clustered else 0, 2, 3))
-    component, component_new = np.zeros(len(unit)), np.zeros(len(unit))
-    for lane in range(value.shape[0]):
-        for s in range(len(first_tie) - 1):
-            ties = tie_starts[first_tie[s] : first_tie[s + 1] + 1]
-            ties_new = new[3][new[4][s] : new[4][s + 1] + 1]
-            for g in range(2):
-                wins, total = _fill_components(
-                    words, lane, g, unit, positive, weight, ties, component
-                )
-                if total[0] == 0 or total[1] == 0:
-                    continue
-                wins_new, _ = _fill_components(
-                    words, lane, g, new[0], new[1], new[2], ties_new, component_new
-                )
-                # of a negative, one minus the share counts: as many more keep that difference
-                for i in range(ties_new[0], ties_new[-1]):
-                    row = place[i]
-                    component[row] = component_new[i] - component[row]
-                    if not positive[row]:
-                        component[row] += total[1]
-                change = (wins_new - wins) / (total[0] * total[1])
-                value[lane, s, g] = change
-                variance[lane, s, g] = _sum_squared_influences(
-                    words, lane, g, unit, positive, weight, ties, component,
-                    total, change, clustered, sums,
-                )  # fmt: skip
-
-
-@kernel
-def _fill_components(
-    words: NDArray[np.uint64],
-    lane: int,
-    g: int,
-    unit: NDArray[np.int64],
-    positive: NDArray[np.bool_],
-    weight: Array,
-    ties: NDArray[np.int64],
-    component: Array,
-) -> tuple[float, Array]:
-    """Fill in the weight of other-label rows that each row beats; return wins and totals."""
-    passed = np.zeros(2)  # weight of negatives and of positives below, in this group
-    wins = 0.0
-    for t in range(len(ties) - 1):
-        tied = np.zeros(2)
-        for i in range(ties[t], ties[t + 1]):
-            if ((words[unit[i]] >> np.uint64(lane)) & np.uint64(1)) == np.uint64(1 - g):
-                tied[int(positive[i])] += weight[i]
-        for i in range(ties[t], ties[t + 1]):
-            other = 0 if positive[i] else 1
-            component[i] = passed[other] + 0.5 * tied[other]
-        wins += tied[1] * (passed[0] + 0.5 * tied[0])
-        passed += tied
-    return wins, passed
-
-
-@kernel
-def _sum_squared_influences(
-    words: NDArray[np.uint64],
-    lane: int,
-    g: int,
-    unit: NDArray[np.int64],
-    positive: NDArray[np.bool_],
-    weight: Array,
-    ties: NDArray[np.int64],
-    component: Array,
-    total: Array,
-    auc: float,
-    clustered: bool,
-    sums: Array,
-) -> float:
-    """Return the sum of squared influences of the units of one group.
-
-    Zero if it is so but for rounding; NaN with fewer than two units of a label.
-    """
-    squares, count = np.zeros(2), np.zeros(2)
-    most, n = 0.0, 0
-    if clustered:
-        for i in range(ties[0], ties[-1]):
-            sums[unit[i]] = 0.0
-    for i in range(ties[0], ties[-1]):
-        if ((words[unit[i]] >> np.uint64(lane)) & np.uint64(1)) != np.uint64(1 - g):
-            continue
-        own = int(positive[i])
-        share = component[i] / total[1 - own]
-        beaten = share if own == 1 else 1 - share
-        largest = weight[i] / total[own]
-        one = largest * (beaten - auc)
-        n += 1
-        if clustered:
-            sums[unit[i], own, 0] += one
-            sums[unit[i], own, 1] += largest
-            sums[unit[i], own, 2] += 1
+    """Fill in the estimates of a stratum."""
+    flat = np.empty(STATE_ROWS * SIDE)
+    state = flat.reshape(STATE_ROWS, SIDE)
+    n_new = len(new[-1])
+    n_rows = cluster_starts[-1] - cluster_starts[0]
+    n_units = count_units(words, cluster, cluster_starts)
+    for start in range(0, LANES, SIDE):
+        shift = np.uint64(start)
+        lanes = slice(start, start + SIDE)
+        state[:] = 0.0
+        _walk_steps(words, old, shift, flat, levels[n_new:])
+        wins = state[WINS : WINS + 2].copy()
+        state[:] = 0.0
+        _walk_steps(words, new, shift, flat, levels[:n_new])
+        state[WINS : WINS + 2] -= wins
+        _set_influences(state, totals, n_units[:, :, lanes], value[:, lanes])
+        state[:SLOPE] = 0.0
+        if is_clustered:
+            add_clusters(
+                words, cluster, 2 * cluster_starts, cluster_weights, run_of_row, weight_of_row,
+                passed, levels, shift, flat,
+            )  # fmt: skip
         else:
-            squares[own] += one * one
-            count[own] += 1
-            most += largest * largest
-    whole, n_units = 0.0, 0.0
-    if clustered:
-        whole, n_units, most = _over_clusters(ties, unit, sums, squares, count)
-    if count.min() < 2:  # one unit has no variance, whatever rounding leaves of its influence
-        return np.nan
-    # what is common to the factors goes with squares of whole clusters: nothing then cancels out
-    common = n_units / (n_units - 1) if clustered else 0.0
-    variance: float = common * whole + (squares * (count / (count - 1) - common)).sum()
-    return variance if variance > _ROUNDING * n * most else 0.0
+            _add_rows(
+                words, cluster, cluster_starts, cluster_weights, run_of_row,
+                passed, levels, shift, flat,
+            )  # fmt: skip
+        set_variances(state, totals, n_units[:, :, lanes], n_rows, is_clustered, variance[:, lanes])
 
 
 @kernel
-def _over_clusters(
-    ties: NDArray[np.int64],
-    unit: NDArray[np.int64],
-    sums: Array,
-    squares: Array,
-    count: Array,
-) -> tuple[float, float, float]:
-    """Add up squares by label; return those of whole clusters, how many, and the most there can be.
+def _walk_steps(words: Words, steps: Steps, shift: np.uint64, state: Array, levels: Array) -> None:
+    unit, weight, total, positive, run, compares, is_half, passed = steps
+    walk_up(
+        words, unit, weight, total, positive, run, compares, is_half, passed, shift, state, levels
+    )
 
-    Obuchowski's variance of clusters with influences x of positives and y of negatives is
-    a Σx² + b Σy² + 2c Σxy, with factors I/(I − 1) for the clusters that have such rows; which is
-    c Σ(x + y)² + (a − c) Σx² + (b − c) Σy².
+
+@kernel
+def _set_influences(state: Array, totals: Array, n_units: Integers, value: Array) -> None:
+    """Fill in the change, and what turns what a row beats more often into influences on it.
+
+    Those of rows add up to zero. They are 0 where the change is undefined.
     """
-    whole, n_units, most = 0.0, 0.0, 0.0
-    for i in range(ties[0], ties[-1]):
-        of_unit = sums[unit[i]]
-        if of_unit[0, 2] + of_unit[1, 2] == 0:  # of the other group, or added already
-            continue
-        for label in range(2):
-            squares[label] += of_unit[label, 0] * of_unit[label, 0]
-            count[label] += 1 if of_unit[label, 2] > 0 else 0
-        whole += (of_unit[0, 0] + of_unit[1, 0]) ** 2
-        n_units += 1
-        most += (of_unit[0, 1] + of_unit[1, 1]) ** 2
-        of_unit[:, 2] = 0
-    return whole, n_units, most
+    for g in range(2):
+        for lane in range(SIDE):
+            n, m = state[PASSED, lane], state[PASSED + 1, lane]
+            if g == 1:
+                n, m = totals[0] - n, totals[1] - m
+            if min(n_units[0, g, lane], n_units[1, g, lane]) > 0:
+                change = state[WINS + g, lane] / (n * m)
+                value[g, lane] = change
+                state[SLOPE + g, lane] = 1 / (n * m)
+                state[MEAN + g, lane], state[MEAN + 2 + g, lane] = -change / n, change / m
+                state[SHARE + g, lane], state[SHARE + 2 + g, lane] = 1 / n, 1 / m
+            else:
+                value[g, lane] = np.nan
+
+
+@kernel
+def _add_rows(
+    words: Words,
+    unit: Integers,
+    starts: Integers,
+    weights: Array,
+    run_of_row: Integers,
+    passed: Array,
+    levels: Array,
+    shift: np.uint64,
+    state: Array,
+) -> None:
+    """Add up the squared influences of rows that are units, and the squares of their weights."""
+    for u in range(unit.size):
+        i, label = 2 * starts[2 * u], int(starts[2 * u + 1] == starts[2 * u])
+        new, old = run_of_row[i], run_of_row[i + 1]
+        word, weight = words[unit[u]] >> shift, weights[2 * u + label]
+        both = passed[new] - passed[old]
+        if label == 1:
+            _add_row(word, weight * weight, both, levels[new], levels[old], 1, state)
+        else:
+            _add_row(word, weight * weight, both, levels[new], levels[old], 0, state)
+
+
+@inlined
+def _add_row(
+    word: np.uint64,
+    square: float,
+    both: float,
+    new: Array,
+    old: Array,
+    label: int,
+    state: Array,
+) -> None:
+    """Add the squares of one row; ``both`` is what it beats more often, in both groups together."""
+    for lane in range(SIDE):
+        a = new[lane] - old[lane]
+        of_a = a * state[SLOPE * SIDE + lane] - state[(MEAN + 2 * label) * SIDE + lane]
+        of_b = (both - a) * state[(SLOPE + 1) * SIDE + lane] - state[
+            (MEAN + 2 * label + 1) * SIDE + lane
+        ]
+        mine = square if (word >> np.uint64(lane)) & np.uint64(1) else 0.0
+        state[(SQUARES + 2 * label) * SIDE + lane] += mine * (of_a * of_a)
+        state[(SQUARES + 2 * label + 1) * SIDE + lane] += (square - mine) * (of_b * of_b)
+        state[(WEIGHTS + 2 * label) * SIDE + lane] += mine
+        state[(WEIGHTS + 2 * label + 1) * SIDE + lane] += square - mine

@@ -34,18 +34,18 @@ if TYPE_CHECKING:
 _ROUNDING = (8 * 2.0**-52) ** 2  # of a variance, for each row: sums of so many are rounded so
 _WIDE = 1e3  # times a lower quartile of the weights: few rows make a mean so far above it
 _FEW = 4  # rows of a step
-_SIDE = 32  # lanes that walk side by side; what more of them have passed leaves the cache
+SIDE = 32  # lanes that walk side by side; what more of them have passed leaves the cache
 _TOGETHER = 16  # clusters whose rows are fetched one after the other, without waiting for them
 # What is kept of every lane, as rows of one flat array: the compiler then sees that they do not
 # overlap. The first of two rows is group A's, the second B's; rows by label are the negatives' and
 # then the positives'.
-_PASSED = 0  # weights of group A, by label
-_WINS = 2  # weight won by the positives
-_SQUARES = 4  # of influences, by label
-_WEIGHTS = 8  # squares of weights, by label
+PASSED = 0  # weights of group A, by label
+WINS = 2  # weight won by the positives
+SQUARES = 4  # of influences, by label
+WEIGHTS = 8  # squares of weights, by label
 _WHOLE, _MOST = 8, 10  # squares of the influences of whole clusters, and of the most they can be
-_SLOPE, _MEAN, _SHARE = 12, 14, 18  # what turns components into influences; the last two by label
-_ROWS = 22
+SLOPE, MEAN, SHARE = 12, 14, 18  # what turns components into influences; the last two by label
+STATE_ROWS = 22
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +74,10 @@ class WeightedRows:
         The units in the order of their first rows, of which many have then just been visited.
     cluster_starts
         Where the negatives, and then the positives, of each of these start among their rows.
+    cluster_weights
+        The weight of the negatives, and then of the positives, of each of these.
+    by_cluster
+        The rows by cluster.
     run_of_row, weight_of_row
         Of the rows by cluster.
     is_clustered
@@ -96,6 +100,8 @@ class WeightedRows:
     totals: Array
     cluster: NDArray[np.int64]
     cluster_starts: NDArray[np.int64]
+    cluster_weights: Array
+    by_cluster: NDArray[np.intp]
     run_of_row: NDArray[np.int64]
     weight_of_row: Array
     is_clustered: bool
@@ -164,6 +170,10 @@ class WeightedRows:
             totals=totals,
             cluster=cluster - first_unit[stratum_of_unit[cluster]],
             cluster_starts=np.searchsorted(label[by_cluster], np.arange(2 * len(cluster) + 1)),
+            cluster_weights=np.bincount(
+                label[by_cluster], weight[by_cluster], minlength=2 * len(cluster)
+            ).astype(np.float64),
+            by_cluster=by_cluster,
             run_of_row=(run - first_run[stratum])[by_cluster],
             weight_of_row=weight[by_cluster],
             is_clustered=is_clustered,
@@ -207,7 +217,7 @@ def weighted_auc_by_lane(words: Words, rows: WeightedRows) -> tuple[Array, Array
 
 def _fill_strata(words: Words, rows: WeightedRows, value: Array, variance: Array) -> None:
     most_runs = int(np.diff(rows.first_run).max())
-    levels = np.empty((most_runs if rows.is_clustered else 0, _SIDE))
+    levels = np.empty((most_runs if rows.is_clustered else 0, SIDE))
     for s in range(len(value)):
         steps = slice(rows.first_step[s], rows.first_step[s + 1])
         units = slice(rows.first_unit[s], rows.first_unit[s + 1])
@@ -224,6 +234,7 @@ def _fill_strata(words: Words, rows: WeightedRows, value: Array, variance: Array
             rows.totals[s],
             rows.cluster[units],
             rows.cluster_starts[2 * units.start : 2 * units.stop + 1],
+            rows.cluster_weights[2 * units.start : 2 * units.stop],
             rows.run_of_row,
             rows.weight_of_row,
             levels,
@@ -246,6 +257,7 @@ def _fill(
     totals: Array,
     cluster: NDArray[np.int64],
     cluster_starts: NDArray[np.int64],
+    cluster_weights: Array,
     run_of_row: NDArray[np.int64],
     weight_of_row: Array,
     levels: Array,
@@ -254,15 +266,15 @@ def _fill(
 ) -> None:
     """Fill in the estimates of a stratum."""
     is_clustered = len(levels) > 0
-    flat = np.empty(_ROWS * _SIDE)
-    state = flat.reshape(_ROWS, _SIDE)
+    flat = np.empty(STATE_ROWS * SIDE)
+    state = flat.reshape(STATE_ROWS, SIDE)
     n_rows = cluster_starts[-1] - cluster_starts[0]
-    n_units = _count_units(words, cluster, cluster_starts)
-    for start in range(0, LANES, _SIDE):
+    n_units = count_units(words, cluster, cluster_starts)
+    for start in range(0, LANES, SIDE):
         shift = np.uint64(start)
-        lanes = slice(start, start + _SIDE)
+        lanes = slice(start, start + SIDE)
         state[:] = 0.0
-        _walk(
+        walk_up(
             words,
             unit,
             weight,
@@ -277,12 +289,13 @@ def _fill(
             levels,
         )
         _set_influences(state, totals, n_units[:, :, lanes], value[:, lanes])
-        state[:_SLOPE] = 0.0
+        state[:SLOPE] = 0.0
         if is_clustered:
-            _add_clusters(
+            add_clusters(
                 words,
                 cluster,
                 cluster_starts,
+                cluster_weights,
                 run_of_row,
                 weight_of_row,
                 passed,
@@ -294,13 +307,11 @@ def _fill(
             _walk_again(
                 words, unit, weight, total, positive, run, compares, is_half, passed, shift, flat
             )
-        _set_variances(
-            state, totals, n_units[:, :, lanes], n_rows, is_clustered, variance[:, lanes]
-        )
+        set_variances(state, totals, n_units[:, :, lanes], n_rows, is_clustered, variance[:, lanes])
 
 
 @kernel
-def _count_units(
+def count_units(
     words: Words, cluster: NDArray[np.int64], cluster_starts: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     """Return how many units have negatives, have positives, and are there, by group and lane."""
@@ -324,22 +335,22 @@ def _set_influences(state: Array, totals: Array, n_units: NDArray[np.int64], val
     Units tell which labels a group has: what B's weights leave of all may be a rounding error.
     """
     for g in range(2):
-        for lane in range(_SIDE):
-            n, m = state[_PASSED, lane], state[_PASSED + 1, lane]
+        for lane in range(SIDE):
+            n, m = state[PASSED, lane], state[PASSED + 1, lane]
             if g == 1:
                 n, m = totals[0] - n, totals[1] - m
             if min(n_units[0, g, lane], n_units[1, g, lane]) > 0:
-                auc = state[_WINS + g, lane] / (n * m)
+                auc = state[WINS + g, lane] / (n * m)
                 value[g, lane] = auc
-                state[_SLOPE + g, lane] = 1 / (n * m)
-                state[_MEAN + g, lane], state[_MEAN + 2 + g, lane] = (1 - auc) / n, auc / m
-                state[_SHARE + g, lane], state[_SHARE + 2 + g, lane] = 1 / n, 1 / m
+                state[SLOPE + g, lane] = 1 / (n * m)
+                state[MEAN + g, lane], state[MEAN + 2 + g, lane] = (1 - auc) / n, auc / m
+                state[SHARE + g, lane], state[SHARE + 2 + g, lane] = 1 / n, 1 / m
             else:
                 value[g, lane] = np.nan
 
 
 @kernel
-def _set_variances(
+def set_variances(
     state: Array,
     totals: Array,
     n_units: NDArray[np.int64],
@@ -358,9 +369,9 @@ def _set_variances(
     whole clusters: nothing then cancels out.
     """
     for g in range(2):
-        for lane in range(_SIDE):
+        for lane in range(SIDE):
             first, second = n_units[0, g, lane], n_units[1, g, lane]
-            if state[_SLOPE + g, lane] == 0 or min(first, second) < 2:
+            if state[SLOPE + g, lane] == 0 or min(first, second) < 2:
                 continue
             common = total = most = 0.0
             if is_clustered:
@@ -369,19 +380,18 @@ def _set_variances(
                 most = state[_MOST + g, lane]
             for label in range(2):
                 row, count = 2 * label + g, n_units[label, g, lane]
-                total += state[_SQUARES + row, lane] * (count / (count - 1) - common)
+                total += state[SQUARES + row, lane] * (count / (count - 1) - common)
                 if not is_clustered:
-                    most += state[_WEIGHTS + row, lane] * state[_SHARE + row, lane] ** 2
+                    most += state[WEIGHTS + row, lane] * state[SHARE + row, lane] ** 2
             if g == 1:
                 most *= (
-                    max(totals[0] * state[_SHARE + 1, lane], totals[1] * state[_SHARE + 3, lane])
-                    ** 2
+                    max(totals[0] * state[SHARE + 1, lane], totals[1] * state[SHARE + 3, lane]) ** 2
                 )
             variance[g, lane] = total if total > _ROUNDING * n_rows * most else 0.0
 
 
 @kernel
-def _walk(
+def walk_up(
     words: Words,
     unit: NDArray[np.int64],
     weight: Array,
@@ -401,18 +411,18 @@ def _walk(
         x0, x1, x2, x3 = weight[t, 0], weight[t, 1], weight[t, 2], weight[t, 3]
         share, of_both, label = 0.5 if is_half[t] else 1.0, total[t], int(positive[t])
         if compares[t] and len(levels) > 0:
-            levels[run[t]] = state[(1 - label) * _SIDE : (2 - label) * _SIDE]
+            levels[run[t]] = state[(1 - label) * SIDE : (2 - label) * SIDE]
         if label == 1 and compares[t]:
             level = passed[run[t]]
-            for lane in range(_SIDE):
+            for lane in range(SIDE):
                 a = _sum(lane, w0, w1, w2, w3, x0, x1, x2, x3)
-                below = state[_PASSED * _SIDE + lane]
-                state[_WINS * _SIDE + lane] += a * below
-                state[(_WINS + 1) * _SIDE + lane] += (of_both - a) * (level - below)
-                state[(_PASSED + 1) * _SIDE + lane] += share * a
+                below = state[PASSED * SIDE + lane]
+                state[WINS * SIDE + lane] += a * below
+                state[(WINS + 1) * SIDE + lane] += (of_both - a) * (level - below)
+                state[(PASSED + 1) * SIDE + lane] += share * a
         else:
-            own = (_PASSED + label) * _SIDE
-            for lane in range(_SIDE):
+            own = (PASSED + label) * SIDE
+            for lane in range(SIDE):
                 state[own + lane] += share * _sum(lane, w0, w1, w2, w3, x0, x1, x2, x3)
 
 
@@ -436,8 +446,8 @@ def _walk_again(
         x0, x1, x2, x3 = weight[t, 0], weight[t, 1], weight[t, 2], weight[t, 3]
         share = 0.5 if is_half[t] else 1.0
         if not compares[t]:
-            own = (_PASSED + int(positive[t])) * _SIDE
-            for lane in range(_SIDE):
+            own = (PASSED + int(positive[t])) * SIDE
+            for lane in range(SIDE):
                 state[own + lane] += share * _sum(lane, w0, w1, w2, w3, x0, x1, x2, x3)
         elif positive[t]:
             _add_squares(w0, w1, w2, w3, x0, x1, x2, x3, share, passed[run[t]], state, 0, 1)
@@ -464,26 +474,27 @@ def _add_squares(
     """Add the squares of a step's influences, then pass it."""
     y0, y1, y2, y3 = x0 * x0, x1 * x1, x2 * x2, x3 * x3
     of_both = y0 + y1 + y2 + y3
-    for lane in range(_SIDE):
+    for lane in range(SIDE):
         a = _sum(lane, w0, w1, w2, w3, x0, x1, x2, x3)
         square = _sum(lane, w0, w1, w2, w3, y0, y1, y2, y3)
-        level = state[(_PASSED + other) * _SIDE + lane]
-        of_a = level * state[_SLOPE * _SIDE + lane] - state[(_MEAN + 2 * label) * _SIDE + lane]
-        of_b = (level_of_both - level) * state[(_SLOPE + 1) * _SIDE + lane] - state[
-            (_MEAN + 2 * label + 1) * _SIDE + lane
+        level = state[(PASSED + other) * SIDE + lane]
+        of_a = level * state[SLOPE * SIDE + lane] - state[(MEAN + 2 * label) * SIDE + lane]
+        of_b = (level_of_both - level) * state[(SLOPE + 1) * SIDE + lane] - state[
+            (MEAN + 2 * label + 1) * SIDE + lane
         ]
-        state[(_SQUARES + 2 * label) * _SIDE + lane] += square * (of_a * of_a)
-        state[(_SQUARES + 2 * label + 1) * _SIDE + lane] += (of_both - square) * (of_b * of_b)
-        state[(_WEIGHTS + 2 * label) * _SIDE + lane] += square
-        state[(_WEIGHTS + 2 * label + 1) * _SIDE + lane] += of_both - square
-        state[(_PASSED + label) * _SIDE + lane] += share * a
+        state[(SQUARES + 2 * label) * SIDE + lane] += square * (of_a * of_a)
+        state[(SQUARES + 2 * label + 1) * SIDE + lane] += (of_both - square) * (of_b * of_b)
+        state[(WEIGHTS + 2 * label) * SIDE + lane] += square
+        state[(WEIGHTS + 2 * label + 1) * SIDE + lane] += of_both - square
+        state[(PASSED + label) * SIDE + lane] += share * a
 
 
 @kernel
-def _add_clusters(
+def add_clusters(
     words: Words,
     cluster: NDArray[np.int64],
     cluster_starts: NDArray[np.int64],
+    cluster_weights: Array,
     run_of_row: NDArray[np.int64],
     weight_of_row: Array,
     passed: Array,
@@ -495,32 +506,30 @@ def _add_clusters(
 
     Products with 0 and 1 choose the group: the compiler makes no vectors of so many branches.
     """
-    sums, weights = np.empty((_TOGETHER, 2 * _SIDE)), np.empty((_TOGETHER, 2))
+    sums = np.empty((_TOGETHER, 2 * SIDE))
     for start in range(0, cluster.size, _TOGETHER):
         stop = min(start + _TOGETHER, cluster.size)
         sums[:] = 0.0
-        weights[:] = 0.0
         for u in range(start, stop):
             word = words[cluster[u]] >> shift
             for label in range(2):
-                mine = sums[u - start, label * _SIDE : (label + 1) * _SIDE]
+                mine = sums[u - start, label * SIDE : (label + 1) * SIDE]
                 for i in range(cluster_starts[2 * u + label], cluster_starts[2 * u + label + 1]):
                     run, weight = run_of_row[i], weight_of_row[i]
-                    weights[u - start, label] += weight
                     _add_row(word, weight, levels[run], passed[run], mine)
         for u in range(start, stop):
             word, mine = words[cluster[u]] >> shift, sums[u - start]
-            n, m = weights[u - start]
-            for lane in range(_SIDE):
+            n, m = cluster_weights[2 * u], cluster_weights[2 * u + 1]
+            for lane in range(SIDE):
                 a = _bit(word, lane)
                 b = 1.0 - a
-                slope = _of_group(a, b, _SLOPE, lane, state)
-                y = n * _of_group(a, b, _MEAN, lane, state) - slope * mine[lane]
-                x = slope * mine[_SIDE + lane] - m * _of_group(a, b, _MEAN + 2, lane, state)
-                most = n * _of_group(a, b, _SHARE, lane, state)
-                most += m * _of_group(a, b, _SHARE + 2, lane, state)
-                _add_to_group(a, b, y * y, _SQUARES, lane, state)
-                _add_to_group(a, b, x * x, _SQUARES + 2, lane, state)
+                slope = _of_group(a, b, SLOPE, lane, state)
+                y = n * _of_group(a, b, MEAN, lane, state) - slope * mine[lane]
+                x = slope * mine[SIDE + lane] - m * _of_group(a, b, MEAN + 2, lane, state)
+                most = n * _of_group(a, b, SHARE, lane, state)
+                most += m * _of_group(a, b, SHARE + 2, lane, state)
+                _add_to_group(a, b, y * y, SQUARES, lane, state)
+                _add_to_group(a, b, x * x, SQUARES + 2, lane, state)
                 _add_to_group(a, b, (x + y) * (x + y), _WHOLE, lane, state)
                 _add_to_group(a, b, most * most, _MOST, lane, state)
 
@@ -530,7 +539,7 @@ def _add_row(
     word: np.uint64, weight: float, level: Array, level_of_both: float, sums: Array
 ) -> None:
     """Add a row's weight times what its group has passed."""
-    for lane in range(_SIDE):
+    for lane in range(SIDE):
         a = level[lane]
         b = level_of_both - a
         sums[lane] += weight * (a if (word >> np.uint64(lane)) & np.uint64(1) else b)
@@ -538,14 +547,14 @@ def _add_row(
 
 @kernel
 def _of_group(a: float, b: float, row: int, lane: int, state: Array) -> float:
-    chosen: float = a * state[row * _SIDE + lane] + b * state[(row + 1) * _SIDE + lane]
+    chosen: float = a * state[row * SIDE + lane] + b * state[(row + 1) * SIDE + lane]
     return chosen
 
 
 @kernel
 def _add_to_group(a: float, b: float, term: float, row: int, lane: int, state: Array) -> None:
-    state[row * _SIDE + lane] += a * term
-    state[(row + 1) * _SIDE + lane] += b * term
+    state[row * SIDE + lane] += a * term
+    state[(row + 1) * SIDE + lane] += b * term
 
 
 @kernel
