@@ -150,11 +150,11 @@ def _cells(
     is_rate = variance is not None and variance.is_binomial
     must_count = not many and (is_rate or are_too_many)
     if must_count or len(rows.count) <= _MERGEABLE or _COUNT_COST * n_counts <= n:
-        cells = Cells.from_rows(rows, weights, many=many)
+        cells = Cells.count(rows, weights)
         size = cells.counts.size
         are_few = size <= _FEW_COUNTS if many else len(cells.block) <= _FEW_CELLS
         if must_count or are_few or _COUNT_COST * size <= n:
-            return cells
+            return cells.arrange(many=many)
     return None
 
 

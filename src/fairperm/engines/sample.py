@@ -199,10 +199,19 @@ class Cells:
     @classmethod
     def from_rows(cls, rows: Rows, weights: Array | None, *, many: bool = False) -> Cells:
         """Count the rows that are equal to metric and scheme; order groups and strata by counts."""
+        return cls.count(rows, weights).arrange(many=many)
+
+    @classmethod
+    def count(cls, rows: Rows, weights: Array | None) -> Cells:
+        """Count the rows that are equal to metric and scheme, groups and strata as they are."""
         counts, contributions, block = _count_cells(rows)
+        return cls(counts, contributions, block, weights, tuple(range(rows.n_groups)))
+
+    def arrange(self, *, many: bool) -> Cells:
+        """Order groups and strata by counts, which takes long if there are many cells."""
         arrange = _arrange_many if many else _arrange_two
-        counts, weights, order = arrange(counts, weights)
-        return cls(np.ascontiguousarray(counts), contributions, block, weights, order)
+        counts, weights, order = arrange(self.counts, self.weights)
+        return replace(self, counts=np.ascontiguousarray(counts), weights=weights, order=order)
 
     def blocks(self) -> Sequence[NDArray[np.intp]]:
         """Return the cells of each exchangeable block."""
