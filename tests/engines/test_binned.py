@@ -61,7 +61,7 @@ def test_no_permutation_is_further_off_than_the_bound(
             for one in (permuted, found[0])
         )
         furthest = max(furthest, abs(fine - coarse))
-    assert engine.error / 100 < furthest < engine.error
+    assert engine.draw_error / 100 < furthest < engine.draw_error
 
 
 def test_threads_change_no_number(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,15 +38,16 @@ _MOST = 0.05  # standard errors: if draws could be further off, they are made fr
 class BinnedEngine:
     """Estimates of the sample from fine bins of its scores, and of permutations from coarse ones.
 
-    ``error`` bounds how far the studentized gap of a permutation is from that in fine bins: by six
-    standard deviations of the difference.
+    ``draw_error`` bounds how far the studentized gap of a permutation is from that in fine bins: by
+    six standard deviations of the difference.
     """
 
     fine: CellsEngine
     coarse: CellsEngine
-    error: float
+    draw_error: float
 
     block_size = BLOCK
+    label_key = None
 
     @classmethod
     def of(
@@ -68,6 +69,11 @@ class BinnedEngine:
     @property
     def weights(self) -> None:
         """Return None: strata have Mantel–Haenszel weights, or there is one."""
+
+    @property
+    def counts_per_draw(self) -> float:
+        """Return how many counts one permutation is made of."""
+        return self.coarse.counts_per_draw
 
     @property
     def order(self) -> tuple[int, ...]:

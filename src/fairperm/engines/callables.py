@@ -109,6 +109,9 @@ class CallableEngine:
     names: tuple[str, ...]
 
     block_size = 16  # few: slow functions then show progress and share their work evenly
+    label_key = None
+    counts_per_draw = math.inf
+    draw_error = 0.0
 
     @classmethod
     def from_rows(

@@ -6,16 +6,14 @@ units, each of which gets a label. A user's function has an engine of its own.
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any, Literal, Protocol, cast, overload
 
-from fairperm.engines.binned import BinnedEngine
 from fairperm.engines.callables import CallableEngine
 from fairperm.engines.counts import CellsEngine
 from fairperm.engines.many_groups import ManyGroupsEngine
 from fairperm.engines.resampling.shared_labels import Permuting
 from fairperm.engines.sample import Cells, order_strata
-from fairperm.metrics.definition import Variance, metrics_of_totals
+from fairperm.metrics.definition import metrics_of_totals
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -27,7 +25,7 @@ if TYPE_CHECKING:
     from fairperm.engines.sample import Rows
     from fairperm.metrics.callables import CallableMetric
     from fairperm.metrics.changes import RankChange
-    from fairperm.metrics.definition import Metric
+    from fairperm.metrics.definition import Metric, Variance
     from fairperm.metrics.ranks import RankMetric
 
     Array = NDArray[np.float64]
@@ -54,6 +52,14 @@ class Engine(Permuting, Protocol):
     @property
     def order(self) -> tuple[int, ...]:
         """Return the user's groups in the order of their sizes and rows, whatever their names."""
+
+    @property
+    def counts_per_draw(self) -> float:
+        """Return how many counts one permutation is made of; infinite if not of counts."""
+
+    @property
+    def draw_error(self) -> float:
+        """Return how many standard errors a draw may be off, if it is made from coarse bins."""
 
     def observed(self, seed: int = 0) -> Estimates:
         """Return the estimates of the sample itself: a block of one."""
@@ -156,13 +162,3 @@ def _cells(
         if must_count or are_few or _COUNT_COST * size <= n:
             return cells.arrange(many=many)
     return None
-
-
-def counts_in_a_draw(engine: Engine) -> float:
-    """Return how many counts one permutation is made of; infinite if not of counts."""
-    if isinstance(engine, BinnedEngine):
-        engine = engine.coarse
-    if not isinstance(engine, CellsEngine):
-        return math.inf
-    resamples = engine.n_bootstrap if engine.variance == Variance.BOOTSTRAP else 0
-    return engine.sample.counts.size * (1 + resamples)

@@ -49,6 +49,14 @@ class CellsEngine:
     n_bootstrap: int = 0
 
     block_size = blocks.BLOCK
+    label_key = None
+    draw_error = 0.0
+
+    @property
+    def counts_per_draw(self) -> float:
+        """Return how many counts one permutation is made of."""
+        resamples = self.n_bootstrap if self.variance == Variance.BOOTSTRAP else 0
+        return self.sample.counts.size * (1 + resamples)
 
     @property
     def weights(self) -> Array | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -70,6 +71,8 @@ class ManyGroupsEngine(SharedLabels):
     walks: Mapping[int, GroupWalk]
 
     block_size = 8  # few, as a block of many rows takes a while
+    counts_per_draw = math.inf
+    draw_error = 0.0
 
     @classmethod
     def from_rows(

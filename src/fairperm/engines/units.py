@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
@@ -152,6 +153,8 @@ class UnitsEngine(SharedLabels):
     n_bootstrap: int
 
     block_size = LANES
+    counts_per_draw = math.inf
+    draw_error = 0.0
 
     @property
     def order(self) -> tuple[int, ...]:

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairperm._utils import streams
-from fairperm.engines.binned import BinnedEngine
-from fairperm.engines.choice import counts_in_a_draw
 from fairperm.engines.estimates import (
     Estimates,
     Gaps,
@@ -158,8 +156,8 @@ class GapTest(PermutationTest[Gaps]):
 
         compared, binning_error = statistic, 0.0
         if bins is not None:
-            if isinstance(engine, BinnedEngine):  # draws are off by a share of the standard error
-                bins = bins + engine.error * error[0] / len(bins)
+            if engine.draw_error > 0:  # draws are off by a share of the standard error
+                bins = bins + engine.draw_error * error[0] / len(bins)
             binning_error = float(bins.sum())
             worst_case_gap = nearer_to_null(
                 float(gaps.difference[0, 0]), binning_error, options.alternative
@@ -253,7 +251,7 @@ class GapTest(PermutationTest[Gaps]):
             partial(_gaps, self.engine, self.plan),
             self.plan.metric.is_function,
             stop,
-            counts_in_a_draw(self.engine),
+            self.engine.counts_per_draw,
         )
 
     def statistics(self, blocks: Sequence[Gaps], first: int | None) -> Array:
@@ -322,7 +320,7 @@ def _bootstrap_errors(
         streams.BOOTSTRAP,
         engine.block_size,
         through_joblib=plan.metric.is_function,
-        counts=counts_in_a_draw(engine),
+        counts=engine.counts_per_draw,
     )
     gaps, values, sides = zip(*blocks, strict=True)
     ties = largest_ties(np.moveaxis(np.concatenate(sides, axis=1), 1, -1)).max(axis=1)

@@ -10,7 +10,7 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
 
 from fairperm._utils import streams
 from fairperm.engines.resampling.blocks import BLOCK, Stop
@@ -35,6 +35,10 @@ class Permuting(Protocol):
         """How many permutations are made at a time."""
 
     @property
+    def label_key(self) -> bytes | None:
+        """Return the key of labels that other engines may share; None if none can."""
+
+    @property
     def permuted(self) -> Callable[[int, np.random.Generator], Any]:
         """Return the estimates of ``n`` random permutations."""
 
@@ -45,6 +49,8 @@ class _Alone:
 
     permuted: Callable[[int, np.random.Generator], Any]
     block_size: int
+
+    label_key = None
 
 
 def _as_it_is(block: T) -> T:
@@ -143,21 +149,18 @@ def _permute_block(
     n: int,
     rng: np.random.Generator,
 ) -> list[T]:
-    first, _ = together[0]
-    if not isinstance(first, SharedLabels):
-        return [keep(engine.permuted(n, rng)) for engine, keep in together]
-    labels = first.random_labels(n, rng)
-    return [
-        keep(engine.of_labels(labels, n, rng))
-        for engine, keep in together
-        if isinstance(engine, SharedLabels)
-    ]
+    if len(together) == 1:
+        engine, keep = together[0]
+        return [keep(engine.permuted(n, rng))]
+    sharing = cast("Sequence[tuple[SharedLabels, Callable[[Estimates], T]]]", together)
+    labels = sharing[0][0].random_labels(n, rng)
+    return [keep(engine.of_labels(labels, n, rng)) for engine, keep in sharing]
 
 
 def _group_by_labels(engines: Sequence[Permuting]) -> list[list[int]]:
     """Return lists of the places of engines that share their labels."""
     by_labels: dict[object, list[int]] = {}
     for place, engine in enumerate(engines):
-        key = engine.label_key if isinstance(engine, SharedLabels) else None
+        key = engine.label_key
         by_labels.setdefault(place if key is None else key, []).append(place)
     return list(by_labels.values())
