@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairperm.errors import Note
-from fairperm.metrics.definition import Metric
-from fairperm.metrics.ranks import AreaUnderCurve
+from fairperm.metrics.definition import Metric, WalkKind, is_of_totals
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -71,7 +70,7 @@ class ScoreRanges:
         """
         place = self.find(columns["y_score"])
         with np.errstate(divide="ignore", invalid="ignore"):
-            if not isinstance(part, Metric):
+            if not is_of_totals(part):
                 bound = self._bound_auc_errors(columns["y_true"], place, count, group, n_groups)
                 return part.span * bound
             middle, low, high = (
@@ -100,7 +99,7 @@ class ScoreRanges:
         bound = self.bound_errors(part, columns, count, group, n_groups)
         matrix = part.matrix(columns)
         with np.errstate(divide="ignore", invalid="ignore"):
-            if isinstance(part, Metric):
+            if is_of_totals(part):
                 gradient = part.gradient(_sum(count, matrix, group, n_groups))
                 influence = (matrix * gradient[group]).sum(axis=-1)
                 variance = np.bincount(group, count * influence**2, n_groups)
@@ -130,10 +129,7 @@ class ScoreRanges:
 def takes_bins(metric: AnyMetric) -> bool:
     """Whether bins of scores serve: every part that uses scores is monotone in them, or an AUC."""
     scored = [part for part in metric.parts if "y_score" in part.columns]
-    fit = (
-        part.is_monotone if isinstance(part, Metric) else isinstance(part, AreaUnderCurve)
-        for part in scored
-    )
+    fit = (part.is_monotone if is_of_totals(part) else part.walk is WalkKind.AUC for part in scored)
     return bool(scored) and not metric.compares_models and all(fit)
 
 

@@ -25,7 +25,7 @@ from fairperm.hypothesis_tests.run import Observed, PermutationTest
 from fairperm.inference.null import tie_tolerance
 from fairperm.inference.reference import NormalLimit
 from fairperm.inference.stopping import LEAST, count_least
-from fairperm.metrics.definition import Metric, Variance
+from fairperm.metrics.definition import Metric, Variance, is_of_totals
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
@@ -244,7 +244,7 @@ def _sample(
 def choose_matched(table: Table, metric: AnyMetric, groups: tuple[Hashable, ...]) -> Metric:
     """Return the metric for these groups. Raises InputError if sets cannot be averaged in it."""
     chosen = metric.for_table(table, groups)
-    if not isinstance(chosen, Metric) or not chosen.smooth:
+    if not is_of_totals(chosen) or not chosen.smooth:
         rule = f"a rate, a mean or another function of totals with {argument('matched')}"
         raise InputError("metric", rule, metric.name)
     return chosen

@@ -49,7 +49,7 @@ def change_of(metric: AnyMetric, *, old: int = -1) -> AnyMetric:
     """
     if isinstance(metric, CallableMetric):
         return FunctionChange.between_models(metric, old)
-    if isinstance(metric, AreaUnderCurve) and metric.is_plain:
+    if metric.is_auc:
         return RankChange(name=_name(metric), meaning=_meaning(metric), old=old)
     if isinstance(metric, RankMetric):
         hint = f"Use {argument('metric', 'roc_auc')}, or a function of labels and scores."

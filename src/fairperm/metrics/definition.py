@@ -263,6 +263,11 @@ class AnyMetric:
     """Whether a sample may be given as counts of equal rows."""
 
     @property
+    def is_auc(self) -> bool:
+        """Whether it is the AUC itself, not a function of it."""
+        return False
+
+    @property
     def is_rate(self) -> bool:
         """Whether it is a simple rate: rows of one kind among rows of another."""
         return False

@@ -87,8 +87,8 @@ class AreaUnderCurve(RankMetric):
         return self.slope
 
     @property
-    def is_plain(self) -> bool:
-        """Whether it is the AUC itself."""
+    def is_auc(self) -> bool:
+        """Whether it is the AUC itself, not a function of it."""
         return (self.slope, self.offset) == (1.0, 0.0)
 
     def of_auc(self, auc: Array) -> Array:

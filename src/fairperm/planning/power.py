@@ -11,7 +11,6 @@ from fairperm.hypothesis_tests.plan import Plan
 from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
 from fairperm.metrics.confusion import F1_TOTALS, f1_of_jaccard, jaccard_of_f1
 from fairperm.metrics.definition import Scheme
-from fairperm.metrics.ranks import AreaUnderCurve
 from fairperm.metrics.registry import get_metric
 from fairperm.planning.designs import (
     AUCDesign,
@@ -343,7 +342,7 @@ def _make_design(
     if pilot is not None:
         return _make_pilot_design(pilot, share, base_rates, scheme)
     chosen = get_metric(metric)
-    is_rank = isinstance(chosen, AreaUnderCurve) and chosen.is_plain
+    is_rank = chosen.is_auc
     if not (chosen.is_rate or is_rank):
         hint = "Pass a pilot of this metric, or use simulated_power."
         raise InputError("metric", "a rate or roc_auc", chosen.name, hint)

@@ -22,7 +22,7 @@ from fairperm._utils import streams
 from fairperm._utils.sorting import order_by, run_numbers, run_starts
 from fairperm.engines.moments import Moments
 from fairperm.engines.resampling.draws import random_subset
-from fairperm.metrics.definition import Metric, Variance
+from fairperm.metrics.definition import Metric, Variance, is_of_totals
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -92,7 +92,7 @@ def make_engine(
     metric: Metric | RankMetric, variance: Variance, rows: Rows, members: csr_array
 ) -> SubgroupEngine:
     """Return the engine of a metric for rows whose group is their cell of features."""
-    if isinstance(metric, Metric):
+    if is_of_totals(metric):
         return TotalsOfSubgroups.from_rows(metric, variance, rows, members)
     from fairperm.subgroups.rank_engine import RanksOfSubgroups
 

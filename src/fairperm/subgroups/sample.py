@@ -14,9 +14,9 @@ from fairperm.engines.sample import Rows
 from fairperm.errors import InputError, argument, listed
 from fairperm.hypothesis_tests.comparison_checks import check_rows
 from fairperm.hypothesis_tests.plan import Plan
-from fairperm.metrics.definition import Metric, Scheme
+from fairperm.metrics.definition import Metric, Scheme, is_of_totals
 from fairperm.metrics.one_versus_rest import OneVersusRest
-from fairperm.metrics.ranks import AreaUnderCurve, by_score
+from fairperm.metrics.ranks import by_score
 from fairperm.metrics.registry import get_metric
 from fairperm.subgroups.features import check_names, describe, read_features
 
@@ -68,14 +68,14 @@ class Sample:
     def value(self) -> float:
         """The metric of all rows."""
         count, contributions = self.units.count, self.units.contributions
-        if isinstance(self.metric, Metric):
+        if is_of_totals(self.metric):
             return float(self.metric.estimate(count @ contributions))
         return float(by_score(count * self.units.weight_of_each(), contributions).value())
 
     @property
     def base_names(self) -> tuple[str, ...]:
         """What ``sizes`` count, in words."""
-        if not isinstance(self.metric, Metric):
+        if not is_of_totals(self.metric):
             which = "" if self.table.cluster is None else "clusters with "
             return f"{which}negatives", f"{which}positives"
         return tuple(self.metric.bases()) if self.table.cluster is None else ("clusters",)
@@ -192,7 +192,7 @@ def _check(plan: Plan) -> Variance:
     if metric.is_joint:
         rule, parts = "a single metric", listed(part.name for part in metric.parts)
         raise InputError("metric", rule, metric.name, f"Search with one of its parts: {parts}.")
-    if metric.is_rank and not (isinstance(metric, AreaUnderCurve) and metric.is_plain):
+    if metric.is_rank and not metric.is_auc:
         rule = "one whose subgroups can be searched"
         hint = f"Use {argument('metric', 'roc_auc')}."
         if isinstance(metric, OneVersusRest):
@@ -208,7 +208,7 @@ def _check(plan: Plan) -> Variance:
 def _count_bases(part: Metric | RankMetric, rows: Rows, *, clustered: bool) -> Array:
     """Return by cell the numbers of rows that the metric's value rests on, or of clusters."""
     n = rows.n_groups
-    if isinstance(part, Metric):
+    if is_of_totals(part):
         if clustered:
             return np.bincount(rows.group, rows.count, n)[:, None].astype(np.float64)
         bases = np.array([*part.bases().values()])

@@ -17,7 +17,7 @@ from fairperm.data.lazy.clusters import MOST_CELLS, count_clusters
 from fairperm.data.lazy.moments import has_sums, sum_contributions
 from fairperm.data.score_bins import BINNED, takes_bins
 from fairperm.errors import InputError, argument
-from fairperm.metrics.ranks import AreaUnderCurve
+from fairperm.metrics.definition import WalkKind
 
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
@@ -94,7 +94,7 @@ def _parse_bins(inputs: Inputs, metric: AnyMetric) -> int | None:
 def _is_auc_only(metric: AnyMetric) -> bool:
     """Whether the metric uses scores for nothing but an AUC."""
     scored = [part for part in metric.parts if "y_score" in part.columns]
-    return bool(scored) and all(isinstance(part, AreaUnderCurve) for part in scored)
+    return bool(scored) and all(part.walk is WalkKind.AUC for part in scored)
 
 
 def _too_many_rows(rows: counting.LazyRows, metric: AnyMetric) -> InputError:
