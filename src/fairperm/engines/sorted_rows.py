@@ -25,7 +25,7 @@ from fairperm.engines.units import Layout, UnitsEngine, order_units, resample_un
 from fairperm.metrics.definition import WalkKind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
     from numpy.typing import NDArray
 
@@ -275,16 +275,6 @@ class SortedRowsEngine(UnitsEngine):
             contributions=rows.contributions,
             row=order,
         )
-
-    def jackknife(self) -> Iterator[tuple[Estimates, NDArray[np.int64]]]:
-        """Yield for each stratum's group the estimates without one of its units."""
-        part: Any = self.part  # two scores have no jackknife
-        whole = self.observed()
-        for s, g, members in self.layout.members(self.layout.in_first):
-            cells = self.contributions[self._rows_of(members)[0]]
-            value = part.without_one(np.ones(len(cells)), cells)
-            estimates = whole.replace_group(s, self.order[g], value[None], len(members) - 1)
-            yield estimates, np.ones(len(members), np.int64)
 
     def _of_words(self, words: Words, lanes: int) -> Estimates:
         found = self.walk.find_both(words, lanes, self.layout.sizes)
