@@ -53,7 +53,6 @@ SHARED: list[dict[str, Any]] = [
     {"--cluster": "t", "--split-clusters": True, "--min-group-size": 1, "--resamples": 19},
     {"--weight": "w"},
     {"--weight": "w", **FEW},
-    {"--sample-rows": 100},
     {"--metric": "equalized_odds"},
     {"--metric": "equalized_odds", "--margin": 0.1},
     {"--metric": "f1_score", **FEW},

@@ -219,7 +219,8 @@ def test_the_draw_is_named(calls: int, where: str) -> None:
 
 
 def test_the_draw_of_a_nested_bootstrap_is_named() -> None:
-    metric = failing_after(2 + 2 * 5 + 2)
+    # both groups, their bootstrap samples for the error and for ties, and a permutation
+    metric = failing_after(2 + 2 * 5 + 2 * 5 + 2)
     with pytest.raises(InputError, match=r"in a bootstrap sample of .* of permutation 1\."):
         permutation_test(**{**GOOD, "metric": metric, "variance": "bootstrap", "n_bootstrap": 5})
 
