@@ -42,7 +42,7 @@ def start() -> None:
             sys.__unraisablehook__(ignored)
             return
         unseen.append(received[0])
-        again = threading.Timer(_SECONDS_UNTIL_AGAIN, signal.raise_signal, received)
+        again = threading.Timer(_SECONDS_UNTIL_AGAIN, _signal_main_thread, received)
         again.daemon = True
         again.start()
 
@@ -62,6 +62,14 @@ def start() -> None:
 
             print_error("fairperm: interrupted")
             sys.exit(128 + received[0])
+
+
+def _signal_main_thread(number: int) -> None:
+    """Send a signal to the thread that may wait: one to the process would not wake it for sure."""
+    if hasattr(signal, "pthread_kill"):
+        signal.pthread_kill(threading.main_thread().ident or 0, number)
+    else:  # Windows
+        signal.raise_signal(number)
 
 
 def _fill_closed_streams() -> None:
