@@ -684,16 +684,18 @@ def test_file_that_cannot_be_read_is_named(here: Here, command: tuple[str, ...])
 
 
 @pytest.mark.parametrize(
-    "error",
+    ("kind", "text"),
     [
-        ImportError("libscipy_openblas.so: failed to map segment from shared object"),
-        OSError("Could not find/load shared object file 'libllvmlite.so' from resource location"),
-        RuntimeError("can't start new thread"),
+        (ImportError, "libscipy_openblas.so: failed to map segment from shared object"),
+        (OSError, "Could not find/load shared object file 'libllvmlite.so' from resource location"),
+        (RuntimeError, "can't start new thread"),
     ],
 )
-def test_library_that_the_limit_of_memory_excludes(here: Here, error: Exception) -> None:
+def test_library_that_the_limit_of_memory_excludes(
+    here: Here, kind: type[Exception], text: str
+) -> None:
     def fail(*_: object, **__: object) -> None:
-        raise error
+        raise kind(text)
 
     here.monkeypatch.setattr("fairperm.audit", fail)
     here.monkeypatch.setattr("resource.getrlimit", lambda _: (1 << 30, 1 << 30))
