@@ -107,6 +107,13 @@ def test_swapping_the_groups_mirrors_the_interval() -> None:
         assert run_test(n, m, b, a).confidence_interval == (-high, -low)
 
 
+def test_intervals_of_equal_groups_are_symmetric() -> None:
+    """The searches for both ends stopped at −0.2384 and 0.2397 for 1 of 7 in both groups."""
+    for n, k in [(7, 1), (7, 6), (5, 2), (8, 4)]:
+        low, high = run_test(n, n, k, k, confidence_level=0.6).confidence_interval
+        assert low == -high
+
+
 def test_f1_and_jaccard_have_one_test() -> None:
     rng = np.random.default_rng(5)
     y_true, y_pred = rng.integers(0, 2, 90), rng.integers(0, 2, 90)

@@ -340,6 +340,8 @@ def _find_ends(groups: Rates, gaps: Gaps, ordering: str, level: float) -> Pair |
     found = find_ends(groups.binomials, gaps, directions, 1 - level)
     if found is None:
         return None
+    if groups.first == groups.second and len(found) > 1:
+        found = [min(found)] * 2  # where a step ends, rounding may stop one search before the other
     ends = dict(zip(directions, found, strict=True))
     return ends.get(-1, 0.0), ends.get(1, 0.0)
 
