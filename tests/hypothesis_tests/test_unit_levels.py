@@ -167,6 +167,32 @@ def test_un_studentized_weighted_rate_does_not() -> None:
     assert rejections(weighted, variance=None) > most()
 
 
+def few_positives(rng: np.random.Generator) -> Columns:
+    """Return weighted predictions with equal rates given the label: 6 positives against 500."""
+    sizes = (60, 1000)
+    first = np.repeat([True, False], sizes)
+    y_true = rng.random(len(first)) < np.where(first, 0.1, 0.5)
+    return {
+        "y_true": y_true,
+        "y_pred": rng.random(len(first)) < np.where(y_true, 0.8, 0.1),
+        "sensitive_features": first,
+        "sample_weight": rng.uniform(0.9, 1.1, len(first)),
+    }
+
+
+METRICS_GIVEN_THE_LABEL = ("true_positive_rate", "balanced_accuracy", "equalized_odds")
+
+
+@pytest.mark.parametrize("metric", METRICS_GIVEN_THE_LABEL)
+def test_weighted_metrics_given_the_label_hold_their_level(metric: str) -> None:
+    assert rejections(few_positives, 300, metric=metric) <= most(300)
+
+
+@pytest.mark.parametrize("metric", METRICS_GIVEN_THE_LABEL)
+def test_weighted_metrics_given_the_label_among_all_rows_do_not(metric: str) -> None:
+    assert rejections(few_positives, 300, metric=metric, scheme="pooled") > most(300)
+
+
 def copied(rng: np.random.Generator) -> Columns:
     """Return rows repeated as often as they weigh, as if each copy were a row of its own."""
     data = weighted(rng)

@@ -143,7 +143,8 @@ def permutation_test(
         tests are then exact; "within_label" for other metrics that depend only on the distribution
         given the label (roc_auc, gini, balanced_accuracy, mean_score_positives,
         mean_score_negatives), whose tests then hold their level with few positives; "pooled" for
-        all other metrics, and with weights or clusters.
+        all other metrics, and with clusters. With weights, rates have "denominator", and no test
+        is exact.
     variance : {"auto", "score", "wald", "delta", "bootstrap", "fast_bootstrap"} or None
         The variance that studentizes the gap in every permutation. "auto" is "score" for rates and
         f1_score, "delong" for the AUC, "delta" for other smooth metrics and "fast_bootstrap" for

@@ -180,8 +180,8 @@ class Plan:
             metric.check_studentized()
         plain_rows = not (weighted or clustered)
         if asked == "auto":
-            used = Scheme.best_for(metric) if plain_rows else Scheme.POOLED
-            is_one_rate = used == Scheme.DENOMINATOR and not stratified
+            used = Scheme.POOLED if clustered else Scheme.best_for(metric)
+            is_one_rate = used == Scheme.DENOMINATOR and plain_rows and not stratified
             if is_one_rate and chosen in {"auto", Variance.SCORE}:
                 used = Scheme.UNCONDITIONAL
         else:
@@ -212,8 +212,7 @@ class Plan:
             weights = None
             if options.stratum_weights is not None:
                 weights = read_stratum_weights(table, options.stratum_weights)
-            is_plain = table.weight is None and table.cluster is None
-            scheme = Scheme.best_for(metric) if is_plain else Scheme.POOLED
+            scheme = Scheme.POOLED if table.cluster is not None else Scheme.best_for(metric)
             found = find_compared_strata(table, metric, scheme, groups, weights)
             rows = table.take(np.flatnonzero(found[table.stratum])) if not found.all() else table
             if rows.count_strata(groups):

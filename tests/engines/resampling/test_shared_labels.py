@@ -58,7 +58,7 @@ def counting(calls: list[int], function: Callable[..., Any]) -> Callable[..., An
     [
         (REGRESSION, numbers(2), 1),
         (SCORES, sample(2), 2),  # the first two among rows of one label, the others among all
-        (SCORES, sample(2, "sample_weight"), 1),  # with weights all exchange all labels
+        (SCORES, sample(2, "sample_weight"), 2),
     ],
     ids=["regression", "scores", "weights"],
 )

@@ -117,7 +117,7 @@ def compare_models(
     scheme : {"auto", "pooled", "within_label"}
         Among which rows group labels are exchanged. "auto" is "within_label" for metrics that
         depend on the distribution given the label, such as error rates and roc_auc, and "pooled"
-        for all others, and with weights or clusters.
+        for all others, and with clusters.
     variance : {"auto", "delta", "delong", "bootstrap", "fast_bootstrap"} or None
         "auto" is DeLong's paired variance for the AUC, "fast_bootstrap" (of rows with the
         predictions of both models) for functions, and "delta" for all other metrics.

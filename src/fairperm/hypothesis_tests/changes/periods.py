@@ -153,7 +153,7 @@ def compare_periods(
         Among which rows of a group periods are exchanged. "auto" is "denominator" for rates and
         f1_score, "within_label" for other metrics that depend only on the distribution given the
         label, such as roc_auc and balanced_accuracy, and "pooled" for all other metrics, and with
-        weights or clusters.
+        clusters.
     variance : {"auto", "delta", "delong", "bootstrap", "fast_bootstrap"} or None
         "auto" is DeLong's variance for the AUC, "fast_bootstrap" for functions, and "delta" for all
         other metrics. Each group has a variance of its own in each period.
