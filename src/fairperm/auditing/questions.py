@@ -32,7 +32,7 @@ from fairperm.errors import (
 from fairperm.hypothesis_tests.pairs import find_reference
 from fairperm.hypothesis_tests.rankings.lists import MOST_ITEMS, ReadLists
 from fairperm.hypothesis_tests.rankings.queries import average_queries, call_queries, keep_valued
-from fairperm.metrics.changes import change_of, columns_of_model
+from fairperm.metrics.changes import columns_of_model
 from fairperm.metrics.definition import NEW, JointMetric, Kind
 from fairperm.metrics.distances import get_distance
 from fairperm.metrics.rankings import find_ranking
@@ -302,7 +302,7 @@ def read_questions(
                 table = reading.keep_columns({"y_true", *metric.columns})
                 both = None
                 if isinstance(inputs, ModelPair):
-                    both = reading.keep_columns({"y_true", *change_of(metric).columns})
+                    both = reading.keep_columns({"y_true", *metric.change().columns})
                 question = Question(attribute.name, label, metric, table, reading, both)
                 found[attribute.name, label] = question
     return [found[attribute.name, label] for attribute in attributes for label in metrics]
@@ -404,7 +404,7 @@ def _group_by_reading(
     for key, labels in labels_by_key.items():
         alike = [_choose_columns(metrics[label], inputs) for label in labels]
         if isinstance(inputs, ModelPair):
-            alike = [change_of(metric) for metric in alike]
+            alike = [metric.change() for metric in alike]
         if len(alike) == 1 or key.columns or key.kind in {Kind.CLASSES, Kind.CLASS_SCORES}:
             yield alike[0], labels
         else:

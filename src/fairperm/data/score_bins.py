@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairperm.errors import Note
-from fairperm.metrics.definition import Metric, WalkKind, is_of_totals
+from fairperm.metrics.definition import is_of_totals
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from numpy.typing import NDArray
 
-    from fairperm.metrics.definition import AnyMetric
+    from fairperm.metrics.definition import AnyMetric, Metric
     from fairperm.metrics.ranks import RankMetric
 
     Array = NDArray[np.float64]
@@ -100,8 +100,9 @@ class ScoreRanges:
         matrix = part.matrix(columns)
         with np.errstate(divide="ignore", invalid="ignore"):
             if is_of_totals(part):
-                gradient = part.gradient(_sum(count, matrix, group, n_groups))
-                influence = (matrix * gradient[group]).sum(axis=-1)
+                n = np.bincount(group, count, n_groups).astype(np.float64)
+                totals = _sum(count, matrix, group, n_groups)
+                influence = part.influences_at(totals, n, matrix, group)
                 variance = np.bincount(group, count * influence**2, n_groups)
             else:
                 variance = np.array(
@@ -129,8 +130,8 @@ class ScoreRanges:
 def takes_bins(metric: AnyMetric) -> bool:
     """Whether bins of scores serve: every part that uses scores is monotone in them, or an AUC."""
     scored = [part for part in metric.parts if "y_score" in part.columns]
-    fit = (part.is_monotone if is_of_totals(part) else part.walk is WalkKind.AUC for part in scored)
-    return bool(scored) and not metric.compares_models and all(fit)
+    fit = all(part.bins_bound_errors for part in scored)
+    return bool(scored) and not metric.compares_models and fit
 
 
 def _sum(count: Array, contributions: Array, group: NDArray[np.intp], n_groups: int) -> Array:

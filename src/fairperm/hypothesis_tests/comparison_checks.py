@@ -20,9 +20,7 @@ from fairperm.errors import (
     listed,
     shown,
 )
-from fairperm.metrics.changes import RankChange
-from fairperm.metrics.definition import Scheme, by_part
-from fairperm.metrics.ranks import AreaUnderCurve, RankMetric
+from fairperm.metrics.definition import Scheme, Variance, by_part
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -110,7 +108,8 @@ def _check_clusters(
 
 def check_values(comparison: Comparison, values: Array) -> None:
     """Raise UndefinedMetricError if a part of the metric has no value in a group."""
-    for part, by_group in zip(comparison.parts, values, strict=True):
+    rows = comparison.rows
+    for (part, columns), by_group in zip(by_part(comparison.parts), values, strict=True):
         for place, (group, value) in enumerate(zip(comparison.groups, by_group, strict=True)):
             if np.isnan(value):
                 if part.is_function:
@@ -118,11 +117,8 @@ def check_values(comparison: Comparison, values: Array) -> None:
                     hint = "Compare groups in which it is defined."
                     raise UndefinedMetricError("metric", "finite in every group", got, hint)
                 lack = "too few rows of some kind that it needs, or rows that are too similar"
-                if part.sizes_groups:
-                    lack = f"no {part.among}"
-                elif isinstance(part, RankMetric):
-                    lack = _find_lacking(part, comparison.rows, place) or lack
-                raise undefined_in(group, part.name, lack)
+                found = part.find_lacking(rows.contributions[rows.group == place, columns])
+                raise undefined_in(group, part.name, found or lack)
 
 
 def undefined_in(group: Hashable, metric: str, lack: str) -> UndefinedMetricError:
@@ -132,19 +128,10 @@ def undefined_in(group: Hashable, metric: str, lack: str) -> UndefinedMetricErro
     return UndefinedMetricError("metric", "defined in every group", got, hint)
 
 
-def _find_lacking(part: RankMetric, rows: Rows, group: int) -> str:
-    """Return the label that a group has no rows of; "" if it has rows of all."""
-    mine = rows.contributions[rows.group == group]
-    lacking = (name for name, one in part.label_rows(mine).items() if not one.any())
-    return next((f"no {name}" for name in lacking), "")
-
-
 def note_reversed_scores(comparison: Comparison, values: Array) -> list[str]:
     """Return a note if the AUC is below 0.5 in every group."""
-    metric = comparison.metric
-    if not isinstance(metric, AreaUnderCurve):
-        return []
-    return [REVERSED_SCORES] if (values < metric.of_auc(np.array(0.5))).all() else []
+    of_chance = comparison.metric.value_of_chance
+    return [REVERSED_SCORES] if of_chance is not None and (values < of_chance).all() else []
 
 
 def find_compared_strata(
@@ -209,7 +196,7 @@ def _count_units(
 
 def note_reversed_models(change: AnyMetric, old: Array, new: Array) -> list[str]:
     """Return a note for each model whose AUC is below 0.5 in every group."""
-    if not isinstance(change, RankChange):
+    if change.closed_variance != Variance.DELONG:
         return []
     pairs = zip(REVERSED_MODELS, (old, new), strict=True)
     return [note for note, values in pairs if (values < 0.5).all()]

@@ -25,7 +25,7 @@ from fairperm.hypothesis_tests.run import Observed, PermutationTest
 from fairperm.inference.null import tie_tolerance
 from fairperm.inference.reference import NormalLimit
 from fairperm.inference.stopping import LEAST, count_least
-from fairperm.metrics.definition import Metric, Variance, is_of_totals
+from fairperm.metrics.definition import Variance, is_of_totals
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from fairperm.engines.resampling.blocks import Stop
     from fairperm.hypothesis_tests.plan import Options
     from fairperm.hypothesis_tests.run import Tested
-    from fairperm.metrics.definition import AnyMetric
+    from fairperm.metrics.definition import AnyMetric, Metric
 
 Array = NDArray[np.float64]
 

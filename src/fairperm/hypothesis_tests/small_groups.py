@@ -11,15 +11,7 @@ from fairperm._utils.formatting import drop_decimals, format_count, format_perce
 from fairperm._utils.pieces import split_rows
 from fairperm.engines.estimates import is_contrast
 from fairperm.errors import Note, Shown, UndefinedMetricError, argument, shown
-from fairperm.metrics.definition import Metric, Scheme, Variance, by_part
-from fairperm.metrics.one_versus_rest import OneVersusRest
-from fairperm.metrics.ranks import (
-    AreaUnderCurve,
-    AveragePrecision,
-    InfluenceMetric,
-    RankMetric,
-    placements,
-)
+from fairperm.metrics.definition import Scheme, Variance, by_part
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -30,7 +22,8 @@ if TYPE_CHECKING:
     from fairperm.engines.sample import Rows
     from fairperm.hypothesis_tests.comparison import Comparison
     from fairperm.hypothesis_tests.plan import Plan
-    from fairperm.metrics.definition import AnyMetric
+    from fairperm.metrics.definition import AnyMetric, Metric
+    from fairperm.metrics.ranks import RankMetric
 
     Array = NDArray[np.float64]
 
@@ -89,7 +82,7 @@ class InfluentialRows:
         if not plan.is_chosen:
             is_rank = np.array([[part.is_rank] for part in comparison.parts])
             is_wider = (limit & is_rank) | plan.weighted | plan.clustered
-            by_influence = [[isinstance(part, InfluenceMetric)] for part in comparison.parts]
+            by_influence = [[_by_influence(part)] for part in comparison.parts]
             is_wider = is_wider | (np.array(by_influence) & (effective < enough))
             factor = np.where(is_wider, widening_factor(effective), factor)
             extra = np.where(effective < enough, unseen / (1 + effective) ** 3, 0.0)
@@ -173,7 +166,7 @@ def missing_error(comparison: Comparison, plan: Plan) -> UndefinedMetricError:
         of_label = labels(comparison)
         least = int(of_label.min(axis=1).argmin())
         few = f", {of_label[least, 1]:,} of them positive"
-        if isinstance(plan.metric, OneVersusRest):
+        if plan.metric.classes:
             rarest = int(of_label[least].argmin())
             of_class = shown(plan.metric.classes[rarest])
             few = f", {of_label[least, rarest]:,} of them of class {of_class}"
@@ -195,8 +188,7 @@ def check_limit_rows(comparison: Comparison, metric: AnyMetric) -> None:
     of an AUC and of a mean AUC over classes allow for it.
     """
     rows = comparison.rows
-    allows_for_it = metric.is_rank and not isinstance(metric, AveragePrecision)
-    if allows_for_it or (rows.weight is None and rows.cluster is None):
+    if metric.allows_for_one_row or (rows.weight is None and rows.cluster is None):
         return
     unit = "rows" if rows.cluster is None else "clusters"
     for number in count_base_rows(comparison).values():
@@ -266,7 +258,7 @@ def note_bias_of_strata(plan: Plan, bias: float, *, has_few_rows: bool) -> str:
 def labels(comparison: Comparison) -> NDArray[np.int64]:
     """Return the numbers of rows of each label (axis 1) in each group, for a metric of ranks."""
     (part,), rows = comparison.parts, comparison.rows
-    every = _bases(part, rows.contributions).values()
+    every = part.base_rows(rows.contributions).values()
     return np.stack([comparison.total(rows.count, one) for one in every], axis=1).astype(np.int64)
 
 
@@ -290,9 +282,9 @@ def _has_many_placements(comparison: Comparison, plan: Plan, observed: Estimates
     rows = comparison.rows
     if rows.weight is not None or rows.cluster is not None or rows.n_strata > 1:
         return False
-    if plan.variance != Variance.DELONG or not isinstance(plan.metric, AreaUnderCurve):
+    if plan.variance != Variance.DELONG or not plan.metric.is_rank:
         return False
-    n, variance = labels(comparison).min(), observed.variance.min() / plan.metric.slope**2
+    n, variance = labels(comparison).min(), observed.variance.min() / comparison.parts[0].span ** 2
     return bool(variance * n * (n - 1) / 4 >= ENOUGH)
 
 
@@ -306,21 +298,20 @@ def _effective_and_unseen(
     """
     shape = len(comparison.parts), len(comparison.groups)
     effective, unseen = np.full(shape, np.inf), np.zeros(shape)
-    by_ranks = [ranks and _by_ranks(part) for part in comparison.parts]
-    if not any(by_ranks) and not any(
-        _by_delta(part, rates=rates) or isinstance(part, InfluenceMetric)
+    is_counted = [
+        (ranks and _by_ranks(part)) or _by_delta(part, rates=rates) or _by_influence(part)
         for part in comparison.parts
-    ):
+    ]
+    if not any(is_counted):
         return effective, unseen
     units = comparison.units()
     for i, (part, place) in enumerate(by_part(comparison.parts)):
         u = units.contributions[:, place]
-        if by_ranks[i]:
-            effective[i], one_more = _count_placements(comparison, units, u)
-            unseen[i] = part.slope**2 * one_more if isinstance(part, AreaUnderCurve) else 0.0
+        if ranks and _by_ranks(part):
+            effective[i], unseen[i] = _count_placements(part, comparison, units, u)
         elif _by_delta(part, rates=rates):
             effective[i] = _count_influences(part, units, u, comparison.weights)
-        elif isinstance(part, InfluenceMetric):
+        elif _by_influence(part):
             effective[i] = _count_by_influence(part, units, u, comparison.weights)
             unseen[i] = _square_misses(part, units, u, comparison)
     return _round_off(effective), _round_off(unseen)
@@ -347,7 +338,7 @@ def count_base_rows(comparison: Comparison) -> dict[str, Array]:
     rows, n_groups = comparison.rows, len(comparison.groups)
     found: dict[str, Array] = {}
     for part, place in by_part(comparison.parts):
-        for name, base in _bases(part, rows.contributions[:, place]).items():
+        for name, base in part.base_rows(rows.contributions[:, place]).items():
             units = replace(rows, contributions=base[:, None]).sum_units()
             added = units.contributions[:, 0]
             if rows.n_strata > 1:
@@ -363,23 +354,16 @@ def count_base_rows(comparison: Comparison) -> dict[str, Array]:
     return found
 
 
-def _bases(part: Metric | RankMetric, contributions: Array) -> dict[str, Array]:
-    """Return what each row adds to the numbers of rows that a part's value rests on."""
-    found: dict[str, Array] = {}
-    if isinstance(part, RankMetric):
-        found = part.label_rows(contributions)
-    elif isinstance(part, Metric):
-        found = {name: contributions @ one for name, one in part.bases().items()}
-    is_counted = any(base.any() for base in found.values())
-    return found if is_counted else {"rows": np.ones(len(contributions))}
-
-
 def _by_delta(part: Metric | RankMetric, *, rates: bool) -> TypeGuard[Metric]:
     return part.has_totals and part.smooth and (rates or not part.has_denominator)
 
 
-def _by_ranks(part: Metric | RankMetric) -> bool:
+def _by_ranks(part: Metric | RankMetric) -> TypeGuard[RankMetric]:
     return part.closed_variance == Variance.DELONG
+
+
+def _by_influence(part: Metric | RankMetric) -> TypeGuard[RankMetric]:
+    return part.is_rank and not _by_ranks(part)
 
 
 def _effective(part: Metric, contributions: Array, units: Rows, group: int) -> float:
@@ -390,18 +374,11 @@ def _effective(part: Metric, contributions: Array, units: Rows, group: int) -> f
             mine = rows.start + np.flatnonzero(units.group[rows] == group)
             yield contributions.take(mine, axis=0), units.count[mine].astype(float)
 
-    def influences() -> Iterator[tuple[Array, Array]]:
-        for u, count in pieces():
-            influence = u @ gradient
-            influence[np.abs(influence) * n <= _ROUNDING * size] = 0.0
-            yield influence, count
-
     totals, counts = zip(*((count @ u, count.sum()) for u, count in pieces()), strict=True)
-    total, n = np.sum(totals, axis=0), float(np.sum(counts))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        gradient = part.gradient(total)
-        size = part.span if np.isfinite(part.span) else np.abs(gradient * total).sum()
-        return _effective_of_pieces(influences)
+    total, n = np.sum(totals, axis=0), np.sum(counts)
+    return _effective_of_pieces(
+        lambda: ((part.influences_at(total, n, u), count) for u, count in pieces())
+    )
 
 
 def _count_influences(part: Metric, units: Rows, u: Array, weights: Array | None) -> Array:
@@ -423,18 +400,13 @@ def _count_influences(part: Metric, units: Rows, u: Array, weights: Array | None
 
     totals, sizes = np.stack([add(one) for one in u.T], axis=-1), add(1.0)
     share = _share_strata(totals[..., 1] if part.sizes_groups else sizes, weights)
-    bases = _bases(part, u).values()
+    bases = part.base_rows(u).values()
     has_one = np.any([(add(base != 0) == 1).any(axis=1) for base in bases], axis=0)
     is_between, is_within = has_one & (share > 0), (~has_one & (share > 0))[units.stratum]
-    influence = np.zeros(len(cell))
     with np.errstate(divide="ignore", invalid="ignore"):
         between = _deviations(part.estimate(totals[is_between]), share[is_between])
-        gradient = part.gradient(totals)
-        for column, slope in zip(u.T, gradient.reshape(-1, u.shape[1]).T, strict=True):
-            influence += column * slope[cell]
-        size = part.span if np.isfinite(part.span) else np.abs(gradient * totals).sum(axis=-1)
-        is_rounding = np.abs(influence) <= (_ROUNDING * size / sizes).ravel()[cell]
-    within = np.where(is_rounding, 0.0, np.abs(influence)) * share[units.stratum]
+    influence = part.influences_at(totals.reshape(-1, u.shape[1]), sizes.ravel(), u, cell)
+    within = np.abs(influence) * share[units.stratum]
     found = []
     for group in range(n_groups):
         mine = np.flatnonzero(is_within & (units.group == group))
@@ -462,7 +434,7 @@ def _share_strata(sizes: Array, weights: Array | None) -> Array:
 
 
 def _count_placements(
-    comparison: Comparison, rows: Rows, label_and_score: Array
+    part: RankMetric, comparison: Comparison, rows: Rows, label_and_score: Array
 ) -> tuple[Array, Array]:
     """Return the effective number of rows or clusters behind each group's AUC, and one more's part.
 
@@ -487,33 +459,29 @@ def _count_placements(
     limits = np.zeros((n_groups, 2, 2))  # sums of v and of v²/k, by label
     for group, share, members in _list_groups_of_strata(rows, comparison.weights):
         count, cells = rows.count[members].astype(float), label_and_score[members]
-        weights = count * weight[members]
-        auc, difference, total = placements(weights, cells[:, :2])
-        if cells.shape[1] > 2:  # the change of the AUC to that of a second score
-            auc_new, difference_new, _ = placements(weights, cells[:, [0, 2]])
-            auc, difference = auc_new - auc, difference_new - difference
-            difference[np.abs(difference) <= _ROUNDING] = 0.0
+        found = part.analyze(count * weight[members], cells)
         if (np.bincount(cells[:, 0] > 0, count) == 1).all():
-            pairs[group].append((share, float(auc)))
-        scale = share * weight[members] / total
-        influence, largest = scale * difference, np.zeros((len(members), 2))
-        largest[np.arange(len(members)), (cells[:, 0] > 0).astype(np.intp)] = scale
+            pairs[group].append((share, float(found.value)))
+        scale = share * weight[members]
+        influence, largest = scale * found.influence, np.zeros((len(members), 2))
+        largest[np.arange(len(members)), (cells[:, 0] > 0).astype(np.intp)] = scale * found.share
         if rows.cluster is not None:
             cluster = np.unique(rows.cluster[members], return_inverse=True)[1].ravel()
             influence = np.bincount(cluster, count * influence).astype(np.float64)
             largest = np.stack([np.bincount(cluster, count * one) for one in largest.T], axis=1)
-            influence[np.abs(influence) <= _ROUNDING * largest.sum(axis=1)] = 0.0
+            least = _ROUNDING * part.span * largest.sum(axis=1)
+            influence[np.abs(influence) <= least] = 0.0
             count = np.ones(len(influence))
         influences[group].append(influence)
         counts[group].append(count)
         v = count @ largest**2
         limits[group] += v, v * (v / share) ** 2
-        largest *= max(auc, 1 - auc)
+        largest *= found.misses
         sums[group] += count @ largest, count @ largest**2
-    for group, found in enumerate(pairs):
-        shares, aucs = np.reshape(found, (-1, 2)).T
-        influences[group].append(shares * (aucs - aucs.mean() if found else aucs))
-        counts[group].append(np.ones(len(found)))
+    for group, pair in enumerate(pairs):
+        shares, aucs = np.reshape(pair, (-1, 2)).T
+        influences[group].append(shares * (aucs - aucs.mean() if pair else aucs))
+        counts[group].append(np.ones(len(pair)))
     effective = _effective_numbers(influences, counts)
     with np.errstate(divide="ignore", invalid="ignore"):
         unseen = ((sums[:, 1] / sums[:, 0]) ** 2).sum(axis=-1)
@@ -523,7 +491,7 @@ def _count_placements(
 
 
 def _count_by_influence(
-    part: InfluenceMetric, rows: Rows, contributions: Array, weights: Array | None
+    part: RankMetric, rows: Rows, contributions: Array, weights: Array | None
 ) -> Array:
     """Return the effective number of rows or clusters behind each group's value."""
     sizes: list[list[list[Array]]] = [[[] for _ in range(rows.n_groups)] for _ in range(2)]
@@ -531,7 +499,8 @@ def _count_by_influence(
     weight = rows.weight_of_each()
     for group, share, members in _list_groups_of_strata(rows, weights):
         count, cells = rows.count[members].astype(float), contributions[members]
-        both = [one * share * weight[members] for one in part.sizes(count * weight[members], cells)]
+        found = part.analyze(count * weight[members], cells)
+        both = [one * share * weight[members] for one in (found.influence, found.share)]
         if rows.cluster is not None:
             cluster = np.unique(rows.cluster[members], return_inverse=True)[1].ravel()
             both = [np.bincount(cluster, count * one).astype(np.float64) for one in both]
@@ -548,7 +517,7 @@ def _round_off(values: Array) -> Array:
 
 
 def _square_misses(
-    part: InfluenceMetric, rows: Rows, contributions: Array, comparison: Comparison
+    part: RankMetric, rows: Rows, contributions: Array, comparison: Comparison
 ) -> Array:
     """Return the squared influence of one more row of each label that is ranked worst, added up.
 
@@ -559,8 +528,9 @@ def _square_misses(
     found = np.empty(rows.n_groups)
     for group in range(rows.n_groups):
         mine = rows.group == group
-        misses = part.misses(weight[mine], contributions[mine]) / np.maximum(numbers[group], 1)
-        found[group] = np.nan_to_num(misses**2).sum()  # without a value there is no test
+        one_more = part.analyze(weight[mine], contributions[mine]).misses
+        squares = (one_more / np.maximum(numbers[group], 1)) ** 2
+        found[group] = np.nan_to_num(squares).sum()  # without a value there is no test
     return found
 
 

@@ -105,6 +105,12 @@ class CallableMetric(AnyMetric):
             return self
         return replace(self, columns=("y_true", "y_pred" if inputs.y_score is None else "y_score"))
 
+    def change(self, *, old: int = -1) -> CallableMetric:
+        """Return the change from the old model to the new one; with ``old`` 1, their sum."""
+        from fairperm.metrics.changes import FunctionChange  # which is a function, too
+
+        return FunctionChange.between_models(self, old)
+
     def checked_matrix(self, columns: Mapping[str, NDArray[Any]]) -> Array:
         """Return the matrix of what each row contributes."""
         return self.matrix(columns)

@@ -13,20 +13,24 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from fairperm._utils.sorting import order_by, run_starts
-from fairperm.errors import InputError, argument
 from fairperm.metrics.callables import CallableMetric
 from fairperm.metrics.classes import MacroF1
 from fairperm.metrics.definition import (
     NEW,
     AnyMetric,
-    JointMetric,
     Metric,
     Variance,
     WalkKind,
     columns_of,
+    name_change,
 )
-from fairperm.metrics.one_versus_rest import OneVersusRest
-from fairperm.metrics.ranks import AreaUnderCurve, RankMetric, SortedCells
+from fairperm.metrics.ranks import (
+    AreaUnderCurve,
+    RankInfluences,
+    SortedCells,
+    drop_rounding,
+    placements,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -39,32 +43,6 @@ if TYPE_CHECKING:
     Columns = Mapping[str, NDArray[Any]]
 
 _MEANS = ("numerator", "total")  # first contributions of metrics that are a mean of them
-
-
-def change_of(metric: AnyMetric, *, old: int = -1) -> AnyMetric:
-    """Return the change of a metric from the old model to the new one; with ``old`` 1, their sum.
-
-    Gaps in the sum tell whether a changed gap is smaller: if the gaps are g and h, h² − g² is the
-    change h − g times the sum h + g.
-    """
-    if isinstance(metric, CallableMetric):
-        return FunctionChange.between_models(metric, old)
-    if metric.is_auc:
-        return RankChange(name=_name(metric), meaning=_meaning(metric), old=old)
-    if isinstance(metric, RankMetric):
-        hint = f"Use {argument('metric', 'roc_auc')}, or a function of labels and scores."
-        if isinstance(metric, OneVersusRest):
-            hint = metric.one_class_hint
-        raise InputError("metric", "one whose change has a standard error", metric.name, hint)
-    if isinstance(metric, JointMetric):
-        parts: Any = tuple(change_of(part, old=old) for part in metric.parts)
-        return replace(metric, name=_name(metric), meaning=_meaning(metric), parts=parts)
-    if isinstance(metric, MacroF1):
-        columns = (*metric.columns, f"y_pred{NEW}")
-        return MacroF1Change(name=_name(metric), meaning=_meaning(metric), columns=columns, old=old)
-    if not isinstance(metric, Metric):
-        raise TypeError(metric)
-    return Change.between_models(metric, old)
 
 
 def columns_of_model(columns: Columns, *, new: bool) -> dict[str, NDArray[Any]]:
@@ -117,8 +95,7 @@ class Change(Metric):
             places = (tuple(range(len(names))), tuple(new))
         kept = {one.name: getattr(metric, one.name) for one in fields(Metric)}
         changed = {
-            "name": _name(metric),
-            "meaning": _meaning(metric),
+            **name_change(metric),
             "aliases": (),
             "complement": None,
             "rate": None,
@@ -143,6 +120,11 @@ class Change(Metric):
     def sizes_groups(self) -> bool:
         """Whether the second total is the number of rows that the value is a share of."""
         return self.is_mean and self.single.has_denominator
+
+    @property
+    def has_two_denominators(self) -> bool:
+        """Whether it is the change of a rate whose denominator depends on the model."""
+        return self.single.has_denominator and not self.is_mean
 
     def matrix(self, columns: Columns) -> Array:
         """Return what each row (axis 0) contributes to each total (axis 1)."""
@@ -225,6 +207,7 @@ class RankChange(AnyMetric):
 
     name: str
     meaning: str
+    single: AreaUnderCurve
     old: int
     sign: int = 1
 
@@ -275,6 +258,14 @@ class RankChange(AnyMetric):
         """Return value and variance from those of the new score's AUC minus the old one's."""
         return self.sign * value, variance
 
+    def analyze(self, counts: Array, cells: Array) -> RankInfluences:
+        """Return what the change rests on; one more row that is missed is not allowed for."""
+        (auc, difference, n), (auc_new, difference_new, _) = (
+            placements(counts, cells[:, [0, score]]) for score in (1, 2)
+        )
+        change = drop_rounding(difference_new - difference)
+        return RankInfluences(auc_new - auc, change / n, 1 / n, np.zeros(2))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FunctionChange(CallableMetric):
@@ -290,7 +281,7 @@ class FunctionChange(CallableMetric):
     def between_models(cls, metric: CallableMetric, old: int) -> FunctionChange:
         """Define the change of a function."""
         return cls(
-            name=_name(metric),
+            name=name_change(metric)["name"],
             function=metric.function,
             columns=(*metric.columns, f"{metric.columns[1]}{NEW}"),
             takes_weight=metric.takes_weight,
@@ -334,11 +325,3 @@ def _count_equal(matrix: Array, count: NDArray[np.int64]) -> Array:
     order = order_by([*matrix.T])
     starts = run_starts(*matrix[order].T)
     return np.column_stack([matrix[order[starts]], np.add.reduceat(count[order], starts)])
-
-
-def _name(metric: AnyMetric) -> str:
-    return f"change in {metric.name}"
-
-
-def _meaning(metric: AnyMetric) -> str:
-    return f"change in the {metric.meaning}"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairperm._utils.sorting import order_by
-from fairperm.metrics.definition import NEW, AnyMetric, Kind, Metric
+from fairperm.metrics.definition import NEW, AnyMetric, Kind, Metric, name_change
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
@@ -134,6 +134,13 @@ class MacroF1(AnyMetric):
             value=_macro_f1,
             kind=self.kind,
         )
+
+    def change(self, *, old: int = -1) -> MacroF1:
+        """Return the change from the old model to the new one; with ``old`` 1, their sum."""
+        from fairperm.metrics.changes import MacroF1Change  # which waits for the classes, too
+
+        columns = (*self.columns, f"y_pred{NEW}")
+        return MacroF1Change(columns=columns, old=old, **name_change(self))
 
 
 def labels_of(columns: Mapping[str, NDArray[Any]]) -> list[Hashable]:

@@ -50,6 +50,8 @@ _DENOMINATORS: dict[str, tuple[str | None, str]] = {
 }
 _NO_DERIVATIVE = 1e40
 _STEP = 1e-100  # of the complex-step derivative: nothing is subtracted, so it can be tiny
+_REAL_STEP = 1e-6  # of the derivative of a value with kinks, for totals near one
+_ROUNDING = 1e-12  # relative to the value's size: smaller influences are rounding errors
 
 
 class Kind(StrEnum):
@@ -261,11 +263,47 @@ class AnyMetric:
     """What is found by walking through sorted rows; None for a metric of totals, or a function."""
     has_counts: ClassVar[bool] = True
     """Whether a sample may be given as counts of equal rows."""
+    is_distance: ClassVar[bool] = False
+    """Whether it compares the distributions of two groups, and has no value in either."""
+    is_ranking: ClassVar[bool] = False
+    """Whether it is made of ranked lists of items."""
+    allows_for_one_row: ClassVar[bool] = False
+    """Whether its standard errors allow for a group whose value one row makes."""
+
+    @property
+    def one_class_hint(self) -> str:
+        """A hint at the AUC of one class, where a mean over all of them has no test."""
+        return ""
+
+    @property
+    def has_ratio(self) -> bool:
+        """Whether values can be divided by each other: logarithms cannot."""
+        return True
 
     @property
     def is_auc(self) -> bool:
         """Whether it is the AUC itself, not a function of it."""
         return False
+
+    @property
+    def value_of_chance(self) -> float | None:
+        """The value of scores that say nothing about the labels, for a function of an AUC."""
+        return None
+
+    @property
+    def bins_bound_errors(self) -> bool:
+        """Whether bins of scores bound how far they move the value."""
+        return False
+
+    @property
+    def has_two_denominators(self) -> bool:
+        """Whether it is the change of a rate whose denominator depends on the model."""
+        return False
+
+    @property
+    def classes(self) -> tuple[Hashable, ...]:
+        """The classes whose rows it needs, if these are more than positives and negatives."""
+        return ()
 
     @property
     def is_rate(self) -> bool:
@@ -324,6 +362,26 @@ class AnyMetric:
 
     def check_studentized(self) -> None:
         """Raise InputError if the bias of the gap can be as large as its standard error."""
+
+    def change(self, *, old: int = -1) -> AnyMetric:
+        """Return the change from the old model to the new one; with ``old`` 1, their sum.
+
+        Gaps in the sum tell whether a changed gap is smaller: if the gaps are g and h, h² − g² is
+        the change h − g times the sum h + g.
+        """
+        del old
+        auc = f"Use {argument('metric', 'roc_auc')}, or a function of labels and scores."
+        rule = "one whose change has a standard error"
+        raise InputError("metric", rule, self.name, self.one_class_hint or auc)
+
+    def base_rows(self, contributions: Array) -> dict[str, Array]:
+        """Return what each row adds to the numbers of rows that the value rests on, by name."""
+        return {"rows": np.ones(len(contributions))}
+
+    def find_lacking(self, contributions: Array) -> str:
+        """Return which rows that the metric needs are not among these; "" if that is not known."""
+        del contributions
+        return f"no {self.parts[0].among}" if self.sizes_groups else ""
 
     def for_arguments(self, inputs: Any) -> AnyMetric:
         """Return the metric that reads the columns given among the arguments of a test."""
@@ -475,6 +533,10 @@ class Metric(AnyMetric):
         Along a row's contributions it is the row's influence on the value. As the value does not
         change with the sample's size, influences add up to zero.
         """
+        if not self.smooth:
+            steps = _REAL_STEP * np.eye(totals.shape[-1])
+            ends = [self.estimate(totals[..., None, :] + sign * steps) for sign in (1, -1)]
+            return np.asarray((ends[0] - ends[1]) / (2 * _REAL_STEP))
         gradient = np.empty_like(totals)
         for j in range(totals.shape[-1]):
             shifted = totals.astype(complex)
@@ -482,6 +544,55 @@ class Metric(AnyMetric):
             gradient[..., j] = self._of(shifted).imag / _STEP
         # a step so small blows up where there is no derivative, as of a root at zero
         return np.where(np.abs(gradient) < _NO_DERIVATIVE, gradient, np.nan)
+
+    def value_of(self, counts: Array, contributions: Array) -> Array:
+        """Return the value of so many rows of each kind; NaN where it is undefined."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return self.estimate(counts @ contributions)
+
+    def influences(self, counts: Array, contributions: Array) -> Array:
+        """Return the influence of one row of each kind, given their counts (last axis)."""
+        totals, n = counts @ contributions, counts.sum(axis=-1)
+        return self.influences_at(totals, n, contributions)
+
+    def influences_at(
+        self, totals: Array, n: Array, contributions: Array, cell: NDArray[np.intp] | None = None
+    ) -> Array:
+        """Return the influence of rows on the value of the totals of ``n`` rows; see ``gradient``.
+
+        Each row (last axis) has one on the value of all totals, or with ``cell`` on those of its
+        cell alone. Rounding errors are 0.
+        """
+        with np.errstate(divide="ignore", invalid="ignore"):
+            gradient = self.gradient(totals)
+            is_bounded = np.isfinite(self.span)
+            size = self.span if is_bounded else np.abs(gradient * totals).sum(axis=-1)
+            least = np.asarray(_ROUNDING * size / n)
+            if cell is None:
+                found, least = gradient @ contributions.T, least[..., None]
+            else:  # column by column: there may be millions of rows
+                found, least = np.zeros(len(cell)), least[cell]
+                for column, slope in zip(contributions.T, gradient.T, strict=True):
+                    found += column * slope[cell]
+            found[np.abs(found) <= least] = 0.0
+        return found
+
+    @property
+    def bins_bound_errors(self) -> bool:
+        """Whether bins of scores bound how far they move the value, as each contribution."""
+        return self.is_monotone
+
+    def base_rows(self, contributions: Array) -> dict[str, Array]:
+        """Return what each row adds to the numbers of rows that the value rests on, by name."""
+        rows = np.ones(len(contributions))  # for all rows, if no contribution counts them
+        found = self.bases().items()
+        return {name: contributions @ one if one.any() else rows for name, one in found}
+
+    def change(self, *, old: int = -1) -> Metric:
+        """Return the change from the old model to the new one; with ``old`` 1, their sum."""
+        from fairperm.metrics.changes import Change  # which is a metric of totals, too
+
+        return Change.between_models(self, old)
 
     def bases(self) -> dict[str, Array]:
         """Return by which coefficients contributions add up to numbers of rows, by their names.
@@ -550,6 +661,16 @@ class JointMetric(AnyMetric):
     def columns(self) -> tuple[str, ...]:
         """Names of the columns that the parts are made from."""
         return tuple(dict.fromkeys(name for part in self.parts for name in part.columns))
+
+    def change(self, *, old: int = -1) -> JointMetric:
+        """Return the change from the old model to the new one; with ``old`` 1, their sum."""
+        parts: Any = tuple(part.change(old=old) for part in self.parts)
+        return replace(self, parts=parts, **name_change(self))
+
+
+def name_change(metric: AnyMetric) -> dict[str, Any]:
+    """Return the name and the meaning of the change of a metric."""
+    return {"name": f"change in {metric.name}", "meaning": f"change in the {metric.meaning}"}
 
 
 def is_of_totals(metric: AnyMetric) -> TypeIs[Metric]:

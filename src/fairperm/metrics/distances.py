@@ -49,6 +49,7 @@ class Distance(AnyMetric):
     given: str | None = None
     degree: int = 1
 
+    is_distance: ClassVar[bool] = True
     complement: ClassVar[None] = None
     smooth: ClassVar[bool] = False
     contributions: ClassVar[tuple[str, ...]] = ("_value",)

@@ -15,7 +15,7 @@ from fairperm._utils.sorting import run_numbers
 from fairperm.errors import InputError, Shown, argument, did_you_mean, listed, shown
 from fairperm.metrics.classes import are_of_class, labels_of
 from fairperm.metrics.definition import Kind, WalkKind
-from fairperm.metrics.ranks import InfluenceMetric, SortedCells
+from fairperm.metrics.ranks import InfluenceMetric, RankInfluences, SortedCells
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
@@ -135,21 +135,13 @@ class OneVersusRest(InfluenceMetric):
         variance = (squares * factor).sum(axis=-1)
         return value, np.where((n > 1).all(axis=-1), variance, np.nan)
 
-    def influences(self, counts: Array, cells: Array) -> Array:
-        """Return the influence of one row of each of the cells (classes, scores)."""
-        return self._influences(counts, cells)[-1]
-
-    def sizes(self, counts: Array, cells: Array) -> tuple[Array, Array]:
-        """Return influences, and the share of a row in the AUC of its class and in the mean."""
-        _, share, _, influences = self._influences(counts, cells)
+    def analyze(self, counts: Array, cells: Array) -> RankInfluences:
+        """Return what the value rests on: all classes, of which one more row may be missed."""
+        value, share, aucs, influence = self._influences(counts, cells)
         is_of = cells[:, : len(self.classes)]
         with np.errstate(divide="ignore", invalid="ignore"):
-            return influences, is_of @ np.nan_to_num(share / (counts @ is_of))
-
-    def misses(self, counts: Array, cells: Array) -> Array:
-        """Return the part of each class in the value, or in one minus it if that is farther."""
-        share, aucs = self._influences(counts, cells)[1:3]
-        return share * np.maximum(aucs, 1 - aucs)
+            each = is_of @ np.nan_to_num(share / (counts @ is_of))
+        return RankInfluences(value, influence, each, share * np.maximum(aucs, 1 - aucs))
 
     def _influences(self, counts: Array, cells: Array) -> tuple[Array, Array, Array, Array]:
         """Return the value, the share and AUC of each class, and the influence of cells' rows."""

@@ -173,6 +173,7 @@ class RankingMetric(AnyMetric):
     uses_k: bool = True
     k: int = 10
 
+    is_ranking: ClassVar[bool] = True
     kind: ClassVar[Kind] = Kind.REGRESSION
     given: ClassVar[None] = None
     complement: ClassVar[None] = None

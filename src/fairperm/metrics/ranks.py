@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
 from fairperm._utils.sorting import ranks, run_numbers, run_starts
-from fairperm.metrics.definition import AnyMetric, Kind, Variance, WalkKind
+from fairperm.metrics.definition import AnyMetric, Kind, Variance, WalkKind, name_change
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Array = NDArray[np.float64]
+    Number = TypeVar("Number", float, Array)
 
 _ROUNDING = 1e-12  # smaller differences between components and the AUC are rounding errors
 
@@ -30,6 +31,7 @@ class RankMetric(AnyMetric):
     aliases: tuple[str, ...] = ()
 
     is_rank: ClassVar[bool] = True
+    allows_for_one_row: ClassVar[bool] = True
     kind: ClassVar[Kind] = Kind.SCORE
     columns: ClassVar[tuple[str, ...]] = ("y_true", "y_score")
     contributions: ClassVar[tuple[str, ...]] = ("positives", "_score")
@@ -54,6 +56,27 @@ class RankMetric(AnyMetric):
     def label_rows(self, contributions: Array) -> dict[str, Array]:
         """Return what each row adds to the numbers of rows of each label."""
         return {"negatives": 1 - contributions[:, 0], "positives": contributions[:, 0]}
+
+    def base_rows(self, contributions: Array) -> dict[str, Array]:
+        """Return what each row adds to the numbers of rows that the value rests on, by name."""
+        return self.label_rows(contributions)
+
+    def find_lacking(self, contributions: Array) -> str:
+        """Return the label that has no rows among these; "" if all have."""
+        every = self.label_rows(contributions).items()
+        return next((f"no {name}" for name, one in every if not one.any()), "")
+
+    def value_of(self, counts: Array, contributions: Array) -> Array:
+        """Return the value of so many rows of each kind; NaN where it is undefined."""
+        return self.estimate(counts, contributions)[0]
+
+    def influences(self, counts: Array, contributions: Array) -> Array:
+        """Return the influence of one row of each kind, given their counts."""
+        return self.analyze(counts, contributions).influence
+
+    @abstractmethod
+    def analyze(self, counts: Array, cells: Array) -> RankInfluences:
+        """Return what the value of counts of cells (label, score) rests on."""
 
     @abstractmethod
     def estimate(self, counts: Array, cells: Array) -> tuple[Array, Array]:
@@ -91,7 +114,17 @@ class AreaUnderCurve(RankMetric):
         """Whether it is the AUC itself, not a function of it."""
         return (self.slope, self.offset) == (1.0, 0.0)
 
-    def of_auc(self, auc: Array) -> Array:
+    @property
+    def value_of_chance(self) -> float:
+        """The value of scores that say nothing about the labels."""
+        return self.slope / 2 + self.offset
+
+    @property
+    def bins_bound_errors(self) -> bool:
+        """Whether bins of scores bound how far they move the value: pairs in one bin count half."""
+        return True
+
+    def of_auc(self, auc: Number) -> Number:
         """Return the value of an AUC."""
         return self.slope * auc + self.offset
 
@@ -110,6 +143,24 @@ class AreaUnderCurve(RankMetric):
         ordered = SortedCells.of(cells)
         return lambda counts: self.of_auc(ordered.components(counts).value())
 
+    def value_of(self, counts: Array, contributions: Array) -> Array:
+        """Return the value of so many rows of each kind; NaN where it is undefined."""
+        return self.of_auc(by_score(counts, contributions).value())
+
+    def analyze(self, counts: Array, cells: Array) -> RankInfluences:
+        """Return what the value rests on: one more row has a component of 0 or 1 at worst."""
+        auc, difference, n = placements(counts, cells)
+        misses = np.full(2, self.slope * max(auc, 1 - auc))
+        return RankInfluences(self.of_auc(auc), self.slope * difference / n, 1 / n, misses)
+
+    def change(self, *, old: int = -1) -> AnyMetric:
+        """Return the change from the old model to the new one; with ``old`` 1, their sum."""
+        from fairperm.metrics.changes import RankChange  # which compares two AUCs
+
+        if not self.is_auc:
+            return RankMetric.change(self, old=old)
+        return RankChange(single=self, old=old, **name_change(self))
+
     def of_walk(self, value: Array, variance: Array) -> tuple[Array, Array]:
         """Return value and variance from those of an AUC."""
         return self.of_auc(value), self.slope**2 * variance
@@ -124,25 +175,6 @@ class InfluenceMetric(RankMetric):
 
     given: ClassVar[None] = None
 
-    @abstractmethod
-    def influences(self, counts: Array, cells: Array) -> Array:
-        """Return the influence of one row of each of the cells, given their counts."""
-
-    @abstractmethod
-    def sizes(self, counts: Array, cells: Array) -> tuple[Array, Array]:
-        """Return the influence of one row of each of the cells, and its share in the value.
-
-        Few rows of a label may happen to be ranked alike. They then have hardly an influence, but
-        the value rests on them nevertheless.
-        """
-
-    @abstractmethod
-    def misses(self, counts: Array, cells: Array) -> Array:
-        """Return what one more row of each label takes away if it is ranked worst of all.
-
-        It is multiplied by the number of rows of the label, in the order of ``label_rows``.
-        """
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AveragePrecision(InfluenceMetric):
@@ -152,25 +184,47 @@ class AveragePrecision(InfluenceMetric):
     """
 
     walk: ClassVar[WalkKind] = WalkKind.AVERAGE_PRECISION
+    allows_for_one_row: ClassVar[bool] = False
 
     def estimate(self, counts: Array, cells: Array) -> tuple[Array, Array]:
         """Return value and variance of counts (last axis) of cells (label, score)."""
         found = Precisions.by_score(counts, cells)
         return found.value(), found.variance()
 
-    def influences(self, counts: Array, cells: Array) -> Array:
-        """Return the influence of one row of each of the cells (label, score)."""
-        return Precisions.by_score(counts, cells).influences(cells)
+    def analyze(self, counts: Array, cells: Array) -> RankInfluences:
+        """Return what the value rests on: a mean over positives, whose precision varies.
 
-    def sizes(self, counts: Array, cells: Array) -> tuple[Array, Array]:
-        """Return influences, and the share of a row in the mean over the positives."""
+        One more negative takes nothing away; the precision at the lowest score is the base rate.
+        """
+        found, n_positives = Precisions.by_score(counts, cells), counts @ cells[:, 0]
+        misses = np.array([0.0, found.value() - n_positives / counts.sum()])
         with np.errstate(invalid="ignore"):
-            return self.influences(counts, cells), cells[:, 0] / (counts @ cells[:, 0])
+            share = cells[:, 0] / n_positives
+        return RankInfluences(found.value(), found.influences(cells), share, misses)
 
-    def misses(self, counts: Array, cells: Array) -> Array:
-        """Return nothing for a negative; the precision at the lowest score is the base rate."""
-        base_rate = counts @ cells[:, 0] / counts.sum()
-        return np.array([0.0, Precisions.by_score(counts, cells).value() - base_rate])
+
+@dataclass(frozen=True, slots=True)
+class RankInfluences:
+    """What a value of ranks rests on.
+
+    Attributes
+    ----------
+    value
+        The metric.
+    influence
+        The influence of one row of each cell.
+    share
+        The share of one row of each cell in the value. Few rows of a label may happen to be ranked
+        alike: they then have almost no influence, but the value rests on them nevertheless.
+    misses
+        What one more row of each label takes away if it is ranked worst of all, times the number of
+        rows of the label, in the order of ``label_rows``.
+    """
+
+    value: Any
+    influence: Array
+    share: Array
+    misses: Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,9 +365,12 @@ def placements(counts: Array, cells: Array) -> tuple[float, Array, Array]:
     is 0.
     """
     auc, component, n = _component_of_cells(counts, cells)
-    difference = component - auc
-    difference[np.abs(difference) <= _ROUNDING] = 0.0
-    return float(auc), difference, n
+    return float(auc), drop_rounding(component - auc), n
+
+
+def drop_rounding(difference: Array) -> Array:
+    """Return differences of components, without those that are rounding errors."""
+    return np.where(np.abs(difference) <= _ROUNDING, 0.0, difference)
 
 
 def _component_of_cells(counts: Array, cells: Array) -> tuple[Array, Array, Array]:

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from fairperm._utils.sorting import ranks
-from fairperm.metrics.definition import Metric
-from fairperm.metrics.ranks import AreaUnderCurve, Components, InfluenceMetric
 from fairperm.planning.populations import count_rows_per_unit
 
 if TYPE_CHECKING:
@@ -18,13 +16,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fairperm.data.reading import Table
+    from fairperm.metrics.definition import Metric
     from fairperm.metrics.ranks import RankMetric
 
     Array = NDArray[np.float64]
     Codes = NDArray[np.intp]
     Parts = Sequence[Metric | RankMetric]
-
-_STEP = 1e-6  # of numerical derivatives, for totals near one
 
 
 class Functional(Protocol):
@@ -47,92 +44,26 @@ class Functional(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class TotalsFunctional:
-    """A metric of totals of contributions, which are multiplied by the sample weights."""
+class MetricFunctional:
+    """A part of a metric, of rows that count by their sample weights."""
 
-    part: Metric
+    part: Metric | RankMetric
     contributions: Array
+    weight: Array
 
     def value(self, chance: Array) -> float:
         """Return the metric; NaN where it is undefined."""
-        return float(self._of(chance @ self.contributions))
+        return float(self.part.value_of(self.weight * chance, self.contributions))
 
     def size(self, count: Array) -> float:
         """Return the number of rows in its denominator, or of all rows."""
-        return float(count @ self.contributions[:, 1] if self.part.has_denominator else count.sum())
-
-    def influence(self, chance: Array) -> Array:
-        """Return the influence of each row."""
-        totals = chance @ self.contributions
-        if self.part.smooth:
-            with np.errstate(divide="ignore", invalid="ignore"):
-                gradient = self.part.gradient(totals)
-        else:
-            steps = _STEP * np.eye(len(totals))
-            gradient = (self._of(totals + steps) - self._of(totals - steps)) / (2 * _STEP)
-        influence: Array = self.contributions @ gradient
-        return influence
-
-    def _of(self, totals: Array) -> Array:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return self.part.estimate(totals)
-
-
-@dataclass(frozen=True, slots=True)
-class AUCFunctional:
-    """The AUC; ``place`` is the rank of a row's score among the distinct scores."""
-
-    part: AreaUnderCurve
-    positive: NDArray[np.bool_]
-    place: Codes
-    weight: Array
-
-    def value(self, chance: Array) -> float:
-        """Return the AUC; NaN without positives or without negatives."""
-        return float(self.part.of_auc(self._components(chance).value()))
-
-    def size(self, count: Array) -> float:
-        """Return the number of rows that it depends on."""
+        if self.part.has_denominator:
+            return float((self.weight * count) @ self.contributions[:, 1])
         return float(count.sum())
 
     def influence(self, chance: Array) -> Array:
         """Return the influence of each row."""
-        parts = self._components(chance)
-        auc = parts.value()
-        of_positives = (parts.of_positives - auc) / parts.positives.sum()
-        of_negatives = (parts.of_negatives - auc) / parts.negatives.sum()
-        among = np.where(self.positive, of_positives[self.place], of_negatives[self.place])
-        influence: Array = self.part.slope * self.weight * among
-        return influence
-
-    def _components(self, chance: Array) -> Components:
-        width = int(self.place.max()) + 1
-        chances = self.weight * chance
-        of_positives = np.bincount(self.place, np.where(self.positive, chances, 0.0), width)
-        of_negatives = np.bincount(self.place, np.where(self.positive, 0.0, chances), width)
-        return Components(of_positives.astype(np.float64), of_negatives.astype(np.float64))
-
-
-@dataclass(frozen=True, slots=True)
-class InfluenceFunctional:
-    """An average precision, or another metric of ranks made of influences."""
-
-    part: InfluenceMetric
-    cells: Array
-    weight: Array
-
-    def value(self, chance: Array) -> float:
-        """Return the metric; NaN where it is undefined."""
-        return float(self.part.estimate(self.weight * chance, self.cells)[0])
-
-    def size(self, count: Array) -> float:
-        """Return the number of rows that it depends on."""
-        return float(count.sum())
-
-    def influence(self, chance: Array) -> Array:
-        """Return the influence of each row."""
-        influence: Array = self.weight * self.part.influences(self.weight * chance, self.cells)
-        return influence
+        return self.weight * self.part.influences(self.weight * chance, self.contributions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,15 +114,7 @@ class ClusterFunctional:
 def make_functionals(table: Table, parts: Parts) -> list[Functional]:
     """Return each part of a metric as a functional of the table's units."""
     weight = np.ones(len(table.count)) if table.weight is None else table.weight
-    found: list[Functional] = []
-    for part in parts:
-        matrix = part.matrix(table.columns)
-        if isinstance(part, Metric):
-            found.append(TotalsFunctional(part, matrix * weight[:, None]))
-        elif isinstance(part, InfluenceMetric):
-            found.append(InfluenceFunctional(part, matrix, weight))
-        elif isinstance(part, AreaUnderCurve):
-            found.append(AUCFunctional(part, matrix[:, 0] > 0, ranks(matrix[:, 1]), weight))
+    found = [MetricFunctional(part, part.matrix(table.columns), weight) for part in parts]
     return _apply_to_units(table, found)
 
 

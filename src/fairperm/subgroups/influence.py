@@ -22,21 +22,21 @@ from fairperm.hypothesis_tests.small_groups import (
     effective_rows,
     widening_factor,
 )
-from fairperm.metrics.definition import Metric
-from fairperm.metrics.ranks import Components
+from fairperm.metrics.definition import is_of_totals
+from fairperm.metrics.ranks import Components, drop_rounding
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from scipy.sparse import csr_array
 
     from fairperm.engines.sample import Rows
+    from fairperm.metrics.definition import Metric
     from fairperm.subgroups.candidates import Candidates
     from fairperm.subgroups.sample import Sample
 
     Array = NDArray[np.float64]
 
 _AT_ONCE = 1 << 19  # candidates times runs
-_ROUNDING = 1e-12  # relative to the metric's size: smaller influences are rounding errors
 
 
 def widen_errors(
@@ -44,7 +44,7 @@ def widen_errors(
 ) -> tuple[Estimates, NDArray[np.bool_]]:
     """Return the estimates with wider variances, and which candidates have them."""
     plan, part = sample.plan, sample.metric
-    if not isinstance(part, Metric):
+    if not is_of_totals(part):
         return _widen_auc(sample, candidates, observed)
     if not (plan.weighted or plan.clustered):
         return observed, np.zeros(len(candidates), bool)
@@ -64,7 +64,7 @@ def rest_on_few(sample: Sample, candidates: Candidates, observed: Estimates) -> 
     As in a single test, which notes it: rates are not counted.
     """
     plan, part, few = sample.plan, sample.metric, np.zeros(len(candidates), bool)
-    if not isinstance(part, Metric) or part.has_denominator or plan.weighted or plan.clustered:
+    if not is_of_totals(part) or part.has_denominator or plan.weighted or plan.clustered:
         return few
     may_have_few = _may_rest_on_few(part, sample.units, candidates, observed)
     for i in np.flatnonzero(may_have_few).tolist():
@@ -129,11 +129,8 @@ def _count_effective(part: Metric, units: Rows, members: csr_array) -> Array:
                 for total, times in zip(totals, counts, strict=True)
             )
             for influence, total, times in zip(influences, totals, counts, strict=True):
-                gradient = part.gradient(total)
-                size = part.span if np.isfinite(part.span) else np.abs(gradient * total).sum(axis=1)
-                moved = np.where((times > 0) & (share > 0), np.abs(u @ gradient.T), 0.0)
-                moved[moved * times.sum(axis=0) <= _ROUNDING * size] = 0.0
-                influence[mine] = moved * share
+                moved = np.abs(part.influences_at(total, times.sum(axis=0), u).T)
+                influence[mine] = np.where((times > 0) & (share > 0), moved * share, 0.0)
     found = []
     for influence, times in zip(influences, sides, strict=True):
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -240,8 +237,7 @@ class _ScoreRuns:
             _, first, second, fourth = powers[..., start:stop]
             parts = Components(first[1], first[0])
             for label, component in enumerate((parts.of_negatives, parts.of_positives)):
-                apart = component - parts.value()[:, None]
-                apart = np.where(np.abs(apart) <= _ROUNDING, 0.0, apart) ** 2
+                apart = drop_rounding(component - parts.value()[:, None]) ** 2
                 scale = (share[:, s] / first[label].sum(axis=-1)) ** 2
                 v = scale * second[label].sum(axis=-1)
                 limits[:, label] += np.nan_to_num([v, v * (v / share[:, s]) ** 2])

@@ -14,9 +14,7 @@ from fairperm.engines.sample import Rows
 from fairperm.errors import InputError, argument, listed
 from fairperm.hypothesis_tests.comparison_checks import check_rows
 from fairperm.hypothesis_tests.plan import Plan
-from fairperm.metrics.definition import Metric, Scheme, is_of_totals
-from fairperm.metrics.one_versus_rest import OneVersusRest
-from fairperm.metrics.ranks import by_score
+from fairperm.metrics.definition import Scheme
 from fairperm.metrics.registry import get_metric
 from fairperm.subgroups.features import check_names, describe, read_features
 
@@ -27,7 +25,7 @@ if TYPE_CHECKING:
 
     from fairperm.data.arguments import Inputs
     from fairperm.data.reading import Table
-    from fairperm.metrics.definition import AnyMetric, Variance
+    from fairperm.metrics.definition import AnyMetric, Metric, Variance
     from fairperm.metrics.ranks import RankMetric
     from fairperm.subgroups.features import Feature
 
@@ -67,18 +65,18 @@ class Sample:
     @property
     def value(self) -> float:
         """The metric of all rows."""
-        count, contributions = self.units.count, self.units.contributions
-        if is_of_totals(self.metric):
-            return float(self.metric.estimate(count @ contributions))
-        return float(by_score(count * self.units.weight_of_each(), contributions).value())
+        counts = self.units.count * self.units.weight_of_each()
+        return float(self.metric.value_of(counts, self.units.contributions))
 
     @property
     def base_names(self) -> tuple[str, ...]:
         """What ``sizes`` count, in words."""
-        if not is_of_totals(self.metric):
-            which = "" if self.table.cluster is None else "clusters with "
-            return f"{which}negatives", f"{which}positives"
-        return tuple(self.metric.bases()) if self.table.cluster is None else ("clusters",)
+        names = tuple(self.metric.base_rows(self.units.contributions[:1]))
+        if self.table.cluster is None:
+            return names
+        if self.metric.is_rank:
+            return tuple(f"clusters with {one}" for one in names)
+        return ("clusters",)
 
 
 def read_sample(inputs: Inputs, features: object, metric: object, bands: int) -> Sample:
@@ -194,9 +192,7 @@ def _check(plan: Plan) -> Variance:
         raise InputError("metric", rule, metric.name, f"Search with one of its parts: {parts}.")
     if metric.is_rank and not metric.is_auc:
         rule = "one whose subgroups can be searched"
-        hint = f"Use {argument('metric', 'roc_auc')}."
-        if isinstance(metric, OneVersusRest):
-            hint = metric.one_class_hint
+        hint = metric.one_class_hint or f"Use {argument('metric', 'roc_auc')}."
         raise InputError("metric", rule, metric.name, hint)
     if plan.variance is None or not plan.has_closed_form:
         rule = "one whose standard error has a closed form"
@@ -208,20 +204,14 @@ def _check(plan: Plan) -> Variance:
 def _count_bases(part: Metric | RankMetric, rows: Rows, *, clustered: bool) -> Array:
     """Return by cell the numbers of rows that the metric's value rests on, or of clusters."""
     n = rows.n_groups
-    if is_of_totals(part):
-        if clustered:
-            return np.bincount(rows.group, rows.count, n)[:, None].astype(np.float64)
-        bases = np.array([*part.bases().values()])
-        each = rows.contributions @ bases.T
-        each[:, ~bases.any(axis=1)] = 1.0  # rows, which no contribution counts
-    else:
-        if rows.cluster is not None:  # one row of each label stands for its cluster
-            pairs = np.stack([rows.cluster, rows.contributions[:, 0] > 0])
-            rows = rows.take(np.unique(pairs, axis=1, return_index=True)[1])
-            rows = replace(rows, count=np.ones(len(rows.count), np.int64))
-        positive = rows.contributions[:, 0]
-        each = np.stack([1 - positive, positive], axis=1)
-    return np.stack([np.bincount(rows.group, rows.count * one, n) for one in each.T], axis=1)
+    if clustered and not part.is_rank:
+        return np.bincount(rows.group, rows.count, n)[:, None].astype(np.float64)
+    if rows.cluster is not None:  # one row of each label stands for its cluster
+        pairs = np.stack([rows.cluster, rows.contributions[:, 0] > 0])
+        rows = rows.take(np.unique(pairs, axis=1, return_index=True)[1])
+        rows = replace(rows, count=np.ones(len(rows.count), np.int64))
+    every = part.base_rows(rows.contributions).values()
+    return np.stack([np.bincount(rows.group, rows.count * one, n) for one in every], axis=1)
 
 
 def _describe_cell(features: Sequence[Feature], cell: NDArray[np.intp]) -> str:

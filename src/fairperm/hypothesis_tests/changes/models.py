@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -24,14 +24,7 @@ from fairperm.hypothesis_tests.plan import Options, Plan
 from fairperm.hypothesis_tests.results.changes import GroupChange, ModelComparisonResult
 from fairperm.hypothesis_tests.run import run
 from fairperm.inference.null import drop_rounding, normal_pvalue
-from fairperm.metrics.changes import (
-    Change,
-    RankChange,
-    change_of,
-    columns_of_model,
-    is_swapped_first,
-)
-from fairperm.metrics.definition import JointMetric
+from fairperm.metrics.changes import columns_of_model, is_swapped_first
 from fairperm.metrics.registry import get_metric
 
 if TYPE_CHECKING:
@@ -56,7 +49,8 @@ if TYPE_CHECKING:
     )
     from fairperm.data.reading import Table
     from fairperm.hypothesis_tests.run import Tested
-    from fairperm.metrics.definition import AnyMetric
+    from fairperm.metrics.changes import Change
+    from fairperm.metrics.definition import AnyMetric, JointMetric
 
     Array = NDArray[np.float64]
 
@@ -208,7 +202,7 @@ def compare_models(
     )
     single = get_metric(metric).for_arguments(inputs)
     single.for_arguments(inputs.of_new_model())  # a function refuses a threshold
-    table = read_table(inputs, change_of(single))
+    table = read_table(inputs, single.change())
     pair = table.choose_groups(groups)
     result = compare_tables(table, single, pair, options)
     warn_of(note for note in result.notes if note not in (*table.notes, *REVERSED_MODELS))
@@ -243,7 +237,7 @@ class ChangeTest:
         cls, table: Table, metric: AnyMetric, groups: tuple[Hashable, Hashable], options: Options
     ) -> ChangeTest:
         """Studentize the observed change. Raises UndefinedMetricError without a standard error."""
-        plan = Plan.for_table(change_of(metric), table, groups, options)
+        plan = Plan.for_table(metric.change(), table, groups, options)
         plan.check_direction(options.alternative)
         test = GapTest.of(*_orient(table, plan, groups, options), groups, options)
         old, new = (
@@ -261,9 +255,7 @@ class ChangeTest:
         """
         comparison = self.gap_test.comparison
         units, part = comparison.units(), comparison.parts[0]
-        if units.n_strata == 1 or not isinstance(part, Change):
-            return None
-        if part.sizes_groups or not part.single.has_denominator:
+        if units.n_strata == 1 or not part.has_two_denominators:
             return None
         sizes = np.zeros((units.n_strata, 2))
         np.add.at(sizes, (units.stratum, units.group), units.count)
@@ -292,8 +284,8 @@ class ChangeTest:
                 },
                 "notes": (*sample["notes"], *reversed_models),
             },
-            gap_old=_by_part(self.names, self.old[1]),
-            gap_new=_by_part(self.names, self.new[1]),
+            gap_old=_by_part(self.names, self.old[1].tolist()),
+            gap_new=_by_part(self.names, self.new[1].tolist()),
             group_changes={group: _by_part(self.names, parts) for group, parts in changes.items()},
         )
 
@@ -317,7 +309,7 @@ def make_sum_test(
     table: Table, metric: AnyMetric, groups: tuple[Hashable, Hashable], options: Options
 ) -> GapTest:
     """Return the test of the sum of both models' gaps, before its permutations."""
-    plan = Plan.for_table(change_of(metric, old=1), table, groups, options)
+    plan = Plan.for_table(metric.change(old=1), table, groups, options)
     return GapTest.of(*_orient(table, plan, groups, options), groups, options)
 
 
@@ -406,15 +398,11 @@ def _estimate_model(
     columns = columns_of_model(table.columns, new=new)
     table = replace(table, columns=columns)
     single = metric.for_table(table, groups)
-    if isinstance(plan.metric, JointMetric) or not isinstance(plan.metric, Change):
-        parts: tuple[Any, ...] = single.parts
-    else:
-        parts = (plan.metric.single,)
+    changes: tuple[Any, ...] = plan.metric.parts
     parts = tuple(
-        _weigh_by_rows(part) if isinstance(change, Change) and not change.sizes_groups else part
-        for part, change in zip(parts, plan.metric.parts, strict=True)
+        _weigh_by_rows(one.single) if one.has_two_denominators else one.single for one in changes
     )
-    single = replace(single, parts=parts) if isinstance(single, JointMetric) else parts[0]
+    single = parts[0] if len(parts) == 1 else replace(cast("JointMetric", single), parts=parts)
     pooled = Plan.choose(single, "pooled", None, weighted=plan.weighted, clustered=plan.clustered)
     comparison = Comparison.of(table, pooled, groups, options.stratum_weights)
     engine = comparison.engine(None)
@@ -425,9 +413,7 @@ def _estimate_model(
 
 
 def _weigh_by_rows(metric: Any) -> Any:
-    """Return a metric whose strata count by their rows, not by a denominator."""
-    if not metric.has_denominator:
-        return metric
+    """Return a rate whose strata count by their rows, not by its denominator."""
     renamed = {f"{name} of one model": one for name, one in metric.contributions.items()}
     return replace(metric, contributions=renamed, rate=None)
 
@@ -466,9 +452,9 @@ def _changes(
     return found
 
 
-def _is_rate_of_rows(part: object, comparison: Comparison) -> bool:
+def _is_rate_of_rows(part: Any, comparison: Comparison) -> bool:
     """Whether models share the denominator of a rate, and rows have no weights and clusters."""
-    is_rate = isinstance(part, Change) and part.is_mean and part.single.is_rate
+    is_rate = part.is_mean and part.single.is_rate
     return is_rate and comparison.rows.weight is None and comparison.rows.cluster is None
 
 
@@ -485,11 +471,10 @@ def _mcnemar(comparison: Comparison, column: int, side: int) -> float:
 
 def _count_changes(comparison: Comparison, side: int) -> PairedRate:
     """Return how many rows of a group's denominator changed, in either direction."""
-    rows, part = comparison.rows, comparison.parts[0]
-    sign = part.sign if isinstance(part, Change) else 1
+    rows, part = comparison.rows, cast("Change", comparison.parts[0])
     mine = rows.group == side
     moved, among = rows.contributions[mine].T
-    moved, count = sign * moved, rows.count[mine]
+    moved, count = part.sign * moved, rows.count[mine]
     return PairedRate(
         float(count[moved > 0].sum()), float(count[moved < 0].sum()), float(count @ among)
     )
@@ -497,13 +482,13 @@ def _count_changes(comparison: Comparison, side: int) -> PairedRate:
 
 def _count_changed_rows(comparison: Comparison) -> Array:
     """Return on how many rows, or in how many clusters, of each group the models disagree."""
-    rows, part = comparison.rows, comparison.parts[0]
-    if isinstance(part, (Change, RankChange)):
-        swapped = part.swap(rows.contributions)
-        is_changed = np.asarray((swapped != rows.contributions).any(axis=1))
-    else:
+    rows, part = comparison.rows, cast("Change", comparison.parts[0])
+    if part.is_function:  # whose contributions are ranks among the values of one model
         _, old, new = (rows.columns[name] for name in comparison.metric.columns)
         is_changed = np.asarray(old != new)
+    else:
+        swapped = part.swap(rows.contributions)
+        is_changed = np.asarray((swapped != rows.contributions).any(axis=1))
     found = []
     for side in range(2):
         chosen = is_changed & (rows.group == side)
@@ -514,7 +499,6 @@ def _count_changed_rows(comparison: Comparison) -> Array:
     return np.array(found, np.float64)
 
 
-def _by_part(names: Sequence[str], values: Any) -> Any:
+def _by_part(names: Sequence[str], values: Sequence[Any]) -> Any:
     """Return the only value, or those of a joint metric by the names of its parts."""
-    plain = [one if isinstance(one, GroupChange) else float(one) for one in values]
-    return plain[0] if len(plain) == 1 else dict(zip(names, plain, strict=True))
+    return values[0] if len(values) == 1 else dict(zip(names, values, strict=True))

@@ -596,9 +596,9 @@ class PeriodSample:
 
 def _field(change: Any, name: str) -> Any:
     """Return a field of a group's change; of a joint metric, that of each part."""
-    if isinstance(change, GroupChange):
-        return getattr(change, name)
-    return {part: getattr(one, name) for part, one in change.items()}
+    if isinstance(change, dict):
+        return {part: getattr(one, name) for part, one in change.items()}
+    return getattr(change, name)
 
 
 def _periods_of(table: Table) -> NDArray[np.integer[Any]]:
