@@ -342,8 +342,7 @@ def audit(
     )
     of_rows = {"metrics": [*named], "distances": [*measured]}
     _check_rankings(inputs, query, ranked, settings, of_rows)
-    if isinstance(inputs, ModelPair):
-        check_models(inputs, settings)
+    check_models(inputs, settings)
     if matched is not None:
         check_matched(inputs, settings)
     with _call_them_metrics():
@@ -355,7 +354,7 @@ def audit(
         settings = draw_enough(asked, settings)
         pairs = compare_pairs(asked, settings)
     rows, families = judge_pairs(pairs, settings)
-    if isinstance(inputs, ModelPair):
+    if inputs.new_model is not None:
         rows = add_changes(rows, pairs, settings)
     reading_notes = tuple(dict.fromkeys(note for one in questions for note in one.table.notes))
     remarks = (note for pair in pairs for note in pair.remarks)
@@ -525,9 +524,9 @@ def _read_inputs(
 
 def _describe_new_model(inputs: Inputs, metrics: Mapping[str, AnyMetric]) -> dict[str, object]:
     """Return the settings of the new model, if there is one."""
-    if not isinstance(inputs, ModelPair):
+    new = inputs.new_model
+    if new is None:
         return {}
-    new = inputs.of_new_model()
     is_used = _is_threshold_used(new, metrics)
     return {
         **_name_columns(y_pred_new=new.y_pred, y_score_new=new.y_score),

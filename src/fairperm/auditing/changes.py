@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from fairperm.auditing.comparisons import ComparedPair, Settings
-    from fairperm.data.arguments import ModelPair
+    from fairperm.data.arguments import Inputs
     from fairperm.hypothesis_tests.groups import GapTest
     from fairperm.hypothesis_tests.rates import RateTest
     from fairperm.hypothesis_tests.results.audits import AuditRow
@@ -47,9 +47,11 @@ if TYPE_CHECKING:
     Key = tuple[object, ...]
 
 
-def check_models(inputs: ModelPair, settings: Settings) -> None:
+def check_models(inputs: Inputs, settings: Settings) -> None:
     """Raise InputError for arguments that have no meaning in an audit of two models."""
-    new = argument("y_pred_new" if inputs.y_pred_new is not None else "y_score_new")
+    if inputs.new_model is None:
+        return
+    new = argument("y_score_new" if inputs.new_model.y_pred is None else "y_pred_new")
     if settings.alternative in DIRECTIONS:
         rule = f"'two-sided' or 'symmetric' with {new}"
         hint = "A change in one direction makes a gap smaller or larger, as its sign has it."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from fairperm._utils.checks import DIRECTIONS
 from fairperm._utils.progress import show_progress
@@ -21,8 +21,6 @@ from fairperm.hypothesis_tests.rankings.items import ItemsTest
 from fairperm.hypothesis_tests.rankings.queries import check_valued, name_queries
 from fairperm.hypothesis_tests.results.audits import AuditRow, OmnibusRow
 from fairperm.hypothesis_tests.run import run
-from fairperm.metrics.distances import Distance
-from fairperm.metrics.rankings import RankingMetric
 from fairperm.metrics.registry import hypothesis_of
 
 if TYPE_CHECKING:
@@ -36,6 +34,8 @@ if TYPE_CHECKING:
     from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
     from fairperm.hypothesis_tests.run import Tested
     from fairperm.metrics.definition import AnyMetric
+    from fairperm.metrics.distances import Distance
+    from fairperm.metrics.rankings import RankingMetric
 
     PairTest = RateTest | GapTest | MatchedTest | ItemsTest
 
@@ -92,9 +92,10 @@ class Pair:
     def make_test(self, settings: Settings) -> PairTest:
         """Return the test, before its permutations."""
         question, options = self.question, settings.quiet()
-        if question.items is not None and isinstance(question.metric, RankingMetric):
+        if question.items is not None:
             items = question.items.choose(self.groups)
-            return ItemsTest.of(items, question.metric, self.groups, options)
+            metric = cast("RankingMetric", question.metric)
+            return ItemsTest.of(items, metric, self.groups, options)
         table = question.table_of(self.groups)
         if table.matched is not None:
             return MatchedTest.of(table, question.metric, self.groups, options)
@@ -157,7 +158,7 @@ def make_pairs(questions: Sequence[Question], settings: Settings) -> list[Pair]:
             table = question.table_of(groups)
             if table.matched is not None:
                 metric = choose_matched(table, metric, groups)
-            elif not isinstance(metric, (Distance, RankingMetric)):
+            elif not (metric.is_distance or metric.is_ranking):
                 metric = Plan.for_table(metric, table, groups, settings).metric
             _check_options(metric, question.label, settings)
             if question.label in settings.ratios:
@@ -199,13 +200,12 @@ def _split(places: Sequence[int], questions: Sequence[Question]) -> Iterator[lis
 
 def _check_options(metric: AnyMetric, label: str, settings: Settings) -> None:
     """Raise InputError for a direction of a joint test, or a bound that cannot be tested."""
-    is_distance = isinstance(metric, Distance)
-    if (metric.is_joint or is_distance) and settings.alternative in DIRECTIONS:
+    if (metric.is_joint or metric.is_distance) and settings.alternative in DIRECTIONS:
         hint = "A joint test has no direction; audit its parts."
         rule = f"'two-sided' for {metric.name}"
-        hint = "A distance has no direction." if is_distance else hint
+        hint = "A distance has no direction." if metric.is_distance else hint
         raise InputError("alternative", rule, settings.alternative, hint)
-    if is_distance:
+    if metric.is_distance:
         return
     margin, span = settings.margins.get(label, 0.0), max(part.span for part in metric.parts)
     if margin >= span:
@@ -225,7 +225,7 @@ def _check_ratio(metric: AnyMetric, label: str, settings: Settings, n_strata: in
     rule = f"left out for {label}"
     if metric.is_joint:
         raise InputError("ratio", rule, ratio, "It has several ratios; audit its parts.")
-    if isinstance(metric, RankingMetric) and not metric.has_ratio:
+    if not metric.has_ratio:
         hint = f"It is a logarithm; use {argument('margin')}, or audit top_k_share."
         raise InputError("ratio", rule, ratio, hint)
 
@@ -241,8 +241,8 @@ def _compare_batch(
         rows[place], question = pair.make_row(settings), pair.question
         try:
             with question.name_arguments():
-                if isinstance(question.metric, Distance):
-                    rows[place] = _measure_distance(pair, question.metric, rows[place], settings)
+                if question.metric.is_distance:
+                    rows[place] = _measure_distance(pair, rows[place], settings)
                 else:
                     tests[place] = pair.make_test(settings)
         except UndefinedMetricError as error:
@@ -262,10 +262,9 @@ def _compare_batch(
         yield {place: one}
 
 
-def _measure_distance(
-    pair: Pair, distance: Distance, row: AuditRow, settings: Settings
-) -> AuditRow:
+def _measure_distance(pair: Pair, row: AuditRow, settings: Settings) -> AuditRow:
     """Return the row with the distance between the groups' distributions."""
+    distance = cast("Distance", pair.question.metric)
     table, options = pair.question.table_of(pair.groups), settings.quiet()
     test = DistanceTest.of(table, distance, pair.groups, options)
     row = flag_small_groups(row, test, settings)
@@ -286,7 +285,7 @@ def compare_all_groups(
 
     Distances and items in lists are compared pair by pair only.
     """
-    questions = [one for one in questions if not isinstance(one.metric, (Distance, RankingMetric))]
+    questions = [one for one in questions if not (one.metric.is_distance or one.metric.is_ranking)]
     return run_in_batches(
         questions,
         [question.attribute for question in questions],

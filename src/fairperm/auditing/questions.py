@@ -12,7 +12,7 @@ import numpy as np
 
 from fairperm._utils import checks
 from fairperm._utils.formatting import UNNAMED_ATTRIBUTE
-from fairperm.data.arguments import DEFAULT_METRICS, ModelPair
+from fairperm.data.arguments import DEFAULT_METRICS
 from fairperm.data.columns import Source, are_names, check_one_score, columns_of_frame
 from fairperm.data.lazy.backends import is_lazy
 from fairperm.data.reading import (
@@ -301,7 +301,7 @@ def read_questions(
                 metric = _choose_columns(metrics[label], own)
                 table = reading.keep_columns({"y_true", *metric.columns})
                 both = None
-                if isinstance(inputs, ModelPair):
+                if inputs.new_model is not None:
                     both = reading.keep_columns({"y_true", *metric.change().columns})
                 question = Question(attribute.name, label, metric, table, reading, both)
                 found[attribute.name, label] = question
@@ -403,7 +403,7 @@ def _group_by_reading(
         labels_by_key.setdefault(_key_of_reading(inputs, label, metric), []).append(label)
     for key, labels in labels_by_key.items():
         alike = [_choose_columns(metrics[label], inputs) for label in labels]
-        if isinstance(inputs, ModelPair):
+        if inputs.new_model is not None:
             alike = [metric.change() for metric in alike]
         if len(alike) == 1 or key.columns or key.kind in {Kind.CLASSES, Kind.CLASS_SCORES}:
             yield alike[0], labels

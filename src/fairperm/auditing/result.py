@@ -6,7 +6,7 @@ import math
 import re
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from fairperm._utils.checks import choice
 from fairperm._utils.formatting import drop_decimals, format_name
@@ -246,7 +246,7 @@ class Audit(AuditData):
 
         `options` are those of :meth:`fairperm.PermutationTestResult.plot`.
         """
-        one = row if isinstance(row, AuditRow) else self.rows[row]
+        one = self.rows[row] if isinstance(row, SupportsIndex) else row
         if one.result is None:
             rule = "a row with a result"
             raise InputError("row", rule, one.groups, one.reason)
@@ -299,7 +299,6 @@ class Audit(AuditData):
         ...     rename={"sex": {"Male": "men", "Female": "women"}}, short=True,
         ... )
         """
-        from fairperm.auditing.pair_sweeps import PairSweeps
         from fairperm.report.page import as_html
         from fairperm.report.presentation import Presentation
 
@@ -316,7 +315,7 @@ class Audit(AuditData):
             path,
             presentation=presentation,
             sweep=sweep,
-            not_swept=sweep.not_swept if isinstance(sweep, PairSweeps) else None,
+            not_swept=getattr(sweep, "not_swept", None),
             provenance=provenance,
         )
 

@@ -97,14 +97,14 @@ def _explain_indecision(
     return f"no gap is shown ({stated}), and one beyond the margin of {margin:g} is not ruled out"
 
 
-class Sized(Protocol):
+class HasBaseSizes(Protocol):
     """A test that knows what each group's value rests on."""
 
     def base_sizes(self) -> Mapping[str, Sequence[float]]:
         """Return the numbers of both groups, by what they are numbers of."""
 
 
-def flag_small_groups(row: AuditRow, test: Sized, settings: Settings) -> AuditRow:
+def flag_small_groups(row: AuditRow, test: HasBaseSizes, settings: Settings) -> AuditRow:
     """Return the row with the verdict "too small" and the number that counts, if it is too small.
 
     Of several numbers, such as positives and negatives, the smallest counts.

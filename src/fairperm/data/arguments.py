@@ -85,6 +85,11 @@ class Inputs:
     sums_suffice: bool = False
     must_keep: str = ""
 
+    @property
+    def new_model(self) -> Inputs | None:
+        """The data arguments of a second model, if there is one."""
+        return None
+
     def find(self, column: str) -> object:
         """Return what was given for a column of a metric, which may be one of several scores."""
         if "[" in column:
@@ -117,8 +122,9 @@ class ModelPair(Inputs):
     y_score_new: object = None
     threshold_new: object = None
 
-    def of_new_model(self) -> Inputs:
-        """Return the data arguments of the second model, whose scores share the threshold."""
+    @property
+    def new_model(self) -> Inputs:
+        """The data arguments of the second model, whose scores share the threshold."""
         threshold = self.threshold_new
         if threshold is None and self.y_pred_new is None:
             threshold = self.threshold

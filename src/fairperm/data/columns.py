@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairperm._utils.checks import choice, number
-from fairperm.data.arguments import ModelPair
 from fairperm.errors import (
     InputError,
     InputTypeError,
@@ -545,9 +544,8 @@ class Source:
 
 def models_of(inputs: Inputs) -> list[tuple[Inputs, str]]:
     """Return the data arguments of each model, and what ends the names of its own."""
-    if isinstance(inputs, ModelPair):
-        return [(inputs, ""), (inputs.of_new_model(), NEW)]
-    return [(inputs, "")]
+    new = inputs.new_model
+    return [(inputs, "")] if new is None else [(inputs, ""), (new, NEW)]
 
 
 def check_one_score(name: str, given: object, *, in_data: bool) -> None:

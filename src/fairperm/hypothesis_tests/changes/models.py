@@ -201,7 +201,7 @@ def compare_models(
         ignore_index=ignore_index,
     )
     single = get_metric(metric).for_arguments(inputs)
-    single.for_arguments(inputs.of_new_model())  # a function refuses a threshold
+    single.for_arguments(inputs.new_model)  # a function refuses a threshold
     table = read_table(inputs, single.change())
     pair = table.choose_groups(groups)
     result = compare_tables(table, single, pair, options)
