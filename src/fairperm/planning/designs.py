@@ -72,9 +72,14 @@ class Design(Protocol):
         """Return the power with n rows, as a function of the two groups' values."""
         ...
 
+    def smaller(self, n: int, level: Level) -> Iterator[int]:
+        """Yield smaller numbers of rows that may have as much power: none of a smooth power."""
+        del n, level
+        return iter(())
+
 
 @dataclass(frozen=True, slots=True)
-class RateDesign:
+class RateDesign(Design):
     """A rate, and the share of all rows that is in each group's denominator."""
 
     shares: Pair
@@ -106,7 +111,7 @@ class RateDesign:
 
 
 @dataclass(frozen=True, slots=True)
-class AUCDesign:
+class AUCDesign(Design):
     """The AUC, and the shares of all rows that are each group's positives and negatives."""
 
     positives: Pair
@@ -125,7 +130,7 @@ class AUCDesign:
 
 
 @dataclass(frozen=True, slots=True)
-class PilotDesign:
+class PilotDesign(Design):
     """Any metric: a variance of the gap that depends on n alone."""
 
     shares: Pair

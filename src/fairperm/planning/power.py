@@ -194,8 +194,7 @@ def sample_size(
         )
         rule = f"{one} whose gap can be detected in {MOST_ROWS:,} rows"
         raise InputError(name, rule, gap, _DIRECTION_HINT.get(alternative, ""))
-    smaller = design.smaller(found, level) if isinstance(design, RateDesign) else ()
-    return next(filter(is_enough, smaller), found)
+    return next(filter(is_enough, design.smaller(found, level)), found)
 
 
 def minimum_detectable_gap(

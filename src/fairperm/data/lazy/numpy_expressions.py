@@ -8,7 +8,7 @@ engines compute differently from NumPy, or from each other, are not supported: s
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -77,9 +77,7 @@ class ColumnExpression(NDArrayOperatorsMixin):
         if method != "__call__" or options or (undefined and ufunc in _ORDERED):
             return NotImplemented
         if ufunc in _LOGIC and are_boolean:
-            columns = (
-                one.expression if isinstance(one, ColumnExpression) else one for one in inputs
-            )
+            columns = (one.expression if _is_column(one) else one for one in inputs)
             return ColumnExpression(_LOGIC[ufunc](*columns), is_boolean=True)
         numbers = map(_number, inputs)
         if ufunc in _COMPARISONS:
@@ -99,28 +97,33 @@ class ColumnExpression(NDArrayOperatorsMixin):
         return NotImplemented
 
 
+def _is_column(value: Any) -> TypeGuard[ColumnExpression]:
+    """Whether an argument of NumPy's functions is a column; others are constants."""
+    return isinstance(value, ColumnExpression)
+
+
 def _is_boolean(value: Any) -> bool:
-    if isinstance(value, ColumnExpression):
+    if _is_column(value):
         return value.is_boolean
     return isinstance(value, (bool, np.bool_))
 
 
 def _may_be_undefined(value: Any) -> bool:
-    return isinstance(value, ColumnExpression) and value.may_be_undefined
+    return _is_column(value) and value.may_be_undefined
 
 
 def _is_partial(ufunc: Any, inputs: Any) -> bool:
     """Whether the function is undefined for some numbers."""
     if ufunc is np.true_divide:
-        return isinstance(inputs[1], ColumnExpression) or float(inputs[1]) == 0.0
+        return _is_column(inputs[1]) or float(inputs[1]) == 0.0
     if ufunc is np.power:
-        return isinstance(inputs[1], ColumnExpression) or float(inputs[1]) not in _WHOLE
+        return _is_column(inputs[1]) or float(inputs[1]) not in _WHOLE
     return ufunc in {np.sqrt, np.log, np.log1p}
 
 
 def _number(value: Any) -> Any:
     """Return an expression or a number, with booleans as 0 and 1."""
-    return value.number() if isinstance(value, ColumnExpression) else float(value)
+    return value.number() if _is_column(value) else float(value)
 
 
 def _expressions(*values: Any) -> list[Any]:
@@ -129,7 +132,7 @@ def _expressions(*values: Any) -> list[Any]:
 
 def _where(condition: Any, yes: Any, no: Any) -> Any:
     """Return ``yes`` if the condition holds, else ``no``; the condition may be a constant."""
-    if not isinstance(condition, ColumnExpression):
+    if not _is_column(condition):
         return yes if condition else no
     if not condition.is_boolean:
         condition = condition != 0.0
