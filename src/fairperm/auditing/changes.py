@@ -25,7 +25,6 @@ from fairperm.errors import InputError, UndefinedMetricError, argument
 from fairperm.hypothesis_tests.changes.models import ChangeTest, make_sum_test
 from fairperm.hypothesis_tests.groups import make_test
 from fairperm.hypothesis_tests.margins.one_sided import margin_pvalues
-from fairperm.hypothesis_tests.margins.paired_rates import FewChangedRows
 from fairperm.hypothesis_tests.plan import Plan
 from fairperm.hypothesis_tests.results.changes import GapChange
 from fairperm.hypothesis_tests.run import run
@@ -315,7 +314,7 @@ def _give_verdict(tested: _TestedChange, change: GapChange, settings: Settings) 
 def _explain_silence(tested: _TestedChange) -> str:
     """Return why nothing is said on the margin, if too few rows of a group changed."""
     margin, variance = tested.row.margin, tested.result.gap_variance
-    if margin is None or not isinstance(variance, FewChangedRows):
+    if margin is None or variance is None or not variance.reason:
         return ""
     return f"; whether it changed by less than {margin:g} is not tested: {variance.reason}"
 

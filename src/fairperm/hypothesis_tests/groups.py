@@ -264,7 +264,7 @@ class GapTest(PermutationTest[Gaps]):
     def smallest(self) -> float:
         """Return the probability of one choice of the first group's rows or clusters."""
         rates, counts = self.sample["gap_variance"], self.comparison.totals().values()
-        if isinstance(rates, Rates):
+        if rates is not None and rates.has_trials:
             return share_of_a_labelling(rates.first[1], rates.second[1])
         return share_of_a_labelling(*(one.get("clusters") or one["rows"] for one in counts))
 

@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fairperm.inference.errors_by_gap import ErrorsByGap
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class GapVariance:
+class GapVariance(ErrorsByGap):
     """The variance of the weighted gap as a function of the true gap: a straight line."""
 
     slope: float

@@ -20,7 +20,6 @@ from fairperm.hypothesis_tests.margins.one_sided import (
     Ratio,
     ratio_interval,
 )
-from fairperm.hypothesis_tests.margins.paired_rates import FewChangedRows, PairedRates
 from fairperm.hypothesis_tests.permutation import permutation_test
 from fairperm.hypothesis_tests.results.equivalence import EquivalenceTestResult
 from fairperm.hypothesis_tests.small_groups import note_zero_error
@@ -221,7 +220,9 @@ def test_change_margin(result: ChangeResult, margin: object) -> EquivalenceTestR
     """Test whether a change of the gap lies within a margin, of which one end may be infinite."""
     within = _test_margin(result, "difference", _ends(margin, infinite=True))
     found = replace(within, ratio=None, ratio_interval=None)  # a ratio of changes means nothing
-    if isinstance(result.gap_variance, PairedRates):  # its interval needs no error of the sample
+    if (
+        result.gap_variance and result.gap_variance.is_paired
+    ):  # its interval needs no error of the sample
         without = note_zero_error(result.metric)
         found = replace(found, notes=tuple(note for note in found.notes if note != without))
     warn_of(note for note in found.notes if note not in result.notes)
@@ -297,7 +298,7 @@ def _notes(result: PermutationTestResult, tests: list[MarginTest]) -> tuple[str,
 
     Or if too few rows of a group changed.
     """
-    if isinstance(result.gap_variance, FewChangedRows):
+    if result.gap_variance and result.gap_variance.reason:
         return (
             f"Whether the {result.metric} is within the margin is not tested: "
             f"{result.gap_variance.reason}. The p-value is 1.",

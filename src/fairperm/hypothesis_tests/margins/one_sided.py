@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from fairperm._utils.checks import DIRECTIONS
 from fairperm.errors import InputError, argument
-from fairperm.hypothesis_tests.margins.paired_rates import FewChangedRows, PairedRates
-from fairperm.hypothesis_tests.margins.restricted_rates import Rates, halved
+from fairperm.hypothesis_tests.margins.restricted_rates import halved
 from fairperm.hypothesis_tests.matched import MATCHED
 from fairperm.hypothesis_tests.rankings.items import LISTS
 from fairperm.hypothesis_tests.reaches import ErrorReach
@@ -25,6 +24,7 @@ from fairperm.inference.reference import NormalLimit, margin_critical, margin_pv
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from fairperm.hypothesis_tests.margins.restricted_rates import Rates
     from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
     from fairperm.hypothesis_tests.run import Tested
     from fairperm.inference.reference import Reference
@@ -237,8 +237,8 @@ class Difference(Scale):
         super().__init__(result)
         reach, variance = _tested(result).observed.reach, result.gap_variance
         self._most = math.inf if reach is None else reach.span  # the largest possible gap
-        self._is_rate = variance is not None and not isinstance(variance, FewChangedRows)
-        if isinstance(variance, PairedRates):
+        self._is_rate = variance is not None and not variance.reason
+        if variance is not None and variance.is_paired:
             # permutations of few changed rows would not do: in most, a small group has none
             self.reference = NormalLimit()
 
@@ -345,7 +345,8 @@ def _tested(result: PermutationTestResult) -> Tested:
 
 def _plain_rates(result: PermutationTestResult) -> Rates | None:
     """Return both groups' counts if they are binomial: without strata, weights and clusters."""
-    return result.gap_variance if isinstance(result.gap_variance, Rates) else None
+    variance = result.gap_variance
+    return cast("Rates", variance) if variance is not None and variance.has_trials else None
 
 
 def _check_single(result: PermutationTestResult) -> None:

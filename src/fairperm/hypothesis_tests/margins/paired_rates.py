@@ -14,11 +14,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from fairperm._utils.formatting import drop_decimals, format_count
 from fairperm.errors import shown
 from fairperm.hypothesis_tests.margins.restricted_rates import halved
+from fairperm.inference.errors_by_gap import ErrorsByGap
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -67,11 +68,12 @@ class PairedRate:
 
 
 @dataclass(frozen=True, slots=True)
-class PairedRates:
+class PairedRates(ErrorsByGap):
     """Both groups' changes of a rate whose denominator the models share."""
 
     first: PairedRate
     second: PairedRate
+    is_paired: ClassVar[bool] = True
 
     def standard_error(self, gap: float) -> float:
         """Return the standard error of the change of the gap, were this the true one.
@@ -105,7 +107,7 @@ class PairedRates:
 
 
 @dataclass(frozen=True, slots=True)
-class FewChangedRows:
+class FewChangedRows(ErrorsByGap):
     """The reason for which a change is not tested at a margin: too few rows of a group show it."""
 
     metric: str

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from fairperm.inference.errors_by_gap import ErrorsByGap
 from fairperm.inference.rate_gaps import find_ends
 from fairperm.inference.unconditional import TwoBinomials
 from fairperm.metrics.confusion import F1_TOTALS, f1_of_jaccard, jaccard_of_f1
@@ -44,12 +45,13 @@ _MIRRORED = {"greater": "less", "less": "greater"}
 
 
 @dataclass(frozen=True, slots=True)
-class Rates:
+class Rates(ErrorsByGap):
     """Two groups' counts of Bernoulli trials, and what they say of the groups' rates."""
 
     first: Share
     second: Share
     span: ClassVar[float] = 1.0
+    has_trials: ClassVar[bool] = True
 
     @staticmethod
     def of(first: Mapping[str, float], second: Mapping[str, float]) -> Rates:
@@ -410,7 +412,7 @@ class F1Scores(Rates):
 
 
 @dataclass(frozen=True, slots=True)
-class WeightedStrata:
+class WeightedStrata(ErrorsByGap):
     """Counts of strata with given shares of the gap, and what they say of its error."""
 
     shares: tuple[float, ...]

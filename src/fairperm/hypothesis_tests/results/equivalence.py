@@ -14,7 +14,6 @@ from fairperm._utils.formatting import (
     name_of_gap,
     state_pvalue,
 )
-from fairperm.hypothesis_tests.margins.paired_rates import PairedRates
 from fairperm.hypothesis_tests.results.gaps import json_ready
 from fairperm.hypothesis_tests.results.text import state_draws, write_result
 
@@ -142,8 +141,8 @@ class EquivalenceTestResult:
         return f"{'met' if self.holds_at(alpha) else 'not shown'} at level {alpha:g}"
 
     def _draws(self) -> str:
-        is_paired = isinstance(self.permutation.gap_variance, PairedRates)
-        if is_paired or self.permutation.n_resamples == 0:
+        variance = self.permutation.gap_variance
+        if (variance and variance.is_paired) or self.permutation.n_resamples == 0:
             return "normal limit"
         if self.permutation.exact:
             return "no Monte Carlo error"

@@ -25,10 +25,8 @@ if TYPE_CHECKING:
     from altair import LayerChart
     from numpy.typing import NDArray
 
-    from fairperm.hypothesis_tests.margins.paired_rates import FewChangedRows, PairedRates
-    from fairperm.hypothesis_tests.margins.restricted_rates import Rates, WeightedStrata
     from fairperm.hypothesis_tests.run import Tested
-    from fairperm.inference.mantel_haenszel import GapVariance
+    from fairperm.inference.errors_by_gap import ErrorsByGap
 
 __all__ = ["PermutationTestResult"]
 
@@ -232,7 +230,7 @@ class PermutationTestResult(GapResult):
     binning_errors : dict or None
         Bounds on the error of each group's value from putting scores into bins, which happens only
         in a lazy frame or file with very many distinct scores; None without bins.
-    gap_variance : Rates, GapVariance, WeightedStrata, PairedRates, FewChangedRows or None
+    gap_variance : ErrorsByGap or None
         What says the standard error of a rate's gap, or of its change between models, as a function
         of the true one, for tests at a margin; or why a change has none. None for other metrics.
     tested : Tested or None
@@ -255,9 +253,7 @@ class PermutationTestResult(GapResult):
     ordering: str
     exact: bool
     binning_errors: Mapping[Hashable, float] | None
-    gap_variance: Rates | GapVariance | WeightedStrata | PairedRates | FewChangedRows | None = (
-        field(default=None, repr=False)
-    )
+    gap_variance: ErrorsByGap | None = field(default=None, repr=False)
     tested: Tested | None = field(default=None, repr=False)
     null_probabilities: NDArray[np.float64] | None = field(repr=False)
 
