@@ -197,10 +197,11 @@ class AveragePrecision(InfluenceMetric):
         One more negative takes nothing away; the precision at the lowest score is the base rate.
         """
         found, n_positives = Precisions.by_score(counts, cells), counts @ cells[:, 0]
-        misses = np.array([0.0, found.value() - n_positives / counts.sum()])
+        value = found.value()
+        misses = np.array([0.0, value - n_positives / counts.sum()])
         with np.errstate(invalid="ignore"):
             share = cells[:, 0] / n_positives
-        return RankInfluences(found.value(), found.influences(cells), share, misses)
+        return RankInfluences(value, found.influences(cells), share, misses)
 
 
 @dataclass(frozen=True, slots=True)
