@@ -577,6 +577,11 @@ class Metric(AnyMetric):
             found[np.abs(found) <= least] = 0.0
         return found
 
+    def bound_influences(self, totals: Array, lowest: Array, highest: Array) -> float:
+        """Return what no influence of rows with contributions in this range exceeds in size."""
+        ends = np.stack([lowest, highest]) * self.gradient(totals)
+        return float(max(ends.max(axis=0).sum(), -ends.min(axis=0).sum()))
+
     @property
     def bins_bound_errors(self) -> bool:
         """Whether bins of scores bound how far they move the value, as each contribution."""

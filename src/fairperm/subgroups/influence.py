@@ -95,9 +95,9 @@ def _may_rest_on_few(
         mine = np.zeros(units.n_groups, bool)
         mine[candidates.members[[i]].indices] = True
         for side, cells in enumerate((mine, ~mine)):
-            gradient = part.gradient(totals[cells].sum(axis=0))
-            ends = np.stack([lowest[cells].min(axis=0), highest[cells].max(axis=0)]) * gradient
-            largest = max(ends.max(axis=0).sum(), -ends.min(axis=0).sum())
+            largest = part.bound_influences(
+                totals[cells].sum(axis=0), lowest[cells].min(axis=0), highest[cells].max(axis=0)
+            )
             few[i] |= not observed.variance[0, i, 0, side] >= ENOUGH * largest**2
     return few
 
