@@ -565,8 +565,7 @@ class Metric(AnyMetric):
         """
         with np.errstate(divide="ignore", invalid="ignore"):
             gradient = self.gradient(totals)
-            is_bounded = np.isfinite(self.span)
-            size = self.span if is_bounded else np.abs(gradient * totals).sum(axis=-1)
+            size = self.span if np.isfinite(self.span) else np.abs(gradient * totals).sum(axis=-1)
             least = np.asarray(_ROUNDING * size / n)
             if cell is None:
                 found, least = gradient @ contributions.T, least[..., None]

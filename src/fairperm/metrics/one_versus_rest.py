@@ -15,7 +15,7 @@ from fairperm._utils.sorting import run_numbers
 from fairperm.errors import InputError, Shown, argument, did_you_mean, listed, shown
 from fairperm.metrics.classes import are_of_class, labels_of
 from fairperm.metrics.definition import Kind, WalkKind
-from fairperm.metrics.ranks import InfluenceMetric, RankInfluences, SortedCells
+from fairperm.metrics.ranks import RankInfluences, RankMetric, SortedCells
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
@@ -30,7 +30,7 @@ _ROUNDING = 1e-12  # smaller influences, relative to their terms, are rounding e
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OneVersusRest(InfluenceMetric):
+class OneVersusRest(RankMetric):
     """The mean AUC of each class against all others, whose rows have a score for every class.
 
     The AUC of a class depends on the mix of the others, which differs between groups.
@@ -56,6 +56,7 @@ class OneVersusRest(InfluenceMetric):
     classes: tuple[Hashable, ...] = ()
 
     kind: ClassVar[Kind] = Kind.CLASS_SCORES
+    given: ClassVar[None] = None  # it depends on the shares of classes: all rows are exchanged
     walk: ClassVar[WalkKind] = WalkKind.ONE_VERSUS_REST
 
     @property

@@ -68,7 +68,7 @@ class RankMetric(AnyMetric):
 
     def value_of(self, counts: Array, contributions: Array) -> Array:
         """Return the value of so many rows of each kind; NaN where it is undefined."""
-        return self.estimate(counts, contributions)[0]
+        return self.value_of_counts(contributions)(counts)
 
     def influences(self, counts: Array, contributions: Array) -> Array:
         """Return the influence of one row of each kind, given their counts."""
@@ -143,10 +143,6 @@ class AreaUnderCurve(RankMetric):
         ordered = SortedCells.of(cells)
         return lambda counts: self.of_auc(ordered.components(counts).value())
 
-    def value_of(self, counts: Array, contributions: Array) -> Array:
-        """Return the value of so many rows of each kind; NaN where it is undefined."""
-        return self.of_auc(by_score(counts, contributions).value())
-
     def analyze(self, counts: Array, cells: Array) -> RankInfluences:
         """Return what the value rests on: one more row has a component of 0 or 1 at worst."""
         auc, difference, n = placements(counts, cells)
@@ -167,22 +163,13 @@ class AreaUnderCurve(RankMetric):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class InfluenceMetric(RankMetric):
-    """A metric of ranks whose variance is made of the influences of rows.
-
-    It depends on the shares of the labels, so these are exchanged over all rows.
-    """
-
-    given: ClassVar[None] = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AveragePrecision(InfluenceMetric):
+class AveragePrecision(RankMetric):
     """The mean over the positives of the precision among the rows that score as high or higher.
 
     That is scikit-learn's.
     """
 
+    given: ClassVar[None] = None  # it depends on the base rate: all rows are exchanged
     walk: ClassVar[WalkKind] = WalkKind.AVERAGE_PRECISION
     allows_for_one_row: ClassVar[bool] = False
 
@@ -365,27 +352,17 @@ def placements(counts: Array, cells: Array) -> tuple[float, Array, Array]:
     The last two make the influence of one row: their ratio. A difference that is a rounding error
     is 0.
     """
-    auc, component, n = _component_of_cells(counts, cells)
+    cell, positive = SortedCells.of(cells), cells[:, 0] > 0
+    parts, tie = cell.components(counts), np.empty(len(cells), np.intp)
+    tie[cell.order] = run_numbers(cell.starts, len(cells))
+    auc, n = parts.value(), np.where(positive, parts.positives.sum(), parts.negatives.sum())
+    component = np.where(positive, parts.of_positives[tie], parts.of_negatives[tie])
     return float(auc), drop_rounding(component - auc), n
 
 
 def drop_rounding(difference: Array) -> Array:
     """Return differences of components, without those that are rounding errors."""
     return np.where(np.abs(difference) <= _ROUNDING, 0.0, difference)
-
-
-def _component_of_cells(counts: Array, cells: Array) -> tuple[Array, Array, Array]:
-    """Return the AUC of these counts, and the component and the label's count of each cell."""
-    cell = SortedCells.of(cells)
-    parts, positive = cell.components(counts), cells[:, 0] > 0
-    tie = np.empty(len(cells), np.intp)
-    tie[cell.order] = run_numbers(cell.starts, len(cells))
-    component = np.where(positive, parts.of_positives[tie], parts.of_negatives[tie])
-    return (
-        parts.value(),
-        component,
-        np.where(positive, parts.positives.sum(), parts.negatives.sum()),
-    )
 
 
 def _count_from(counts: Array) -> Array:
