@@ -33,9 +33,11 @@ _YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
 _DATE = re.compile(r"^\d{1,2}(?:([./-])\d{1,2}\1\d{4}|/\d{1,2}/\d{2})(?!\d)")  # the year is last
 _PART = re.compile(  # a word by itself, or an abbreviation with a number
     r"(?<![^\W\d_])(?:(?P<quarters>quarters?\b|(?:q|qtr)[ ._-]*\d)|(?P<months>months?\b)"
-    r"|(?P<weeks>weeks?\b|(?:w|kw|wk)[ ._-]*\d))",
+    r"|(?P<weeks>weeks?\b|(?:w|cw|kw|wk)[ ._-]*\d))",
     re.IGNORECASE,
 )
+# a month or a half-year, and what may be the year: "11/22", "2H23", "H2 '23"
+_SHORT_YEAR = re.compile(r"^(?:\d{1,2}\W+|[12] ?h\W*|h ?[12]\W+)(\d\d)$", re.IGNORECASE)
 _LONG_NUMBER = re.compile(r"\d\d")  # a year; one digit is that of a quarter
 
 
@@ -79,6 +81,8 @@ def _find_unordered(periods: Sequence[tuple[Hashable, ...]]) -> str | None:
         if found is not None and not _LONG_NUMBER.search(text[: found.start()]):
             return found.lastgroup
     years = [found.group() for found in map(_YEAR.search, texts) if found is not None]
+    if not years:
+        years = [found.group(1) for found in map(_SHORT_YEAR.match, texts) if found is not None]
     if years != sorted(years):
         return "years that do not come first"
     if [*periods] != sorted(periods, key=_by_numbers):
