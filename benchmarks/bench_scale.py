@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 DRAWS = 999
-MOST_MEMORY = 2.0  # GB of the process that runs the test (for DuckDB, of all)
+MAX_MEMORY = 2.0  # GB of the process that runs the test (for DuckDB, of all)
 FLAT = 3.0  # times the shortest that the time after the aggregation may take at any size
 DOCS = Path(__file__).parent.parent / "docs" / "scale.md"
 CLUSTERS, LIMIT = "rate, clusters of 4", "log loss, normal limit"
@@ -37,7 +37,7 @@ ASKED: dict[str, dict[str, Any]] = {
 # with fewer rows than that, rows are drawn one by one, which is faster
 FLAT_FROM = {"rate": 10**6, "AUC, 4,096 bins": 10**6, "AUC, 16,384 bins": 10**7,
              CLUSTERS: 10**6, LIMIT: 10**7}  # fmt: skip
-MOST_ROWS = {CLUSTERS: 10**7}  # a group-by of more takes too long on two cores
+MAX_ROWS = {CLUSTERS: 10**7}  # a group-by of more takes too long on two cores
 BEGIN, END = "<!-- begin: make bench-scale -->", "<!-- end: make bench-scale -->"
 # a row is what hashing its number makes of it: two groups, labels, and scores that go with them
 SQL = """
@@ -114,7 +114,7 @@ def measure(engine: str, n: int) -> dict[str, Any]:
     frame.collect = timed
     lazy = nw.from_native(rows)
     for name, options in ASKED.items():
-        if n > MOST_ROWS.get(name, n):
+        if n > MAX_ROWS.get(name, n):
             continue
         found["counting"] = 0.0
         start = time.perf_counter()
@@ -192,7 +192,7 @@ def judged(found: list[dict[str, Any]]) -> list[str]:
     bad = [
         f"{one['engine']} with {one['rows']:.0e} rows took {one['memory']:.2f} GB"
         for one in found
-        if one["memory"] > MOST_MEMORY
+        if one["memory"] > MAX_MEMORY
     ]
     for engine in ENGINES:
         for name, least in FLAT_FROM.items():

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairperm._utils.progress import show_progress
-from fairperm.hypothesis_tests.small_groups import ENOUGH
+from fairperm.hypothesis_tests.small_groups import MIN_INFLUENTIAL_ROWS
 from fairperm.inference.null import clopper_pearson
 from studies.calibration import charts
 from studies.calibration.grid import METRICS, bound_settings, gap_settings, null_settings
@@ -258,13 +258,15 @@ def _tabulate_worst(nulls: Sequence[Tally]) -> Columns:
     table: Columns = {}
     for test in TESTS:
         mine = [tally for tally in nulls if test in list_tests(tally.setting.metric)]
-        large = [tally for tally in mine if tally.fewest >= ENOUGH]
+        large = [tally for tally in mine if tally.fewest >= MIN_INFLUENTIAL_ROWS]
         worst = max(mine, key=lambda tally: tally.share(test))
         line = {
             "test": test,
             "settings": len(mine),
             "too high": sum(tally.exceeds(test) for tally in mine),
-            f"of those with {ENOUGH} or more": sum(tally.exceeds(test) for tally in large),
+            f"of those with {MIN_INFLUENTIAL_ROWS} or more": sum(
+                tally.exceeds(test) for tally in large
+            ),
             "worst level": worst.share(test),
             "where": worst.setting.name,
         }
@@ -353,20 +355,20 @@ def _describe_findings(
     """Return the findings in sentences."""
     above = [tally.setting.name for tally in bound if tally.exceeds(DEFAULT)]
     shares = [tally.share(DEFAULT) for tally in bound]
-    large = [tally for tally in nulls if tally.fewest >= ENOUGH]
+    large = [tally for tally in nulls if tally.fewest >= MIN_INFLUENTIAL_ROWS]
     wrong = [tally.setting.name for tally in large if tally.exceeds(DEFAULT)]
     open_ones = sum(tally.verdict == UNDECIDED for tally in large)
-    verdicts = [tally.verdict for tally in nulls if tally.fewest < ENOUGH]
+    verdicts = [tally.verdict for tally in nulls if tally.fewest < MIN_INFLUENTIAL_ROWS]
     return [
         f"The default's level is too high in {len(wrong)} of the {len(large)} settings with counts "
-        f"of {ENOUGH} or more in every group"
+        f"of {MIN_INFLUENTIAL_ROWS} or more in every group"
         + (f": {'; '.join(wrong)}." if wrong else ".")
         + f" In {open_ones} of them it is undecided: more data sets would be needed to tell.",
         f"In the {len(verdicts)} settings with smaller counts it is too high in "
         f"{verdicts.count(NOTED) + verdicts.count(UNNOTED)}, of which {verdicts.count(UNNOTED)} "
         f"without a warning, and undecided in {verdicts.count(UNDECIDED)}.",
         f"In the {len(bound)} settings at the bound, with effective numbers of rows just above "
-        f"{ENOUGH}, it is too high in {len(above)}"
+        f"{MIN_INFLUENTIAL_ROWS}, it is too high in {len(above)}"
         + (f": {'; '.join(above)}." if above else ".")
         + f" {sum(share > TOLERATED for share in shares)} of them have a level above {TOLERATED}, "
         f"at most {max(shares):.4f}: more data sets might show that these are too high.",

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 IMPATIENT = """
 from fairperm._utils import progress
 from tests._utils.test_progress import resample
-progress._PATIENCE = 0.0
+progress._PROGRESS_DELAY_S = 0.0
 resample(None)
 """
 
@@ -82,7 +82,7 @@ def test_a_pipe_stays_silent_unless_progress_is_asked_for(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr(progress, "_PATIENCE", 0.0)
+    monkeypatch.setattr(progress, "_PROGRESS_DELAY_S", 0.0)
     resample(wanted)
     out, err = capsys.readouterr()
     assert out == ""

@@ -228,7 +228,7 @@ def test_answers_are_right_or_there_is_an_error(
 
 HOSTILE = (sys.executable, "-W", "ignore", "-m", "tests.support.hostile_files")
 PARTS = 4
-MOST_SECONDS, MOST_MEGABYTES = 30, 4096
+MAX_SECONDS, MAX_MEGABYTES = 30, 4096
 
 
 @pytest.fixture
@@ -258,7 +258,7 @@ def test_a_thousand_hostile_files(open_folder: Path, part: int) -> None:
     assert skipped == [] or os.getuid() != 0
     ended = [one.split(" ", 4) for one in lines if one not in skipped]
     assert [one for one in ended if one[4] != "well"] == []
-    assert max(float(one[3]) for one in ended) < MOST_SECONDS
-    assert int(memory.split()[1]) < MOST_MEGABYTES
+    assert max(float(one[3]) for one in ended) < MAX_SECONDS
+    assert int(memory.split()[1]) < MAX_MEGABYTES
     answered = sum(one[2] != "2" for one in ended)
     assert 0.2 < answered / len(ended) < 0.8  # neither always fatal nor never

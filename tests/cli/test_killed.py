@@ -33,7 +33,7 @@ while True:
 """
 OUTPUTS = {"report": "x.html", "json": "x.json", "csv": "x.csv", "markdown": "x.md"}
 TEMPORARY = re.compile(r"\.x\.(html|json|csv|md)\..+\.tmp")
-KILLS, MOST_STOPS = 4, 400
+KILLS, MAX_STOPS = 4, 400
 
 
 def arguments(data: Path, folder: Path) -> list[object]:
@@ -71,7 +71,7 @@ def test_killed_at_any_moment_every_file_is_old_or_new(
         ) as process:
             assert process.stdout is not None
             assert process.stdout.readline()
-            for _ in range(MOST_STOPS):
+            for _ in range(MAX_STOPS):
                 time.sleep(chance.random() * 0.01)
                 process.send_signal(signal.SIGSTOP)
                 assert all(path.read_bytes() in contents for path, contents in whole.items())

@@ -199,7 +199,7 @@ def test_scores_of_a_large_file_are_binned(
     """The bins are those that the library chooses of the same rows."""
     import duckdb
 
-    monkeypatch.setattr(lazy, "MOST_KINDS", 1000)
+    monkeypatch.setattr(lazy, "MAX_KINDS", 1000)
     monkeypatch.setattr("fairperm.data.reading._NEXT_TO_NOTHING", 1.0)
     chance = np.random.default_rng(4)
     score = chance.random(2000)

@@ -150,7 +150,7 @@ def test_integers_that_floats_hold_are_exact_however_large(form: Any) -> None:
 
 
 def test_sums_of_integers_that_floats_round_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fairperm.data.lazy.counting.MOST_KINDS", 10)
+    monkeypatch.setattr("fairperm.data.lazy.counting.MAX_KINDS", 10)
     frame = pl.LazyFrame(
         {"y": [LARGE + i for i in range(N)], "p": [LARGE] * N, "g": ["a", "b"] * (N // 2)}
     )

@@ -35,7 +35,7 @@ def test_no_permutation_is_further_off_than_the_bound(
 ) -> None:
     """The same labels in fine and in coarse bins have nearly the same studentized gap."""
     monkeypatch.setattr(binned, "COARSE_BINS", COARSE)
-    monkeypatch.setattr(binned, "_MOST", 1.0)
+    monkeypatch.setattr(binned, "_MAX_ERROR_IN_SE", 1.0)
     rng = np.random.default_rng(7)
     score = rng.beta(2, 3, N)
     columns = {"y_true": _labels(kind, score, rng), "y_score": score}

@@ -103,7 +103,7 @@ def test_progress_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
         bars.append(total)
         yield from steps
 
-    monkeypatch.setattr("fairperm._utils.progress._PATIENCE", 0.0)
+    monkeypatch.setattr("fairperm._utils.progress._PROGRESS_DELAY_S", 0.0)
     monkeypatch.setattr("fairperm._utils.progress._show_bar", show_bar)
     for n_jobs in (1, 2):
         run(labels(), plain_accuracy, progress=True, n_jobs=n_jobs)

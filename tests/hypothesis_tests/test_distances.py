@@ -419,7 +419,7 @@ def test_lazy_frames_give_the_same(form: str, given: dict[str, Any]) -> None:
 
 
 def test_no_normal_limit_is_offered_for_many_lazy_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(counting, "MOST_KINDS", 50)
+    monkeypatch.setattr(counting, "MAX_KINDS", 50)
     data = LAZY["duckdb"](sample(400, decimals=None))
     with pytest.raises(fairperm.InputError, match=r"Pass a random sample of the rows\.$"):
         distance_test("score", sensitive_features="sex", data=data)

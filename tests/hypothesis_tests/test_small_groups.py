@@ -14,7 +14,7 @@ from fairperm.data.reading import read_table
 from fairperm.hypothesis_tests.comparison import Comparison
 from fairperm.hypothesis_tests.plan import Plan
 from fairperm.hypothesis_tests.small_groups import (
-    ENOUGH,
+    MIN_INFLUENTIAL_ROWS,
     InfluentialRows,
     effective_rows,
     labels,
@@ -59,14 +59,14 @@ def test_rows_that_matter_to_a_mean() -> None:
     for name, note in zip(("a", "b"), result.notes, strict=True):
         deviation = error[group == name] ** 2 - (error[group == name] ** 2).mean()
         n = (deviation**2).sum() ** 2 / (deviation**4).sum()
-        assert n < ENOUGH
+        assert n < MIN_INFLUENTIAL_ROWS
         assert f"Only about {n:.0f} rows of group '{name}' show how" in note
 
 
 def test_no_variance_rests_on_no_rows() -> None:
     found = effective("f1_score", ((30, 0, 0, 50), (30, 20, 20, 30)))[0]
     assert found[0] == 0
-    assert found[1] >= ENOUGH
+    assert found[1] >= MIN_INFLUENTIAL_ROWS
 
 
 @pytest.mark.parametrize(
@@ -261,7 +261,7 @@ def test_an_auc_whose_variance_shows_enough_rows_has_them(seed: int) -> None:
     variance, n = observed.variance.min(), labels(comparison).min()
     assert variance * n * (n - 1) / 4 <= effective_rows(comparison).min()
     found = InfluentialRows.count(comparison, plan, observed).effective
-    assert np.isinf(found).all() == (variance * n * (n - 1) / 4 >= ENOUGH)
+    assert np.isinf(found).all() == (variance * n * (n - 1) / 4 >= MIN_INFLUENTIAL_ROWS)
 
 
 def test_strata_of_the_auc_count_by_their_shares() -> None:

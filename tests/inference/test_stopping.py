@@ -19,7 +19,13 @@ from fairperm.engines.resampling import blocks
 from fairperm.hypothesis_tests.plan import check_resampling
 from fairperm.inference import stopping
 from fairperm.inference.null import clopper_pearson, list_tails
-from fairperm.inference.stopping import ENOUGH, LEAST, MOST, StoppingRule, count_least
+from fairperm.inference.stopping import (
+    MAX_DRAWS,
+    MIN_DRAWS,
+    MIN_EXTREME_DRAWS,
+    StoppingRule,
+    count_least,
+)
 from tests.support.simulations import SURE, between
 
 if TYPE_CHECKING:
@@ -83,24 +89,24 @@ def excess(
 def test_every_level_is_held(
     outcomes: Any, alternative: str, least: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stopping, "ENOUGH", 2)
+    monkeypatch.setattr(stopping, "MIN_EXTREME_DRAWS", 2)
     assert excess(outcomes, stopped, alternative, least) < 1e-12
     if outcomes is without_ties:  # the smallest on the way is found out
         assert excess(outcomes, smallest, alternative, least) > 0.05
 
 
-@pytest.mark.parametrize("least", [0, LEAST, 1999])
+@pytest.mark.parametrize("least", [0, MIN_DRAWS, 1999])
 def test_levels_at_the_numbers_in_use(least: int) -> None:
     """A further draw exceeds the sample with probability (b + 1)/(n + 2) if b of n did."""
-    chances = {(b + 1) / (least + 1): 1 / (least + 1) for b in range(ENOUGH, least + 1)}
-    below = np.full(min(ENOUGH, least + 1), 1 / (least + 1))
-    below = np.append(below, np.zeros(ENOUGH - len(below)))  # the chances of b < 20
-    for n in range(least, MOST):
-        moves = below * np.arange(1, ENOUGH + 1) / (n + 2)
+    chances = {(b + 1) / (least + 1): 1 / (least + 1) for b in range(MIN_EXTREME_DRAWS, least + 1)}
+    below = np.full(min(MIN_EXTREME_DRAWS, least + 1), 1 / (least + 1))
+    below = np.append(below, np.zeros(MIN_EXTREME_DRAWS - len(below)))  # the chances of b < 20
+    for n in range(least, MAX_DRAWS):
+        moves = below * np.arange(1, MIN_EXTREME_DRAWS + 1) / (n + 2)
         below = below - moves + np.append(0.0, moves[:-1])
-        if n + 1 >= ENOUGH:
-            chances[ENOUGH / (n + 1)] = moves[-1]
-    chances |= {(b + 1) / (MOST + 1): below[b] for b in range(ENOUGH)}
+        if n + 1 >= MIN_EXTREME_DRAWS:
+            chances[MIN_EXTREME_DRAWS / (n + 1)] = moves[-1]
+    chances |= {(b + 1) / (MAX_DRAWS + 1): below[b] for b in range(MIN_EXTREME_DRAWS)}
     levels = sorted(chances)
     reached = np.cumsum([chances[level] for level in levels])
     np.testing.assert_allclose(reached, levels, rtol=1e-9)
@@ -118,13 +124,13 @@ def test_intervals_of_stopped_pvalues_cover(share: float) -> None:
 
     counts = np.arange(least + 1)
     chance = binom.pmf(counts, least, share)
-    covered += sum(chance[b] for b in range(ENOUGH, least + 1) if covers(b, least))
-    below = chance[:ENOUGH]
+    covered += sum(chance[b] for b in range(MIN_EXTREME_DRAWS, least + 1) if covers(b, least))
+    below = chance[:MIN_EXTREME_DRAWS]
     for n in range(least, most):
         moves = below * share
         below = below - moves + np.append(0.0, moves[:-1])
-        covered += moves[-1] * covers(ENOUGH - 1, n)
-    covered += sum(below[b] for b in range(ENOUGH) if covers(b, most))
+        covered += moves[-1] * covers(MIN_EXTREME_DRAWS - 1, n)
+    covered += sum(below[b] for b in range(MIN_EXTREME_DRAWS) if covers(b, most))
     assert 0.95 <= covered <= 0.99
 
 
@@ -150,7 +156,7 @@ def count_by_hand(draws: Array, observed: float, alternative: str, least: int) -
         upper += draw >= observed
         lower += draw <= observed
         fewest = upper if alternative == "greater" else min(lower, upper)
-        if n >= max(least, 1) and fewest >= ENOUGH:
+        if n >= max(least, 1) and fewest >= MIN_EXTREME_DRAWS:
             return least if n == least else n - 1
     return len(draws)
 
@@ -208,15 +214,15 @@ def run_correlation(shift: float, **options: Any) -> Any:
         (run_numbers, 0.6, 1999, "later"),
         (run_numbers, 2.0, 1999, "never"),
         (run_scores, 1.0, 1999, "later"),
-        (run_function, 0.6, LEAST, "later"),
-        (run_omnibus, 0.5, LEAST, "later"),
+        (run_function, 0.6, MIN_DRAWS, "later"),
+        (run_omnibus, 0.5, MIN_DRAWS, "later"),
         (run_correlation, 0.3, 1999, "later"),
     ],
 )
 def test_the_first_draws_of_all_are_used(
     run: Callable[..., Any], shift: float, least: int, ends: str
 ) -> None:
-    n_all = 576 if run is run_function else MOST  # whole blocks of a slow function
+    n_all = 576 if run is run_function else MAX_DRAWS  # whole blocks of a slow function
     every, some = run(shift, n_resamples=n_all), run(shift)
     tail = "greater" if run is run_omnibus else "two-sided"
     n = count_by_hand(every.null_distribution, every.statistic, tail, least)
@@ -245,7 +251,7 @@ def test_joblib_changes_nothing() -> None:
     given = {**numbers(0.6), "metric": slow, "n_bootstrap": 99, "rng": 1}
     with parallel_config("threading"):
         results = [fairperm.permutation_test(**given, n_jobs=jobs) for jobs in (None, 4)]
-    assert results[0].n_resamples > LEAST
+    assert results[0].n_resamples > MIN_DRAWS
     assert len({(one.pvalue, one.confidence_interval, one.n_resamples) for one in results}) == 1
 
 
@@ -341,7 +347,9 @@ def test_verdicts_are_those_of_all_draws() -> None:
     for seed in range(200):
         data = counted(rng, 60, 80, 70, spread=0.04)
         data |= {"metrics": "mean_prediction", "rng": seed}
-        pairs = zip(fairperm.audit(**data), fairperm.audit(**data, n_resamples=MOST), strict=True)
+        pairs = zip(
+            fairperm.audit(**data), fairperm.audit(**data, n_resamples=MAX_DRAWS), strict=True
+        )
         for some, every in pairs:
             result, full = cast("Any", some.result), cast("Any", every.result)
             n_stopped += result.stopped_early
@@ -376,5 +384,5 @@ def test_a_null_heavy_audit_of_functions_takes_a_twentieth() -> None:
             **data, sensitive_features=rng.permutation(120) % 2, metrics=metrics, rng=seed
         )
         n_tests += len(audit.rows)
-    of_all = n_tests * 2 * 2 * MOST  # both groups, permutations and bootstrap samples
+    of_all = n_tests * 2 * 2 * MAX_DRAWS  # both groups, permutations and bootstrap samples
     assert 20 * len(calls) <= of_all

@@ -231,8 +231,8 @@ def compare_methods(
     spread = math.sqrt(successes * (1 - rate) * m * n) / (m + n)
     statistic = one.statistic(round(rate * m + direction * z * spread))
     found = []
-    for most in (unconditional._MOST_COUNTS, 1 << 15):
-        patch.setattr(unconditional, "_MOST_COUNTS", most)
+    for most in (unconditional._MAX_COUNTS, 1 << 15):
+        patch.setattr(unconditional, "_MAX_COUNTS", most)
         unconditional._pvalue.cache_clear()
         found.append(one.pvalue(statistic, alternative))
     patch.undo()

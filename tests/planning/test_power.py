@@ -18,7 +18,7 @@ from statsmodels.stats.proportion import power_proportions_2indep
 
 from fairperm import InputError, PermutationTestResult, compare_models, permutation_test
 from fairperm.metrics import recall_of
-from fairperm.planning.designs import MOST_TABLES, Level, rate_power
+from fairperm.planning.designs import MAX_TABLES, Level, rate_power
 from fairperm.planning.power import detectable_gap, minimum_detectable_gap, power, sample_size
 from fairperm.planning.rate_tests import UnconditionalTest
 from tests.support.examples import examples
@@ -103,7 +103,7 @@ def test_half_a_row_is_one_of_either_group(n: int) -> None:
 def test_the_normal_form_begins_where_the_exact_one_ends(
     sizes: tuple[int, int], rates: tuple[float, float]
 ) -> None:
-    assert 0.8 * MOST_TABLES < UnconditionalTest.cost(sizes, 0.05) < MOST_TABLES
+    assert 0.8 * MAX_TABLES < UnconditionalTest.cost(sizes, 0.05) < MAX_TABLES
     exact = rate_power(sizes, Level(0.05), UnconditionalTest)(*rates)
     normal = rate_power(sizes, Level(0.05), UnconditionalTest, most_tables=0)(*rates)
     assert normal != exact

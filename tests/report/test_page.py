@@ -23,7 +23,7 @@ from fairperm._utils.formatting import (
     format_pvalue,
     state_pvalue,
 )
-from fairperm.report.page import MOST_COMPACT_ROWS
+from fairperm.report.page import MAX_COMPACT_ROWS
 from tests.support.report_pages import (
     HOSTILE,
     Page,
@@ -474,9 +474,9 @@ def test_notebook_form_is_bounded_and_has_no_scripts() -> None:
     assert len(table_cells(html)) == len(audit)
     assert not page.all("script", "link", "img")
     assert "judged comparisons show a disparity" in page.text
-    rows = audit.rows * (1 + MOST_COMPACT_ROWS // len(audit))
+    rows = audit.rows * (1 + MAX_COMPACT_ROWS // len(audit))
     from dataclasses import replace
 
     long = replace(audit, rows=rows)
-    assert len(table_cells(long._repr_html_())) == MOST_COMPACT_ROWS
-    assert f"{len(rows) - MOST_COMPACT_ROWS} more comparison" in long._repr_html_()
+    assert len(table_cells(long._repr_html_())) == MAX_COMPACT_ROWS
+    assert f"{len(rows) - MAX_COMPACT_ROWS} more comparison" in long._repr_html_()

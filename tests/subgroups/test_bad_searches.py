@@ -86,7 +86,7 @@ def test_bad_arguments_are_named(change: dict[str, Any], message: str) -> None:
 
 
 def test_subgroups_of_too_many_combinations_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fairperm.subgroups.candidates.MOST_MEMBERS", 100)
+    monkeypatch.setattr("fairperm.subgroups.candidates.MAX_MEMBERS", 100)
     with pytest.raises(fairperm.InputError, match=r"at most 100 distinct.*min_rows"):
         fairperm.find_subgroups(**GOOD)
 

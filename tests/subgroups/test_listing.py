@@ -83,7 +83,7 @@ def test_list_that_is_cut_short_does_not_claim_to_explain_the_others(
 ) -> None:
     data = make_data(2000)
     assert len(find(data, **RATE, n_resamples=59, max_depth=1).listed) == 2
-    monkeypatch.setattr("fairperm.subgroups.listing.MOST_LISTED", 1)
+    monkeypatch.setattr("fairperm.subgroups.listing.MAX_LISTED", 1)
     with pytest.warns(fairperm.FairpermWarning, match="They do not explain all others found"):
         result = find(data, **RATE, n_resamples=59, max_depth=1)
     assert len(result.listed) == 1

@@ -24,8 +24,8 @@ import pyarrow.parquet
 from fairperm.cli import main
 from tests.support.commands import sample
 
-MOST_MEMORY = 8 << 30  # of addresses
-MOST_KILOBYTES, MOST_SECONDS = 4 << 20, 30
+MAX_MEMORY = 8 << 30  # of addresses
+MAX_KILOBYTES, MAX_SECONDS = 4 << 20, 30
 EXTREMES = (0, 1, 2, 0x7F, 0xFF, 0x7FFF, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF)
 FORMATS = ("x.arrow", "x.arrows", "dictionary.arrow", "zstd.feather", "x.parquet", "plain.parquet")
 COLUMNS = ("--label", "y", "--prediction", "p", "--group", "g", "--metric", "selection_rate")
@@ -97,7 +97,7 @@ def read_groups(path: Path) -> Counter[str]:
 
 def run(first: int, end: int, folder: Path) -> None:
     """Run the command on these mutations."""
-    resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
+    resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY, MAX_MEMORY))
     os.chdir(folder)  # no file of options is there
     files = write_files()
     told = sys.stdout
@@ -113,7 +113,7 @@ def run(first: int, end: int, folder: Path) -> None:
         started = time.monotonic()
         code = main._run()
         said = repr(sys.stderr.getvalue())
-        if time.monotonic() - started > MOST_SECONDS:
+        if time.monotonic() - started > MAX_SECONDS:
             said += " too slow"
         if code == 0:
             groups = json.loads(sys.stdout.getvalue())["result"]["groups"]
@@ -125,7 +125,7 @@ def run(first: int, end: int, folder: Path) -> None:
                 right = read_groups(path)
             said += "" if found == right else f" wrong: {found}, not {dict(right)}"
         print(code, said, file=told, flush=True)
-    if resource.getrusage(resource.RUSAGE_SELF).ru_maxrss > MOST_KILOBYTES:
+    if resource.getrusage(resource.RUSAGE_SELF).ru_maxrss > MAX_KILOBYTES:
         sys.exit("too much memory")
 
 

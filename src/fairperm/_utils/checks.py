@@ -24,7 +24,7 @@ ALTERNATIVES: Sequence[Literal["two-sided", "symmetric", "greater", "less"]] = (
     "symmetric",
     *DIRECTIONS,
 )
-MOST_RESAMPLES = 10**8
+MAX_RESAMPLES = 10**8
 
 
 def choice(name: str, value: object, allowed: Sequence[Word], hint: str = "") -> Word:
@@ -78,10 +78,10 @@ def resamples(value: object, least: int, *, or_auto: bool = False) -> int | None
     if or_auto and isinstance(value, str) and value == "auto":
         return None
     hint = "9999 resolves p-values down to 0.0001."
-    rule = f"an integer from {least} to {MOST_RESAMPLES:,}"
+    rule = f"an integer from {least} to {MAX_RESAMPLES:,}"
     if or_auto:
         rule = f"'auto' or {rule}"
-    return integer("n_resamples", value, least, MOST_RESAMPLES, hint, rule=rule)
+    return integer("n_resamples", value, least, MAX_RESAMPLES, hint, rule=rule)
 
 
 def jobs(value: object) -> int:

@@ -14,14 +14,14 @@ from fairperm.errors import InputError, shown
 
 __all__ = ["check_target", "read_limited", "read_toml", "write_whole"]
 
-_MOST_SETTINGS = 1 << 20  # bytes
+_MAX_SETTINGS = 1 << 20  # bytes
 
 
 def read_toml(path: Path) -> dict[str, Any]:
     """Return the settings of a TOML file."""
     try:
         with path.open("rb") as file:
-            content = read_limited(file, str(path), _MOST_SETTINGS)
+            content = read_limited(file, str(path), _MAX_SETTINGS)
         return tomllib.loads(content.decode())
     except OSError as error:
         raise InputError(f"{shown(str(path))} cannot be read: {error.strerror}.") from error

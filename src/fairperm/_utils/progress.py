@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_PATIENCE = 1.0  # seconds of silence before a bar appears
+_PROGRESS_DELAY_S = 1.0  # seconds of silence before a bar appears
 COMPILING = "fairperm: compiling for this machine, once; this takes a few seconds."
 _compiling_is_said = threading.Event()
 
@@ -33,7 +33,7 @@ def show_progress(steps: Iterable[T], total: int, progress: bool | None) -> Iter
     for step in steps:
         yield step
         done += 1
-        if time.monotonic() - started >= _PATIENCE and done < total:
+        if time.monotonic() - started >= _PROGRESS_DELAY_S and done < total:
             break
     else:
         return
@@ -49,7 +49,7 @@ def waiting(message: str, progress: bool | None) -> Iterator[None]:
     from rich.console import Console
 
     status = Console(stderr=True).status(message)
-    timer = threading.Timer(_PATIENCE, status.start)
+    timer = threading.Timer(_PROGRESS_DELAY_S, status.start)
     timer.daemon = True
     timer.start()
     try:

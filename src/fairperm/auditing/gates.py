@@ -10,7 +10,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fairperm._utils.formatting import format_count, format_name
-from fairperm.auditing.verdicts import MAX_DRAWS, count_resamples, count_tails, largest_factor
+from fairperm.auditing.verdicts import (
+    MAX_DRAWS_OF_AUDITS,
+    count_resamples,
+    count_tails,
+    largest_factor,
+)
 from fairperm.errors import InputError, Note, argument
 from fairperm.inference.reference import share_of_a_labelling
 
@@ -123,7 +128,7 @@ class Gate:
         if word == "widened":  # the sum of two gaps is rarely enumerated
             tails = 1 if alternative == "symmetric" and row.margin is None else 2
         n = count_resamples(tails * factor, audit.alpha)
-        if n <= (MAX_DRAWS if drawn == "auto" else drawn):
+        if n <= (MAX_DRAWS_OF_AUDITS if drawn == "auto" else drawn):
             return ""
         enough = argument("n_resamples", n)
         return f"so few resamples have no p-value that reaches the level. Use {enough} or more."

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PairSweeps", "sweep_pairs"]
 
-_MOST_GROUPS = 10  # 45 pairs
+_MAX_GROUPS = 10  # 45 pairs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
@@ -310,9 +310,9 @@ def sweep_pairs(
 
 def _choose_groups(table: Table, groups: object) -> tuple[Hashable, ...]:
     chosen = table.choose_several(groups)
-    if len(chosen) > _MOST_GROUPS:
+    if len(chosen) > _MAX_GROUPS:
         n_pairs = math.comb(len(chosen), 2)
-        rule = f"at most {_MOST_GROUPS} groups"
+        rule = f"at most {_MAX_GROUPS} groups"
         got = Shown(f"{len(chosen):,}, which make {n_pairs:,} pairs")
         raise InputError("groups", rule, got, "Choose those to compare.")
     return chosen

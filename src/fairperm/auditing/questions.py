@@ -30,7 +30,7 @@ from fairperm.errors import (
     unknown_name,
 )
 from fairperm.hypothesis_tests.pairs import find_reference
-from fairperm.hypothesis_tests.rankings.lists import MOST_ITEMS, ReadLists
+from fairperm.hypothesis_tests.rankings.lists import MAX_ITEMS, ReadLists
 from fairperm.hypothesis_tests.rankings.queries import average_queries, call_queries, keep_valued
 from fairperm.metrics.changes import columns_of_model
 from fairperm.metrics.definition import NEW, JointMetric, Kind
@@ -248,7 +248,7 @@ def name_rankings(given: object, k: object) -> dict[str, RankingMetric]:
 
     All compare queries, or all compare items of one list: a group is constant within lists, or not.
     """
-    top = checks.integer("k", k, 1, MOST_ITEMS)
+    top = checks.integer("k", k, 1, MAX_ITEMS)
     found: dict[str, RankingMetric] = {}
     for one in [] if given is None else _as_list(given):
         if not isinstance(one, str):

@@ -51,7 +51,7 @@ _TWO_LINES = (
     ("p beyond", "p within"),  # a ratio is below the verdict
     ("detects gaps",),
 )
-_LEAST_COLUMNS = 4
+_MIN_COLUMNS = 4
 _CHANGES_ONE_LINE = tuple(
     (name,)
     for name in (
@@ -161,7 +161,7 @@ def as_table(audit: AuditData, width: int, *, changes: bool = False) -> Table:
     """
     one_line = _CHANGES_ONE_LINE if changes else _ONE_LINE
     two_lines: Sequence[tuple[str, ...]] = _CHANGES_TWO_LINES if changes else _TWO_LINES
-    narrower = (two_lines[:n] for n in range(len(two_lines), _LEAST_COLUMNS - 1, -1))
+    narrower = (two_lines[:n] for n in range(len(two_lines), _MIN_COLUMNS - 1, -1))
     for columns in (one_line, *narrower):
         table = _make_table(audit, columns, changes=changes)
         if measure_least_width(table) <= width:

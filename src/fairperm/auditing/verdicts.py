@@ -32,7 +32,7 @@ from fairperm.hypothesis_tests.margins.one_sided import (
 from fairperm.hypothesis_tests.results.audits import PLACES_OF_NOTES, keeps_ratio
 from fairperm.inference.multiplicity import adjust_pvalues, interval_level
 from fairperm.inference.null import agree, agree_at_margin
-from fairperm.inference.stopping import MOST
+from fairperm.inference.stopping import MAX_DRAWS
 from fairperm.metrics.registry import get_metric
 from fairperm.planning.power import detectable_gap
 
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
 
 _POWER = 0.8
-MAX_DRAWS = 99_999  # draws, however many hypotheses there are
+MAX_DRAWS_OF_AUDITS = 99_999  # draws, however many hypotheses there are
 
 
 def give_verdict(row: AuditRow, settings: Settings) -> AuditRow:
@@ -228,8 +228,8 @@ def write_notes(
     return (
         *_note_nothing_judged(rows, judged),
         *_note_few_resamples(tails, n_hypotheses, factor, settings, claim),
-        *_note_notes(results, known, ("comparison has", "comparisons have"), of_results),
-        *_note_notes(changes, known, ("change has", "changes have"), of_changes),
+        *_summarize_notes(results, known, ("comparison has", "comparisons have"), of_results),
+        *_summarize_notes(changes, known, ("change has", "changes have"), of_changes),
     )
 
 
@@ -307,8 +307,10 @@ def draw_enough(pairs: Sequence[Pair], settings: Settings) -> Settings:
     n_hypotheses = max(map(len, families.values()), default=0)
     factor = largest_factor(n_hypotheses, settings.adjust)
     n_tails = 1 if settings.alternative in {"greater", "less"} else 2
-    most = min(max(MOST, count_resamples(n_tails * factor, settings.alpha)), MAX_DRAWS)
-    least = min(count_resamples(n_tails * factor, settings.alpha), MOST)
+    most = min(
+        max(MAX_DRAWS, count_resamples(n_tails * factor, settings.alpha)), MAX_DRAWS_OF_AUDITS
+    )
+    least = min(count_resamples(n_tails * factor, settings.alpha), MAX_DRAWS)
     return replace(settings, resampling=replace(settings.resampling, n_resamples=most, least=least))
 
 
@@ -320,7 +322,7 @@ def count_resamples(factor: float, alpha: float) -> int:
     return n
 
 
-def _note_notes(
+def _summarize_notes(
     tested: Sequence[tuple[AuditRow, PermutationTestResult]],
     known: Sequence[str],
     have: tuple[str, str],

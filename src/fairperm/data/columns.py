@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     Counts = NDArray[np.int64]
 
-_MOST_REPEATED = 1 << 24  # counted rows that are repeated in memory
+_MAX_REPEATED = 1 << 24  # counted rows that are repeated in memory
 _CHUNK = 1 << 18  # rows counted at a time: their keys stay in the processor's cache
 _SMALL_RANGE = 1 << 12  # integers spread no wider than this are their own codes
 _FEW_STRINGS = 16  # fixed-width strings with more values than this are hashed instead
@@ -522,7 +522,7 @@ class Source:
             return rows, counts, None
         each = counts if alike is None else counts // alike
         repeats = not any(one.is_unique for one in columns) or self.rows.bins is not None
-        if repeats or each.sum() > _MOST_REPEATED:
+        if repeats or each.sum() > _MAX_REPEATED:
             return rows, counts, alike
         again = np.repeat(np.arange(len(counts)), each)
         rows = [again if isinstance(one, slice) else one[again] for one in rows]

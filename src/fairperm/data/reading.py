@@ -62,11 +62,11 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 MISSING_GROUP = "missing"
-MOST_NUMBERS = 20  # groups named by numbers: more are measurements, such as ages
+MAX_NUMBERS = 20  # groups named by numbers: more are measurements, such as ages
 _PREDICTIONS = ("y_pred", f"y_pred{NEW}")
 _ROWS_NAMED = 5
 _NEXT_TO_NOTHING = 0.1  # of a standard error
-_MOST_KEYS = 1 << 62  # possible combinations that can be numbered
+_MAX_KEYS = 1 << 62  # possible combinations that can be numbered
 _NORMALIZE = "unicodedata.normalize('NFC', text) makes them one."
 
 
@@ -222,7 +222,7 @@ class Table:
             isinstance(group, (numbers.Real, Decimal)) and not isinstance(group, bool)
             for group in self.groups
         )
-        return sum(are_numbers) > MOST_NUMBERS
+        return sum(are_numbers) > MAX_NUMBERS
 
     def choose_groups(
         self, groups: object, *, for_all: str = "audit()"
@@ -621,7 +621,7 @@ def _find_combinations(
     rows: Sequence[Any], shape: Sequence[int]
 ) -> tuple[tuple[NDArray[np.intp], ...], NDArray[np.intp]]:
     """Return the combinations that occur, by column, and each row's index among them."""
-    if math.prod(shape) > _MOST_KEYS:  # first those of all columns but the last
+    if math.prod(shape) > _MAX_KEYS:  # first those of all columns but the last
         first, index = _find_combinations(rows[:-1], shape[:-1])
         (place, last), inverse = _find_combinations([index, rows[-1]], [len(first[0]), shape[-1]])
         return (*(one[place] for one in first), last), inverse

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
 COARSE_BINS = 1 << 10
 _DEVIATIONS = 6.0  # no permutation in a billion is further off
-_MOST = 0.05  # standard errors: if draws could be further off, they are made from all bins
+# standard errors: if draws could be further off, they are made from all bins
+_MAX_ERROR_IN_SE = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,7 @@ class BinnedEngine:
         if rows.weight is not None or rows.cluster is not None or "y_score" not in rows.columns:
             return None
         found = _coarsen(parts, rows)
-        if found is None or not found[1] <= _MOST:
+        if found is None or not found[1] <= _MAX_ERROR_IN_SE:
             return None
         merged, error = found
         fine, coarse = (

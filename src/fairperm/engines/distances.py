@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 _FEW_COUNTS = 128  # so few are always drawn
 _MERGEABLE = 20_000  # rows among which looking for equal ones costs nothing
 _COUNT_COST = 50  # rows that are visited in the time of drawing one count
-_MOST_ROWS = 1 << 24  # of rows that repeat, no more are taken one by one
+_MAX_ROWS = 1 << 24  # of rows that repeat, no more are taken one by one
 _ROOM = 1 << 22  # counts that are drawn at a time
 
 
@@ -81,7 +81,7 @@ class DistanceEngine(Protocol):
 def choose_distance_engine(distance: Distance, rows: Rows) -> DistanceEngine:
     """Return the counts engine if rows repeat or are few, else an engine of units."""
     n, n_kinds = rows.count.sum(), len(rows.count)
-    must_count = n > max(_MOST_ROWS, 2 * n_kinds)
+    must_count = n > max(_MAX_ROWS, 2 * n_kinds)
     is_plain = rows.weight is None and rows.cluster is None
     if is_plain and (must_count or n_kinds <= _MERGEABLE or _COUNT_COST * n_kinds <= n):
         by_content = {"value": rows.contributions[:, 0], "block": rows.block}

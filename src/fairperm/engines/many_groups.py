@@ -36,13 +36,13 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
     Part = Metric | RankMetric
 
-MOST_GROUPS = 254
+MAX_GROUPS = 254
 
 
 def check_group_count(groups: tuple[Hashable, ...], hint: str) -> None:
     """Raise InputError if there are more groups than a byte can number."""
-    if len(groups) > MOST_GROUPS:
-        rule = f"made of at most {MOST_GROUPS} groups to permute together"
+    if len(groups) > MAX_GROUPS:
+        rule = f"made of at most {MAX_GROUPS} groups to permute together"
         raise InputError("sensitive_features", rule, len(groups), hint)
 
 

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     Counts = NDArray[np.int64]
 
 _NUMBERS_AT_ONCE = 1 << 18  # of draws and kinds: they stay in the processor's cache
-_MOST_ENUMERATED = 10_000  # exchanges of several kinds, if no more draws are asked for
-_MOST_COUNTS = 1 << 22  # of all exchanges, held in memory
-_MOST_COUNTED = 5  # groups whose arrangements are counted: 120
+_MAX_ENUMERATED = 10_000  # exchanges of several kinds, if no more draws are asked for
+_MAX_COUNTS = 1 << 22  # of all exchanges, held in memory
+_MAX_COUNTED = 5  # groups whose arrangements are counted: 120
 _FLAT = 1e-12  # a variance this small against the largest is zero but for rounding
 _ROUNDING = 1e-28  # a variance this small against its terms is zero but for rounding
 
@@ -113,8 +113,8 @@ class MatchedSets:
 
         moving = np.flatnonzero((self.low != self.high).any(axis=1))
         support = math.prod(int(n) + 1 for n in self.count[moving])
-        are_many = len(moving) > 1 and support > max(n_resamples, _MOST_ENUMERATED)
-        if are_many or support * len(self.count) > _MOST_COUNTS:
+        are_many = len(moving) > 1 and support > max(n_resamples, _MAX_ENUMERATED)
+        if are_many or support * len(self.count) > _MAX_COUNTS:
             return None
         chosen = np.zeros((support, len(self.count)), np.int64)
         grid = np.indices([n + 1 for n in self.count[moving]]).reshape(len(moving), support)
@@ -225,7 +225,7 @@ class ManyMatchedSets:
         """
         kinds, count = np.unique(self.sides, axis=0, return_counts=True)
         k = self.place.shape[1]
-        ways = np.array([*itertools.permutations(range(k))]) if k <= _MOST_COUNTED else None
+        ways = np.array([*itertools.permutations(range(k))]) if k <= _MAX_COUNTED else None
         is_counted = ways is not None and len(kinds) * len(ways) < len(self.sides)
         arranged = kinds[:, ways].reshape(-1, *kinds.shape[1:])[None] if is_counted else None
         step = max(1, _NUMBERS_AT_ONCE // (self.sides if arranged is None else arranged).size)

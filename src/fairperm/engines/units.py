@@ -60,7 +60,7 @@ class Layout:
         values: Callable[[], Array],
     ) -> Layout:
         """Lay out units that are sorted by stratum, block and their values."""
-        swapped = _is_second_first(group, values)
+        swapped = _should_swap(group, values)
         in_first = group == int(swapped)
         starts = run_starts(stratum, block)
         return cls(
@@ -98,7 +98,7 @@ def order_ties(
     starts = run_starts(*ordered)
     if len(starts) == len(order):
         return order
-    swapped = _is_second_first(group[order], lambda: np.stack(ordered, axis=1))
+    swapped = _should_swap(group[order], lambda: np.stack(ordered, axis=1))
     run = run_numbers(starts, len(order))
     return order[np.lexsort([group[order] != int(swapped), run])]
 
@@ -129,7 +129,7 @@ def _sizes(
     return np.stack([first, whole - first], axis=1)
 
 
-def _is_second_first(group: NDArray[np.uint8], values: Callable[[], Array]) -> bool:
+def _should_swap(group: NDArray[np.uint8], values: Callable[[], Array]) -> bool:
     """Whether the user's second group is smaller or, if of equal size, has smaller values.
 
     Names do not matter: swapping the groups changes no draw.

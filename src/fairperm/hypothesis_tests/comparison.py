@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 E = TypeVar("E", bound=Engine)
 
-_LITTLE = 0.1  # of the standard error
+_MAX_BINNING_ERROR_IN_SE = 0.1  # of the standard error
 _OTHER = 255  # place of groups that are not compared
 
 
@@ -282,9 +282,9 @@ class Comparison:
             return []
         is_gap = error.size == 1
         moved = np.array([bounds.sum()]) if is_gap else bounds
-        if not (moved > _LITTLE * error).any():
+        if not (moved > _MAX_BINNING_ERROR_IN_SE * error).any():
             return []
-        worst = int(np.argmax(moved - _LITTLE * error))
+        worst = int(np.argmax(moved - _MAX_BINNING_ERROR_IN_SE * error))
         group = shown(drop_decimals(self.groups[worst]))
         what = "the gap" if is_gap else f"the value of group {group}"
         return [

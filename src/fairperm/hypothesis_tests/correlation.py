@@ -53,8 +53,9 @@ _VALIDITY = {  # by whether the statistic is studentized
     True: "Exact under independence; asymptotically valid for zero correlation under dependence.",
     False: "Exact under independence only: not valid for zero correlation under dependence.",
 }
-_ENOUGH = 5  # effective number of rows: with fewer the level can be 0.13 at nominal level 0.05
-_FEWEST_ROWS = 4  # of three, no pairing has a one-sided p-value below 1/3! = 0.17
+# effective number of rows: with fewer the level can be 0.13 at nominal level 0.05
+_MIN_INFLUENTIAL_ROWS = 5
+_MIN_ROWS = 4  # of three, no pairing has a one-sided p-value below 1/3! = 0.17
 _ROWS_NAMED = 5
 _ROUNDING = 8 * np.finfo(np.float64).eps  # centred values below this share of the largest are zero
 _NO_ERROR = 1e-14  # products of unit vectors whose root sum of squares is below this are zero
@@ -316,11 +317,12 @@ def _few_rows_matter(x: Margin, y: Margin, order: NDArray[np.uint32]) -> Iterato
         influence += _sum_above(x, y_of_x) + _sum_above(y, x_of_y)[order]
     influence[np.abs(influence) <= _NO_ERROR] = 0.0
     n = effective_number(np.abs(influence), np.ones(len(order)))
-    if n < _ENOUGH:
-        few = f"Only about {min(max(round(n), 1), _ENOUGH - 1)}" if n else "None"
+    if n < _MIN_INFLUENTIAL_ROWS:
+        few = f"Only about {min(max(round(n), 1), _MIN_INFLUENTIAL_ROWS - 1)}" if n else "None"
         yield (
             f"{few} of {format_count(len(order), 'row')} show how the correlation varies: with "
-            f"fewer than {_ENOUGH} the test may reject too often, unless x and y are independent."
+            f"fewer than {_MIN_INFLUENTIAL_ROWS} the test may reject too often, unless x and y "
+            "are independent."
         )
 
 
@@ -359,10 +361,10 @@ class _Pairs:
             if (infinite := np.flatnonzero(np.isinf(column))).size:
                 hint = f"Leave out row {infinite[0]}, or put in the number you mean."
                 raise InputError(name, "finite", float(column[infinite[0]]), hint)
-        if known.sum() < _FEWEST_ROWS:
+        if known.sum() < _MIN_ROWS:
             dropped = f", and {(~known).sum():,} with missing values" if not known.all() else ""
             raise InputError(
-                f"x and y must have at least {_FEWEST_ROWS} rows; got {known.sum()}{dropped}."
+                f"x and y must have at least {_MIN_ROWS} rows; got {known.sum()}{dropped}."
             )
         x_known, y_known = columns[0][known], columns[1][known]
         order = np.lexsort((y_known, x_known))

@@ -42,7 +42,7 @@ from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
 from fairperm.hypothesis_tests.run import Observed, PermutationTest, run
 from fairperm.inference.multiplicity import adjust_pvalues
 from fairperm.inference.null import tie_tolerance
-from fairperm.inference.stopping import LEAST
+from fairperm.inference.stopping import MIN_DRAWS
 from fairperm.metrics.definition import Scheme
 from fairperm.metrics.distances import get_distance
 
@@ -70,9 +70,9 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 _ADJUSTMENTS: tuple[Adjustment, ...] = ("holm", "bh", "by", None)
-_MOST_POINTS = 512  # of a curve of cumulative shares
-_MOST_WHOLE = 2**53
-_MOST_DISTANCES = 2.0**27  # that are averaged: no more permutations can be drawn
+_MAX_POINTS = 512  # of a curve of cumulative shares
+_MAX_WHOLE = 2**53
+_MAX_DISTANCES = 2.0**27  # that are averaged: no more permutations can be drawn
 _MIN_EFFECTIVE = 20  # clusters or weighted rows: with 8 against 80, levels of 0.12 were measured
 _MAX_LEVERAGE = 1e6  # weight of a unit relative to all others: deviations keep ten digits
 
@@ -322,7 +322,7 @@ class DistanceTest:
             tolerance=tie_tolerance(found, np.array([span]), np.ones(1)),
             estimate=found,
             level=options.confidence_level,
-            min_draws=LEAST,
+            min_draws=MIN_DRAWS,
         )
         draws: tuple[DistanceDraws, ...] = (DistanceDraws(observed, engine, shares),)
         notes: list[str] = []
@@ -458,7 +458,7 @@ def _by_label(
 def _check_sizes(rows: Rows, distance: Distance) -> None:
     """Raise InputError if no float can hold sums of distances, or of weights."""
     low, high = float(rows.contributions.min()), float(rows.contributions.max())
-    if distance.of_numbers and not math.isfinite((high - low) * _MOST_DISTANCES):
+    if distance.of_numbers and not math.isfinite((high - low) * _MAX_DISTANCES):
         got = Shown(f"{low} and {high}")
         raise InputError("values", "made of numbers whose differences can be added up", got)
     if rows.weight is not None:
@@ -520,8 +520,8 @@ def _curves(compared: Comparison, distance: Distance) -> tuple[Curves, int]:
         shares.append(np.cumsum(share) if distance.of_numbers else share)
     place = int(np.argmax(np.abs(shares[0] - shares[1])))
     kept = np.arange(len(cells))
-    if distance.of_numbers and len(cells) > _MOST_POINTS:
-        spread = np.linspace(0, len(cells) - 1, _MOST_POINTS).astype(np.intp)
+    if distance.of_numbers and len(cells) > _MAX_POINTS:
+        spread = np.linspace(0, len(cells) - 1, _MAX_POINTS).astype(np.intp)
         kept = np.unique(np.append(spread, place))
     names = tuple(_plain(one) for one in rows.columns["values"][first[kept]])
     curves = Curves(names, shares[0][kept], shares[1][kept], cumulative=distance.of_numbers)
@@ -553,7 +553,7 @@ def _count_units(rows: Rows) -> NDArray[np.int64]:
 def _plain(value: Any) -> Any:
     """Return a value as Python's own, whole numbers that are exact as integers."""
     plain = to_python(value)
-    if isinstance(plain, float) and plain.is_integer() and abs(plain) <= _MOST_WHOLE:
+    if isinstance(plain, float) and plain.is_integer() and abs(plain) <= _MAX_WHOLE:
         return int(plain)
     return plain
 

@@ -24,7 +24,7 @@ from fairperm.hypothesis_tests.results.omnibus import OmnibusTestResult
 from fairperm.hypothesis_tests.run import Observed, PermutationTest
 from fairperm.inference.null import tie_tolerance
 from fairperm.inference.reference import NormalLimit
-from fairperm.inference.stopping import LEAST, count_least
+from fairperm.inference.stopping import MIN_DRAWS, count_least
 from fairperm.metrics.definition import Variance, is_of_totals
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-_ENOUGH = 5  # sets; from 30 sets of skewed differences on, simulated levels hold
+_MIN_INFLUENTIAL_SETS = 5  # sets; from 30 sets of skewed differences on, simulated levels hold
 _ROUNDING = 1e-13  # relative rounding error of a mean, with room
 _TIED = 1e-10  # relative rounding error of a statistic of several groups, with room
 MATCHED = "matched"  # the scheme in results
@@ -184,7 +184,7 @@ class ManyMatchedTest(PermutationTest[Array]):
             tolerance=_TIED * (1 + statistic) if np.isfinite(statistic) else 0.0,
             estimate=statistic,
             level=options.confidence_level,
-            min_draws=LEAST,
+            min_draws=MIN_DRAWS,
         )
         sample = _sample(table, part, groups, options, (values, errors), (n_rows, len(sides)))
         sample |= {
@@ -342,12 +342,12 @@ def note_left_out(n_left_out: int, n_sets: int, groups: str) -> list[str]:
 
 
 def _note_few(effective: float, metric: Metric) -> list[str]:
-    if effective >= _ENOUGH:
+    if effective >= _MIN_INFLUENTIAL_SETS:
         return []
     if effective == 0:
         return [small_groups.note_zero_error(metric.name)]
-    few = format_count(min(max(round(effective), 1), _ENOUGH - 1), "set")
+    few = format_count(min(max(round(effective), 1), _MIN_INFLUENTIAL_SETS - 1), "set")
     return [
         f"Only about {few} {'shows' if few == '1 set' else 'show'} how the gap in {metric.name} "
-        f"varies: with fewer than {_ENOUGH} its standard error is unreliable."
+        f"varies: with fewer than {_MIN_INFLUENTIAL_SETS} its standard error is unreliable."
     ]

@@ -30,7 +30,7 @@ from fairperm.hypothesis_tests.results.omnibus import OmnibusTestResult
 from fairperm.hypothesis_tests.run import Observed, PermutationTest, run
 from fairperm.hypothesis_tests.small_groups import InfluentialRows
 from fairperm.inference.null import TIE
-from fairperm.inference.stopping import LEAST
+from fairperm.inference.stopping import MIN_DRAWS
 from fairperm.metrics.definition import Scheme, Variance
 from fairperm.metrics.registry import get_metric
 
@@ -279,7 +279,7 @@ class OmnibusTest(PermutationTest["_Values"]):
             tolerance=observed.rounding(statistic, scale),
             estimate=statistic,
             level=options.confidence_level,
-            min_draws=LEAST,
+            min_draws=MIN_DRAWS,
         )
         return cls(
             observed=seen,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from fairperm._utils.checks import choice
 from fairperm._utils.formatting import UNNAMED_ATTRIBUTE
-from fairperm.data.reading import MOST_NUMBERS
+from fairperm.data.reading import MAX_NUMBERS
 from fairperm.errors import InputError, argument, shown, unknown_name
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from fairperm.data.arguments import Pairing
     from fairperm.data.reading import Table
 
-_MOST_COMPARISONS = 10_000  # of one metric and attribute: more are a mistake, and take hours
+_MAX_COMPARISONS = 10_000  # of one metric and attribute: more are a mistake, and take hours
 _PAIRINGS: tuple[Pairing, ...] = ("pairs", "reference", "rest")
 
 
@@ -73,12 +73,12 @@ def _check_number(
     features, n = argument("sensitive_features"), len(groups)
     if table.has_measurements and n == len(table.groups):
         raise InputError(
-            f"{features} must have at most {MOST_NUMBERS} groups named by numbers; got {n:,} in "
+            f"{features} must have at most {MAX_NUMBERS} groups named by numbers; got {n:,} in "
             f"{attribute}. Cut numbers into bands, or use {argument('correlation_test')}; numbers "
             f"that are names can be {argument('passed as text')}."
         )
-    if (n * (n - 1) // 2 if compare == "pairs" else n) > _MOST_COMPARISONS:
+    if (n * (n - 1) // 2 if compare == "pairs" else n) > _MAX_COMPARISONS:
         raise InputError(
-            f"{features} must make at most {_MOST_COMPARISONS:,} comparisons; got {n:,} groups in "
+            f"{features} must make at most {_MAX_COMPARISONS:,} comparisons; got {n:,} groups in "
             f"{attribute}. Merge groups, or use {argument('compare', 'rest')}."
         )

@@ -14,7 +14,7 @@ from fairperm.data.reading import read_table
 from fairperm.engines.resampling.blocks import Resampling
 from fairperm.errors import InputError, argument, listed
 from fairperm.hypothesis_tests.comparison_checks import find_compared_strata, read_stratum_weights
-from fairperm.inference.stopping import MOST
+from fairperm.inference.stopping import MAX_DRAWS
 from fairperm.metrics.definition import Kind, Scheme, Variance
 from fairperm.metrics.registry import get_metric
 
@@ -41,7 +41,7 @@ def check_resampling(
     checks.jobs(n_jobs)
     number = checks.resamples(n_resamples, fewest, or_auto=or_auto)
     return Resampling(
-        MOST if number is None else number,
+        MAX_DRAWS if number is None else number,
         checks.seed(rng),
         n_jobs,  # type: ignore[arg-type]  # None and -1 have a meaning to joblib
         checks.switch("progress", progress),

@@ -27,11 +27,12 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-ENOUGH = 20
-ENOUGH_OF_RANKS = 10  # for metrics of ranks, permuted by the scheme that is best for them
-_UNSURE = 3.0  # influential rows e multiply a variance by 1 + (this/e)² − (this/ENOUGH)²
-_FEWEST = 3  # effective rows of a group in the normal limit with weights or clusters
-_FAR_APART = 2.0  # standard deviations between mean outcomes
+MIN_INFLUENTIAL_ROWS = 20
+MIN_INFLUENTIAL_RANKS = 10  # for metrics of ranks, permuted by the scheme that is best for them
+# influential rows e multiply a variance by 1 + (this/e)² − (this/MIN_INFLUENTIAL_ROWS)²
+_UNSURE = 3.0
+_MIN_EFFECTIVE_ROWS = 3  # effective rows of a group in the normal limit with weights or clusters
+_MAX_SD_BETWEEN_OUTCOMES = 2.0  # standard deviations between mean outcomes
 _HEAVY_TIES = 0.5  # share of a group's bootstrap samples that have one value
 _ROUNDING = 1e-12  # relative to the metric's size: smaller influences are rounding errors
 
@@ -74,7 +75,7 @@ class InfluentialRows:
         asymptotic = limit or plan.weighted or plan.clustered
         # an AUC whose permutations keep each group's positives, and an average precision
         is_fit = plan.metric.is_rank and plan.scheme == Scheme.best_for(plan.metric)
-        enough = ENOUGH_OF_RANKS if is_fit and not asymptotic else ENOUGH
+        enough = MIN_INFLUENTIAL_RANKS if is_fit and not asymptotic else MIN_INFLUENTIAL_ROWS
         effective, unseen = _effective_and_unseen(
             comparison, rates=asymptotic, ranks=not _has_many_placements(comparison, plan, observed)
         )
@@ -122,8 +123,8 @@ class InfluentialRows:
 
 def widening_factor(effective: Array) -> Array:
     """Return what multiplies variances that rest on so many influential rows."""
-    factor, few = np.ones_like(effective), (effective < ENOUGH) & (effective > 0)
-    factor[few] += _UNSURE**2 * (effective[few] ** -2 - float(ENOUGH) ** -2)
+    factor, few = np.ones_like(effective), (effective < MIN_INFLUENTIAL_ROWS) & (effective > 0)
+    factor[few] += _UNSURE**2 * (effective[few] ** -2 - float(MIN_INFLUENTIAL_ROWS) ** -2)
     return factor
 
 
@@ -141,7 +142,7 @@ def note_outcomes_apart(comparison: Comparison, alternative: str) -> list[str]:
     )
     means = outcomes / n
     apart = np.ptp(means) / np.sqrt(max(squares / n - means**2))
-    if not apart > _FAR_APART:
+    if not apart > _MAX_SD_BETWEEN_OUTCOMES:
         return []
     return [
         Note(
@@ -193,9 +194,9 @@ def check_limit_rows(comparison: Comparison, metric: AnyMetric) -> None:
     unit = "rows" if rows.cluster is None else "clusters"
     for number in count_base_rows(comparison).values():
         least = int(number.argmin())
-        if number[least] < _FEWEST:
+        if number[least] < _MIN_EFFECTIVE_ROWS:
             group = shown(drop_decimals(comparison.groups[least]))
-            rule = f"at least 1 for a group with fewer than {_FEWEST} effective {unit}"
+            rule = f"at least 1 for a group with fewer than {_MIN_EFFECTIVE_ROWS} effective {unit}"
             got = Shown(f"0 with {number[least]:.1f} in group {group}")
             hint = "Its standard error is meaningless: draw permutations."
             raise UndefinedMetricError("n_resamples", rule, got, hint)
@@ -285,7 +286,7 @@ def _has_many_placements(comparison: Comparison, plan: Plan, observed: Estimates
     if plan.variance != Variance.DELONG or not plan.metric.is_rank:
         return False
     n, variance = labels(comparison).min(), observed.variance.min() / comparison.parts[0].span ** 2
-    return bool(variance * n * (n - 1) / 4 >= ENOUGH)
+    return bool(variance * n * (n - 1) / 4 >= MIN_INFLUENTIAL_ROWS)
 
 
 def _effective_and_unseen(

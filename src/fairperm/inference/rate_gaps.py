@@ -46,7 +46,7 @@ _FIRST_STEPS = np.array([-0.4, -0.2, 0.0, 0.2, 0.4, 0.7, 1.0, 1.5, 2.2])
 _FARTHER = np.array([1.2, 1.5, 2.0, 2.7, 3.7, 5.0, 7.0, 10.0])  # times the last of them
 _INNER_PLACES = np.linspace(0, 1, 6)
 _PRECISION = 0.01  # standard errors: an interval is 0.2 % too wide on average
-_LEAST_PLACE = 2**-53  # whose line is longer than a point
+_MIN_PLACE = 2**-53  # whose line is longer than a point
 _NORMAL = NormalDist()
 
 
@@ -111,7 +111,7 @@ def find_ends(
     rate_places = _FEWER_RATE_PLACES
     while still := [one for one in searches if len(one.steps)]:
         places = np.concatenate([one.places(one.steps) for one in still])
-        places = np.clip(places, _LEAST_PLACE, 1 - _LEAST_PLACE)
+        places = np.clip(places, _MIN_PLACE, 1 - _MIN_PLACE)
         distances = np.array([gaps.distance(place) for place in places.tolist()])
         counts = order, rate_places
         found = _probabilities(binomials, gaps.lines(places), distances, sides, alpha, *counts)

@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-ENOUGH = 20  # draws at least as extreme as the sample
-MOST = 9_999  # draws of a test
-LEAST = 299  # draws of a test that is slow, or has no interval
-_LEAST_IF_FAST = 1_999  # draws of an interval
-_BEYOND = 5  # draws beyond each end of an interval
+MIN_EXTREME_DRAWS = 20  # draws at least as extreme as the sample
+MAX_DRAWS = 9_999  # draws of a test
+MIN_DRAWS = 299  # draws of a test that is slow, or has no interval
+_MIN_IF_FAST = 1_999  # draws of an interval
+_MIN_DRAWS_BEYOND_END = 5  # draws beyond each end of an interval
 
 
 def count_least(confidence_level: float, *, slow: bool = False) -> int:
     """Return how many draws an interval at this level needs in any case."""
-    beyond = math.ceil(2 * _BEYOND / (1 - confidence_level)) - 1
-    return min(max(beyond, LEAST if slow else _LEAST_IF_FAST), MOST)
+    beyond = math.ceil(2 * _MIN_DRAWS_BEYOND_END / (1 - confidence_level)) - 1
+    return min(max(beyond, MIN_DRAWS if slow else _MIN_IF_FAST), MAX_DRAWS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class StoppingRule:
             return None
         tails = list_tails(statistic, self.observed, self.alternative, self.tolerance)
         reached = np.min([np.cumsum(tail) for tail in tails], axis=0)
-        if self.least > 0 and reached[self.least - 1] >= ENOUGH:
+        if self.least > 0 and reached[self.least - 1] >= MIN_EXTREME_DRAWS:
             return self.least
-        last = int(np.searchsorted(reached, ENOUGH))
+        last = int(np.searchsorted(reached, MIN_EXTREME_DRAWS))
         return last if last < len(reached) else None

@@ -32,16 +32,16 @@ if TYPE_CHECKING:
 
 SHARE = 1e-3  # of the p-value: the probability that the interval misses the rate
 _STEP = 0.125  # between the first rates, in standard errors of the rate
-_MOST_AT_FIRST = 96  # steps: far tails have long intervals of rates, few of which matter
+_MAX_AT_FIRST = 96  # steps: far tails have long intervals of rates, few of which matter
 _MANY_COUNTS = 2500  # of both samples: the parts that steps are split into, times the counts
-_MOST_PARTS = 16
+_MAX_PARTS = 16
 _AT_ONCE = 1 << 15  # probabilities that fit into the processor's cache
-_MOST_COUNTS = 1 << 11  # plausible counts of a group: beyond, normal limits are as good
+_MAX_COUNTS = 1 << 11  # plausible counts of a group: beyond, normal limits are as good
 _MIN_NORMAL_VARIANCE = 25.0  # of a count whose tails are nearly normal
 _FEW_COUNTS = 1000  # of which steps of the p-value are large enough to matter
-_MOST_TABLES = 20_000  # that a null distribution lists one by one
+_MAX_TABLES = 20_000  # that a null distribution lists one by one
 _LEAST = 1e-300  # of a rate
-_MOST_STEPS = 50  # of Newton's method
+_MAX_STEPS = 50  # of Newton's method
 _TIED = 1e-12  # relative rounding error of a total at which z is that of the sample, with room
 _LOG_NEGLIGIBLE = math.log(1e-14)  # of a probability, relative to the p-value
 CLOSE_SHARE = 0.99  # of alpha: a p-value that a critical value may have
@@ -99,7 +99,7 @@ class TwoBinomials:
 
         It shows what chance does. The p-value is the largest over all plausible rates.
         """
-        if (self.first + 1) * (self.second + 1) > _MOST_TABLES:
+        if (self.first + 1) * (self.second + 1) > _MAX_TABLES:
             return normal_limit()
         a, b = np.arange(self.first + 1), np.arange(self.second + 1)
         share = min(max(self.successes, 0.5), self.n - 0.5) / self.n
@@ -157,10 +157,10 @@ def _log_pvalue(binomials: TwoBinomials, z: float, alternative: str, log_least: 
     if counts is None:
         return math.log(_normal_pvalue(binomials, z, alternative))
     region = counts.region(z, alternative)
-    n_parts = min(max(_MANY_COUNTS // counts.number, 2), _MOST_PARTS)
+    n_parts = min(max(_MANY_COUNTS // counts.number, 2), _MAX_PARTS)
     parts, tolerance = np.arange(n_parts + 1) / n_parts, (_STEP / n_parts) ** 2 / 7.9
     first, last = (math.asin(math.sqrt(rate)) for rate in interval)
-    n_steps = min(math.ceil(2 * math.sqrt(n) * (last - first) / _STEP), _MOST_AT_FIRST)
+    n_steps = min(math.ceil(2 * math.sqrt(n) * (last - first) / _STEP), _MAX_AT_FIRST)
     angles = np.linspace(first, last, n_steps + 1)[None]
     known = bound_of_closed = -math.inf
     while True:
@@ -303,7 +303,7 @@ class PlausibleCounts:
         """
         pairs = zip(sizes, intervals, strict=True)
         ranges = [plausible_counts(n, *interval, log_p) for n, interval in pairs]
-        most = _MOST_COUNTS if most is None else most
+        most = _MAX_COUNTS if most is None else most
         if len(ranges[0]) > most:
             return None
         pairs_of_ranges = zip(sizes, ranges, strict=True)
@@ -504,7 +504,7 @@ def _least_rate(share: float, most: float) -> float:
     of_failures = (1 - share) * math.log1p(-share) if share < 1 else 0.0
     entropy = -share * math.log(share) - of_failures
     theta = max(math.log(share) - (most - of_failures) / share, math.log(_LEAST))
-    for _ in range(_MOST_STEPS):
+    for _ in range(_MAX_STEPS):
         rate = 1 / (1 + math.exp(-theta))
         excess = math.log1p(math.exp(theta)) - share * theta - entropy - most
         step = excess / (share - rate)

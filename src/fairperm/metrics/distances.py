@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-_MOST_CATEGORIES = 100  # distinct numbers that are taken as categories, or as labels
+_MAX_CATEGORIES = 100  # distinct numbers that are taken as categories, or as labels
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,10 +90,10 @@ class Distance(AnyMetric):
         if self.of_numbers:
             return values.astype(np.float64)[:, None]
         category = ranks(values)
-        if values.dtype.kind == "f" and len(category) and category.max() >= _MOST_CATEGORIES:
+        if values.dtype.kind == "f" and len(category) and category.max() >= _MAX_CATEGORIES:
             raise InputError(
                 "values",
-                f"made of at most {_MOST_CATEGORIES} different numbers for {self.name}, which "
+                f"made of at most {_MAX_CATEGORIES} different numbers for {self.name}, which "
                 "takes them as categories",
                 int(category.max()) + 1,
                 f"Put them into bins, or use {argument('distance', 'ks')}.",
@@ -131,8 +131,8 @@ def get_distance(distance: object) -> Distance:
 def _check_labels(labels: NDArray[Any]) -> None:
     """Raise InputError for measurements: hardly two rows would have the same label."""
     n = len(np.unique(labels)) if labels.dtype.kind in "iuf" else 0
-    if n > _MOST_CATEGORIES:
-        rule = f"made of at most {_MOST_CATEGORIES} different numbers, which are taken as labels"
+    if n > _MAX_CATEGORIES:
+        rule = f"made of at most {_MAX_CATEGORIES} different numbers, which are taken as labels"
         raise InputError("y_true", rule, n, "Cut them into bands.")
 
 

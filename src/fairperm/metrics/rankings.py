@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 _ROUNDING = 1e-12  # of a value, and of a sum relative to that of both groups
-_MOST_RELEVANT = 1e100
-_MOST_DIGITS = 9  # of a number of items
+_MAX_RELEVANT = 1e100
+_MAX_DIGITS = 9  # of a number of items
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +229,7 @@ def find_ranking(name: object, k: int = 10) -> RankingMetric:
     metric = get_ranking_metric(word)
     if not metric.uses_k:
         raise InputError("metric", f"{metric.name} without '@': it counts whole lists", name)
-    if len(top) > _MOST_DIGITS or int(top) < 1:
+    if len(top) > _MAX_DIGITS or int(top) < 1:
         raise InputError("metric", f"{metric.name}@ and a number of items from 1 on", name)
     return metric.at(int(top))
 
@@ -261,10 +261,10 @@ def check_relevance(lowest: float, highest: float) -> None:
     """Raise InputError for relevance that is negative, or that cannot be squared or divided by."""
     if lowest < 0:
         raise InputError("relevance", "not negative", lowest)
-    if highest > _MOST_RELEVANT:
-        raise InputError("relevance", f"at most {_MOST_RELEVANT:g}", highest)
-    if 0 < highest < 1 / _MOST_RELEVANT:
-        raise InputError("relevance", f"at least {1 / _MOST_RELEVANT:g} for some item", highest)
+    if highest > _MAX_RELEVANT:
+        raise InputError("relevance", f"at most {_MAX_RELEVANT:g}", highest)
+    if 0 < highest < 1 / _MAX_RELEVANT:
+        raise InputError("relevance", f"at least {1 / _MAX_RELEVANT:g} for some item", highest)
 
 
 def check_top(metric: RankingMetric, k: int, longest: int, *, is_rank: bool) -> None:

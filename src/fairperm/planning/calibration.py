@@ -29,7 +29,7 @@ from fairperm.planning.equal_groups import (
     keeps_label_shares,
 )
 from fairperm.planning.populations import Population, select_units
-from fairperm.planning.repeated_tests import MOST_SIMULATIONS, RepeatedTest
+from fairperm.planning.repeated_tests import MAX_SIMULATIONS, RepeatedTest
 from fairperm.planning.simulated_share import SimulatedShare
 
 if TYPE_CHECKING:
@@ -281,7 +281,7 @@ def calibrate(
     More simulations make both intervals narrower.
     """
     alpha = checks.fraction("alpha", alpha)
-    n_simulations = checks.integer("n_simulations", n_simulations, 1, MOST_SIMULATIONS)
+    n_simulations = checks.integer("n_simulations", n_simulations, 1, MAX_SIMULATIONS)
     resampling = check_resampling(n_resamples, rng, n_jobs, progress, fewest=0)
     given = {"y_true": y_true, "y_pred": y_pred, **test_options}
     test = RepeatedTest.of(given, resampling, confidence_level)

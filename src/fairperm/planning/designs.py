@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Pair = tuple[float, float]
 Power = Callable[[float, float], float]
 
-MOST_TABLES = 10**6  # of an exact test: about 25,000 rows in each denominator
+MAX_TABLES = 10**6  # of an exact test: about 25,000 rows in each denominator
 _LARGEST_RATIO = 200  # of the sizes of two groups in an exact test
 _NEIGHBOURS = 50  # numbers of rows in the denominators below one that is enough
 _ROUNDING = 1e-9  # of a number of rows
@@ -96,7 +96,7 @@ class RateDesign(Design):
 
     def smaller(self, n: int, level: Level) -> Iterator[int]:
         """Yield smaller numbers of rows that may have as much power, one for each table's sizes."""
-        if self.test is None or self.test.cost(self._sizes(n), level.alpha) > MOST_TABLES:
+        if self.test is None or self.test.cost(self._sizes(n), level.alpha) > MAX_TABLES:
             return
         start = max(self.fewest, n - math.ceil(_NEIGHBOURS / sum(self.shares)))
         before = None
@@ -171,7 +171,7 @@ def round_sizes(sizes: Pair) -> tuple[int, int]:
 
 
 def rate_power(
-    sizes: Pair, level: Level, test: type[RateTest] | None, most_tables: float = MOST_TABLES
+    sizes: Pair, level: Level, test: type[RateTest] | None, most_tables: float = MAX_TABLES
 ) -> Power:
     """Return the power of a test of a rate with denominators of these sizes.
 

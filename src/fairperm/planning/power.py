@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 
 __all__ = ["detectable_gap", "minimum_detectable_gap", "power", "sample_size"]
 
-MOST_ROWS = 10**12
+MAX_ROWS = 10**12
 _DIRECTION_HINT = {
     "greater": "The first group must be above the second.",
     "less": "The first group must be below the second.",
 }
 _NEGATIVES = ("negatives", "predicted negatives")
-_MOST_TABLES = 2_500  # of exact tests for each row of an audit: about 50 rows in a group
+_MAX_TABLES = 2_500  # of exact tests for each row of an audit: about 50 rows in a group
 
 
 def power(
@@ -187,12 +187,12 @@ def sample_size(
     def is_enough(n: int) -> bool:
         return design.at(n, level)(*assumed) >= target
 
-    found = smallest_n(is_enough, design.fewest, MOST_ROWS)
+    found = smallest_n(is_enough, design.fewest, MAX_ROWS)
     if found is None:
         name, one, gap = (
             ("pilot", "a test", assumed[0]) if values is None else ("values", "a pair", values)
         )
-        rule = f"{one} whose gap can be detected in {MOST_ROWS:,} rows"
+        rule = f"{one} whose gap can be detected in {MAX_ROWS:,} rows"
         raise InputError(name, rule, gap, _DIRECTION_HINT.get(alternative, ""))
     return next(filter(is_enough, design.smaller(found, level)), found)
 
@@ -322,7 +322,7 @@ def _detectable_gap_of_rate(result: PermutationTestResult, level: Level, target:
         test = UnconditionalTest
     elif result.scheme != Scheme.POOLED or sizes == (counts[0]["rows"], counts[1]["rows"]):
         test = ConditionalTest
-    power_of_rates = rate_power(sizes, level, test, _MOST_TABLES)
+    power_of_rates = rate_power(sizes, level, test, _MAX_TABLES)
 
     def power_of(first: float) -> float:
         return power_of_rates(first if is_rate else jaccard_of_f1(first), both)
@@ -410,7 +410,7 @@ def _check_power(power: object, level: Level) -> float:
 
 def _check_n(n: object, design: Design) -> int:
     hint = "With fewer rows there is no test." if design.fewest > 2 else ""
-    return checks.integer("n", n, design.fewest, MOST_ROWS, hint)
+    return checks.integer("n", n, design.fewest, MAX_ROWS, hint)
 
 
 def _check_values(values: object, pilot: PermutationTestResult | None) -> Pair:

@@ -34,7 +34,7 @@ _TIED = 1e-9  # distance of statistics that are tied
 _STEP = 0.125  # between rates, in standard errors of the rate
 _HALVINGS = 24  # of the interval that contains a critical value
 _FEW_TABLES = 20_000  # which are sorted
-_FEWEST_BINS = 16
+_MIN_BINS = 16
 _AT_ONCE = 1 << 18  # products of a sum, beyond which threads would wait for each other
 
 
@@ -248,7 +248,7 @@ class UnconditionalTest(RateTest):
         )
         share = np.exp(ways.ravel() - log_ways(n, totals[0], totals[-1])[place])  # of its total
         z = self._statistic(x[:, None], y).ravel()
-        most, least, n_bins = float(z.max()), float(z.min()), max(math.isqrt(len(z)), _FEWEST_BINS)
+        most, least, n_bins = float(z.max()), float(z.min()), max(math.isqrt(len(z)), _MIN_BINS)
         bins = ((most - z) * (n_bins / (most - least + _TIED))).astype(np.int64)
         sums = np.bincount(bins * len(totals) + place, share, n_bins * len(totals))
         sums = np.cumsum(sums.reshape(n_bins, -1), axis=0).T

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-MOST_SIMULATIONS = 10**6
+MAX_SIMULATIONS = 10**6
 _BLOCK = 10  # simulations per random stream; changing it changes the draws
 _BOOTSTRAP_SAMPLES = 25  # of the user's rows
 _OPTIONS = ("stratum_weights", "alternative", "n_bootstrap")

@@ -21,7 +21,7 @@ from fairperm.hypothesis_tests.results.gaps import PlainResult
 from fairperm.hypothesis_tests.results.text import write_result
 from fairperm.inference.null import clopper_pearson
 from fairperm.planning.populations import Population
-from fairperm.planning.repeated_tests import MOST_SIMULATIONS, RepeatedTest
+from fairperm.planning.repeated_tests import MAX_SIMULATIONS, RepeatedTest
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SimulatedPower", "simulated_power"]
 
-_MOST_ROWS = 10**9
+_MAX_ROWS = 10**9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
@@ -165,10 +165,10 @@ def simulated_power(
       power  0.560  95 % interval 0.457 to 0.659, 100 simulations
       gap    the observed difference, at level 5 %
     """
-    n = checks.integer("n", n, 2, _MOST_ROWS)
+    n = checks.integer("n", n, 2, _MAX_ROWS)
     alpha = checks.fraction("alpha", alpha)
     effect = _check_effect(effect)
-    n_simulations = checks.integer("n_simulations", n_simulations, 1, MOST_SIMULATIONS)
+    n_simulations = checks.integer("n_simulations", n_simulations, 1, MAX_SIMULATIONS)
     resampling = check_resampling(n_resamples, rng, n_jobs, progress)
     if test_options.get("cluster") is not None:
         raise InputError(

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 _STEP, _DENSE_STEP, _SECOND_LINE, _MANY = 22, 18, 13, 40
 _NARROW, _SPACE = 120, 14  # the least room for names, and that between plot and columns
-_LEAST_PLOT, _LEAST_SHARE = 96, 0.28  # in pixels, and of the whole width
+_MIN_PLOT, _MIN_SHARE = 96, 0.28  # in pixels, and of the whole width
 _ONE_LINE = 0.36  # of the width for two names on one line
 _COLUMNS = {"gap_label": 48, "adjusted_p": 72, "verdict": 98}
 _HEADS = {"gap_label": "gap", "adjusted_p": "adjusted p", "verdict": "verdict"}
@@ -138,9 +138,9 @@ def specify_forest(
     """Return the specification of :func:`forest`."""
     columns = {key: room for key, room in _COLUMNS.items() if width >= _ROOM_FOR[key]}
     free = width - sum(columns.values()) - _SPACE
-    most = max(_NARROW, int(free - max(_LEAST_SHARE * width, _LEAST_PLOT)))
+    most = max(_NARROW, int(free - max(_MIN_SHARE * width, _MIN_PLOT)))
     left = min(max(_measure_names(rows, width), _NARROW), most)
-    room = max(free - left, _LEAST_PLOT)
+    room = max(free - left, _MIN_PLOT)
     layout = _Layout(left, room, columns, _STEP if len(rows) <= _MANY else _DENSE_STEP)
     has_margin = any(as_finite(row.get("margin")) is not None for row in rows)
     level = f"{format_level(confidence_level)} " if confidence_level else ""

@@ -49,7 +49,7 @@ SHAPES = {
 FINDINGS = ("disparity", "equivalent")
 PER_LETTER = 6.2  # pixels, in the mean of a wide font
 GAP_LABEL = "datum.value == 0 ? '0' : format(datum.value, '+.6~g')"  # a Vega expression
-_AXIS, _LEAST_ROOM = 62, 160  # pixels left of a plot, and the least width of a plot
+_AXIS, _MIN_ROOM = 62, 160  # pixels left of a plot, and the least width of a plot
 
 
 def theme(mode: str = "auto") -> dict[str, Any]:
@@ -219,7 +219,7 @@ def as_finite(value: Any) -> float | None:
 
 def fit_plot(width: int) -> int:
     """Return the width of the plot in a chart of this width, in pixels."""
-    return max(width - _AXIS, _LEAST_ROOM)
+    return max(width - _AXIS, _MIN_ROOM)
 
 
 def round_ticks(low: float, high: float, most: int = 6) -> list[float]:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from fairperm.plots.parts import Numbers, Spec
 
 _TIPS = {"name": "period", "shown": "gap", "interval": "interval", "change": "change"}
-_ROOM = 1.1  # times the farthest end of an interval
+_AXIS_PADDING = 1.1  # times the farthest end of an interval
 _LONGEST = 24  # letters of a period's name
 _NAME_BELOW, _BETWEEN_NAMES = 14, 16  # pixels
 
@@ -111,7 +111,7 @@ def gap_over_time(
     ]
     room = fit_plot(width)
     ends = [abs(row[key]) for row in rows for key in ("gap", "low", "high") if row[key] is not None]
-    reach = _ROOM * max(ends, default=0.0) or 1.0
+    reach = _AXIS_PADDING * max(ends, default=0.0) or 1.0
     x_axis = {"title": None, "grid": False, "labels": False, "values": [row["at"] for row in rows]}
     x = number("at", scale={"domain": [-0.5, len(rows) - 0.5], "nice": False}, axis=x_axis)
     y_axis = {"title": "Gap", "tickCount": 5, "labelExpr": GAP_LABEL}

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from fairperm.plots.parts import Spec
 
 _STEP, _INDENT, _HALF = 30, 16, 8  # pixels: a line, a level of the tree, where a branch starts
-_LEAST_PLOT, _LEAST_NAMES = 160, 120  # pixels
+_MIN_PLOT, _MIN_NAMES = 160, 120  # pixels
 _TOOLTIP = {
     "name": "subgroup",
     "rows": "rows",
@@ -108,7 +108,7 @@ def specify_subgroups(
     """Return the specification of :func:`subgroups`."""
     lines = [{**line, **_describe(line)} for line in _grow(rows)]
     longest = max((len(one["label"]) * PER_LETTER + one["indent"] for one in lines), default=0)
-    left = int(min(max(longest + 12, _LEAST_NAMES), max(width - _LEAST_PLOT, _LEAST_NAMES)))
+    left = int(min(max(longest + 12, _MIN_NAMES), max(width - _MIN_PLOT, _MIN_NAMES)))
     height = _STEP * max(1, len(lines))
     level = f"{format_level(confidence_level)} " if confidence_level else ""
     what = f" in {format_metric(metric)}" if metric else ""
@@ -117,7 +117,7 @@ def specify_subgroups(
     head = head_chart(mode, title or default, count)
     drawn = [one for one in _draw(lines, left, height) if one["data"]["values"]]
     empty = draw_rows([{"at": 0.0}], "rule", {"x": number("at", axis=None)}, style="fp-zero")
-    size = {"width": max(width - left, _LEAST_PLOT), "height": height}
+    size = {"width": max(width - left, _MIN_PLOT), "height": height}
     return {"layer": drawn or [empty], **head, **size}
 
 

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     Item = dict[str, Any]
 
-_MOST = 1000  # thresholds drawn
+_MAX_THRESHOLDS = 1000  # thresholds drawn
 _FEW = 41  # thresholds up to which each has a dot
 _PICKED = "fairperm_threshold"
 _LINE = 15  # pixels from a line of text to the next
@@ -160,7 +160,7 @@ def specify_sweep(
         mode,
         title or "How the gap changes with the threshold",
         f"{name_of_gap(*groups, 40)}. {bands}",
-        f"{_MOST:,} of {n:,} thresholds are drawn, equally spaced." if is_thinned else "",
+        f"{_MAX_THRESHOLDS:,} of {n:,} thresholds are drawn, equally spaced." if is_thinned else "",
     )
     has_slider = slider and bool(curves)
     items = [item for curve in curves for item in curve.items]
@@ -203,7 +203,7 @@ class _Curve:
         rows = np.flatnonzero([str(one) == metric for one in columns["metric"]])
         rows = rows[np.argsort([float(columns["threshold"][i]) for i in rows], kind="stable")]
         n = len(rows)
-        rows = rows[np.unique(np.linspace(0, n - 1, min(n, _MOST)).round().astype(int))]
+        rows = rows[np.unique(np.linspace(0, n - 1, min(n, _MAX_THRESHOLDS)).round().astype(int))]
         at = np.array([float(columns["threshold"][i]) for i in rows])
         middles = (at[1:] + at[:-1]) / 2
         begins = [float(at[0]) - 1.0, *middles.tolist()]

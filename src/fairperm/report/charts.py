@@ -49,9 +49,9 @@ if TYPE_CHECKING:
     from fairperm.plots.parts import Spec
     from fairperm.report.view import AuditView, ComparisonView, Section
 
-MOST_IN_FOREST = 60
-MOST_SLOPES = 24
-MOST_THRESHOLDS = 400
+MAX_IN_FOREST = 60
+MAX_SLOPES = 24
+MAX_THRESHOLDS = 400
 _WIDTHS = (900, 340)  # in pixels; the page stretches charts that are elastic
 _FOREST_WIDTHS = (900, 640, 340)  # it is not elastic
 _SLOPE_WIDTHS = (340,)
@@ -86,7 +86,7 @@ def draw_forest(view: AuditView, *, short: bool = False) -> Chart | None:
     ranked = [one for one in view.comparisons if not one.row.is_distance]
     ranked.sort(key=lambda one: WEIGHTIEST_FIRST.index(one.verdict))
     ranked = [one for one in ranked if one.verdict != "too small" or not short]
-    kept = {id(one) for one in ranked[:MOST_IN_FOREST]}
+    kept = {id(one) for one in ranked[:MAX_IN_FOREST]}
     shown = [one for one in view.comparisons if id(one) in kept]
     judged = [one for one in shown if one.verdict != "too small" and _has_gap(one)]
     if not judged:
@@ -202,7 +202,7 @@ def draw_changes(view: AuditView) -> list[Chart]:
     drawn: list[Chart] = []
     for section in view.sections:
         values = list_slopes(section, view)
-        if not values or len(drawn) == MOST_SLOPES:
+        if not values or len(drawn) == MAX_SLOPES:
             continue
         ends = (
             f"{name} {format_number(a)} → {format_number(b)}" for name, (a, b) in values.items()
@@ -249,7 +249,7 @@ def draw_sweeps(view: AuditView | None, sweeps: Sequence[ThresholdSweepResult]) 
 
 def _draw_sweep(key: str, sweep: ThresholdSweepResult, view: AuditView | None) -> SweepPart:
     n = len(sweep.thresholds)
-    kept = np.unique(np.linspace(0, n - 1, min(n, MOST_THRESHOLDS)).round().astype(int))
+    kept = np.unique(np.linspace(0, n - 1, min(n, MAX_THRESHOLDS)).round().astype(int))
     first, second = sweep.group_names
     start = None
     if view is not None:

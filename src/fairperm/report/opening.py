@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from fairperm.report.presentation import Presentation
     from fairperm.report.view import AuditView, ComparisonView, Section
 
-_MOST_CASES = 3
+_MAX_CASES = 3
 _FOUR_FIFTHS = 0.8
 _HYPOTHESIS = {  # a metric and its complement say the same
     "false_negative_rate": "true_positive_rate",
@@ -82,7 +82,7 @@ def summarize_case(view: AuditView, presentation: Presentation) -> list[Markup]:
                 chosen.setdefault((section.attribute, same), (section, widest))
     lines = [
         _describe_case(section, one, view, presentation)
-        for section, one in list(chosen.values())[:_MOST_CASES]
+        for section, one in list(chosen.values())[:_MAX_CASES]
     ]
     if rule := _apply_four_fifths(view):
         lines.append(rule)

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 
     from fairperm.hypothesis_tests.results.audits import AuditData
 
-MOST_COMPACT_ROWS = 100
-MOST_SUBGROUPS = 500
+MAX_COMPACT_ROWS = 100
+MAX_SUBGROUPS = 500
 _TITLE = "Fairness audit"
 _SWEEPS_TITLE = "Gaps at every threshold"
 
@@ -176,8 +176,8 @@ def subgroups_as_html(
         chart=chart,
         heads=found.heads,
         listed=found.listed,
-        found=found.found[:MOST_SUBGROUPS],
-        n_more=max(0, len(found.found) - MOST_SUBGROUPS),
+        found=found.found[:MAX_SUBGROUPS],
+        n_more=max(0, len(found.found) - MAX_SUBGROUPS),
         method=found.method,
         settings={name: str(one) for name, one in provenance.items()},
         policy=_write_policy(scripts),
@@ -224,7 +224,7 @@ def as_notebook_html(audit: AuditData) -> str:
     """Return the verdicts and the table, without scripts, for a notebook."""
     view = AuditView.of(audit)
     return _render(
-        "compact.html.jinja", view=view, changes=ChangesPart.of(view), most_rows=MOST_COMPACT_ROWS
+        "compact.html.jinja", view=view, changes=ChangesPart.of(view), most_rows=MAX_COMPACT_ROWS
     )
 
 

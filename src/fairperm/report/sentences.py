@@ -29,7 +29,7 @@ from fairperm._utils.formatting import (
 )
 from fairperm.hypothesis_tests.rankings.queries import call_queries
 from fairperm.hypothesis_tests.results.audits import PLACES_OF_NOTES
-from fairperm.inference.stopping import ENOUGH
+from fairperm.inference.stopping import MIN_EXTREME_DRAWS
 from fairperm.metrics.definition import Scheme
 from fairperm.report.rerun import find_used_columns
 from fairperm.report.view import WEIGHTIEST_FIRST, find_look_alikes
@@ -54,7 +54,7 @@ _ADJUSTMENTS = {
     "bh": ("the Benjamini–Hochberg method", _SHARE_FALSE),
     "by": ("the Benjamini–Yekutieli method", _SHARE_FALSE),
 }
-_MOST_NAMED = 12
+_MAX_NAMED = 12
 _SCHEMES = {
     "denominator": "Group labels were exchanged among the rows in the metric's denominator.",
     "unconditional": "The rows in the metric's denominator are two binomial samples with one rate.",
@@ -93,9 +93,9 @@ def mark_gap(first: str, second: str) -> Markup:
 def _join_names(texts: Iterable[str]) -> Markup:
     """Return "a, b and c", and the number of names beyond the first twelve."""
     texts = list(texts)
-    marked = [mark_name(text) for text in texts[:_MOST_NAMED]]
-    if len(texts) > _MOST_NAMED:
-        marked.append(Markup("{} more").format(len(texts) - _MOST_NAMED))
+    marked = [mark_name(text) for text in texts[:_MAX_NAMED]]
+    if len(texts) > _MAX_NAMED:
+        marked.append(Markup("{} more").format(len(texts) - _MAX_NAMED))
     if len(marked) < 2:
         return Markup("").join(marked)
     return Markup("{} and {}").format(Markup(", ").join(marked[:-1]), marked[-1])
@@ -574,8 +574,8 @@ def _describe_draws(results: Sequence[PermutationTestResult]) -> str:
         has_tails = any(result.alternative == "two-sided" for result in results)
         tails = " (in each tail of a two-sided test)" if has_tails else ""
         return (
-            f"{were}: drawing stopped where {ENOUGH} of them were at least as extreme as the data"
-            f"{tails}, because more would hardly change the p-value."
+            f"{were}: drawing stopped where {MIN_EXTREME_DRAWS} of them were at least as extreme "
+            f"as the data{tails}, because more would hardly change the p-value."
         )
     return f"{were}."
 

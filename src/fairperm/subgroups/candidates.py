@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     Cells = NDArray[np.int32]
     Condition = tuple[int, Item]  # the place of a feature, and an item of it
 
-MOST_MEMBERS = 100_000_000  # cells of all candidates: 2 GB
+MAX_MEMBERS = 100_000_000  # cells of all candidates: 2 GB
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ def find_candidates(
                 if len(mine) < len(cells):  # else later features extend the shorter one likewise
                     longer.append(one)
                 n_members += len(mine)
-                if len(found) > most or n_members > MOST_MEMBERS:
+                if len(found) > most or n_members > MAX_MEMBERS:
                     raise _too_many_error(most, len(one[0]))
         level = longer
     if not found:
@@ -130,7 +130,7 @@ def _too_many_error(most: int, depth: int) -> InputError:
     return InputError(
         "max_depth and min_rows",
         f"such that there are at most {most:,} subgroups to test with this many permutations, and "
-        f"at most {MOST_MEMBERS:,} distinct combinations of features in all of them together",
+        f"at most {MAX_MEMBERS:,} distinct combinations of features in all of them together",
         Shown(f"more with {depth} condition{'s' if depth > 1 else ''}"),
         f"Raise {argument('min_rows')}, or use a smaller {ways[0]}, fewer {ways[1]} or fewer "
         f"{ways[2]}.",

@@ -19,7 +19,7 @@ from fairperm.hypothesis_tests.groups import compare
 from fairperm.hypothesis_tests.plan import Plan
 from fairperm.inference.multiplicity import adjust_pvalues
 from fairperm.inference.null import agree
-from fairperm.inference.stopping import MOST
+from fairperm.inference.stopping import MAX_DRAWS
 from fairperm.subgroups.features import describe
 from fairperm.subgroups.result import Subgroup
 
@@ -62,7 +62,7 @@ def confirm_subgroups(
     Draws stop early, as those of a single test do by default: Holm's method needs more of them than
     a search. The intervals hold together by Bonferroni's inequality.
     """
-    n_resamples = max(MOST, options.resampling.n_resamples)
+    n_resamples = max(MAX_DRAWS, options.resampling.n_resamples)
     resampling = replace(options.resampling, n_resamples=n_resamples, least=0)
     inside = candidates.members.toarray() > 0
     counts = candidates.members @ sample.sizes

@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 _AT_ONCE = 1 << 17  # candidates times draws, or rows times draws, that are handled together
-_MOST_DRAWS = 64  # of a block
+_MAX_DRAWS = 64  # of a block
 _SHUFFLED = 20  # rows that are shuffled in the time in which one count is drawn
-_MOST_SHUFFLED = 1 << 24  # rows
+_MAX_SHUFFLED = 1 << 24  # rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +72,7 @@ class SubgroupEngine(ABC):
     def statistics(self, scale: Array, resampling: Resampling) -> Array:
         """Return the studentized gaps by permutation and candidate."""
         largest = max(self.members.shape[0], len(self.outcome) // 8)
-        size = max(1, min(_MOST_DRAWS, _AT_ONCE // largest))
+        size = max(1, min(_MAX_DRAWS, _AT_ONCE // largest))
 
         def draw(n: int, rng: np.random.Generator) -> Array:
             return self.permuted(n, rng).gaps(None).studentized(scale).reshape(-1, n).T
@@ -148,7 +148,7 @@ class TotalsOfSubgroups(SubgroupEngine):
         whole = np.array([n_units[places].sum() for places, _ in strata])
         counts: tuple[_Counts, ...] = ()
         n_kinds, n_places, n = len(kinds), len(place_starts), int(rows.count.sum())
-        if n > _MOST_SHUFFLED or n > _SHUFFLED * n_places * n_kinds:
+        if n > _MAX_SHUFFLED or n > _SHUFFLED * n_places * n_kinds:
             counts = tuple(_Counts.of(rows, kind, place_starts))
         elif n > len(rows.count):
             again = np.repeat(np.arange(len(rows.count)), rows.count)

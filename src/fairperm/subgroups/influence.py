@@ -17,7 +17,7 @@ from fairperm._utils.sorting import order_by, run_numbers, run_starts
 from fairperm.engines.estimates import Estimates
 from fairperm.hypothesis_tests.comparison import Comparison
 from fairperm.hypothesis_tests.small_groups import (
-    ENOUGH,
+    MIN_INFLUENTIAL_ROWS,
     InfluentialRows,
     effective_rows,
     widening_factor,
@@ -69,7 +69,7 @@ def rest_on_few(sample: Sample, candidates: Candidates, observed: Estimates) -> 
     may_have_few = _may_rest_on_few(part, sample.units, candidates, observed)
     for i in np.flatnonzero(may_have_few).tolist():
         effective = effective_rows(_compare_with_rest(sample, candidates, i))
-        few[i] = (effective < ENOUGH).any()
+        few[i] = (effective < MIN_INFLUENTIAL_ROWS).any()
     return few
 
 
@@ -98,7 +98,7 @@ def _may_rest_on_few(
             largest = part.bound_influences(
                 totals[cells].sum(axis=0), lowest[cells].min(axis=0), highest[cells].max(axis=0)
             )
-            few[i] |= not observed.variance[0, i, 0, side] >= ENOUGH * largest**2
+            few[i] |= not observed.variance[0, i, 0, side] >= MIN_INFLUENTIAL_ROWS * largest**2
     return few
 
 
@@ -220,7 +220,7 @@ class _ScoreRuns:
             share = 1 / (1 / labels.sum(axis=1)).sum(axis=0)
             share /= share.sum(axis=-1, keepdims=True)
             effective = [self._count_effective(side, share) for side in sides]
-        few = np.asarray(~(np.array(effective) >= ENOUGH).all(axis=0))
+        few = np.asarray(~(np.array(effective) >= MIN_INFLUENTIAL_ROWS).all(axis=0))
         if len(self.starts) > 1:
             few |= (labels == 1).all(axis=1).any(axis=(0, -1))
         return few

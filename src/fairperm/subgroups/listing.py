@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-MOST_LISTED = 20
+MAX_LISTED = 20
 _AT_ONCE = 1 << 19  # candidates times strata
 _ROUNDING = 1e-9  # of a statistic
 
@@ -63,7 +63,7 @@ def choose_listed(
         largest = np.nanmax(size, initial=-np.inf)
         if listed and not largest > critical:
             break
-        if len(listed) == MOST_LISTED:
+        if len(listed) == MAX_LISTED:
             return Listing(np.array(listed, np.intp), is_complete=False)
         nearly = np.flatnonzero(size >= largest * (1 - _ROUNDING))
         best = int(nearly[np.argmin(depth[nearly])])  # of equal ones the most general

@@ -22,7 +22,7 @@ from fairperm.subgroups.confirmation import confirm_subgroups, split_table
 from fairperm.subgroups.engine import make_engine
 from fairperm.subgroups.inference import judge
 from fairperm.subgroups.influence import rest_on_few, widen_errors
-from fairperm.subgroups.listing import MOST_LISTED, choose_listed
+from fairperm.subgroups.listing import MAX_LISTED, choose_listed
 from fairperm.subgroups.result import Subgroup, Subgroups
 from fairperm.subgroups.sample import make_sample, number_strata, read_sample
 
@@ -49,10 +49,10 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-MOST_STATISTICS = 20_000_000  # subgroups times permutations: 160 MB
+MAX_STATISTICS = 20_000_000  # subgroups times permutations: 160 MB
 _WEIGHTED = "Values are weighted; numbers of rows are not."
 _CUT_SHORT = (
-    f"The list ends after {MOST_LISTED} subgroups. They do not explain all others found: some "
+    f"The list ends after {MAX_LISTED} subgroups. They do not explain all others found: some "
     "still differ among rows that are alike in these."
 )
 _BINNED = Note(
@@ -393,7 +393,7 @@ def search(sample: Sample, settings: Settings) -> Search:
             sample.sizes,
             max_depth=settings.max_depth,
             min_rows=settings.min_rows,
-            most=MOST_STATISTICS // options.resampling.n_resamples,
+            most=MAX_STATISTICS // options.resampling.n_resamples,
         )
         engine = make_engine(sample.metric, sample.variance, sample.units, candidates.members)
         observed, is_wider = widen_errors(sample, candidates, engine.observed())

@@ -164,7 +164,7 @@ def test_a_cluster_in_two_groups(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("options", [{}, {"score_bins": 40}])
 def test_too_many_clusters(options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lazy, "MOST_KINDS", 40)
+    monkeypatch.setattr(lazy, "MAX_KINDS", 40)
     data = LAZY["duckdb"](clustered(900, 9, decimals=None))
     metric = "roc_auc" if options else "accuracy"
     with pytest.raises(

@@ -278,7 +278,7 @@ def test_all_scores_missing(form: str) -> None:
 
 
 def test_too_many_distinct_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lazy, "MOST_KINDS", 50)
+    monkeypatch.setattr(lazy, "MAX_KINDS", 50)
     data = LAZY["duckdb"](sample(400, decimals=None))
     with pytest.raises(
         InputError, match=r"at most 50 distinct rows for .*Pass a random sample of the rows"
@@ -292,9 +292,9 @@ def test_very_many_rows_are_counted_in_memory_as_in_an_engine(
 ) -> None:
     """One seed has one p-value: rows that repeat are drawn by kind, wherever they are."""
     table = sample(3_000)
-    monkeypatch.setattr(choice, "_MOST_ROWS", 1_000)
-    monkeypatch.setattr(choice, "_MOST_KINDS", 600)
-    monkeypatch.setattr(columns, "_MOST_REPEATED", 1_000)
+    monkeypatch.setattr(choice, "_MAX_ROWS", 1_000)
+    monkeypatch.setattr(choice, "_MAX_KINDS", 600)
+    monkeypatch.setattr(columns, "_MAX_REPEATED", 1_000)
     monkeypatch.setattr(choice, "_MERGEABLE", 0)
     expected = run(LAZY["duckdb"](table), metric)
     assert same(run(table, metric), expected)
@@ -306,7 +306,7 @@ def test_very_many_rows_are_counted_in_memory_as_in_an_engine(
     )
     assert same(first, second)
     with monkeypatch.context() as patch:
-        patch.setattr(choice, "_MOST_KINDS", 100)  # more are distinct: rows are drawn one by one
+        patch.setattr(choice, "_MAX_KINDS", 100)  # more are distinct: rows are drawn one by one
         drawn = run(table, metric)
     assert drawn.statistic == pytest.approx(expected.statistic, rel=1e-9)
     assert not np.array_equal(drawn.null_distribution, expected.null_distribution)
@@ -340,7 +340,7 @@ def test_a_file_that_is_not_there() -> None:
 # Sweeps.
 
 
-@pytest.mark.parametrize("most", [lazy.MOST_KINDS, 500], ids=["scores", "intervals"])
+@pytest.mark.parametrize("most", [lazy.MAX_KINDS, 500], ids=["scores", "intervals"])
 @pytest.mark.parametrize("form", LAZY)
 @pytest.mark.parametrize(
     "options",
@@ -367,7 +367,7 @@ def test_sweeps(
     rest: dict[str, Any] = {"sensitive_features": "sex", "n_resamples": 99, "rng": 3}
     rest |= options
     expected = threshold_sweep("label", "score", data=table, **rest)
-    monkeypatch.setattr(lazy, "MOST_KINDS", most)
+    monkeypatch.setattr(lazy, "MAX_KINDS", most)
     result = threshold_sweep("label", "score", data=LAZY[form](table), **rest)
     assert repr(result.to_dict()) == repr(expected.to_dict())
 
@@ -378,8 +378,8 @@ def test_sweeps_in_single_precision(monkeypatch: pytest.MonkeyPatch) -> None:
     options: dict[str, Any] = {"sensitive_features": "sex", "n_resamples": 99, "rng": 3}
     options |= {"metric": "f1_score", "thresholds": [0.1, 0.3, 0.7, 0.71]}
     expected = threshold_sweep("label", "score", data=table, **options)
-    for most in (lazy.MOST_KINDS, 30):
-        monkeypatch.setattr(lazy, "MOST_KINDS", most)
+    for most in (lazy.MAX_KINDS, 30):
+        monkeypatch.setattr(lazy, "MAX_KINDS", most)
         for name, form in LAZY.items():
             result = threshold_sweep("label", "score", data=form(table), **options)
             assert repr(result.to_dict()) == repr(expected.to_dict()), name
@@ -397,7 +397,7 @@ def test_sweeps_in_single_precision(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_sweeps_that_are_refused(
     options: dict[str, Any], said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lazy, "MOST_KINDS", 300)
+    monkeypatch.setattr(lazy, "MAX_KINDS", 300)
     data = LAZY["duckdb"](sample(1500, decimals=None))
     chosen: dict[str, Any] = {"sensitive_features": "sex", "metric": "accuracy"} | options
     with pytest.raises(InputError, match=said):

@@ -55,7 +55,7 @@ by_form = pytest.mark.parametrize(
 @pytest.fixture(autouse=True)
 def _large(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take every lazy frame for a large one."""
-    monkeypatch.setattr(ranked_lists, "MOST_KINDS", 100)
+    monkeypatch.setattr(ranked_lists, "MAX_KINDS", 100)
 
 
 def run(data: Any, **given: Any) -> fairperm.RankingTestResult:

@@ -41,7 +41,7 @@ CASES: dict[str, dict[str, Any]] = {
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let distinct rows be too many to be counted."""
-    monkeypatch.setattr(lazy, "MOST_KINDS", 200)
+    monkeypatch.setattr(lazy, "MAX_KINDS", 200)
 
 
 def numbers(result: fairperm.PermutationTestResult) -> list[float]:

@@ -235,7 +235,7 @@ def test_bins_are_used_where_distinct_rows_are_too_many(monkeypatch: pytest.Monk
     table = sample(2_000, decimals=None)
     data = LAZY["duckdb"](table)
     assert run(data, "roc_auc").binning_errors is None
-    monkeypatch.setattr(lazy, "MOST_KINDS", 1_000)
+    monkeypatch.setattr(lazy, "MAX_KINDS", 1_000)
     for most, n_bins in ((100, 100), (1_000, 250)):
         monkeypatch.setattr(lazy, "DEFAULT_BINS", most)
         chosen, requested = _quietly(data, "roc_auc"), _quietly(data, "roc_auc", score_bins=n_bins)
@@ -266,7 +266,7 @@ def test_bins_move_no_mean_by_more_than_their_bound(
 
 @pytest.mark.parametrize("form", ["polars", pytest.param("dask", marks=pytest.mark.validate)])
 def test_every_engine_bins_probabilities_alike(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lazy, "MOST_KINDS", 1_000)
+    monkeypatch.setattr(lazy, "MAX_KINDS", 1_000)
     table = sample(2_000, decimals=None)
     results = [_quietly(LAZY[one](table), "brier_score") for one in ("duckdb", form)]
     assert same(*results)
@@ -285,7 +285,7 @@ def test_scores_out_of_range_are_found_in_bins() -> None:
 def test_rows_in_memory_are_binned_only_if_bins_hide_next_to_nothing(
     metric: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lazy, "MOST_KINDS", 2_000)
+    monkeypatch.setattr(lazy, "MAX_KINDS", 2_000)
     table = sample(2_500, decimals=None)
     data = BinnableRows(table, LAZY["duckdb"](table))
     assert same(run(data, metric), run(table, metric))
@@ -320,7 +320,7 @@ def test_an_audit_has_predictions_beside_binned_scores(monkeypatch: pytest.Monke
         "adjust": None,
     }  # fmt: skip
     expected = fairperm.audit("label", data=table, **options)
-    monkeypatch.setattr(lazy, "MOST_KINDS", 1_000)
+    monkeypatch.setattr(lazy, "MAX_KINDS", 1_000)
     monkeypatch.setattr(lazy, "DEFAULT_BINS", 64)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", fairperm.FairpermWarning)

@@ -125,7 +125,7 @@ def test_distances(rows: Any, values: str, distance: str, options: dict[str, Any
 
 def test_rankings(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Spark computes values of queries, and hands over the items for exposure."""
-    monkeypatch.setattr(ranked_lists, "MOST_KINDS", 100)
+    monkeypatch.setattr(ranked_lists, "MAX_KINDS", 100)
     table = clustered(400, 8)  # a person is a query, whose items have tied scores
     rows = spark.createDataFrame(table).repartition(4).cache()
     options: dict[str, Any] = {"query": "person", "score": "score", "n_resamples": 99, "rng": 3}
@@ -150,7 +150,7 @@ def test_sweeps(rows: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     options |= {"n_resamples": 99, "rng": 3, "thresholds": 21}
     expected = threshold_sweep("label", "score", data=sample(N), **options).to_dict()
     assert threshold_sweep("label", "score", data=rows, **options).to_dict() == expected
-    monkeypatch.setattr(lazy, "MOST_KINDS", 100)
+    monkeypatch.setattr(lazy, "MAX_KINDS", 100)
     assert threshold_sweep("label", "score", data=rows, **options).to_dict() == expected
 
 
@@ -188,7 +188,7 @@ def test_clusters(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_sums(rows: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lazy, "MOST_KINDS", 100)
+    monkeypatch.setattr(lazy, "MAX_KINDS", 100)
     limits = [run(data, "log_loss", n_resamples=0) for data in (rows, sample(N))]
     assert limits[0].pvalue == pytest.approx(limits[1].pvalue, rel=1e-9)
 

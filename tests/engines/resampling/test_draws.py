@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     Draw = Callable[[NDArray[np.int64], int, int, np.random.Generator], NDArray[np.int64]]
 
 DRAWS = 20_000
-LEAST_PVALUE = 1e-4  # seeds are fixed: a right draw passes for ever, a wrong one has p near 0
+MIN_PVALUE = 1e-4  # seeds are fixed: a right draw passes for ever, a wrong one has p near 0
 
 by_draw = pytest.mark.parametrize("draw", [random_subset, thinned_subset])
 
@@ -59,7 +59,7 @@ def assert_distributed(
         seen = np.append(seen[~rare], seen[rare].sum())
         expected = np.append(expected[~rare], expected[rare].sum())
     if len(expected) > 1:
-        assert stats.chisquare(seen, expected).pvalue > LEAST_PVALUE
+        assert stats.chisquare(seen, expected).pvalue > MIN_PVALUE
 
 
 SHAPES = {
@@ -169,7 +169,7 @@ def test_ten_billion_rows(metric: str) -> None:
     assert not result.exact
     assert 0.001 < normal < 0.999
     b = round(result.pvalue * 2000) - 1
-    assert stats.binomtest(b, 1999, normal).pvalue > LEAST_PVALUE
+    assert stats.binomtest(b, 1999, normal).pvalue > MIN_PVALUE
 
 
 # -- Seeds ------------------------------------------------------------------------------------

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from fairperm.hypothesis_tests.results.sweeps import ThresholdSweepResult
     from fairperm.report.presentation import Presentation
 
-_MOST_FAILED = 20
-_MOST_THRESHOLDS = 101
+_MAX_FAILED = 20
+_MAX_THRESHOLDS = 101
 _RESAMPLES = 999
 
 
@@ -334,9 +334,9 @@ class Outcome:
         from fairperm.data.lazy.backends import is_lazy
 
         if is_lazy(self.loaded.data):
-            return _MOST_THRESHOLDS
+            return _MAX_THRESHOLDS
         n_scores = len(self.loaded.distinct_rows([score]))
-        return "scores" if n_scores <= _MOST_THRESHOLDS else _MOST_THRESHOLDS
+        return "scores" if n_scores <= _MAX_THRESHOLDS else _MAX_THRESHOLDS
 
     def report_failures(self) -> int:
         """Print the comparisons that failed, and return the exit code.
@@ -356,7 +356,7 @@ class Outcome:
             f"fairperm: failed: {len(failed)} of {len(self.audit.rows)} comparisons "
             f"(--fail-on {', '.join(self.fail_on)})"
         )
-        for row in failed[:_MOST_FAILED]:
+        for row in failed[:_MAX_FAILED]:
             parts = [format_name(row.attribute), format_name(row.metric), row.gap_name]
             if self.command == "compare" and row.change is not None:
                 parts.append(f"gap {' → '.join(row.change.gap_texts)}")
@@ -374,8 +374,8 @@ class Outcome:
             if row.ratio_bound is not None:
                 parts.append(f"ratio {row.ratio_text}")
             print_error(f"  {row.verdict}: {', '.join(parts)}")
-        if len(failed) > _MOST_FAILED:
-            print_error(f"  and {len(failed) - _MOST_FAILED} more")
+        if len(failed) > _MAX_FAILED:
+            print_error(f"  and {len(failed) - _MAX_FAILED} more")
         return 1
 
 

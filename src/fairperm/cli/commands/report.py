@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _RULE = "JSON that `fairperm audit` or `fairperm compare` wrote with --json"
-_MOST_BYTES = 64 << 20  # of JSON: tens of thousands of comparisons, in Python a gigabyte at most
+_MAX_BYTES = 64 << 20  # of JSON: tens of thousands of comparisons, in Python a gigabyte at most
 _SCHEMAS = {f"fairperm.{command}": command for command in ("audit", "compare")}
 
 
@@ -47,14 +47,14 @@ def report(
     It has no threshold sweep and no permutation histogram, which need the data. Without --report
     it is FILE with the ending .html.
     """
-    from fairperm.cli.files.formats import check_outputs_spare
+    from fairperm.cli.files.formats import check_outputs_not_inputs
 
     if report is None and file == "-":
         raise InputError("--report must be given: the name of the file to write.")
     path = Path(file).with_suffix(".html") if report is None else report
     outputs.check_outputs({"--report": path})
     document = _read_document(file)
-    check_outputs_spare([file], {"--report": str(path)})
+    check_outputs_not_inputs([file], {"--report": str(path)})
     write_whole(path, _write_page(file, document, ctx.params))
     if not quiet:
         print_report(path)
@@ -88,7 +88,7 @@ def _read_document(name: str) -> Mapping[str, Any]:
 
     try:
         with open_stdin() if name == "-" else Path(name).open("rb") as file:
-            content = read_limited(file, name, _MOST_BYTES)
+            content = read_limited(file, name, _MAX_BYTES)
     except OSError as error:
         raise InputError(f"{shown(name)} cannot be read: {error.strerror or error}.") from error
     try:

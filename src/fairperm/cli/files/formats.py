@@ -41,7 +41,7 @@ _DATABASES = ("duckdb", "sqlite")
 _TEXTS = ("csv", "tsv", "xlsx")  # spreadsheets are read as text
 _WILDCARDS = frozenset("*?[]")  # DuckDB would look for other files
 MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "<NA>", "#N/A")
-MOST_COLUMNS = 20_000
+MAX_COLUMNS = 20_000
 ENCODING_HINT = "Pass --encoding (such as latin-1 or windows-1252)."
 _DELIMITERS = ",;\t|"
 _LONGEST_HEADER = 1 << 24  # of any number of columns: that there are too many is said
@@ -58,8 +58,8 @@ _BYTE_ORDER_MARKS = (  # the longer first: that of UTF-32 begins with that of UT
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 _BATCH = 65_536
-_MOST_SHEET_ROWS = 1 << 20  # the limit of Excel
-_MOST_CELLS = 100_000_000  # some seconds if all are empty; full, a file of gigabytes
+_MAX_SHEET_ROWS = 1 << 20  # the limit of Excel
+_MAX_CELLS = 100_000_000  # some seconds if all are empty; full, a file of gigabytes
 _SHARE_OF_SPACE = 0.5  # that is free in the temporary folder
 _STEPS = 100_000  # of SQLite's machine: some milliseconds
 
@@ -112,7 +112,7 @@ def find_files(names: Sequence[str], given_format: str | None, folder: Path) -> 
     return files
 
 
-def check_outputs_spare(inputs: Sequence[str], outputs: Mapping[str, str]) -> None:
+def check_outputs_not_inputs(inputs: Sequence[str], outputs: Mapping[str, str]) -> None:
     """Raise InputError if an output, given by its option, would overwrite one of the inputs."""
     for option, name in outputs.items():
         path = Path(name)
@@ -406,9 +406,9 @@ def _open_json(connection: Any, listing: str, wanted: Sequence[str]) -> Relation
     # counted first: the time in which DuckDB describes them grows with the square of their number
     keys = f"SELECT unnest(json_keys(json)) AS k FROM read_json_objects({listing}, format='auto')"
     ((n_columns,),) = _fetch(connection, f"SELECT count(DISTINCT k) FROM ({keys})")
-    if n_columns > MOST_COLUMNS:
+    if n_columns > MAX_COLUMNS:
         raise InputError(
-            f"the data have {n_columns:,} columns; at most {MOST_COLUMNS:,} can be read. "
+            f"the data have {n_columns:,} columns; at most {MAX_COLUMNS:,} can be read. "
             "Keep the columns that the audit needs."
         )
     found = _describe(connection, source)
@@ -653,10 +653,10 @@ def _read_sheet(file: InputFile, sheet: Any, width: int | None = None) -> Iterat
     n_cells = 0
     for number, row in enumerate(sheet.iter_rows(max_col=width, values_only=True), 1):
         n_cells += len(row)
-        if number > _MOST_SHEET_ROWS or n_cells > _MOST_CELLS:
+        if number > _MAX_SHEET_ROWS or n_cells > _MAX_CELLS:
             raise InputError(
                 f"{shown(file.name)} cannot be read: the sheet has more than "
-                f"{_MOST_SHEET_ROWS:,} rows or {_MOST_CELLS:,} cells. Save it as CSV."
+                f"{_MAX_SHEET_ROWS:,} rows or {_MAX_CELLS:,} cells. Save it as CSV."
             )
         if row.count(None) < len(row):
             yield row
@@ -777,9 +777,9 @@ def _read_header(file: InputFile, path: Path, delimiter: str | None) -> tuple[st
             raise InputError("--delimiter", "one character, no quote or line end", delimiter)
     mark = delimiter or ("\t" if file.format == "tsv" else _likely_delimiter(file, record))
     names = _split(file, record, mark)
-    if len(names) > MOST_COLUMNS:
+    if len(names) > MAX_COLUMNS:
         raise InputError(
-            f"{name} has {len(names):,} columns; at most {MOST_COLUMNS:,} can be read. Keep the "
+            f"{name} has {len(names):,} columns; at most {MAX_COLUMNS:,} can be read. Keep the "
             "columns that the audit needs."
         )
     return mark, tuple(names)

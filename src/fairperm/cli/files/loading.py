@@ -21,7 +21,7 @@ from fairperm.cli.files.formats import (
     MISSING,
     ReadOptions,
     Relation,
-    check_outputs_spare,
+    check_outputs_not_inputs,
     describe_full_folder,
     find_files,
     open_relation,
@@ -354,7 +354,7 @@ def load(
     with ExitStack() as stack:
         folder = stack.enter_context(make_private_folder())
         files = find_files(names, format_, folder)
-        check_outputs_spare([file.name for file in files], outputs)
+        check_outputs_not_inputs([file.name for file in files], outputs)
         clear_errors = partial(_clear_errors, files, folder)
         with clear_errors():
             data, columns = _open_data(stack, files, folder, options, wanted)
@@ -373,7 +373,7 @@ def _open_data(
 ) -> tuple[Any, tuple[str, ...]]:
     """Return the data, in a database that the stack closes, and the names of their columns."""
     from fairperm.data.lazy.backends import BinnableRows
-    from fairperm.data.lazy.counting import MOST_KINDS
+    from fairperm.data.lazy.counting import MAX_KINDS
 
     connection = connect(folder)
     stack.callback(connection.close)
@@ -388,7 +388,7 @@ def _open_data(
         )
     if same or (wanted.needs_rows and not wanted.stays_in_files):
         rows = _read_rows(connection, source, fields)
-        if wanted.may_be_binned and not same and len(rows) > MOST_KINDS:
+        if wanted.may_be_binned and not same and len(rows) > MAX_KINDS:
             return BinnableRows(rows, connection.from_arrow(rows)), tuple(fields)
         return rows, tuple(fields)
     selected = ", ".join(f"{sql} AS {quote_name(one)}" for one, sql in fields.items())

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from fairperm._utils.checks import integer
 from fairperm.data.lazy import counting
 from fairperm.data.lazy.backends import BinnableRows
-from fairperm.data.lazy.clusters import MOST_CELLS, count_clusters
+from fairperm.data.lazy.clusters import MAX_CELLS, count_clusters
 from fairperm.data.lazy.moments import has_sums, sum_contributions
 from fairperm.data.score_bins import BINNED, takes_bins
 from fairperm.errors import InputError, argument
@@ -71,7 +71,7 @@ def _count_by_bins(rows: counting.LazyRows, metric: AnyMetric, n_bins: int) -> I
         if clusters is not None:
             return clusters
     counted = binned.count("counting rows by bins of the score")
-    if len(counted) > counting.MOST_KINDS:
+    if len(counted) > counting.MAX_KINDS:
         raise _too_many_clusters() if rows.inputs.cluster else _too_many_rows(rows, metric)
     return binned.make_inputs(counted)
 
@@ -88,7 +88,7 @@ def _parse_bins(inputs: Inputs, metric: AnyMetric) -> int | None:
             f"{argument('score_bins')} cannot be used for {name}: it is no AUC of one score, and "
             "does not rise or fall with the score."
         )
-    return integer("score_bins", inputs.score_bins, 2, counting.MOST_KINDS)
+    return integer("score_bins", inputs.score_bins, 2, counting.MAX_KINDS)
 
 
 def _is_auc_only(metric: AnyMetric) -> bool:
@@ -107,8 +107,8 @@ def _too_many_rows(rows: counting.LazyRows, metric: AnyMetric) -> InputError:
 
 def _too_many_clusters() -> InputError:
     return InputError(
-        f"{argument('cluster')} must have at most {counting.MOST_KINDS:,} distinct clusters (by "
-        f"group, stratum and number of rows of each of at most {MOST_CELLS} kinds) in a lazy "
+        f"{argument('cluster')} must have at most {counting.MAX_KINDS:,} distinct clusters (by "
+        f"group, stratum and number of rows of each of at most {MAX_CELLS} kinds) in a lazy "
         "frame, each in one group and one stratum; it does not. Pass a random sample of the "
         "clusters."
     )

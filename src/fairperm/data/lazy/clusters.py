@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     Counts = NDArray[np.int64]
 
-MOST_CELLS = 64  # kinds of rows, each of which is a column of the second query
+MAX_CELLS = 64  # kinds of rows, each of which is a column of the second query
 _CLUSTER = "cluster 0"
 _ALIKE, _PARTS = "clusters", "parts"
 
@@ -46,7 +46,7 @@ def count_clusters(lazy: LazyRows) -> Inputs | None:
     outer = [one for one in lazy.keys if one.startswith(("sensitive_", "control_", "period "))]
     inner = [one for one in lazy.keys if one not in {*outer, _CLUSTER}]
     cells = _find_cells(lazy, inner, outer)
-    if cells is None or len(cells.known) > MOST_CELLS:
+    if cells is None or len(cells.known) > MAX_CELLS:
         return None
     clusters = cells.count_per_cluster(lazy.rows, outer)
     with stage("looking for clusters in several groups", lazy.rows):
@@ -55,8 +55,8 @@ def count_clusters(lazy: LazyRows) -> Inputs | None:
             return None
     with stage("counting equal clusters", lazy.rows):
         equal = clusters.group_by(*outer, *cells.names).agg(nw.len().alias(_ALIKE))
-        kinds = fetch(equal.head(counting.MOST_KINDS + 1))
-    if len(kinds) > counting.MOST_KINDS:
+        kinds = fetch(equal.head(counting.MAX_KINDS + 1))
+    if len(kinds) > counting.MAX_KINDS:
         return None
     count, alike, values = _list_rows(cells, kinds, outer)
     if count.sum() != cells.n_rows:
@@ -109,7 +109,7 @@ def _find_cells(lazy: LazyRows, inner: Sequence[str], outer: Sequence[str]) -> _
     if (lazy.keeps_scores or not lazy.has_labels) and unnamed.starts_with_many():
         return None
     counted = unnamed.count("counting equal rows")
-    if len(counted) > counting.MOST_KINDS:
+    if len(counted) > counting.MAX_KINDS:
         return None
     lazy.check_predictions(counted)
     is_incomplete = np.array(counted[_CLUSTER].to_list(), bool)

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from fairperm.data.lazy.bins import FilledBins
     from fairperm.metrics.definition import AnyMetric
 
-MOST_KINDS = 1 << 20  # distinct rows that are fetched; beyond that, scores are put into bins
+MAX_KINDS = 1 << 20  # distinct rows that are fetched; beyond that, scores are put into bins
 DEFAULT_BINS = 1 << 17  # if that many fit with the labels, groups and strata
 _MEASURED = ("values", "y_true", "y_pred", "y_score", f"y_pred{NEW}", f"y_score{NEW}")
 _ATTRIBUTES = (
@@ -145,12 +145,12 @@ class LazyRows:
         if may_be_many and self.starts_with_many():
             return None
         counted = self.count("counting equal rows")
-        return counted if len(counted) <= MOST_KINDS else None
+        return counted if len(counted) <= MAX_KINDS else None
 
     def starts_with_many(self) -> bool:
         """Whether the first rows alone have too many distinct ones: then counting all is wasted."""
-        first = replace(self, rows=self.rows.head(2 * MOST_KINDS))
-        return len(first.count("looking at the first rows")) > MOST_KINDS
+        first = replace(self, rows=self.rows.head(2 * MAX_KINDS))
+        return len(first.count("looking at the first rows")) > MAX_KINDS
 
     def count(self, doing: str) -> nw.DataFrame[Any]:
         """Return the distinct rows with their counts, at most one more than can be used."""
@@ -158,7 +158,7 @@ class LazyRows:
         if not self.keeps_scores:
             totals += [one for score in self._predictions for one in _score_range(score)]
         with stage(doing, self.rows):
-            return fetch(self.rows.group_by(*self.keys).agg(*totals).head(MOST_KINDS + 1))
+            return fetch(self.rows.group_by(*self.keys).agg(*totals).head(MAX_KINDS + 1))
 
     def bin_scores(self, n_bins: int) -> LazyRows:
         """Return the rows with the number of a bin for each score."""
@@ -170,9 +170,9 @@ class LazyRows:
         """Return how many bins can be counted by label, prediction, group and stratum."""
         others = [name for name in self.keys if name not in SCORES]
         with stage("counting the groups", self.rows):
-            kinds = fetch(self.rows.select(*others).unique().head(MOST_KINDS))
+            kinds = fetch(self.rows.select(*others).unique().head(MAX_KINDS))
         doubled = 2 if self.thresholds and not self.makes_predictions else 1
-        return max(2, min(DEFAULT_BINS, MOST_KINDS // (doubled * max(1, len(kinds)))))
+        return max(2, min(DEFAULT_BINS, MAX_KINDS // (doubled * max(1, len(kinds)))))
 
     def _find_score_range(self) -> tuple[float, float]:
         """Return the lowest and the highest score. Raises InputError if one is infinite."""
@@ -264,7 +264,7 @@ def precision(dtype: Any) -> type[np.floating[Any]]:
 def too_many_rows(metric: AnyMetric, hint: str) -> InputError:
     """Return the error for distinct rows that do not fit into memory."""
     return InputError(
-        f"{argument('data')} must have at most {MOST_KINDS:,} distinct rows for {metric.name} in a "
+        f"{argument('data')} must have at most {MAX_KINDS:,} distinct rows for {metric.name} in a "
         f"lazy frame; it has more. {hint}"
     )
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
     Float = type[np.floating[Any]]
 
-MOST_THRESHOLDS = 1_000  # every one is a comparison in the query
+MAX_THRESHOLDS = 1_000  # every one is a comparison in the query
 _HINT = "Collect the rows, or a sample of them, and pass those."
 _LOWEST, _HIGHEST, _COUNT, _MISSING = "lowest", "highest", "rows", "missing"
 
@@ -72,7 +72,7 @@ def read_scores(
     rounded = nw.when(~score.is_null()).then(_round_down(score, cuts, lowest, 0, len(cuts)))
     lazy = replace(lazy, rows=lazy.rows.with_columns(y_score=rounded))
     counted = lazy.count("counting rows between thresholds")
-    if len(counted) > counting.MOST_KINDS:
+    if len(counted) > counting.MAX_KINDS:
         raise counting.too_many_rows(metric, _HINT)
     return _read_counted(lazy.make_inputs(counted), metric), thresholds, precision
 
@@ -100,8 +100,8 @@ def _choose_thresholds(
     both = CountedRows(columns=None, count=np.concatenate([count, np.zeros_like(count)]))
     table = _read_counted(lazy.replace_data(values, both), metric)
     thresholds = thresholds_of(table)
-    if len(thresholds) > MOST_THRESHOLDS:
-        rule = f"at most {MOST_THRESHOLDS:,} for a lazy frame with so many distinct scores"
+    if len(thresholds) > MAX_THRESHOLDS:
+        rule = f"at most {MAX_THRESHOLDS:,} for a lazy frame with so many distinct scores"
         raise InputError("thresholds", rule, len(thresholds), "101 are enough for a curve.")
     return thresholds, float(table.columns["y_score"].min())
 

@@ -61,7 +61,7 @@ class ListsEngine:
 
         by_value = order_by([*value])  # no sum may depend on the user's order of items
         query, value, group = query[by_value], value[:, by_value], group[by_value]
-        is_second = _is_second_first(query, value, group)
+        is_second = _should_swap(query, value, group)
         in_first = group == int(is_second)
         sums_of = [np.ones(len(query)), in_first]
         for one in value:
@@ -176,7 +176,7 @@ class ListsEngine:
         return sums
 
 
-def _is_second_first(
+def _should_swap(
     query: NDArray[np.integer[Any]], value: Array, group: NDArray[np.integer[Any]]
 ) -> bool:
     """Whether the user's second group has fewer items, smaller values, or less of some list.

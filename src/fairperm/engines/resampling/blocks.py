@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 BLOCK = 1024  # draws that share a random stream; another number would give other draws
-_QUICK = 0.1  # seconds of work after which, at the latest, Ctrl-C must be handled
+_MAX_DELAY_OF_CTRL_C_S = 0.1  # seconds of work after which, at the latest, Ctrl-C must be handled
 _FEW = 1 << 16  # counts that are drawn in less time
 _MORE = 8  # where draws may stop early, an eighth as many more are made at a time
 
@@ -176,7 +176,7 @@ def _run_on_threads(run: Callable[[int], T], blocks: Sequence[int], threads: int
         started = time.monotonic()
         yield from _run_on_threads(run, blocks[:1], 1)
         blocks = blocks[1:]
-        if time.monotonic() - started < _QUICK:
+        if time.monotonic() - started < _MAX_DELAY_OF_CTRL_C_S:
             yield from _run_here(run, blocks)
             return
     left, lock, stopped = iter(blocks), Lock(), Event()
@@ -204,7 +204,7 @@ def _run_on_threads(run: Callable[[int], T], blocks: Sequence[int], threads: int
             while block not in early:
                 try:
                     # Windows handles Ctrl-C only between such waits
-                    number, result = done.get(timeout=_QUICK)
+                    number, result = done.get(timeout=_MAX_DELAY_OF_CTRL_C_S)
                 except Empty:
                     continue
                 early[number] = result
@@ -226,7 +226,7 @@ def _stop_threads(threads: Sequence[Thread]) -> None:
             ctypes.pythonapi.PyThreadState_SetAsyncExc(
                 ctypes.c_ulong(thread.ident), ctypes.py_object(SystemExit)
             )
-    deadline = time.monotonic() + _QUICK
+    deadline = time.monotonic() + _MAX_DELAY_OF_CTRL_C_S
     for thread in threads:
         if thread.ident is not None:
             thread.join(max(0, deadline - time.monotonic()))

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _SKIPPED = math.log(1e-20)
 POINTS_PER_DRAW = 4  # tables that can be enumerated in the time of one random draw
-_MOST_CELLS = 64
+_MAX_CELLS = 64
 _STEPS_PER_DRAW = 100  # multiply-adds of a convolution in the time of one random draw
 
 
@@ -105,12 +105,12 @@ def _are_too_many(sample: Cells) -> bool:
 
     Each moving cell but one at least doubles their number.
     """
-    if len(sample.block) <= _MOST_CELLS:
+    if len(sample.block) <= _MAX_CELLS:
         return False
     for cells in sample.blocks():
         counts = sample.counts[:, :, cells]
         moves = (counts.sum(axis=2) > 0).all(axis=1)  # both groups have rows in that stratum
-        if ((counts.sum(axis=1) > 0).sum(axis=1)[moves] > _MOST_CELLS).any():
+        if ((counts.sum(axis=1) > 0).sum(axis=1)[moves] > _MAX_CELLS).any():
             return True
     return False
 

@@ -78,7 +78,7 @@ if TYPE_CHECKING:
     Pair = tuple[Hashable, Hashable]
 
 AGAINST = ("previous", "first")
-_MOST_PERIODS = 100
+_MAX_PERIODS = 100
 _SCHEMES = ("auto", *(one for one in Scheme if one != Scheme.UNCONDITIONAL))
 _VARIANCES = ("auto", *(one for one in Variance if not one.is_binomial), None)
 
@@ -268,9 +268,9 @@ def choose_periods(
     if len(chosen) < 2:
         got = Shown(f"1 ({listed(chosen)})")
         raise InputError("period", "a column of at least two periods", got)
-    if len(chosen) > _MOST_PERIODS:
+    if len(chosen) > _MAX_PERIODS:
         hint = f"Round dates to months or years, or choose some by {argument('periods')}."
-        rule = f"a column of at most {_MOST_PERIODS} periods"
+        rule = f"a column of at most {_MAX_PERIODS} periods"
         raise InputError("period", rule, Shown(f"{len(chosen):,}"), hint)
     return chosen if given is not None else tuple(sort_periods(chosen, orders))
 

@@ -37,7 +37,7 @@ Share = tuple[float, float]  # how many, of how many
 Pair = tuple[float, float]
 
 _PRECISION = 1e-12  # of an interval's end
-_FAR = 20.0  # standard errors
+_MAX_STATISTIC = 20.0  # standard errors
 _HALVINGS = 80  # of an interval: beyond a float's precision
 _LEAST, _MOST = 1e-150, 1 - 2**-53  # of F1 scores whose likelihood is finite
 _EPSILON = 2**-52
@@ -449,7 +449,7 @@ def _find_crossing(
     """
 
     def bounded(at: float) -> float:  # an infinite value has no secant
-        return min(max(function(at), -_FAR), _FAR)
+        return min(max(function(at), -_MAX_STATISTIC), _MAX_STATISTIC)
 
     if bounded(outside) >= 0:
         return outside

@@ -17,7 +17,7 @@ from fairperm.hypothesis_tests.reaches import ErrorReach
 from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
 from fairperm.hypothesis_tests.run import Observed, PermutationTest
 from fairperm.hypothesis_tests.small_groups import (
-    ENOUGH,
+    MIN_INFLUENTIAL_ROWS,
     effective_number,
     note_zero_error,
     widening_factor,
@@ -36,7 +36,8 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 LISTS = "lists"  # the scheme in results of items
-_ENOUGH = 10  # queries that show how a gap varies; of clusters, as many as in all tests
+# queries that show how a gap varies; of clusters, as many as in all tests
+_MIN_INFLUENTIAL_QUERIES = 10
 _ZERO = 1e-14  # a standard error below it, relative to the values, is a rounding error
 
 
@@ -235,9 +236,9 @@ def _studentize(blocks: Sequence[Block], zero: float) -> Array:
 
 def _note_few(effective: float, metric: RankingMetric, items: RankedItems) -> list[str]:
     """Return a note if too few queries, or clusters of them, make the standard error."""
-    enough, unit, units = _ENOUGH, "query", "queries"
+    enough, unit, units = _MIN_INFLUENTIAL_QUERIES, "query", "queries"
     if items.has_cluster:
-        enough, unit, units = ENOUGH, "cluster", "clusters"
+        enough, unit, units = MIN_INFLUENTIAL_ROWS, "cluster", "clusters"
     if effective >= enough:
         return []
     if effective == 0:

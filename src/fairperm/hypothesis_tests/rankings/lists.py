@@ -10,7 +10,7 @@ import numpy as np
 
 from fairperm.data.columns import are_names
 from fairperm.data.lazy.backends import lazy_frame
-from fairperm.data.lazy.counting import MOST_KINDS
+from fairperm.data.lazy.counting import MAX_KINDS
 from fairperm.data.lazy.lists import count_rows, fetch_items
 from fairperm.data.reading import Table, read_table
 from fairperm.engines.sample import Rows
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from fairperm.data.arguments import Inputs
     from fairperm.metrics.rankings import RankingMetric
 
-MOST_ITEMS = 2**31  # of a list
+MAX_ITEMS = 2**31  # of a list
 VALUE = "value"  # the column of a table of queries
 
 
@@ -182,7 +182,7 @@ class RankedItems:
 def _read(inputs: Inputs, query: object, metric: RankingMetric, *, is_rank: bool) -> Table:
     """Return the items: of a small lazy frame counted, of a large one fetched."""
     frame = None if inputs.data is None else lazy_frame(inputs.data)
-    if frame is not None and count_rows(frame) > MOST_KINDS:
+    if frame is not None and count_rows(frame) > MAX_KINDS:
         if metric.reads_relevance and inputs.y_true is None:
             raise InputTypeError("relevance", f"given for {metric.name}", None)
         inputs = fetch_items(frame, inputs, query, metric, is_rank=is_rank)

@@ -15,7 +15,7 @@ from fairperm.errors import InputError, Note, argument
 from fairperm.hypothesis_tests.results.rankings import ListDivergence
 from fairperm.hypothesis_tests.run import Observed, PermutationTest
 from fairperm.inference.null import pvalue, tie_tolerance
-from fairperm.inference.stopping import LEAST
+from fairperm.inference.stopping import MIN_DRAWS
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
@@ -70,7 +70,7 @@ class OrderTest(PermutationTest[Array]):
             tolerance=tie_tolerance(engine.observed, span, np.ones(1)),
             estimate=engine.observed,
             level=options.confidence_level,
-            min_draws=LEAST,
+            min_draws=MIN_DRAWS,
         )
         notes = items.table.notes
         n_lost = len(lists.starts) - len(mixed)

@@ -15,7 +15,7 @@ from fairperm.errors import InputError, InputTypeError, argument, warn_of
 from fairperm.hypothesis_tests.pairs import check_pairing, find_reference, list_pairs
 from fairperm.hypothesis_tests.plan import Options
 from fairperm.hypothesis_tests.rankings.items import ItemsTest
-from fairperm.hypothesis_tests.rankings.lists import MOST_ITEMS, ReadLists
+from fairperm.hypothesis_tests.rankings.lists import MAX_ITEMS, ReadLists
 from fairperm.hypothesis_tests.rankings.order import OrderTest
 from fairperm.hypothesis_tests.rankings.queries import compare_queries
 from fairperm.hypothesis_tests.results.rankings import RankingComparison, RankingTestResult
@@ -183,7 +183,7 @@ def ranking_test(
         progress=progress,
     )
     adjust = checks.choice("adjust", adjust, ("holm", "bh", "by", None))
-    chosen = find_ranking(metric, checks.integer("k", k, 1, MOST_ITEMS))
+    chosen = find_ranking(metric, checks.integer("k", k, 1, MAX_ITEMS))
     if chosen.of_all_groups:
         _check_all_groups(chosen, compare, reference, alternative, cluster)
     compare = check_pairing(compare, reference)

@@ -54,8 +54,8 @@ if TYPE_CHECKING:
 __all__ = ["MetricSweep", "ThresholdSweepResult", "threshold_sweep"]
 
 VARIANCES = ("auto", Variance.SCORE, Variance.WALD, Variance.DELTA, None)
-_MOST_STATISTICS = 1 << 26  # 512 MiB, and as much again while they are compared
-_MOST_THRESHOLDS = 1_000_000
+_MAX_STATISTICS = 1 << 26  # 512 MiB, and as much again while they are compared
+_MAX_THRESHOLDS = 1_000_000
 
 
 def threshold_sweep(
@@ -474,7 +474,7 @@ def _thresholds(given: object, table: Table, groups: tuple[Hashable, ...]) -> Ar
         return np.unique(scores)
     if isinstance(given, (int, np.integer, np.bool_)):
         hint = "Pass a single threshold as a list of one number."
-        n = checks.integer("thresholds", given, 2, _MOST_THRESHOLDS, hint)
+        n = checks.integer("thresholds", given, 2, _MAX_THRESHOLDS, hint)
         return _equally_spaced(n, float(scores.min()), float(scores.max()))
     values = np.unique(as_floats("thresholds", given).astype(np.float64))
     if not values.size or not np.isfinite(values).all():
@@ -497,9 +497,9 @@ def _equally_spaced(n: int, low: float, high: float) -> Array:
 
 def _check_memory(n_thresholds: int, n_metrics: int, n_resamples: int, n_strata: int) -> None:
     for_each = max(n_resamples * n_metrics, 16 * n_strata)  # strata have tables of their own
-    if n_thresholds * for_each > _MOST_STATISTICS:
+    if n_thresholds * for_each > _MAX_STATISTICS:
         rule = (
-            f"at most {_MOST_STATISTICS // for_each:,} for {n_resamples:,} permutations of "
+            f"at most {_MAX_STATISTICS // for_each:,} for {n_resamples:,} permutations of "
             f"{format_count(n_metrics, 'metric')}, to fit into 1 GiB of memory"
         )
         hint = "101 thresholds suffice for a curve. Or use fewer permutations, metrics or strata."
