@@ -113,6 +113,7 @@ def rows_of(one: Subgroup, data: pd.DataFrame) -> NDArray[np.bool_]:
     return inside
 
 
+@pytest.mark.filterwarnings("ignore:The gaps of")  # some subgroups are small
 @pytest.mark.parametrize("way", WAYS)
 def test_every_subgroup_has_the_values_and_the_statistic_of_a_test_against_the_rest(
     way: str,
