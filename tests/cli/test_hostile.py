@@ -660,7 +660,7 @@ def test_copies_leave_half_of_the_temporary_folder(here: Here, kind: str) -> Non
         said = here.wrong(gzip.compress(b"title\n" + text.encode()), "--skip", 1, name="x.csv.gz")
     else:
         said = here.wrong(workbook({}), name="x.xlsx")
-    assert re.search(r"' is too large: a copy takes more than half of the free space \(", said)
+    assert re.search(r" is too large: a copy takes more than half of the free space \(", said)
     assert f"of the temporary folder '{here.folder}'. Set TMPDIR to another" in said
     assert {one.name for one in here.folder.iterdir()} <= {"x.csv.gz", "x.xlsx"}
 
