@@ -17,9 +17,10 @@ from tests.support.kernel_runs import results
 @pytest.mark.filterwarnings("ignore::fairperm.FairpermWarning")  # so few resamples
 def test_compiled_and_interpreted_kernels_agree_to_the_last_bit() -> None:
     """A difference would be of types: what Python and Numba do with integers of two kinds."""
-    script = Path(__file__).parents[3] / "tests" / "support" / "kernel_runs.py"
     interpreted = subprocess.run(
-        [sys.executable, "-W", "ignore", str(script)],  # integers that overflow, as they should
+        # integers overflow, as they should
+        [sys.executable, "-W", "ignore", "-m", "tests.support.kernel_runs"],
+        cwd=Path(__file__).parents[3],
         env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
         capture_output=True,
         check=True,
