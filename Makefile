@@ -18,7 +18,7 @@ KERNELS := $(BIN)/python -W ignore -m tests.support.kernel_runs > /dev/null
 demo: .venv/core
 	$(BIN)/fairperm demo
 
-# at most five minutes on two cores: lint, imports, types and every test but the long ones
+# at most four minutes on two cores: lint, imports, types and every test but the long ones
 test: .venv/dev .venv/data
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .

@@ -642,7 +642,7 @@ def test_numbers_of_bins(here: Here) -> None:
 @pytest.mark.parametrize("kind", ["device", "stdin", "utf-16", "skip", "xlsx"])
 def test_copies_leave_half_of_the_temporary_folder(here: Here, kind: str) -> None:
     """Of data without an end, and of small files that are large when decompressed."""
-    here.monkeypatch.setattr("fairperm.cli.files.formats._SHARE_OF_SPACE", 1e-20)
+    here.monkeypatch.setattr("fairperm.cli.files.formats._MAX_SHARE_OF_FREE_SPACE", 1e-20)
     here.monkeypatch.setattr("tempfile.tempdir", str(here.folder))
     here.monkeypatch.setattr("sys.stdin", Pipe(as_text(ROWS).encode()))
     text = as_text(ROWS)

@@ -340,7 +340,7 @@ def import_all() -> None:
 def run(first: int, end: int, step: int, folder: Path) -> None:
     """Run the commands of these mutations."""
     os.chdir(folder)  # no file of options is there
-    formats._SHARE_OF_SPACE = 1e-3
+    formats._MAX_SHARE_OF_FREE_SPACE = 1e-3
     told = sys.stdout
     import_all()
     for number in range(first, end, step):

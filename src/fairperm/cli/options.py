@@ -234,7 +234,7 @@ SplitClusters = Annotated[
     bool,
     _option(
         _COLUMNS,
-        "Make a cluster of the rows of each group, where a cluster has rows of several.",
+        "Split clusters that span several groups.",
         "--split-clusters/--no-split-clusters",
     ),
 ]
@@ -292,7 +292,7 @@ ScoreBins = Annotated[
         _COLUMNS,
         "Number of bins in which to count the scores, for files larger than memory; for roc_auc, "
         "brier_score, log_loss and means of scores. Default: read every score, and put them into "
-        "131,072 bins if more than 1,048,576 rows are distinct and bins hide next to nothing.",
+        "131,072 bins if more than 1,048,576 rows are distinct, if the error is negligible.",
         metavar="N",
     ),
 ]

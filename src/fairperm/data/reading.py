@@ -206,7 +206,7 @@ class Table:
         return {group: int(n) for group, n in zip(self.groups, counts, strict=True)}
 
     def has_fine_bins(self, metric: AnyMetric) -> bool:
-        """Whether bins hide next to nothing of any group's value; also True without bins."""
+        """Whether the binning error of each group's value is negligible; True without bins."""
         if self.bins is None:
             return True
         group, count = self.group.astype(np.intp), self.count.astype(np.float64)

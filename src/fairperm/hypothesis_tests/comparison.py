@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 E = TypeVar("E", bound=Engine)
 
-_MAX_BINNING_ERROR_IN_SE = 0.1  # of the standard error
+_MAX_BINNING_ERROR_IN_SE = 0.1
 _OTHER = 255  # place of groups that are not compared
 
 

@@ -195,8 +195,9 @@ def permutation_test(
 
     The interval has the quantiles of S that the test has: it runs from difference − q_high·SE to
     difference − q_low·SE, with the delta-method or DeLong's error (for the bootstrap variances, the
-    bootstrap error), and for rates and f1_score it is Newcombe's, made of Wilson limits at the
-    quantiles. It excludes 0 exactly if the p-value is at most 1 − `confidence_level`.
+    bootstrap error). For rates and f1_score it inverts the unconditional test (in large groups, its
+    score statistic); by other schemes it is Newcombe's, made of Wilson limits at the quantiles. It
+    excludes 0 exactly if the p-value is at most 1 − `confidence_level`.
 
     References
     ----------

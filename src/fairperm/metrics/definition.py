@@ -366,8 +366,8 @@ class AnyMetric:
     def change(self, *, old: int = -1) -> AnyMetric:
         """Return the change from the old model to the new one; with ``old`` 1, their sum.
 
-        Gaps in the sum tell whether a changed gap is smaller: if the gaps are g and h, h² − g² is
-        the change h − g times the sum h + g.
+        The sum decides whether a gap fell or rose: for an old gap g and a new gap h, h² − g² is the
+        change h − g times the sum h + g.
         """
         del old
         auc = f"Use {argument('metric', 'roc_auc')}, or a function of labels and scores."

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _RULE = "JSON that `fairperm audit` or `fairperm compare` wrote with --json"
-_MAX_BYTES = 64 << 20  # of JSON: tens of thousands of comparisons, in Python a gigabyte at most
+_MAX_JSON_BYTES = 64 << 20  # tens of thousands of comparisons, in Python a gigabyte at most
 _SCHEMAS = {f"fairperm.{command}": command for command in ("audit", "compare")}
 
 
@@ -88,7 +88,7 @@ def _read_document(name: str) -> Mapping[str, Any]:
 
     try:
         with open_stdin() if name == "-" else Path(name).open("rb") as file:
-            content = read_limited(file, name, _MAX_BYTES)
+            content = read_limited(file, name, _MAX_JSON_BYTES)
     except OSError as error:
         raise InputError(f"{shown(name)} cannot be read: {error.strerror or error}.") from error
     try:

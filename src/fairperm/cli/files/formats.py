@@ -60,7 +60,7 @@ _BYTE_ORDER_MARKS = (  # the longer first: that of UTF-32 begins with that of UT
 _BATCH = 65_536
 _MAX_SHEET_ROWS = 1 << 20  # the limit of Excel
 _MAX_CELLS = 100_000_000  # some seconds if all are empty; full, a file of gigabytes
-_SHARE_OF_SPACE = 0.5  # that is free in the temporary folder
+_MAX_SHARE_OF_FREE_SPACE = 0.5  # in the temporary folder
 _STEPS = 100_000  # of SQLite's machine: some milliseconds
 
 
@@ -214,7 +214,7 @@ def _copy(blocks: Iterable[bytes], path: Path, name: str) -> None:
         with path.open("wb") as target:
             for block in blocks:
                 size += len(block)
-                if size > free * _SHARE_OF_SPACE:
+                if size > free * _MAX_SHARE_OF_FREE_SPACE:
                     raise InputError(
                         f"{shown(name)} is too large: a copy takes more than half of the free "
                         f"space ({free / 2**20:,.0f} MB) of the temporary folder "

@@ -328,9 +328,9 @@ class GroupSummary:
 class RowCounts:
     """How many rows were read for an attribute, dropped for missing values, and used.
 
-    Metrics of other columns may drop other rows: ``by_metric`` says so, ``dropped`` is then the
-    largest and ``used`` the smallest number of any. In an audit of rankings alone, rows are items;
-    those that are ``used`` are ``units``, and of queries it is not known how many items were read.
+    Metrics that read other columns may drop other rows. Then ``by_metric`` is True, ``dropped`` is
+    the largest number over all metrics and ``used`` the smallest. In an audit of rankings alone,
+    rows are items; ``units`` names what ``used`` counts. For queries, the number read is unknown.
     """
 
     attribute: str
@@ -380,7 +380,7 @@ class AuditData:
 
     @property
     def units(self) -> Units:
-        """What groups have numbers of: rows; in an audit of rankings alone, queries or items."""
+        """Unit of the group counts: rows; in an audit of rankings alone, queries or items."""
         return self.groups[0].units if self.groups else "rows"
 
     @property
