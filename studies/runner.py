@@ -26,6 +26,7 @@ _FUNCTIONS = {
     "sample-size": "paper.figures:sample_size",
     "theorems": "paper.theorems:theorems",
     "calibration": "calibration.study:calibration",
+    "small-groups": "calibration.small_groups:small_groups",
 }
 NAMES = tuple(_FUNCTIONS)
 

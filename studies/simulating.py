@@ -39,9 +39,33 @@ def simulate_data_sets(
     def block(size: int, rng: np.random.Generator) -> Array:
         return np.array([task(rng) for _ in range(size)])
 
+    return simulate_blocks(
+        block,
+        n,
+        size=_BLOCK,
+        seed=seed,
+        purpose=purpose,
+        n_jobs=n_jobs,
+        progress=progress,
+        in_processes=in_processes,
+    )
+
+
+def simulate_blocks(
+    block: Callable[[int, np.random.Generator], Array],
+    n: int,
+    *,
+    size: int,
+    seed: int,
+    purpose: int,
+    n_jobs: int | None,
+    progress: bool | None,
+    in_processes: bool = False,
+) -> Array:
+    """Return the results of ``n`` data sets, drawn and tested in blocks of this ``size``."""
     with warnings.catch_warnings():  # small groups are intended here
         warnings.simplefilter("ignore", FairpermWarning)
         blocks = Resampling(n, seed, n_jobs, progress).run_blocks(
-            block, purpose, _BLOCK, through_joblib=in_processes
+            block, purpose, size, through_joblib=in_processes
         )
     return np.concatenate(blocks)

@@ -99,3 +99,52 @@ def draw_powers(table: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
         .properties(title="Power where there is a gap", width=360, height=alt.Step(16))
     )
     return to_specification(chart)
+
+
+def draw_designs(levels: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Draw the levels of two tests in every design, one below the other, by kind."""
+    tests = list(dict.fromkeys(one["test"] for one in levels))
+    base = alt.Chart(alt.InlineData(values=[{**one, "nominal": LEVEL} for one in levels]))
+    points = base.mark_point(filled=True, size=45, opacity=0.9).encode(
+        x=alt.X("level:Q", title="rejections where there is no gap"),
+        y=alt.Y("design:N", sort=None, title=None, axis=alt.Axis(labelLimit=420, grid=True)),
+        color=alt.Color(
+            "test:N",
+            title=None,
+            scale=alt.Scale(domain=tests, range=[BLUE, GREY]),
+            legend=alt.Legend(orient="top"),
+        ),
+        shape=alt.Shape(
+            "test:N", title=None, scale=alt.Scale(domain=tests, range=["circle", "diamond"])
+        ),
+        tooltip=["kind:N", "design:N", "test:N", alt.Tooltip("level:Q", format=".3f")],
+    )
+    rule = base.mark_rule(color=RED, strokeDash=[4, 3]).encode(x="nominal:Q")
+    chart = (
+        alt.layer(rule, points)
+        .properties(width=300, height=alt.Step(13))
+        .facet(row=alt.Row("kind:N", title=None, sort=None))
+        .resolve_scale(y="independent")
+        .properties(title="Level by design")
+    )
+    return to_specification(chart)
+
+
+def draw_power_pairs(powers: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Draw the power of the default against that of S where S holds its level, by direction."""
+    base = alt.Chart(alt.InlineData(values=list(powers)))
+    scale = alt.Scale(domain=[0, 1])
+    points = base.mark_point(filled=True, size=45, opacity=0.8).encode(
+        x=alt.X("S:Q", scale=scale, title="power of S"),
+        y=alt.Y("default:Q", scale=scale, title=f"power of {DEFAULT}"),
+        color=alt.Color("direction:N", title=None, scale=alt.Scale(range=[BLUE, GREEN]), sort=None),
+        shape=alt.Shape("direction:N", title=None, sort=None),
+        tooltip=["design:N", "direction:N", "S:Q", "default:Q"],
+    )
+    ends = alt.InlineData(values=[{"S": 0, "default": 0}, {"S": 1, "default": 1}])
+    line = alt.Chart(ends).mark_line(color=GREY, strokeDash=[4, 3]).encode(x="S:Q", y="default:Q")
+    return to_specification(
+        alt.layer(line, points).properties(
+            title="Power where S holds its level", width=320, height=320
+        )
+    )
