@@ -15,7 +15,7 @@ import numpy as np
 from fairperm.engines.resampling.blocks import Stop
 from fairperm.engines.resampling.shared_labels import permute
 from fairperm.inference.null import Null, PValue, agree, note_undefined
-from fairperm.inference.reference import Permutations, at_least_normal
+from fairperm.inference.reference import AtLeastNormal, Permutations, at_least_normal
 from fairperm.inference.stopping import StoppingRule
 
 if TYPE_CHECKING:
@@ -68,7 +68,9 @@ class Observed:
     reach
         None if there is no interval.
     has_normal_floor
-        Whether critical values are at least the normal ones.
+        Whether p is at least the normal one in each tail, and critical values are as far out.
+    has_normal_critical
+        Whether critical values alone are at least the normal ones: p-values of rates are exact.
     compared_values
         The groups' values in the strata that are compared; None if all are.
     """
@@ -82,6 +84,7 @@ class Observed:
     min_draws: int
     reach: Reach | None = None
     has_normal_floor: bool = False
+    has_normal_critical: bool = False
     compared_values: tuple[float, float] | None = None
 
 
@@ -150,7 +153,7 @@ class Tested:
         """Return the statistics between which the test does not reject; around 0."""
         ordering = self.observed.ordering
         lower, upper = self.reference.critical(ordering, level)
-        if self.observed.has_normal_floor:
+        if self.observed.has_normal_critical:
             return at_least_normal((lower, upper), ordering, level)
         return min(lower, 0.0), max(upper, 0.0)
 
@@ -222,6 +225,8 @@ def run(tests: Sequence[PermutationTest[Any]], resampling: Resampling) -> list[T
 def _compare(test: PermutationTest[B], reference: Reference, blocks: Sequence[B]) -> Tested:
     """Count the draws that are at least as extreme as the sample."""
     seen = test.observed
+    if seen.has_normal_floor:
+        reference = AtLeastNormal(reference)
     p = reference.pvalue(seen.statistic, seen.ordering, seen.tolerance, seen.level)
     return Tested(seen, reference, p, test.notes(reference.null, blocks))
 

@@ -158,6 +158,53 @@ class Unconditional:
         return min(table.pvalue(z, ordering) for table, z in tables)
 
 
+@dataclass(frozen=True, slots=True)
+class AtLeastNormal:
+    """Another reference in whose tails no p-value is smaller than that of the normal limit.
+
+    Permutations that hardly vary do not show how far chance goes. Two-sided is twice the smaller
+    tail, so that p-values and critical values agree.
+    """
+
+    permuted: Reference
+
+    @property
+    def null(self) -> Null:
+        """What charts show: that of the other reference."""
+        return self.permuted.null
+
+    @property
+    def n_resamples(self) -> int:
+        """The number of draws of the other reference."""
+        return self.permuted.n_resamples
+
+    @property
+    def exact(self) -> bool:
+        """Whether the other reference is."""
+        return self.permuted.exact
+
+    @property
+    def smallest(self) -> float:
+        """The probability of one labelling of the rows."""
+        return self.permuted.smallest
+
+    def pvalue(self, statistic: float, ordering: str, tolerance: float, level: float) -> PValue:
+        """Return the larger p-value of both in each tail."""
+        if ordering == "two-sided":
+            tails = (self.pvalue(statistic, side, tolerance, level) for side in DIRECTIONS)
+            return min(tails, key=lambda tail: tail.value).doubled()
+        found = self.permuted.pvalue(statistic, ordering, tolerance, level)
+        return found.at_least(normal_pvalue(statistic, ordering).value)
+
+    def critical(self, ordering: str, level: float) -> tuple[float, float]:
+        """Return the critical value that is farther out, on each side."""
+        return at_least_normal(self.permuted.critical(ordering, level), ordering, level)
+
+    def most_extreme_pvalue(self, ordering: str) -> float:
+        """Return that of the other reference: the normal limit has none."""
+        return self.permuted.most_extreme_pvalue(ordering)
+
+
 def share_of_a_labelling(m: float, n: float) -> float:
     """Return the probability of one choice of m out of m + n rows, or clusters."""
     return math.exp(math.lgamma(m + 1) + math.lgamma(n + 1) - math.lgamma(m + n + 1))
