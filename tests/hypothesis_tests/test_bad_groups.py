@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import re
 
-import numpy as np
-import pandas as pd
 import pytest
 
 from fairperm import FairpermWarning, permutation_test
-from tests.support.refusals import GOOD, Refusal, check_wording, each, value
+from tests.support.refusals import GOOD, Refusal, check_wording, each, table
 
-NO_PAIRS: list[object] = ["ab", ("a",), ("a", "b", "a"), ("a", "a"), [], {"a"}, 3]
 WHOLE = {**GOOD, "metric": "accuracy", "scheme": "denominator"}
 ONE_MORE = {  # the same rows, and a stratum that has a row of one group only
     **WHOLE,
@@ -21,142 +18,77 @@ ONE_MORE = {  # the same rows, and a stratum that has a row of one group only
     "control_features": list("xxxxxxxxy"),
 }
 
-GROUPS = [
-    value(
-        "one group",
-        "sensitive_features has 1 group ('a'); a comparison needs two: pass the rows of both",
-        sensitive_features=["a"] * 8,
-    ),
-    value(
-        "three groups",
-        "sensitive_features has 3 groups ('a', 'b', 'c'); a comparison needs two: "
-        "pass groups=('a', 'b'), or use audit() to compare all groups.",
-        sensitive_features=list("aaabbbcc"),
-    ),
-    *(
-        value(
-            f"groups={groups!r}",
-            f"groups must be a pair (first, second) of two different groups; got {groups!r}. "
-            "Use groups=(first, second).",
-            groups=groups,
-        )
-        for groups in NO_PAIRS
-    ),
-    value(
-        "ages",
-        "sensitive_features has 21 groups (0, 1, 2, 3, 4, 5, 6, 7 and 13 more); a comparison needs "
-        "two: pass groups=(0, 1), or cut numbers into bands, or use correlation_test.",
-        y_true=[0, 1] * 21,
-        y_pred=[0, 1] * 21,
-        sensitive_features=np.arange(42) // 2,
-    ),
-    value(
-        "unknown group",
-        "groups must be made of groups in sensitive_features; got 'B'. Did you mean 'b'?",
-        groups=("a", "B"),
-    ),
-    *(
-        value(
-            f"group {name}",
-            f"groups must be made of groups in sensitive_features ('a', 'b'); got {shown}.",
-            groups=("a", one),
-        )
-        for name, one, shown in [
-            ("NA", pd.NA, "<NA>"),
-            ("nan", np.nan, "nan"),
-            ("array", np.array([1, 2]), "array([1, 2])"),
-            ("list", ["b"], "['b']"),
-        ]
-    ),
-    value(
-        "group of another type",
-        "groups must be made of groups in sensitive_features; got '0'. Did you mean 0?",
-        sensitive_features=[0, 1] * 4,
-        groups=("0", "1"),
-    ),
-    value(
-        "groups in a 0-D array",
-        "groups must be a pair (first, second) of two different groups; got [",
-        groups=np.array("a"),
-    ),
-    value(
-        "groups in a 2-D array",
-        "groups must be made of groups in sensitive_features ('a', 'b'); got array(['a', 'b']",
-        groups=np.array([["a", "b"], ["a", "b"]]),
-    ),
-    value(
-        "weight for a third group's stratum alone",
-        "stratum_weights must give weight to strata in which false_negative_rate is defined in "
-        "every group, and to no other; got weight on 0 strata, 0 of them without a gap.",
-        sensitive_features=list("abcabcab"),
-        y_true=[1] * 8,
-        groups=("a", "b"),
-        control_features=list("xxyxxyxx"),
-        stratum_weights={"x": 0, "y": 1},
-    ),
-    value(
-        "no shared stratum",
-        "control_features must have a stratum with rows of every group; got 2 strata with rows "
-        "of only some. Use coarser strata.",
-        control_features=list("xxxxyyyy"),
-    ),
-    value(
-        "no stratum with positives of both groups",
-        "control_features must have a stratum in which false_negative_rate is defined in every "
-        "group; got 2 strata without one. Use coarser strata.",
-        y_true=[1, 1, 0, 0, 0, 0, 1, 1],
-        control_features=list("xxyyxxyy"),
-    ),
-    value(
-        "balanced_accuracy undefined in a stratum",
-        "control_features must give weight to strata in which balanced_accuracy is defined in "
-        "every group, and to no other; got weight on 2 strata, 1 of them without a gap.",
-        metric="balanced_accuracy",
-        y_true=[1, 0, 0, 0, 1, 0, 0, 0],
-        y_pred=[1, 0, 0, 0, 1, 1, 0, 0],
-        control_features=list("xxyyxxyy"),
-    ),
-]
-
-UNDEFINED = [
-    value(
-        f"{metric} undefined",
-        f"metric must be defined in every group; got {metric} of group 'a', "
-        f"which has {lack}. Compare another metric, or groups with more rows.",
-        metric=metric,
-        y_true=y_true,
-        y_pred=y_pred,
-    )
-    for metric, y_true, y_pred, lack in [
-        ("false_negative_rate", [0] * 4 + [1] * 4, [0, 1] * 4, "no positives"),
-        ("false_positive_rate", [1] * 4 + [0] * 4, [0, 1] * 4, "no negatives"),
-        ("positive_predictive_value", [0, 1] * 4, [0] * 4 + [1] * 4, "no predicted positives"),
-        ("false_omission_rate", [0, 1] * 4, [1] * 4 + [0] * 4, "no predicted negatives"),
-        (
-            "f1_score",
-            [0] * 4 + [1] * 4,
-            [0] * 8,
-            "no rows that are positive or predicted positive",
-        ),
-        (
-            "matthews_corrcoef",
-            [0, 1] * 4,
-            [0] * 8,
-            "too few rows of some kind that it needs, or rows that are too similar",
-        ),
-    ]
-]
-
-
-WEIGHTED = value(
-    "weighted rate undefined",
-    "metric must be defined in every group; got false_negative_rate of group 'a', which has",
-    y_true=[0] * 4 + [1] * 4,
-    sample_weight=[1, 2] * 4,
+PAIR = "groups must be a pair (first, second) of two different groups"
+UNDEFINED = "metric must be defined in every group; got"
+ANOTHER = "Compare another metric, or groups with more rows."
+REFUSALS = table(
+    permutation_test,
+    GOOD,
+    globals(),
+    """
+sensitive_features=['a'] * 8 →
+    sensitive_features has 1 group ('a'); a comparison needs two: pass the rows of both
+sensitive_features=list('aaabbbcc') →
+    sensitive_features has 3 groups ('a', 'b', 'c'); a comparison needs two: pass groups=('a',
+    'b'), or use audit() to compare all groups.
+y_true=[0, 1] * 21, y_pred=[0, 1] * 21, sensitive_features=np.arange(42) // 2 →
+    sensitive_features has 21 groups (0, 1, 2, 3, 4, 5, 6, 7 and 13 more); a comparison needs
+    two: pass groups=(0, 1), or cut numbers into bands, or use correlation_test.
+groups=('a', 'B') → groups must be made of groups in sensitive_features; got 'B'. Did you mean 'b'?
+sensitive_features=[0, 1] * 4, groups=('0', '1') →
+    groups must be made of groups in sensitive_features; got '0'. Did you mean 0?
+groups=np.array('a') → groups must be a pair (first, second) of two different groups; got [
+groups=np.array([['a', 'b'], ['a', 'b']]) →
+    groups must be made of groups in sensitive_features ('a', 'b'); got array(['a', 'b']
+sensitive_features=list('abcabcab'), y_true=[1] * 8, groups=('a', 'b'),
+control_features=list('xxyxxyxx'), stratum_weights={'x': 0, 'y': 1} →
+    stratum_weights must give weight to strata in which false_negative_rate is defined in every
+    group, and to no other; got weight on 0 strata, 0 of them without a gap.
+control_features=list('xxxxyyyy') →
+    control_features must have a stratum with rows of every group; got 2 strata with rows of
+    only some. Use coarser strata.
+y_true=[1, 1, 0, 0, 0, 0, 1, 1], control_features=list('xxyyxxyy') →
+    control_features must have a stratum in which false_negative_rate is defined in every group;
+    got 2 strata without one. Use coarser strata.
+metric='balanced_accuracy', y_true=[1, 0, 0, 0, 1, 0, 0, 0], y_pred=[1, 0, 0, 0, 1, 1, 0, 0],
+control_features=list('xxyyxxyy') →
+    control_features must give weight to strata in which balanced_accuracy is defined in every
+    group, and to no other; got weight on 2 strata, 1 of them without a gap.
+y_true=[0] * 4 + [1] * 4, sample_weight=[1, 2] * 4 →
+    metric must be defined in every group; got false_negative_rate of group 'a', which has
+groups='ab' → {PAIR}; got 'ab'. Use groups=(first, second).
+groups=('a',) → {PAIR}; got ('a',). Use groups=(first, second).
+groups=('a', 'b', 'a') → {PAIR}; got ('a', 'b', 'a'). Use groups=(first, second).
+groups=('a', 'a') → {PAIR}; got ('a', 'a'). Use groups=(first, second).
+groups=[] → {PAIR}; got []. Use groups=(first, second).
+groups={'a'} → {PAIR}; got {'a'}. Use groups=(first, second).
+groups=3 → {PAIR}; got 3. Use groups=(first, second).
+groups=('a', pd.NA) → groups must be made of groups in sensitive_features ('a', 'b'); got <NA>.
+groups=('a', np.nan) → groups must be made of groups in sensitive_features ('a', 'b'); got nan.
+groups=('a', np.array([1, 2])) →
+    groups must be made of groups in sensitive_features ('a', 'b'); got array([1, 2]).
+groups=('a', ['b']) → groups must be made of groups in sensitive_features ('a', 'b'); got ['b'].
+metric='false_negative_rate', y_true=[0] * 4 + [1] * 4, y_pred=[0, 1] * 4 →
+    {UNDEFINED} false_negative_rate of group 'a', which has no positives. {ANOTHER}
+metric='false_positive_rate', y_true=[1] * 4 + [0] * 4, y_pred=[0, 1] * 4 →
+    {UNDEFINED} false_positive_rate of group 'a', which has no negatives. {ANOTHER}
+metric='positive_predictive_value', y_true=[0, 1] * 4, y_pred=[0] * 4 + [1] * 4 →
+    {UNDEFINED} positive_predictive_value of group 'a', which has no predicted positives. {ANOTHER}
+metric='false_omission_rate', y_true=[0, 1] * 4, y_pred=[1] * 4 + [0] * 4 →
+    {UNDEFINED} false_omission_rate of group 'a', which has no predicted negatives. {ANOTHER}
+metric='f1_score', y_true=[0] * 4 + [1] * 4, y_pred=[0] * 8 →
+    {UNDEFINED} f1_score of group 'a', which has no rows that are positive or predicted
+    positive. {ANOTHER}
+metric='matthews_corrcoef', y_true=[0, 1] * 4, y_pred=[0] * 8 →
+    {UNDEFINED} matthews_corrcoef of group 'a', which has too few rows of some kind that it
+    needs, or rows that are too similar. {ANOTHER}
+y_true=[0] * 4 + [1] * 4, sample_weight=[1, 2] * 4 → {UNDEFINED} false_negative_rate of group 'a',
+    which has
+""",
 )
 
 
-@each([*GROUPS, *UNDEFINED, WEIGHTED])
+@each(REFUSALS)
 def test_bad_groups_are_refused_in_a_full_sentence_that_names_the_argument(
     refusal: Refusal,
 ) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from fairperm import InputError, InputTypeError, permutation_test
 from fairperm.errors import FairpermError
-from tests.support.refusals import GOOD, Refusal, check_wording, each, kind, value
+from tests.support.refusals import GOOD, Refusal, check_wording, each, table
 
 NUMBER = "metric must be a function that returns a real number; got"
 VALUE = "metric must be a function that has a value in every sample; got"
@@ -65,102 +65,71 @@ def of_groups(y_true: Any, y_pred: Any, *, sensitive_features: Any) -> float:
     return 0.0
 
 
-ARGUMENTS = [
-    kind("a number", f"{KINDS} 3.", metric=3),
-    kind("none", f"{KINDS} None.", metric=None),
-    kind("a list of functions", f"{KINDS} [<function mean", metric=[mean]),
-    kind(
-        "a class",
-        f"{KINDS} <class 'tests.support.refusals.Refusal'>. Pass an object of it.",
-        metric=Refusal,
-    ),
-    kind("one parameter", f"{CALL} <function of_one", metric=of_one),
-    kind("no parameters", f"{CALL} <function <lambda>", metric=lambda: 0.0),
-    kind("keywords only", f"{CALL} <function of_keywords", metric=of_keywords),
-    kind("an option that must be fixed", f"{CALL} <function fbeta", metric=fbeta),
-    kind("groups wanted", f"{CALL} <function of_groups", metric=of_groups),
-    kind("a scorer", f"{CALL} <tests.metrics.test_bad_callables.Scorer object", metric=Scorer()),
-    kind(
-        "a partial without room",
-        f"{CALL} functools.partial(",
-        metric=functools.partial(mean, y_pred=1),
-    ),
-    value(
-        "pos_label",
-        "pos_label must be left out for a function, which gets labels as they are; got 1. "
-        "Fix it: functools.partial(mean, pos_label=1).",
-        metric=mean,
-        pos_label=1,
-    ),
-    value(
-        "threshold",
-        "threshold must be left out for a function, which gets scores as they are; got 0.3. "
-        "Pass y_pred=scores >= threshold.",
-        metric=mean,
-        threshold=0.3,
-    ),
-    kind(
-        "weights that it does not take",
-        "metric must be a function with a parameter sample_weight if weights are given; got",
-        metric=mean,
-        sample_weight=[1, 2, 3, 4, 5, 6, 7, 8],
-    ),
-    kind("no column", "y_pred must be given for mean; got None.", metric=mean, y_pred=None),
-    value("within_label", "scheme must be 'pooled' for mean;", metric=mean, scheme="within_label"),
-    value(
-        "denominator",
-        "scheme must be 'pooled' or 'within_label' for mean, which has no single denominator;",
-        metric=mean,
-        scheme="denominator",
-    ),
-    value(
-        "wald",
-        "variance must be 'auto' or one of 'fast_bootstrap', 'bootstrap', None for mean;",
-        metric=mean,
-        variance="wald",
-    ),
-]
-
-RESULTS = [
-    kind(f"returns {result!r}", f"{NUMBER} {start} from odd in", metric=returning(result))
-    for result, start in [
-        (None, "None"),
-        ("0.5", "'0.5'"),
-        (True, "True"),
-        (np.True_, "True"),
-        (0.5j, "0.5j"),
-        (np.complex128(1j), "1j"),
-        (np.array([0.5]), "array([0.5])"),
-        (np.array([0.5, 0.6]), "array([0.5, 0.6])"),
-        ([0.5], "[0.5]"),
-        ((0.5, 0.6), "(0.5, 0.6)"),
-        ({"f1": 0.5}, "{'f1': 0.5}"),
-        (Decimal("0.5"), "Decimal('0.5')"),
-        (np.ma.masked, "masked"),
-        (np.array("0.5"), "'0.5'"),
-    ]
-]
-
-ERRORS = [
-    value(f"raises {name}", f"{VALUE} {name}(", metric=raising(error))
-    for name, error in [
-        ("ValueError", ValueError("Only one class is present.\nTwo are needed.")),
-        ("ZeroDivisionError", ZeroDivisionError("division by zero")),
-        ("KeyError", KeyError("y")),
-        ("AssertionError", AssertionError()),
-        ("InputError", InputError("from another test")),
-        ("StopIteration", StopIteration(1)),
-    ]
-]
+FULL, HALF = functools.partial(mean, y_pred=1), Decimal("0.5")
+REFUSALS = table(
+    permutation_test,
+    GOOD,
+    globals(),
+    """
+metric=3 → TypeError: {KINDS} 3.
+metric=None → TypeError: {KINDS} None.
+metric=[mean] → TypeError: {KINDS} [<function mean
+metric=Refusal → TypeError: {KINDS} <class 'tests.support.refusals.Refusal'>. Pass an object of it.
+metric=of_one → TypeError: {CALL} <function of_one
+metric=lambda: 0.0 → TypeError: {CALL} <function <lambda>
+metric=of_keywords → TypeError: {CALL} <function of_keywords
+metric=fbeta → TypeError: {CALL} <function fbeta
+metric=of_groups → TypeError: {CALL} <function of_groups
+metric=Scorer() → TypeError: {CALL} <tests.metrics.test_bad_callables.Scorer object
+metric=FULL → TypeError: {CALL} functools.partial(
+metric=mean, pos_label=1 →
+    pos_label must be left out for a function, which gets labels as they are; got 1. Fix it:
+    functools.partial(mean, pos_label=1).
+metric=mean, threshold=0.3 →
+    threshold must be left out for a function, which gets scores as they are; got 0.3. Pass
+    y_pred=scores >= threshold.
+metric=mean, sample_weight=[1, 2, 3, 4, 5, 6, 7, 8] →
+    TypeError: metric must be a function with a parameter sample_weight if weights are given;
+    got
+metric=mean, y_pred=None → TypeError: y_pred must be given for mean; got None.
+metric=mean, scheme='within_label' → scheme must be 'pooled' for mean;
+metric=mean, scheme='denominator' →
+    scheme must be 'pooled' or 'within_label' for mean, which has no single denominator;
+metric=mean, variance='wald' →
+    variance must be 'auto' or one of 'fast_bootstrap', 'bootstrap', None for mean;
+metric=returning(None) → TypeError: {NUMBER} None from odd in
+metric=returning('0.5') → TypeError: {NUMBER} '0.5' from odd in
+metric=returning(True) → TypeError: {NUMBER} True from odd in
+metric=returning(np.True_) → TypeError: {NUMBER} True from odd in
+metric=returning(0.5j) → TypeError: {NUMBER} 0.5j from odd in
+metric=returning(np.complex128(1j)) → TypeError: {NUMBER} 1j from odd in
+metric=returning(np.array([0.5])) → TypeError: {NUMBER} array([0.5]) from odd in
+metric=returning(np.array([0.5, 0.6])) → TypeError: {NUMBER} array([0.5, 0.6]) from odd in
+metric=returning([0.5]) → TypeError: {NUMBER} [0.5] from odd in
+metric=returning((0.5, 0.6)) → TypeError: {NUMBER} (0.5, 0.6) from odd in
+metric=returning({'f1': 0.5}) → TypeError: {NUMBER} {'f1': 0.5} from odd in
+metric=returning(HALF) → TypeError: {NUMBER} Decimal('0.5') from odd in
+metric=returning(np.ma.masked) → TypeError: {NUMBER} masked from odd in
+metric=returning(np.array('0.5')) → TypeError: {NUMBER} '0.5' from odd in
+""",
+)
+ERRORS = table(
+    permutation_test,
+    GOOD,
+    globals(),
+    """
+metric=raising(ValueError('Only one class is present.\\nTwo are needed.')) → {VALUE} ValueError(
+metric=raising(ZeroDivisionError('division by zero')) → {VALUE} ZeroDivisionError(
+metric=raising(KeyError('y')) → {VALUE} KeyError(
+metric=raising(AssertionError()) → {VALUE} AssertionError(
+metric=raising(InputError('from another test')) → {VALUE} InputError(
+metric=raising(StopIteration(1)) → {VALUE} StopIteration(
+""",
+)
 
 
-@each(ARGUMENTS)
-def test_arguments(refusal: Refusal) -> None:
-    check_wording(refusal)
-
-
-@each(RESULTS)
-def test_results_that_are_not_numbers(refusal: Refusal) -> None:
+@each(REFUSALS)
+def test_refusal(refusal: Refusal) -> None:
     check_wording(refusal)
 
 

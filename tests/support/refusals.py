@@ -1,18 +1,24 @@
-"""One bad argument in an otherwise good call, and what the reader must be told of it."""
+"""Bad arguments in otherwise good calls, as a table, and what the reader must be told of each."""
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 
-from fairperm import FairpermError, InputError, InputTypeError, permutation_test
+from fairperm import InputTypeError, errors
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping
+
+    from fairperm import FairpermError
 
 GOOD: Mapping[str, Any] = {
     "y_true": [1, 1, 0, 0, 1, 1, 0, 0],
@@ -29,35 +35,61 @@ class Refusal:
     """A call that must fail, and how the message must begin: with the argument and its rule."""
 
     name: str
-    says: str
+    function: Callable[..., Any]
     given: Mapping[str, Any]
-    error: type[FairpermError] = InputError
-    function: Callable[..., Any] = permutation_test
+    says: str
+    error: type[FairpermError] = errors.InputError
 
     def message(self) -> str:
         """Return what the call raises."""
         with pytest.raises(self.error, match=re.escape(self.says)) as caught:
             self.function(**self.given)
-        assert isinstance(caught.value, FairpermError)
         assert isinstance(caught.value, TypeError if self.error is InputTypeError else ValueError)
         return str(caught.value)
 
 
-def value(name: str, says: str, **changes: Any) -> Refusal:
-    """Return a good call of permutation_test with changes that make for an InputError."""
-    return Refusal(name, says, {**GOOD, **changes})
+def table(
+    function: Callable[..., Any], good: Mapping[str, Any], names: Mapping[str, Any], text: str
+) -> list[Refusal]:
+    """Read a table with a call in each line, an arrow, and how the message begins.
+
+    Of a call, the arguments are written that differ from those of the ``good`` call. Lines that
+    continue a message are indented. An error that is no ``InputError`` stands before its message:
+    ``TypeError`` for an ``InputTypeError``. Calls may use ``np``, ``pd``, ``pl`` and the ``names``,
+    and messages ``{RULE}`` of them.
+    """
+    cases: list[str] = []
+    for line in text.splitlines():
+        if line.startswith(" ") or (cases and "→" not in cases[-1]):
+            cases[-1] += f" {line.strip()}"
+        elif line:
+            cases.append(line)
+    found = []
+    for case in cases:
+        call, says = (one.strip() for one in case.split("→"))
+        says = re.sub(r"\{([A-Z][A-Z_0-9]*)\}", lambda rule: str(names[rule[1]]), says)
+        error, colon, rest = says.partition("Error: ")
+        if not colon or not error.isalpha():
+            error, rest = "Input", says
+        kind = getattr(errors, error.replace("Type", "InputType") + "Error")
+        found.append(Refusal(call, function, {**good, **_arguments(call, names)}, rest, kind))
+    return found
 
 
-def kind(name: str, says: str, **changes: Any) -> Refusal:
-    """Return a good call of permutation_test with changes that make for an InputTypeError."""
-    return Refusal(name, says, {**GOOD, **changes}, InputTypeError)
+def _arguments(call: str, names: Mapping[str, Any]) -> dict[str, Any]:
+    """Evaluate ``**names, argument=value``, where later arguments replace earlier ones."""
+    found: dict[str, Any] = {}
+    parsed: Any = ast.parse(f"f({call})", mode="eval").body
+    for keyword in parsed.keywords:
+        value = eval(ast.unparse(keyword.value), {"np": np, "pd": pd, "pl": pl, **names})  # noqa: S307
+        found |= value if keyword.arg is None else {keyword.arg: value}
+    return found
 
 
-def each(refusals: Sequence[Refusal]) -> pytest.MarkDecorator:
-    """Run a test for each of the refusals, by its name."""
-    ids = [refusal.name for refusal in refusals]
-    assert len(set(ids)) == len(ids), "every refusal needs a name of its own"
-    return pytest.mark.parametrize("refusal", refusals, ids=ids)
+def each(refusals: Iterable[Refusal]) -> pytest.MarkDecorator:
+    """Run a test for each of the refusals, by its call."""
+    every = list(refusals)
+    return pytest.mark.parametrize("refusal", every, ids=[one.name for one in every])
 
 
 def check_wording(refusal: Refusal) -> None:
@@ -65,7 +97,7 @@ def check_wording(refusal: Refusal) -> None:
     message = refusal.message()
     assert message.startswith(refusal.says)
     words = set(re.findall(r"\w+", refusal.says))
-    assert words & set(inspect.signature(refusal.function).parameters)
+    assert words & {*inspect.signature(refusal.function).parameters, *refusal.given}
     assert message[-1] in ".?"
     assert "\n" not in message
     assert ".." not in message.replace("…", "")

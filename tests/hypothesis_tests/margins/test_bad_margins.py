@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +11,7 @@ import pytest
 from fairperm import InputError, InputTypeError, permutation_test
 from fairperm.hypothesis_tests.margins.equivalence import equivalence_test, noninferiority
 from fairperm.hypothesis_tests.margins.one_sided import Difference, Ratio
-from tests.support.refusals import GOOD, Refusal, check_wording, each
+from tests.support.refusals import GOOD, Refusal, check_wording, each, table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,95 +26,68 @@ NEGATIVE: dict[str, Any] = {  # mean errors of −0.5 and 1/3
     "y_true": [1.0, 2.0, 3.0, 1.0, 2.0, 3.0],
     "y_pred": [0.5, 1.0, 3.0, 1.5, 2.0, 3.5],
 }
-
-
-def refused(
-    name: str, says: str, error: type[InputError | InputTypeError] = InputError, **changes: Any
-) -> Refusal:
-    return Refusal(name, says, {**GOOD, **changes}, error, equivalence_test)
-
-
-kind = functools.partial(refused, error=InputTypeError)
-
-MARGINS = [
-    refused("margin 0", f"{MARGIN}; got 0.", margin=0),
-    refused("margin negative", f"{MARGIN}; got -0.1.", margin=-0.1),
-    refused("margin nan", f"{MARGIN}; got nan.", margin=np.nan),
-    refused("margin infinite", f"{MARGIN}; got inf.", margin=np.inf),
-    kind("margin True", f"{MARGIN}; got True.", margin=True),
-    kind("margin text", f"{MARGIN}; got '0.1'.", margin="0.1"),
-    kind("margin array", f"{MARGIN}; got array([0.1, 0.2]).", margin=np.array([0.1, 0.2])),
-    kind("margin of three", f"{MARGIN}; got (-1, 0, 1).", margin=(-1, 0, 1)),
-    refused("margin above zero", f"{MARGIN}; got (0.1, 0.2).", margin=(0.1, 0.2)),
-    refused("margin reversed", f"{MARGIN}; got [0.2, -0.1].", margin=[0.2, -0.1]),
-    refused(
-        "margin in per cent",
-        "margin must be below 1 for false_negative_rate; got 5.0. Rates are numbers from 0 to 1",
-        margin=5,
-    ),
-    refused("ratio 0", f"{RATIO}; got 0.", ratio=0),
-    refused("ratio 1", f"{RATIO}; got 1.", ratio=1),
-    refused(
-        "ratio above 1", f"{RATIO}; got 1.25. For 1.25 pass 0.8: it bounds the ratio", ratio=1.25
-    ),
-    refused("ratio negative", f"{RATIO}; got -0.8.", ratio=-0.8),
-    refused("ratio nan", f"{RATIO}; got nan.", ratio=np.nan),
-    kind("ratio True", f"{RATIO}; got True.", ratio=True),
-    kind("ratio pair", f"{RATIO}; got (0.8, 1.25).", ratio=(0.8, 1.25)),
-    refused("neither", f"{ONE}; got {{'margin': None, 'ratio': None}}."),
-    refused("both", f"{ONE}; got {{'margin': 0.1, 'ratio': 0.8}}.", margin=0.1, ratio=0.8),
-]
-
-OPTIONS_TOO = [
-    kind("unknown option", OPTIONS, margin=0.1, xyz=99),
-    kind("alternative", OPTIONS, margin=0.1, alternative="less"),
-    kind("variance", OPTIONS, ratio=0.8, variance="wald"),
-    Refusal(
-        "no metric",
-        "options must be keyword arguments with 'metric' among them; got ['sensitive_features'].",
-        {"y_true": [1], "sensitive_features": ["a"], "margin": 0.1},
-        InputTypeError,
+REFUSALS = (
+    table(
         equivalence_test,
-    ),
-    refused(
-        "ratio with strata",
-        "ratio must be left out with control_features, whose gap is a mean of differences; "
-        "got 'strata'. Pass margin, a difference, instead.",
-        ratio=0.8,
-        control_features=list("xyxyxyxy"),
-    ),
-    refused(
-        "ratio of nothing",
-        "ratio must be one of rates that are not both 0; got {'a': 0.0, 'b': 0.0}. Pass margin",
-        ratio=0.8,
-        y_pred=[1] * 8,
-    ),
-    refused(
-        "ratio of a negative value",
-        "ratio must be one of values above 0 (mean_error); got {'a': -0.5, 'b': 0.333",
-        ratio=0.8,
-        **NEGATIVE,
-        sensitive_features=list("aaabbb"),
-        metric="mean_error",
-    ),
-    Refusal(
-        "pair for one side",
-        "margin must be a number above 0; got (-0.1, 0.1). The other side has no margin.",
-        {**GOOD, "margin": (-0.1, 0.1)},
-        InputTypeError,
+        GOOD,
+        globals(),
+        """
+margin=0 → {MARGIN}; got 0.
+margin=-0.1 → {MARGIN}; got -0.1.
+margin=np.nan → {MARGIN}; got nan.
+margin=np.inf → {MARGIN}; got inf.
+margin=True → TypeError: {MARGIN}; got True.
+margin='0.1' → TypeError: {MARGIN}; got '0.1'.
+margin=np.array([0.1, 0.2]) → TypeError: {MARGIN}; got array([0.1, 0.2]).
+margin=(-1, 0, 1) → TypeError: {MARGIN}; got (-1, 0, 1).
+margin=(0.1, 0.2) → {MARGIN}; got (0.1, 0.2).
+margin=[0.2, -0.1] → {MARGIN}; got [0.2, -0.1].
+margin=5 → margin must be below 1 for false_negative_rate; got 5.0. Rates are numbers from 0 to 1
+ratio=0 → {RATIO}; got 0.
+ratio=1 → {RATIO}; got 1.
+ratio=1.25 → {RATIO}; got 1.25. For 1.25 pass 0.8: it bounds the ratio
+ratio=-0.8 → {RATIO}; got -0.8.
+ratio=np.nan → {RATIO}; got nan.
+ratio=True → TypeError: {RATIO}; got True.
+ratio=(0.8, 1.25) → TypeError: {RATIO}; got (0.8, 1.25).
+**{} → {ONE}; got {'margin': None, 'ratio': None}.
+margin=0.1, ratio=0.8 → {ONE}; got {'margin': 0.1, 'ratio': 0.8}.
+margin=0.1, xyz=99 → TypeError: {OPTIONS}
+margin=0.1, alternative='less' → TypeError: {OPTIONS}
+ratio=0.8, variance='wald' → TypeError: {OPTIONS}
+ratio=0.8, control_features=list('xyxyxyxy') →
+    ratio must be left out with control_features, whose gap is a mean of differences; got
+    'strata'. Pass margin, a difference, instead.
+ratio=0.8, y_pred=[1] * 8 →
+    ratio must be one of rates that are not both 0; got {'a': 0.0, 'b': 0.0}. Pass margin
+ratio=0.8, **NEGATIVE, sensitive_features=list('aaabbb'), metric='mean_error' →
+    ratio must be one of values above 0 (mean_error); got {'a': -0.5, 'b': 0.333
+""",
+    )
+    + table(
+        equivalence_test,
+        {},
+        globals(),
+        """
+y_true=[1], sensitive_features=["a"], margin=0.1 →
+    TypeError: options must be keyword arguments with 'metric' among them; got
+    ['sensitive_features'].
+""",
+    )
+    + table(
         noninferiority,
-    ),
-    Refusal(
-        "direction",
-        "higher_is_better must be True or False; got 1.",
-        {**GOOD, "margin": 0.1, "higher_is_better": 1},
-        InputTypeError,
-        noninferiority,
-    ),
-]
+        GOOD,
+        globals(),
+        """
+margin=(-0.1, 0.1) →
+    TypeError: margin must be a number above 0; got (-0.1, 0.1). The other side has no margin.
+margin=0.1, higher_is_better=1 → TypeError: higher_is_better must be True or False; got 1.
+""",
+    )
+)
 
 
-@each([*MARGINS, *OPTIONS_TOO])
+@each(REFUSALS)
 def test_a_bad_argument_is_refused_in_a_full_sentence_that_names_it(refusal: Refusal) -> None:
     check_wording(refusal)
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fairperm import InputError, InputTypeError
+from fairperm import InputError
 from fairperm.hypothesis_tests.sweep.threshold_sweep import threshold_sweep
-from tests.support.refusals import Refusal, check_wording, each
+from tests.support.refusals import Refusal, check_wording, each, table
 
 GOOD: dict[str, Any] = {
     "y_true": [1, 1, 0, 0, 1, 1, 0, 0],
@@ -21,165 +21,80 @@ GOOD: dict[str, Any] = {
 }
 
 
-def value(name: str, says: str, **changes: Any) -> Refusal:
-    return Refusal(name, says, {**GOOD, **changes}, InputError, threshold_sweep)
-
-
-def kind(name: str, says: str, **changes: Any) -> Refusal:
-    return Refusal(name, says, {**GOOD, **changes}, InputTypeError, threshold_sweep)
-
-
 PREDICTIONS = "metric must be a metric of labels and binary predictions; got "
 NUMBERS = "thresholds must be an integer above 1, an array of finite numbers or 'scores'; got "
-
-REFUSALS = [
-    # data
-    kind("no labels", "y_true must be given; got None.", y_true=None),
-    kind("no scores", "y_score must be given; got None.", y_score=None),
-    kind("no groups", "sensitive_features must be given; got None.", sensitive_features=None),
-    kind(
-        "labels as scores",
-        "y_score must be made of real numbers; got True. Labels are not scores.",
-        y_score=[True, False] * 4,
-    ),
-    value(
-        "infinite score",
-        "y_score must be finite; got inf.",
-        y_score=[*GOOD["y_score"][:-1], np.inf],
-    ),
-    value(
-        "missing score",
-        "y_score has 1 missing value (row 7 of 8). Pass missing='drop'",
-        y_score=[*GOOD["y_score"][:-1], np.nan],
-    ),
-    value(
-        "short scores",
-        "y_score must be as long as y_true (8 rows); got 7.",
-        y_score=GOOD["y_score"][:-1],
-    ),
-    value(
-        "three labels",
-        "y_true must be binary",
-        y_true=[0, 1, 2, 0, 1, 2, 0, 1],
-    ),
-    value(
-        "three groups",
-        "sensitive_features has 3 groups ('a', 'b', 'c'); a comparison needs two",
-        sensitive_features=list("aaabbbcc"),
-    ),
-    value("unknown column", "y_score must be a column of data", data={"s": [1]}, y_score="t"),
-    value(
-        "unknown stratum",
-        "stratum_weights must be a mapping with strata of control_features",
-        control_features=[0, 1] * 4,
-        stratum_weights={2: 1},
-    ),
-    # metrics
-    value("unknown metric", "metric must be one that metric_names() lists", metric="truth"),
-    kind("no metric", "metric must be the name of a metric or a function; got None.", metric=None),
-    value(
-        "empty list", "metric must be a metric, or a list of different metrics; got [].", metric=[]
-    ),
-    value(
-        "the same twice",
-        "metric must be a metric, or a list of different metrics; got ['tpr', 'recall'].",
-        metric=["tpr", "recall"],
-    ),
-    value(
-        "joint metric",
-        f"{PREDICTIONS}'equalized_odds'. Pass a list of its parts: ['true_positive_rate', "
-        "'false_positive_rate'].",
-        metric="equalized_odds",
-    ),
-    value(
-        "no predictions in it",
-        f"{PREDICTIONS}'base_rate'. This metric does not depend on the threshold.",
-        metric="base_rate",
-    ),
-    value("a score's metric", f"{PREDICTIONS}'roc_auc'. Only metrics of", metric="roc_auc"),
-    value("a regression's", f"{PREDICTIONS}'mean_squared_error'.", metric="mean_squared_error"),
-    value("many classes", f"{PREDICTIONS}'macro_f1'.", metric="macro_f1"),
-    value("a function", f"{PREDICTIONS}'mean'.", metric=np.mean),
-    value(
-        "undefined everywhere",
-        "metric must be defined in both groups at some threshold; got true_positive_rate",
-        y_true=[0, 0, 0, 0, 1, 1, 0, 0],
-    ),
-    # thresholds
-    value("another word", f"{NUMBERS}'score'. Did you mean 'scores'?", thresholds="score"),
-    value("one", "thresholds must be an integer from 2 to 1,000,000; got 1.", thresholds=1),
-    kind("truth", "thresholds must be an integer from 2 to 1,000,000", thresholds=True),
-    kind("a number", "thresholds must be a list, a NumPy array or", thresholds=0.5),
-    kind("text", "thresholds must be made of real numbers; got 'low'.", thresholds=["low"]),
-    value("none", f"{NUMBERS}[].", thresholds=[]),
-    value("infinite", f"{NUMBERS}[inf, 0.5]. Leave out", thresholds=[np.inf, 0.5]),
-    value("unknown", f"{NUMBERS}[nan, 0.5].", thresholds=[np.nan, 0.5]),
-    value("two dimensions", "thresholds must be one-dimensional", thresholds=np.ones((2, 2))),
-    value(
-        "all trivial",
-        "thresholds must include one between the lowest and the highest score",
-        thresholds=[5, 6],
-    ),
-    value(
-        "all scores equal",
-        "thresholds must include one between the lowest and the highest score",
-        y_score=[0.5] * 8,
-    ),
-    value(
-        "too much memory",
-        "thresholds must be at most 671 for 100,000 permutations of 1 metric, to fit into 1 GiB of "
-        "memory; got 700.",
-        thresholds=700,
-        n_resamples=100_000,
-    ),
-    # options
-    value("scheme", "scheme must be one of 'auto'", scheme="outcome"),
-    value(
-        "labels do not decide it",
-        "scheme must be 'denominator' or 'pooled' for selection_rate; got 'within_label'.",
-        metric=["tpr", "selection_rate"],
-        scheme="within_label",
-    ),
-    value(
-        "no denominator",
-        "scheme must be 'pooled' or 'within_label' for matthews_corrcoef, which has no single "
-        "denominator",
-        metric="mcc",
-        scheme="denominator",
-    ),
-    value(
-        "a denominator that changes",
-        "scheme must be 'pooled' for positive_predictive_value, whose denominator changes with "
-        "the threshold; got 'denominator'.",
-        metric="ppv",
-        scheme="denominator",
-    ),
-    value(
-        "a denominator of either",
-        "scheme must be 'pooled' for f1_score, whose denominator changes with the threshold",
-        metric="f1",
-        scheme="denominator",
-    ),
-    value(
-        "two kinds of denominator",
-        "scheme must be 'pooled' for rates with different denominators",
-        metric=["tpr", "selection_rate"],
-        scheme="denominator",
-    ),
-    value("bootstrap", "variance must be one of 'auto', 'score', 'wald'", variance="bootstrap"),
-    value(
-        "variance of a rate",
-        "variance must be 'auto' or one of 'delta'",
-        metric=["tpr", "mcc"],
-        variance="score",
-    ),
-    value("percent", "alpha must be a number strictly between 0 and 1; got 5.", alpha=5),
-    kind("alpha", "alpha must be a number strictly between 0 and 1; got '0.05'.", alpha="0.05"),
-    value("no draws", "n_resamples must be an integer from 1", n_resamples=0),
-    value("no threads", "n_jobs must be a positive or negative integer", n_jobs=0),
-    kind("seed", "rng must be an integer", rng="1"),
-    value("missing", "missing must be one of 'error', 'drop'", missing="ignore"),
-]
+REFUSALS = table(
+    threshold_sweep,
+    GOOD,
+    globals(),
+    """
+y_true=None → TypeError: y_true must be given; got None.
+y_score=None → TypeError: y_score must be given; got None.
+sensitive_features=None → TypeError: sensitive_features must be given; got None.
+y_score=[True, False] * 4 →
+    TypeError: y_score must be made of real numbers; got True. Labels are not scores.
+y_score=[*GOOD['y_score'][:-1], np.inf] → y_score must be finite; got inf.
+y_score=[*GOOD['y_score'][:-1], np.nan] →
+    y_score has 1 missing value (row 7 of 8). Pass missing='drop'
+y_score=GOOD['y_score'][:-1] → y_score must be as long as y_true (8 rows); got 7.
+y_true=[0, 1, 2, 0, 1, 2, 0, 1] → y_true must be binary
+sensitive_features=list('aaabbbcc') →
+    sensitive_features has 3 groups ('a', 'b', 'c'); a comparison needs two
+data={'s': [1]}, y_score='t' → y_score must be a column of data
+control_features=[0, 1] * 4, stratum_weights={2: 1} →
+    stratum_weights must be a mapping with strata of control_features
+metric='truth' → metric must be one that metric_names() lists
+metric=None → TypeError: metric must be the name of a metric or a function; got None.
+metric=[] → metric must be a metric, or a list of different metrics; got [].
+metric=['tpr', 'recall'] →
+    metric must be a metric, or a list of different metrics; got ['tpr', 'recall'].
+metric='equalized_odds' →
+    {PREDICTIONS}'equalized_odds'. Pass a list of its parts: ['true_positive_rate',
+    'false_positive_rate'].
+metric='base_rate' → {PREDICTIONS}'base_rate'. This metric does not depend on the threshold.
+metric='roc_auc' → {PREDICTIONS}'roc_auc'. Only metrics of
+metric='mean_squared_error' → {PREDICTIONS}'mean_squared_error'.
+metric='macro_f1' → {PREDICTIONS}'macro_f1'.
+metric=np.mean → {PREDICTIONS}'mean'.
+y_true=[0, 0, 0, 0, 1, 1, 0, 0] →
+    metric must be defined in both groups at some threshold; got true_positive_rate
+thresholds='score' → {NUMBERS}'score'. Did you mean 'scores'?
+thresholds=1 → thresholds must be an integer from 2 to 1,000,000; got 1.
+thresholds=True → TypeError: thresholds must be an integer from 2 to 1,000,000
+thresholds=0.5 → TypeError: thresholds must be a list, a NumPy array or
+thresholds=['low'] → TypeError: thresholds must be made of real numbers; got 'low'.
+thresholds=[] → {NUMBERS}[].
+thresholds=[np.inf, 0.5] → {NUMBERS}[inf, 0.5]. Leave out
+thresholds=[np.nan, 0.5] → {NUMBERS}[nan, 0.5].
+thresholds=np.ones((2, 2)) → thresholds must be one-dimensional
+thresholds=[5, 6] → thresholds must include one between the lowest and the highest score
+y_score=[0.5] * 8 → thresholds must include one between the lowest and the highest score
+thresholds=700, n_resamples=100000 →
+    thresholds must be at most 671 for 100,000 permutations of 1 metric, to fit into 1 GiB of
+    memory; got 700.
+scheme='outcome' → scheme must be one of 'auto'
+metric=['tpr', 'selection_rate'], scheme='within_label' →
+    scheme must be 'denominator' or 'pooled' for selection_rate; got 'within_label'.
+metric='mcc', scheme='denominator' →
+    scheme must be 'pooled' or 'within_label' for matthews_corrcoef, which has no single
+    denominator
+metric='ppv', scheme='denominator' →
+    scheme must be 'pooled' for positive_predictive_value, whose denominator changes with the
+    threshold; got 'denominator'.
+metric='f1', scheme='denominator' →
+    scheme must be 'pooled' for f1_score, whose denominator changes with the threshold
+metric=['tpr', 'selection_rate'], scheme='denominator' →
+    scheme must be 'pooled' for rates with different denominators
+variance='bootstrap' → variance must be one of 'auto', 'score', 'wald'
+metric=['tpr', 'mcc'], variance='score' → variance must be 'auto' or one of 'delta'
+alpha=5 → alpha must be a number strictly between 0 and 1; got 5.
+alpha='0.05' → TypeError: alpha must be a number strictly between 0 and 1; got '0.05'.
+n_resamples=0 → n_resamples must be an integer from 1
+n_jobs=0 → n_jobs must be a positive or negative integer
+rng='1' → TypeError: rng must be an integer
+missing='ignore' → missing must be one of 'error', 'drop'
+""",
+)
 
 
 @each(REFUSALS)
