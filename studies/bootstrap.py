@@ -100,18 +100,9 @@ def bootstrap_test(
     >>> round(result.difference, 4), round(result.pvalue, 4)
     (-0.0011, 0.9536)
     """
-    options = Options.check(
-        scheme=Scheme.POOLED,
-        variance=None,
-        alternative=alternative,
-        stratum_weights=stratum_weights,
-        n_resamples=n_resamples,
-        or_auto=False,
-        confidence_level=confidence_level,
-        rng=rng,
-        n_jobs=n_jobs,
-        progress=False,
-    )
+    given = locals()
+    chosen = {"scheme": Scheme.POOLED, "variance": None, "progress": False}
+    options = Options.check(given | chosen, or_auto=False)
     table, plan, pair = plan_test(
         Inputs(**columns), metric, options, lambda table: table.choose_groups(groups)
     )

@@ -44,7 +44,6 @@ from fairperm.errors import InputError, InputTypeError, argument, did_you_mean, 
 from fairperm.hypothesis_tests.comparison import count_clusters
 from fairperm.hypothesis_tests.matched import check_matched
 from fairperm.hypothesis_tests.pairs import check_pairing
-from fairperm.hypothesis_tests.plan import check_resampling
 from fairperm.hypothesis_tests.results.audits import GroupSummary, RowCounts
 
 if TYPE_CHECKING:
@@ -264,6 +263,7 @@ def audit(
     >>> [(row.metric, row.verdict) for row in audit]
     [('false_positive_rate', 'inconclusive'), ('positive_predictive_value', 'disparity')]
     """
+    given = locals()  # every argument travels under its own name
     measured = name_distances(distances)
     ranked = name_rankings(rankings, k)
     if metrics is None and not measured and not ranked:
@@ -277,7 +277,9 @@ def audit(
         raise InputTypeError("intersections", "True or False", intersections)
     attributes = list_attributes(data, sensitive_features, intersections=intersections)
     names = [attribute.name for attribute in attributes]
-    settings = Settings(
+    settings = Settings.check(
+        given,
+        fewest=0,
         compare=check_pairing(compare, reference),
         reference=reference,
         adjust=checks.choice("adjust", adjust, ADJUSTMENTS, _explain_adjustment(adjust)),
@@ -289,13 +291,6 @@ def audit(
         ),
         min_group_size=checks.integer("min_group_size", min_group_size, 1, 10**12),
         group_size_by=checks.choice("group_size_by", group_size_by, GROUP_SIZES),
-        scheme=scheme,
-        variance=variance,
-        alternative=checks.choice("alternative", alternative, checks.ALTERNATIVES),
-        stratum_weights=stratum_weights,
-        n_bootstrap=checks.integer("n_bootstrap", n_bootstrap, 2, 100_000),
-        confidence_level=checks.fraction("confidence_level", confidence_level),
-        resampling=check_resampling(n_resamples, rng, n_jobs, progress, fewest=0, or_auto=True),
         n_attributes=len(attributes),
     )
     check_reference(reference, names)
@@ -319,27 +314,7 @@ def audit(
             scheme=no_metrics and scheme != "auto",
             variance=no_metrics and variance not in {"auto", None},
         )
-    inputs = _read_inputs(
-        y_pred_new=y_pred_new,
-        y_score_new=y_score_new,
-        threshold_new=threshold_new,
-        y_true=y_true,
-        y_pred=y_pred,
-        y_score=y_score,
-        sensitive_features=sensitive_features,
-        control_features=control_features,
-        cluster=cluster,
-        split_clusters=split_clusters,
-        matched=matched,
-        sample_weight=sample_weight,
-        data=data,
-        threshold=threshold,
-        pos_label=pos_label,
-        missing=missing,
-        ignore_index=ignore_index,
-        score_bins=score_bins,
-        sums_suffice=settings.is_limit,
-    )
+    inputs = _read_inputs(given, sums_suffice=settings.is_limit)
     of_rows = {"metrics": [*named], "distances": [*measured]}
     _check_rankings(inputs, query, ranked, settings, of_rows)
     check_models(inputs, settings)
@@ -508,18 +483,13 @@ def _name_columns(**given: object) -> dict[str, Any]:
     return found
 
 
-def _read_inputs(
-    *, y_pred_new: object, y_score_new: object, threshold_new: object, **given: Any
-) -> Inputs:
+def _read_inputs(given: Mapping[str, Any], *, sums_suffice: bool) -> Inputs:
     """Return the data arguments of one model, or of two."""
-    if y_pred_new is not None or y_score_new is not None:
-        given["sums_suffice"] = False
-        return ModelPair(
-            **given, y_pred_new=y_pred_new, y_score_new=y_score_new, threshold_new=threshold_new
-        )
-    if threshold_new is not None:
+    if given["y_pred_new"] is not None or given["y_score_new"] is not None:
+        return ModelPair.of(given)
+    if given["threshold_new"] is not None:
         raise InputError(f"{argument('threshold_new')} needs {argument('y_score_new')}.")
-    return Inputs(**given)
+    return Inputs.of(given, sums_suffice=sums_suffice)
 
 
 def _describe_new_model(inputs: Inputs, metrics: Mapping[str, AnyMetric]) -> dict[str, object]:

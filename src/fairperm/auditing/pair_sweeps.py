@@ -17,33 +17,27 @@ from fairperm._utils.formatting import (
     name_of_gap,
     state_pvalue,
 )
+from fairperm._utils.signatures import complete, shares
 from fairperm.data.arguments import Inputs
 from fairperm.data.columns import frame_of
 from fairperm.errors import ArgumentError, InputError, Note, Shown, argument, warn_of
 from fairperm.hypothesis_tests.results.gaps import json_ready
 from fairperm.hypothesis_tests.results.text import wrap_notes, write_result
-from fairperm.hypothesis_tests.sweep.threshold_sweep import ScoredRows, SweepOptions
+from fairperm.hypothesis_tests.sweep.threshold_sweep import (
+    ScoredRows,
+    SweepArguments,
+    SweepOptions,
+    threshold_sweep,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Mapping, Sequence
     from os import PathLike
+    from typing import Unpack
 
     from numpy.typing import ArrayLike
 
-    from fairperm.data.arguments import (
-        Alternative,
-        Column,
-        Columns,
-        Frame,
-        Groups,
-        Label,
-        MetricLike,
-        Missing,
-        SchemeName,
-        Seed,
-        StratumWeights,
-        VarianceName,
-    )
+    from fairperm.data.arguments import Column, MetricLike
     from fairperm.data.reading import Table
     from fairperm.hypothesis_tests.results.sweeps import ThresholdSweepResult
 
@@ -187,48 +181,30 @@ class PairSweeps:
         return indent(write_result(title, lines), "  ")
 
 
+@shares(threshold_sweep, SweepArguments)
 def sweep_pairs(
     y_true: Column,
     y_score: Column,
     *,
-    sensitive_features: Columns,
     metric: MetricLike | Sequence[MetricLike],
-    data: Frame | None = None,
-    groups: Groups | None = None,
     thresholds: int | ArrayLike | Literal["scores"] = 101,
-    pos_label: Label = None,
-    control_features: Columns | None = None,
-    stratum_weights: StratumWeights | None = None,
-    missing: Missing = "error",
-    ignore_index: bool = False,
-    scheme: SchemeName = "auto",
-    variance: VarianceName = "auto",
-    alternative: Alternative = "two-sided",
     alpha: float = 0.05,
     n_resamples: int = 9999,
-    rng: Seed = None,
-    n_jobs: int | None = None,
-    progress: bool | None = None,
+    **given: Unpack[SweepArguments],
 ) -> PairSweeps:
     """Test the gap of every pair of groups at every threshold of a score.
 
     Parameters
     ----------
-    y_true, y_score, sensitive_features, metric, data
-        As in :func:`fairperm.threshold_sweep`.
     groups : sequence, optional
         Two to ten groups; by default all, in sorted order.
     thresholds : int, array-like or "scores"
         As in :func:`fairperm.threshold_sweep`; all pairs have the same thresholds.
-    pos_label, control_features, stratum_weights, missing, ignore_index, scheme, variance
-        As in :func:`fairperm.threshold_sweep`.
-    alternative
-        As in :func:`fairperm.threshold_sweep`.
     alpha : float
         The level of all pairs together: how often a band of some pair is left by chance where
         there is no gap.
-    n_resamples, rng, n_jobs, progress
-        As in :func:`fairperm.threshold_sweep`.
+    **given
+        All others are those of :func:`fairperm.threshold_sweep`.
 
     Returns
     -------
@@ -262,28 +238,9 @@ def sweep_pairs(
     [('25 - 45', 'Greater than 45'), ('25 - 45', 'Less than 25'),
      ('Greater than 45', 'Less than 25')]
     """
-    options = SweepOptions.check(
-        metric=metric,
-        scheme=scheme,
-        variance=variance,
-        stratum_weights=stratum_weights,
-        alternative=alternative,
-        alpha=alpha,
-        n_resamples=n_resamples,
-        rng=rng,
-        n_jobs=n_jobs,
-        progress=progress,
-    )
-    inputs = Inputs(
-        y_true=y_true,
-        y_score=y_score,
-        sensitive_features=sensitive_features,
-        control_features=control_features,
-        data=data,
-        pos_label=pos_label,
-        missing=missing,
-        ignore_index=ignore_index,
-    )
+    given = complete(sweep_pairs, given)
+    groups, options = given["groups"], SweepOptions.check(metric, alpha, n_resamples, given)
+    inputs = Inputs.of(given, y_true=y_true, y_score=y_score)
     rows = ScoredRows.read(inputs, thresholds, lambda table: _choose_groups(table, groups))
     pairs = list(itertools.combinations(rows.groups, 2))
     of_pair = replace(options, alpha=options.alpha / len(pairs))

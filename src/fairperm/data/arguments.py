@@ -6,11 +6,12 @@ Labels come as ``y_true``. Predictions come as ``y_pred``, or are made from ``y_
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, Literal, Required, TypeAlias, TypedDict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping, Sequence
+    from typing import Self
 
     import numpy as np
     from narwhals.typing import IntoFrame, IntoSeries
@@ -57,6 +58,59 @@ Resamples: TypeAlias = int | Literal["auto"]
 Seed: TypeAlias = "int | np.random.Generator | None"
 
 
+class DrawArguments(TypedDict, total=False):
+    """How permutations are drawn."""
+
+    rng: Seed
+    n_jobs: int | None
+    progress: bool | None
+
+
+class FrameArguments(DrawArguments, total=False):
+    """Rows in strata, with missing values."""
+
+    data: Frame | None
+    control_features: Columns | None
+    missing: Missing
+    ignore_index: bool
+
+
+class GroupArguments(FrameArguments, total=False):
+    """Groups to compare."""
+
+    sensitive_features: Required[Columns]
+    groups: Groups | None
+
+
+class TestArguments(GroupArguments, total=False):
+    """A test with an interval."""
+
+    n_resamples: Resamples
+    confidence_level: float
+
+
+class ModelArguments(TestArguments, total=False):
+    """A metric of a model."""
+
+    y_score: Columns | None
+    metric: Required[MetricLike]
+    threshold: float | None
+    pos_label: Label
+    stratum_weights: StratumWeights | None
+    cluster: Columns | None
+    split_clusters: bool
+    sample_weight: Column | None
+    scheme: SchemeName
+
+
+class ChangeArguments(ModelArguments, total=False):
+    """A change of a gap."""
+
+    variance: VarianceName
+    alternative: Alternative
+    n_bootstrap: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inputs:
     """The data arguments of a public test function, unchecked.
@@ -84,6 +138,12 @@ class Inputs:
     values: object = None
     sums_suffice: bool = False
     must_keep: str = ""
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any], **others: Any) -> Self:
+        """Choose the data arguments out of all that a function was given."""
+        names = {one.name for one in fields(cls)}
+        return cls(**{name: given[name] for name in given.keys() & names}, **others)
 
     @property
     def new_model(self) -> Inputs | None:

@@ -17,11 +17,14 @@ from fairperm._utils.formatting import (
     format_number,
     format_pvalue,
 )
+from fairperm._utils.signatures import complete, shares
+from fairperm.data.arguments import DrawArguments
 from fairperm.data.columns import Source, as_floats
 from fairperm.data.indexes import check_indexes
 from fairperm.engines.resampling.shared_labels import PermutationRequest
 from fairperm.errors import InputError, InputTypeError, warn_of
-from fairperm.hypothesis_tests.plan import check_resampling
+from fairperm.hypothesis_tests.permutation import permutation_test
+from fairperm.hypothesis_tests.plan import Options
 from fairperm.hypothesis_tests.reaches import ErrorReach
 from fairperm.hypothesis_tests.results.gaps import ResultWithPValue
 from fairperm.hypothesis_tests.results.text import write_result
@@ -32,15 +35,9 @@ from fairperm.inference.stopping import count_least
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from typing import Unpack
 
-    from fairperm.data.arguments import (
-        Alternative,
-        Column,
-        CorrelationMethod,
-        Frame,
-        Resamples,
-        Seed,
-    )
+    from fairperm.data.arguments import Alternative, Column, CorrelationMethod, Frame, Resamples
     from fairperm.engines.kernels.shuffles import Margin
     from fairperm.engines.resampling.blocks import Stop
 
@@ -106,6 +103,16 @@ class CorrelationTestResult(ResultWithPValue):
         return write_result(title, lines, self.n_dropped, self.notes)
 
 
+class CorrelationArguments(DrawArguments, total=False):
+    """Arguments of :func:`fairperm.permutation_test` that a test of a correlation has, too."""
+
+    alternative: Alternative
+    n_resamples: Resamples
+    confidence_level: float
+    ignore_index: bool
+
+
+@shares(permutation_test, CorrelationArguments)
 def correlation_test(
     x: Column,
     y: Column,
@@ -113,14 +120,8 @@ def correlation_test(
     data: Frame | None = None,
     method: CorrelationMethod = "pearson",
     studentize: bool = True,
-    alternative: Alternative = "two-sided",
-    n_resamples: Resamples = "auto",
-    confidence_level: float = 0.95,
     missing: Literal["error", "drop"] = "error",
-    ignore_index: bool = False,
-    rng: Seed = None,
-    n_jobs: int | None = None,
-    progress: bool | None = None,
+    **given: Unpack[CorrelationArguments],
 ) -> CorrelationTestResult:
     """Test whether a continuous protected attribute is uncorrelated with an error or a score.
 
@@ -147,16 +148,11 @@ def correlation_test(
         Of the interval for the correlation and of those for the p-value.
     missing : {"error", "drop"}
         Whether missing values are an error or their rows are left out, and counted in the result.
-    ignore_index : bool
-        Rows are matched by position, and pandas columns with different indexes are an error. True
-        ignores their indexes.
     rng : int or numpy.random.Generator, optional
         One seed gives one p-value, for any `n_jobs`, row order and kind of data frame. Swapping
         `x` and `y` gives other draws, and so a p-value equal up to Monte Carlo error.
-    n_jobs : int, optional
-        Threads; -1 for all cores.
-    progress : bool, optional
-        Whether to show a bar when it takes over a second; None: on a terminal or in a notebook.
+    **given
+        All others are those of :func:`fairperm.permutation_test`.
 
     Returns
     -------
@@ -213,15 +209,16 @@ def correlation_test(
     if not isinstance(studentize, bool):
         raise InputTypeError("studentize", "True or False", studentize)
     method = checks.choice("method", method, METHODS)
-    alternative = checks.choice("alternative", alternative, checks.ALTERNATIVES)
-    resampling = check_resampling(n_resamples, rng, n_jobs, progress, or_auto=True)
-    confidence_level = checks.fraction("confidence_level", confidence_level)
-    check_indexes({"x": x, "y": y}, data, ignore_index)
+    given = complete(correlation_test, given)
+    options = Options.check(given)
+    check_indexes({"x": x, "y": y}, data, given["ignore_index"])
     pairs = _Pairs.read(x, y, data, missing)
-    test = CorrelationTest.of(pairs, method, studentize, alternative, confidence_level)
-    (tested,) = run([test], resampling)
+    test = CorrelationTest.of(
+        pairs, method, studentize, options.alternative, options.confidence_level
+    )
+    (tested,) = run([test], options.resampling)
     result = tested.result(
-        CorrelationTestResult, **test.sample, n_dropped=pairs.n_dropped, seed=resampling.seed
+        CorrelationTestResult, **test.sample, n_dropped=pairs.n_dropped, seed=options.seed
     )
     warn_of(result.notes)
     return result

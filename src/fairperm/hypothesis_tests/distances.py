@@ -13,8 +13,9 @@ from fairperm._utils import streams
 from fairperm._utils.checks import choice
 from fairperm._utils.formatting import format_count, name_of_gap
 from fairperm._utils.progress import waiting
+from fairperm._utils.signatures import complete, shares
 from fairperm._utils.sorting import ranks
-from fairperm.data.arguments import Inputs
+from fairperm.data.arguments import Inputs, TestArguments
 from fairperm.data.columns import library_of, to_python
 from fairperm.data.reading import read_table
 from fairperm.engines.distances import choose_distance_engine, number_sections
@@ -32,6 +33,7 @@ from fairperm.errors import (
 from fairperm.hypothesis_tests import small_groups
 from fairperm.hypothesis_tests.comparison import Comparison
 from fairperm.hypothesis_tests.pairs import check_pairing, find_reference, list_pairs
+from fairperm.hypothesis_tests.permutation import permutation_test
 from fairperm.hypothesis_tests.plan import Options, Plan
 from fairperm.hypothesis_tests.results.distances import (
     Curves,
@@ -48,18 +50,9 @@ from fairperm.metrics.distances import get_distance
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Mapping, Sequence
+    from typing import Unpack
 
-    from fairperm.data.arguments import (
-        Adjustment,
-        Column,
-        Columns,
-        Frame,
-        Groups,
-        Missing,
-        Pairing,
-        Resamples,
-        Seed,
-    )
+    from fairperm.data.arguments import Adjustment, Column, Columns, Pairing
     from fairperm.data.reading import Table
     from fairperm.engines.distances import DistanceEngine
     from fairperm.engines.resampling.blocks import Resampling, Stop
@@ -77,27 +70,23 @@ _MIN_EFFECTIVE = 20  # clusters or weighted rows: with 8 against 80, levels of 0
 _MAX_LEVERAGE = 1e6  # weight of a unit relative to all others: deviations keep ten digits
 
 
+class DistanceArguments(TestArguments, total=False):
+    """Arguments of :func:`fairperm.permutation_test` that a test of a distance has, too."""
+
+    cluster: Columns | None
+    sample_weight: Column | None
+
+
+@shares(permutation_test, DistanceArguments)
 def distance_test(
     values: Column,
     *,
-    sensitive_features: Columns,
     distance: str = "ks",
     y_true: Column | None = None,
-    data: Frame | None = None,
-    groups: Groups | None = None,
     compare: Pairing = "pairs",
     reference: Hashable = None,
     adjust: Adjustment = "holm",
-    control_features: Columns | None = None,
-    cluster: Columns | None = None,
-    sample_weight: Column | None = None,
-    missing: Missing = "error",
-    ignore_index: bool = False,
-    n_resamples: Resamples = "auto",
-    confidence_level: float = 0.95,
-    rng: Seed = None,
-    n_jobs: int | None = None,
-    progress: bool | None = None,
+    **given: Unpack[DistanceArguments],
 ) -> DistanceTestResult:
     """Test whether a column has the same distribution in all groups, by a distance between them.
 
@@ -105,8 +94,6 @@ def distance_test(
     ----------
     values : array-like or str
         Scores, predictions of any number of classes, or any other column.
-    sensitive_features : array-like or str
-        As in :func:`fairperm.permutation_test`.
     distance : str
         Of numbers: "ks" (Kolmogorov–Smirnov: the largest difference between the cumulative
         shares), "wasserstein" (the area between them) or "demographic_parity" (the absolute
@@ -116,9 +103,6 @@ def distance_test(
     y_true : array-like or str, optional
         Labels of any kind: distributions are then compared given the label (separation, which is
         equalized odds of the whole score), and group labels are exchanged inside each label.
-    data : frame or mapping, optional
-        As in :func:`fairperm.permutation_test`; equal rows of a lazy frame are counted in its
-        engine.
     groups : sequence, optional
         Two groups or more; by default all.
     compare : {"pairs", "reference", "rest"}
@@ -134,11 +118,12 @@ def distance_test(
         Rows that belong together. With `y_true`, the rows of a cluster must have one label.
     sample_weight : array-like or str, optional
         Weight of each row, above 0, in the distributions. Weights stay with their rows.
-    missing, ignore_index, confidence_level, rng, n_jobs, progress
-        As in :func:`fairperm.permutation_test`; the confidence level is that of the intervals for
-        p-values.
     n_resamples : int or "auto"
-        As in :func:`fairperm.permutation_test`; without an interval, at least 299 are drawn.
+        As in :func:`fairperm.permutation_test`; at least 1, and with "auto" at least 299.
+    confidence_level : float
+        Confidence level of the intervals for p-values.
+    **given
+        All others are those of :func:`fairperm.permutation_test`.
 
     Returns
     -------
@@ -184,13 +169,8 @@ def distance_test(
       validity         Exact if the groups have equal distributions of values given the
                        label.
     """
-    options = Options.check(
-        n_resamples=n_resamples,
-        confidence_level=confidence_level,
-        rng=rng,
-        n_jobs=n_jobs,
-        progress=progress,
-    )
+    given = complete(distance_test, given)
+    options, groups = Options.check(given), given["groups"]
     chosen = get_distance(distance)
     compare = check_pairing(compare, reference)
     adjust = choice("adjust", adjust, _ADJUSTMENTS)
@@ -198,17 +178,7 @@ def distance_test(
         raise InputTypeError("values", "given", None)
     if y_true is not None:
         chosen = chosen.given_label()
-    inputs = Inputs(
-        y_true=y_true,
-        values=values,
-        sensitive_features=sensitive_features,
-        control_features=control_features,
-        cluster=cluster,
-        sample_weight=sample_weight,
-        data=data,
-        missing=missing,
-        ignore_index=ignore_index,
-    )
+    inputs = Inputs.of(given, y_true=y_true, values=values)
     table = read_table(inputs, chosen)
     every = table.choose_several(groups)
     if groups is not None:
@@ -240,7 +210,7 @@ def distance_test(
         ),
         notes=(*table.notes, *(note for test in tests for note in test.notes)),
         curves={pair: test.curves for pair, test in zip(pairs, tests, strict=True)},
-        frame_library=library_of(data),
+        frame_library=library_of(inputs.data),
         attribute=table.attribute,
     )
 

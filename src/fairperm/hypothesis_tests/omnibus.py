@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairperm._utils import streams
-from fairperm.data.arguments import Inputs
+from fairperm._utils.signatures import complete, shares
+from fairperm.data.arguments import Inputs, ModelArguments
 from fairperm.data.reading import read_table
 from fairperm.engines.estimates import ZERO_GAP, largest_ties, variance_of_defined
 from fairperm.engines.many_groups import check_group_count
@@ -25,6 +26,7 @@ from fairperm.hypothesis_tests.comparison_checks import (
     note_reversed_scores,
 )
 from fairperm.hypothesis_tests.matched import ManyMatchedTest, check_matched
+from fairperm.hypothesis_tests.permutation import permutation_test
 from fairperm.hypothesis_tests.plan import Options, plan_test
 from fairperm.hypothesis_tests.results.omnibus import OmnibusTestResult
 from fairperm.hypothesis_tests.run import Observed, PermutationTest, run
@@ -36,23 +38,11 @@ from fairperm.metrics.registry import get_metric
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
+    from typing import Unpack
 
     from numpy.typing import NDArray
 
-    from fairperm.data.arguments import (
-        Column,
-        Columns,
-        Frame,
-        Groups,
-        Label,
-        MetricLike,
-        Missing,
-        Resamples,
-        SchemeName,
-        Seed,
-        StratumWeights,
-        VarianceName,
-    )
+    from fairperm.data.arguments import Column, Columns, VarianceName
     from fairperm.data.reading import Table
     from fairperm.engines.choice import GroupsEngine, PairEngine
     from fairperm.engines.estimates import Estimates
@@ -65,54 +55,36 @@ if TYPE_CHECKING:
 _FREE_OF_NULL = {Variance.WALD, Variance.DELTA, Variance.DELONG}  # variances that pool no groups
 
 
+class OmnibusArguments(ModelArguments, total=False):
+    """Those that :func:`fairperm.permutation_test` has, too."""
+
+    matched: Columns | None
+    score_bins: int | None
+    variance: VarianceName
+
+
+@shares(permutation_test, OmnibusArguments)
 def omnibus_test(
-    y_true: Column | None = None,
-    y_pred: Column | None = None,
-    *,
-    y_score: Columns | None = None,
-    sensitive_features: Columns,
-    metric: MetricLike,
-    data: Frame | None = None,
-    groups: Groups | None = None,
-    threshold: float | None = None,
-    pos_label: Label = None,
-    control_features: Columns | None = None,
-    stratum_weights: StratumWeights | None = None,
-    cluster: Columns | None = None,
-    split_clusters: bool = False,
-    matched: Columns | None = None,
-    sample_weight: Column | None = None,
-    missing: Missing = "error",
-    ignore_index: bool = False,
-    score_bins: int | None = None,
-    scheme: SchemeName = "auto",
-    variance: VarianceName = "auto",
-    n_resamples: Resamples = "auto",
-    confidence_level: float = 0.95,
-    rng: Seed = None,
-    n_jobs: int | None = None,
-    progress: bool | None = None,
+    y_true: Column | None = None, y_pred: Column | None = None, **given: Unpack[OmnibusArguments]
 ) -> OmnibusTestResult:
     """Test whether a metric is the same in all of several groups.
 
     Parameters
     ----------
-    y_true, y_pred, y_score, sensitive_features, metric, data, threshold, pos_label
-        As in :func:`fairperm.permutation_test`.
     groups : sequence, optional
         Two groups or more; without it, all there are.
     control_features, stratum_weights
         As in :func:`fairperm.permutation_test`; a stratum's weight is 1/(1/m_A + 1/m_B + …), and a
         group's value the mean of its strata's with these weights.
-    cluster, split_clusters, matched, sample_weight, missing, ignore_index, score_bins
-        As in :func:`fairperm.permutation_test`.
-    scheme, n_resamples
-        As in :func:`fairperm.permutation_test`.
-    confidence_level, rng, n_jobs, progress
-        As in :func:`fairperm.permutation_test`.
+    scheme : {"auto", "pooled", "within_label", "denominator"}
+        As in :func:`fairperm.permutation_test`; labels are exchanged in every scheme.
+    n_resamples : int or "auto"
+        As in :func:`fairperm.permutation_test`; at least 1.
     variance : {"auto", "score", "wald", "delta", "delong", "fast_bootstrap"} or None
         As in :func:`fairperm.permutation_test`. None weighs the groups by their numbers of rows
         (of clusters, if there are any) alone: such a test is not valid when base rates differ.
+    **given
+        All others are those of :func:`fairperm.permutation_test`.
 
     Returns
     -------
@@ -143,37 +115,14 @@ def omnibus_test(
     >>> round(result.statistic, 1), result.pvalue
     (381.7, 0.0001)
     """
-    options = Options.check(
-        scheme=scheme,
-        variance=variance,
-        stratum_weights=stratum_weights,
-        n_resamples=n_resamples,
-        confidence_level=confidence_level,
-        rng=rng,
-        n_jobs=n_jobs,
-        progress=progress,
-    )
-    inputs = Inputs(
-        y_true=y_true,
-        y_pred=y_pred,
-        y_score=y_score,
-        sensitive_features=sensitive_features,
-        control_features=control_features,
-        cluster=cluster,
-        split_clusters=split_clusters,
-        matched=matched,
-        sample_weight=sample_weight,
-        data=data,
-        threshold=threshold,
-        pos_label=pos_label,
-        missing=missing,
-        ignore_index=ignore_index,
-        score_bins=score_bins,
-    )
+    given = complete(omnibus_test, given)
+    options = Options.check(given)
+    inputs = Inputs.of(given, y_true=y_true, y_pred=y_pred)
     if options.scheme == Scheme.UNCONDITIONAL:
         hint = "The unconditional test is one of two groups."
-        raise InputError("scheme", "one that exchanges labels", scheme, hint)
-    if matched is not None:
+        raise InputError("scheme", "one that exchanges labels", options.scheme, hint)
+    metric, groups = given["metric"], given["groups"]
+    if inputs.matched is not None:
         check_matched(inputs, options)
         single = get_metric(metric).for_arguments(inputs)
         table = read_table(inputs, single)

@@ -222,37 +222,9 @@ def permutation_test(
       validity    Exact for the weak null (equal false_negative_rate; base rates may differ)
                   at every sample size, given the rates' denominators.
     """
-    options = Options.check(
-        scheme=scheme,
-        variance=variance,
-        alternative=alternative,
-        stratum_weights=stratum_weights,
-        n_resamples=n_resamples,
-        fewest_resamples=0,
-        n_bootstrap=n_bootstrap,
-        confidence_level=confidence_level,
-        rng=rng,
-        n_jobs=n_jobs,
-        progress=progress,
-    )
-    inputs = Inputs(
-        y_true=y_true,
-        y_pred=y_pred,
-        y_score=y_score,
-        sensitive_features=sensitive_features,
-        control_features=control_features,
-        cluster=cluster,
-        split_clusters=split_clusters,
-        matched=matched,
-        sample_weight=sample_weight,
-        data=data,
-        threshold=threshold,
-        pos_label=pos_label,
-        missing=missing,
-        ignore_index=ignore_index,
-        score_bins=score_bins,
-        sums_suffice=options.is_limit,
-    )
+    given = locals()  # every argument travels under its own name
+    options = Options.check(given, fewest=0)
+    inputs = Inputs.of(given, sums_suffice=options.is_limit)
     if matched is not None:
         check_matched(inputs, options)
         chosen = get_metric(metric).for_arguments(inputs)

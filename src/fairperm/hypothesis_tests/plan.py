@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, TypeVar
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from fairperm.metrics.definition import Kind, Scheme, Variance
 from fairperm.metrics.registry import get_metric
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Self
 
     from fairperm.data.arguments import Inputs
@@ -67,33 +68,20 @@ class Options:
 
     @classmethod
     def check(
-        cls,
-        *,
-        n_resamples: object,
-        rng: object,
-        n_jobs: object,
-        progress: object,
-        fewest_resamples: int = 1,
-        or_auto: bool = True,
-        scheme: object = "auto",
-        variance: object = "auto",
-        alternative: object = "two-sided",
-        stratum_weights: object = None,
-        n_bootstrap: object = 500,
-        confidence_level: object = 0.95,
-    ) -> Options:
-        """Return the options of a public function. Raises InputError for a bad one."""
-        return cls(
-            resampling=check_resampling(
-                n_resamples, rng, n_jobs, progress, fewest=fewest_resamples, or_auto=or_auto
-            ),
-            scheme=scheme,
-            variance=variance,
-            alternative=checks.choice("alternative", alternative, checks.ALTERNATIVES),
-            stratum_weights=stratum_weights,
-            n_bootstrap=checks.integer("n_bootstrap", n_bootstrap, 2, 100_000),
-            confidence_level=checks.fraction("confidence_level", confidence_level),
-        )
+        cls, given: Mapping[str, Any], *, fewest: int = 1, or_auto: bool = True, **others: Any
+    ) -> Self:
+        """Return the options among what a function was given. Raises InputError for a bad one.
+
+        ``fewest`` and ``or_auto`` are about the number of permutations.
+        """
+        drawing = {name: given[name] for name in ("n_resamples", "rng", "n_jobs", "progress")}
+        resampling = check_resampling(**drawing, fewest=fewest, or_auto=or_auto)
+        chosen = {one.name: given.get(one.name, one.default) for one in fields(Options)[1:]}
+        words, bootstraps = checks.ALTERNATIVES, chosen["n_bootstrap"]
+        chosen["alternative"] = checks.choice("alternative", chosen["alternative"], words)
+        chosen["n_bootstrap"] = checks.integer("n_bootstrap", bootstraps, 2, 100_000)
+        level = checks.fraction("confidence_level", chosen["confidence_level"])
+        return cls(resampling=resampling, **chosen | {"confidence_level": level} | others)
 
     @property
     def is_limit(self) -> bool:

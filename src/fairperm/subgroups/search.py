@@ -11,10 +11,12 @@ import numpy as np
 from fairperm._utils import checks
 from fairperm._utils.formatting import format_count
 from fairperm._utils.progress import waiting
-from fairperm.data.arguments import Inputs
+from fairperm._utils.signatures import complete, shares
+from fairperm.data.arguments import FrameArguments, Inputs
 from fairperm.data.columns import library_of
 from fairperm.engines.estimates import Estimates
 from fairperm.errors import Note, UndefinedMetricError, argument, warn_of
+from fairperm.hypothesis_tests.permutation import permutation_test
 from fairperm.hypothesis_tests.plan import Options
 from fairperm.metrics.definition import Variance
 from fairperm.subgroups.candidates import find_candidates
@@ -27,20 +29,11 @@ from fairperm.subgroups.result import Subgroup, Subgroups
 from fairperm.subgroups.sample import make_sample, number_strata, read_sample
 
 if TYPE_CHECKING:
-    from typing import Literal
+    from typing import Literal, Required, Unpack
 
     from numpy.typing import NDArray
 
-    from fairperm.data.arguments import (
-        Alternative,
-        Column,
-        Columns,
-        Frame,
-        Label,
-        MetricLike,
-        Missing,
-        Seed,
-    )
+    from fairperm.data.arguments import Alternative, Column, Columns, Label, MetricLike
     from fairperm.subgroups.candidates import Candidates
     from fairperm.subgroups.engine import SubgroupEngine
     from fairperm.subgroups.inference import Judgement
@@ -62,40 +55,38 @@ _BINNED = Note(
 _ADJUSTMENTS: tuple[Literal["maxt", "holm", "bh", "by"], ...] = ("maxt", "holm", "bh", "by")
 
 
+class SearchArguments(FrameArguments, total=False):
+    """Arguments of :func:`fairperm.permutation_test` that a search has, too."""
+
+    y_score: Columns | None
+    metric: Required[MetricLike]
+    threshold: float | None
+    pos_label: Label
+    cluster: Columns | None
+    sample_weight: Column | None
+    score_bins: int | None
+    alternative: Alternative
+
+
+@shares(permutation_test, SearchArguments)
 def find_subgroups(
     y_true: Column | None = None,
     y_pred: Column | None = None,
     *,
-    y_score: Columns | None = None,
     features: Columns,
-    metric: MetricLike,
-    data: Frame | None = None,
-    threshold: float | None = None,
-    pos_label: Label = None,
-    control_features: Columns | None = None,
-    cluster: Columns | None = None,
-    sample_weight: Column | None = None,
-    missing: Missing = "error",
-    ignore_index: bool = False,
-    score_bins: int | None = None,
     max_depth: int = 3,
     min_rows: int = 30,
     bands: int = 4,
-    alternative: Alternative = "two-sided",
     adjust: Literal["maxt", "holm", "bh", "by"] = "maxt",
     alpha: float = 0.05,
     confirm: float | None = None,
     n_resamples: int = 999,
-    rng: Seed = None,
-    n_jobs: int | None = None,
-    progress: bool | None = None,
+    **given: Unpack[SearchArguments],
 ) -> Subgroups:
     """Find the subgroups in which a metric differs from that of all other rows.
 
     Parameters
     ----------
-    y_true, y_pred, y_score, data, threshold, pos_label
-        As in :func:`fairperm.permutation_test`.
     features : array-like, frame, mapping, str or list of str
         Columns that describe subgroups; with `data`, their names. Numbers of more than `bands`
         different values are cut at their quantiles; ordered bands also join into ranges. Convert
@@ -103,9 +94,10 @@ def find_subgroups(
     metric : str or metric
         A rate, an AUC, a metric of scores or of a regression, or one of
         :func:`fairperm.register_metric`. It needs a standard error in closed form.
-    control_features, cluster, sample_weight, missing, ignore_index, score_bins
-        As in :func:`fairperm.permutation_test`; `missing` is about all columns but the features.
-        All rows of a cluster must agree in every feature.
+    cluster : array-like or str, optional
+        As in :func:`fairperm.permutation_test`. All rows of a cluster must agree in every feature.
+    missing : {"error", "drop", "group"}
+        As in :func:`fairperm.permutation_test`; it is about all columns but the features.
     max_depth : int
         The most conditions of a subgroup, each on another feature.
     min_rows : int
@@ -129,8 +121,8 @@ def find_subgroups(
         purposes, which finds more.
     n_resamples : int
         Random permutations of outcomes against features. Those of a confirmation stop early.
-    rng, n_jobs, progress
-        As in :func:`fairperm.permutation_test`.
+    **given
+        All others are those of :func:`fairperm.permutation_test`.
 
     Returns
     -------
@@ -160,38 +152,18 @@ def find_subgroups(
     race = Other: 0.13, others 0.31
     race = Hispanic and sex = Female: 0.05, others 0.31
     """
-    options = Options.check(
-        alternative=alternative,
-        n_resamples=n_resamples,
-        or_auto=False,
-        rng=rng,
-        n_jobs=n_jobs,
-        progress=progress,
-    )
+    given = complete(find_subgroups, given)
+    options = Options.check({**given, "n_resamples": n_resamples}, or_auto=False)
     checks.integer("max_depth", max_depth, 1, 10)
     checks.integer("min_rows", min_rows, 2, 10**9)
     checks.integer("bands", bands, 2, 100)
     checks.choice("adjust", adjust, _ADJUSTMENTS)
     checks.fraction("alpha", alpha)
-    inputs = Inputs(
-        y_true=y_true,
-        y_pred=y_pred,
-        y_score=y_score,
-        sensitive_features=features,
-        control_features=control_features,
-        cluster=cluster,
-        sample_weight=sample_weight,
-        data=data,
-        threshold=threshold,
-        pos_label=pos_label,
-        missing=missing,
-        ignore_index=ignore_index,
-        score_bins=score_bins,
-    )
+    inputs = Inputs.of(given, y_true=y_true, y_pred=y_pred, sensitive_features=features)
     settings = Settings(
         options=options, max_depth=max_depth, min_rows=min_rows, adjust=adjust, alpha=alpha
     )
-    sample = read_sample(inputs, features, metric, bands)
+    sample = read_sample(inputs, features, given["metric"], bands)
     if confirm is None:
         answer = _search_all(sample, settings)
     else:
@@ -223,7 +195,7 @@ def find_subgroups(
         validity=answer.validity,
         seed=options.seed,
         notes=(*sample.table.notes, *bins, *weighted, *answer.notes),
-        frame_library=library_of(data) or library_of(features),
+        frame_library=library_of(inputs.data) or library_of(features),
     )
     warn_of(answer.notes)
     return result

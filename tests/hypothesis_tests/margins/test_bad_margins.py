@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 MARGIN = "margin must be a number above 0, or a pair of one below and one above 0"
 RATIO = "ratio must be a number strictly between 0 and 1"
 ONE = "margin must be given, or ratio instead, but not both"
-OPTIONS = "options must be keyword arguments out of 'y_score', 'sensitive_features', 'metric'"
+UNEXPECTED = "equivalence_test() got an unexpected keyword argument"
 NEGATIVE: dict[str, Any] = {  # mean errors of −0.5 and 1/3
     "y_true": [1.0, 2.0, 3.0, 1.0, 2.0, 3.0],
     "y_pred": [0.5, 1.0, 3.0, 1.5, 2.0, 3.5],
@@ -52,9 +51,9 @@ ratio=True → TypeError: {RATIO}; got True.
 ratio=(0.8, 1.25) → TypeError: {RATIO}; got (0.8, 1.25).
 **{} → {ONE}; got {'margin': None, 'ratio': None}.
 margin=0.1, ratio=0.8 → {ONE}; got {'margin': 0.1, 'ratio': 0.8}.
-margin=0.1, xyz=99 → TypeError: {OPTIONS}
-margin=0.1, alternative='less' → TypeError: {OPTIONS}
-ratio=0.8, variance='wald' → TypeError: {OPTIONS}
+margin=0.1, xyz=99 → TypeError: {UNEXPECTED} 'xyz'. It takes 'y_true'
+margin=0.1, alternative='less' → TypeError: {UNEXPECTED} 'alternative'. It takes 'y_true'
+ratio=0.8, variance='wald' → TypeError: {UNEXPECTED} 'variance'. It takes 'y_true'
 ratio=0.8, control_features=list('xyxyxyxy') →
     ratio must be left out with control_features, whose gap is a mean of differences; got
     'strata'. Pass margin, a difference, instead.
@@ -70,8 +69,7 @@ ratio=0.8, **NEGATIVE, sensitive_features=list('aaabbb'), metric='mean_error' �
         globals(),
         """
 y_true=[1], sensitive_features=["a"], margin=0.1 →
-    TypeError: options must be keyword arguments with 'metric' among them; got
-    ['sensitive_features'].
+    TypeError: metric must be given to equivalence_test(); got None.
 """,
     )
     + table(
@@ -93,20 +91,10 @@ def test_a_bad_argument_is_refused_in_a_full_sentence_that_names_it(refusal: Ref
 
 
 @pytest.mark.parametrize("test", [equivalence_test, noninferiority])
-@pytest.mark.parametrize(
-    ("option", "hint"),
-    [
-        ("n_resample", "Did you mean 'n_resamples'?"),
-        ("alternative", "The margin decides it."),
-        ("n_bootstrap", "The margin decides it."),
-    ],
-)
-def test_an_option_is_refused_with_what_was_meant(
-    test: Callable[..., Any], option: str, hint: str
-) -> None:
-    with pytest.raises(InputTypeError, match=re.escape(f"got '{option}'. {hint}") + "$") as caught:
-        test(**GOOD, margin=0.1, **{option: "less"})
-    assert ("'sensitive_features'" in str(caught.value)) == hint.startswith("The margin")
+def test_an_option_is_refused_with_what_was_meant(test: Callable[..., Any]) -> None:
+    says = r"\(\) got an unexpected keyword argument 'n_resample'. Did you mean 'n_resamples'\?$"
+    with pytest.raises(InputTypeError, match=test.__name__ + says):
+        test(**GOOD, margin=0.1, n_resample=99)
 
 
 @pytest.mark.parametrize("bounds", [{"margin": 0.1}, {"ratio": 0.8}], ids=str)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from fairperm.data.arguments import ModelPair
+from fairperm._utils.signatures import complete, shares
+from fairperm.data.arguments import ChangeArguments, ModelPair
 from fairperm.data.reading import read_table
 from fairperm.errors import warn_of
 from fairperm.hypothesis_tests.comparison import Comparison
@@ -20,6 +21,7 @@ from fairperm.hypothesis_tests.margins.paired_rates import (
     PairedRate,
     PairedRates,
 )
+from fairperm.hypothesis_tests.permutation import permutation_test
 from fairperm.hypothesis_tests.plan import Options, Plan
 from fairperm.hypothesis_tests.results.changes import GroupChange, ModelComparisonResult
 from fairperm.hypothesis_tests.run import run
@@ -29,24 +31,11 @@ from fairperm.metrics.registry import get_metric
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
+    from typing import Unpack
 
     from numpy.typing import NDArray
 
-    from fairperm.data.arguments import (
-        Alternative,
-        Column,
-        Columns,
-        Frame,
-        Groups,
-        Label,
-        MetricLike,
-        Missing,
-        Resamples,
-        SchemeName,
-        Seed,
-        StratumWeights,
-        VarianceName,
-    )
+    from fairperm.data.arguments import Column
     from fairperm.data.reading import Table
     from fairperm.hypothesis_tests.run import Tested
     from fairperm.metrics.changes import Change
@@ -55,36 +44,15 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 
+@shares(permutation_test, ChangeArguments)
 def compare_models(
     y_true: Column | None = None,
     y_pred: Column | None = None,
     y_pred_new: Column | None = None,
     *,
-    y_score: Columns | None = None,
     y_score_new: Column | None = None,
-    sensitive_features: Columns,
-    metric: MetricLike,
-    data: Frame | None = None,
-    groups: Groups | None = None,
-    threshold: float | None = None,
     threshold_new: float | None = None,
-    pos_label: Label = None,
-    control_features: Columns | None = None,
-    stratum_weights: StratumWeights | None = None,
-    cluster: Columns | None = None,
-    split_clusters: bool = False,
-    sample_weight: Column | None = None,
-    missing: Missing = "error",
-    ignore_index: bool = False,
-    scheme: SchemeName = "auto",
-    variance: VarianceName = "auto",
-    alternative: Alternative = "two-sided",
-    n_resamples: Resamples = "auto",
-    n_bootstrap: int = 500,
-    confidence_level: float = 0.95,
-    rng: Seed = None,
-    n_jobs: int | None = None,
-    progress: bool | None = None,
+    **given: Unpack[ChangeArguments],
 ) -> ModelComparisonResult:
     """Test whether the gap between two groups changed from one model to another.
 
@@ -98,16 +66,12 @@ def compare_models(
         :func:`fairperm.permutation_test`.
     y_pred_new, y_score_new : array-like or str
         Predictions or scores of the new model, for the same rows in the same order.
-    sensitive_features, metric, data, groups
-        As in :func:`fairperm.permutation_test`.
     threshold, threshold_new : float, optional
         Turn scores into predictions, as in :func:`fairperm.permutation_test`; by default the
         thresholds of both models are equal.
-    pos_label, control_features, stratum_weights
+    control_features, stratum_weights
         As in :func:`fairperm.permutation_test`. The Mantel–Haenszel weight of a stratum counts the
         denominator of a rate if the models share it, and otherwise rows.
-    cluster, split_clusters, sample_weight, missing, ignore_index
-        As in :func:`fairperm.permutation_test`.
     scheme : {"auto", "pooled", "within_label"}
         Among which rows group labels are exchanged. "auto" is "within_label" for metrics that
         depend on the distribution given the label, such as error rates and roc_auc, and "pooled"
@@ -118,8 +82,8 @@ def compare_models(
     alternative : {"two-sided", "symmetric", "greater", "less"}
         Whether the gap (first group minus second) differs between the models, is greater with the
         new one, or is less.
-    n_resamples, n_bootstrap, confidence_level, rng, n_jobs, progress
-        As in :func:`fairperm.permutation_test`.
+    **given
+        All others are those of :func:`fairperm.permutation_test`.
 
     Returns
     -------
@@ -169,41 +133,20 @@ def compare_models(
                   false_positive_rate; base rates may differ), and exact for the strong null
                   (the groups have equal distributions of predictions given the label).
     """
-    options = Options.check(
-        scheme=scheme,
-        variance=variance,
-        alternative=alternative,
-        stratum_weights=stratum_weights,
-        n_resamples=n_resamples,
-        fewest_resamples=0,
-        n_bootstrap=n_bootstrap,
-        confidence_level=confidence_level,
-        rng=rng,
-        n_jobs=n_jobs,
-        progress=progress,
-    )
-    inputs = ModelPair(
+    given = complete(compare_models, given)
+    options = Options.check(given, fewest=0)
+    inputs = ModelPair.of(
+        given,
         y_true=y_true,
         y_pred=y_pred,
-        y_score=y_score,
         y_pred_new=y_pred_new,
         y_score_new=y_score_new,
-        sensitive_features=sensitive_features,
-        control_features=control_features,
-        cluster=cluster,
-        split_clusters=split_clusters,
-        sample_weight=sample_weight,
-        data=data,
-        threshold=threshold,
         threshold_new=threshold_new,
-        pos_label=pos_label,
-        missing=missing,
-        ignore_index=ignore_index,
     )
-    single = get_metric(metric).for_arguments(inputs)
+    single = get_metric(given["metric"]).for_arguments(inputs)
     single.for_arguments(inputs.new_model)  # a function refuses a threshold
     table = read_table(inputs, single.change())
-    pair = table.choose_groups(groups)
+    pair = table.choose_groups(given["groups"])
     result = compare_tables(table, single, pair, options)
     warn_of(note for note in result.notes if note not in (*table.notes, *REVERSED_MODELS))
     return result

@@ -17,7 +17,8 @@ import numpy as np
 
 from fairperm._utils import checks
 from fairperm._utils.formatting import format_count, format_name
-from fairperm.data.arguments import PeriodInputs
+from fairperm._utils.signatures import complete, shares
+from fairperm.data.arguments import ChangeArguments, PeriodInputs
 from fairperm.data.columns import library_of
 from fairperm.data.period_order import declared_orders, sort_periods
 from fairperm.data.reading import read_table
@@ -36,6 +37,7 @@ from fairperm.hypothesis_tests.comparison import Comparison
 from fairperm.hypothesis_tests.comparison_checks import read_stratum_weights
 from fairperm.hypothesis_tests.groups import GapTest, compare
 from fairperm.hypothesis_tests.margins.restricted_rates import Rates
+from fairperm.hypothesis_tests.permutation import permutation_test
 from fairperm.hypothesis_tests.plan import Options, Plan
 from fairperm.hypothesis_tests.results.changes import (
     GroupChange,
@@ -51,24 +53,11 @@ from fairperm.metrics.registry import get_metric
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
+    from typing import Unpack
 
     from numpy.typing import NDArray
 
-    from fairperm.data.arguments import (
-        Alternative,
-        Column,
-        Columns,
-        Frame,
-        Groups,
-        Label,
-        MetricLike,
-        Missing,
-        Resamples,
-        SchemeName,
-        Seed,
-        StratumWeights,
-        VarianceName,
-    )
+    from fairperm.data.arguments import Column, Columns, Groups
     from fairperm.data.reading import Table
     from fairperm.engines.estimates import Estimates
     from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
@@ -83,37 +72,21 @@ _SCHEMES = ("auto", *(one for one in Scheme if one != Scheme.UNCONDITIONAL))
 _VARIANCES = ("auto", *(one for one in Variance if not one.is_binomial), None)
 
 
+class PeriodArguments(ChangeArguments, total=False):
+    """Arguments of :func:`fairperm.permutation_test` that a comparison of periods has, too."""
+
+    score_bins: int | None
+
+
+@shares(permutation_test, PeriodArguments)
 def compare_periods(
     y_true: Column | None = None,
     y_pred: Column | None = None,
     *,
-    y_score: Columns | None = None,
-    sensitive_features: Columns,
     period: Columns,
-    metric: MetricLike,
-    data: Frame | None = None,
-    groups: Groups | None = None,
     periods: Groups | None = None,
     against: str = "previous",
-    threshold: float | None = None,
-    pos_label: Label = None,
-    control_features: Columns | None = None,
-    stratum_weights: StratumWeights | None = None,
-    cluster: Columns | None = None,
-    split_clusters: bool = False,
-    sample_weight: Column | None = None,
-    missing: Missing = "error",
-    ignore_index: bool = False,
-    score_bins: int | None = None,
-    scheme: SchemeName = "auto",
-    variance: VarianceName = "auto",
-    alternative: Alternative = "two-sided",
-    n_resamples: Resamples = "auto",
-    n_bootstrap: int = 500,
-    confidence_level: float = 0.95,
-    rng: Seed = None,
-    n_jobs: int | None = None,
-    progress: bool | None = None,
+    **given: Unpack[PeriodArguments],
 ) -> PeriodComparisonResult:
     """Test whether the gap between two groups changed from one period to another.
 
@@ -123,12 +96,8 @@ def compare_periods(
 
     Parameters
     ----------
-    y_true, y_pred, y_score, sensitive_features
-        As in :func:`fairperm.permutation_test`.
     period : array-like or str
         The period of each row, of any hashable type.
-    metric, data, groups
-        As in :func:`fairperm.permutation_test`.
     periods : sequence, optional
         The periods to compare, in their order. By default all, in the order of an ordered
         categorical or enumeration, or else sorted. Text with months, quarters or weeks, unless
@@ -136,8 +105,6 @@ def compare_periods(
         Rows of other periods are ignored.
     against : {"previous", "first"}
         Whether each period is compared with the one before it or with the first.
-    threshold, pos_label
-        As in :func:`fairperm.permutation_test`.
     control_features, stratum_weights
         Strata, as in :func:`fairperm.permutation_test`. They have the same weights in all periods:
         the change of the gap does not come from their sizes. By default a stratum has the
@@ -147,8 +114,6 @@ def compare_periods(
         As in :func:`fairperm.permutation_test`. Whole clusters are exchanged between periods, so
         one with rows of several periods is an error unless clusters are split; rows of one cluster
         in several periods then count as independent.
-    sample_weight, missing, ignore_index, score_bins
-        As in :func:`fairperm.permutation_test`.
     scheme : {"auto", "pooled", "within_label", "denominator"}
         Among which rows of a group periods are exchanged. "auto" is "denominator" for rates and
         f1_score, "within_label" for other metrics that depend only on the distribution given the
@@ -160,8 +125,10 @@ def compare_periods(
     alternative : {"two-sided", "symmetric", "greater", "less"}
         Whether the gap (first group minus second) differs between the periods, is greater in the
         later one, or is less.
-    n_resamples, n_bootstrap, confidence_level, rng, n_jobs, progress
+    confidence_level : float
         As in :func:`fairperm.permutation_test`. Intervals are not adjusted for several changes.
+    **given
+        All others are those of :func:`fairperm.permutation_test`.
 
     Returns
     -------
@@ -202,42 +169,17 @@ def compare_periods(
                    false_positive_rate in both groups), and exact if false_positive_rate
                    changed in neither group.
     """
-    options = Options.check(
-        scheme=checks.choice("scheme", scheme, _SCHEMES),
-        variance=checks.choice("variance", variance, _VARIANCES),
-        alternative=alternative,
-        stratum_weights=stratum_weights,
-        n_resamples=n_resamples,
-        fewest_resamples=0,
-        n_bootstrap=n_bootstrap,
-        confidence_level=confidence_level,
-        rng=rng,
-        n_jobs=n_jobs,
-        progress=progress,
-    )
+    given = complete(compare_periods, given)
+    checks.choice("scheme", given["scheme"], _SCHEMES)
+    checks.choice("variance", given["variance"], _VARIANCES)
+    options = Options.check(given, fewest=0)
     checks.choice("against", against, AGAINST)
     if period is None:
         raise InputTypeError("period", "given", None)
-    inputs = PeriodInputs(
-        y_true=y_true,
-        y_pred=y_pred,
-        y_score=y_score,
-        sensitive_features=sensitive_features,
-        period=period,
-        control_features=control_features,
-        cluster=cluster,
-        split_clusters=split_clusters,
-        sample_weight=sample_weight,
-        data=data,
-        threshold=threshold,
-        pos_label=pos_label,
-        missing=missing,
-        ignore_index=ignore_index,
-        score_bins=score_bins,
-    )
-    chosen = get_metric(metric).for_arguments(inputs)
+    inputs = PeriodInputs.of(given, y_true=y_true, y_pred=y_pred, period=period)
+    data, chosen = given["data"], get_metric(given["metric"]).for_arguments(inputs)
     table = read_table(inputs, chosen)
-    pair = table.choose_groups(groups)
+    pair = table.choose_groups(given["groups"])
     order = choose_periods(table, periods, declared_orders(data, period))
     result = compare_tables(table, chosen, pair, order, against, options)
     warn_of(note for note in result.notes if note not in table.notes)

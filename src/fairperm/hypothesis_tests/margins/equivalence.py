@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, Required, TypedDict
+from typing import TYPE_CHECKING
 
 from fairperm._utils.checks import number
+from fairperm._utils.signatures import complete, shares
+from fairperm.data.arguments import ModelArguments
 from fairperm.errors import (
     InputError,
     InputTypeError,
     argument,
-    did_you_mean,
-    listed,
     warn_of,
 )
 from fairperm.hypothesis_tests.margins.one_sided import (
@@ -28,32 +28,32 @@ from fairperm.inference.null import agree
 if TYPE_CHECKING:
     from typing import Unpack
 
-    from fairperm.data.arguments import (
-        Column,
-        Columns,
-        Frame,
-        Groups,
-        Label,
-        MetricLike,
-        Missing,
-        Resamples,
-        SchemeName,
-        Seed,
-        StratumWeights,
-    )
+    from fairperm.data.arguments import Column, Columns
     from fairperm.hypothesis_tests.margins.one_sided import Scale
     from fairperm.hypothesis_tests.results.changes import ChangeResult
     from fairperm.hypothesis_tests.results.equivalence import MarginTest
     from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
 
 
+class MarginArguments(ModelArguments, total=False):
+    """Arguments of :func:`fairperm.permutation_test` that a margin does not decide.
+
+    A margin has a direction, which replaces ``alternative``, and a standard error that holds
+    away from equality, which replaces ``variance``.
+    """
+
+    matched: Columns | None
+    score_bins: int | None
+
+
+@shares(permutation_test, MarginArguments)
 def equivalence_test(
     y_true: Column | None = None,
     y_pred: Column | None = None,
     *,
     margin: float | tuple[float, float] | None = None,
     ratio: float | None = None,
-    **options: Unpack[PermutationOptions],
+    **given: Unpack[MarginArguments],
 ) -> EquivalenceTestResult:
     """Test whether the gap between two groups lies within a margin.
 
@@ -63,8 +63,6 @@ def equivalence_test(
 
     Parameters
     ----------
-    y_true, y_pred : array-like or str
-        As in :func:`fairperm.permutation_test`.
     margin : float or pair of float, optional
         The largest difference that does not matter, above 0; or how far the first group's value
         may lie below (a negative number) and above the second's.
@@ -72,9 +70,9 @@ def equivalence_test(
         Instead of `margin`: the smallest ratio of either group's value to the other's, between 0
         and 1. Of selection rates, 0.8 is the four-fifths rule: the ratio of the first group to
         the second must lie between 0.8 and 1.25.
-    options : keyword arguments
-        `sensitive_features`, `metric` and all other arguments of
-        :func:`fairperm.permutation_test` except `alternative`, `variance` and `n_bootstrap`.
+    **given
+        All others are those of :func:`fairperm.permutation_test`. The margin decides
+        `alternative`, `variance` and `n_bootstrap`.
 
     Returns
     -------
@@ -136,12 +134,13 @@ def equivalence_test(
     """
     _read_bounds(margin, ratio)  # before the test takes its time
     result = compare_with_margin(
-        permutation_test(y_true, y_pred, **_check_options(options)), margin, ratio
+        permutation_test(y_true, y_pred, **complete(equivalence_test, given)), margin, ratio
     )
     warn_of(note for note in result.notes if note not in result.permutation.notes)
     return result
 
 
+@shares(permutation_test, MarginArguments)
 def noninferiority(
     y_true: Column | None = None,
     y_pred: Column | None = None,
@@ -149,7 +148,7 @@ def noninferiority(
     margin: float | None = None,
     ratio: float | None = None,
     higher_is_better: bool = True,
-    **options: Unpack[PermutationOptions],
+    **given: Unpack[MarginArguments],
 ) -> EquivalenceTestResult:
     """Test whether the first group is worse than the second by less than a margin.
 
@@ -158,8 +157,6 @@ def noninferiority(
 
     Parameters
     ----------
-    y_true, y_pred : array-like or str
-        As in :func:`fairperm.permutation_test`.
     margin : float, optional
         The largest disadvantage of the first group that does not matter, above 0.
     ratio : float, optional
@@ -168,10 +165,11 @@ def noninferiority(
     higher_is_better : bool
         Whether high values are good. False for error rates and losses: the first value must then
         be at most `margin` above the second.
-    options : keyword arguments
-        `sensitive_features`, `metric` and all other arguments of
-        :func:`fairperm.permutation_test` except `alternative`, `variance` and `n_bootstrap`.
-        `groups` chooses the first group if it is not first in sorted order.
+    groups : pair, optional
+        The first and the second group; by default the only two, in sorted order.
+    **given
+        All others are those of :func:`fairperm.permutation_test`. The margin decides
+        `alternative`, `variance` and `n_bootstrap`.
 
     Returns
     -------
@@ -207,7 +205,7 @@ def noninferiority(
         raise InputTypeError("margin", "a number above 0", margin, hint)
     _read_bounds(margin, ratio)
     result = compare_with_margin(
-        permutation_test(y_true, y_pred, **_check_options(options)),
+        permutation_test(y_true, y_pred, **complete(noninferiority, given)),
         margin,
         ratio,
         better="higher" if higher_is_better else "lower",
@@ -309,57 +307,6 @@ def _notes(result: PermutationTestResult, tests: list[MarginTest]) -> tuple[str,
         f"The standard error of {result.metric} is zero in this sample, which therefore does not "
         "show how far chance goes: the p-value is 1.",
     )
-
-
-_DECIDED = ("alternative", "variance", "n_bootstrap")
-
-
-class PermutationOptions(TypedDict, total=False):
-    """The arguments of :func:`fairperm.permutation_test` that a margin does not decide.
-
-    A margin has a direction, which replaces ``alternative``, and a standard error that holds
-    away from equality, which replaces ``variance``.
-    """
-
-    y_score: Columns | None
-    sensitive_features: Required[Columns]
-    metric: Required[MetricLike]
-    data: Frame | None
-    groups: Groups | None
-    threshold: float | None
-    pos_label: Label
-    control_features: Columns | None
-    stratum_weights: StratumWeights | None
-    cluster: Columns | None
-    split_clusters: bool
-    matched: Columns | None
-    sample_weight: Column | None
-    missing: Missing
-    ignore_index: bool
-    score_bins: int | None
-    scheme: SchemeName
-    n_resamples: Resamples
-    confidence_level: float
-    rng: Seed
-    n_jobs: int | None
-    progress: bool | None
-
-
-def _check_options(options: PermutationOptions) -> PermutationOptions:
-    """Return the options. Raises InputTypeError for unknown, decided and missing ones."""
-    known = PermutationOptions.__annotations__
-    for name in options:
-        if name not in known:
-            near = did_you_mean(name, known)
-            rule = f"keyword arguments out of {listed(known, most=len(known))}"
-            if name in _DECIDED:
-                raise InputTypeError("options", rule, name, "The margin decides it.")
-            raise InputTypeError("options", "known keyword arguments" if near else rule, name, near)
-    for name in ("sensitive_features", "metric"):
-        if name not in options:
-            rule = f"keyword arguments with {name!r} among them"
-            raise InputTypeError("options", rule, [*options])
-    return options
 
 
 def _read_bounds(margin: object, ratio: object) -> tuple[str, tuple[float, float]]:

@@ -9,10 +9,12 @@ import numpy as np
 
 from fairperm._utils import checks
 from fairperm._utils.formatting import name_of_gap
-from fairperm.data.arguments import Inputs
+from fairperm._utils.signatures import complete, shares
+from fairperm.data.arguments import Inputs, TestArguments
 from fairperm.data.columns import library_of
 from fairperm.errors import InputError, InputTypeError, argument, warn_of
 from fairperm.hypothesis_tests.pairs import check_pairing, find_reference, list_pairs
+from fairperm.hypothesis_tests.permutation import permutation_test
 from fairperm.hypothesis_tests.plan import Options
 from fairperm.hypothesis_tests.rankings.items import ItemsTest
 from fairperm.hypothesis_tests.rankings.lists import MAX_ITEMS, ReadLists
@@ -25,47 +27,33 @@ from fairperm.metrics.rankings import find_ranking
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
+    from typing import Unpack
 
-    from fairperm.data.arguments import (
-        Adjustment,
-        Alternative,
-        Column,
-        Columns,
-        Frame,
-        Groups,
-        Missing,
-        Pairing,
-        Resamples,
-        Seed,
-    )
+    from fairperm.data.arguments import Adjustment, Alternative, Column, Columns, Pairing
     from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
     from fairperm.metrics.rankings import RankingMetric
 
 
+class RankingArguments(TestArguments, total=False):
+    """Arguments of :func:`fairperm.permutation_test` that a test of rankings has, too."""
+
+    cluster: Columns | None
+    alternative: Alternative
+
+
+@shares(permutation_test, RankingArguments)
 def ranking_test(
     relevance: Column | None = None,
     *,
     score: Column | None = None,
     rank: Column | None = None,
     query: Column,
-    sensitive_features: Columns,
     metric: str = "ndcg",
     k: int = 10,
-    data: Frame | None = None,
-    groups: Groups | None = None,
     compare: Pairing = "pairs",
     reference: Hashable = None,
     adjust: Adjustment = "holm",
-    control_features: Columns | None = None,
-    cluster: Column | None = None,
-    missing: Missing = "error",
-    ignore_index: bool = False,
-    alternative: Alternative = "two-sided",
-    n_resamples: Resamples = "auto",
-    confidence_level: float = 0.95,
-    rng: Seed = None,
-    n_jobs: int | None = None,
-    progress: bool | None = None,
+    **given: Unpack[RankingArguments],
 ) -> RankingTestResult:
     """Test whether rankings serve all kinds of users, or show all kinds of items, alike.
 
@@ -90,8 +78,6 @@ def ranking_test(
         How many items from the top of a list count; "ndcg@5" is "ndcg" with k=5. Not for
         "average_precision", "exposure", "exposure_per_relevance" and "ndkl", which count whole
         lists.
-    data : frame or mapping, optional
-        As in :func:`fairperm.permutation_test`.
     groups : sequence, optional
         Two groups or more; by default all, in sorted order. "ndkl" leaves out items of others.
     compare : {"pairs", "reference", "rest"}
@@ -110,8 +96,10 @@ def ranking_test(
     missing : {"error", "drop", "group"}
         As in :func:`fairperm.permutation_test`. Items that are ranked by `score` cannot be dropped,
         as those below would move up.
-    ignore_index, alternative, n_resamples, confidence_level, rng, n_jobs, progress
-        As in :func:`fairperm.permutation_test`.
+    n_resamples : int or "auto"
+        As in :func:`fairperm.permutation_test`; at least 1.
+    **given
+        All others are those of :func:`fairperm.permutation_test`.
 
     Returns
     -------
@@ -174,35 +162,20 @@ def ranking_test(
                   depend on the group; asymptotically valid, with many independent queries,
                   for a gap of zero.
     """
-    options = Options.check(
-        alternative=alternative,
-        n_resamples=n_resamples,
-        confidence_level=confidence_level,
-        rng=rng,
-        n_jobs=n_jobs,
-        progress=progress,
-    )
+    given = complete(ranking_test, given)
+    options, cluster = Options.check(given), given["cluster"]
     adjust = checks.choice("adjust", adjust, ("holm", "bh", "by", None))
     chosen = find_ranking(metric, checks.integer("k", k, 1, MAX_ITEMS))
     if chosen.of_all_groups:
-        _check_all_groups(chosen, compare, reference, alternative, cluster)
+        _check_all_groups(chosen, compare, reference, options.alternative, cluster)
     compare = check_pairing(compare, reference)
     if (score is None) == (rank is None):
-        given = "both" if score is not None else "neither"
-        raise InputTypeError(f"Pass {argument('score')} or {argument('rank')}; got {given}.")
+        both = "both" if score is not None else "neither"
+        raise InputTypeError(f"Pass {argument('score')} or {argument('rank')}; got {both}.")
     if query is None:
         raise InputTypeError("query", "given", None)
-    inputs = Inputs(
-        y_true=relevance,
-        y_pred=score if rank is None else rank,
-        sensitive_features=sensitive_features,
-        control_features=control_features,
-        cluster=cluster,
-        data=data,
-        missing=missing,
-        ignore_index=ignore_index,
-    )
-    read = ReadLists.of(inputs, query, chosen, is_rank=rank is not None, groups=groups)
+    inputs = Inputs.of(given, y_true=relevance, y_pred=score if rank is None else rank)
+    read = ReadLists.of(inputs, query, chosen, is_rank=rank is not None, groups=given["groups"])
     table, every = read.table, read.groups
     if chosen.of_all_groups:
         order = OrderTest.of(read.items, chosen, every, options)
@@ -215,7 +188,7 @@ def ranking_test(
             pvalue=only.pvalue,
             adjust=adjust,
             notes=only.notes,
-            frame_library=library_of(data),
+            frame_library=library_of(inputs.data),
         )
     if compare == "reference":
         reference = find_reference(table, every, reference)
@@ -248,7 +221,7 @@ def ranking_test(
         pvalue=min(adjusted),
         adjust=adjust,
         notes=tuple(notes),
-        frame_library=library_of(data),
+        frame_library=library_of(inputs.data),
     )
 
 

@@ -9,7 +9,8 @@ import numpy as np
 
 from fairperm._utils import checks, streams
 from fairperm._utils.formatting import format_count
-from fairperm.data.arguments import Inputs
+from fairperm._utils.signatures import complete, shares
+from fairperm.data.arguments import GroupArguments, Inputs
 from fairperm.data.columns import as_floats, library_of
 from fairperm.data.lazy.thresholds import read_scores
 from fairperm.errors import InputError, InputTypeError, Shown, argument, did_you_mean, listed
@@ -19,6 +20,7 @@ from fairperm.hypothesis_tests.comparison_checks import (
     find_shared_strata,
     read_stratum_weights,
 )
+from fairperm.hypothesis_tests.permutation import permutation_test
 from fairperm.hypothesis_tests.plan import SCHEMES, Plan, check_resampling
 from fairperm.hypothesis_tests.results.sweeps import MetricSweep, ThresholdSweepResult
 from fairperm.hypothesis_tests.sweep.tables import Curve, CutGaps, Cuts, cut_rows
@@ -28,20 +30,16 @@ from fairperm.metrics.registry import get_metric
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
+    from typing import Unpack
 
     from numpy.typing import ArrayLike, NDArray
 
     from fairperm.data.arguments import (
         Alternative,
         Column,
-        Columns,
-        Frame,
-        Groups,
         Label,
         MetricLike,
-        Missing,
         SchemeName,
-        Seed,
         StratumWeights,
         VarianceName,
     )
@@ -58,28 +56,26 @@ _MAX_STATISTICS = 1 << 26  # 512 MiB, and as much again while they are compared
 _MAX_THRESHOLDS = 1_000_000
 
 
+class SweepArguments(GroupArguments, total=False):
+    """Arguments of :func:`fairperm.permutation_test` that a sweep has, too."""
+
+    pos_label: Label
+    stratum_weights: StratumWeights | None
+    scheme: SchemeName
+    variance: VarianceName
+    alternative: Alternative
+
+
+@shares(permutation_test, SweepArguments)
 def threshold_sweep(
     y_true: Column,
     y_score: Column,
     *,
-    sensitive_features: Columns,
     metric: MetricLike | Sequence[MetricLike],
-    data: Frame | None = None,
-    groups: Groups | None = None,
     thresholds: int | ArrayLike | Literal["scores"] = 101,
-    pos_label: Label = None,
-    control_features: Columns | None = None,
-    stratum_weights: StratumWeights | None = None,
-    missing: Missing = "error",
-    ignore_index: bool = False,
-    scheme: SchemeName = "auto",
-    variance: VarianceName = "auto",
-    alternative: Alternative = "two-sided",
     alpha: float = 0.05,
     n_resamples: int = 9999,
-    rng: Seed = None,
-    n_jobs: int | None = None,
-    progress: bool | None = None,
+    **given: Unpack[SweepArguments],
 ) -> ThresholdSweepResult:
     """Test the gap between two groups at every threshold of a score, singly and all at once.
 
@@ -164,28 +160,9 @@ def threshold_sweep(
     >>> result.thresholds[curve.pvalue <= 0.05], result.thresholds[curve.adjusted_pvalue <= 0.05]
     (array([7., 8.]), array([7., 8.]))
     """
-    options = SweepOptions.check(
-        metric=metric,
-        scheme=scheme,
-        variance=variance,
-        stratum_weights=stratum_weights,
-        alternative=alternative,
-        alpha=alpha,
-        n_resamples=n_resamples,
-        rng=rng,
-        n_jobs=n_jobs,
-        progress=progress,
-    )
-    inputs = Inputs(
-        y_true=y_true,
-        y_score=y_score,
-        sensitive_features=sensitive_features,
-        control_features=control_features,
-        data=data,
-        pos_label=pos_label,
-        missing=missing,
-        ignore_index=ignore_index,
-    )
+    given = complete(threshold_sweep, given)
+    groups, options = given["groups"], SweepOptions.check(metric, alpha, n_resamples, given)
+    inputs = Inputs.of(given, y_true=y_true, y_score=y_score)
     rows = ScoredRows.read(
         inputs, thresholds, lambda table: table.choose_groups(groups, for_all="sweep_pairs()")
     )
@@ -235,26 +212,16 @@ class SweepOptions:
 
     @classmethod
     def check(
-        cls,
-        *,
-        metric: object,
-        scheme: object,
-        variance: object,
-        stratum_weights: StratumWeights | None,
-        alternative: object,
-        alpha: object,
-        n_resamples: object,
-        rng: object,
-        n_jobs: object,
-        progress: object,
+        cls, metric: object, alpha: object, n_resamples: object, given: SweepArguments
     ) -> SweepOptions:
         """Check the options of a public function."""
+        rng, n_jobs, progress = given["rng"], given["n_jobs"], given["progress"]
         return cls(
-            plans=_plans(metric, scheme, variance),
+            plans=_plans(metric, given["scheme"], given["variance"]),
             resampling=check_resampling(n_resamples, rng, n_jobs, progress),
             alpha=checks.fraction("alpha", alpha),
-            alternative=checks.choice("alternative", alternative, checks.ALTERNATIVES),
-            stratum_weights=stratum_weights,
+            alternative=checks.choice("alternative", given["alternative"], checks.ALTERNATIVES),
+            stratum_weights=given["stratum_weights"],
         )
 
     def sweep(self, rows: ScoredRows, pair: tuple[Hashable, Hashable]) -> ThresholdSweepResult:
