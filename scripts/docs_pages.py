@@ -9,14 +9,15 @@ import numpy as np
 
 import fairperm
 from fairperm.cli.main import app
+from fairperm.cli.options import ARGUMENTS
 from fairperm.metrics import get_metric, metric_names
 from fairperm.metrics.inequality import INEQUALITY_METRICS
 from scripts.docs_formulas import FORMULAS, as_mathml
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from fairperm import PermutationTestResult
+    from fairperm.cli.command import Command
+    from fairperm.cli.options import Option
 
 _SECTIONS = {  # by the kinds that the registry knows
     "Labels and predictions": ("binary", "labels", "classes"),
@@ -111,36 +112,33 @@ def _sample_result(name: str) -> PermutationTestResult | None:
 _COMMANDS_HEAD = """\
 # Command line
 
-This page is generated from the program. Exit codes: 0 for success, 1 if a comparison has a
-`--fail-on` verdict, 2 for an error. Options can also be in `fairperm.toml`, or in
-`[tool.fairperm]` of `pyproject.toml` ([how](../how-to/ci-gate.md#options-in-a-file)).
+This page is generated from the program. An option with … may be given several times, and each may
+also be called as in Python: `--n-resamples` for `--resamples`.
+[Shells complete them](../how-to/files.md#shell-completion). Options can also be in `fairperm.toml`,
+or in `[tool.fairperm]` of `pyproject.toml` ([how](../how-to/ci-gate.md#options-in-a-file)). Exit
+codes: 0 for success, 1 if a comparison has a `--fail-on` verdict, 2 for an error.
 """
 
 
 def commands_page() -> str:
     """Return the reference of the command line, as Markdown."""
-    import typer.main
-
-    group: Any = typer.main.get_command(app)
-    return "\n".join([_COMMANDS_HEAD, *(_command(*one) for one in group.commands.items())])
+    return "\n".join([_COMMANDS_HEAD, *(_command(*one) for one in app.commands.items())])
 
 
-def _command(name: str, command: Any) -> str:
-    arguments = [one for one in command.params if one.param_type_name == "argument"]
-    options = [one for one in command.params if one.param_type_name == "option"]
-    words = " ".join(f"[{one.metavar or one.name.upper()}]…" for one in arguments)
+def _command(name: str, command: Command) -> str:
     lines = [f"\n## fairperm {name}\n", f"{' '.join((command.help or '').split())}\n"]
-    lines.append(f"```text\nfairperm {name} [options] {words}\n```\n")
+    files = "".join(f" {one.value}" for one in command.options if one.name in ARGUMENTS)
+    lines.append(f"```text\nfairperm {name}{files} [options]\n```\n")
     lines.append("| option | meaning |\n|---|---|")
-    lines += [f"| {' '.join(_option(one))} | {_cell(one.help or '')} |" for one in options]
+    lines += [f"| {_option(one)} | {_cell(one.full_text)} |" for one in command.options]
     return "\n".join(lines)
 
 
-def _option(option: Any) -> Iterator[str]:
-    names = [*option.opts, *option.secondary_opts]
-    yield ", ".join(f"`{name}`" for name in names)
-    if option.metavar:
-        yield f"<small>{_cell(option.metavar)}</small>"
+def _option(option: Option) -> str:
+    if option.name in ARGUMENTS:
+        return f"<small>{option.value}</small>"
+    names = ", ".join(f"`{name}`" for name in (*option.short, option.spelt))
+    return f"{names} <small>{_cell(option.value)}</small>" if option.value else names
 
 
 def _cell(text: str) -> str:

@@ -6,7 +6,6 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
-import typer
 
 from fairperm.cli import config
 from fairperm.cli.main import app
@@ -180,7 +179,7 @@ def test_file_found_unasked_lets_no_formula_through(folder: Path) -> None:
 
 
 def test_every_path_of_every_command_is_checked() -> None:
-    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    commands = app.commands
     paths = {
         option.name
         for command in commands.values()

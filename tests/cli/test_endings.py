@@ -56,7 +56,7 @@ def test_standard_output_that_cannot_be_written(data: Path, redirection: str) ->
 
 @pytest.mark.parametrize("arguments", [("audit", "--help"), ("--version",)])
 def test_help_that_nobody_reads(arguments: tuple[str, ...]) -> None:
-    """Rich and typer exit with 1 then, which means a verdict here."""
+    """Exit code 1 would mean a verdict."""
     reader, writer = os.pipe()
     os.close(reader)
     done = subprocess.run(
@@ -103,7 +103,7 @@ when = sys.argv.pop(1)
 if when == "imports":
     class Slow:
         def find_spec(self, name, path=None, target=None):
-            if name == "typer":
+            if name == "click":
                 print("working", flush=True)
                 time.sleep(60)
     sys.meta_path.insert(0, Slow())

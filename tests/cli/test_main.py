@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import fairperm
+from fairperm.cli import main
+from fairperm.cli.options import ARGUMENTS
 from tests.support.commands import (
     COMMAND,
     QUIET,
@@ -30,6 +32,8 @@ from tests.support.commands import (
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from fairperm.cli.command import Command
 
 COLUMNS = ("--label", "y", "--prediction", "p", "--group", "g")
 UNLIKE = [(1, 1, "a")] * 90 + [(1, 0, "a")] * 10 + [(1, 1, "b")] * 50 + [(1, 0, "b")] * 50
@@ -73,6 +77,36 @@ def test_help_imports_nothing_heavy() -> None:
     done = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True)
     loaded = set(done.stdout.split("LOADED")[1].split())
     assert loaded.isdisjoint({"numpy", "scipy", "duckdb", "pyarrow", "narwhals", "altair"})
+
+
+@pytest.mark.parametrize("command", main.app.commands.values(), ids=str)
+def test_help_fits_two_screens_and_lists_every_option(command: Command) -> None:
+    said = succeeded(command.name, "--help", COLUMNS="80").splitlines()
+    assert len(said) <= 48
+    assert max(map(len, said)) <= 80
+    has_more = any("--help-all" in one for one in said)
+    whole = succeeded(command.name, "--help-all" if has_more else "--help", COLUMNS="80")
+    for one in command.options:
+        assert one.name in ARGUMENTS or f"{one.spelt} " in whole.replace("\n", " ")
+        assert one.name in ARGUMENTS or one.spelt in "\n".join(said)
+    assert max(map(len, whole.splitlines())) <= 80
+
+
+def test_options_may_be_called_as_in_python(plain: Path) -> None:
+    ours = ("--label", "y", "--prediction", "p", "--group", "g", "--resamples", 9, "--seed", 1)
+    names = ("--y-true", "--y-pred", "--sensitive-features", "--n-resamples", "--rng")
+    theirs = [x for name, value in zip(names, ours[1::2], strict=True) for x in (name, value)]
+    assert succeeded("audit", plain, *ours) == succeeded("audit", plain, *theirs)
+
+
+def test_the_shell_completes_metrics_and_leaves_files_to_itself() -> None:
+    asked: dict[str, Any] = {"_FAIRPERM_COMPLETE": "bash_complete", "COMP_CWORD": "3"}
+    for words, expected in (
+        ("fairperm audit --metric true_", b"plain,true_positive_rate\nplain,true_negative_rate\n"),
+        ("fairperm audit --report a", b"file,a\n"),
+        ("fairperm audit --fail-on disp", b"plain,disparity\n"),
+    ):
+        assert start(COMP_WORDS=words, **asked).stdout == expected
 
 
 def test_version() -> None:

@@ -7,7 +7,6 @@ from dataclasses import MISSING, fields
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import typer
 
 import fairperm
 from fairperm import errors
@@ -109,28 +108,6 @@ NOT_OPTIONS = {
     "audit": {"y_pred_new", "y_score_new", "threshold_new"},
     "compare": {"matched", "score_bins", "distances", "rankings", "query", "k"},
 }
-# Other names on the command line, where data arguments are columns of FILE.
-CALLED = {
-    "y_true": "label",
-    "y_pred": "prediction",
-    "y_score": "score",
-    "y_pred_new": "prediction_new",
-    "y_score_new": "score_new",
-    "sensitive_features": "group",
-    "features": "feature",
-    "data": "files",
-    "control_features": "control",
-    "sample_weight": "weight",
-    "metrics": "metric",
-    "distances": "distance",
-    "rankings": "ranking",
-    "groups": "pair",
-    "n_resamples": "resamples",
-    "n_bootstrap": "bootstraps",
-    "rng": "seed",
-    "n_jobs": "jobs",
-    "progress": "quiet",
-}
 # Files have no index.
 ONLY_IN_PYTHON = {"ignore_index"}
 # Defaults of the command line that mean the same, and arguments without a default.
@@ -175,12 +152,13 @@ def test_commands_have_every_argument_as_an_option(name: str) -> None:
     for argument, parameter in inspect.signature(COMMANDS[name]).parameters.items():
         if argument in ONLY_IN_PYTHON | NOT_OPTIONS.get(name, set()):
             continue
-        option = options.get(CALLED.get(argument, argument))
+        option = options.get(argument)
         assert option is not None, f"fairperm {name} lacks {argument}"
-        if argument != "data":
-            assert f"--{option.name.replace('_', '-')}" in option.opts
-        if argument not in {"data", "progress"}:  # messages of the library name the option
-            assert write_message(errors.InputError(errors.argument(argument))) in option.opts
+        if argument in {"data", "progress"}:  # FILE, --quiet
+            continue
+        assert f"--{argument.replace('_', '-')}" in option.opts  # called as in Python
+        # and so do messages of the library
+        assert write_message(errors.InputError(errors.argument(argument))) in option.opts
         if argument not in OWN_DEFAULTS and parameter.default is not parameter.empty:
             assert option.default in (parameter.default, [] if not parameter.default else None)
 
@@ -203,7 +181,7 @@ def test_commands_hand_every_option_on_from_a_file_of_options_too(
     keys |= {"metric": "fpr", "query": "g", **({"score-new": "p"} if name == "compare" else {})}
     keys |= {"period": "g"} if name == "periods" else {}
     for argument in expected:
-        option = options_of(name)[CALLED.get(argument, argument)]
+        option = options_of(name)[argument]
         if isinstance(option.default, (int, float, str)) and option.name not in keys:
             keys[option.name.replace("_", "-")] = option.default
     lines = [
@@ -230,6 +208,8 @@ def test_reports_take_the_same_words_in_python_and_on_the_command_line(command: 
 
 
 def options_of(command: str) -> dict[str, Any]:
-    """Return the options of a command by their names in Python."""
-    app: Any = typer.main.get_command(main.app)
-    return {one.name: one for one in app.commands[command].params}
+    """Return the options of a command by the arguments of the library that they set."""
+    found = main.app.commands[command]
+    params = {one.name: one for one in found.params}
+    options = {one.argument or one.name: params[one.name] for one in found.options}
+    return options | {"progress": params["quiet"]} if "quiet" in params else options

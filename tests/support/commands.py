@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import csv
-import functools
 import io
 import os
 import random
@@ -14,12 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer.main
 
 from fairperm.cli import main
-
-# Making the commands from their signatures takes as long as most of them run: once is enough here.
-typer.main.get_command = functools.cache(typer.main.get_command)
 
 COMMAND = Path(sys.executable).with_name("fairperm")
 QUIET = {

@@ -11,25 +11,26 @@ from __future__ import annotations
 
 import glob
 from pathlib import Path
-from typing import Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from fairperm._utils.files import read_toml
 from fairperm.cli.terminal import print_error
 from fairperm.errors import InputError, did_you_mean, shown
 
+if TYPE_CHECKING:
+    import click
+
 _PATHS = frozenset({"files", "report", "json", "csv", "markdown", "out"})
-_NOT_OPTIONS = frozenset({"config", "debug", "help", "version"})
+_NOT_OPTIONS = frozenset({"config", "debug", "help", "help_all"})
 
 
-def read_defaults(ctx: typer.Context, value: Path | None) -> Path | None:
+def read_defaults(ctx: click.Context, param: object, value: str | None) -> str | None:
     """Take defaults from the given file, or from the one in the working directory."""
     if ctx.resilient_parsing:  # the shell completes a word
         return value
-    path, settings = _read_settings(value)
+    path, settings = _read_settings(None if value is None else Path(value))
     if path is None or not settings:
-        return path
+        return value
     found = _find_defaults(ctx, path, settings)
     if value is None:
         for key in _PATHS & {*found}:
@@ -40,7 +41,7 @@ def read_defaults(ctx: typer.Context, value: Path | None) -> Path | None:
     if found:
         print_error(f"fairperm: note: options from {shown(str(path))}")
         ctx.default_map = {**(ctx.default_map or {}), **found}
-    return path
+    return value
 
 
 def _check_inside(path: Path, key: str, name: str) -> None:
@@ -79,7 +80,7 @@ def _read_settings(given: Path | None) -> tuple[Path | None, dict[str, Any]]:
     return (path, settings) if settings or given else (None, {})
 
 
-def _find_defaults(ctx: typer.Context, path: Path, settings: dict[str, Any]) -> dict[str, Any]:
+def _find_defaults(ctx: click.Context, path: Path, settings: dict[str, Any]) -> dict[str, Any]:
     """Return the values for this command; raise InputError for unknown keys."""
     commands: dict[str, Any] = getattr(ctx.find_root().command, "commands", {})
     options = {name: _list_options(command) for name, command in commands.items()}
@@ -110,7 +111,7 @@ def _find_defaults(ctx: typer.Context, path: Path, settings: dict[str, Any]) -> 
     }
 
 
-def _parameter_name(ctx: typer.Context, key: str) -> str:
+def _parameter_name(ctx: click.Context, key: str) -> str:
     """Return the name of the Python parameter that an option sets."""
     for one in ctx.command.params:
         if _with_hyphens(key) in _option_names(one):

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import errno
 import io
+import os
 import sys
 import traceback
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-import typer.core
+import click
 
 from fairperm import cli
 from fairperm._utils.formatting import join_words
+from fairperm.cli.command import Command, make_help_option, wrap_help
 from fairperm.cli.commands.audit import audit
 from fairperm.cli.commands.compare import compare
 from fairperm.cli.commands.demo import demo
@@ -23,80 +24,82 @@ from fairperm.cli.commands.power import power
 from fairperm.cli.commands.ranking import ranking
 from fairperm.cli.commands.report import report
 from fairperm.cli.commands.sweep import sweep
-from fairperm.cli.commands.test import one_test
+from fairperm.cli.commands.test import test
 from fairperm.cli.terminal import (
     ClosedPipeError,
     describe_failure,
     discard,
     print_error,
+    print_text,
     write_message,
 )
-from fairperm.errors import FairpermError, shown
+from fairperm.errors import FairpermError
 
 WRONG, INTERRUPTED, BROKEN_PIPE = 2, 130, 141  # exit codes; 1 means a --fail-on verdict
 # what the loader, llvmlite and Python say if there are no more addresses
 _NO_ADDRESSES = ("failed to map segment", "Could not find/load shared object", "start new thread")
-_RULES = {"int_parsing": "a whole number", "float_parsing": "a number"}  # by pydantic's names
-
-
-class Command(typer.core.TyperCommand):
-    """A command that raises for an option given twice of which only one value would be used."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the arguments, of which --help comes before any error."""
-        given = list(args)  # parsing empties the list
-        rest = super().parse_args(ctx, args)
-        *_, used = self.make_parser(ctx).parse_args(given)
-        for one in used:
-            takes_one = isinstance(one, typer.core.TyperOption) and not (
-                one.multiple or one.is_flag
-            )
-            if takes_one and used.count(one) > 1:
-                ctx.fail(f"{max(one.opts, key=len)} must be given only once")
-        return rest
-
-
-app = typer.Typer(
-    add_completion=False,
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+_COMPLETE = "_FAIRPERM_COMPLETE"  # click's name
+_ENDINGS = (
+    "`fairperm COMMAND --help` explains a command. Exit codes: 0 success; 1 a --fail-on verdict; 2 "
+    "an error; 128 + N ended by signal N.",
+    f'Shell completion: eval "$({_COMPLETE}=bash_source fairperm)"; or zsh_source.',
 )
-app.command(cls=Command)(audit)
-app.command("test", cls=Command)(one_test)
-for command in (
-    compare,
-    report,
-    sweep,
-    discover,
-    ranking,
-    periods,
-    power,
-    metrics,
-    demo,
-):
-    app.command(cls=Command)(command)
+_COMMANDS = audit, compare, test, sweep, discover, ranking, periods, power, report, metrics, demo
 
 
-def _print_version(value: bool) -> None:
+class _Commands(click.Group):
+    """All commands, in the order in which one meets them."""
+
+    commands: dict[str, Command]  # type: ignore[assignment]
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return their names."""
+        return [*self.commands]
+
+    def get_help(self, ctx: click.Context) -> str:
+        """Return what there is."""
+        lines = [
+            *wrap_help(self.help or ""),
+            "",
+            "Usage: fairperm COMMAND [OPTIONS]",
+            "",
+            "Commands:",
+        ]
+        for name, one in self.commands.items():
+            lines += wrap_help((one.help or "").partition("\n")[0], f"  {name:<11}")
+        for ending in _ENDINGS:
+            lines += ["", *wrap_help(ending)]
+        return "\n".join(lines)
+
+
+@click.pass_context
+def _show_help(ctx: click.Context) -> None:
+    if ctx.invoked_subcommand is None:
+        print_text(ctx.get_help())
+
+
+def _print_version(ctx: click.Context, param: object, value: bool) -> None:
     if value:
         from importlib import metadata
 
-        print(f"fairperm {metadata.version('fairperm')}")
-        raise typer.Exit
+        print_text(f"fairperm {metadata.version('fairperm')}")
+        ctx.exit()
 
 
-@app.callback()
-def _fairperm(
-    version: Annotated[
-        bool,
-        typer.Option("--version", help="Show the version.", callback=_print_version, is_eager=True),
-    ] = False,
-) -> None:
-    """Test whether gaps between groups in a model's metrics are real or due to chance.
-
-    Exit codes: 0 success, 1 a --fail-on verdict was found, 2 an error, 128 + N ended by signal N.
-    """
+app = _Commands(
+    "fairperm",
+    {str(one.name): one for one in _COMMANDS},
+    help="Test whether gaps between groups in a model's metrics are real or due to chance.",
+    callback=_show_help,
+    add_help_option=False,
+    invoke_without_command=True,
+    params=[
+        make_help_option(["-h", "--help"], lambda ctx: ctx.get_help()),
+        click.Option(
+            ["--version"], is_flag=True, is_eager=True, expose_value=False, callback=_print_version
+        ),
+    ],
+)
 
 
 def main() -> None:
@@ -124,15 +127,15 @@ def main() -> None:
 
 def _run() -> int:
     try:
-        result: Any = app(standalone_mode=False, prog_name="fairperm")
-        return result if isinstance(result, int) else 0
+        if _COMPLETE in os.environ:  # the shell asks how a word goes on
+            app.main(prog_name="fairperm")
+        with app.make_context("fairperm", sys.argv[1:]) as ctx:
+            return app.invoke(ctx) or 0
+    except click.exceptions.Exit as end:  # after --help or --version
+        return end.exit_code
     except (BrokenPipeError, ClosedPipeError):
         return BROKEN_PIPE
-    except SystemExit as end:  # typer and rich exit with 1 if nobody reads what they print
-        if end.code != 1:
-            raise
-        return BROKEN_PIPE
-    except (KeyboardInterrupt, typer.Abort):
+    except KeyboardInterrupt:
         return INTERRUPTED
     except Exception as error:
         if cli.received:  # by a callback, whose caller then failed
@@ -183,15 +186,11 @@ def _explain_usage(error: Any) -> str:
             return f"{error.option_name} is an option of {others}, not of {error.ctx.info_name}"
         return str(error.format_message())
     option = next((one for one in param.opts if one.startswith("--")), param.metavar)
-    # newer versions of typer ask pydantic, whose errors have data
-    reasons: list[Any] = getattr(error.__cause__, "errors", list)()
-    reason: dict[str, Any] = reasons[0] if reasons else {"type": ""}
-    rule = _RULES.get(reason["type"])
-    if rule is None:
-        return f"{option}: {reason.get('ctx', {}).get('error', error.message)}"
+    if not error.message.startswith("must be "):
+        return f"{option}: {error.message}"
     source = error.ctx.get_parameter_source(param.name)
     where = " in the file of options" if source.name == "DEFAULT_MAP" else ""
-    return f"{option} must be {rule}; got {shown(reason['input'])}{where}"
+    return f"{option} {error.message}{where}"
 
 
 def _find_commands(error: Any) -> list[str]:
@@ -211,5 +210,4 @@ def _command_path(error: Any) -> str:
     """Return the command that could not be parsed."""
     if getattr(error, "ctx", None) is not None:
         return str(error.ctx.command_path)
-    known = (one.name or getattr(one.callback, "__name__", "") for one in app.registered_commands)
-    return next((f"fairperm {name}" for name in known if name in sys.argv[1:2]), "fairperm")
+    return next((f"fairperm {name}" for name in app.commands if name in sys.argv[1:2]), "fairperm")

@@ -1,31 +1,24 @@
-"""The options that several commands share, each defined once, and what their values mean."""
+"""Every option of the command line: what it is called, what it says, which argument it is.
+
+A command lists the options that it takes by their keys in ``OPTIONS``. A new option is one entry
+here, and its key in the commands that take it.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
+import click
+from click.shell_completion import CompletionItem
 
-from fairperm.cli import config
+from fairperm.cli import config, values
 from fairperm.data.arguments import DEFAULT_METRICS
-from fairperm.errors import InputError, rename_arguments, shown
+from fairperm.errors import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from contextlib import AbstractContextManager
-
-_NOT_SETTINGS = frozenset(
-    {"files", "json", "csv", "raw_names", "markdown", "report", "quiet"}
-    | {"config", "debug", "fail_on"}
-    | {"title", "author", "note", "positive_means", "rename", "short"}
-)
-_DATA = "Data"
-_COLUMNS = "Columns"
-_TEST = "Test"
-_OUTPUT = "Output"
-_REPORT = "Report"
+    from collections.abc import Callable, Iterable, Mapping
 
 
 class Format(StrEnum):
@@ -41,671 +34,543 @@ class Format(StrEnum):
     xlsx = "xlsx"
 
 
-class FailOn(StrEnum):
-    """Verdicts that make the command fail; "ratio" is a rule of --ratio that is not met.
+class _Number(click.ParamType[Any]):
+    """A number, of which an error says what it must be."""
 
-    It is shown not to be met; "ratio-estimate" fails if the ratio itself breaks the rule.
+    name = "number"
+
+    def __init__(self, make: type[int] | type[float], rule: str) -> None:
+        self.make, self.rule = make, rule
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the number that a text is."""
+        try:
+            return self.make(value)
+        except ValueError:
+            self.fail(f"must be {self.rule}; got {shown(value)}", param, ctx)
+
+
+class _Text(click.ParamType[Any]):
+    """A text; ``completions`` returns what the shell may complete it to."""
+
+    name = "text"
+
+    def __init__(self, completions: Callable[[str], list[CompletionItem]] | None = None) -> None:
+        self.completions = completions
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the text; of a count that may be "auto", too, the integer."""
+        is_count = isinstance(param, click.Option) and param.metavar == "N|auto"
+        return int(value) if is_count and str(value).isdigit() else value
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """Return what a beginning may be completed to."""
+        return self.completions(incomplete) if self.completions else []
+
+
+def _complete_file(beginning: str) -> list[CompletionItem]:
+    return [CompletionItem(beginning, type="file")]  # the shell knows the files
+
+
+def _complete_metric(beginning: str) -> list[CompletionItem]:
+    from fairperm.metrics.registry import metric_names
+
+    return [CompletionItem(one) for one in metric_names() if one.startswith(beginning)]
+
+
+_INTEGER, _NUMBER = _Number(int, "a whole number"), _Number(float, "a number")
+ARGUMENTS = ("files", "file", "names")  # which have no name on the command line
+_KINDS = {  # by what stands for the value in the help
+    **dict.fromkeys(("N", "ROWS", "LINES"), _INTEGER),
+    **dict.fromkeys(("NUMBER", "LEVEL", "SHARE"), _NUMBER),
+    **dict.fromkeys(("FILE", "PATH"), _Text(_complete_file)),
+    "METRIC": _Text(_complete_metric),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """An option of one command or of several.
+
+    Attributes
+    ----------
+    key
+        Its name, and after an @ what tells it from others of this name.
+    value
+        What stands for the value in the help, and says of which kind it is; "…" where the option
+        may be repeated. A switch has none.
+    text
+        What the help says of it.
+    argument
+        The argument of the library that it sets, if that has another name; None if it sets none.
+    convert
+        Makes the argument of the value, all values of the command, and the data.
     """
 
-    disparity = "disparity"
-    inconclusive = "inconclusive"
-    too_small = "too-small"
-    ratio = "ratio"
-    ratio_estimate = "ratio-estimate"
+    key: str
+    value: str
+    text: str
+    argument: str | None = ""
+    default: Any = None
+    choices: tuple[str, ...] = ()
+    convert: Callable[[Any, Mapping[str, Any], Any], Any] | None = None
+
+    @property
+    def name(self) -> str:
+        """Its name in Python."""
+        return self.key.partition("@")[0]
+
+    @property
+    def spelt(self) -> str:
+        """Its name on the command line."""
+        return f"--{self.name.rstrip('_').replace('_', '-')}"
+
+    @property
+    def full_text(self) -> str:
+        """What the help says of it, with its default."""
+        says_it = "efault" in self.text or self.default in (None, False, 0)
+        return self.text if says_it else f"{self.text} Default: {self.default}."
+
+    @property
+    def short(self) -> tuple[str, ...]:
+        """Its name of one letter, if it has one."""
+        return ("-q",) if self.name == "quiet" else ()
+
+    @property
+    def topic(self) -> str:
+        """The heading that it has in the help."""
+        return next(topic for topic, options in TOPICS.items() if self in options)
+
+    def make_parameter(self) -> click.Parameter:
+        """Return it for the parser, where it may be called by its argument's name, too."""
+        metavar = self.value.removesuffix("…")
+        kind = click.Choice(self.choices) if self.choices else _KINDS.get(metavar, _Text())
+        if self.name in ARGUMENTS:
+            n_values = -1 if self.value.endswith("…") else 1
+            return click.Argument([self.name], nargs=n_values, type=kind, metavar=metavar)
+        of_python = f"--{self.argument.replace('_', '-')}" if self.argument else self.spelt
+        return click.Option(
+            [self.name, *dict.fromkeys((self.spelt, of_python)), *self.short],
+            help=self.text,
+            metavar=metavar or None,
+            type=kind if self.value else None,
+            is_flag=not self.value,
+            multiple=self.value.endswith("…"),
+            nargs=len(metavar.split()) or 1,
+            default=False if not self.value else self.default,
+            is_eager=self.name == "config",
+            callback=config.read_defaults if self.name == "config" else None,
+        )
 
 
-class FailOnChange(StrEnum):
-    """Verdicts on changes that make the command fail."""
+# Those of the first topics are arguments of the library.
+TOPICS: dict[str, tuple[Option, ...]] = {
+    "Columns": (
+        Option(
+            "label",
+            "COLUMN",
+            "True labels: 0 and 1, two values with --pos-label, classes, or numbers.",
+            "y_true",
+        ),
+        Option("prediction", "COLUMN", "Predictions of the model.", "y_pred"),
+        Option("score", "COLUMN", "Scores of the model.", "y_score", convert=values.find_score),
+        Option("score@lists", "COLUMN", "Scores, by which a list is sorted."),
+        Option(
+            "class_score",
+            "CLASS=COLUMN…",
+            "Scores of a class, one column for each class of --label; for roc_auc_ovr.",
+            None,
+        ),
+        Option("prediction_new", "COLUMN", "Predictions of the new model.", "y_pred_new"),
+        Option(
+            "score_new",
+            "COLUMN",
+            "Scores of the new model.",
+            "y_score_new",
+            convert=lambda value, given, data: data.column_if_read(value),
+        ),
+        Option(
+            "threshold",
+            "NUMBER",
+            "Scores from here on are positive predictions. Default for scores from 0 to 1: 0.5.",
+        ),
+        Option(
+            "threshold_new", "NUMBER", "Threshold of the new model's scores. Default: --threshold."
+        ),
+        Option(
+            "group",
+            "COLUMN…",
+            "Protected attribute. sex,race is one attribute: the combinations of both columns.",
+            "sensitive_features",
+            convert=values.find_groups,
+        ),
+        Option("group@one", "COLUMN", "Protected attribute.", "sensitive_features"),
+        Option(
+            "pair",
+            "FIRST SECOND",
+            "The two groups to compare, if there are more.",
+            "groups",
+            convert=values.find_pair,
+        ),
+        Option(
+            "feature",
+            "COLUMN…",
+            "Column that describes subgroups.",
+            "features",
+            convert=lambda value, given, data: value,
+        ),
+        Option("pos_label", "VALUE", "Label of the positive class.", convert=values.find_pos_label),
+        Option(
+            "control",
+            "COLUMN…",
+            "Strata: compare rows only within them.",
+            "control_features",
+            convert=values.as_list,
+        ),
+        Option(
+            "stratum_weights",
+            "VALUE=N…",
+            "Weight of a stratum of --control, one for each; VALUE,VALUE=N with several columns. "
+            "Default: by size.",
+            convert=lambda value, given, data: data.find_stratum_weights(given["control"], value),
+        ),
+        Option("cluster", "COLUMN", "Rows that belong together, such as those of one person."),
+        Option("split_clusters", "", "Split clusters that span several groups.", default=False),
+        Option(
+            "matched",
+            "COLUMN",
+            "Matched sets, such as pairs: groups are exchanged only inside a set.",
+        ),
+        Option("weight", "COLUMN", "Weights of the rows.", "sample_weight"),
+        Option(
+            "missing",
+            "error|drop|group",
+            "Missing values: refuse them, drop their rows, or make those in --group a group.",
+            default="error",
+        ),
+        Option(
+            "score_bins",
+            "N",
+            "Count scores in this many bins, for files larger than memory; for roc_auc, "
+            "brier_score, log_loss and means of scores. Default: read every score; of more than "
+            "1,048,576 distinct rows use 131,072 bins if the error is negligible.",
+        ),
+        Option("period", "COLUMN", "Periods, sites or versions."),
+        Option(
+            "periods",
+            "VALUE…",
+            "Period to compare, in order. Default: all, sorted; text must sort by time.",
+            convert=values.find_periods,
+        ),
+        Option(
+            "relevance",
+            "COLUMN",
+            "Relevance of an item: 0 or 1; for ndcg and exposure_per_relevance any number from 0 "
+            "on. Other metrics of items need none.",
+        ),
+        Option("rank", "COLUMN", "Positions in the list, from 1, in place of scores."),
+        Option("query", "COLUMN", "Queries, each of which has one list."),
+    ),
+    "Metrics": (
+        Option(
+            "metric",
+            "METRIC…",
+            f"Metric; `fairperm metrics` lists them. Default: {', '.join(DEFAULT_METRICS)}; "
+            f"without --label {DEFAULT_METRICS[0]}.",
+            "metrics",
+            convert=values.as_list,
+        ),
+        Option(
+            "metric@sweep",
+            "METRIC…",
+            f"Metric; `fairperm metrics` lists them. Default: {', '.join(DEFAULT_METRICS)}.",
+        ),
+        Option("metric@one", "METRIC", "Metric; `fairperm metrics` lists them."),
+        Option(
+            "distance",
+            "NAME…",
+            "Distance between the distributions of --score or --prediction: ks, wasserstein, "
+            "total_variation …; ks_given_label compares rows of equal label.",
+            "distances",
+            convert=values.as_list,
+        ),
+        Option(
+            "ranking",
+            "NAME…",
+            "Metric of ranked lists, as in `fairperm ranking`; ndcg@5 for the top 5. --label is "
+            "the relevance of an item, --score sorts them. Needs --query.",
+            "rankings",
+            convert=values.as_list,
+        ),
+        Option(
+            "metric@lists",
+            "NAME",
+            "Quality of a list: ndcg, precision, recall, average_precision, reciprocal_rank, "
+            "hit_rate. Exposure of items: exposure, exposure_per_relevance, top_k_share, skew. "
+            "Order of all groups at once: ndkl.",
+            default="ndcg",
+        ),
+        Option("k", "N", "Items from the top of a list that count.", default=10),
+        Option(
+            "thresholds",
+            "N|LIST",
+            "Number of thresholds; scores for every score; or numbers separated by commas.",
+            default="101",
+            convert=values.parse_thresholds,
+        ),
+    ),
+    "Comparisons": (
+        Option(
+            "compare",
+            "pairs|reference|rest",
+            "Compare every two groups, each with the reference, or each with all others. Default: "
+            "pairs; with --reference, reference.",
+            convert=values.find_pairing,
+        ),
+        Option(
+            "reference",
+            "[COLUMN=]GROUP…",
+            "Group to compare the others with. Default: the largest.",
+            convert=values.find_references,
+        ),
+        Option(
+            "reference@one",
+            "GROUP",
+            "Group to compare the others with. Default: the largest.",
+            convert=lambda value, given, data: data.find_value(given["group"], value),
+        ),
+        Option(
+            "intersections",
+            "",
+            "Compare the combinations of all --group columns, too.",
+            default=False,
+        ),
+        Option(
+            "margin",
+            "[METRIC=]NUMBER…",
+            "Largest gap that does not matter.",
+            convert=values.by_name("--margin"),
+        ),
+        Option(
+            "ratio",
+            "[METRIC=]NUMBER…",
+            "Smallest acceptable ratio of two groups' values; 0.8 is the four-fifths rule.",
+            convert=values.by_name("--ratio"),
+        ),
+        Option("margin@one", "NUMBER", "Test whether the gap is smaller than this.", None),
+        Option(
+            "ratio@one",
+            "NUMBER",
+            "Test whether the ratio of the groups' values is larger than this, either way; 0.8 is "
+            "the four-fifths rule.",
+            None,
+        ),
+        Option(
+            "better",
+            "higher|lower",
+            "With --margin or --ratio, test only whether the first group is not worse.",
+            None,
+            choices=("higher", "lower"),
+        ),
+        Option("min_group_size", "ROWS", "Groups with fewer rows get no verdict.", default=50),
+        Option(
+            "group_size_by",
+            "metric|rows",
+            "Whether --min-group-size counts the rows in the metric's denominator, or all.",
+            default="metric",
+        ),
+        Option("against", "previous|first", "Period to compare each one with.", default="previous"),
+    ),
+    "Search": (
+        Option("max_depth", "N", "Most conditions of a subgroup.", default=3),
+        Option(
+            "min_rows",
+            "ROWS",
+            "Fewest rows in the metric's denominator, of a subgroup and of the rest.",
+            default=30,
+        ),
+        Option("bands", "N", "Most quantile bands of a column of numbers.", default=4),
+        Option(
+            "confirm",
+            "SHARE",
+            "Leave this share of the rows out of the search, and test what was found in them.",
+        ),
+    ),
+    "Test": (
+        Option(
+            "adjust",
+            "holm|bh|by|none",
+            "Adjustment for multiple comparisons.",
+            default="holm",
+            convert=values.as_word,
+        ),
+        Option(
+            "adjust@search",
+            "maxt|holm|bh|by",
+            "Adjustment for multiple comparisons.",
+            default="maxt",
+        ),
+        Option(
+            "family",
+            "audit|attribute",
+            "Adjust all comparisons together, or those of each --group column.",
+            default="audit",
+        ),
+        Option("alpha", "LEVEL", "Level of the tests.", default=0.05),
+        Option("confidence_level", "LEVEL", "Level of the intervals.", default=0.95),
+        Option(
+            "alternative",
+            "WORD",
+            "Alternative: two-sided, symmetric, greater or less.",
+            default="two-sided",
+        ),
+        Option(
+            "scheme",
+            "WORD",
+            "What is exchanged: auto, pooled, within_label, denominator or unconditional.",
+            default="auto",
+        ),
+        Option(
+            "variance",
+            "WORD",
+            "Standard error of the gap: auto, score, wald, delta, bootstrap, fast_bootstrap or "
+            "none.",
+            default="auto",
+            convert=values.as_word,
+        ),
+        Option(
+            "resamples",
+            "N|auto",
+            "Random permutations; auto: until 20 are as extreme as the data, at most 9999 (more in "
+            "audits of many hypotheses).",
+            "n_resamples",
+            default="auto",
+        ),
+        Option("resamples@search", "N", "Random permutations.", "n_resamples", default=999),
+        Option("resamples@sweep", "N", "Random permutations.", "n_resamples", default=9999),
+        Option("bootstraps", "N", "Samples for bootstrap variances.", "n_bootstrap", default=500),
+        Option("seed", "N", "The same seed gives the same numbers.", "rng"),
+        Option("jobs", "N", "Threads; -1 for all cores.", "n_jobs"),
+    ),
+    "Assumptions": (
+        Option("metric@power", "METRIC", "A rate, or roc_auc."),
+        Option("first", "NUMBER", "Metric of the first group."),
+        Option("second", "NUMBER", "Metric of the second group."),
+        Option("n", "ROWS", "Rows of both groups together."),
+        Option("power", "SHARE", "Probability of detecting the gap.", default=0.8),
+        Option("share", "SHARE", "Share of rows in the first group. Default: 0.5."),
+        Option(
+            "base_rate",
+            "SHARE…",
+            "Share of positive labels; twice if the groups differ.",
+            "base_rates",
+        ),
+    ),
+    "Files": (
+        Option(
+            "files",
+            "FILE…",
+            "CSV, TSV, Excel, Parquet, JSON lines, Arrow, a DuckDB or SQLite database; a glob; or "
+            "- for standard input.",
+            "data",
+        ),
+        Option(
+            "file", "FILE", "JSON of `fairperm audit` or `fairperm compare`; - for standard input."
+        ),
+        Option("names", "METRIC…", "Names of metrics. Default: all."),
+        Option("table", "NAME", "Table of a database, or sheet of an Excel file."),
+        Option("sql", "SELECT", "Compute the columns; the files are the table data."),
+        Option("where", "CONDITION", 'Keep these rows, in SQL: "age >= 18".'),
+        Option(
+            "format_", "FORMAT", f"Format of the files: {', '.join(Format)}.", choices=tuple(Format)
+        ),
+        Option("delimiter", "CHARACTER", "Separator of the columns of a CSV file."),
+        Option("decimal", "MARK", "Decimal mark in a CSV file: . (the default) or ,", default="."),
+        Option("encoding", "NAME", "Encoding of a CSV file: utf-8, latin-1 …"),
+        Option("skip", "LINES", "Lines above the header, such as titles.", default=0),
+        Option(
+            "na",
+            "TEXT…",
+            "Text that means a missing value in a CSV file. Default: empty, NA, N/A, NaN, null, "
+            "None.",
+        ),
+    ),
+    "Report": (
+        Option("report", "PATH", "Write a report: one HTML file that works offline."),
+        Option("report@demo", "PATH", "Path of the report.", default="fairperm-demo.html"),
+        Option("short", "", "Leave the table of all comparisons and the method out."),
+        Option("title", "TEXT", "Heading of the report."),
+        Option("author", "NAME", "Who wrote the report."),
+        Option("note", "TEXT", "Remark at the beginning of the report."),
+        Option(
+            "positive_means",
+            "TEXT",
+            'What a positive label means, to complete "people who …": "repaid the loan".',
+        ),
+        Option("rename", "COLUMN:VALUE=NAME…", "Name of a group in the report: sex:F=women."),
+    ),
+    "Output": (
+        Option("json", "PATH", "Write the whole result as JSON; - prints it."),
+        Option("json@metrics", "PATH", "Write the list as JSON; - prints it."),
+        Option("csv", "PATH", "Write the table as CSV; - prints it."),
+        Option(
+            "raw_names",
+            "",
+            "Write names to CSV unchanged, even if a spreadsheet would run them as formulas.",
+        ),
+        Option("markdown", "PATH", "Write the table as Markdown for a pull request; - prints it."),
+        Option(
+            "fail_on",
+            "VERDICT…",
+            "Exit with code 1 for disparity, inconclusive, too-small, ratio (--ratio is shown not "
+            "to be met) or ratio-estimate (the estimate does not meet it).",
+            choices=("disparity", "inconclusive", "too-small", "ratio", "ratio-estimate"),
+        ),
+        Option(
+            "fail_on@changes",
+            "VERDICT…",
+            "Exit with code 1 for widened, inconclusive or too-small.",
+            choices=("widened", "inconclusive", "too-small"),
+        ),
+        Option("quiet", "", "Print no table and no progress."),
+        Option(
+            "config",
+            "PATH",
+            "Read options from this file. Default: fairperm.toml, or [tool.fairperm] in "
+            "pyproject.toml.",
+        ),
+        Option("debug", "", "Show the traceback of an error."),
+    ),
+}
 
-    widened = "widened"
-    inconclusive = "inconclusive"
-    too_small = "too-small"
-
-
-class BetterValues(StrEnum):
-    """Which values are better."""
-
-    HIGHER = "higher"
-    LOWER = "lower"
-
-
-def _option(
-    panel: str,
-    text: str,
-    *names: str,
-    metavar: str | None = None,
-    parser: Callable[[str], Any] | None = None,
-) -> typer.models.OptionInfo:
-    option: typer.models.OptionInfo = typer.Option(
-        *names, help=text, rich_help_panel=panel, metavar=metavar, show_default=False, parser=parser
-    )
-    return option
-
-
-def parse_resamples(text: str) -> int | str:
-    """Return an integer, or any other text as it is: only "auto" will do."""
-    try:
-        return int(text)
-    except ValueError:
-        return text
-
-
-Files = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="FILE",
-        show_default=False,
-        help="CSV, TSV, Parquet, JSON lines, Arrow, Feather or Excel files; globs; '-' for "
-        "standard input; or a DuckDB or SQLite database.",
-    ),
-]
-Table = Annotated[
-    str | None, _option(_DATA, "Table of a database, or sheet of an Excel file.", metavar="NAME")
-]
-Sql = Annotated[
-    str | None,
-    _option(
-        _DATA, "SELECT that returns the columns; the files are the table data.", metavar="SELECT"
-    ),
-]
-Where = Annotated[
-    str | None,
-    _option(_DATA, 'Condition on the rows to keep, in SQL: "age >= 18".', metavar="CONDITION"),
-]
-FormatOption = Annotated[
-    Format | None, _option(_DATA, "Format of the files, if their names do not show it.", "--format")
-]
-Delimiter = Annotated[
-    str | None, _option(_DATA, "Separator of the columns of a CSV file.", metavar="CHARACTER")
-]
-Decimal = Annotated[
-    str,
-    _option(
-        _DATA,
-        "Decimal mark of scores and weights in a CSV file: '.' or ','. Default: '.'.",
-        metavar="MARK",
-    ),
-]
-Encoding = Annotated[
-    str | None,
-    _option(_DATA, "Encoding of a CSV file: utf-8, latin-1 and so on.", metavar="NAME"),
-]
-Skip = Annotated[
-    int,
-    _option(
-        _DATA, "Lines above the header of a CSV or Excel file, such as titles.", metavar="LINES"
-    ),
-]
-Na = Annotated[
-    list[str] | None,
-    _option(
-        _DATA,
-        "Text that means a missing value in a CSV file (repeatable). Default: empty, NA, N/A, NaN, "
-        "null, None.",
-        metavar="TEXT",
-    ),
-]
-Label = Annotated[
-    str | None,
-    _option(
-        _COLUMNS,
-        "Column of true labels: 0/1, or two values and --pos-label; of numbers, for errors and "
-        "deviances of predicted numbers. selection_rate needs none.",
-        metavar="COLUMN",
-    ),
-]
-Prediction = Annotated[str | None, _option(_COLUMNS, "Column of predictions.", metavar="COLUMN")]
-Score = Annotated[str | None, _option(_COLUMNS, "Column of scores.", metavar="COLUMN")]
-ClassScore = Annotated[
-    list[str] | None,
-    _option(
-        _COLUMNS,
-        "Column of the scores of a class, one for each class of --label (repeatable); for the mean "
-        "AUC over classes, roc_auc_ovr.",
-        metavar="CLASS=COLUMN",
-    ),
-]
-PredictionNew = Annotated[
-    str | None, _option(_COLUMNS, "Column of the new model's predictions.", metavar="COLUMN")
-]
-ScoreNew = Annotated[
-    str | None, _option(_COLUMNS, "Column of the new model's scores.", metavar="COLUMN")
-]
-ThresholdNew = Annotated[
-    float | None,
-    _option(_COLUMNS, "Threshold of the new model's scores. Default: that of the old ones."),
-]
-Threshold = Annotated[
-    float | None,
-    _option(
-        _COLUMNS,
-        "Scores of at least this are positive predictions. Default: 0.5, for scores from 0 to 1.",
-    ),
-]
-Group = Annotated[
-    list[str] | None,
-    _option(
-        _COLUMNS,
-        "Column of a protected attribute (repeatable). Columns separated by commas (sex,race) are "
-        "one attribute: the combinations of their values.",
-        metavar="COLUMN",
-    ),
-]
-Feature = Annotated[
-    list[str] | None,
-    _option(_COLUMNS, "Column that describes subgroups (repeatable).", metavar="COLUMN"),
-]
-OneGroup = Annotated[
-    str | None, _option(_COLUMNS, "Column of the protected attribute.", metavar="COLUMN")
-]
-Pair = Annotated[
-    tuple[str, str] | None,
-    _option(
-        _COLUMNS,
-        "First and second group, if there are more than two.",
-        metavar="FIRST SECOND",
-    ),
-]
-PosLabel = Annotated[str | None, _option(_COLUMNS, "Label of the positive class.", metavar="VALUE")]
-Control = Annotated[
-    list[str] | None,
-    _option(
-        _COLUMNS, "Column of strata: compare rows only within them (repeatable).", metavar="COLUMN"
-    ),
-]
-StratumWeights = Annotated[
-    list[str] | None,
-    _option(
-        _COLUMNS,
-        "Weight of a stratum of --control, one for each (repeatable); with several columns "
-        "VALUE,VALUE=N. Default: by size.",
-        metavar="VALUE=N",
-    ),
-]
-Cluster = Annotated[
-    str | None,
-    _option(
-        _COLUMNS,
-        "Column of clusters: rows that belong together, such as those of one person.",
-        metavar="COLUMN",
-    ),
-]
-SplitClusters = Annotated[
-    bool,
-    _option(
-        _COLUMNS,
-        "Split clusters that span several groups.",
-        "--split-clusters/--no-split-clusters",
-    ),
-]
-Period = Annotated[
-    str | None, _option(_COLUMNS, "Column of periods, sites or versions.", metavar="COLUMN")
-]
-Periods = Annotated[
-    list[str] | None,
-    _option(
-        _COLUMNS,
-        "Period to compare, in order (repeatable). Default: all, sorted; text must sort by time.",
-        metavar="VALUE",
-    ),
-]
-Relevance = Annotated[
-    str | None,
-    _option(
-        _COLUMNS,
-        "Column of relevance to the query: 0 or 1, or for ndcg and exposure_per_relevance any "
-        "number from 0 on. Other metrics of items need none.",
-        metavar="COLUMN",
-    ),
-]
-Rank = Annotated[
-    str | None,
-    _option(
-        _COLUMNS, "Column of positions in the list, from 1, instead of scores.", metavar="COLUMN"
-    ),
-]
-Query = Annotated[
-    str | None, _option(_COLUMNS, "Column of queries, each with one list.", metavar="COLUMN")
-]
-Matched = Annotated[
-    str | None,
-    _option(
-        _COLUMNS,
-        "Column of matched sets, such as pairs: groups are exchanged inside each set.",
-        metavar="COLUMN",
-    ),
-]
-Weight = Annotated[
-    str | None, _option(_COLUMNS, "Column of the weights of rows.", metavar="COLUMN")
-]
-Missing = Annotated[
-    str,
-    _option(
-        _COLUMNS,
-        "Treatment of missing values: error; drop, leave out their rows; group, make a group of "
-        "rows without a value in --group. Default: error.",
-    ),
-]
-ScoreBins = Annotated[
-    int | None,
-    _option(
-        _COLUMNS,
-        "Number of bins in which to count the scores, for files larger than memory; for roc_auc, "
-        "brier_score, log_loss and means of scores. Default: read every score, and put them into "
-        "131,072 bins if more than 1,048,576 rows are distinct, if the error is negligible.",
-        metavar="N",
-    ),
-]
-Metrics = Annotated[
-    list[str] | None,
-    _option(
-        _TEST,
-        "Metric to test (repeatable); `fairperm metrics` lists them. Default: "
-        f"{', '.join(DEFAULT_METRICS)}; without labels, {DEFAULT_METRICS[0]}.",
-        "--metric",
-        metavar="NAME",
-    ),
-]
-Distances = Annotated[
-    list[str] | None,
-    _option(
-        _TEST,
-        "Distance between the groups' distributions of --score, or of --prediction without it "
-        "(repeatable): ks, wasserstein, total_variation and so on; 'ks_given_label' compares rows "
-        "of equal label. Without --metric, only distances are tested.",
-        "--distance",
-        metavar="NAME",
-    ),
-]
-Rankings = Annotated[
-    list[str] | None,
-    _option(
-        _TEST,
-        "Metric of ranked lists (repeatable): ndcg, precision, exposure and so on, as in "
-        "`fairperm ranking`; 'ndcg@5' for the top 5. Rows are items, --label is their relevance, "
-        "and --score ranks them. Needs --query. Without --metric, only rankings are tested.",
-        "--ranking",
-        metavar="NAME",
-    ),
-]
-OneMetric = Annotated[
-    str | None,
-    _option(_TEST, "Metric to test; `fairperm metrics` lists them.", "--metric", metavar="NAME"),
-]
-Against = Annotated[
-    str,
-    _option(
-        _TEST,
-        "Period to compare each one with: the previous or the first. Default: previous.",
-    ),
-]
-RankingMetric = Annotated[
-    str,
-    _option(
-        _TEST,
-        "Quality of a query's list: ndcg, precision, recall, average_precision, reciprocal_rank or "
-        "hit_rate. Exposure of items within lists: exposure, exposure_per_relevance, top_k_share "
-        "or skew. Order of all groups at once: ndkl. Default: ndcg.",
-        "--metric",
-        metavar="NAME",
-    ),
-]
-TopK = Annotated[
-    int,
-    _option(
-        _TEST,
-        "How many items from the top of a list count. Default: 10. average_precision, exposure, "
-        "exposure_per_relevance and ndkl count whole lists.",
-        metavar="N",
-    ),
-]
-Compare = Annotated[
-    str | None,
-    _option(
-        _TEST,
-        "Groups to compare: pairs, every two; reference, each with one; rest, each with all "
-        "others. Default: pairs, or reference if --reference is given.",
-    ),
-]
-Reference = Annotated[
-    list[str] | None,
-    _option(
-        _TEST,
-        "Group to compare the others with: GROUP, or COLUMN=GROUP (repeatable).",
-        metavar="GROUP",
-    ),
-]
-OneReference = Annotated[
-    str | None,
-    _option(
-        _TEST,
-        "Group to compare the others with; by default the largest.",
-        "--reference",
-        metavar="GROUP",
-    ),
-]
-Intersections = Annotated[
-    bool,
-    _option(
-        _TEST,
-        "Compare the combinations of all --group columns, too.",
-        "--intersections/--no-intersections",
-    ),
-]
-Adjust = Annotated[
-    str,
-    _option(
-        _TEST,
-        "Adjustment for multiple comparisons: holm, bh, by or none. Default: holm.",
-        "--adjust",
-    ),
-]
-Family = Annotated[
-    str,
-    _option(
-        _TEST,
-        "Comparisons that are adjusted together: audit, all; attribute, those of each --group "
-        "column. Default: audit.",
-    ),
-]
-Alpha = Annotated[float, _option(_TEST, "Nominal level of the tests. Default: 0.05.")]
-Margin = Annotated[
-    list[str] | None,
-    _option(
-        _TEST,
-        "Largest gap that does not matter: NUMBER, or METRIC=NUMBER (repeatable).",
-        metavar="NUMBER",
-    ),
-]
-Ratio = Annotated[
-    list[str] | None,
-    _option(
-        _TEST,
-        "Smallest acceptable ratio of either group's value to the other's, such as 0.8 for the "
-        "four-fifths rule: NUMBER, or METRIC=NUMBER (repeatable).",
-        metavar="NUMBER",
-    ),
-]
-OneMargin = Annotated[
-    float | None,
-    _option(_TEST, "Test whether the gap is smaller than this.", "--margin", metavar="NUMBER"),
-]
-OneRatio = Annotated[
-    float | None,
-    _option(
-        _TEST,
-        "Test whether the ratio of either group's value to the other's is larger than this; 0.8 is "
-        "the four-fifths rule.",
-        "--ratio",
-        metavar="NUMBER",
-    ),
-]
-Better = Annotated[
-    BetterValues | None,
-    _option(
-        _TEST,
-        "With --margin or --ratio, test only whether the first group is not worse: higher or "
-        "lower values are better.",
-        "--better",
-    ),
-]
-MinGroupSize = Annotated[
-    int, _option(_TEST, "Fewest rows of a group that gets a verdict. Default: 50.", metavar="ROWS")
-]
-GroupSizeBy = Annotated[
-    str,
-    _option(
-        _TEST,
-        "What --min-group-size counts: metric (rows in the metric's denominator) or rows (all). "
-        "Default: metric.",
-    ),
-]
-MaxDepth = Annotated[int, _option(_TEST, "Most conditions of a subgroup. Default: 3.", metavar="N")]
-MinRows = Annotated[
-    int,
-    _option(
-        _TEST,
-        "Fewest rows in the metric's denominator, of a subgroup and of the rest. Default: 30.",
-        metavar="ROWS",
-    ),
-]
-Bands = Annotated[
-    int, _option(_TEST, "Most quantile bands of a column of numbers. Default: 4.", metavar="N")
-]
-SearchAdjust = Annotated[
-    str,
-    _option(_TEST, "Adjustment for the search: maxt, holm, bh or by. Default: maxt.", "--adjust"),
-]
-Confirm = Annotated[
-    float | None,
-    _option(
-        _TEST,
-        "Share of rows that are not searched, in which the subgroups found are tested.",
-        metavar="SHARE",
-    ),
-]
-SearchResamples = Annotated[
-    int, _option(_TEST, "Number of random permutations. Default: 999.", "--resamples", metavar="N")
-]
-Scheme = Annotated[
-    str,
-    _option(_TEST, "What is exchanged: auto, pooled, within_label, denominator or unconditional."),
-]
-Variance = Annotated[
-    str,
-    _option(
-        _TEST,
-        "Standard error used to studentize the gap: auto, score, wald, delta, bootstrap, "
-        "fast_bootstrap or none.",
-    ),
-]
-Alternative = Annotated[
-    str, _option(_TEST, "Alternative: two-sided, symmetric, greater or less. Default: two-sided.")
-]
-Resamples = Annotated[
-    Any,
-    _option(
-        _TEST,
-        "Number of random permutations, or auto: until 20 are as extreme as the data, at most "
-        "9999 (more in audits of many hypotheses). Default: auto.",
-        metavar="N",
-        parser=parse_resamples,
-    ),
-]
-SweepResamples = Annotated[
-    int,
-    _option(_TEST, "Number of random permutations. Default: 9999.", "--resamples", metavar="N"),
-]
-Bootstraps = Annotated[
-    int, _option(_TEST, "Number of samples for bootstrap variances. Default: 500.", metavar="N")
-]
-ConfidenceLevel = Annotated[
-    float, _option(_TEST, "Confidence level of the intervals. Default: 0.95.")
-]
-Seed = Annotated[
-    int | None,
-    _option(
-        _TEST,
-        "Seed of the random numbers; the same seed gives the same numbers.",
-        metavar="INTEGER",
-    ),
-]
-Jobs = Annotated[int | None, _option(_TEST, "Number of threads; -1 for all cores.", metavar="N")]
-Json = Annotated[
-    str | None,
-    _option(_OUTPUT, "Write the whole result as JSON; '-' prints it.", "--json", metavar="PATH"),
-]
-Csv = Annotated[
-    str | None, _option(_OUTPUT, "Write the table as CSV; '-' prints it.", "--csv", metavar="PATH")
-]
-RawNames = Annotated[
-    bool,
-    _option(
-        _OUTPUT,
-        "Write names to CSV unchanged, even if a spreadsheet would run them as formulas.",
-        "--raw-names",
-    ),
-]
-Markdown = Annotated[
-    str | None,
-    _option(
-        _OUTPUT, "Write the table as Markdown for a pull request; '-' prints it.", metavar="PATH"
-    ),
-]
-Report = Annotated[
-    Path | None,
-    _option(_OUTPUT, "Write a report: one HTML file that works offline.", metavar="PATH"),
-]
-Title = Annotated[str | None, _option(_REPORT, "Heading of the report.", metavar="TEXT")]
-Author = Annotated[str | None, _option(_REPORT, "Who wrote the report.", metavar="NAME")]
-ReportNote = Annotated[
-    str | None, _option(_REPORT, "Remark at the beginning of the report.", metavar="TEXT")
-]
-PositiveMeans = Annotated[
-    str | None,
-    _option(
-        _REPORT,
-        'What a positive label means, to complete "people who …": "repaid the loan".',
-        metavar="TEXT",
-    ),
-]
-Rename = Annotated[
-    list[str] | None,
-    _option(
-        _REPORT,
-        "Name of a group in the report (repeatable): sex:F=women.",
-        metavar="COLUMN:VALUE=NAME",
-    ),
-]
-Short = Annotated[
-    bool,
-    _option(
-        _REPORT,
-        "Write a short report: summary, findings, data and chart, without the table of all "
-        "comparisons and the method.",
-        "--short",
-    ),
-]
-Quiet = Annotated[bool, _option(_OUTPUT, "Print no table and no progress.", "--quiet", "-q")]
-Fail = Annotated[
-    list[FailOn] | None,
-    _option(
-        _OUTPUT,
-        "Exit with code 1 if a comparison has this verdict (repeatable), and with code 2 if that "
-        "cannot be evaluated.",
-        "--fail-on",
-    ),
-]
-FailChange = Annotated[
-    list[FailOnChange] | None,
-    _option(
-        _OUTPUT,
-        "Exit with code 1 if a change of a gap has this verdict (repeatable), and with code 2 if "
-        "that cannot be evaluated.",
-        "--fail-on",
-    ),
-]
-Config = Annotated[
-    Path | None,
-    typer.Option(
-        help="Read options from this file. Default: fairperm.toml, or \\[tool.fairperm] in "
-        "pyproject.toml.",
-        rich_help_panel=_OUTPUT,
-        metavar="PATH",
-        show_default=False,
-        is_eager=True,
-        callback=config.read_defaults,
-    ),
-]
-Debug = Annotated[bool, _option(_OUTPUT, "Show the traceback of an error.", "--debug")]
+OPTIONS = {one.key: one for options in TOPICS.values() for one in options}
+_NO_ARGUMENTS = ("Assumptions", "Files", "Report", "Output")  # topics
 
 
-def parse_word(value: str) -> str | None:
-    """Return the word, or None for "none"."""
-    return None if value.strip().lower() == "none" else value
+def find_options(keys: str) -> list[Option]:
+    """Return the options with these keys, which spaces separate."""
+    return [OPTIONS[key] for key in keys.split()]
 
 
-def parse_numbers(option: str, given: Sequence[str] | None) -> Any:
-    """Return one number, or numbers by name from NAME=NUMBER."""
-    if not given:
-        return None
-    if len(given) == 1 and "=" not in given[0]:
-        return parse_number(option, given[0])
-    return parse_pairs(option, given, "NUMBER or NAME=NUMBER", "With several, each needs a name.")
-
-
-def parse_pairs(option: str, given: Sequence[str], rule: str, hint: str = "") -> dict[str, float]:
-    """Return numbers by name from NAME=NUMBER."""
-    found: dict[str, float] = {}
-    for text in given:
-        name, mark, value = text.rpartition("=")
-        if not mark or not name.strip():
-            raise InputError(option, rule, text, hint)
-        if name.strip() in found:
-            raise InputError(f"{option} must be given only once for {shown(name.strip())}.")
-        found[name.strip()] = parse_number(option, value)
+def as_arguments(options: Iterable[Option], given: Mapping[str, Any], data: Any) -> dict[str, Any]:
+    """Return the arguments of the library that the options of a command set."""
+    found: dict[str, Any] = {"data": data.data, "progress": False if given["quiet"] else None}
+    for one in options:
+        if one.argument is not None and one.topic not in _NO_ARGUMENTS:
+            value = given[one.name]
+            made = value if one.convert is None else one.convert(value, given, data)
+            found[one.argument or one.name] = made
     return found
 
 
-def parse_columns(option: str, given: Sequence[str] | None) -> dict[str, str]:
-    """Return columns by the classes whose scores they have, from CLASS=COLUMN."""
-    found: dict[str, str] = {}
-    for text in given or ():
-        name, mark, column = text.rpartition("=")
-        if not mark or not name or not column:
-            raise InputError(option, "CLASS=COLUMN", text)
-        if name in found:
-            raise InputError(f"{option} must be given only once for {shown(name)}.")
-        found[name] = column
-    return found
-
-
-def name_scores(of_classes: Sequence[str] | None) -> AbstractContextManager[None]:
-    """Name the scores in errors by the option that they were given by."""
-    return rename_arguments({"y_score": "class_score"} if of_classes else {})
-
-
-def parse_number(option: str, text: str) -> float:
-    """Return a text as a number."""
-    try:
-        return float(text)
-    except ValueError:
-        raise InputError(option, "a number", text) from None
-
-
-def split_columns(text: str) -> str | tuple[str, ...]:
-    """Return the column of a ``--group``, or several that are combined.
-
-    Examples
-    --------
-    >>> split_columns("sex"), split_columns("sex,race")
-    ('sex', ('sex', 'race'))
-    """
-    names = tuple(text.split(","))
-    return names if len(names) > 1 else text
-
-
-def find_metric(name: str, option: str = "--metric") -> Any:
-    """Return the metric of this name."""
-    from fairperm.metrics.registry import get_metric
-
-    try:
-        return get_metric(name)
-    except InputError as error:
-        rule = "one that `fairperm metrics` lists"
-        raise InputError(option, rule, name, error.hint) from None
-
-
-def collect_settings(params: Mapping[str, Any]) -> dict[str, Any]:
+def collect_settings(options: Iterable[Option], given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options that decide the numbers, ready for JSON."""
     return {
-        name: _make_plain(value)
-        for name, value in params.items()
-        if name not in _NOT_SETTINGS and value not in (None, [], ())
+        one.name: [*value] if isinstance(value, tuple) else value
+        for one in options
+        if one.topic not in ("Report", "Output")
+        and one.name != "files"
+        and (value := given[one.name]) not in (None, ())
     }
-
-
-def _make_plain(value: Any) -> Any:
-    if isinstance(value, (list, tuple)):
-        return [_make_plain(one) for one in value]
-    return getattr(value, "value", value)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
 import shlex
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from fairperm.cli import outputs
@@ -13,7 +11,7 @@ from fairperm.errors import InputError, did_you_mean, listed
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    import typer
+    import click
 
     from fairperm.report.presentation import Presentation
 
@@ -39,7 +37,7 @@ def read_presentation(
     )
 
 
-def check_presentation(ctx: typer.Context) -> None:
+def check_presentation(ctx: click.Context) -> None:
     """Raise InputError for an option of the report if none is written."""
     for name in ("title", "author", "note", "positive_means", "rename", "short"):
         source = ctx.get_parameter_source(name)
@@ -105,13 +103,14 @@ def write_command(
 
 
 def _write_options(command: str, options: Mapping[str, Any]) -> Iterator[str]:
-    from fairperm.cli import commands
+    from fairperm.cli.main import app
 
-    function = getattr(import_module(f"{commands.__name__}.{command}"), command)
-    defaults = {name: one.default for name, one in inspect.signature(function).parameters.items()}
+    known = {one.name: one for one in app.commands[command].options}
     for name, value in options.items():
         flag = f"--{name.rstrip('_').replace('_', '-')}"
-        if value == defaults[name]:  # an unknown name, from a file, is no text for a shell
+        if (
+            value is False or value == known[name].default
+        ):  # an unknown name, from a file, is no text for a shell
             continue
         if name == "pair":
             yield f"{flag} {shlex.join(map(str, value))}"

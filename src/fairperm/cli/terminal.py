@@ -37,30 +37,11 @@ _IN_ASCII = str.maketrans(
     "–—−─━╴╶╸╺│┃·×✗✓▼▲≈•●“”‘’\N{NO-BREAK SPACE}", "---------|||xxvv^~**\"\"'' "
 ) | str.maketrans({"…": "...", "≥": ">=", "≤": "<=", "→": "->", "±": "+-", "√": "sqrt"})
 _CONTROLS = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f]")
-# Every other argument has the option of its own name: pos_label has --pos-label.
-_OPTIONS = {
-    "y_true": "--label",
-    "y_pred": "--prediction",
-    "y_score": "--score",
-    "y_pred_new": "--prediction-new",
-    "y_score_new": "--score-new",
-    "sensitive_features": "--group",
-    "features": "--feature",
-    "control_features": "--control",
-    "sample_weight": "--weight",
+_IN_OUR_WORDS = {  # what is neither an option nor called like one
     "data": "the data",
-    "metrics": "--metric",
-    "distances": "--distance",
-    "rankings": "--ranking",
     "minus the position as y_score": "minus the position as --score",
-    "groups": "--pair",
-    "n_resamples": "--resamples",
-    "n_bootstrap": "--bootstraps",
-    "n_jobs": "--jobs",
-    "rng": "--seed",
     "values": "--first and --second",
     "value": "--second",
-    "base_rates": "--base-rate",
     "names": "NAME",
     "audit()": "`fairperm audit`",
     "ranking_test()": "`fairperm ranking`",
@@ -75,7 +56,7 @@ _MERGE_NAMES = '--sql "SELECT * REPLACE (lower(trim(x)) AS x) FROM data" makes t
 
 
 class ClosedPipeError(Exception):
-    """The reader closed our standard output; typer would make exit code 1 of BrokenPipeError."""
+    """The reader closed our standard output; click would make exit code 1 of BrokenPipeError."""
 
 
 def width() -> int:
@@ -183,12 +164,19 @@ def _write_option(name: str, values: Sequence[str]) -> str:
         _, mark, column = name.partition("] (")
         name = f"class_score ({column}" if mark else "class_score"
     bare = name.partition(" (")[0].partition(" column ")[0]  # as in "y_true (column 'y')"
-    option = _OPTIONS.get(bare)
+    option = _IN_OUR_WORDS.get(bare) or _find_option(bare)
     if option is None:  # --label, FILE and the like are names of this package
         is_argument = bare.isidentifier() and not bare.isupper()
         option = f"--{bare.replace('_', '-')}" if is_argument else bare
     given = [] if values == ["True"] else map(_write_value, values)  # a switch has no value
     return " ".join([option + name.removeprefix(bare), *given])
+
+
+def _find_option(argument: str) -> str | None:
+    """Return the option that has another name than the argument that it sets."""
+    from fairperm.cli.options import OPTIONS
+
+    return next((one.spelt for one in OPTIONS.values() if one.argument == argument), None)
 
 
 _IN_WORDS = str.maketrans("", "", "_.-")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from fairperm.cli import options as arg
+from fairperm.cli.command import command
 from fairperm.cli.terminal import print_audit, print_report, print_text, wrap
+
+if TYPE_CHECKING:
+    import click
 
 _INTRODUCTION = (
     "COMPAS is a score from 1 to 10 that courts in the United States use to judge how likely a "
@@ -36,12 +36,8 @@ _COMMAND = (
 _IN_PYTHON = '    fairperm.audit(y_true, y_pred, sensitive_features=groups, metrics=["fpr", "fnr"])'
 
 
-def demo(
-    report: Annotated[Path, typer.Option(help="Path of the report.", metavar="PATH")] = Path(
-        "fairperm-demo.html"
-    ),
-    debug: arg.Debug = False,
-) -> int:
+@command("demo", "report@demo debug", example="fairperm demo")
+def demo(ctx: click.Context) -> int:
     """Audit the COMPAS risk score by race and sex, and write a report."""
     import fairperm
     from fairperm.cli.commands.audit import make_sweeps
@@ -49,6 +45,7 @@ def demo(
     from fairperm.report.page import as_html
     from fairperm.report.presentation import Presentation
 
+    report = ctx.params["report"]
     print_text(wrap(_INTRODUCTION) + "\n")
     for metric, question in _QUESTIONS.items():
         print_text(wrap(f"{question} ({metric})"))

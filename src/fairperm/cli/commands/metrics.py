@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from fairperm.cli import options as arg
 from fairperm.cli import outputs
+from fairperm.cli.command import command
 from fairperm.cli.terminal import format_pairs, print_text
+from fairperm.cli.values import find_metric
+
+if TYPE_CHECKING:
+    import click
 
 _NEEDS = {
     "y_true": "labels",
@@ -17,27 +19,15 @@ _NEEDS = {
 }
 
 
-def metrics(
-    names: Annotated[
-        list[str] | None,
-        typer.Argument(help="Names of metrics. Default: all.", metavar="NAME", show_default=False),
-    ] = None,
-    json: Annotated[
-        str | None,
-        typer.Option(
-            "--json",
-            help="Write the list as JSON; '-' prints it.",
-            metavar="PATH",
-            show_default=False,
-        ),
-    ] = None,
-) -> int:
+@command("metrics", "names json@metrics", example="fairperm metrics fpr roc_auc")
+def metrics(ctx: click.Context) -> int:
     """List the metrics with their meanings and other names."""
     import json as json_module
 
     from fairperm.metrics.registry import metric_names
 
-    chosen = [arg.find_metric(name, "NAME") for name in names or metric_names()]
+    names, json = ctx.params["names"], ctx.params["json"]
+    chosen = [find_metric(name, "NAME") for name in names or metric_names()]
     found: list[dict[str, Any]] = [
         {
             "name": one.name,

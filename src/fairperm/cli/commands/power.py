@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any, Literal
-
-import typer
+from typing import TYPE_CHECKING, Any, Literal
 
 from fairperm._utils.formatting import (
     format_count,
@@ -14,53 +12,26 @@ from fairperm._utils.formatting import (
     format_number,
     format_percent,
 )
-from fairperm.cli import options as arg
 from fairperm.cli import outputs
+from fairperm.cli.command import command
+from fairperm.cli.options import collect_settings
 from fairperm.cli.terminal import print_text, wrap
+from fairperm.cli.values import find_metric
 from fairperm.errors import InputError
 
-_PANEL = "Assumptions"
+if TYPE_CHECKING:
+    import click
+
 _ROUNDING = 1e-9  # of a value that is 0 or 1
 
 
-def _assumed(text: str, *names: str) -> Any:
-    return typer.Option(*names, help=text, rich_help_panel=_PANEL, show_default=False)
-
-
-Metric = Annotated[
-    str | None,
-    typer.Option(
-        help="A rate, or roc_auc.", metavar="NAME", rich_help_panel=_PANEL, show_default=False
-    ),
-]
-First = Annotated[float | None, _assumed("Value of the metric in the first group.")]
-Second = Annotated[float | None, _assumed("Value of the metric in the second group.")]
-Rows = Annotated[int | None, _assumed("Number of rows in both groups together.", "--n")]
-Power = Annotated[float, _assumed("Probability of detecting the gap. Default: 0.8.", "--power")]
-Share = Annotated[float | None, _assumed("Share of the rows in the first group. Default: 0.5.")]
-BaseRate = Annotated[
-    list[float] | None,
-    _assumed("Share of positive labels in both groups; give it twice if they differ."),
-]
-
-
-def power(
-    ctx: typer.Context,
-    metric: Metric = None,
-    first: First = None,
-    second: Second = None,
-    n: Rows = None,
-    power: Power = 0.8,
-    share: Share = None,
-    base_rate: BaseRate = None,
-    alpha: arg.Alpha = 0.05,
-    alternative: arg.Alternative = "two-sided",
-    scheme: arg.Scheme = "auto",
-    json: arg.Json = None,
-    quiet: arg.Quiet = False,
-    config: arg.Config = None,
-    debug: arg.Debug = False,
-) -> int:
+@command(
+    "power",
+    "metric@power first second n power share base_rate alpha alternative scheme json quiet config "
+    "debug",
+    example="fairperm power --metric fpr --first 0.2 --second 0.25 --base-rate 0.5",
+)
+def power(ctx: click.Context) -> int:
     """Compute power, sample size or the smallest detectable gap.
 
     With --first, --second and --n: the power. With --first and --second: the sample size. With --n
@@ -68,32 +39,22 @@ def power(
     """
     from fairperm.hypothesis_tests.results.gaps import json_ready
 
+    given, options = ctx.params, ctx.command.options  # type: ignore[attr-defined]
+    json, rates = given["json"], given["base_rate"]
     outputs.check_outputs({"--json": json})
-    if metric is None:
+    if given["metric"] is None:
         raise InputError("--metric must be given: a rate, or roc_auc.")
-    if base_rate and len(base_rate) > 2:
-        raise InputError(f"--base-rate must be given once or twice; got {len(base_rate)}.")
-    rates: Any = None
-    if base_rate:
-        rates = base_rate[0] if len(base_rate) == 1 else (base_rate[0], base_rate[1])
-    shared: dict[str, Any] = {
-        "share": share,
-        "base_rates": rates,
-        "alpha": alpha,
-        "alternative": alternative,
-        "scheme": scheme,
-    }
-    result, sentence = _answer(metric, first, second, n, power, shared)
+    if len(rates) > 2:
+        raise InputError(f"--base-rate must be given once or twice; got {len(rates)}.")
+    shared = {name: given[name] for name in ("share", "alpha", "alternative", "scheme")}
+    shared["base_rates"] = rates if len(rates) > 1 else next(iter(rates), None)
+    asked = {name: given[name] for name in ("metric", "first", "second", "n", "power")}
+    result, sentence = _answer(**asked, shared=shared)
     if json is not None:
-        text = outputs.as_json(
-            "power",
-            json_ready(result),
-            options=arg.collect_settings(ctx.params),
-            files=[],
-            rows=None,
-        )
+        settings = collect_settings(options, given)
+        text = outputs.as_json("power", json_ready(result), options=settings, files=[], rows=None)
         outputs.write_output(json, text)
-    if not quiet and json != "-":
+    if not given["quiet"] and json != "-":
         print_text(wrap(sentence))
     return 0
 
@@ -109,7 +70,7 @@ def _answer(
     """Return the quantity that was not given, by its name, and a sentence that states it."""
     import fairperm
 
-    name, level = format_metric(arg.find_metric(metric).name), f"{format_level(power)} power"
+    name, level = format_metric(find_metric(metric).name), f"{format_level(power)} power"
     if first is None or second is None:
         value = first if second is None else second
         moves: Literal["first", "second"] = "second" if second is None else "first"

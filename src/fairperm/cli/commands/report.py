@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from fairperm._utils.files import read_limited, write_whole
-from fairperm.cli import options as arg
 from fairperm.cli import outputs
+from fairperm.cli.command import command
 from fairperm.cli.presenting import describe_run, read_presentation
 from fairperm.cli.terminal import print_report
 from fairperm.errors import FairpermError, InputError, shown
@@ -17,31 +15,19 @@ from fairperm.errors import FairpermError, InputError, shown
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    import click
+
 _RULE = "JSON that `fairperm audit` or `fairperm compare` wrote with --json"
 _MAX_JSON_BYTES = 64 << 20  # tens of thousands of comparisons, in Python a gigabyte at most
 _SCHEMAS = {f"fairperm.{command}": command for command in ("audit", "compare")}
 
 
-def report(
-    ctx: typer.Context,
-    file: Annotated[
-        str,
-        typer.Argument(
-            metavar="FILE",
-            show_default=False,
-            help="JSON that `fairperm audit` or `fairperm compare` wrote; '-' for standard input.",
-        ),
-    ],
-    report: arg.Report = None,
-    title: arg.Title = None,
-    author: arg.Author = None,
-    note: arg.ReportNote = None,
-    positive_means: arg.PositiveMeans = None,
-    rename: arg.Rename = None,
-    short: arg.Short = False,
-    quiet: arg.Quiet = False,
-    debug: arg.Debug = False,
-) -> int:
+@command(
+    "report",
+    "file report short title author note positive_means rename quiet debug",
+    example="fairperm report audit.json --short --report audit.html",
+)
+def report(ctx: click.Context) -> int:
     """Write the report of an audit later, or on another machine: from its JSON, without the data.
 
     It has no threshold sweep and no permutation histogram, which need the data. Without --report
@@ -49,14 +35,15 @@ def report(
     """
     from fairperm.cli.files.formats import check_outputs_not_inputs
 
+    file, report = ctx.params["file"], ctx.params["report"]
     if report is None and file == "-":
         raise InputError("--report must be given: the name of the file to write.")
-    path = Path(file).with_suffix(".html") if report is None else report
+    path = Path(file).with_suffix(".html") if report is None else Path(report)
     outputs.check_outputs({"--report": path})
     document = _read_document(file)
     check_outputs_not_inputs([file], {"--report": str(path)})
     write_whole(path, _write_page(file, document, ctx.params))
-    if not quiet:
+    if not ctx.params["quiet"]:
         print_report(path)
     return 0
 

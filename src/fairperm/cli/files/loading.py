@@ -9,7 +9,6 @@ from __future__ import annotations
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairperm._utils.checks import choice, integer
@@ -36,13 +35,14 @@ from fairperm.cli.files.sql import (
     quote_name,
 )
 from fairperm.cli.files.temporary import make_private_folder
-from fairperm.cli.options import find_metric, parse_columns, parse_pairs
+from fairperm.cli.values import find_metric, parse_columns, parse_pairs
 from fairperm.errors import FairpermError, InputError, did_you_mean, listed, shown, unknown_name
 from fairperm.metrics.definition import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
+    from pathlib import Path
 
     from fairperm.cli.files.formats import InputFile
     from fairperm.metrics.definition import AnyMetric

@@ -1,0 +1,164 @@
+"""What the texts of options mean: numbers, columns, and values of the data."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fairperm.errors import InputError, rename_arguments, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from contextlib import AbstractContextManager
+
+
+def parse_word(value: str) -> str | None:
+    """Return the word, or None for "none"."""
+    return None if value.strip().lower() == "none" else value
+
+
+def parse_numbers(option: str, given: Sequence[str] | None) -> Any:
+    """Return one number, or numbers by name from NAME=NUMBER."""
+    if not given:
+        return None
+    if len(given) == 1 and "=" not in given[0]:
+        return parse_number(option, given[0])
+    return parse_pairs(option, given, "NUMBER or NAME=NUMBER", "With several, each needs a name.")
+
+
+def parse_pairs(option: str, given: Sequence[str], rule: str, hint: str = "") -> dict[str, float]:
+    """Return numbers by name from NAME=NUMBER."""
+    found: dict[str, float] = {}
+    for text in given:
+        name, mark, value = text.rpartition("=")
+        if not mark or not name.strip():
+            raise InputError(option, rule, text, hint)
+        if name.strip() in found:
+            raise InputError(f"{option} must be given only once for {shown(name.strip())}.")
+        found[name.strip()] = parse_number(option, value)
+    return found
+
+
+def parse_columns(option: str, given: Sequence[str] | None) -> dict[str, str]:
+    """Return columns by the classes whose scores they have, from CLASS=COLUMN."""
+    found: dict[str, str] = {}
+    for text in given or ():
+        name, mark, column = text.rpartition("=")
+        if not mark or not name or not column:
+            raise InputError(option, "CLASS=COLUMN", text)
+        if name in found:
+            raise InputError(f"{option} must be given only once for {shown(name)}.")
+        found[name] = column
+    return found
+
+
+def name_scores(of_classes: Sequence[str] | None) -> AbstractContextManager[None]:
+    """Name the scores in errors by the option that they were given by."""
+    return rename_arguments({"y_score": "class_score"} if of_classes else {})
+
+
+def parse_number(option: str, text: str) -> float:
+    """Return a text as a number."""
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(option, "a number", text) from None
+
+
+def split_columns(text: str) -> str | tuple[str, ...]:
+    """Return the column of a ``--group``, or several that are combined.
+
+    Examples
+    --------
+    >>> split_columns("sex"), split_columns("sex,race")
+    ('sex', ('sex', 'race'))
+    """
+    names = tuple(text.split(","))
+    return names if len(names) > 1 else text
+
+
+def find_metric(name: str, option: str = "--metric") -> Any:
+    """Return the metric of this name."""
+    from fairperm.metrics.registry import get_metric
+
+    try:
+        return get_metric(name)
+    except InputError as error:
+        rule = "one that `fairperm metrics` lists"
+        raise InputError(option, rule, name, error.hint) from None
+
+
+def find_groups(value: Sequence[str], given: Mapping[str, Any], data: Any) -> Any:
+    """Return the columns of groups; a single one as it is."""
+    groups = [split_columns(one) for one in value]
+    return groups[0] if len(groups) == 1 and isinstance(groups[0], str) else groups
+
+
+def find_references(value: Sequence[str], given: Mapping[str, Any], data: Any) -> Any:
+    """Return the reference group, or the reference groups by attribute."""
+    if not value:
+        return None
+    groups = [split_columns(one) for one in given["group"]]
+    singles = [one for one in groups if isinstance(one, str)]
+    if len(groups) == len(singles) == len(value) == 1:
+        return data.find_value(singles[0], value[0].removeprefix(f"{singles[0]}="))
+    found: dict[str, object] = {}
+    for text in value:
+        name = next((one for one in singles if text.startswith(f"{one}=")), None)
+        if name is not None:
+            found[name] = data.find_value(name, text.removeprefix(f"{name}="))
+            continue
+        name, mark, _ = text.partition("=")
+        if not mark:
+            rule = "COLUMN=GROUP if there are several --group columns"
+            raise InputError("--reference", rule, text)
+        found[name] = text  # audit() raises: there is no such attribute
+    return found
+
+
+def find_pair(value: Sequence[str] | None, given: Mapping[str, Any], data: Any) -> Any:
+    """Return the two groups that the texts mean."""
+    return value and tuple(data.find_value(given["group"], one) for one in value)
+
+
+def find_pos_label(value: str | None, given: Mapping[str, Any], data: Any) -> Any:
+    """Return the label that a text means."""
+    return data.find_value(given["label"] or given.get("prediction"), value)
+
+
+def find_periods(value: Sequence[str], given: Mapping[str, Any], data: Any) -> Any:
+    """Return the periods that the texts mean."""
+    return [data.find_value(given["period"], one) for one in value] or None
+
+
+def find_score(value: str | None, given: Mapping[str, Any], data: Any) -> Any:
+    """Return the column of scores, or one for each class."""
+    return data.find_scores(given["label"], value, given.get("class_score"))
+
+
+def find_pairing(value: str | None, given: Mapping[str, Any], data: Any) -> str:
+    """Return which groups are compared."""
+    return value or ("reference" if given["reference"] else "pairs")
+
+
+def parse_thresholds(text: str, given: Mapping[str, Any], data: Any) -> object:
+    """Return the number of thresholds, the thresholds, or "scores"."""
+    if text == "scores":
+        return text
+    if text.isdigit():
+        return int(text)
+    return [parse_number("--thresholds", one) for one in text.split(",")]
+
+
+def as_list(value: Sequence[str], given: Mapping[str, Any], data: Any) -> Any:
+    """Return the values as a list; None without any."""
+    return [*value] or None
+
+
+def as_word(value: str, given: Mapping[str, Any], data: Any) -> str | None:
+    """Return the word, or None for "none"."""
+    return parse_word(value)
+
+
+def by_name(option: str) -> Callable[[Any, Mapping[str, Any], Any], Any]:
+    """Return what makes one number, or numbers by name, of an option."""
+    return lambda value, given, data: parse_numbers(option, value)
