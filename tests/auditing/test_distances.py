@@ -158,7 +158,7 @@ def test_an_audit_is_written_read_and_reported(tmp_path: Path) -> None:
     assert (row.gap_name, row.values) == ("a and b", (None, None))
     assert row.interval_text == f"{row.expected:.3f} by chance"
     assert row.interval_text in repr(found)
-    assert "kolmogorov_smirnov, a and b" in repr(row.result)  # without a direction
+    assert "distance between a and b is" in repr(row.result)  # without a direction
     cells = row.cells()
     assert cells["difference_low"] is cells["standard_error"] is cells["first_value"] is None
 

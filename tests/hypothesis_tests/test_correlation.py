@@ -339,7 +339,7 @@ def test_result_can_be_repeated_and_told() -> None:
     again = correlation_test(x, y, n_resamples=1000, rng=result.seed)
     assert json.loads(json.dumps(result.to_dict())) == again.to_dict()
     assert "null_distribution" not in result.to_dict()
-    assert repr(result).startswith("CorrelationTestResult: pearson, 50 rows\n  correlation  ")
+    assert repr(result).startswith("Pearson's correlation of the 50 rows is ")
     assert "two-sided, 1,000 draws" in repr(result)
     assert "independence only" in correlation_test(x, y, studentize=False, rng=1).validity
     assert "two-sided, exact" in repr(correlation_test(*DATA["tied"]))

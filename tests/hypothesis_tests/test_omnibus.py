@@ -232,7 +232,7 @@ def test_a_difference_is_found() -> None:
 def test_what_the_result_says() -> None:
     result = run(confused(), "false_negative_rate", n_resamples=99)
     text = repr(result)
-    assert text.startswith("OmnibusTestResult: false_negative_rate in 5 groups\n")
+    assert text.startswith("The 5 groups have false negative rates from ")
     assert "99 draws" in text
     assert "Exact for the weak null" in text
     assert result.pvalue_interval[0] <= result.pvalue <= result.pvalue_interval[1]

@@ -376,8 +376,7 @@ def example() -> Calibration:
 
 def test_the_answer_is_said_in_plain_words() -> None:
     found = example()
-    assert found.summary() == str(found)
-    assert str(found) == (
+    assert found.answer == (
         "At nominal level 5 %, this test rejects in 4.8 % (3.6 % to 6.3 %; 2.0 % to 9.2 %) of "
         "samples like yours with equal groups. That agrees with the nominal level. It detects a "
         "gap of −0.100 in 31.0 % (28.0 % to 34.2 %; 21.0 % to 42.3 %) of samples. The first "
@@ -385,29 +384,29 @@ def test_the_answer_is_said_in_plain_words() -> None:
         "well."
     )
     often = replace(found, level_interval=(0.1, 0.14), level_total_interval=(0.06, 0.2))
-    assert "That is more often than it should. " in str(often)
+    assert "That is more often than it should. " in often.answer
     maybe = replace(often, level_total_interval=(0.04, 0.2))
-    assert "That is more often than it should, or it is chance in your sample. " in str(maybe)
+    assert "That is more often than it should, or it is chance in your sample. " in maybe.answer
     seldom = replace(found, level_interval=(0.01, 0.03), level_total_interval=(0.01, 0.04))
-    assert "That is less often than it may. " in str(seldom)
+    assert "That is less often than it may. " in seldom.answer
 
 
 def test_the_result_is_shown_on_a_few_lines() -> None:
-    assert repr(example()) == (
-        "Calibration: false_negative_rate, 200 rows of 'a' and 200 rows of 'b'\n"
-        "  test   unconditional, variance score, two-sided, exact\n"
-        "  level  0.048  nominal level 5 %; 95 % interval 0.036 to 0.063 (simulation), 0.020 to\n"
-        "         0.092 (and sample)\n"
-        "  power  0.310  gap −0.100; 95 % interval 0.280 to 0.342 (simulation), 0.210 to 0.423\n"
-        "         (and sample)\n"
-        "  null   Rows were reweighted until false_negative_rate was 0.120 in both groups, with\n"
-        "         the share of each label unchanged; this moved 1.6 % of 'a' and 1.6 % of 'b'."
+    assert repr(example()).endswith(
+        "\n  sample  200 rows of 'a' and 200 rows of 'b'\n"
+        "  test    unconditional, variance score, two-sided, exact\n"
+        "  level   0.048  nominal level 5 %; 95 % interval 0.036 to 0.063 (simulation), 0.020 to\n"
+        "          0.092 (and sample)\n"
+        "  power   0.310  gap −0.100; 95 % interval 0.280 to 0.342 (simulation), 0.210 to 0.423\n"
+        "          (and sample)\n"
+        "  null    Rows were reweighted until false_negative_rate was 0.120 in both groups, with\n"
+        "          the share of each label unchanged; this moved 1.6 % of 'a' and 1.6 % of 'b'."
     )
 
 
 def test_a_normal_limit_is_said_to_be_one() -> None:
     found = calibrate(**GAP, metric="mcc", n_resamples=0, n_simulations=2, rng=1)
-    assert "\n  test   pooled, variance delta, two-sided, normal limit\n" in repr(found)
+    assert "\n  test    pooled, variance delta, two-sided, normal limit\n" in repr(found)
     assert found.n_resamples == 0
 
 
@@ -416,7 +415,7 @@ def test_the_result_can_be_written_down() -> None:
     assert plain["level"] == 0.048
     assert plain["groups"] == ["a", "b"]
     assert plain["n_undefined"] == [0, 0]
-    assert set(plain) == set(Calibration.__dataclass_fields__)
+    assert set(plain) == {"answer", *Calibration.__dataclass_fields__}
 
 
 def test_it_is_a_public_name() -> None:

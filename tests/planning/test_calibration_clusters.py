@@ -386,7 +386,7 @@ def test_the_result_counts_clusters() -> None:
     found = calibrate(**people(), n_simulations=2, rng=1)
     assert found.sizes == (160, 640)
     assert found.clusters == (40, 160)
-    assert repr(found).startswith("Calibration: selection_rate, 40 clusters of 0 and 160 clusters")
+    assert "\n  sample  40 clusters of 0 and 160 clusters of 1\n" in repr(found)
     assert found.null.startswith("Clusters were reweighted until selection_rate was 0.")
 
 

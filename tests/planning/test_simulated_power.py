@@ -278,7 +278,8 @@ def test_simulated_power_is_shown_on_a_few_lines() -> None:
     found = simulated_power(**ROWS, metric="fpr", n=200, n_simulations=10, effect=0.5, rng=1)
     text = repr(replace(found, power=0.25, confidence_interval=(0.1, 0.5)))
     assert text == (
-        "SimulatedPower: false_positive_rate, 100 rows of 'a' and 100 rows of 'b'\n"
+        "With 100 rows of a and 100 rows of b the test detects 50.0 % of the observed gap in\n"
+        "false positive rate with 25.0 % power.\n"
         "  power  0.250  95 % interval 0.100 to 0.500, 10 simulations\n"
-        "  gap    50.0 % of the observed difference, at level 5 %"
+        "  level  5 %"
     )

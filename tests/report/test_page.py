@@ -147,7 +147,7 @@ def test_dropped_rows_are_counted() -> None:
         missing="drop",
         rng=1,
     )
-    said = "Of 240 rows, 60 with missing values were dropped and 180 used."
+    said = "180 of 240 rows used, 60 left out for missing values."
     assert Page(audit.to_html()).text.count(said) == 2  # at the beginning, and with the groups
 
 
@@ -163,11 +163,9 @@ def test_rows_are_counted_for_every_attribute(order: tuple[str, str]) -> None:
     counts = {one.attribute: (one.read, one.dropped, one.used) for one in audit.row_counts}
     assert counts == {"sex": (240, 60, 180), "race": (240, 40, 200)}
     assert fairperm.Audit.from_dict(audit.to_dict()).row_counts == audit.row_counts
-    said = {"sex": "sex 60 (180 used)", "race": "race 40 (200 used)"}
-    text = (
-        "Of 240 rows, those with missing values were dropped by attribute: "
-        f"{', '.join(said[one] for one in order)}."
-    )
+    said = {"sex": "180 of 240 rows used, 60 left out", "race": "200 of 240 rows used, 40 left out"}
+    parts = "; ".join(f"{one}: {said[one]}" for one in order)
+    text = f"{parts[0].upper()}{parts[1:]}, all for missing values."
     assert text in Page(audit.to_html()).text
     assert f"240 people (one row each). {text}" in Page(audit.to_html()).text
     assert text in repr(audit)
@@ -188,9 +186,7 @@ def test_rows_that_only_some_metrics_lack() -> None:
     )
     (one,) = audit.row_counts
     assert (one.read, one.dropped, one.used, one.by_metric) == (240, 1, 239, True)
-    assert "Of 240 rows, up to 1 with missing values was dropped and at least 239 used." in repr(
-        audit
-    )
+    assert "At least 239 of 240 rows used, up to 1 left out for missing values." in repr(audit)
 
 
 def test_what_is_not_significant_is_never_called_fair_or_equal() -> None:

@@ -38,7 +38,7 @@ def test_result_is_a_sequence_with_text_json_and_frames() -> None:
         *("low", "high", "statistic", "pvalue", "adjusted_pvalue"),
     ]
     text = repr(result)
-    assert f"{len(result.found)} of {len(result.all)} subgroups differ from the rest" in text
+    assert f"{len(result.found)} of {len(result.all)} subgroups differ from all other rows" in text
     assert result.listed[0].description in text
     assert "step-down max-T at 5 %, 199 permutations" in text
     assert "found: --csv has all" in as_text(result, "--csv has all")

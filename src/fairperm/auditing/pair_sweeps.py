@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass, field, replace
-from textwrap import indent
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -21,8 +20,9 @@ from fairperm._utils.signatures import complete, shares
 from fairperm.data.arguments import Inputs
 from fairperm.data.columns import frame_of
 from fairperm.errors import ArgumentError, InputError, Note, Shown, argument, warn_of
+from fairperm.hypothesis_tests.results.answer import answer_sweeps
 from fairperm.hypothesis_tests.results.gaps import json_ready
-from fairperm.hypothesis_tests.results.text import wrap_notes, write_result
+from fairperm.hypothesis_tests.results.text import ShownResult
 from fairperm.hypothesis_tests.sweep.threshold_sweep import (
     ScoredRows,
     SweepArguments,
@@ -47,7 +47,7 @@ _MAX_GROUPS = 10  # 45 pairs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
-class PairSweeps:
+class PairSweeps(ShownResult):
     """The result of :func:`fairperm.sweep_pairs`: iterate over it for the sweeps.
 
     Attributes
@@ -82,6 +82,7 @@ class PairSweeps:
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON-ready values."""
         plain = {
+            "answer": self.answer,
             "alpha": self.alpha,
             "sweeps": [one.to_dict() for one in self],
             "not_swept": dict(self.not_swept),
@@ -154,21 +155,26 @@ class PairSweeps:
         of_pair = f"{self.alpha / self.n_pairs:.2g} for each of them"
         return f"{level} for all {self.n_pairs} pairs together: {of_pair}."
 
-    def __repr__(self) -> str:
-        first = self.sweeps[0]
-        title = (
-            f"{type(self).__name__}: {format_count(len(self), 'pair')} of groups at "
-            f"{format_count(len(first.thresholds), 'threshold')}, {first.n_resamples:,} draws"
-        )
-        untested = [f"{pair} was not tested: {reason}" for pair, reason in self.not_swept.items()]
-        parts = [title, *map(self._describe, first.curves), *untested, self.describe_level()]
-        if first.n_dropped:
-            parts.append(f"{format_count(first.n_dropped, 'row')} with missing values left out.")
-        return "\n".join([*parts, *wrap_notes(self.notes, len("note"))])
+    @property
+    def answer(self) -> str:
+        """How many pairs have a gap that chance does not explain, and the clearest."""
+        return answer_sweeps(self.sweeps)
 
-    def _describe(self, metric: str) -> str:
+    def _lines(self) -> list[tuple[str, str]]:
+        first = self.sweeps[0]
+        untested = [("not tested", f"{one}: {reason}") for one, reason in self.not_swept.items()]
+        draws = f"{len(first.thresholds):,}, with {first.n_resamples:,} draws"
+        return [
+            *(line for metric in first.curves for line in self._describe(metric)),
+            *untested,
+            ("level", self.describe_level()),
+            ("thresholds", draws),
+            ("left out", f"{format_count(first.n_dropped, 'row')} for missing values"),
+        ]
+
+    def _describe(self, metric: str) -> list[tuple[str, str]]:
         """Return the largest gap of each pair in a metric."""
-        lines = []
+        lines = [("metric", f"{metric}: largest gap, p over all thresholds, gaps outside the band")]
         for one in self:
             curve = one.curves[metric]
             worst = curve.largest()
@@ -176,9 +182,7 @@ class PairSweeps:
             outside = f"{int((curve.adjusted_pvalue <= one.alpha).sum()):,} outside"
             text = f"{gap} at {one.thresholds[worst]:.4g}, {state_pvalue(curve.global_pvalue)}"
             lines.append((name_of_gap(*one.group_names), f"{text}, {outside}"))
-        lines.append(("validity", self.sweeps[0].curves[metric].validity))
-        title = f"{metric}: largest gap, p over all thresholds, gaps outside the band"
-        return indent(write_result(title, lines), "  ")
+        return [*lines, ("validity", self.sweeps[0].curves[metric].validity)]
 
 
 @shares(threshold_sweep, SweepArguments)
@@ -224,16 +228,23 @@ def sweep_pairs(
     ...     metric="false_positive_rate", data=compas, n_resamples=999, rng=1,
     ... )
     >>> sweeps
-    PairSweeps: 3 pairs of groups at 10 thresholds, 999 draws
-      false_positive_rate: largest gap, p over all thresholds, gaps outside the band
-        25 - 45 − Greater than 45       +0.392 at 2, p = 0.0020, 9 outside
-        25 - 45 − Less than 25          −0.354 at 3, p = 0.0020, 8 outside
-        Greater than 45 − Less than 25  −0.654 at 3, p = 0.0020, 9 outside
-        validity                        Exact for the weak null (equal false_positive_rate;
-                                        base rates may differ) at every sample size, given the
-                                        rates' denominators. The same holds for the
-                                        simultaneous band.
-    The bands have the level 0.05 for all 3 pairs together: 0.017 for each of them.
+    3 of 3 pairs of groups have a gap that chance does not explain, at some threshold. The
+    clearest: at 9 of 10 thresholds the gap in false positive rate, 25 - 45 − Greater than
+    45, is larger than chance explains; the largest is +39.2 points at 2 (p = 0.0020 for all
+    thresholds together).
+      metric                          false_positive_rate: largest gap, p over all
+                                      thresholds, gaps outside the band
+      25 - 45 − Greater than 45       +0.392 at 2, p = 0.0020, 9 outside
+      25 - 45 − Less than 25          −0.354 at 3, p = 0.0020, 8 outside
+      Greater than 45 − Less than 25  −0.654 at 3, p = 0.0020, 9 outside
+      validity                        Exact for the weak null (equal false_positive_rate;
+                                      base rates may differ) at every sample size, given the
+                                      rates' denominators. The same holds for the
+                                      simultaneous band.
+      level                           The bands have the level 0.05 for all 3 pairs
+                                      together: 0.017 for each of them.
+      thresholds                      10, with 999 draws
+      left out                        0 rows for missing values
     >>> [sweep.groups for sweep in sweeps]
     [('25 - 45', 'Greater than 45'), ('25 - 45', 'Less than 25'),
      ('Greater than 45', 'Less than 25')]

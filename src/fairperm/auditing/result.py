@@ -124,7 +124,8 @@ class Audit(AuditData):
 
         :meth:`from_dict` reads them back.
         """
-        plain = {
+        plain: dict[str, Any] = {"answer": self.answer}
+        plain |= {
             name: json_ready(getattr(self, name))
             for name in AuditData.__slots__
             if name not in {"rows", "omnibus", "groups", "row_counts", "library"}

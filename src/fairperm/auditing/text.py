@@ -19,10 +19,11 @@ from fairperm.auditing.verdicts import (
     format_detectable_gap,
 )
 from fairperm.hypothesis_tests.results.text import (
-    state_dropped,
     state_hypotheses,
     state_min_group_size,
     state_threshold,
+    state_used_rows,
+    wrap_answer,
     wrap_notes,
 )
 
@@ -102,7 +103,8 @@ def as_text(audit: AuditData) -> str:
         return lines
 
     table = as_table(audit, width)
-    parts = [heading(audit), *write(table), footing(audit, list_columns(table))]
+    head = [*wrap_answer(audit.answer), heading(audit)]
+    parts = [*head, *write(table), footing(audit, list_columns(table))]
     if audit.compares_models:
         changes = write(as_table(audit, width, changes=True))
         parts += ["", heading(audit, changes=True), *changes, changes_footing(audit)]
@@ -113,8 +115,8 @@ def heading(audit: AuditData, *, changes: bool = False) -> str:
     """Return the numbers of comparisons by verdict, in one line."""
     verdicts = [_verdict(row, changes=changes) for row in audit.rows]
     counts = ", ".join(f"{verdicts.count(one)} {one}" for one in dict.fromkeys(verdicts))
-    name = "Changes of gaps" if changes else "Audit"
-    return f"{name}: {format_count(len(verdicts), 'comparison')} ({counts or 'none'})"
+    name = "change" if changes else "comparison"
+    return f"{format_count(len(verdicts), name)}: {counts or 'none'}"
 
 
 def _verdict(row: AuditRow, *, changes: bool) -> str:
@@ -132,8 +134,7 @@ def footing(audit: AuditData, columns: Collection[str]) -> str:
     ]
     if audit.is_weighted:
         sentences.append("Values are weighted.")
-    if audit.n_dropped:
-        sentences.append(state_dropped(audit))
+    sentences.append(state_used_rows(audit))
     return " ".join(sentences)
 
 
@@ -148,8 +149,7 @@ def changes_footing(audit: AuditData) -> str:
     ]
     if audit.is_weighted:
         sentences.append("Values are weighted.")
-    if audit.n_dropped:
-        sentences.append(state_dropped(audit))
+    sentences.append(state_used_rows(audit))
     return " ".join(sentences)
 
 

@@ -26,8 +26,9 @@ from fairperm.errors import InputError, InputTypeError, warn_of
 from fairperm.hypothesis_tests.permutation import permutation_test
 from fairperm.hypothesis_tests.plan import Options
 from fairperm.hypothesis_tests.reaches import ErrorReach
+from fairperm.hypothesis_tests.results.answer import answer_correlation
 from fairperm.hypothesis_tests.results.gaps import ResultWithPValue
-from fairperm.hypothesis_tests.results.text import write_result
+from fairperm.hypothesis_tests.results.text import state_rows
 from fairperm.hypothesis_tests.run import Observed, PermutationTest, run
 from fairperm.hypothesis_tests.small_groups import effective_number
 from fairperm.inference.null import drop_rounding, tie_tolerance
@@ -90,17 +91,21 @@ class CorrelationTestResult(ResultWithPValue):
     n: int
     exact: bool
 
-    def __repr__(self) -> str:
+    @property
+    def answer(self) -> str:
+        """The correlation, and whether chance explains it."""
+        return answer_correlation(self.method, self.correlation, self)
+
+    def _lines(self) -> list[tuple[str, str]]:
         correlation = format_number(self.correlation, signed=True)
         interval = format_interval(self.confidence_interval, signed=True)
         level = format_level(self.confidence_level)
-        lines = [
+        return [
             ("correlation", f"{correlation}  {level} interval {interval}"),
             ("p-value", f"{format_pvalue(self.pvalue)}  {self.alternative}, {self._draws()}"),
             ("validity", self.validity),
+            state_rows(self.n, self.n_dropped),
         ]
-        title = f"{type(self).__name__}: {self.method}, {format_count(self.n, 'row')}"
-        return write_result(title, lines, self.n_dropped, self.notes)
 
 
 class CorrelationArguments(DrawArguments, total=False):
@@ -196,12 +201,14 @@ def correlation_test(
     >>> income = rng.uniform(0.1, 1, size=1000)
     >>> error = rng.normal(size=1000) / income**2  # uncorrelated, but larger for the poor
     >>> fairperm.correlation_test(income, error, rng=1)
-    CorrelationTestResult: pearson, 1,000 rows
+    Pearson's correlation of the 1,000 rows is −0.076; chance could explain it (p = 0.1400);
+    correlations from −0.174 to +0.023 are not ruled out.
       correlation  −0.076  95 % interval −0.174 to +0.023
       p-value      0.1400  two-sided, 1,999 draws (stopped early), 95 % interval 0.1175 to
                    0.1632
       validity     Exact under independence; asymptotically valid for zero correlation under
                    dependence.
+      rows         1,000 used, 0 left out for missing values
     >>> plain = fairperm.correlation_test(income, error, studentize=False, rng=1)
     >>> round(plain.pvalue, 4)  # not valid here
     0.0129

@@ -160,7 +160,8 @@ def distance_test(
     >>> fairperm.distance_test(
     ...     "decile_score", y_true="two_year_recid", sensitive_features="sex", data=compas, rng=1
     ... )
-    DistanceTestResult: kolmogorov_smirnov of 2 groups
+    The Kolmogorov–Smirnov distance given the label between Female and Male is 0.048, where
+    chance alone makes 0.031 on average; chance does not explain it (p = 0.0250).
       Female and Male  0.048  by chance 0.031, 1,175 and 4,997 rows
       given 0          0.031
       given 1          0.078
@@ -168,6 +169,7 @@ def distance_test(
       p-value          0.0250  800 draws (stopped early), 95 % interval 0.0144 to 0.0368
       validity         Exact if the groups have equal distributions of values given the
                        label.
+      rows             6,172 used, 0 left out for missing values
     """
     given = complete(distance_test, given)
     options, groups = Options.check(given), given["groups"]

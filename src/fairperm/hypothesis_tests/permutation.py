@@ -214,13 +214,15 @@ def permutation_test(
     ...     metric="false_negative_rate",
     ... )
     >>> result
-    PermutationTestResult: false_negative_rate, a − b
+    b's false negative rate is 10.0 points higher than a's (20.0 % v 10.0 %); chance could
+    explain it (p = 0.0840); gaps up to 25.6 points are not ruled out.
       a           0.100  16 of 160
       b           0.200  8 of 40
       difference  −0.100  95 % interval −0.256 to +0.011
       p-value     0.0840  two-sided, exact
       validity    Exact for the weak null (equal false_negative_rate; base rates may differ)
                   at every sample size, given the rates' denominators.
+      rows        400 used, 0 left out for missing values
     """
     given = locals()  # every argument travels under its own name
     options = Options.check(given, fewest=0)

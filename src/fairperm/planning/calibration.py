@@ -20,7 +20,6 @@ from fairperm._utils.formatting import (
 from fairperm.errors import InputError, UndefinedMetricError, argument, shown
 from fairperm.hypothesis_tests.plan import check_resampling
 from fairperm.hypothesis_tests.results.gaps import PlainResult
-from fairperm.hypothesis_tests.results.text import wrap_notes, write_result
 from fairperm.metrics.definition import Scheme
 from fairperm.planning.equal_groups import (
     UnreachableError,
@@ -122,8 +121,9 @@ class Calibration(PlainResult):
     notes: tuple[str, ...]
     seed: int
 
-    def summary(self) -> str:
-        """Return level and power in plain words."""
+    @property
+    def answer(self) -> str:
+        """The level and the power in plain words."""
         level = _state_share(self.level, self.level_interval, self.level_total_interval)
         power = _state_share(self.power, self.power_interval, self.power_total_interval)
         return (
@@ -142,10 +142,7 @@ class Calibration(PlainResult):
             return f"That is {often}, or it is chance in your sample."
         return f"That is {often}."
 
-    def __str__(self) -> str:
-        return "\n".join([self.summary(), *wrap_notes(self.notes)])
-
-    def __repr__(self) -> str:
+    def _lines(self) -> list[tuple[str, str]]:
         counts, unit = (self.sizes, "row") if self.clusters is None else (self.clusters, "cluster")
         groups = (
             f"{format_count(n, unit)} of {shown(group)}"
@@ -166,14 +163,13 @@ class Calibration(PlainResult):
             f"{format_interval(total)} (and sample)"
             for one, total in ends
         )
-        lines = [
+        return [
+            ("sample", " and ".join(groups)),
             ("test", f"{self.scheme}, variance {self.variance}, {self.alternative}, {draws}"),
             ("level", f"{format_number(self.level)}  {nominal}; {level}"),
             ("power", f"{format_number(self.power)}  {gap}; {power}"),
             ("null", self.null),
         ]
-        title = f"{type(self).__name__}: {self.metric}, {' and '.join(groups)}"
-        return write_result(title, lines, notes=self.notes)
 
 
 def calibrate(
@@ -269,14 +265,19 @@ def calibrate(
     >>> fairperm.calibrate(
     ...     **rows, metric="fnr", scheme="pooled", variance=None, n_simulations=200, rng=1
     ... )
-    Calibration: false_negative_rate, 200 rows of 'a' and 200 rows of 'b'
-      test   pooled, variance None, two-sided, 499 permutations
-      level  0.120  nominal level 5 %; 95 % interval 0.078 to 0.173 (simulation), 0.016 to
-             0.363 (and sample)
-      power  0.515  gap −0.100; 95 % interval 0.443 to 0.586 (simulation), 0.206 to 0.816
-             (and sample)
-      null   Rows were reweighted until false_negative_rate was 0.120 in both groups, with
-             the share of each label unchanged; this moved 1.6 % of 'a' and 1.6 % of 'b'.
+    At nominal level 5 %, this test rejects in 12.0 % (7.8 % to 17.3 %; 1.6 % to 36.3 %) of
+    samples like yours with equal groups. That is more often than it should, or it is chance
+    in your sample. It detects a gap of −0.100 in 51.5 % (44.3 % to 58.6 %; 20.6 % to
+    81.6 %) of samples. The first interval allows for chance in the simulation, the second
+    for chance in your sample as well.
+      sample  200 rows of 'a' and 200 rows of 'b'
+      test    pooled, variance None, two-sided, 499 permutations
+      level   0.120  nominal level 5 %; 95 % interval 0.078 to 0.173 (simulation), 0.016 to
+              0.363 (and sample)
+      power   0.515  gap −0.100; 95 % interval 0.443 to 0.586 (simulation), 0.206 to 0.816
+              (and sample)
+      null    Rows were reweighted until false_negative_rate was 0.120 in both groups, with
+              the share of each label unchanged; this moved 1.6 % of 'a' and 1.6 % of 'b'.
 
     More simulations make both intervals narrower.
     """

@@ -8,6 +8,12 @@ from typing import TYPE_CHECKING, Literal
 from fairperm._utils import checks
 from fairperm.errors import InputError, InputTypeError, argument
 from fairperm.hypothesis_tests.plan import Plan
+from fairperm.hypothesis_tests.results.answer import (
+    answer_detectable,
+    answer_power,
+    answer_rows,
+    assume,
+)
 from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
 from fairperm.metrics.confusion import F1_TOTALS, f1_of_jaccard, jaccard_of_f1
 from fairperm.metrics.definition import Scheme
@@ -20,6 +26,7 @@ from fairperm.planning.designs import (
     normal_gap,
     rate_power,
 )
+from fairperm.planning.numbers import PlannedCount, PlannedNumber
 from fairperm.planning.rate_tests import ConditionalTest, UnconditionalTest
 from fairperm.planning.searches import smallest_gap, smallest_n
 
@@ -50,7 +57,7 @@ def power(
     alternative: Alternative = "two-sided",
     scheme: SchemeName = "auto",
     pilot: PermutationTestResult | None = None,
-) -> float:
+) -> PlannedNumber:
     """Compute the power of a permutation test: the probability that it detects a gap.
 
     Parameters
@@ -86,7 +93,8 @@ def power(
 
     Returns
     -------
-    float
+    PlannedNumber
+        A float that prints its answer, a sentence.
 
     Notes
     -----
@@ -135,7 +143,8 @@ def power(
     level = _check_level(alpha, alternative)
     design = _make_design(metric, pilot, share, base_rates, scheme)
     first, second = _check_values(values, pilot)
-    return design.at(_check_n(n, design), level)(first, second)
+    found, n = design.at(_check_n(n, design), level)(first, second), _check_n(n, design)
+    return PlannedNumber(found, answer_power(found, n, _assume(metric, pilot, (first, second))))
 
 
 def sample_size(
@@ -149,7 +158,7 @@ def sample_size(
     alternative: Alternative = "two-sided",
     scheme: SchemeName = "auto",
     pilot: PermutationTestResult | None = None,
-) -> int:
+) -> PlannedCount:
     """Return the number of rows, of both groups together, that a test needs to detect a gap.
 
     Parameters
@@ -161,7 +170,8 @@ def sample_size(
 
     Returns
     -------
-    int
+    PlannedCount
+        An int that prints its answer, a sentence.
 
     Notes
     -----
@@ -175,9 +185,10 @@ def sample_size(
     --------
     >>> from fairperm import sample_size
     >>> sample_size("fnr", values=(0.1, 0.2), base_rates=(0.8, 0.2))
-    1138
+    You need 1,138 rows in total for 80 % power to detect a false negative rate of 10.0 % v
+    20.0 %.
     >>> sample_size("selection_rate", values=(0.5, 0.4), alternative="greater")
-    618
+    You need 618 rows in total for 80 % power to detect a selection rate of 50.0 % v 40.0 %.
     """
     level = _check_level(alpha, alternative)
     target = _check_power(power, level)
@@ -194,7 +205,8 @@ def sample_size(
         )
         rule = f"{one} whose gap can be detected in {MAX_ROWS:,} rows"
         raise InputError(name, rule, gap, _DIRECTION_HINT.get(alternative, ""))
-    return next(filter(is_enough, design.smaller(found, level)), found)
+    rows = next(filter(is_enough, design.smaller(found, level)), found)
+    return PlannedCount(rows, answer_rows(rows, target, _assume(metric, pilot, assumed)))
 
 
 def minimum_detectable_gap(
@@ -210,7 +222,7 @@ def minimum_detectable_gap(
     alternative: Alternative = "two-sided",
     scheme: SchemeName = "auto",
     pilot: PermutationTestResult | None = None,
-) -> float:
+) -> PlannedNumber:
     """Return the smallest gap that a test of n rows detects with this power.
 
     Parameters
@@ -228,11 +240,12 @@ def minimum_detectable_gap(
 
     Returns
     -------
-    float
-        The size of the gap. A two-sided test detects every larger gap for which there is room
-        between 0 and 1 with at least this power, whether the group moves up or down; the result is
-        that of the direction which needs more. With "greater" and "less" the group moves in the
-        direction of the alternative only. Infinite if no gap is large enough.
+    PlannedNumber
+        The size of the gap, a float that prints its answer in a sentence. A two-sided test detects
+        every larger gap for which there is room between 0 and 1 with at least this power, whether
+        the group moves up or down; the result is that of the direction which needs more. With
+        "greater" and "less" the group moves in the direction of the alternative only. Infinite if
+        no gap is large enough.
 
     Examples
     --------
@@ -268,10 +281,22 @@ def minimum_detectable_gap(
             raise InputTypeError(f"Pass {argument('value')} or pilot.")
         fixed, limits = _check_unit_interval("value", value), (0.0, 1.0)
     power_of = design.at(n, level)
-    if moves == "first":
-        return smallest_gap(lambda one: power_of(one, fixed), fixed, level.sides, target, limits)
-    downwards = tuple(-side for side in level.sides)
-    return smallest_gap(lambda one: power_of(fixed, one), fixed, downwards, target, limits)
+    sides = level.sides if moves == "first" else tuple(-side for side in level.sides)
+
+    def power_at(one: float) -> float:
+        return power_of(*((one, fixed) if moves == "first" else (fixed, one)))
+
+    gap = smallest_gap(power_at, fixed, sides, target, limits)
+    return PlannedNumber(gap, answer_detectable(gap, n, target, _name(metric, pilot)))
+
+
+def _assume(metric: MetricLike | None, pilot: PermutationTestResult | None, values: Pair) -> str:
+    pair = float(values[0]), float(values[1])
+    return assume(_name(metric, pilot), pair, is_gap=pilot is not None)
+
+
+def _name(metric: MetricLike | None, pilot: PermutationTestResult | None) -> str:
+    return pilot.metric if pilot is not None else get_metric(metric).name
 
 
 def detectable_gap(

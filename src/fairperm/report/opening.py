@@ -17,7 +17,7 @@ from fairperm._utils.formatting import (
     state_pvalue,
 )
 from fairperm.hypothesis_tests.results.audits import keeps_ratio
-from fairperm.hypothesis_tests.results.text import state_dropped
+from fairperm.hypothesis_tests.results.text import state_used_rows
 from fairperm.report.plain_words import find_case
 from fairperm.report.sentences import (
     define_positives,
@@ -67,7 +67,7 @@ def _count_people(view: AuditView) -> Markup:
     else:
         text = f"{format_count(rows, 'person', 'people')} (one row each)"
     if view.audit.n_dropped:
-        text += f". {state_dropped(view.audit)}"
+        text += f". {state_used_rows(view.audit)}"
     return escape(text)
 
 

@@ -21,7 +21,7 @@ from fairperm._utils.formatting import (
     format_pvalue,
 )
 from fairperm.hypothesis_tests.results.sweeps import ThresholdSweepResult
-from fairperm.hypothesis_tests.results.text import state_dropped, state_min_group_size
+from fairperm.hypothesis_tests.results.text import state_min_group_size, state_used_rows
 from fairperm.report import sentences
 from fairperm.report.changes import ChangesPart
 from fairperm.report.opening import list_facts, summarize_case
@@ -259,7 +259,7 @@ def _environment() -> Environment:
         "count": format_count,
         "count_units": count_units,
         "pvalue": format_pvalue,
-        "dropped": state_dropped,
+        "dropped": state_used_rows,
         "style": lambda name: Markup(_read_text(name)),  # noqa: S704
     }
     return environment

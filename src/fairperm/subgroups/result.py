@@ -11,13 +11,13 @@ from fairperm._utils.formatting import (
     format_count,
     format_interval,
     format_level,
-    format_metric,
     format_number,
     format_pvalue,
 )
 from fairperm.data.columns import frame_of
+from fairperm.hypothesis_tests.results.answer import answer_subgroups
 from fairperm.hypothesis_tests.results.gaps import json_ready
-from fairperm.hypothesis_tests.results.text import wrap_notes
+from fairperm.hypothesis_tests.results.text import state_rows, wrap_answer, wrap_notes
 from fairperm.subgroups.features import Band, describe
 
 if TYPE_CHECKING:
@@ -160,6 +160,18 @@ class Subgroups(Sequence[Subgroup]):
     def __getitem__(self, index: int | slice) -> Subgroup | tuple[Subgroup, ...]:
         return self.found[index]
 
+    @property
+    def answer(self) -> str:
+        """How many subgroups differ by more than chance explains, and the clearest."""
+        first = self.found[0] if self.found else None
+        clearest = None
+        if first is not None:
+            clearest = (
+                *(first.description, first.value, first.rest, first.gap),
+                first.adjusted_pvalue,
+            )
+        return answer_subgroups(len(self.found), len(self.all), self.metric, clearest)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON-ready values."""
         rows = {"listed", "found", "all"}
@@ -169,7 +181,7 @@ class Subgroups(Sequence[Subgroup]):
             if one.name not in {*rows, "frame_library"}
         }
         plain |= {name: [one.to_dict() for one in getattr(self, name)] for name in sorted(rows)}
-        ready: dict[str, Any] = json_ready(plain)
+        ready: dict[str, Any] = json_ready({"answer": self.answer, **plain})
         return ready
 
     def to_frame(
@@ -240,7 +252,7 @@ class Subgroups(Sequence[Subgroup]):
         found = FoundSubgroups(
             metric=self.metric,
             level=1 - self.alpha,
-            summary=_summarize(self),
+            summary=self.answer,
             heads=_list_heads(self),
             listed=[_list_cells(self, one) for one in self.listed],
             found=[_list_cells(self, one) for one in self.found],
@@ -279,13 +291,14 @@ def as_text(result: Subgroups, where: str = "to_frame(which='found') has all") -
 
     ``where`` says where all subgroups that were found are.
     """
-    title = f"Subgroups: {_summarize(result)}"
-    lines = [title, f"  {_state_test(result)}", *_write_table(result)]
+    overall = f"{format_number(result.value)} in all {format_count(result.n, 'row')}"
+    lines = wrap_answer(result.answer)
+    lines += [f"  {overall}; {_state_test(result)}", *_write_table(result)]
     unlisted = len(result.found) - len(result.listed)
     if unlisted:
         lines.append(f"  and {format_count(unlisted, 'other subgroup')} found: {where}")
-    if result.n_dropped:
-        lines.append(f"  left out  {format_count(result.n_dropped, 'row')} with missing values")
+    units, used = state_rows(result.n, result.n_dropped)
+    lines.append(f"  {units}  {used}")
     return "\n".join([*lines, *wrap_notes(result.notes)])
 
 
@@ -319,15 +332,6 @@ def _list_cells(result: Subgroups, one: Subgroup) -> list[str]:
         format_interval(one.confidence_interval, signed=True),
         format_pvalue(one.adjusted_pvalue),
     ]
-
-
-def _summarize(result: Subgroups) -> str:
-    found = f"{len(result.found):,} of {format_count(len(result.all), 'subgroup')}"
-    return (
-        f"{found} {'differs' if len(result.all) == 1 else 'differ'} from the rest in "
-        f"{format_metric(result.metric)} "
-        f"({format_number(result.value)} in all {format_count(result.n, 'row')})"
-    )
 
 
 def _state_test(result: Subgroups) -> str:

@@ -451,9 +451,14 @@ def test_the_result_reads_well_and_becomes_json() -> None:
         metric="fpr",
     )
     lines = repr(result).splitlines()
-    assert lines[0] == "ModelComparisonResult: change in false_positive_rate, a − b"
-    assert lines[1] == "  a           0.150 → 0.090  p = 0.0005, exact"
-    assert lines[3] == "  gap         +0.050 → −0.015"
+    assert lines[0].startswith(
+        "With the new model the gap in false positive rate, a − b, goes from"
+    )
+    assert result.answer.endswith(
+        f" from +5.0 to −1.5 points; chance does not explain the change (p = {result.pvalue:.4f})."
+    )
+    assert lines[2] == "  a           0.150 → 0.090  p = 0.0005, exact"
+    assert lines[4] == "  gap         +0.050 → −0.015"
     plain = result.to_dict()
     assert plain["group_changes"][0]["new"] == 0.09
     assert (plain["gap_old"], plain["difference"]) == pytest.approx((0.05, -0.065))

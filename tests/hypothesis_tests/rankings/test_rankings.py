@@ -423,8 +423,8 @@ def test_several_groups_are_compared_one_by_one_and_adjusted(metric: str) -> Non
     assert [one.groups for one in found] == pairs
     for one, pair in zip(found, pairs, strict=True):
         alone = run(given, group, groups=pair, **options)
-        theirs = alone.to_dict() | {"adjusted_pvalue": one.adjusted_pvalue}
-        assert one.to_dict() == theirs
+        theirs = {"adjusted_pvalue": one.adjusted_pvalue, "answer": one.answer}
+        assert one.to_dict() == alone.to_dict() | theirs
     raw = [one.pvalue for one in found]
     assert [one.adjusted_pvalue for one in found] == adjust_pvalues(np.array(raw), "holm").tolist()
     assert found.pvalue == min(one.adjusted_pvalue for one in found)
@@ -432,16 +432,13 @@ def test_several_groups_are_compared_one_by_one_and_adjusted(metric: str) -> Non
     assert [one.groups for one in rest] == [(name, "all others") for name in "abc"]
     merged = np.where(group == "b", "b", "all others")
     alone = run(given, merged, groups=("b", "all others"), **options)
-    assert rest.comparisons[1].to_dict() | {"adjusted_pvalue": 0} == alone.to_dict() | {
-        "adjusted_pvalue": 0
-    }
+    unlike = {"adjusted_pvalue": 0, "answer": ""}
+    assert rest.comparisons[1].to_dict() | unlike == alone.to_dict() | unlike
     against = ranking_test(
         **given, sensitive_features=group, compare="reference", reference="b", **options
     )
     assert [one.groups for one in against] == [("a", "b"), ("c", "b")]
-    assert against.comparisons[0].to_dict() | {"adjusted_pvalue": 0} == found.comparisons[
-        0
-    ].to_dict() | {"adjusted_pvalue": 0}
+    assert against.comparisons[0].to_dict() | unlike == found.comparisons[0].to_dict() | unlike
     gaps = [one.to_dict()["difference"] for one in found]
     assert found.largest is found.comparisons[np.argmax(np.abs(gaps))]
     frame = found.to_frame()
@@ -649,7 +646,7 @@ def test_results_of_ndkl() -> None:
     assert plain["comparisons"][0]["counts"] == [*one.counts.values()]
     (row,) = found.to_frame("pyarrow").to_pylist()
     assert (row["groups"], row["value"], row["queries"]) == ("0, 1, 2", one.value, 30)
-    assert repr(found).startswith("RankingTestResult: ndkl of 3 groups\n  ndkl      0.")
+    assert "\n  ndkl      0." in repr(found)
     assert "by chance" in repr(found)
     assert "\n  kind = 2  " in repr(found)
 

@@ -123,7 +123,8 @@ def compare_models(
     ...     sensitive_features=["a"] * 1000 + ["b"] * 1000,
     ...     metric="false_positive_rate",
     ... )
-    ModelComparisonResult: change in false_positive_rate, a − b
+    With the new model the gap in false positive rate, a − b, goes from +5.0 to +1.2 points;
+    chance does not explain the change (p < 0.0001).
       a           0.150 → 0.090  p < 0.0001, exact
       b           0.100 → 0.078  p < 0.0001, exact
       gap         +0.050 → +0.012
@@ -132,6 +133,7 @@ def compare_models(
       validity    Asymptotically valid for the weak null (equal change in
                   false_positive_rate; base rates may differ), and exact for the strong null
                   (the groups have equal distributions of predictions given the label).
+      rows        2,000 used, 0 left out for missing values
     """
     given = complete(compare_models, given)
     options = Options.check(given, fewest=0)

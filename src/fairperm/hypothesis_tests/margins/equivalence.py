@@ -119,16 +119,17 @@ def equivalence_test(
     ... )
     >>> result = equivalence_test(**people, metric="selection_rate", ratio=0.8)
     >>> result
-    EquivalenceTestResult: selection_rate, f / m
+    f's selection rate is 0.958 times m's (46.0 % v 48.0 %); the ratio is shown to lie
+    between 0.800 and 1.250 (p = 0.0038).
       f         0.460  230 of 500
       m         0.480  240 of 500
       ratio     0.958  90 % interval 0.857 to 1.072
       margin    above 0.800 (p = 0.0038), below 1.250 (p < 0.0001)
       p-value   0.0038  no Monte Carlo error
-      verdict   met at level 0.05
+      verdict   equivalence established at level 0.05
       validity  Asymptotically valid for the null that the groups' ratio in selection_rate
-                lies on the margin's edge or beyond; the groups may differ in other
-                ways.
+                lies on the margin's edge or beyond; the groups may differ in other ways.
+      rows      1,000 used, 0 left out for missing values
     >>> result.holds_at(0.05)
     True
     """
@@ -187,16 +188,18 @@ def noninferiority(
     ...     margin=0.05,
     ...     higher_is_better=False,
     ... )
-    EquivalenceTestResult: false_negative_rate, a − b
+    b's false negative rate is 1.0 points higher than a's (11.0 % v 10.0 %); a − b is shown
+    to lie below +5.0 points (p = 0.0096).
       a           0.100  30 of 300
       b           0.110  33 of 300
       difference  −0.010  90 % interval −0.052 to +0.032
       margin      below +0.050 (p = 0.0096)
       p-value     0.0096  no Monte Carlo error
-      verdict     met at level 0.05
+      verdict     margin established at level 0.05
       validity    Asymptotically valid for the null that the groups' difference in
                   false_negative_rate lies on the margin's edge or beyond; the groups may
                   differ in other ways.
+      rows        600 used, 0 left out for missing values
     """
     if not isinstance(higher_is_better, bool):
         raise InputTypeError("higher_is_better", "True or False", higher_is_better)

@@ -10,10 +10,10 @@ from fairperm._utils.formatting import (
     format_gap,
     format_interval,
     format_number,
-    format_pvalue,
     name_group,
     name_of_gap,
 )
+from fairperm.hypothesis_tests.results.answer import answer_audit, answer_row
 from fairperm.hypothesis_tests.results.gaps import json_ready
 
 if TYPE_CHECKING:
@@ -118,13 +118,12 @@ class AuditRow:
     change: GapChange | None = None
 
     def __repr__(self) -> str:
-        values, gap = self.values_text, self.gap_text
-        if self.difference is not None:
-            gap += f" ({self.interval_text}), adjusted p {format_pvalue(self.adjusted_pvalue)}"
-        return (
-            f"AuditRow: {self.attribute} · {self.metric}, {self.gap_name}: {values}, gap {gap}: "
-            f"{self.verdict}"
-        )
+        return self.answer
+
+    @property
+    def answer(self) -> str:
+        """Which group is higher, by how much, and the verdict."""
+        return answer_row(self)
 
     @property
     def part(self) -> str | None:
@@ -216,7 +215,8 @@ class AuditRow:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the row as JSON-ready values."""
-        plain: dict[str, Any] = {
+        plain: dict[str, Any] = {"answer": self.answer}
+        plain |= {
             name: json_ready(getattr(self, name))
             for name in self.__slots__
             if name not in {"result", "change"}
@@ -361,6 +361,11 @@ class AuditData:
     families: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     library: str | None = None
+
+    @property
+    def answer(self) -> str:
+        """How many gaps are larger than chance explains, the largest, and what stays open."""
+        return answer_audit(self)
 
     @property
     def compares_models(self) -> bool:

@@ -18,12 +18,17 @@ from fairperm._utils.formatting import (
     format_name,
     format_number,
     format_pvalue,
-    name_of_gap,
     state_pvalue,
 )
 from fairperm.data.columns import frame_of
+from fairperm.hypothesis_tests.results.answer import (
+    answer_change,
+    answer_gap_change,
+    answer_period_change,
+    answer_periods,
+)
 from fairperm.hypothesis_tests.results.gaps import PermutationTestResult, json_ready
-from fairperm.hypothesis_tests.results.text import write_result
+from fairperm.hypothesis_tests.results.text import ShownResult, count_rows
 
 if TYPE_CHECKING:
     from altair import LayerChart
@@ -169,9 +174,12 @@ class GapChange:
     reason: str = ""
 
     def __repr__(self) -> str:
-        old, new = self.gap_texts
-        p = format_pvalue(self.adjusted_pvalue)
-        return f"GapChange: {old} → {new}, adjusted p {p}: {self.verdict}"
+        return self.answer
+
+    @property
+    def answer(self) -> str:
+        """The old and the new gap, and the verdict on its change."""
+        return answer_gap_change(self)
 
     @property
     def gaps(self) -> tuple[Any, Any]:
@@ -228,7 +236,8 @@ class GapChange:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the change as JSON-ready values."""
-        plain = {
+        plain: dict[str, Any] = {"answer": self.answer}
+        plain |= {
             name: json_ready(getattr(self, name)) for name in self.__slots__ if name != "result"
         }
         plain["test"] = None if self.result is None else self.result.to_dict()
@@ -284,6 +293,11 @@ class ModelComparisonResult(ChangeResult):
         The :class:`fairperm.GroupChange` of each group; for a joint metric, a dict of its parts.
     """
 
+    @property
+    def answer(self) -> str:
+        """The gap with the old and the new model, and whether chance explains the change."""
+        return answer_change(self)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
 class PeriodChange(ChangeResult):
@@ -309,9 +323,15 @@ class PeriodChange(ChangeResult):
     periods: tuple[Hashable, Hashable]
     adjusted_pvalue: float
 
+    @property
+    def answer(self) -> str:
+        """The gap in both periods, and whether chance explains the change."""
+        old, new = map(_name_period, self.periods)
+        return answer_period_change(self, (old, new))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
-class PeriodComparisonResult:
+class PeriodComparisonResult(ShownResult):
     """The result of :func:`fairperm.compare_periods`.
 
     Attributes
@@ -356,6 +376,7 @@ class PeriodComparisonResult:
         """Return the result as JSON-ready values; gaps are a list in the order of the periods."""
         plain: dict[str, Any] = json_ready(
             {
+                "answer": self.answer,
                 "metric": self.metric,
                 "groups": self.groups,
                 "periods": self.periods,
@@ -443,7 +464,12 @@ class PeriodComparisonResult:
             mode=mode,
         )
 
-    def __repr__(self) -> str:
+    @property
+    def answer(self) -> str:
+        """In how many periods the gap changed by more than chance explains, and the clearest."""
+        return answer_periods(self, [_name_period(one) for one in self.periods])
+
+    def _lines(self) -> list[tuple[str, str]]:
         first = self.gaps[self.periods[0]]
         level = format_level(first.confidence_level)
         lines = [
@@ -456,10 +482,12 @@ class PeriodComparisonResult:
             if len(self.changes) > 1:
                 text += f", adjusted {format_pvalue(change.adjusted_pvalue)}"
             lines.append((name, text))
-        lines.append(("validity", self.changes[0].validity))
-        names = name_of_gap(*first.names, absolute=first.is_joint)
-        title = f"{type(self).__name__}: {self.metric}, {names}"
-        return write_result(title, lines, self.n_dropped, self.notes)
+        counts = [one for gap in self.gaps.values() for one in gap.counts.values()]
+        return [
+            *lines,
+            ("validity", self.changes[0].validity),
+            count_rows(counts, self.n_dropped),
+        ]
 
 
 def _with_interval(result: PermutationTestResult, level: str) -> str:

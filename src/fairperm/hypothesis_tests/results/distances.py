@@ -18,8 +18,9 @@ from fairperm._utils.formatting import (
 )
 from fairperm.data.columns import frame_of
 from fairperm.errors import InputError, listed
+from fairperm.hypothesis_tests.results.answer import answer_distances
 from fairperm.hypothesis_tests.results.gaps import PlainResult, ResultOfComparisons, json_ready
-from fairperm.hypothesis_tests.results.text import state_draws, write_result
+from fairperm.hypothesis_tests.results.text import state_draws, state_rows
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Mapping, Sequence
@@ -104,17 +105,25 @@ class DistanceComparison(PlainResult):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the comparison as JSON-ready values, without the null distribution."""
-        plain = {part.name: getattr(self, part.name) for part in fields(self)}
+        plain: dict[str, Any] = {"answer": self.answer}
+        plain |= {part.name: getattr(self, part.name) for part in fields(self)}
         del plain["null_distribution"], plain["null_probabilities"]
         plain["counts"] = [self.counts[group] for group in self.groups]
         ready: dict[str, Any] = json_ready(plain)
         return ready
 
-    def __repr__(self) -> str:
+    @property
+    def answer(self) -> str:
+        """The distance of these two groups beside that of chance, with its p-value."""
         pair = name_of_gap(*self.groups, absolute=True)
         name = "p" if self.adjusted_pvalue == self.pvalue else "adjusted p"
+        distance, chance = format_number(self.distance), format_number(self.expected)
         p = state_pvalue(self.adjusted_pvalue, name)
-        return f"DistanceComparison: {pair}, {format_number(self.distance)}, {p}"
+        return f"{pair}: a distance of {distance}, by chance {chance} on average ({p})."
+
+    def _lines(self) -> list[tuple[str, str]]:
+        gap = format_number(self.gap_at, signed=True)
+        return [("largest gap", f"{gap} at {format_value(self.at)}")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
@@ -170,7 +179,8 @@ class DistanceTestResult(ResultOfComparisons):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON-ready values, without null distributions."""
-        plain = {part.name: getattr(self, part.name) for part in fields(self)}
+        plain: dict[str, Any] = {"answer": self.answer}
+        plain |= {part.name: getattr(self, part.name) for part in fields(self)}
         del plain["curves"], plain["frame_library"], plain["attribute"]
         plain["comparisons"] = [one.to_dict() for one in self.comparisons]
         ready: dict[str, Any] = json_ready(plain)
@@ -233,7 +243,12 @@ class DistanceTestResult(ResultOfComparisons):
             mode=mode,
         )
 
-    def __repr__(self) -> str:
+    @property
+    def answer(self) -> str:
+        """How many distances are larger than chance explains, and the clearest."""
+        return answer_distances(self)
+
+    def _lines(self) -> list[tuple[str, str]]:
         is_one = len(self.comparisons) == 1
         lines = []
         for one in self.comparisons:
@@ -247,9 +262,11 @@ class DistanceTestResult(ResultOfComparisons):
         lines += self._describe_one(self.comparisons[0]) if is_one else []
         if not is_one and self.adjust is not None:
             lines.append(("adjusted by", self.adjust))
-        lines.append(("validity", self.validity))
-        title = f"DistanceTestResult: {self.distance} of {len(self.groups)} groups"
-        return write_result(title, lines, self.n_dropped, self.notes)
+        sizes = {group: n for one in self.comparisons for group, n in one.counts.items()}
+        if not sizes.keys() <= {*self.groups}:  # a group and all others
+            sizes = dict(self.comparisons[0].counts)
+        rows = state_rows(sum(sizes.values()), self.n_dropped)
+        return [*lines, ("validity", self.validity), rows]
 
     def _name_groups(self, one: DistanceComparison) -> tuple[str, str]:
         """Return the groups as text; one that is a number with its column."""

@@ -11,11 +11,11 @@ from fairperm._utils.formatting import (
     format_level,
     format_number,
     format_pvalue,
-    name_of_gap,
     state_pvalue,
 )
+from fairperm.hypothesis_tests.results.answer import answer_margin, level_of
 from fairperm.hypothesis_tests.results.gaps import json_ready
-from fairperm.hypothesis_tests.results.text import state_draws, write_result
+from fairperm.hypothesis_tests.results.text import ShownResult, count_rows, state_draws
 
 if TYPE_CHECKING:
     from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
@@ -47,7 +47,7 @@ class MarginTest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
-class EquivalenceTestResult:
+class EquivalenceTestResult(ShownResult):
     """The result of :func:`fairperm.equivalence_test` and :func:`fairperm.noninferiority`.
 
     Attributes
@@ -103,7 +103,7 @@ class EquivalenceTestResult:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON-ready values, the permutation test as a dict of its own."""
-        plain = {}
+        plain: dict[str, Any] = {"answer": self.answer}
         for part in fields(self):
             value = getattr(self, part.name)
             if isinstance(value, MarginTest):
@@ -111,9 +111,13 @@ class EquivalenceTestResult:
             plain[part.name] = json_ready(value) if part.name != "permutation" else value.to_dict()
         return plain
 
-    def __repr__(self) -> str:
+    @property
+    def answer(self) -> str:
+        """Whether the gap or ratio is shown to lie within its margin."""
+        return answer_margin(self)
+
+    def _lines(self) -> list[tuple[str, str]]:
         names, signed = self.permutation.names, self.scale == "difference"
-        gap = name_of_gap(*names) if signed else " / ".join(names)
         interval = format_interval(self.confidence_interval, signed=signed)
         level = format_level(2 * self.confidence_level - 1)
         estimate = format_number(self.estimate, signed=signed)
@@ -122,7 +126,7 @@ class EquivalenceTestResult:
             for side, test in (("above", self.lower), ("below", self.upper))
             if test is not None
         )
-        lines = [
+        return [
             *(
                 (name, self.permutation.describe(group))
                 for name, group in zip(names, self.permutation.groups, strict=True)
@@ -132,13 +136,13 @@ class EquivalenceTestResult:
             ("p-value", f"{format_pvalue(self.pvalue)}  {self._draws()}"),
             ("verdict", self._verdict()),
             ("validity", self.validity),
+            count_rows(self.permutation.counts.values(), self.permutation.n_dropped),
         ]
-        title = f"{type(self).__name__}: {self.permutation.metric}, {gap}"
-        return write_result(title, lines, self.permutation.n_dropped, self.notes)
 
     def _verdict(self) -> str:
-        alpha = round(1 - self.confidence_level, 12)
-        return f"{'met' if self.holds_at(alpha) else 'not shown'} at level {alpha:g}"
+        alpha, what = level_of(self), "equivalence" if self.lower and self.upper else "margin"
+        established = f"{what} {'' if self.holds_at(alpha) else 'not '}established"
+        return f"{established} at level {alpha:g}"
 
     def _draws(self) -> str:
         variance = self.permutation.gap_variance

@@ -15,10 +15,15 @@ from fairperm._utils.formatting import (
     format_number,
     format_pvalue,
     name_group,
-    name_of_gap,
 )
 from fairperm.errors import InputError
-from fairperm.hypothesis_tests.results.text import state_draws, state_value, write_result
+from fairperm.hypothesis_tests.results.answer import answer_gap
+from fairperm.hypothesis_tests.results.text import (
+    ShownResult,
+    count_rows,
+    state_draws,
+    state_value,
+)
 from fairperm.metrics.definition import Scheme
 
 if TYPE_CHECKING:
@@ -37,8 +42,8 @@ BY_GROUP = {"values", "counts", "standard_errors", "binning_errors"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
-class PlainResult:
-    """A result that can be written as JSON."""
+class PlainResult(ShownResult):
+    """A result that shows itself, and can be written as JSON."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON-ready values, without the null distribution's draws.
@@ -46,7 +51,7 @@ class PlainResult:
         Values and counts are lists in the order of ``groups``, whose names need not be strings.
         Undefined numbers are None, infinite ones the strings "Infinity" and "-Infinity".
         """
-        plain = {}
+        plain: dict[str, Any] = {"answer": self.answer}
         for part in fields(self):
             value = getattr(self, part.name)
             if isinstance(value, np.ndarray) or part.name in _NOT_WRITTEN:
@@ -187,21 +192,24 @@ class GapResult(ResultWithPValue):
         first, second = (name_group(self.attribute, group) for group in self.groups)
         return first, second
 
-    def __repr__(self) -> str:
+    @property
+    def answer(self) -> str:
+        """Which group is higher, by how much, and whether chance explains it."""
+        return answer_gap(self)
+
+    def _lines(self) -> list[tuple[str, str]]:
         name, gap = "difference", format_number(self.difference, signed=not self.is_joint)
         if self.part is not None:
             name, gap = "absolute gap", f"{gap} ({self.part}, the largest)"
         interval = format_interval(self.confidence_interval, signed=not self.is_joint)
         level = format_level(self.confidence_level)
-        lines = [
+        return [
             *self._value_lines(),
             (name, f"{gap}  {level} interval {interval}"),
             ("p-value", f"{format_pvalue(self.pvalue)}  {self.alternative}, {self._draws()}"),
             ("validity", self.validity),
+            count_rows(self.counts.values(), self.n_dropped),
         ]
-        groups = name_of_gap(*self.names, absolute=self.is_joint)
-        title = f"{type(self).__name__}: {self.metric}, {groups}"
-        return write_result(title, lines, self.n_dropped, self.notes)
 
     def _value_lines(self) -> list[tuple[str, str]]:
         return [

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fairperm._utils.formatting import format_number, format_pvalue, name_group
+from fairperm.hypothesis_tests.results.answer import answer_omnibus
 from fairperm.hypothesis_tests.results.gaps import ResultWithPValue
-from fairperm.hypothesis_tests.results.text import state_value, write_result
+from fairperm.hypothesis_tests.results.text import count_rows, state_value
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping
@@ -50,8 +51,13 @@ class OmnibusTestResult(ResultWithPValue):
     n_undefined: int
     n_strata: int
 
-    def __repr__(self) -> str:
-        lines = [
+    @property
+    def answer(self) -> str:
+        """Whether the groups differ, and which two are furthest apart."""
+        return answer_omnibus(self)
+
+    def _lines(self) -> list[tuple[str, str]]:
+        return [
             *(
                 (name_group(self.attribute, one), state_value(self.values[one], self.counts[one]))
                 for one in self.groups
@@ -59,6 +65,5 @@ class OmnibusTestResult(ResultWithPValue):
             ("statistic", format_number(self.statistic)),
             ("p-value", f"{format_pvalue(self.pvalue)}  {self._draws()}"),
             ("validity", self.validity),
+            count_rows(self.counts.values(), self.n_dropped),
         ]
-        title = f"OmnibusTestResult: {self.metric} in {len(self.groups)} groups"
-        return write_result(title, lines, self.n_dropped, self.notes)

@@ -16,13 +16,14 @@ from fairperm._utils.formatting import (
     state_pvalue,
 )
 from fairperm.data.columns import frame_of
+from fairperm.hypothesis_tests.results.answer import answer_divergence, answer_ranking
 from fairperm.hypothesis_tests.results.gaps import (
     GapResult,
     ResultOfComparisons,
     ResultWithPValue,
     json_ready,
 )
-from fairperm.hypothesis_tests.results.text import write_result
+from fairperm.hypothesis_tests.results.text import count_rows, state_rows
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Mapping
@@ -127,10 +128,15 @@ class ListDivergence(ResultWithPValue):
             "adjusted_pvalue": self.adjusted_pvalue,
         }
 
-    def __repr__(self) -> str:
+    @property
+    def answer(self) -> str:
+        """How far the tops of lists are from the groups' shares, and whether chance explains it."""
+        return answer_divergence(self)
+
+    def _lines(self) -> list[tuple[str, str]]:
         value, chance = format_number(self.value), format_number(self.expected)
         of = format_count(self.n_queries, "query", "queries")
-        lines = [
+        return [
             (self.metric, f"{value}  by chance {chance}, of {of}"),
             *(
                 (name_group(self.attribute, group), format_count(self.counts[group], "item"))
@@ -138,9 +144,8 @@ class ListDivergence(ResultWithPValue):
             ),
             ("p-value", f"{format_pvalue(self.pvalue)}  {self._draws()}"),
             ("validity", self.validity),
+            state_rows(sum(self.counts.values()), self.n_dropped, "items"),
         ]
-        title = f"{type(self).__name__}: {self.metric} of {len(self.groups)} groups"
-        return write_result(title, lines, self.n_dropped, self.notes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
@@ -190,7 +195,8 @@ class RankingTestResult(ResultOfComparisons):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON-ready values, without null distributions."""
-        plain = {part.name: getattr(self, part.name) for part in fields(self)}
+        plain: dict[str, Any] = {"answer": self.answer}
+        plain |= {part.name: getattr(self, part.name) for part in fields(self)}
         del plain["frame_library"]
         plain["comparisons"] = [one.to_dict() for one in self.comparisons]
         ready: dict[str, Any] = json_ready(plain)
@@ -208,10 +214,15 @@ class RankingTestResult(ResultOfComparisons):
         columns = {name: [row[name] for row in rows] for name in rows[0]}
         return frame_of(columns, library, self.frame_library)
 
-    def __repr__(self) -> str:
+    @property
+    def answer(self) -> str:
+        """How many gaps are larger than chance explains, and the clearest."""
+        return answer_ranking(self)
+
+    def _lines(self) -> list[tuple[str, str]]:
+        first = self.comparisons[0]
         if len(self.comparisons) == 1:
-            (only,) = self.comparisons
-            return repr(only).replace(type(only).__name__, type(self).__name__, 1)
+            return first._lines()
         lines = []
         for one in self._gaps:
             gap = format_number(one.difference, signed=True)
@@ -223,7 +234,11 @@ class RankingTestResult(ResultOfComparisons):
             lines.append((name_of_gap(*one.names), text))
         if self.adjust is not None:
             lines.append(("adjusted by", f"{self.adjust}; each interval is of its gap alone"))
-        first = self.comparisons[0]
-        lines.append(("validity", first.validity))
-        title = f"RankingTestResult: {self.metric} of {len(self.groups)} groups"
-        return write_result(title, lines, first.n_dropped, self.notes)
+        counts = {group: n for one in self._gaps for group, n in one.counts.items()}
+        if not counts.keys() <= {*self.groups}:  # a group and all others
+            counts = dict(self._gaps[0].counts)
+        return [
+            *lines,
+            ("validity", first.validity),
+            count_rows(counts.values(), first.n_dropped),
+        ]

@@ -48,7 +48,7 @@ def read_audit(kind: type[_Audit], plain: Mapping[str, Any]) -> _Audit:
 
 
 def _read_row(plain: Mapping[str, Any]) -> AuditRow:
-    unread = {"test", "change"}
+    unread = {"answer", "test", "change"}
     values = {name: _read_numbers(one) for name, one in plain.items() if name not in unread}
     values["groups"] = _read_group(plain["groups"])
     if "change" in plain:
@@ -57,7 +57,9 @@ def _read_row(plain: Mapping[str, Any]) -> AuditRow:
 
 
 def _read_change(plain: Mapping[str, Any]) -> GapChange:
-    values = {name: _read_numbers(one) for name, one in plain.items() if name != "test"}
+    values = {
+        name: _read_numbers(one) for name, one in plain.items() if name not in {"answer", "test"}
+    }
     result = _read_test(ModelComparisonResult, plain["test"])
     if result is not None:
         changes = {group: _read_group_change(one) for group, one in result.group_changes.items()}

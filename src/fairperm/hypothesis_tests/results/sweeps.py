@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
-from textwrap import indent
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,8 +17,9 @@ from fairperm._utils.formatting import (
     name_of_gap,
 )
 from fairperm.data.columns import frame_of
+from fairperm.hypothesis_tests.results.answer import answer_sweep
 from fairperm.hypothesis_tests.results.gaps import json_ready
-from fairperm.hypothesis_tests.results.text import write_result
+from fairperm.hypothesis_tests.results.text import ShownResult
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping
@@ -88,7 +88,7 @@ class MetricSweep:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
-class ThresholdSweepResult:
+class ThresholdSweepResult(ShownResult):
     """The result of :func:`fairperm.threshold_sweep`.
 
     Attributes
@@ -142,7 +142,8 @@ class ThresholdSweepResult:
         Each curve's values are two lists in the order of ``groups``, whose names need not be
         strings. Undefined numbers are None.
         """
-        plain = {part.name: getattr(self, part.name) for part in fields(self)}
+        plain: dict[str, Any] = {"answer": self.answer}
+        plain |= {part.name: getattr(self, part.name) for part in fields(self)}
         del plain["frame_library"], plain["attribute"]
         plain["curves"] = {name: self._plain(curve) for name, curve in self.curves.items()}
         plain["thresholds"] = self.thresholds.tolist()
@@ -234,31 +235,37 @@ class ThresholdSweepResult:
             for name, one in plain.items()
         }
 
-    def __repr__(self) -> str:
-        title = (
-            f"{type(self).__name__}: {name_of_gap(*self.group_names)} at {len(self.thresholds):,} "
-            f"thresholds, {self.n_resamples:,} draws"
-        )
-        curves = [self._describe(curve) for curve in self.curves.values()]
-        dropped = f"  left out  {format_count(self.n_dropped, 'row')} with missing values"
-        return "\n".join([title, *curves, *([dropped] if self.n_dropped else [])])
+    @property
+    def answer(self) -> str:
+        """At how many thresholds the gap of each metric is larger than chance explains."""
+        return answer_sweep(self)
 
-    def _describe(self, curve: MetricSweep) -> str:
+    def _lines(self) -> list[tuple[str, str]]:
+        lines = [line for curve in self.curves.values() for line in self._describe(curve)]
+        draws = f"{len(self.thresholds):,}, with {self.n_resamples:,} draws"
+        dropped = f"{format_count(self.n_dropped, 'row')} for missing values"
+        return [*lines, ("thresholds", draws), ("left out", dropped)]
+
+    def _describe(self, curve: MetricSweep) -> list[tuple[str, str]]:
         worst = curve.largest()
         gap = format_number(curve.difference[worst], signed=True)
         outside = format_count(int((curve.adjusted_pvalue <= self.alpha).sum()), "gap")
         level = format_level(1 - self.alpha)
+        of_metric = [("metric", curve.metric)] if len(self.curves) > 1 else []
         lines = [
-            ("largest gap", f"{gap} at {self.thresholds[worst]:.4g}"),
+            *of_metric,
+            (
+                "largest gap",
+                f"{gap} at {self.thresholds[worst]:.4g}, {name_of_gap(*self.group_names)}",
+            ),
             (
                 "p-value",
                 f"{format_pvalue(curve.global_pvalue)} over all thresholds; {outside} "
                 f"outside the simultaneous {level} band",
             ),
-            ("validity", curve.validity),
         ]
         if len(self.curves) > 1:
             outside = format_count(int((curve.joint_pvalue <= self.alpha).sum()), "gap")
             jointly = f"{outside} outside the joint {level} band of all {len(self.curves)} metrics"
-            lines.insert(2, ("jointly", jointly))
-        return indent(write_result(curve.metric, lines), "  ")
+            lines.append(("jointly", jointly))
+        return [*lines, ("validity", curve.validity)]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 import textwrap
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 from fairperm._utils.formatting import (
@@ -19,20 +21,73 @@ from fairperm._utils.formatting import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from fairperm.hypothesis_tests.results.audits import AuditData
+    from fairperm.hypothesis_tests.results.audits import AuditData, RowCounts
 
 _LINE = 88  # characters
+_NBSP = "\N{NO-BREAK SPACE}"
+_KEPT = re.compile(r"\bp [=<] [\d.]+|[\d.,]+ (%|points)")
 
 
-def write_result(
-    title: str, lines: Sequence[tuple[str, str]], n_dropped: int = 0, notes: Iterable[str] = ()
-) -> str:
-    """Return the title, a line for each name and its text, the rows left out, and the notes."""
+class ShownResult:
+    """A result that shows itself: its answer, then names and numbers, then notes."""
+
+    __slots__ = ()
+
+    @property
+    def answer(self) -> str:
+        """The result in a sentence."""
+        raise NotImplementedError
+
+    def _lines(self) -> list[tuple[str, str]]:
+        """Return the names and texts below the answer."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return write_result(self.answer, self._lines(), getattr(self, "notes", ()))
+
+    def _repr_html_(self) -> str:
+        return write_html(self.answer, self._lines(), getattr(self, "notes", ()))
+
+
+def write_result(answer: str, lines: Sequence[tuple[str, str]], notes: Iterable[str] = ()) -> str:
+    """Return the answer, a line for each name and its text, and the notes."""
     width = max(len(name) for name, _ in lines)
-    dropped = [("left out", f"{format_count(n_dropped, 'row')} with missing values")]
-    rows = [*lines, *(dropped if n_dropped else [])]
-    wrapped = [line for name, text in rows for line in _wrap(name, text, width)]
-    return "\n".join([title, *wrapped, *wrap_notes(notes, width)])
+    wrapped = [line for name, text in lines for line in _wrap(name, text, width)]
+    return "\n".join([*wrap_answer(answer), *wrapped, *wrap_notes(notes, width)])
+
+
+def wrap_answer(answer: str) -> list[str]:
+    """Return the lines of an answer; none begins with a unit or after "p ="."""
+    kept = _KEPT.sub(lambda found: found[0].replace(" ", _NBSP), answer)
+    lines = textwrap.wrap(kept, _line(), break_long_words=False, break_on_hyphens=False)
+    return [line.replace(_NBSP, " ") for line in lines]
+
+
+_TABLE = "border-collapse:collapse;margin:.4em 0;text-align:left"
+_HEAD = "text-align:left;vertical-align:top;font-weight:600;padding:.15em 1em .15em 0"
+_CELL = "text-align:left;vertical-align:top;padding:.15em 0;max-width:46em"
+
+
+def write_html(answer: str, lines: Sequence[tuple[str, str]], notes: Iterable[str] = ()) -> str:
+    """Return the same for a notebook, without scripts and in its own colours."""
+    rows = "".join(
+        f'<tr style="background:none"><th scope="row" style="{_HEAD}">{escape(name)}</th>'
+        f'<td style="{_CELL}">{escape(text)}</td></tr>'
+        for name, text in (*lines, *(("note", note) for note in notes))
+    )
+    table = f'<table style="{_TABLE}"><tbody>{rows}</tbody></table>'
+    return f'<div style="max-width:60em"><p><strong>{escape(answer)}</strong></p>{table}</div>'
+
+
+def state_rows(n_used: float, n_dropped: int, units: str = "rows") -> tuple[str, str]:
+    """Return how many rows were used and left out, as a line of a result.
+
+    Examples
+    --------
+    >>> state_rows(1998, 2)
+    ('rows', '1,998 used, 2 left out for missing values')
+    """
+    return units, f"{format_count(n_used)} used, {n_dropped:,} left out for missing values"
 
 
 def wrap_notes(notes: Iterable[str], width: int = 0) -> list[str]:
@@ -42,9 +97,7 @@ def wrap_notes(notes: Iterable[str], width: int = 0) -> list[str]:
 
 def _wrap(name: str, text: str, width: int) -> list[str]:
     start, indent = f"  {name:<{width}}  ", " " * (width + 4)
-    line = _LINE
-    if sys.stdout.isatty():
-        line = min(line, shutil.get_terminal_size().columns)
+    line = _line()
     longest = max(line, len(indent) + line // 2)  # names of groups may be long
     if len(start) + len(text) <= longest:
         return [start + text]
@@ -56,6 +109,18 @@ def _wrap(name: str, text: str, width: int) -> list[str]:
         break_long_words=False,
         break_on_hyphens=False,
     )
+
+
+def count_rows(counts: Iterable[Mapping[str, float]], n_dropped: int) -> tuple[str, str]:
+    """Return how many rows, or items of rankings, the groups of these counts have together."""
+    counts = list(counts)
+    units = next(one for one in ("rows", "items", "queries") if one in counts[0])
+    return state_rows(sum(one[units] for one in counts), n_dropped, units)
+
+
+def _line() -> int:
+    """Return the width of lines: that of a terminal if it is narrow."""
+    return min(_LINE, shutil.get_terminal_size().columns) if sys.stdout.isatty() else _LINE
 
 
 def state_counts(counts: Mapping[str, float]) -> str:
@@ -101,27 +166,25 @@ def state_draws(
     return f"{draws}, {format_level(level)} interval {low} to {high}"
 
 
-def state_dropped(audit: AuditData) -> str:
-    """Return how many rows were read, dropped and used, of each attribute if they differ."""
+def state_used_rows(audit: AuditData) -> str:
+    """Return how many rows were used and left out, of each attribute if they differ."""
     counts = audit.row_counts
     rows = {(one.read, one.dropped, one.used, one.by_metric) for one in counts}
-    first = counts[0]
-    item = "row" if first.units == "rows" else "item"
-    whole = "" if first.read is None else f"Of {count_units(first.read, f'{item}s')}, "
     if len(rows) == 1:
-        up_to, at_least = ("up to ", "at least ") if first.by_metric else ("", "")
-        used = format_count(first.used) if whole else count_units(first.used, first.units)
-        what = "" if whole else f" {item}s"
-        text = f"{whole}{up_to}{format_count(first.dropped)}{what} with missing values "
-        text += f"{'was' if first.dropped == 1 else 'were'} dropped and {at_least}{used} used."
-        return text[:1].upper() + text[1:]
-    parts = (
-        f"{format_name(one.attribute)} {'up to ' if one.by_metric else ''}{one.dropped:,} "
-        f"({'at least ' if one.by_metric else ''}{one.used:,} used)"
-        for one in counts
-    )
-    text = f"{whole}those with missing values were dropped by attribute: {', '.join(parts)}."
-    return text[:1].upper() + text[1:]
+        return f"{_state_used(counts[0])} left out for missing values."
+    parts = (f"{format_name(one.attribute)}: {_state_used(one)} left out" for one in counts)
+    text = "; ".join(parts)
+    return f"{text[:1].upper()}{text[1:]}, all for missing values."
+
+
+def _state_used(one: RowCounts) -> str:
+    at_least, up_to = ("at least ", "up to ") if one.by_metric else ("", "")
+    whole = "" if one.read is None else f"{one.read:,}"
+    used = f"{one.used:,} of {whole}" if whole else format_count(one.used)
+    noun = "items" if one.units != "rows" and whole else one.units
+    text = f"{at_least}{used} {noun} used, {up_to}{one.dropped:,}"
+    items = " items" if one.units == "queries" and not whole else ""
+    return f"{text[:1].upper()}{text[1:]}{items}"
 
 
 def state_hypotheses(audit: AuditData) -> str:

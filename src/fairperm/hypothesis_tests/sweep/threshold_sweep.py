@@ -149,13 +149,16 @@ def threshold_sweep(
     ...     metric="true_positive_rate", data=compas, rng=1,
     ... )
     >>> result
-    ThresholdSweepResult: Female − Male at 10 thresholds, 9,999 draws
-      true_positive_rate
-        largest gap  −0.078 at 7
-        p-value      0.0104 over all thresholds; 2 gaps outside the simultaneous 95 % band
-        validity     Exact for the weak null (equal true_positive_rate; base rates may differ)
-                     at every sample size, given the rates' denominators. The same holds for
-                     the simultaneous band.
+    At 2 of 10 thresholds the gap in true positive rate, Female − Male, is larger than
+    chance explains; the largest is −7.8 points at 7 (p = 0.0104 for all thresholds
+    together).
+      largest gap  −0.078 at 7, Female − Male
+      p-value      0.0104 over all thresholds; 2 gaps outside the simultaneous 95 % band
+      validity     Exact for the weak null (equal true_positive_rate; base rates may differ)
+                   at every sample size, given the rates' denominators. The same holds for
+                   the simultaneous band.
+      thresholds   10, with 9,999 draws
+      left out     0 rows for missing values
     >>> curve = result.curves["true_positive_rate"]
     >>> result.thresholds[curve.pvalue <= 0.05], result.thresholds[curve.adjusted_pvalue <= 0.05]
     (array([7., 8.]), array([7., 8.]))
