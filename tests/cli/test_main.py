@@ -399,7 +399,7 @@ def test_sweeps_of_all_pairs_of_groups(tmp_path: Path) -> None:
     assert "0.0083 for each of them" in text
     assert "was not tested" in text
     told = run(*given).stdout.decode()
-    assert "level 0.05 for all 6 pairs together: 0.0083 for each of them." in told
+    assert "level 0.05 for all 6 pairs together: 0.0083 for each" in " ".join(told.split())
     table = run(*given, "--csv", "-").stdout.decode()
     assert table.startswith("first_group,second_group,metric,threshold")
 
