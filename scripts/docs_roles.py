@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from importlib import import_module
 from typing import Any
@@ -36,10 +37,28 @@ class Roles(griffe.Extension):
         """Rewrite one docstring."""
         if obj.docstring is None:
             return
+        if obj.is_function and obj.name in fairperm.__all__:
+            _show_shared_parameters(obj)
         text = _ROLE.sub(lambda found: _linked(found[1], obj), obj.docstring.value)
         text = _TYPE.sub(lambda found: found[0].replace("-like", "_like"), text)
         text = _FOOTNOTE.sub(r"\1\2\\. ", text)
         obj.docstring.value = re.sub(r"\[(\d)\]_", r"[\1]", text)
+
+
+def _show_shared_parameters(obj: Any) -> None:
+    """Show the signature and docstring that a function has when it runs."""
+    function = getattr(fairperm, obj.name)
+    obj.docstring.value = inspect.getdoc(function)
+    obj.parameters = griffe.Parameters(
+        *(
+            griffe.Parameter(
+                one.name,
+                kind=griffe.ParameterKind(one.kind.description),
+                default=None if one.default is one.empty else repr(one.default),
+            )
+            for one in inspect.signature(function).parameters.values()
+        )
+    )
 
 
 def _linked(name: str, obj: griffe.Object) -> str:
