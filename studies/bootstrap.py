@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fairperm.data.arguments import Alternative, Groups, MetricLike, Seed, StratumWeights
-    from fairperm.data.reading import Table
+    from fairperm.data.sample import Sample
     from fairperm.engines.estimates import Gaps
     from fairperm.metrics.definition import AnyMetric
 
@@ -113,7 +113,7 @@ def bootstrap_test(
 
 
 def compare(
-    table: Table,
+    table: Sample,
     metric: AnyMetric,
     groups: tuple[Hashable, ...],
     options: Options,

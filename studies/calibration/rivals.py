@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairperm._utils import streams
-from fairperm.data.reading import Table
+from fairperm.data.sample import Sample
 from fairperm.engines.estimates import join_gaps, variance_of_defined
 from fairperm.engines.kernels.kernel import kernel
 from fairperm.engines.resampling import blocks
@@ -84,7 +84,7 @@ def run_tests(
     return results
 
 
-def draw_table(population: Any, rng: np.random.Generator) -> Table:
+def draw_table(population: Any, rng: np.random.Generator) -> Sample:
     """Return a random data set as the table that tests take."""
     if isinstance(population, simulate.Rates):
         return tabulate_counts(population.counts(1, rng)[0])
@@ -93,7 +93,7 @@ def draw_table(population: Any, rng: np.random.Generator) -> Table:
     return _make_table(columns, group, np.ones_like(group))
 
 
-def tabulate_counts(counts: NDArray[np.int64]) -> Table:
+def tabulate_counts(counts: NDArray[np.int64]) -> Sample:
     """Return counts by group and cell (tn, fp, fn, tp) as a table that tests take."""
     group, cell = np.nonzero(counts)
     return _make_table({"y_true": cell >= 2, "y_pred": cell % 2 == 1}, group, counts[group, cell])
@@ -116,8 +116,8 @@ def count_smaller_group(comparison: Comparison, result: PermutationTestResult) -
 
 def _make_table(
     columns: Mapping[str, NDArray[Any]], group: NDArray[np.intp], count: NDArray[np.int64]
-) -> Table:
-    return Table(
+) -> Sample:
+    return Sample(
         columns=columns,
         group=group,
         stratum=np.zeros_like(group),
@@ -128,7 +128,7 @@ def _make_table(
 
 
 def _run_rivals(
-    table: Table,
+    table: Sample,
     comparison: Comparison,
     plan: Plan,
     resampling: blocks.Resampling,
@@ -274,7 +274,7 @@ def _bootstrap_statistic(
     return np.concatenate(pieces)
 
 
-def _bootstrap_auc_gaps(table: Table, n: int, rng: np.random.Generator) -> Array:
+def _bootstrap_auc_gaps(table: Sample, n: int, rng: np.random.Generator) -> Array:
     label, score = table.columns["y_true"], table.columns["y_score"]
     first, second = (
         _bootstrap_statistic(compute_aucs, label[mine][np.argsort(score[mine])], n, rng)
@@ -283,14 +283,14 @@ def _bootstrap_auc_gaps(table: Table, n: int, rng: np.random.Generator) -> Array
     return first - second
 
 
-def _bootstrap_error_gaps(table: Table, n: int, rng: np.random.Generator) -> Array:
+def _bootstrap_error_gaps(table: Sample, n: int, rng: np.random.Generator) -> Array:
     first, second = (
         _bootstrap_statistic(compute_means, one, n, rng) for one in _square_errors(table)
     )
     return first - second
 
 
-def _square_errors(table: Table) -> tuple[Array, Array]:
+def _square_errors(table: Sample) -> tuple[Array, Array]:
     square = (table.columns["y_pred"] - table.columns["y_true"]) ** 2
     return square[table.group == 0], square[table.group == 1]
 

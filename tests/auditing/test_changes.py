@@ -25,7 +25,7 @@ from fairperm.auditing.comparisons import Settings, compare_pairs, make_pairs
 from fairperm.auditing.questions import Question
 from fairperm.auditing.verdicts import judge_pairs
 from fairperm.cli.outputs import changes_as_markdown
-from fairperm.data.reading import Table
+from fairperm.data.sample import Sample
 from fairperm.engines.resampling.blocks import Resampling
 from fairperm.metrics import get_metric
 from tests.support.audits import quietly
@@ -461,7 +461,7 @@ def test_command(tmp_path: Path) -> None:
 LEVEL, DATA_SETS = 0.05, 300
 
 
-def draw_rows(gap: tuple[float, float], rng: np.random.Generator) -> Table:
+def draw_rows(gap: tuple[float, float], rng: np.random.Generator) -> Sample:
     """Return 400 and 300 rows: the second group's rates are 0.4, the first one's higher by gaps."""
     counts = []
     for n, (old, new) in ((400, (0.4 + gap[0], 0.4 + gap[1])), (300, (0.4, 0.4))):
@@ -473,7 +473,7 @@ def draw_rows(gap: tuple[float, float], rng: np.random.Generator) -> Table:
     count = np.array(counts)[group, cell]
     stratum = np.zeros(len(count), np.uint8)
     names = ("a", "b")
-    return Table(
+    return Sample(
         columns=columns, group=group, stratum=stratum, count=count, groups=names, strata=("all",)
     )
 

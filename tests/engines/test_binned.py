@@ -11,9 +11,10 @@ import pyarrow as pa
 import pytest
 
 import fairperm
+from fairperm.data.sample import Sample
 from fairperm.engines import binned
 from fairperm.engines.counts import CellsEngine
-from fairperm.engines.sample import Cells, Rows
+from fairperm.engines.sample import Cells
 from fairperm.metrics import get_metric
 from fairperm.metrics.definition import Variance
 
@@ -42,9 +43,9 @@ def test_no_permutation_is_further_off_than_the_bound(
     part: Any = get_metric(metric)
     group = (rng.random(N) < 0.3).astype(np.uint8)
     zeros = np.zeros(N, np.intp)
-    rows = Rows(
+    rows = Sample(
         columns=columns, contributions=part.matrix(columns), group=group, stratum=zeros,
-        block=zeros, count=np.ones(N, np.int64), n_strata=1,
+        block=zeros, count=np.ones(N, np.int64), groups=(0, 1), strata=("all",),
     )  # fmt: skip
     engine = binned.BinnedEngine.of((part,), rows, part.closed_variance, 0, many=False)
     assert engine is not None
@@ -114,9 +115,10 @@ def test_variance_can_be_replaced() -> None:
     score = np.linspace(0, 1, N)
     columns = {"y_true": score > 0.5, "y_score": score}
     zeros = np.zeros(N, np.intp)
-    rows = Rows(
+    rows = Sample(
         columns=columns, contributions=part.matrix(columns), stratum=zeros, block=zeros,
-        group=(np.arange(N) % 2).astype(np.uint8), count=np.ones(N, np.int64), n_strata=1,
+        group=(np.arange(N) % 2).astype(np.uint8), count=np.ones(N, np.int64),
+        groups=(0, 1), strata=("all",),
     )  # fmt: skip
     engine = binned.BinnedEngine.of((part,), rows, Variance.DELTA, 0, many=False)
     assert engine is not None

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fairperm.engines.sample import Rows
+from fairperm.data.sample import Sample
 from fairperm.engines.totals import TotalsEngine
 from fairperm.metrics import get_metric
 from fairperm.metrics.definition import Metric
@@ -19,14 +19,15 @@ def test_bootstrap_samples_are_rows_drawn_with_replacement(metric: str) -> None:
     contributions = definition.matrix({"y_true": y_true, "y_score": y_score})
     engine = TotalsEngine.from_rows(
         (definition,),
-        Rows(
+        Sample(
             columns={},
             contributions=contributions,
             group=group,
             stratum=np.zeros(50, np.int64),
             block=np.zeros(50, np.int64),
             count=np.ones(50, np.int64),
-            n_strata=1,
+            groups=(0, 1),
+            strata=("all",),
         ),
         None,
         None,

@@ -19,7 +19,7 @@ import pytest
 from scipy.stats import norm
 
 from fairperm import FairpermWarning
-from fairperm.data.reading import Table
+from fairperm.data.sample import Sample
 from fairperm.engines.resampling.blocks import Resampling
 from fairperm.hypothesis_tests.groups import make_test
 from fairperm.hypothesis_tests.plan import Options, Plan
@@ -147,13 +147,13 @@ SHORT = {
 }
 
 
-def draw_table(pair: tuple[Any, Any], rng: np.random.Generator) -> Table:
+def draw_table(pair: tuple[Any, Any], rng: np.random.Generator) -> Sample:
     if isinstance(pair[0], Group):
         return table_of([[rng.multinomial(one.n, one.cells()) for one in pair]])
     drawn = [one.draw(rng) for one in pair]
     first, second = (np.concatenate(parts) for parts in zip(*drawn, strict=True))
     n = len(first)
-    return Table(
+    return Sample(
         columns={"y_true": first, "y_score" if isinstance(pair[0], Scores) else "y_pred": second},
         group=np.repeat([0, 1], [one.n for one in pair]),
         stratum=np.zeros(n, int),

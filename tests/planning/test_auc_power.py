@@ -11,7 +11,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from fairperm.data.reading import Table
+from fairperm.data.sample import Sample
 from fairperm.engines.resampling.blocks import Resampling
 from fairperm.hypothesis_tests.groups import compare
 from fairperm.hypothesis_tests.plan import Options, Plan
@@ -115,7 +115,7 @@ def pvalues(name: str) -> dict[str, Array]:
     found: dict[str, list[float]] = {one: [] for one in ALTERNATIVES}
     for seed in range(DATA_SETS):
         label = rng.random(n) < np.where(group == 0, *bases)
-        table = Table(
+        table = Sample(
             columns={"y_true": label, "y_score": rng.normal(size=n) + shift * label},
             group=group,
             stratum=np.zeros(n, np.intp),

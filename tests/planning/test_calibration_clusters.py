@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from fairperm.data.reading import Table
+    from fairperm.data.sample import Sample
 
     Array = NDArray[np.float64]
 
@@ -50,7 +50,7 @@ def repeat_test(given: Columns) -> RepeatedTest:
     return RepeatedTest.of(given, check_resampling(9, 1, None, False), 0.95)
 
 
-def of_rows(table: Table, chance: Array) -> Array:
+def of_rows(table: Sample, chance: Array) -> Array:
     """Return the weight of each row of the table if clusters have these chances."""
     assert table.cluster is not None
     assert table.alike is not None
@@ -213,7 +213,7 @@ def test_directions_that_turn_are_followed_slowly() -> None:
 # The samples: clusters that stay together, each drawn one by itself.
 
 
-def contents(table: Table) -> Iterator[tuple[Any, ...]]:
+def contents(table: Sample) -> Iterator[tuple[Any, ...]]:
     """Yield of each cluster its group and its rows, as often as there are such clusters."""
     assert table.cluster is not None
     assert table.alike is not None
@@ -237,7 +237,7 @@ def test_equal_clusters_are_one_kind_and_nothing_else_is() -> None:
     assert len(select_units(table).count) == len(expected) < expected.total()
 
 
-def drawn(metric: str) -> tuple[RepeatedTest, Table]:
+def drawn(metric: str) -> tuple[RepeatedTest, Sample]:
     """Return a sample of 50 and 70 clusters, in which both groups have every kind."""
     made = repeat_test({**clustered(metric), "variance": "auto"})
     half = np.add(*made.shares()) / 2

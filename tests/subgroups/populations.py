@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairperm.data.columns import Column
-from fairperm.data.reading import Table
+from fairperm.data.sample import Sample
 from fairperm.engines.resampling.blocks import Resampling
 from fairperm.hypothesis_tests.plan import Options
 from fairperm.metrics import get_metric
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from fairperm.subgroups.sample import Sample
+    from fairperm.subgroups.sample import SearchedRows
 
     Conditions = tuple[tuple[str, int], ...]
 
@@ -66,7 +66,7 @@ class Population:
             total += effect * find_cells(one)
         return total
 
-    def draw(self, seed: int) -> Sample:
+    def draw(self, seed: int) -> SearchedRows:
         """Return a sample of labels with predictions, scores or errors."""
         rng = np.random.default_rng([7, seed])
         cell = rng.choice(len(LEVELS), self.n, p=CHANCES)
@@ -100,10 +100,10 @@ class Population:
 
 def sample_cells(
     cell: NDArray[np.intp], columns: Mapping[str, NDArray[Any]], metric: str
-) -> Sample:
+) -> SearchedRows:
     """Return the sample of rows in these cells."""
     order, n = np.argsort(cell, kind="stable"), len(cell)
-    table = Table(
+    table = Sample(
         columns={name: column[order] for name, column in columns.items()},
         group=cell[order],
         stratum=np.zeros(n, np.uint8),

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from fairperm.engines.estimates import Estimates
     from fairperm.subgroups.candidates import Candidates
-    from fairperm.subgroups.sample import Sample
+    from fairperm.subgroups.sample import SearchedRows
     from tests.subgroups.populations import Conditions
 
 pytestmark = pytest.mark.validate
@@ -68,7 +68,7 @@ def test_family_wise_error_and_simultaneous_coverage(metric: str, case: str) -> 
     assert covered >= at_least(0.95, DATA_SETS)
 
 
-def draw_sharp_scores(seed: int) -> Sample:
+def draw_sharp_scores(seed: int) -> SearchedRows:
     """Return 800 rows with an AUC of 0.98 everywhere, in level 2 of feature "d" by total misses."""
     rng, n = np.random.default_rng([11, seed]), 800
     cell = rng.choice(len(LEVELS), n, p=CHANCES)
@@ -91,7 +91,7 @@ def test_wider_errors_keep_the_level_where_few_rows_matter(monkeypatch: pytest.M
 
 
 def keep_errors(
-    sample: Sample, candidates: Candidates, observed: Estimates
+    sample: SearchedRows, candidates: Candidates, observed: Estimates
 ) -> tuple[Estimates, NDArray[np.bool_]]:
     """Stand in for ``widen_errors``, and widen nothing."""
     del sample

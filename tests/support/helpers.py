@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairperm.data.reading import Table
+from fairperm.data.sample import Sample
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -124,10 +124,10 @@ def rows(*strata: Pair) -> dict[str, Any]:
     return columns if len(strata) == 1 else {**columns, "control_features": stratum_of}
 
 
-def table(*strata: Pair) -> Table:
+def table(*strata: Pair) -> Sample:
     """Return the same without making rows, for counts of any size."""
     stratum, group, cell = np.indices((len(strata), 2, 4)).reshape(3, -1)
-    return Table(
+    return Sample(
         columns={"y_true": cell >= 2, "y_pred": cell % 2 == 1},
         group=group,
         stratum=stratum,

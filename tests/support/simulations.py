@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from fairperm.data.reading import Table
+from fairperm.data.sample import Sample
 from fairperm.engines.resampling import enumeration
 from fairperm.engines.resampling.blocks import Resampling
 from fairperm.errors import FairpermWarning
@@ -64,11 +64,11 @@ def draw_counts(strata: Sequence[tuple[Group, Group]], data_sets: int, seed: int
     return np.moveaxis(np.array(pairs), 2, 0)
 
 
-def table_of(counts: object, groups: Sequence[Hashable] = ("a", "b")) -> Table:
+def table_of(counts: object, groups: Sequence[Hashable] = ("a", "b")) -> Sample:
     """Return counts by stratum, group and cell as the table that a test starts from."""
     array = np.asarray(counts, np.int64)
     stratum, group, cell = np.nonzero(array)
-    return Table(
+    return Sample(
         columns={"y_true": cell >= 2, "y_pred": cell % 2 == 1},
         group=group,
         stratum=stratum,

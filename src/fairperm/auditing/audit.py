@@ -68,7 +68,7 @@ if TYPE_CHECKING:
         StratumWeights,
         VarianceName,
     )
-    from fairperm.data.reading import Table
+    from fairperm.data.sample import Sample
     from fairperm.metrics.definition import AnyMetric
     from fairperm.metrics.rankings import RankingMetric
 
@@ -577,6 +577,6 @@ def _count_rows(questions: Sequence[Question]) -> Iterator[RowCounts]:
         )
 
 
-def _is_binary(table: Table) -> bool:
+def _is_binary(table: Sample) -> bool:
     label = table.columns.get("y_true")
     return label is not None and label.dtype == np.bool_

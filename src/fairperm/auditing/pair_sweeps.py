@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from fairperm.data.arguments import Column, MetricLike
-    from fairperm.data.reading import Table
+    from fairperm.data.sample import Sample
     from fairperm.hypothesis_tests.results.sweeps import ThresholdSweepResult
 
 __all__ = ["PairSweeps", "sweep_pairs"]
@@ -276,7 +276,7 @@ def sweep_pairs(
     )
 
 
-def _choose_groups(table: Table, groups: object) -> tuple[Hashable, ...]:
+def _choose_groups(table: Sample, groups: object) -> tuple[Hashable, ...]:
     chosen = table.choose_several(groups)
     if len(chosen) > _MAX_GROUPS:
         n_pairs = math.comb(len(chosen), 2)

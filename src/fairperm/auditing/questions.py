@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from typing import TypeGuard
 
     from fairperm.data.arguments import Inputs
-    from fairperm.data.reading import Table
+    from fairperm.data.sample import Sample
     from fairperm.hypothesis_tests.rankings.lists import RankedItems
     from fairperm.hypothesis_tests.results.audits import Units
     from fairperm.metrics.definition import AnyMetric
@@ -88,13 +88,13 @@ class Question:
     attribute: str
     label: str
     metric: AnyMetric
-    table: Table
-    reading: Table
-    both: Table | None = None
+    table: Sample
+    reading: Sample
+    both: Sample | None = None
     units: Units = "rows"
     items: RankedItems | None = None
 
-    def table_of(self, pair: tuple[Hashable, Hashable]) -> Table:
+    def table_of(self, pair: tuple[Hashable, Hashable]) -> Sample:
         """Return a table with these two groups, of which the second may be all other groups."""
         return self.table.against_rest(*pair)
 
@@ -457,7 +457,7 @@ def _select_inputs(inputs: Inputs, metric: AnyMetric) -> Inputs:
     return replace(inputs, **unused)  # type: ignore[arg-type]
 
 
-def choose_reference(table: Table, attribute: str, given: object, *, only: bool) -> Hashable:
+def choose_reference(table: Sample, attribute: str, given: object, *, only: bool) -> Hashable:
     """Return the group given as reference for the attribute, by default the largest group."""
     if isinstance(given, Mapping):
         given = given.get(attribute)

@@ -12,8 +12,7 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from decimal import Decimal
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from unicodedata import normalize
 
@@ -21,7 +20,7 @@ import numpy as np
 
 from fairperm._utils.checks import choice
 from fairperm._utils.formatting import format_count
-from fairperm._utils.sorting import order_by, sort_key
+from fairperm._utils.sorting import sort_key
 from fairperm.data.columns import (
     Column,
     Index,
@@ -34,7 +33,7 @@ from fairperm.data.columns import (
 from fairperm.data.indexes import check_input_indexes
 from fairperm.data.lazy.backends import BinnableRows, lazy_frame
 from fairperm.data.lazy.choice import collect_rows
-from fairperm.data.score_bins import BINNED
+from fairperm.data.sample import Sample
 from fairperm.errors import (
     InputError,
     InputTypeError,
@@ -44,250 +43,29 @@ from fairperm.errors import (
     did_you_mean,
     listed,
     shown,
-    unknown_name,
 )
 from fairperm.metrics.definition import NEW, Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Hashable, Sequence
+    from collections.abc import Hashable, Sequence
 
     from numpy.typing import NDArray
 
     from fairperm.data.arguments import Inputs
     from fairperm.data.columns import CountedRows, IndexedColumn
-    from fairperm.data.score_bins import ScoreRanges
     from fairperm.metrics.definition import AnyMetric
 
     Counts = NDArray[np.int64]
     Array = NDArray[np.float64]
 
 MISSING_GROUP = "missing"
-MAX_NUMBERS = 20  # groups named by numbers: more are measurements, such as ages
 _PREDICTIONS = ("y_pred", f"y_pred{NEW}")
 _ROWS_NAMED = 5
-_NEXT_TO_NOTHING = 0.1  # of a standard error
 _MAX_KEYS = 1 << 62  # possible combinations that can be numbered
 _NORMALIZE = "unicodedata.normalize('NFC', text) makes them one."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
-    """Rows of the data, each with its count: distinct rows where the columns take few values.
-
-    Attributes
-    ----------
-    columns
-        Those that the metric is computed from: ``y_true``, ``y_pred``, ``y_score``.
-    group, stratum
-        Each row's index into ``groups`` and ``strata``.
-    weight, cluster
-        Each row's weight and index into ``clusters``, if the user gave them.
-    whole_cluster
-        Each row's cluster before clusters with rows of several groups or strata were split.
-    matched
-        The number of each row's matched set, if the user gave them.
-    period
-        Each row's index into ``periods``, if the user gave them.
-    alike
-        The number of equal clusters that each row's cluster stands for, if clusters were counted;
-        ``count`` has the rows of all of them.
-    bins
-        The bins whose middles are in place of the scores; None if scores are not put into bins.
-    contributions
-        Each row's contributions to the metric, if an engine has added them up.
-    attribute
-        The name of the column of groups, or "".
-    notes
-        Remarks for the result.
-    """
-
-    columns: Mapping[str, NDArray[Any]]
-    group: NDArray[np.integer[Any]]
-    stratum: NDArray[np.integer[Any]]
-    count: NDArray[np.int64]
-    groups: tuple[Hashable, ...]
-    strata: tuple[Hashable, ...]
-    weight: Array | None = None
-    cluster: NDArray[np.integer[Any]] | None = None
-    clusters: tuple[Hashable, ...] = ()
-    whole_cluster: NDArray[np.integer[Any]] | None = None
-    matched: NDArray[np.integer[Any]] | None = None
-    period: NDArray[np.integer[Any]] | None = None
-    periods: tuple[Hashable, ...] = ()
-    alike: NDArray[np.int64] | None = None
-    n_dropped: int = 0
-    bins: ScoreRanges | None = None
-    contributions: Array | None = None
-    attribute: str = ""
-    notes: tuple[str, ...] = ()
-
-    def count_strata(self, groups: Sequence[Hashable]) -> int:
-        """Return the number of strata that have rows of these groups."""
-        if len(self.strata) == 1:
-            return 1
-        rows = np.isin(self.group, [self.groups.index(group) for group in groups])
-        return len(np.unique(self.stratum[rows]))
-
-    def columns_of(self, groups: Sequence[Hashable]) -> dict[str, NDArray[Any]]:
-        """Return the columns, with the rows of these groups only."""
-        rows = np.isin(self.group, [self.groups.index(group) for group in groups])
-        return {name: column[rows] for name, column in self.columns.items()}
-
-    def keep_columns(self, names: Collection[str]) -> Table:
-        """Return the table with these columns only; equal rows are merged if all are boolean."""
-        columns = {name: column for name, column in self.columns.items() if name in names}
-        notes = self.notes
-        if "y_score" not in columns:
-            notes = tuple(note for note in notes if note != BINNED)
-        kept = replace(self, columns=columns, notes=notes)
-        are_boolean = all(column.dtype == np.bool_ for column in columns.values())
-        if len(columns) == len(self.columns) or not are_boolean:
-            return kept
-        apart = (self.weight, self.cluster, self.matched, self.contributions)
-        if any(one is not None for one in apart):
-            return kept
-        shape = (len(self.groups), len(self.strata), *(2 for _ in columns))
-        codes = (self.group, self.stratum, *(column.view(np.uint8) for column in columns.values()))
-        key = np.ravel_multi_index(tuple(code.astype(np.intp) for code in codes), shape)
-        counts = np.bincount(key, self.count, math.prod(shape))
-        present = np.flatnonzero(counts)
-        group, stratum, *values = np.unravel_index(present, shape)
-        return replace(
-            kept,
-            columns={name: one.astype(bool) for name, one in zip(columns, values, strict=True)},
-            group=group,
-            stratum=stratum,
-            count=counts[present].astype(np.int64),
-        )
-
-    def take(self, index: NDArray[np.intp]) -> Table:
-        """Return some of the rows, or all in another order."""
-        return replace(
-            self,
-            columns={name: column[index] for name, column in self.columns.items()},
-            group=self.group[index],
-            stratum=self.stratum[index],
-            count=self.count[index],
-            weight=None if self.weight is None else self.weight[index],
-            cluster=None if self.cluster is None else self.cluster[index],
-            whole_cluster=None if self.whole_cluster is None else self.whole_cluster[index],
-            matched=None if self.matched is None else self.matched[index],
-            period=None if self.period is None else self.period[index],
-            alike=None if self.alike is None else self.alike[index],
-            contributions=None if self.contributions is None else self.contributions[index],
-        )
-
-    def sort_by_score(self) -> Table:
-        """Return the rows sorted by score, if they have one: comparisons then need not sort."""
-        if "y_score" not in self.columns:
-            return self
-        return self.take(order_by([self.columns["y_score"]]))
-
-    def against_rest(self, group: Hashable, rest: Hashable) -> Table:
-        """Return the table with all groups but one merged into ``rest``, unless that is a group."""
-        if rest in self.groups:
-            return self
-        others = (self.group != self.groups.index(group)).view(np.uint8)
-        merged = replace(self, group=others, groups=(group, rest))
-        return merged if self.whole_cluster is None else merged.split_clusters()
-
-    def split_clusters(self) -> Table:
-        """Return the table with a cluster for each group, stratum and period of its rows."""
-        whole = self.cluster if self.whole_cluster is None else self.whole_cluster
-        if whole is None:
-            return self
-        parts = [whole, self.group, self.stratum, *([] if self.period is None else [self.period])]
-        _, part = np.unique(np.stack(parts).astype(np.intp), axis=1, return_inverse=True)
-        return replace(self, cluster=part.ravel(), whole_cluster=whole)
-
-    def sizes(self) -> dict[Hashable, int]:
-        """Return each group's number of rows."""
-        counts = np.bincount(self.group, self.count, len(self.groups))
-        return {group: int(n) for group, n in zip(self.groups, counts, strict=True)}
-
-    def has_fine_bins(self, metric: AnyMetric) -> bool:
-        """Whether the binning error of each group's value is negligible; True without bins."""
-        if self.bins is None:
-            return True
-        group, count = self.group.astype(np.intp), self.count.astype(np.float64)
-        scored = [part for part in metric.parts if "y_score" in part.columns]
-        find = self.bins.find_shares
-        shares = [find(part, self.columns, count, group, len(self.groups)) for part in scored]
-        return all(np.nanmax(one, initial=0.0) <= _NEXT_TO_NOTHING for one in shares)
-
-    @property
-    def has_measurements(self) -> bool:
-        """Whether groups are named by so many numbers that these are measurements, such as ages."""
-        are_numbers = (
-            isinstance(group, (numbers.Real, Decimal)) and not isinstance(group, bool)
-            for group in self.groups
-        )
-        return sum(are_numbers) > MAX_NUMBERS
-
-    def choose_groups(
-        self, groups: object, *, for_all: str = "audit()"
-    ) -> tuple[Hashable, Hashable]:
-        """Return the two groups to compare: the requested ones, or the only two.
-
-        ``for_all`` is the function that compares all groups.
-        """
-        if groups is None:
-            return self._require_two(for_all)
-        groups = _as_list(groups)
-        pair = self._find_groups(groups)
-        if len(pair) != 2 or pair[0] == pair[1]:
-            rule = "a pair (first, second) of two different groups"
-            hint = f"Use {argument('groups')}=(first, second)."
-            raise InputError("groups", rule, groups, hint)
-        return pair[0], pair[1]
-
-    def choose_several(self, groups: object) -> tuple[Hashable, ...]:
-        """Return the groups to compare: the requested ones, or all."""
-        if groups is None:
-            return self._require_two() if len(self.groups) == 1 else self.groups
-        groups = _as_list(groups)
-        found = self._find_groups(groups)
-        if len(found) < 2 or len(set(found)) < len(found):
-            hint = "Leave it out to compare all groups."
-            raise InputError("groups", "two or more different groups", groups, hint)
-        return tuple(found)
-
-    def _find_groups(self, groups: object) -> list[Hashable]:
-        """Return the groups of these names. Raises InputError if one does not exist."""
-        found: list[Hashable] = []
-        for one in groups if isinstance(groups, (list, tuple)) else ():
-            try:
-                found.append(self.groups[self.groups.index(one)])
-            except (ValueError, TypeError):  # absent; or an array or NA, which equal nothing
-                rule = f"made of groups in {argument('sensitive_features')}"
-                raise unknown_name("groups", rule, one, self.groups) from None
-        return found
-
-    def _require_two(self, for_all: str = "audit()") -> tuple[Hashable, Hashable]:
-        """Return the two groups. Raises InputError if there are fewer or more."""
-        if len(self.groups) == 2:
-            return self.groups[0], self.groups[1]
-        feature, names = argument("sensitive_features"), listed(self.groups)
-        if len(self.groups) == 1:
-            raise InputError(
-                f"{feature} has 1 group ({names}); a comparison needs two: "
-                "pass the rows of both groups."
-            )
-        advice = f"use {argument(for_all)} to compare all groups"
-        if self.has_measurements:
-            advice = f"cut numbers into bands, or use {argument('correlation_test')}"
-        pair = argument("groups", *self.groups[:2])
-        raise InputError(
-            f"{feature} has {len(self.groups):,} groups ({names}); a comparison needs two: "
-            f"pass {pair}, or {advice}."
-        )
-
-
-def _as_list(groups: object) -> object:
-    return list(np.atleast_1d(groups)) if isinstance(groups, np.ndarray) else groups
-
-
-def read_table(inputs: Inputs, metric: AnyMetric, source: Source | None = None) -> Table:
+def read_table(inputs: Inputs, metric: AnyMetric, source: Source | None = None) -> Sample:
     """Count the distinct rows of the columns that the metric needs, with their groups and strata.
 
     A ``source`` keeps the columns that it has read, for the next metric.
@@ -352,7 +130,7 @@ def read_table(inputs: Inputs, metric: AnyMetric, source: Source | None = None) 
     _, matched = _name_groups(indexed("matched"), len(counts))
     periods, period = _name_groups(indexed("period"), len(counts))
     weights = [_index_numbers(*one) for one in indexed("sample_weight")]
-    table = Table(
+    table = Sample(
         columns=values,
         attribute=_name_attribute(inputs),
         group=group,
@@ -402,7 +180,7 @@ def is_split(inputs: Inputs) -> bool:
     return inputs.split_clusters
 
 
-def split_and_note(table: Table) -> Table:
+def split_and_note(table: Sample) -> Sample:
     """Return the table with split clusters, and a note on how many were split."""
     split = table.split_clusters()
     if split.cluster is None or split.whole_cluster is None:
@@ -533,10 +311,10 @@ def _index_numbers(column: Column, index: Index) -> NDArray[np.float64]:
 
 def _choose_contributions(
     rows: CountedRows, label: NDArray[Any] | None, known: NDArray[np.bool_]
-) -> NDArray[np.float64] | None:
+) -> NDArray[np.float64]:
     """Return the contributions that an engine has added up, for the rows' own labels."""
     if rows.contributions is None:
-        return None
+        return np.empty((int(known.sum()), 0))
     positive, other = (one[known] for one in rows.contributions)
     if label is None or label.dtype != np.bool_:
         return other

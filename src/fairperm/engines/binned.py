@@ -15,13 +15,14 @@ import numpy as np
 from fairperm._utils.sorting import ranks
 from fairperm.engines.counts import CellsEngine
 from fairperm.engines.resampling.blocks import BLOCK
-from fairperm.engines.sample import Cells, Rows
+from fairperm.engines.sample import Cells
 from fairperm.metrics.definition import by_part, is_of_totals
 from fairperm.metrics.ranks import Components
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from fairperm.data.sample import Sample
     from fairperm.engines.estimates import Estimates
     from fairperm.metrics.definition import Metric, Variance
     from fairperm.metrics.ranks import RankMetric
@@ -52,7 +53,7 @@ class BinnedEngine:
 
     @classmethod
     def of(
-        cls, parts: Parts, rows: Rows, variance: Variance | None, n_bootstrap: int, *, many: bool
+        cls, parts: Parts, rows: Sample, variance: Variance | None, n_bootstrap: int, *, many: bool
     ) -> BinnedEngine | None:
         """Return the engine; None if there are few bins, or if coarse ones would hide too much."""
         if rows.weight is not None or rows.cluster is not None or "y_score" not in rows.columns:
@@ -107,7 +108,7 @@ class BinnedEngine:
         del n_resamples, by_sum
 
 
-def _coarsen(parts: Parts, rows: Rows) -> tuple[Rows, float] | None:
+def _coarsen(parts: Parts, rows: Sample) -> tuple[Sample, float] | None:
     """Return the rows with coarse bins, and the error of draws from them; None if bins are few."""
     scores, place = np.unique(rows.columns["y_score"], return_inverse=True)
     place = place.ravel()

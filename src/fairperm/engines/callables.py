@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from fairperm.engines.sample import Rows
+    from fairperm.data.sample import Sample
     from fairperm.metrics.callables import CallableMetric
 
     Array = NDArray[np.float64]
@@ -117,7 +117,7 @@ class CallableEngine:
     def from_rows(
         cls,
         metric: CallableMetric,
-        rows: Rows,
+        rows: Sample,
         weights: Array | None,
         variance: Variance | None,
         n_bootstrap: int,
@@ -243,7 +243,7 @@ class CallableEngine:
         return bool(np.isclose(by_weight, by_row, rtol=1e-9, atol=0, equal_nan=True))
 
 
-def _count_kinds(rows: Rows) -> tuple[Rows, Counts, tuple[int, ...]]:
+def _count_kinds(rows: Sample) -> tuple[Sample, Counts, tuple[int, ...]]:
     """Return the distinct rows in order, their counts in each group, and the groups' order."""
     keys = [rows.stratum, *rows.contributions.T]
     if rows.weight is not None:
@@ -258,8 +258,8 @@ def _count_kinds(rows: Rows) -> tuple[Rows, Counts, tuple[int, ...]]:
 
 
 def _list_clusters(
-    rows: Rows, cluster: NDArray[np.integer[Any]]
-) -> tuple[Rows, tuple[NDArray[np.intp], ...], list[StratumSample], tuple[int, ...]]:
+    rows: Sample, cluster: NDArray[np.integer[Any]]
+) -> tuple[Sample, tuple[NDArray[np.intp], ...], list[StratumSample], tuple[int, ...]]:
     """Return the rows in order, each cluster's rows, the strata's clusters and the groups' order.
 
     Clusters are ordered by the ranks of their rows, as in the other engines: names and the order

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from fairperm.data.sample import Sample
     from fairperm.engines.estimates import Estimates
-    from fairperm.engines.sample import Rows
     from fairperm.metrics.callables import CallableMetric
     from fairperm.metrics.changes import RankChange
     from fairperm.metrics.definition import Metric, Variance
@@ -88,7 +88,7 @@ class GroupsEngine(Engine, Protocol):
 @overload
 def choose_engine(
     parts: tuple[Part, ...],
-    rows: Rows,
+    rows: Sample,
     weights: Array | None,
     groups: tuple[Hashable, ...],
     variance: Variance | None,
@@ -99,7 +99,7 @@ def choose_engine(
 @overload
 def choose_engine(
     parts: tuple[Part, ...],
-    rows: Rows,
+    rows: Sample,
     weights: Array | None,
     groups: tuple[Hashable, ...],
     variance: Variance | None,
@@ -109,7 +109,7 @@ def choose_engine(
 ) -> GroupsEngine: ...
 def choose_engine(
     parts: tuple[Part, ...],
-    rows: Rows,
+    rows: Sample,
     weights: Array | None,
     groups: tuple[Hashable, ...],
     variance: Variance | None,
@@ -144,7 +144,7 @@ def choose_engine(
 
 
 def _cells(
-    rows: Rows, weights: Array | None, variance: Variance | None, *, many: bool
+    rows: Sample, weights: Array | None, variance: Variance | None, *, many: bool
 ) -> Cells | None:
     """Return the counts of the distinct rows, if they are drawn faster than the rows."""
     n = rows.count.sum()

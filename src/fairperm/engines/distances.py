@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from fairperm.data.sample import Sample
     from fairperm.engines.kernels.distances import SortedRows
-    from fairperm.engines.sample import Rows
     from fairperm.engines.units import Layout
     from fairperm.metrics.distances import Distance
 
@@ -78,7 +78,7 @@ class DistanceEngine(Protocol):
         """Return the distances of every permutation and its log-probability, if few enough."""
 
 
-def choose_distance_engine(distance: Distance, rows: Rows) -> DistanceEngine:
+def choose_distance_engine(distance: Distance, rows: Sample) -> DistanceEngine:
     """Return the counts engine if rows repeat or are few, else an engine of units."""
     n, n_kinds = rows.count.sum(), len(rows.count)
     must_count = n > max(_MAX_ROWS, 2 * n_kinds)
@@ -180,7 +180,7 @@ class _UnitsEngine:
     block_size = 64  # the lanes of a word
 
     @classmethod
-    def from_rows(cls, distance: Distance, rows: Rows) -> _UnitsEngine:
+    def from_rows(cls, distance: Distance, rows: Sample) -> _UnitsEngine:
         """Sort the rows by section and value; order units by their rows, not by their names."""
         from fairperm.engines.kernels.distances import SortedRows
         from fairperm.engines.units import Layout, order_units
@@ -421,7 +421,7 @@ def _scatter(
     return np.maximum(found, 0.0)
 
 
-def _shared_sections(rows: Rows) -> Rows:
+def _shared_sections(rows: Sample) -> Sample:
     """Return the rows of sections that have rows of both groups."""
     section = number_sections(rows)
     counts = np.bincount(2 * section + rows.group, minlength=2 * int(section.max()) + 2)
@@ -431,6 +431,6 @@ def _shared_sections(rows: Rows) -> Rows:
     return rows.take(np.flatnonzero(is_shared[section]))
 
 
-def number_sections(rows: Rows) -> NDArray[np.int64]:
+def number_sections(rows: Sample) -> NDArray[np.int64]:
     """Return a number for each row's section: its stratum and label."""
     return rows.stratum.astype(np.int64) * (int(rows.block.max()) + 1) + rows.block

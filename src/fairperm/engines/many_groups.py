@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from fairperm.engines.sample import Rows
+    from fairperm.data.sample import Sample
     from fairperm.engines.sorted_rows import GroupWalk
     from fairperm.metrics.definition import Metric
     from fairperm.metrics.ranks import RankMetric
@@ -78,7 +78,7 @@ class ManyGroupsEngine(SharedLabels):
     def from_rows(
         cls,
         parts: tuple[Part, ...],
-        rows: Rows,
+        rows: Sample,
         weights: Array | None,
         variance: Variance | None,
     ) -> ManyGroupsEngine:
@@ -198,7 +198,7 @@ class ManyGroupsEngine(SharedLabels):
 
 
 def _sort_units(
-    parts: tuple[Part, ...], rows: Rows
+    parts: tuple[Part, ...], rows: Sample
 ) -> tuple[NDArray[np.intp], Array, NDArray[np.uint8], NDArray[np.int64]]:
     """Return the order of the units, the contributions to totals, and the labels for ranks."""
     from fairperm.engines.kernels.auc import AucLayout
@@ -214,7 +214,7 @@ def _sort_units(
 
 
 def _make_walks(
-    parts: tuple[Part, ...], rows: Rows, order: NDArray[np.intp]
+    parts: tuple[Part, ...], rows: Sample, order: NDArray[np.intp]
 ) -> dict[int, GroupWalk]:
     """Return the walks of units in this order, by the places of the parts that have one."""
     from fairperm.engines.sorted_rows import GROUP_WALKS
@@ -242,7 +242,7 @@ def _split_columns(
 
 
 def _order_groups(
-    group: NDArray[np.uint8], kind: NDArray[np.intp], n_groups: int
+    group: NDArray[np.integer[Any]], kind: NDArray[np.intp], n_groups: int
 ) -> tuple[NDArray[np.uint8], NDArray[np.intp]]:
     """Return each row's group, ordered by sizes and rows, and the places of the user's groups.
 
@@ -263,7 +263,7 @@ def _number_runs(*columns: NDArray[Any]) -> NDArray[np.intp]:
 
 
 def _count_pairs(
-    row: NDArray[np.integer[Any]], group: NDArray[np.uint8], n_groups: int
+    row: NDArray[np.integer[Any]], group: NDArray[np.integer[Any]], n_groups: int
 ) -> NDArray[np.int64]:
     """Return the number of units with each number and group."""
     n_rows = int(row.max()) + 1

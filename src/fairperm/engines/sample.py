@@ -14,126 +14,16 @@ import numpy as np
 from fairperm._utils.sorting import order_by, ranks, run_numbers, run_starts
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
+
+    from fairperm.data.sample import Sample
 
     Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rows:
-    """The rows of some groups, and their contributions to the metric.
-
-    ``group`` is 0 for the user's first group, 1 for the second, and so on. Labels are exchanged
-    inside each stratum, only among rows of equal ``block``, and whole clusters at a time. A cluster
-    may stand for several equal ones: ``alike`` is their number.
-    """
-
-    columns: Mapping[str, NDArray[Any]]
-    contributions: Array
-    group: NDArray[np.uint8]
-    stratum: NDArray[np.integer[Any]]
-    block: NDArray[np.integer[Any]]
-    count: NDArray[np.int64]
-    n_strata: int
-    n_groups: int = 2
-    weight: Array | None = None
-    cluster: NDArray[np.integer[Any]] | None = None
-    alike: NDArray[np.int64] | None = None
-
-    def take(self, index: NDArray[np.intp]) -> Rows:
-        """Return some of the rows, or all in another order."""
-        return Rows(
-            columns={name: column[index] for name, column in self.columns.items()},
-            contributions=self.contributions[index],
-            group=self.group[index],
-            stratum=self.stratum[index],
-            block=self.block[index],
-            count=self.count[index],
-            n_strata=self.n_strata,
-            n_groups=self.n_groups,
-            weight=None if self.weight is None else self.weight[index],
-            cluster=None if self.cluster is None else self.cluster[index],
-            alike=None if self.alike is None else self.alike[index],
-        )
-
-    def weight_of_each(self) -> Array:
-        """Return the weight of every row: 1 unless the user gave one."""
-        return np.ones(len(self.count)) if self.weight is None else self.weight
-
-    def expand(self) -> Rows:
-        """Return every row as often as it counts."""
-        if (self.count == 1).all():
-            return self
-        rows = self.take(np.repeat(np.arange(len(self.count)), self.count))
-        return replace(rows, count=np.ones(len(rows.count), np.int64))
-
-    def sum_units(self) -> Rows:
-        """Return the rows with weights multiplied into the contributions, clusters added up.
-
-        A cluster then is one unit, and the sum of its contributions makes every variance robust
-        to whatever its rows have in common; likewise for a weighted row.
-        """
-        if self.weight is not None:
-            scaled = self.contributions * self.weight[:, None]
-            rows = replace(self, contributions=scaled, columns=_as_columns(scaled), weight=None)
-            return rows.sum_units()
-        if self.cluster is None:
-            return self
-        order = order_by([self.cluster, *self.contributions.T, self.count])
-        starts = run_starts(self.cluster[order])
-        first = self.take(order[starts])
-        alike = np.ones(len(starts), np.int64) if first.alike is None else first.alike
-        each = self.count if self.alike is None else self.count // self.alike
-        counted = self.contributions * each[:, None]
-        totals = np.add.reduceat(counted[order], starts)
-        clusters = replace(
-            first,
-            columns=_as_columns(totals),
-            contributions=totals,
-            count=alike,
-            cluster=None,
-            alike=None,
-        )
-        return clusters.merge_equal()
-
-    def merge_if_few(self, most: int) -> Rows:
-        """Return equal rows counted as one if so few are distinct, else all rows."""
-        columns = [*self.columns.values()]
-        if len(self.count) <= most or any(_has_more(one[: 2 * most], most) for one in columns):
-            return self
-        merged = self.merge_equal(columns)
-        return merged if len(merged.count) <= most else self
-
-    def merge_equal(self, columns: Sequence[NDArray[Any]] | None = None) -> Rows:
-        """Return rows with equal contributions, or columns, as one, in the order of their values.
-
-        Sums of clusters have no other columns than contributions.
-        """
-        keys = [self.stratum, self.group, self.block, *(columns or self.contributions.T)]
-        order = order_by(keys)
-        starts = run_starts(*(key[order] for key in keys))
-        return replace(self.take(order[starts]), count=np.add.reduceat(self.count[order], starts))
-
-    def separate_clusters(self) -> Rows:
-        """Return equal clusters as separate ones."""
-        if self.alike is None or self.cluster is None:
-            return self
-        which = np.repeat(np.arange(len(self.count)), self.alike)
-        first = np.append(0, np.cumsum(self.alike)[:-1])
-        copy = np.arange(len(which)) - first[which]
-        rows = replace(self, count=self.count // self.alike, alike=None).take(which)
-        number = self.cluster[which].astype(np.int64) * self.alike.max() + copy
-        return replace(rows, cluster=np.unique(number, return_inverse=True)[1].ravel())
-
-
-def _has_more(values: NDArray[Any], most: int) -> bool:
-    """Whether so many values are distinct: then nothing is gained by looking at the rest."""
-    return values.dtype.kind == "f" and len(np.unique(values)) > most
-
-
-def order_strata(rows: Rows, weights: Array | None) -> tuple[Rows, Array | None]:
+def order_strata(rows: Sample, weights: Array | None) -> tuple[Sample, Array | None]:
     """Return the rows and weights with the strata ordered by their rows, never by their names."""
     if rows.n_strata == 1:
         return rows, weights
@@ -143,7 +33,7 @@ def order_strata(rows: Rows, weights: Array | None) -> tuple[Rows, Array | None]
     return replace(rows, stratum=rank[rows.stratum]), None if weights is None else weights[order]
 
 
-def order_blocks(rows: Rows) -> Rows:
+def order_blocks(rows: Sample) -> Sample:
     """Return the rows with the blocks ordered by their rows, never by their names."""
     rows = rows.take(order_by([rows.block, *rows.contributions.T, rows.count]))
     block = ranks(rows.block)
@@ -151,7 +41,7 @@ def order_blocks(rows: Rows) -> Rows:
 
 
 def _order_parts(
-    rows: Rows, part: NDArray[np.integer[Any]], first_keys: list[Array]
+    rows: Sample, part: NDArray[np.integer[Any]], first_keys: list[Array]
 ) -> NDArray[np.intp]:
     """Return the order of consecutive parts by given keys, then by their rows."""
     starts = run_starts(part)
@@ -165,10 +55,6 @@ def _order_parts(
     moments = (scaled, scaled**2)
     totals = [np.add.reduceat(one, starts) for moment in moments for one in moment]
     return order_by([*first_keys, count, unlike, *totals])
-
-
-def _as_columns(contributions: Array) -> dict[str, Array]:
-    return {f"contribution {j}": column for j, column in enumerate(contributions.T)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,12 +83,12 @@ class Cells:
     order: tuple[int, ...]
 
     @classmethod
-    def from_rows(cls, rows: Rows, weights: Array | None, *, many: bool = False) -> Cells:
+    def from_rows(cls, rows: Sample, weights: Array | None, *, many: bool = False) -> Cells:
         """Count the rows that are equal to metric and scheme; order groups and strata by counts."""
         return cls.count(rows, weights).arrange(many=many)
 
     @classmethod
-    def count(cls, rows: Rows, weights: Array | None) -> Cells:
+    def count(cls, rows: Sample, weights: Array | None) -> Cells:
         """Count the rows that are equal to metric and scheme, groups and strata as they are."""
         counts, contributions, block = _count_cells(rows)
         return cls(counts, contributions, block, weights, tuple(range(rows.n_groups)))
@@ -218,7 +104,7 @@ class Cells:
         return [np.flatnonzero(self.block == b) for b in np.unique(self.block)]
 
 
-def _count_cells(rows: Rows) -> tuple[NDArray[np.int64], Array, NDArray[np.integer[Any]]]:
+def _count_cells(rows: Sample) -> tuple[NDArray[np.int64], Array, NDArray[np.integer[Any]]]:
     """Return the counts by stratum, group and cell, and each cell's contributions and block."""
     # sorted by their values: the order of the user's rows must not matter
     rows = rows.take(order_by(list(rows.columns.values())))

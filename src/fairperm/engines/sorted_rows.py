@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from fairperm.engines.sample import Rows
+    from fairperm.data.sample import Sample
     from fairperm.metrics.changes import RankChange
     from fairperm.metrics.definition import Variance
     from fairperm.metrics.ranks import RankMetric
@@ -69,7 +69,7 @@ class WeightedAucWalk:
     rows: WeightedRows
 
     @classmethod
-    def of(cls, part: Any, rows: Rows, unit: Units) -> WeightedAucWalk:
+    def of(cls, part: Any, rows: Sample, unit: Units) -> WeightedAucWalk:
         """Find the steps through sorted rows."""
         del part
         return cls(walk_weighted_rows(rows, unit))
@@ -87,7 +87,7 @@ class AucChangeWalk:
     rows: PairedRows
 
     @classmethod
-    def of(cls, part: Any, rows: Rows, unit: Units) -> AucChangeWalk:
+    def of(cls, part: Any, rows: Sample, unit: Units) -> AucChangeWalk:
         """Sort the rows by either score."""
         del part
         label, old, new = rows.contributions.T
@@ -133,7 +133,7 @@ class PrecisionWalk(GroupWalk):
     rows: SortedRows
 
     @classmethod
-    def of(cls, part: Any, rows: Rows, unit: Units) -> PrecisionWalk:
+    def of(cls, part: Any, rows: Sample, unit: Units) -> PrecisionWalk:
         """Sort rows whose units are numbered by stratum."""
         del part
         order = order_by([rows.stratum, rows.contributions[:, 1]])
@@ -172,7 +172,7 @@ class ClassWalk(GroupWalk):
     is_weighted: bool
 
     @classmethod
-    def of(cls, part: Any, rows: Rows, unit: Units) -> ClassWalk:
+    def of(cls, part: Any, rows: Sample, unit: Units) -> ClassWalk:
         """Sort rows whose units are numbered by stratum."""
         return cls(ClassRows.of(rows, unit), part.is_weighted)
 
@@ -181,11 +181,11 @@ class ClassWalk(GroupWalk):
         return one_versus_rest_by_lane(words, self.rows, lanes, weighted=self.is_weighted)
 
 
-GROUP_WALKS: Mapping[WalkKind | None, Callable[[Any, Rows, Units], GroupWalk]] = {
+GROUP_WALKS: Mapping[WalkKind | None, Callable[[Any, Sample, Units], GroupWalk]] = {
     WalkKind.AVERAGE_PRECISION: PrecisionWalk.of,
     WalkKind.ONE_VERSUS_REST: ClassWalk.of,
 }
-_WALKS: Mapping[WalkKind | None, Callable[[Any, Rows, Units], Walk]] = {
+_WALKS: Mapping[WalkKind | None, Callable[[Any, Sample, Units], Walk]] = {
     **GROUP_WALKS,
     WalkKind.AUC: WeightedAucWalk.of,
     WalkKind.AUC_CHANGE: AucChangeWalk.of,
@@ -219,7 +219,7 @@ class SortedRowsEngine(UnitsEngine):
     def from_rows(
         cls,
         part: RankMetric | RankChange,
-        rows: Rows,
+        rows: Sample,
         weights: Array | None,
         variance: Variance | None,
         n_bootstrap: int,
@@ -247,7 +247,7 @@ class SortedRowsEngine(UnitsEngine):
     def _from_plain_rows(
         cls,
         part: RankMetric | RankChange,
-        rows: Rows,
+        rows: Sample,
         weights: Array | None,
         variance: Variance | None,
         n_bootstrap: int,
@@ -311,7 +311,9 @@ class SortedRowsEngine(UnitsEngine):
         return rows, self.unit[rows]
 
 
-def sort_rows(rows: Rows, *, label_first: bool = False) -> tuple[Rows, Units, Rows, list[Array]]:
+def sort_rows(
+    rows: Sample, *, label_first: bool = False
+) -> tuple[Sample, Units, Sample, list[Array]]:
     """Return the rows by score inside strata, their units, a row of each unit, and its keys.
 
     Units are ordered by their rows, not by their names. Rows of two scores have the label first.
@@ -329,7 +331,7 @@ def sort_rows(rows: Rows, *, label_first: bool = False) -> tuple[Rows, Units, Ro
     return rows, unit, units, keys
 
 
-def walk_weighted_rows(rows: Rows, unit: Units, score: int = 1) -> WeightedRows:
+def walk_weighted_rows(rows: Sample, unit: Units, score: int = 1) -> WeightedRows:
     """Return the walk up one of the scores of rows that are sorted by it."""
     return WeightedRows.build(
         rows.contributions[:, score],

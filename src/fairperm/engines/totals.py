@@ -17,8 +17,8 @@ from fairperm.engines.units import Layout, UnitsEngine, order_ties
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from fairperm.data.sample import Sample
     from fairperm.engines.estimates import Estimates
-    from fairperm.engines.sample import Rows
     from fairperm.metrics.definition import Metric, Variance
 
     Array = NDArray[np.float64]
@@ -40,7 +40,7 @@ class TotalsEngine(UnitsEngine):
     def from_rows(
         cls,
         parts: tuple[Metric, ...],
-        rows: Rows,
+        rows: Sample,
         weights: Array | None,
         variance: Variance | None,
         n_bootstrap: int,

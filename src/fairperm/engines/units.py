@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from fairperm.engines.sample import Rows
+    from fairperm.data.sample import Sample
 
     Array = NDArray[np.float64]
 
@@ -53,7 +53,7 @@ class Layout:
     @classmethod
     def of(
         cls,
-        group: NDArray[np.uint8],
+        group: NDArray[np.integer[Any]],
         stratum: NDArray[np.integer[Any]],
         block: NDArray[np.integer[Any]],
         n_strata: int,
@@ -87,7 +87,7 @@ class Layout:
 
 
 def order_ties(
-    order: NDArray[np.intp], group: NDArray[np.uint8], columns: Sequence[NDArray[Any]]
+    order: NDArray[np.intp], group: NDArray[np.integer[Any]], columns: Sequence[NDArray[Any]]
 ) -> NDArray[np.intp]:
     """Return an order by these columns in which equal rows of the first group come first.
 
@@ -129,7 +129,7 @@ def _sizes(
     return np.stack([first, whole - first], axis=1)
 
 
-def _should_swap(group: NDArray[np.uint8], values: Callable[[], Array]) -> bool:
+def _should_swap(group: NDArray[np.integer[Any]], values: Callable[[], Array]) -> bool:
     """Whether the user's second group is smaller or, if of equal size, has smaller values.
 
     Names do not matter: swapping the groups changes no draw.
@@ -218,7 +218,7 @@ class UnitsEngine(SharedLabels):
 
 
 def order_units(
-    rows: Rows, weight: Array, cluster: NDArray[np.integer[Any]]
+    rows: Sample, weight: Array, cluster: NDArray[np.integer[Any]]
 ) -> tuple[NDArray[np.int64], NDArray[np.intp], list[Array]]:
     """Return each row's unit, each unit's first row, and the keys that order the units.
 

@@ -13,10 +13,10 @@ import numpy as np
 from fairperm._utils.formatting import drop_decimals
 from fairperm._utils.pieces import split_rows
 from fairperm._utils.progress import waiting
+from fairperm.data.sample import Sample
 from fairperm.engines.binned import BinnedEngine
 from fairperm.engines.choice import Engine, choose_engine
 from fairperm.engines.estimates import is_contrast
-from fairperm.engines.sample import Rows
 from fairperm.errors import Note, argument, shown
 from fairperm.hypothesis_tests.comparison_checks import (
     check_rows,
@@ -29,8 +29,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from fairperm.data.reading import Table
-    from fairperm.data.score_bins import ScoreRanges
+    from fairperm.data.sample import Sample
     from fairperm.engines.choice import GroupsEngine, PairEngine
     from fairperm.engines.estimates import Estimates
     from fairperm.engines.resampling.blocks import Resampling
@@ -63,17 +62,15 @@ class Comparison:
     """
 
     metric: AnyMetric
-    groups: tuple[Hashable, ...]
-    rows: Rows
+    rows: Sample
     weights: Array | None
-    bins: ScoreRanges | None = None
     strata: NDArray[np.intp] = field(default_factory=lambda: np.zeros(1, np.intp))
     every: Comparison | None = None
 
     @classmethod
     def of(
         cls,
-        table: Table,
+        table: Sample,
         plan: Plan,
         groups: tuple[Hashable, ...],
         stratum_weights: object,
@@ -106,35 +103,34 @@ class Comparison:
     @classmethod
     def _of_rows(
         cls,
-        table: Table,
+        table: Sample,
         plan: Plan,
         groups: tuple[Hashable, ...],
         side: NDArray[np.uint8],
         chosen: NDArray[np.intp] | slice,
         weights: Array | None,
     ) -> Comparison:
-        columns = {name: column[chosen] for name, column in table.columns.items()}
-        present, stratum = _present(table.stratum[chosen], len(table.strata))
-        if table.contributions is None:
-            contributions = _contributions(plan.metric.parts, columns)
-        else:
-            contributions = table.contributions[chosen]
-        rows = Rows(
-            columns=columns,
-            contributions=contributions,
+        rows = table.take(chosen)
+        present, stratum = _present(rows.stratum, len(table.strata))
+        if not rows.contributions.size:
+            added = _contributions(plan.metric.parts, rows.columns)
+            rows = replace(rows, contributions=added)
+        rows = replace(
+            rows,
             group=side[chosen],
+            groups=groups,
             stratum=stratum,
-            block=plan.scheme.block(plan.metric, columns),
-            count=table.count[chosen],
-            n_strata=len(present),
-            n_groups=len(groups),
-            weight=None if table.weight is None else table.weight[chosen],
-            cluster=None if table.cluster is None else table.cluster[chosen],
-            alike=None if table.alike is None else table.alike[chosen],
+            strata=tuple(table.strata[one] for one in present),
+            block=plan.scheme.block(plan.metric, rows.columns),
         )
         check_rows(rows, plan.metric, table, groups)
         weights = None if weights is None else weights[present]
-        return cls(plan.metric, groups, rows, weights, table.bins, present)
+        return cls(plan.metric, rows, weights, present)
+
+    @property
+    def groups(self) -> tuple[Hashable, ...]:
+        """The groups that are compared, in the user's order."""
+        return self.rows.groups
 
     @property
     def whole(self) -> Comparison:
@@ -160,7 +156,7 @@ class Comparison:
     ) -> PairEngine | GroupsEngine:
         """Return the engine of two groups, or of ``many``."""
         units, weights = self.units(), self.weights
-        if self.bins is not None and weights is None:
+        if self.rows.bins is not None and weights is None:
             binned = BinnedEngine.of(self.parts, units, variance, n_bootstrap, many=many)
             if binned is not None:
                 return binned
@@ -171,10 +167,10 @@ class Comparison:
     def unstratified(self) -> Comparison:
         """Return the comparison of all rows, with all strata as one."""
         rows = self.whole.rows
-        rows = replace(rows, stratum=np.zeros_like(rows.stratum), n_strata=1)
+        rows = replace(rows, stratum=np.zeros_like(rows.stratum), strata=("all",))
         return replace(self, rows=rows, weights=None, every=None)
 
-    def units(self) -> Rows:
+    def units(self) -> Sample:
         """Return the rows; if the metric has totals, those of a cluster or with weights as sums."""
         if self.rows.weight is None and self.rows.cluster is None:
             return self.rows
@@ -261,12 +257,12 @@ class Comparison:
         With strata, it is the largest bound of a stratum or of all rows; twice that if strata are
         subtracted from others.
         """
-        if self.bins is None or len(self.parts) > 1 or "y_score" not in self.parts[0].columns:
+        if self.rows.bins is None or len(self.parts) > 1 or "y_score" not in self.parts[0].columns:
             return None
         rows, n_groups = self.rows, len(self.groups)
         count = rows.count.astype(np.float64) * (1.0 if rows.weight is None else rows.weight)
         group, stratum = rows.group.astype(np.intp), rows.stratum.astype(np.intp)
-        bound = partial(self.bins.bound_errors, self.parts[0], rows.columns, count)
+        bound = partial(self.rows.bins.bound_errors, self.parts[0], rows.columns, count)
         by_stratum = bound(group + n_groups * stratum, n_groups * rows.n_strata)
         every = np.vstack([by_stratum.reshape(-1, n_groups), bound(group, n_groups)])
         largest: Array = np.nanmax(every, axis=0)
@@ -296,7 +292,7 @@ class Comparison:
         ]
 
 
-def count_clusters(rows: Rows | Table, n_groups: int) -> list[int | None]:
+def count_clusters(rows: Sample, n_groups: int) -> list[int | None]:
     """Return the number of clusters in each group; None without clusters."""
     if rows.cluster is None:
         return [None] * n_groups

@@ -25,8 +25,7 @@ from fairperm.metrics.definition import Scheme, Variance, by_part
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from fairperm.data.reading import Table
-    from fairperm.engines.sample import Rows
+    from fairperm.data.sample import Sample
     from fairperm.hypothesis_tests.comparison import Comparison
     from fairperm.metrics.definition import AnyMetric
 
@@ -46,7 +45,7 @@ REVERSED_MODELS = tuple(
 )
 
 
-def read_stratum_weights(table: Table, given: object) -> Array:
+def read_stratum_weights(table: Sample, given: object) -> Array:
     """Return the weight of every stratum. Raises InputError for bad ones."""
     if not isinstance(given, Mapping):
         raise InputTypeError("stratum_weights", "a mapping of strata to weights", given)
@@ -71,7 +70,9 @@ def read_stratum_weights(table: Table, given: object) -> Array:
     return scaled
 
 
-def check_rows(rows: Rows, metric: AnyMetric, table: Table, groups: tuple[Hashable, ...]) -> None:
+def check_rows(
+    rows: Sample, metric: AnyMetric, table: Sample, groups: tuple[Hashable, ...]
+) -> None:
     """Raise InputError for contributions that are not finite, and for split clusters."""
     if not np.isfinite(rows.contributions).all():
         got = Shown(f"infinite or undefined ones of {metric.name}")
@@ -82,7 +83,7 @@ def check_rows(rows: Rows, metric: AnyMetric, table: Table, groups: tuple[Hashab
 
 
 def _check_clusters(
-    rows: Rows, cluster: NDArray[np.integer[Any]], table: Table, groups: tuple[Hashable, ...]
+    rows: Sample, cluster: NDArray[np.integer[Any]], table: Sample, groups: tuple[Hashable, ...]
 ) -> None:
     """Raise InputError if the rows of a cluster are not all of one group and one stratum."""
     order = np.argsort(cluster, kind="stable")
@@ -135,7 +136,7 @@ def note_reversed_scores(comparison: Comparison, values: Array) -> list[str]:
 
 
 def find_compared_strata(
-    table: Table,
+    table: Sample,
     metric: AnyMetric,
     scheme: Scheme,
     groups: tuple[Hashable, ...],
@@ -159,19 +160,19 @@ def find_compared_strata(
     return compared
 
 
-def find_shared_strata(table: Table, groups: tuple[Hashable, ...]) -> NDArray[np.bool_]:
+def find_shared_strata(table: Sample, groups: tuple[Hashable, ...]) -> NDArray[np.bool_]:
     """Return which strata of a table have rows of every one of these groups."""
     return np.asarray((_count_units(table, groups, None) > 0).all(axis=1))
 
 
-def _list_bases(table: Table, metric: AnyMetric) -> list[NDArray[np.bool_] | None]:
+def _list_bases(table: Sample, metric: AnyMetric) -> list[NDArray[np.bool_] | None]:
     """Return the rows of the denominator of each part of a metric; None for all rows."""
     found: list[NDArray[np.bool_] | None] = []
     start = 0
     for part in metric.parts:
         if not part.sizes_groups:
             return [None]
-        if table.contributions is None:
+        if not table.contributions.size:
             found.append(part.matrix(table.columns)[:, 1] > 0)
         else:
             found.append(table.contributions[:, start + 1] > 0)
@@ -180,7 +181,7 @@ def _list_bases(table: Table, metric: AnyMetric) -> list[NDArray[np.bool_] | Non
 
 
 def _count_units(
-    table: Table, groups: tuple[Hashable, ...], in_base: NDArray[np.bool_] | None
+    table: Sample, groups: tuple[Hashable, ...], in_base: NDArray[np.bool_] | None
 ) -> NDArray[np.int64]:
     """Return by stratum and group the numbers of rows, or of clusters with rows, of a base."""
     rows = np.flatnonzero(table.count if in_base is None else in_base & (table.count > 0))
@@ -258,12 +259,12 @@ def note_strata(comparison: Comparison, weights: Array | None) -> list[str]:
     ]
 
 
-def _find_shared(rows: Rows) -> NDArray[np.bool_]:
+def _find_shared(rows: Sample) -> NDArray[np.bool_]:
     """Return which strata have rows of every group."""
     return np.asarray(_count_in_strata(rows, np.ones(len(rows.count))).all(axis=1))
 
 
-def _count_in_strata(rows: Rows, base: Array) -> Array:
+def _count_in_strata(rows: Sample, base: Array) -> Array:
     """Return by stratum and group the rows of a base."""
     counts = np.zeros((rows.n_strata, rows.n_groups))
     np.add.at(counts, (rows.stratum, rows.group), rows.count * base)

@@ -53,10 +53,9 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from fairperm.data.arguments import Adjustment, Column, Columns, Pairing
-    from fairperm.data.reading import Table
+    from fairperm.data.sample import Sample
     from fairperm.engines.distances import DistanceEngine
     from fairperm.engines.resampling.blocks import Resampling, Stop
-    from fairperm.engines.sample import Rows
     from fairperm.hypothesis_tests.run import Tested
     from fairperm.metrics.distances import Distance
 
@@ -268,7 +267,7 @@ class DistanceTest:
 
     @classmethod
     def of(
-        cls, table: Table, distance: Distance, pair: tuple[Hashable, Hashable], options: Options
+        cls, table: Sample, distance: Distance, pair: tuple[Hashable, Hashable], options: Options
     ) -> DistanceTest:
         """Compute the distance. Raises UndefinedMetricError if no rows can be compared."""
         scheme = Scheme.WITHIN_LABEL if distance.given else Scheme.POOLED
@@ -346,7 +345,7 @@ class DistanceTest:
         return small_groups.base_sizes(self.compared)
 
     def as_gap(
-        self, tested: Tested, table: Table, distance: Distance, options: Options
+        self, tested: Tested, table: Sample, distance: Distance, options: Options
     ) -> PermutationTestResult:
         """Return the distance as a gap that has no values, no standard error and no interval."""
         groups = self.compared.groups
@@ -382,7 +381,7 @@ def expected_distance(tested: Tested) -> float:
     return float(np.average(null.statistic, weights=chances))
 
 
-def _check_sections(compared: Comparison, table: Table) -> int:
+def _check_sections(compared: Comparison, table: Sample) -> int:
     """Return how many rows have no rows of the other group in their stratum and label.
 
     Raises UndefinedMetricError if all rows have none, and InputError if a cluster has rows of
@@ -427,7 +426,7 @@ def _by_label(
     return found
 
 
-def _check_sizes(rows: Rows, distance: Distance) -> None:
+def _check_sizes(rows: Sample, distance: Distance) -> None:
     """Raise InputError if no float can hold sums of distances, or of weights."""
     low, high = float(rows.contributions.min()), float(rows.contributions.max())
     if distance.of_numbers and not math.isfinite((high - low) * _MAX_DISTANCES):
@@ -441,7 +440,7 @@ def _check_sizes(rows: Rows, distance: Distance) -> None:
             raise InputError("sample_weight", "made of numbers that can be added up", got)
 
 
-def _check_leverage(largest: float, rows: Rows) -> None:
+def _check_leverage(largest: float, rows: Sample) -> None:
     """Raise InputError if one cluster or row has nearly all of the weight."""
     if largest > _MAX_LEVERAGE:
         name, unit = ("sample_weight", "row") if rows.cluster is None else ("cluster", "cluster")
@@ -500,7 +499,7 @@ def _curves(compared: Comparison, distance: Distance) -> tuple[Curves, int]:
     return curves, int(np.searchsorted(kept, place))
 
 
-def _section_factors(rows: Rows) -> Array:
+def _section_factors(rows: Sample) -> Array:
     """Return by section and group what makes shares of weights, equal sums for both groups."""
     weight = rows.count * rows.weight_of_each()
     section = number_sections(rows)
@@ -512,7 +511,7 @@ def _section_factors(rows: Rows) -> Array:
         return np.where(totals > 0, (shared / np.sort(shared).sum())[:, None] / totals, 0.0)
 
 
-def _count_units(rows: Rows) -> NDArray[np.int64]:
+def _count_units(rows: Sample) -> NDArray[np.int64]:
     """Return how many units each row counts for: rows, or clusters at the first row of each."""
     if rows.cluster is None:
         return rows.count
@@ -530,7 +529,7 @@ def _plain(value: Any) -> Any:
     return plain
 
 
-def _validity(table: Table, distance: Distance, *, strata: bool, exchangeable: bool) -> str:
+def _validity(table: Sample, distance: Distance, *, strata: bool, exchangeable: bool) -> str:
     """Return for which null the p-values are valid."""
     given = " given the label" if distance.given else ""
     where = " within every stratum" if strata else ""

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from fairperm.data.reading import Table
+    from fairperm.data.sample import Sample
     from fairperm.engines.choice import PairEngine
     from fairperm.engines.resampling.blocks import Stop
     from fairperm.hypothesis_tests.plan import Options, Plan
@@ -60,7 +60,7 @@ _MIN_DRAWS_FOR_SE = 20
 
 
 def compare(
-    table: Table, plan: Plan, groups: tuple[Hashable, ...], options: Options
+    table: Sample, plan: Plan, groups: tuple[Hashable, ...], options: Options
 ) -> PermutationTestResult:
     """Test the gap between two groups of a table."""
     test = make_test(table, plan, groups, options)
@@ -69,7 +69,7 @@ def compare(
 
 
 def make_test(
-    table: Table, plan: Plan, groups: tuple[Hashable, ...], options: Options
+    table: Sample, plan: Plan, groups: tuple[Hashable, ...], options: Options
 ) -> RateTest | GapTest:
     """Return the test of two groups, before any permutation; a plain rate needs none."""
     if plan.scheme == Scheme.UNCONDITIONAL and not options.is_limit:
@@ -98,7 +98,7 @@ class GapTest(PermutationTest[Gaps]):
 
     @classmethod
     def of(
-        cls, table: Table, plan: Plan, groups: tuple[Hashable, ...], options: Options
+        cls, table: Sample, plan: Plan, groups: tuple[Hashable, ...], options: Options
     ) -> GapTest:
         """Studentize the observed gap. Raises UndefinedMetricError without a standard error."""
         comparison = Comparison.of(table, plan, groups, options.stratum_weights)
@@ -114,7 +114,7 @@ class GapTest(PermutationTest[Gaps]):
         comparison: Comparison,
         count_influential: Callable[[Estimates], InfluentialRows],
         plan: Plan,
-        table: Table,
+        table: Sample,
         options: Options,
     ) -> GapTest:
         """Studentize the gap of a comparison of rows of this table."""

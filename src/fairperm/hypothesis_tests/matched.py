@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
 
     from fairperm.data.arguments import Inputs
-    from fairperm.data.reading import Table
+    from fairperm.data.sample import Sample
     from fairperm.engines.resampling.blocks import Stop
     from fairperm.hypothesis_tests.plan import Options
     from fairperm.hypothesis_tests.run import Tested
@@ -76,7 +76,7 @@ class MatchedTest(PermutationTest[Gaps]):
 
     @classmethod
     def of(
-        cls, table: Table, metric: AnyMetric, groups: tuple[Hashable, Hashable], options: Options
+        cls, table: Sample, metric: AnyMetric, groups: tuple[Hashable, Hashable], options: Options
     ) -> MatchedTest:
         """Studentize the observed gap. Raises UndefinedMetricError without a standard error."""
         part = choose_matched(table, metric, groups)
@@ -165,7 +165,7 @@ class ManyMatchedTest(PermutationTest[Array]):
 
     @classmethod
     def of(
-        cls, table: Table, metric: AnyMetric, groups: tuple[Hashable, ...], options: Options
+        cls, table: Sample, metric: AnyMetric, groups: tuple[Hashable, ...], options: Options
     ) -> ManyMatchedTest:
         """Compute the observed statistic. Raises UndefinedMetricError if there is none."""
         check_group_count(groups, "Merge small groups, or compare some of them.")
@@ -213,7 +213,7 @@ class ManyMatchedTest(PermutationTest[Array]):
 
 
 def _sample(
-    table: Table,
+    table: Sample,
     part: Metric,
     groups: tuple[Hashable, ...],
     options: Options,
@@ -241,7 +241,7 @@ def _sample(
     }
 
 
-def choose_matched(table: Table, metric: AnyMetric, groups: tuple[Hashable, ...]) -> Metric:
+def choose_matched(table: Sample, metric: AnyMetric, groups: tuple[Hashable, ...]) -> Metric:
     """Return the metric for these groups. Raises InputError if sets cannot be averaged in it."""
     chosen = metric.for_table(table, groups)
     if not is_of_totals(chosen) or not chosen.smooth:
@@ -278,7 +278,7 @@ def _count_bases(metric: Metric, sides: Array) -> tuple[int, int]:
 
 
 def average_sides(
-    table: Table, metric: Metric, groups: tuple[Hashable, ...]
+    table: Sample, metric: Metric, groups: tuple[Hashable, ...]
 ) -> tuple[Array, NDArray[np.int64], int]:
     """Return the mean contributions of each group (axis 1) in every set that has all, in any order.
 

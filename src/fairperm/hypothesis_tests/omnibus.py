@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fairperm.data.arguments import Column, Columns, VarianceName
-    from fairperm.data.reading import Table
+    from fairperm.data.sample import Sample
     from fairperm.engines.choice import GroupsEngine, PairEngine
     from fairperm.engines.estimates import Estimates
     from fairperm.engines.resampling.blocks import Resampling, Stop
@@ -139,7 +139,7 @@ def omnibus_test(
 
 
 def compare_all(
-    table: Table, plan: Plan, groups: tuple[Hashable, ...], options: Options
+    table: Sample, plan: Plan, groups: tuple[Hashable, ...], options: Options
 ) -> OmnibusTestResult:
     """Test whether a metric is the same in all of these groups of a table."""
     test = OmnibusTest.of(table, plan, groups, options)
@@ -165,7 +165,7 @@ class OmnibusTest(PermutationTest["_Values"]):
 
     @classmethod
     def of(
-        cls, table: Table, plan: Plan, groups: tuple[Hashable, ...], options: Options
+        cls, table: Sample, plan: Plan, groups: tuple[Hashable, ...], options: Options
     ) -> OmnibusTest:
         """Compute the observed statistic. Raises UndefinedMetricError if there is none."""
         check_group_count(groups, "Merge small groups, or compare some of them.")
@@ -386,7 +386,7 @@ def _check_statistic(observed: _Values, scale: Array, comparison: Comparison, pl
 
 
 def _bootstrap_variance(
-    table: Table,
+    table: Sample,
     plan: Plan,
     groups: tuple[Hashable, ...],
     ordered: tuple[Hashable, ...],

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from fairperm._utils.checks import choice
 from fairperm._utils.formatting import UNNAMED_ATTRIBUTE
-from fairperm.data.reading import MAX_NUMBERS
+from fairperm.data.sample import MAX_NUMBERS
 from fairperm.errors import InputError, argument, shown, unknown_name
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence
 
     from fairperm.data.arguments import Pairing
-    from fairperm.data.reading import Table
+    from fairperm.data.sample import Sample
 
 _MAX_COMPARISONS = 10_000  # of one metric and attribute: more are a mistake, and take hours
 _PAIRINGS: tuple[Pairing, ...] = ("pairs", "reference", "rest")
@@ -32,7 +32,7 @@ def check_pairing(compare: object, reference: object) -> Pairing:
 
 
 def find_reference(
-    table: Table, groups: Sequence[Hashable], given: object, rule: str = "one of the groups"
+    table: Sample, groups: Sequence[Hashable], given: object, rule: str = "one of the groups"
 ) -> Hashable:
     """Return the group given as reference, by default the one with most rows."""
     if given is None:
@@ -46,7 +46,7 @@ def find_reference(
 
 
 def list_pairs(
-    table: Table,
+    table: Sample,
     groups: Sequence[Hashable],
     compare: Pairing,
     reference: Hashable,
@@ -68,7 +68,7 @@ def list_pairs(
 
 
 def _check_number(
-    table: Table, groups: Sequence[Hashable], compare: Pairing, attribute: str
+    table: Sample, groups: Sequence[Hashable], compare: Pairing, attribute: str
 ) -> None:
     features, n = argument("sensitive_features"), len(groups)
     if table.has_measurements and n == len(table.groups):

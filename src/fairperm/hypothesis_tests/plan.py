@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from fairperm.data.arguments import Inputs
-    from fairperm.data.reading import Table
+    from fairperm.data.sample import Sample
     from fairperm.metrics.definition import AnyMetric
 
 Groups = TypeVar("Groups", bound=tuple[Hashable, ...])
@@ -189,7 +189,7 @@ class Plan:
 
     @classmethod
     def for_table(
-        cls, metric: AnyMetric, table: Table, groups: tuple[Hashable, ...], options: Options
+        cls, metric: AnyMetric, table: Sample, groups: tuple[Hashable, ...], options: Options
     ) -> Plan:
         """Return the plan of a test of these groups of a table.
 
@@ -315,8 +315,8 @@ def _check_binomial(variance: object, *, plain: bool) -> None:
 
 
 def plan_test(
-    inputs: Inputs, metric: object, options: Options, choose_groups: Callable[[Table], Groups]
-) -> tuple[Table, Plan, Groups]:
+    inputs: Inputs, metric: object, options: Options, choose_groups: Callable[[Sample], Groups]
+) -> tuple[Sample, Plan, Groups]:
     """Read the columns that the metric needs, choose the groups, and plan the test."""
     chosen = get_metric(metric).for_arguments(inputs)
     table = read_table(inputs, chosen)

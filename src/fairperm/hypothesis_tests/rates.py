@@ -24,7 +24,7 @@ from fairperm.metrics.definition import metrics_of_totals
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping
 
-    from fairperm.data.reading import Table
+    from fairperm.data.sample import Sample
     from fairperm.hypothesis_tests.plan import Options, Plan
     from fairperm.hypothesis_tests.run import Tested
     from fairperm.metrics.definition import Metric
@@ -44,7 +44,7 @@ class RateTest(PermutationTest[NoReturn]):
 
     @classmethod
     def of(
-        cls, table: Table, plan: Plan, groups: tuple[Hashable, ...], options: Options
+        cls, table: Sample, plan: Plan, groups: tuple[Hashable, ...], options: Options
     ) -> RateTest:
         """Count the rows. Raises UndefinedMetricError for a rate of none."""
         (part,) = metrics_of_totals(plan.metric.parts)
@@ -109,11 +109,11 @@ class RateTest(PermutationTest[NoReturn]):
         return Unconditional(self.rates.binomials)
 
 
-def _count(table: Table, part: Metric, group: Hashable) -> dict[str, int]:
+def _count(table: Sample, part: Metric, group: Hashable) -> dict[str, int]:
     """Return the number of a group's rows, and the totals that its rate is made of."""
     mine = np.flatnonzero(table.group == table.groups.index(group))
     count = table.count[mine]
-    if table.contributions is None:
+    if not table.contributions.size:
         columns = {name: column[mine] for name, column in table.columns.items()}
         contributions = part.checked_matrix(columns)
     else:
@@ -123,7 +123,7 @@ def _count(table: Table, part: Metric, group: Hashable) -> dict[str, int]:
 
 
 def _check_weights(
-    table: Table, part: Metric, groups: tuple[Hashable, ...], options: Options
+    table: Sample, part: Metric, groups: tuple[Hashable, ...], options: Options
 ) -> None:
     """Raise an error for weights of strata that do not fit the only one that has rows."""
     if options.stratum_weights is not None:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from fairperm.data.sample import Sample
     from fairperm.engines.estimates import Estimates
-    from fairperm.engines.sample import Rows
     from fairperm.hypothesis_tests.comparison import Comparison
     from fairperm.hypothesis_tests.plan import Plan
     from fairperm.metrics.definition import AnyMetric, Metric
@@ -367,7 +367,7 @@ def _by_influence(part: Metric | RankMetric) -> TypeGuard[RankMetric]:
     return part.is_rank and not _by_ranks(part)
 
 
-def _effective(part: Metric, contributions: Array, units: Rows, group: int) -> float:
+def _effective(part: Metric, contributions: Array, units: Sample, group: int) -> float:
     """Return the effective number of a group's units; in pieces, as there may be millions."""
 
     def pieces() -> Iterator[tuple[Array, Array]]:
@@ -382,7 +382,7 @@ def _effective(part: Metric, contributions: Array, units: Rows, group: int) -> f
     )
 
 
-def _count_influences(part: Metric, units: Rows, u: Array, weights: Array | None) -> Array:
+def _count_influences(part: Metric, units: Sample, u: Array, weights: Array | None) -> Array:
     """Return the effective number of rows or clusters behind each group's value.
 
     A row's influence is that on its stratum, which counts by its share in the gap: strata that lack
@@ -435,7 +435,7 @@ def _share_strata(sizes: Array, weights: Array | None) -> Array:
 
 
 def _count_placements(
-    part: RankMetric, comparison: Comparison, rows: Rows, label_and_score: Array
+    part: RankMetric, comparison: Comparison, rows: Sample, label_and_score: Array
 ) -> tuple[Array, Array]:
     """Return the effective number of rows or clusters behind each group's AUC, and one more's part.
 
@@ -492,7 +492,7 @@ def _count_placements(
 
 
 def _count_by_influence(
-    part: RankMetric, rows: Rows, contributions: Array, weights: Array | None
+    part: RankMetric, rows: Sample, contributions: Array, weights: Array | None
 ) -> Array:
     """Return the effective number of rows or clusters behind each group's value."""
     sizes: list[list[list[Array]]] = [[[] for _ in range(rows.n_groups)] for _ in range(2)]
@@ -518,7 +518,7 @@ def _round_off(values: Array) -> Array:
 
 
 def _square_misses(
-    part: RankMetric, rows: Rows, contributions: Array, comparison: Comparison
+    part: RankMetric, rows: Sample, contributions: Array, comparison: Comparison
 ) -> Array:
     """Return the squared influence of one more row of each label that is ranked worst, added up.
 
@@ -536,7 +536,7 @@ def _square_misses(
 
 
 def _list_groups_of_strata(
-    rows: Rows, weights: Array | None
+    rows: Sample, weights: Array | None
 ) -> Iterator[tuple[int, float, NDArray[np.intp]]]:
     """Yield every group of every stratum that counts, the stratum's share in the gap, and rows."""
     n_groups = rows.n_groups

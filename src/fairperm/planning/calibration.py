@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fairperm.data.arguments import Column, Seed
-    from fairperm.data.reading import Table
+    from fairperm.data.sample import Sample
 
     Array = NDArray[np.float64]
 
@@ -340,7 +340,7 @@ def _check_resolution(n_resamples: int, alpha: float, ordering: str) -> None:
         raise InputError("n_resamples", rule, n_resamples, hint)
 
 
-def _count_by_group(table: Table) -> tuple[int, int]:
+def _count_by_group(table: Sample) -> tuple[int, int]:
     """Return the size of each of two groups."""
     first, second = table.sizes().values()
     return first, second

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from fairperm.data.reading import Table
+    from fairperm.data.sample import Sample
     from fairperm.planning.influence import Functional, Parts
 
     Array = NDArray[np.float64]
@@ -48,12 +48,12 @@ class UnreachableError(Exception):
     """No weights give a group its value."""
 
 
-def compute_values(table: Table, parts: Parts, share: Array) -> list[float]:
+def compute_values(table: Sample, parts: Parts, share: Array) -> list[float]:
     """Return the value of each part of a metric in a population with these shares of units."""
     return [one.value(share) for one in make_functionals(table, parts)]
 
 
-def keeps_label_shares(table: Table, parts: Parts) -> bool:
+def keeps_label_shares(table: Sample, parts: Parts) -> bool:
     """Whether labels keep their shares: not for metrics of labels alone, nor for regression."""
     if any(set(part.columns) == {"y_true"} for part in parts) or "y_true" not in table.columns:
         return False
@@ -62,7 +62,7 @@ def keeps_label_shares(table: Table, parts: Parts) -> bool:
 
 
 def impose_gap(
-    table: Table, parts: Parts, shares: tuple[Array, Array], gap: float
+    table: Sample, parts: Parts, shares: tuple[Array, Array], gap: float
 ) -> tuple[Array, Array]:
     """Return the chances of units with which the groups have this gap in every part and stratum.
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from fairperm.data.reading import Table
+    from fairperm.data.sample import Sample
     from fairperm.metrics.definition import Metric
     from fairperm.metrics.ranks import RankMetric
 
@@ -43,7 +43,7 @@ class Functional:
 
     @classmethod
     def of(
-        cls, table: Table, part: Metric | RankMetric, contributions: Array, weight: Array | None
+        cls, table: Sample, part: Metric | RankMetric, contributions: Array, weight: Array | None
     ) -> Functional:
         """Return a part with these contributions as a functional of the table's units."""
         cluster = None if table.cluster is None else ranks(table.cluster)
@@ -78,12 +78,12 @@ class Functional:
         return rows if self.weight is None else self.weight * rows
 
 
-def make_functionals(table: Table, parts: Parts) -> list[Functional]:
+def make_functionals(table: Sample, parts: Parts) -> list[Functional]:
     """Return each part of a metric as a functional of the table's units."""
     return [Functional.of(table, part, part.matrix(table.columns), table.weight) for part in parts]
 
 
-def make_label_shares(table: Table) -> list[Functional]:
+def make_label_shares(table: Sample) -> list[Functional]:
     """Return the share of each label, except the last, as a functional of the table's units."""
     labels = table.columns["y_true"]
     every = (_SHARE.matrix({"y_true": labels == one}) for one in np.unique(labels)[:-1])

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from fairperm.data.reading import Table
+    from fairperm.data.sample import Sample
 
     Array = NDArray[np.float64]
     Codes = NDArray[np.intp]
 
 
-def sort_units(table: Table, groups: tuple[Hashable, Hashable]) -> Table:
+def sort_units(table: Sample, groups: tuple[Hashable, Hashable]) -> Sample:
     """Return the rows of two groups sorted by their values, with equal clusters merged."""
     first, second = (table.group == table.groups.index(group) for group in groups)
     weight = [] if table.weight is None else [table.weight]
@@ -38,7 +38,7 @@ def sort_units(table: Table, groups: tuple[Hashable, Hashable]) -> Table:
     return _merge_equal_clusters(found, found.cluster, kind)
 
 
-def _merge_equal_clusters(table: Table, cluster: NDArray[np.integer[Any]], kind: Codes) -> Table:
+def _merge_equal_clusters(table: Sample, cluster: NDArray[np.integer[Any]], kind: Codes) -> Sample:
     """Return one cluster for all with the same content, sorted by it; ``alike`` counts them."""
     order = order_by([cluster, kind])
     starts = run_starts(cluster[order], kind[order])
@@ -61,12 +61,12 @@ def _merge_equal_clusters(table: Table, cluster: NDArray[np.integer[Any]], kind:
     )
 
 
-def count_rows_per_unit(table: Table) -> NDArray[np.int64]:
+def count_rows_per_unit(table: Sample) -> NDArray[np.int64]:
     """Return the count of each row in one cluster; without clusters, in all."""
     return table.count if table.alike is None else table.count // table.alike
 
 
-def select_units(table: Table) -> Table:
+def select_units(table: Sample) -> Sample:
     """Return one row for each unit, with the count of such units."""
     if table.cluster is None or table.alike is None:
         return table
@@ -78,11 +78,11 @@ def select_units(table: Table) -> Table:
 class Population:
     """Rows, the number of units to draw for each group, and the chance of each unit in it."""
 
-    table: Table
+    table: Sample
     sizes: tuple[int, int]
     chances: tuple[Array, Array]
 
-    def sample(self, rng: np.random.Generator) -> Table:
+    def sample(self, rng: np.random.Generator) -> Sample:
         """Draw the units of both groups; a cluster drawn twice counts as two clusters."""
         drawn = [rng.multinomial(*one) for one in zip(self.sizes, self.chances, strict=True)]
         kinds = [np.flatnonzero(count) for count in drawn]

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from fairperm.data.reading import Table
+    from fairperm.data.sample import Sample
     from fairperm.hypothesis_tests.plan import Plan
     from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
 
@@ -44,7 +44,7 @@ class RepeatedTest:
 
     observed: PermutationTestResult
     plan: Plan
-    table: Table
+    table: Sample
     options: Options
 
     @classmethod
@@ -164,14 +164,14 @@ class _SerialResampling(blocks.Resampling):
 
 
 def _test_sample(
-    plan: Plan, options: Options, sample: Table, resampling: blocks.Resampling
+    plan: Plan, options: Options, sample: Sample, resampling: blocks.Resampling
 ) -> PermutationTestResult:
     return compare(sample, plan, sample.groups, replace(options, resampling=resampling))
 
 
 def _count_rejections(
     populations: Sequence[Population],
-    test: Callable[[Table, blocks.Resampling], PermutationTestResult],
+    test: Callable[[Sample, blocks.Resampling], PermutationTestResult],
     alpha: float,
     n_resamples: int,
     n: int,

@@ -26,14 +26,14 @@ from fairperm.subgroups.result import Subgroup
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from fairperm.data.reading import Table
+    from fairperm.data.sample import Sample
     from fairperm.hypothesis_tests.plan import Options
     from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
     from fairperm.subgroups.candidates import Candidates
-    from fairperm.subgroups.sample import Sample
+    from fairperm.subgroups.sample import SearchedRows
 
 
-def split_table(table: Table, share: float, seed: int) -> tuple[Table, Table]:
+def split_table(table: Sample, share: float, seed: int) -> tuple[Sample, Sample]:
     """Return a table of randomly chosen rows, or clusters, and one of this share of them."""
     rng = streams.stream(seed, streams.SAMPLE)
     weight = [] if table.weight is None else [table.weight]
@@ -50,12 +50,12 @@ def split_table(table: Table, share: float, seed: int) -> tuple[Table, Table]:
     return _keep_rows(table, table.count - chosen), _keep_rows(table, chosen)
 
 
-def _keep_rows(table: Table, count: NDArray[np.int64]) -> Table:
+def _keep_rows(table: Sample, count: NDArray[np.int64]) -> Sample:
     return replace(table, count=count).take(np.flatnonzero(count))
 
 
 def confirm_subgroups(
-    sample: Sample, candidates: Candidates, options: Options, alpha: float
+    sample: SearchedRows, candidates: Candidates, options: Options, alpha: float
 ) -> tuple[tuple[Subgroup, ...], tuple[str, ...]]:
     """Return the candidates that have enough rows in this sample, and the notes of their tests.
 

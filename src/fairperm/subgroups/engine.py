@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from scipy.sparse import csr_array
 
+    from fairperm.data.sample import Sample
     from fairperm.engines.estimates import Estimates
     from fairperm.engines.resampling.blocks import Resampling
-    from fairperm.engines.sample import Rows
     from fairperm.metrics.ranks import RankMetric
 
     Array = NDArray[np.float64]
@@ -89,7 +89,7 @@ class SubgroupEngine(ABC):
 
 
 def make_engine(
-    metric: Metric | RankMetric, variance: Variance, rows: Rows, members: csr_array
+    metric: Metric | RankMetric, variance: Variance, rows: Sample, members: csr_array
 ) -> SubgroupEngine:
     """Return the engine of a metric for rows whose group is their cell of features."""
     if is_of_totals(metric):
@@ -131,7 +131,7 @@ class TotalsOfSubgroups(SubgroupEngine):
 
     @classmethod
     def from_rows(
-        cls, metric: Metric, variance: Variance, rows: Rows, members: csr_array
+        cls, metric: Metric, variance: Variance, rows: Sample, members: csr_array
     ) -> TotalsOfSubgroups:
         """Sort by stratum, block, cell and outcome: the user's order of rows must not matter."""
         values = list(rows.contributions.T)
@@ -224,7 +224,7 @@ class _Counts:
 
     @classmethod
     def of(
-        cls, rows: Rows, kind: NDArray[np.intp], place_starts: NDArray[np.intp]
+        cls, rows: Sample, kind: NDArray[np.intp], place_starts: NDArray[np.intp]
     ) -> Iterator[_Counts]:
         """Yield the counts of every set of rows, which are sorted."""
         sets = np.append(run_starts(rows.stratum, rows.block), len(rows.count))
@@ -266,7 +266,7 @@ def _split_members(
     )
 
 
-def _number_kinds(rows: Rows) -> tuple[NDArray[np.intp], Array]:
+def _number_kinds(rows: Sample) -> tuple[NDArray[np.intp], Array]:
     """Return the number of each row's kind of outcome, and the contributions of every kind."""
     keys = [rows.stratum, rows.block, *rows.contributions.T]
     order = order_by(keys)

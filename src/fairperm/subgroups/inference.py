@@ -22,7 +22,7 @@ from fairperm.metrics.definition import metrics_of_totals
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from fairperm.subgroups.sample import Sample
+    from fairperm.subgroups.sample import SearchedRows
 
     Array = NDArray[np.float64]
 
@@ -46,7 +46,7 @@ class Judgement:
 
 
 def judge(
-    sample: Sample,
+    sample: SearchedRows,
     observed: Estimates,
     scale: Array,
     permuted: Array,
@@ -97,7 +97,7 @@ def _max_t(statistic: Array, permuted: Array, rounding: Array, alternative: str)
 
 
 def _reaches(
-    sample: Sample, observed: Estimates, gap: Array, quantile: Array, alpha: float
+    sample: SearchedRows, observed: Estimates, gap: Array, quantile: Array, alpha: float
 ) -> tuple[Array, Array]:
     """Return how far below and above its gap each interval extends for these quantiles.
 

@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from scipy.sparse import csr_array
 
-    from fairperm.engines.sample import Rows
+    from fairperm.data.sample import Sample
     from fairperm.metrics.definition import Metric
     from fairperm.subgroups.candidates import Candidates
-    from fairperm.subgroups.sample import Sample
+    from fairperm.subgroups.sample import SearchedRows
 
     Array = NDArray[np.float64]
 
@@ -40,7 +40,7 @@ _AT_ONCE = 1 << 19  # candidates times runs
 
 
 def widen_errors(
-    sample: Sample, candidates: Candidates, observed: Estimates
+    sample: SearchedRows, candidates: Candidates, observed: Estimates
 ) -> tuple[Estimates, NDArray[np.bool_]]:
     """Return the estimates with wider variances, and which candidates have them."""
     plan, part = sample.plan, sample.metric
@@ -58,7 +58,9 @@ def widen_errors(
     return wider, np.asarray((factor > 1).any(axis=1))
 
 
-def rest_on_few(sample: Sample, candidates: Candidates, observed: Estimates) -> NDArray[np.bool_]:
+def rest_on_few(
+    sample: SearchedRows, candidates: Candidates, observed: Estimates
+) -> NDArray[np.bool_]:
     """Return the candidates whose means of plain rows rest on few influential rows.
 
     As in a single test, which notes it: rates are not counted.
@@ -74,7 +76,7 @@ def rest_on_few(sample: Sample, candidates: Candidates, observed: Estimates) -> 
 
 
 def _may_rest_on_few(
-    part: Metric, units: Rows, candidates: Candidates, observed: Estimates
+    part: Metric, units: Sample, candidates: Candidates, observed: Estimates
 ) -> NDArray[np.bool_]:
     """Return the candidates whose influential rows must be counted one by one.
 
@@ -102,16 +104,16 @@ def _may_rest_on_few(
     return few
 
 
-def _compare_with_rest(sample: Sample, candidates: Candidates, place: int) -> Comparison:
+def _compare_with_rest(sample: SearchedRows, candidates: Candidates, place: int) -> Comparison:
     """Return the comparison of a candidate with all other units."""
     units = sample.units
     outside = np.ones(units.n_groups, np.uint8)
     outside[candidates.members[[place]].indices] = 0
-    rows = replace(units, group=outside[units.group], n_groups=2)
-    return Comparison(sample.plan.metric, ("subgroup", "rest"), rows, None)
+    rows = replace(units, group=outside[units.group], groups=("subgroup", "rest"))
+    return Comparison(sample.plan.metric, rows, None)
 
 
-def _count_effective(part: Metric, units: Rows, members: csr_array) -> Array:
+def _count_effective(part: Metric, units: Sample, members: csr_array) -> Array:
     """Return the effective number of units, (Σψ²)²/Σψ⁴, of each candidate and its rest.
 
     Strata count by their shares in the gap: none for those that lack the candidate or its rest.
@@ -141,7 +143,7 @@ def _count_effective(part: Metric, units: Rows, members: csr_array) -> Array:
 
 
 def _widen_auc(
-    sample: Sample, candidates: Candidates, observed: Estimates
+    sample: SearchedRows, candidates: Candidates, observed: Estimates
 ) -> tuple[Estimates, NDArray[np.bool_]]:
     """Count the influential rows one by one for the candidates that may have few."""
     plan, units = sample.plan, sample.units
@@ -155,7 +157,7 @@ def _widen_auc(
     return replace(observed, variance=variance), is_wider
 
 
-def _may_have_few(units: Rows, candidates: Candidates) -> NDArray[np.bool_]:
+def _may_have_few(units: Sample, candidates: Candidates) -> NDArray[np.bool_]:
     """Return the candidates of an AUC whose influential rows must be counted one by one.
 
     Without clusters, the numbers of all candidates are found together.
@@ -184,7 +186,7 @@ class _ScoreRuns:
     is_weighted: bool
 
     @classmethod
-    def of(cls, rows: Rows) -> _ScoreRuns:
+    def of(cls, rows: Sample) -> _ScoreRuns:
         """Sort the rows, and add up their weights."""
         from scipy.sparse import csr_array
 

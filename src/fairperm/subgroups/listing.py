@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fairperm.subgroups.candidates import Candidates
-    from fairperm.subgroups.sample import Sample
+    from fairperm.subgroups.sample import SearchedRows
 
     Array = NDArray[np.float64]
 
@@ -43,7 +43,7 @@ class Listing:
 
 
 def choose_listed(
-    sample: Sample,
+    sample: SearchedRows,
     candidates: Candidates,
     statistic: Array,
     scale: Array,
@@ -77,7 +77,7 @@ def choose_listed(
 
 
 def _compare_alike(
-    sample: Sample, candidates: Candidates, pattern: NDArray[np.intp], scale: Array
+    sample: SearchedRows, candidates: Candidates, pattern: NDArray[np.intp], scale: Array
 ) -> Array:
     """Return the studentized gap of each candidate among rows that are alike in a pattern."""
     units = sample.units

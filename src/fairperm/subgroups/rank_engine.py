@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from scipy.sparse import csr_array
 
-    from fairperm.engines.sample import Rows
+    from fairperm.data.sample import Sample
     from fairperm.metrics.definition import Variance
 
     Array = NDArray[np.float64]
@@ -55,7 +55,7 @@ class RanksOfSubgroups(SubgroupEngine):
     sizes: Array
 
     @classmethod
-    def from_rows(cls, rows: Rows, members: csr_array) -> RanksOfSubgroups:
+    def from_rows(cls, rows: Sample, members: csr_array) -> RanksOfSubgroups:
         """Sort by stratum and score; equal rows by cell, equal clusters by their rows."""
         if rows.weight is None and rows.cluster is None:
             units, walk = _walk_plain_rows(rows, members.mean())
@@ -98,7 +98,7 @@ class RanksOfSubgroups(SubgroupEngine):
         return Estimates(*arrays)
 
 
-def _walk_plain_rows(rows: Rows, share: float) -> tuple[Rows, Walk]:
+def _walk_plain_rows(rows: Sample, share: float) -> tuple[Sample, Walk]:
     """Return the rows in the order of their words; ``share`` is that of most candidates."""
     rows = rows.expand()
     label, score = rows.contributions.T
@@ -109,7 +109,7 @@ def _walk_plain_rows(rows: Rows, share: float) -> tuple[Rows, Walk]:
     return rows.take(layout.order.astype(np.intp)), walk
 
 
-def _walk_weighted_rows(rows: Rows) -> tuple[Rows, Walk]:
+def _walk_weighted_rows(rows: Sample) -> tuple[Sample, Walk]:
     """Return a row of each unit, in the order of their words."""
     rows, unit, units, _ = sort_rows(rows)
     return units, partial(weighted_auc_by_lane, rows=walk_weighted_rows(rows, unit))

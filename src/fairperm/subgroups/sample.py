@@ -10,7 +10,7 @@ import numpy as np
 from fairperm._utils.sorting import order_by
 from fairperm.data.indexes import check_indexes
 from fairperm.data.reading import open_source, read_table
-from fairperm.engines.sample import Rows
+from fairperm.data.sample import Sample
 from fairperm.errors import InputError, argument, listed
 from fairperm.hypothesis_tests.comparison_checks import check_rows
 from fairperm.hypothesis_tests.plan import Plan
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fairperm.data.arguments import Inputs
-    from fairperm.data.reading import Table
+    from fairperm.data.sample import Sample
     from fairperm.metrics.definition import AnyMetric, Metric, Variance
     from fairperm.metrics.ranks import RankMetric
     from fairperm.subgroups.features import Feature
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sample:
+class SearchedRows:
     """What a search needs of the data.
 
     Attributes
@@ -54,11 +54,11 @@ class Sample:
 
     features: Sequence[Feature]
     levels: NDArray[np.intp]
-    table: Table
+    table: Sample
     metric: Metric | RankMetric
     plan: Plan
     variance: Variance
-    units: Rows
+    units: Sample
     n_rows: NDArray[np.int64]
     sizes: Array
 
@@ -79,7 +79,7 @@ class Sample:
         return ("clusters",)
 
 
-def read_sample(inputs: Inputs, features: object, metric: object, bands: int) -> Sample:
+def read_sample(inputs: Inputs, features: object, metric: object, bands: int) -> SearchedRows:
     """Read the features and the columns that the metric needs. Raises InputError for bad ones."""
     chosen = get_metric(metric).for_arguments(inputs)
     given = {"y_true": inputs.y_true, "y_pred": inputs.y_pred, "y_score": inputs.y_score}
@@ -94,8 +94,8 @@ def read_sample(inputs: Inputs, features: object, metric: object, bands: int) ->
 
 
 def make_sample(
-    features: Sequence[Feature], levels: NDArray[np.intp], table: Table, metric: AnyMetric
-) -> Sample:
+    features: Sequence[Feature], levels: NDArray[np.intp], table: Sample, metric: AnyMetric
+) -> SearchedRows:
     """Return the sample of a table whose groups are cells of features."""
     table = _leave_out_strata(table, metric)
     chosen = metric.for_table(table, table.groups)
@@ -112,18 +112,11 @@ def make_sample(
     (part,) = chosen.parts
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         contributions = part.checked_matrix(table.columns)
-    rows = Rows(
-        columns=table.columns,
+    rows = replace(
+        table,
         contributions=contributions,
         group=table.group.astype(np.int32),
-        stratum=table.stratum,
         block=plan.scheme.block(chosen, table.columns),
-        count=table.count,
-        n_strata=len(table.strata),
-        n_groups=len(levels),
-        weight=table.weight,
-        cluster=table.cluster,
-        alike=table.alike,
     )
     names = tuple(_describe_cell(features, cell) for cell in levels) if clustered else table.groups
     check_rows(rows, chosen, table, names)
@@ -138,7 +131,7 @@ def make_sample(
     if units.cluster is not None:
         keys.append(units.cluster)
     units = units.take(order_by(keys))  # the user's order of rows must not matter
-    return Sample(
+    return SearchedRows(
         features=features,
         levels=levels,
         table=table,
@@ -151,7 +144,7 @@ def make_sample(
     )
 
 
-def _leave_out_strata(table: Table, metric: AnyMetric) -> Table:
+def _leave_out_strata(table: Sample, metric: AnyMetric) -> Sample:
     """Return the table without strata in which no subgroup can be compared with the rest.
 
     All their rows, or those of a denominator that exchanges do not change, have equal features.
@@ -178,10 +171,10 @@ def _leave_out_strata(table: Table, metric: AnyMetric) -> Table:
     return replace(table.take(np.flatnonzero(~left_out)), notes=(*table.notes, note))
 
 
-def number_strata(rows: Rows, stratum: NDArray[Any]) -> Rows:
+def number_strata(rows: Sample, stratum: NDArray[Any]) -> Sample:
     """Return the rows in these strata, numbered without gaps."""
     present, index = np.unique(stratum, return_inverse=True)
-    return replace(rows, stratum=index.ravel(), n_strata=len(present))
+    return replace(rows, stratum=index.ravel(), strata=tuple(present.tolist()))
 
 
 def _check(plan: Plan) -> Variance:
@@ -201,7 +194,7 @@ def _check(plan: Plan) -> Variance:
     return plan.variance
 
 
-def _count_bases(part: Metric | RankMetric, rows: Rows, *, clustered: bool) -> Array:
+def _count_bases(part: Metric | RankMetric, rows: Sample, *, clustered: bool) -> Array:
     """Return by cell the numbers of rows that the metric's value rests on, or of clusters."""
     n = rows.n_groups
     if clustered and not part.is_rank:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from fairperm.subgroups.engine import SubgroupEngine
     from fairperm.subgroups.inference import Judgement
     from fairperm.subgroups.listing import Listing
-    from fairperm.subgroups.sample import Sample
+    from fairperm.subgroups.sample import SearchedRows
 
     Array = NDArray[np.float64]
 
@@ -212,7 +212,7 @@ class _Answer:
     notes: tuple[str, ...] = ()
 
 
-def _search_all(sample: Sample, settings: Settings) -> _Answer:
+def _search_all(sample: SearchedRows, settings: Settings) -> _Answer:
     searched = search(sample, settings)
     every, listing = searched.describe(), searched.choose_listed()
     return _Answer(
@@ -229,7 +229,7 @@ def _search_all(sample: Sample, settings: Settings) -> _Answer:
     )
 
 
-def _search_and_confirm(sample: Sample, settings: Settings, share: float) -> _Answer:
+def _search_and_confirm(sample: SearchedRows, settings: Settings, share: float) -> _Answer:
     """List subgroups in one part of the rows by unadjusted tests, and test them in the other."""
     options = settings.options
     parts = split_table(sample.table, share, options.seed)
@@ -269,7 +269,7 @@ class Search:
     rest, by adjusted p-value and size of the statistic.
     """
 
-    sample: Sample
+    sample: SearchedRows
     settings: Settings
     candidates: Candidates
     engine: SubgroupEngine
@@ -355,7 +355,7 @@ class Search:
         )
 
 
-def search(sample: Sample, settings: Settings) -> Search:
+def search(sample: SearchedRows, settings: Settings) -> Search:
     """Compare every candidate with the rest, and with the largest gaps of permutations."""
     options = settings.options
     with waiting("listing subgroups", options.resampling.progress):
@@ -396,7 +396,7 @@ def search(sample: Sample, settings: Settings) -> Search:
     )
 
 
-def _find_scale(sample: Sample, observed: Estimates) -> Array:
+def _find_scale(sample: SearchedRows, observed: Estimates) -> Array:
     """Return the size of the metric's values, to which rounding errors are relative."""
     if np.isnan(observed.gaps(None).difference).all():
         where = " of the same stratum" if sample.units.n_strata > 1 else ""
@@ -423,7 +423,7 @@ def _note_permutations(n_subgroups: int, settings: Settings) -> list[str]:
     ]
 
 
-def _state_validity(sample: Sample, adjust: str | None) -> str:
+def _state_validity(sample: SearchedRows, adjust: str | None) -> str:
     where = " within every stratum" if sample.units.n_strata > 1 else ""
     rate = "Family-wise error" if adjust in {"maxt", "holm"} else "False discovery rate"
     exact = "exact" if adjust == "maxt" else "controlled"

@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from fairperm.data.sample import Sample
 from fairperm.engines.kernels.kernel import LANES
 from fairperm.engines.kernels.one_versus_rest import ClassRows, one_versus_rest_by_lane
 from fairperm.engines.kernels.subsets import lane_bits
-from fairperm.engines.sample import Rows
 from fairperm.metrics.one_versus_rest import ONE_VERSUS_REST, OneVersusRest
 
 
@@ -27,14 +27,15 @@ def test_lanes_have_the_estimates_of_the_metric(
     classes = tuple(range(n_classes))
     part = replace(metric, classes=classes, scores=tuple(map(str, classes)))
     nothing = np.zeros(n, np.uint8)
-    rows = Rows(
+    rows = Sample(
         columns={},
         contributions=np.column_stack([np.eye(n_classes)[label], scores]),
         group=nothing,
         stratum=nothing,
         block=nothing,
         count=np.ones(n, np.int64),
-        n_strata=1,
+        groups=(0, 1),
+        strata=("all",),
     )
     words = rng.integers(2**64, size=(3, n), dtype=np.uint64)
     words = words[0] & words[1] & words[2]  # groups of an eighth of the rows

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from fairperm import FairpermWarning
-from fairperm.data.reading import Table
+from fairperm.data.sample import Sample
 from fairperm.engines.resampling.blocks import Resampling
 from fairperm.hypothesis_tests.changes.models import compare_tables
 from fairperm.hypothesis_tests.groups import compare
@@ -156,7 +156,7 @@ def median(y_true: Array, y_pred: Array) -> float:
     return float(np.median(np.abs(y_true - y_pred)))
 
 
-def draw(metric: str, first: Any, second: Any, seed: int) -> Table:
+def draw(metric: str, first: Any, second: Any, seed: int) -> Sample:
     """Return a data set of two groups."""
     rng = np.random.default_rng(seed)
     parts = []
@@ -167,7 +167,7 @@ def draw(metric: str, first: Any, second: Any, seed: int) -> Table:
             parts.append(scores(rng, *one) if metric == "roc_auc" else errors(rng, *one))
     label, old, new = (np.concatenate(both) for both in zip(*parts, strict=True))
     name = "y_score" if metric == "roc_auc" else "y_pred"
-    return Table(
+    return Sample(
         columns={"y_true": label, name: old, f"{name}_new": new},
         group=np.repeat([0, 1], [len(part[0]) for part in parts]).astype(np.uint8),
         stratum=np.zeros(len(label), np.uint8),
@@ -205,7 +205,7 @@ def test_without_studentizing_it_does_not(name: str) -> None:
     assert rejections(SETTINGS[name], DATA_SETS, variance=None) > high
 
 
-def separate_tests(metric: AnyMetric, table: Table) -> list[PermutationTestResult]:
+def separate_tests(metric: AnyMetric, table: Sample) -> list[PermutationTestResult]:
     """Return a test of the gap for each model by itself: its normal limit."""
     options, found = Options(resampling=Resampling(0, 0, 1, False)), []
     for new in (False, True):

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from fairperm import FairpermWarning, minimum_detectable_gap, power
-from fairperm.data.reading import Table
+from fairperm.data.sample import Sample
 from fairperm.engines.resampling.blocks import Resampling
 from fairperm.hypothesis_tests.changes.periods import PeriodSample, compare_tables
 from fairperm.hypothesis_tests.plan import Options
@@ -142,13 +142,13 @@ def draw_rows(metric: str, setting: Any, rng: np.random.Generator) -> tuple[Arra
     return np.zeros(n), rng.normal(0, setting[1], n), ones
 
 
-def draw(metric: str, cells: tuple[Any, ...], seed: int) -> Table:
+def draw(metric: str, cells: tuple[Any, ...], seed: int) -> Sample:
     """Return a data set of two groups in two periods."""
     rng = np.random.default_rng(seed)
     parts = [draw_rows(metric, one, rng) for one in cells]
     label, predicted, count = (np.concatenate(some) for some in zip(*parts, strict=True))
     place = np.repeat(np.arange(4), [len(part[0]) for part in parts])
-    table = Table(
+    table = Sample(
         columns={"y_true": label, "y_score" if metric == "roc_auc" else "y_pred": predicted},
         group=place // 2,
         stratum=np.zeros(len(label), np.uint8),

@@ -15,7 +15,7 @@ from scipy.special import xlogy
 from scipy.stats import norm
 
 from fairperm import FairpermWarning, InputError, compare_models
-from fairperm.data.reading import Table
+from fairperm.data.sample import Sample
 from fairperm.engines.resampling.blocks import Resampling
 from fairperm.hypothesis_tests.changes.models import compare_tables
 from fairperm.hypothesis_tests.margins.one_sided import margin_pvalues
@@ -33,12 +33,12 @@ pytestmark = pytest.mark.filterwarnings(
 Changes = tuple[int, int, int]  # rows that only the new model selects, only the old one, and all
 
 
-def table_of(*groups: Changes) -> Table:
+def table_of(*groups: Changes) -> Sample:
     """Return two groups whose other rows neither model selects."""
     counts = np.array([(up, down, n - up - down) for up, down, n in groups])
     group, cell = np.nonzero(counts)
     columns = {"y_pred": cell == 1, "y_pred_new": cell == 0, "y_true": cell < 0}
-    return Table(
+    return Sample(
         columns=columns, group=group, stratum=np.zeros(len(cell), np.uint8),
         count=counts[group, cell], groups=("a", "b"), strata=("all",),
     )  # fmt: skip

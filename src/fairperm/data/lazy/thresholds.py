@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from fairperm.data.arguments import Inputs
     from fairperm.data.lazy.counting import LazyRows
-    from fairperm.data.reading import Table
+    from fairperm.data.sample import Sample
     from fairperm.metrics.definition import AnyMetric
 
     Array = NDArray[np.float64]
@@ -36,10 +36,10 @@ _LOWEST, _HIGHEST, _COUNT, _MISSING = "lowest", "highest", "rows", "missing"
 def read_scores(
     inputs: Inputs,
     metric: AnyMetric,
-    thresholds_of: Callable[[Table], Array],
+    thresholds_of: Callable[[Sample], Array],
     *,
     need_all: bool,
-) -> tuple[Table, Array, Float]:
+) -> tuple[Sample, Array, Float]:
     """Return the table of labels and scores, the thresholds, and the precision of the scores.
 
     ``need_all`` is True if the thresholds depend on all scores, not just the lowest and the
@@ -77,12 +77,12 @@ def read_scores(
     return _read_counted(lazy.make_inputs(counted), metric), thresholds, precision
 
 
-def _read_counted(inputs: Inputs, metric: AnyMetric) -> Table:
+def _read_counted(inputs: Inputs, metric: AnyMetric) -> Sample:
     return read_table(inputs, metric, Source(inputs.data))
 
 
 def _choose_thresholds(
-    lazy: LazyRows, metric: AnyMetric, thresholds_of: Callable[[Table], Array]
+    lazy: LazyRows, metric: AnyMetric, thresholds_of: Callable[[Sample], Array]
 ) -> tuple[Array, float]:
     """Return the thresholds, from the lowest and highest score of each kind of row."""
     score, kept = nw.col("y_score"), [name for name in lazy.keys if name != "y_score"]

@@ -22,7 +22,7 @@ from fairperm.engines.kernels.kernel import LANES, inlined, kernel
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from fairperm.engines.sample import Rows
+    from fairperm.data.sample import Sample
 
     Array = NDArray[np.float64]
     Integers = NDArray[np.int64]
@@ -65,7 +65,7 @@ class ClassRows:
     first_tie: Integers
 
     @classmethod
-    def of(cls, rows: Rows, unit: Integers) -> ClassRows:
+    def of(cls, rows: Sample, unit: Integers) -> ClassRows:
         """Sort rows whose units are numbered by stratum."""
         n_classes = rows.contributions.shape[1] // 2
         label = rows.contributions[:, :n_classes].argmax(axis=1)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fairperm.data.arguments import Column
-    from fairperm.data.reading import Table
+    from fairperm.data.sample import Sample
     from fairperm.hypothesis_tests.run import Tested
     from fairperm.metrics.changes import Change
     from fairperm.metrics.definition import AnyMetric, JointMetric
@@ -155,7 +155,7 @@ def compare_models(
 
 
 def compare_tables(
-    table: Table, metric: AnyMetric, groups: tuple[Hashable, Hashable], options: Options
+    table: Sample, metric: AnyMetric, groups: tuple[Hashable, Hashable], options: Options
 ) -> ModelComparisonResult:
     """Test the change of the gap in a metric of a table that has the columns of both models."""
     test = ChangeTest.of(table, metric, groups, options)
@@ -179,7 +179,7 @@ class ChangeTest:
 
     @classmethod
     def of(
-        cls, table: Table, metric: AnyMetric, groups: tuple[Hashable, Hashable], options: Options
+        cls, table: Sample, metric: AnyMetric, groups: tuple[Hashable, Hashable], options: Options
     ) -> ChangeTest:
         """Studentize the observed change. Raises UndefinedMetricError without a standard error."""
         plan = Plan.for_table(metric.change(), table, groups, options)
@@ -193,7 +193,7 @@ class ChangeTest:
         counts = Comparison.of(table, plan, groups, options.stratum_weights).whole.totals()
         return cls(test, names, old, new, counts)
 
-    def weigh_strata(self, table: Table) -> dict[Hashable, float] | None:
+    def weigh_strata(self, table: Sample) -> dict[Hashable, float] | None:
         """Return the weights of a table's strata; None if those of one model's gap are the same.
 
         They are made of numbers of rows or clusters where the models' denominators differ.
@@ -251,7 +251,7 @@ class ChangeTest:
 
 
 def make_sum_test(
-    table: Table, metric: AnyMetric, groups: tuple[Hashable, Hashable], options: Options
+    table: Sample, metric: AnyMetric, groups: tuple[Hashable, Hashable], options: Options
 ) -> GapTest:
     """Return the test of the sum of both models' gaps, before its permutations."""
     plan = Plan.for_table(metric.change(old=1), table, groups, options)
@@ -259,8 +259,8 @@ def make_sum_test(
 
 
 def _orient(
-    table: Table, plan: Plan, groups: tuple[Hashable, Hashable], options: Options
-) -> tuple[Table, Plan]:
+    table: Sample, plan: Plan, groups: tuple[Hashable, Hashable], options: Options
+) -> tuple[Sample, Plan]:
     """Return the rows and the plan with the models in an order that only the compared rows decide.
 
     Swapping the models then changes the sign of every draw (not that of sums), and nothing else.
@@ -301,7 +301,7 @@ def _orient(
 
 
 def _is_swapped_first(
-    table: Table,
+    table: Sample,
     plan: Plan,
     groups: tuple[Hashable, Hashable],
     chosen: NDArray[np.intp],
@@ -331,7 +331,7 @@ def _is_swapped_first(
 
 
 def _estimate_model(
-    table: Table,
+    table: Sample,
     metric: AnyMetric,
     plan: Plan,
     groups: tuple[Hashable, Hashable],

@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fairperm.data.arguments import Column, Columns, Groups
-    from fairperm.data.reading import Table
+    from fairperm.data.sample import Sample
     from fairperm.engines.estimates import Estimates
     from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
     from fairperm.metrics.definition import AnyMetric
@@ -189,7 +189,7 @@ def compare_periods(
 
 
 def choose_periods(
-    table: Table, given: object, orders: Sequence[Sequence[Hashable] | None]
+    table: Sample, given: object, orders: Sequence[Sequence[Hashable] | None]
 ) -> tuple[Hashable, ...]:
     """Return the periods to compare, in their order. Raises InputError for bad ones.
 
@@ -220,7 +220,7 @@ def choose_periods(
 
 
 def compare_tables(
-    table: Table,
+    table: Sample,
     metric: AnyMetric,
     groups: Pair,
     periods: Sequence[Hashable],
@@ -275,7 +275,7 @@ class PeriodSample:
     The strata have the same ``weights`` in every period.
     """
 
-    table: Table
+    table: Sample
     metric: AnyMetric
     groups: Pair
     periods: Sequence[Hashable]
@@ -286,7 +286,7 @@ class PeriodSample:
     @classmethod
     def of(
         cls,
-        table: Table,
+        table: Sample,
         metric: AnyMetric,
         groups: Pair,
         periods: Sequence[Hashable],
@@ -403,13 +403,13 @@ class PeriodSample:
             return None
         return dict(zip(self.table.strata, self.weights.tolist(), strict=True))
 
-    def _of_period(self, period: Hashable) -> Table:
+    def _of_period(self, period: Hashable) -> Sample:
         when = self.periods.index(period)
         return replace(
             self.table.take(np.flatnonzero(_periods_of(self.table) == when)), period=None
         )
 
-    def _by_period(self) -> Table:
+    def _by_period(self) -> Sample:
         """Return the table with the periods as groups, and strata of each group by itself."""
         table, n = self.table, len(self.table.strata)
         side = table.group.astype(np.intp)
@@ -424,7 +424,7 @@ class PeriodSample:
             period=None,
         )
 
-    def _plan_change(self, table: Table, periods: Pair) -> ChangePlan:
+    def _plan_change(self, table: Sample, periods: Pair) -> ChangePlan:
         """Return the plan; a variance of one rate in both periods would not fit the weak null."""
         options = replace(self.options, stratum_weights=None)  # these are of other strata
         plan = Plan.for_table(self.metric, table, periods, options)
@@ -545,7 +545,7 @@ def _field(change: Any, name: str) -> Any:
     return getattr(change, name)
 
 
-def _periods_of(table: Table) -> NDArray[np.integer[Any]]:
+def _periods_of(table: Sample) -> NDArray[np.integer[Any]]:
     if table.period is None:
         raise TypeError("the table was read without periods")
     return table.period
@@ -561,7 +561,7 @@ def _find_places(
     return found
 
 
-def _count_rows(table: Table, metric: AnyMetric) -> Array:
+def _count_rows(table: Sample, metric: AnyMetric) -> Array:
     """Return the rows by stratum, group and period: those of a rate's denominator.
 
     With weights it is their sum.
@@ -577,7 +577,7 @@ def _count_rows(table: Table, metric: AnyMetric) -> Array:
 
 
 def _lack_rows(
-    rows: Array, lacking: NDArray[np.bool_], table: Table, metric: AnyMetric
+    rows: Array, lacking: NDArray[np.bool_], table: Sample, metric: AnyMetric
 ) -> UndefinedMetricError:
     """Return the error for groups without rows in some period."""
     among = _rows_of(metric)
@@ -626,7 +626,7 @@ def _join_notes(changes: Sequence[PeriodChange]) -> tuple[str, ...]:
     return (*shared, f"{n} of {len(changes)} changes {have} notes, such as: {own[0]}")
 
 
-def _check_clusters(table: Table) -> None:
+def _check_clusters(table: Sample) -> None:
     """Raise InputError if a cluster has rows of several groups or periods."""
     if table.cluster is None:
         return

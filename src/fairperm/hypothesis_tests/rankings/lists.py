@@ -12,8 +12,8 @@ from fairperm.data.columns import are_names
 from fairperm.data.lazy.backends import lazy_frame
 from fairperm.data.lazy.counting import MAX_KINDS
 from fairperm.data.lazy.lists import count_rows, fetch_items
-from fairperm.data.reading import Table, read_table
-from fairperm.engines.sample import Rows
+from fairperm.data.reading import read_table
+from fairperm.data.sample import Sample
 from fairperm.errors import (
     InputError,
     InputTypeError,
@@ -51,7 +51,7 @@ class ReadLists:
         The groups to compare.
     """
 
-    table: Table
+    table: Sample
     items: RankedItems
     groups: tuple[Hashable, ...]
 
@@ -95,7 +95,7 @@ class ReadLists:
 class RankedItems:
     """The items of both groups in their lists, and what is the same for all items of a query."""
 
-    table: Table
+    table: Sample
     lists: RankedLists
     group: NDArray[np.integer[Any]]
     stratum: NDArray[np.integer[Any]]
@@ -106,7 +106,7 @@ class RankedItems:
     @classmethod
     def of(
         cls,
-        table: Table,
+        table: Sample,
         metric: RankingMetric,
         groups: tuple[Hashable, ...],
         *,
@@ -117,17 +117,8 @@ class RankedItems:
         others = [place for place, one in enumerate(table.groups) if one not in groups]
         group = np.where(np.isin(table.group, others), len(table.groups), table.group)
         relevance = table.columns.get("y_true", np.zeros(len(table.count)))
-        rows = Rows(
-            columns={},
-            contributions=np.column_stack([relevance, table.columns["y_pred"]]),
-            group=group,
-            stratum=table.stratum,
-            block=np.zeros(len(table.count), np.uint8),
-            count=table.count,
-            n_strata=len(table.strata),
-            cluster=table.cluster,
-            alike=table.alike,
-        )
+        contributions = np.column_stack([relevance, table.columns["y_pred"]])
+        rows = replace(table, columns={}, contributions=contributions, group=group)
         rows = rows.separate_clusters().expand()
         query = cluster = np.asarray(rows.cluster)
         names = cluster_names = table.clusters
@@ -161,10 +152,10 @@ class RankedItems:
         """Return the items with the side of each as its group; see :func:`find_sides`."""
         return replace(self, group=find_sides(self.group, self.table.groups, pair))
 
-    def value_queries(self, metric: RankingMetric) -> Table:
+    def value_queries(self, metric: RankingMetric) -> Sample:
         """Return a row for each query with its value, NaN where it is undefined."""
         first = self.lists.starts
-        return Table(
+        return Sample(
             columns={VALUE: equate_values(metric.value(self.lists, metric.k))},
             group=self.group[first],
             stratum=self.stratum[first],
@@ -179,7 +170,7 @@ class RankedItems:
         )
 
 
-def _read(inputs: Inputs, query: object, metric: RankingMetric, *, is_rank: bool) -> Table:
+def _read(inputs: Inputs, query: object, metric: RankingMetric, *, is_rank: bool) -> Sample:
     """Return the items: of a small lazy frame counted, of a large one fetched."""
     frame = None if inputs.data is None else lazy_frame(inputs.data)
     if frame is not None and count_rows(frame) > MAX_KINDS:
@@ -249,7 +240,7 @@ def _find_split(values: NDArray[np.integer[Any]], lists: RankedLists) -> NDArray
     return np.flatnonzero(low != high)
 
 
-def refuse_constant(table: Table, metric: RankingMetric, groups: str) -> UndefinedMetricError:
+def refuse_constant(table: Sample, metric: RankingMetric, groups: str) -> UndefinedMetricError:
     """Return the error for groups that do not differ within any query."""
     column = f" in {shown(table.attribute)}" if table.attribute else ""
     return UndefinedMetricError(

@@ -20,7 +20,7 @@ from fairperm.metrics.numbers import mean_metric
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from fairperm.data.reading import Table
+    from fairperm.data.sample import Sample
     from fairperm.metrics.definition import Metric
     from fairperm.metrics.rankings import RankingMetric
 
@@ -29,7 +29,7 @@ _Result = TypeVar("_Result", PermutationTestResult, OmnibusTestResult)
 
 
 def compare_queries(
-    every: Table,
+    every: Sample,
     metric: RankingMetric,
     pair: tuple[Hashable, Hashable],
     options: Options,
@@ -47,7 +47,7 @@ def compare_queries(
     return name_queries(result, queries.notes), queries.notes
 
 
-def keep_valued(queries: Table, metric: RankingMetric) -> Table:
+def keep_valued(queries: Sample, metric: RankingMetric) -> Sample:
     """Return the queries that have a value, as ``y_true``, with a note on the others."""
     values = queries.columns[VALUE]
     known, notes = ~np.isnan(values), queries.notes
@@ -57,7 +57,7 @@ def keep_valued(queries: Table, metric: RankingMetric) -> Table:
     return replace(queries, columns={"y_true": values}, notes=notes).take(np.flatnonzero(known))
 
 
-def check_valued(queries: Table, pair: tuple[Hashable, Hashable]) -> None:
+def check_valued(queries: Sample, pair: tuple[Hashable, Hashable]) -> None:
     """Raise UndefinedMetricError if a group has no query with a value."""
     for name, n in queries.sizes().items():
         if name in pair and not n:

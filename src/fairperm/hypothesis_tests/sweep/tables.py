@@ -23,9 +23,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from fairperm.data.reading import Table
+    from fairperm.data.sample import Sample
     from fairperm.engines.estimates import Gaps
-    from fairperm.engines.sample import Rows
     from fairperm.hypothesis_tests.plan import Plan
     from fairperm.metrics.definition import Metric
 
@@ -37,8 +36,8 @@ _TABLES_AT_ONCE = 1 << 14  # of confusion counts in a block of draws: in cache, 
 
 
 def cut_rows(
-    table: Table, pair: tuple[Hashable, Hashable], cuts: Array
-) -> tuple[Table, NDArray[np.intp]]:
+    table: Sample, pair: tuple[Hashable, Hashable], cuts: Array
+) -> tuple[Sample, NDArray[np.intp]]:
     """Count the rows of two groups between neighbouring cuts.
 
     Returns the table, whose column "interval" numbers the intervals that have rows, in ascending
@@ -59,8 +58,7 @@ def cut_rows(
     listed = counts > 0
     listed[counts.any(axis=(1, 2, 3)).argmax(), 0] = True
     stratum, group, positive, interval = np.nonzero(listed)
-    rows = replace(
-        table,
+    rows = table.with_rows(
         columns={"y_true": positive == 1, "interval": interval, "y_pred": interval > 0},
         group=group,
         stratum=stratum,
@@ -86,7 +84,7 @@ class Cuts:
     tables: Counts
 
     @classmethod
-    def from_rows(cls, rows: Rows, weights: Array | None) -> Cuts:
+    def from_rows(cls, rows: Sample, weights: Array | None) -> Cuts:
         """Merge the rows by label and interval, with groups and strata ordered by their counts."""
         columns = {name: rows.columns[name] for name in ("y_true", "interval")}
         kinds = np.column_stack(list(columns.values())).astype(np.float64)

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
         StratumWeights,
         VarianceName,
     )
-    from fairperm.data.reading import Table
+    from fairperm.data.sample import Sample
     from fairperm.engines.resampling import blocks
     from fairperm.metrics.definition import Metric
 
@@ -177,7 +177,7 @@ def threshold_sweep(
 class ScoredRows:
     """Rows with labels and scores, the groups to compare, and the thresholds to cut scores at."""
 
-    table: Table
+    table: Sample
     groups: tuple[Hashable, ...]
     thresholds: Array
     precision: type[np.floating[Any]]
@@ -188,7 +188,7 @@ class ScoredRows:
         cls,
         inputs: Inputs,
         thresholds: object,
-        choose: Callable[[Table], tuple[Hashable, ...]],
+        choose: Callable[[Sample], tuple[Hashable, ...]],
     ) -> ScoredRows:
         """Read the rows; the groups are chosen from their table."""
         for name in ("y_true", "y_score"):
@@ -261,7 +261,7 @@ class SweepOptions:
             attribute=table.attribute,
         )
 
-    def _count_cuts(self, counted: Table, pair: tuple[Hashable, Hashable]) -> Cuts:
+    def _count_cuts(self, counted: Sample, pair: tuple[Hashable, Hashable]) -> Cuts:
         """Return the tables at all cuts; every plan is checked, and all exchange the same rows."""
         compared = [
             Comparison.of(counted, plan, pair, self.stratum_weights, all_strata=True)
@@ -270,7 +270,7 @@ class SweepOptions:
         return Cuts.from_rows(compared[0].rows, compared[0].weights)
 
     def _find_compared_strata(
-        self, counted: Table, pair: tuple[Hashable, Hashable]
+        self, counted: Sample, pair: tuple[Hashable, Hashable]
     ) -> NDArray[np.bool_]:
         """Return which strata can be compared in some metric at some threshold."""
         if self.stratum_weights is not None:
@@ -433,7 +433,7 @@ def _check_denominators(metrics: Sequence[Metric]) -> None:
         raise InputError("scheme", rule, "denominator", hint)
 
 
-def _thresholds(given: object, table: Table, groups: tuple[Hashable, ...]) -> Array:
+def _thresholds(given: object, table: Sample, groups: tuple[Hashable, ...]) -> Array:
     """Return the thresholds in ascending order."""
     scores = table.columns_of(groups)["y_score"]
     rule = "an integer above 1, an array of finite numbers or 'scores'"
