@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
 from typing import Any
@@ -11,11 +10,10 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from rich.console import Console
 
 from fairperm import Audit, FairpermWarning, InputError, audit
 from fairperm._utils.formatting import format_pvalue
-from fairperm.auditing.text import as_table
+from fairperm.auditing.tables import as_table
 from fairperm.hypothesis_tests.results.audits import VERDICTS
 from tests.support.audit_tables import (
     ARRAYS,
@@ -179,16 +177,14 @@ def test_names_in_narrow_tables_are_cut_not_wrapped() -> None:
     names = np.where(np.array(TABLE["sex"]) == "Female", "a" * 50, "b")
     result = run(sensitive_features=names, metrics="fpr")
     lines = print_in(100, result)
-    (place,) = (i for i, line in enumerate(lines) if line.startswith("   aaaa"))
+    (place,) = (i for i, line in enumerate(lines) if line.startswith("  aaaa"))
     first, second = result.rows[0].value_texts
     assert f"a…{'a' * 10}  {first} " in lines[place]
     assert lines[place + 1].split()[:2] == ["b", second]
 
 
 def print_in(width: int, result: Audit) -> list[str]:
-    out = io.StringIO()
-    Console(file=out, width=width).print(as_table(result, width))
-    return out.getvalue().splitlines()
+    return str(as_table(result, width)).splitlines()
 
 
 @pytest.mark.parametrize("width", [80, 100])
@@ -202,8 +198,9 @@ def test_narrow_tables_keep_values_gap_interval_p_and_verdict(
     assert max(map(len, lines)) <= width
     text = "\n".join(lines)
     for row in result:
-        shown = [*row.names, *row.value_texts, row.gap_text, row.interval_text, row.verdict]
-        shown += [format_pvalue(row.pvalue), format_pvalue(row.adjusted_pvalue)]
+        assert row.verdict != "too small"  # it would be folded
+        shown = [*row.names, *row.value_texts, row.gap_text, row.adjusted_interval_text]
+        shown += [format_pvalue(row.adjusted_pvalue), row.verdict]
         for one in shown:
             assert one in text
 
@@ -237,16 +234,24 @@ def test_the_text_below_a_table_says_what_its_numbers_are() -> None:
 def test_the_text_below_a_table_says_why_groups_are_too_small() -> None:
     text = repr(small_audit(np.repeat(["a", "b"], 120), min_group_size=100))
     assert "\nLevel 0.05. A group is not judged" in text
-    assert "Too small, in the first case: 'a' has only 60 positives" in text
+    assert "\n  1 too small: 'a' has only 60 positives and 'b' has only 60 positives\n" in text
+
+
+def test_comparisons_that_are_too_small_are_one_line_of_their_section() -> None:
+    race = np.repeat(["a", "b", "c"], [110, 110, 20])
+    result = small_audit(race, metrics="fpr", min_group_size=20)
+    folded, whole = (str(as_table(result, 80, shows_small=one)) for one in (False, True))
+    assert "\n  2 too small: 'c' has only 10 negatives\n" in folded + "\n"
+    assert (folded.count("too small"), whole.count("too small")) == (1, 2)
 
 
 def test_names_are_shown_as_they_are_and_cut_with_a_sign() -> None:
     names = np.where(np.array(TABLE["sex"]) == "Female", "it's a\\b", "x" * 100)
     names[0] = ""
     text = repr(run(sensitive_features=names, metrics="fpr"))
-    assert "it's a\\b − " in text
+    assert "\n  it's a\\b − " in text
     assert f"{'x' * 44}…{'x' * 15}" in text
-    assert "'' − " in text
+    assert "2 too small: metric must be defined in every group; got" in text
 
 
 def test_metrics_are_found_by_their_aliases(expected: Audit) -> None:
@@ -276,8 +281,8 @@ def small_audit(groups: Any, **options: Any) -> Audit:
 def test_groups_that_are_numbers_are_named_with_their_attribute() -> None:
     male = (np.arange(240) < 120).astype(int)
     result = small_audit({"male": male, "old": male == 0}, intersections=False)
-    assert "\n   (male = 0) − (male = 1) " in repr(result)
-    assert "\n   (old = False) − (old = True) " in repr(result)
+    assert "\n  (male = 0) − (male = 1) " in repr(result)
+    assert "\n  (old = False) − (old = True) " in repr(result)
     assert "group 0 − group 1 " in repr(small_audit(male))
     (row,) = small_audit({"male": male, "x": np.where(male, "a", "b")}, intersections=True).rows[2:]
     assert row.gap_name == "(male = 0 × b) − (male = 1 × a)"

@@ -34,7 +34,7 @@ class Format(StrEnum):
     xlsx = "xlsx"
 
 
-class _Number(click.ParamType[Any]):
+class _Number(click.ParamType):  # type: ignore[type-arg]
     """A number, of which an error says what it must be."""
 
     name = "number"
@@ -50,7 +50,7 @@ class _Number(click.ParamType[Any]):
             self.fail(f"must be {self.rule}; got {shown(value)}", param, ctx)
 
 
-class _Text(click.ParamType[Any]):
+class _Text(click.ParamType):  # type: ignore[type-arg]
     """A text; ``completions`` returns what the shell may complete it to."""
 
     name = "text"
@@ -534,6 +534,7 @@ TOPICS: dict[str, tuple[Option, ...]] = {
             "Exit with code 1 for widened, inconclusive or too-small.",
             choices=("widened", "inconclusive", "too-small"),
         ),
+        Option("show_small", "", "Show each comparison that is too small for a verdict, too."),
         Option("quiet", "", "Print no table and no progress."),
         Option(
             "config",

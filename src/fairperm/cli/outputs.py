@@ -88,7 +88,7 @@ def as_markdown(audit: Audit, failed: Sequence[Any]) -> str:
     from fairperm.auditing.verdicts import format_detectable_gap
 
     has_margins = any(row.margin is not None for row in audit.rows)
-    numbers = ["values", "gap", "interval", "adjusted p"]
+    numbers = ["values", "gap", "adjusted interval", "adjusted p"]
     numbers += ["p beyond", "p within"] if has_margins else []
     has_ratios = any(row.ratio_bound is not None for row in audit.rows)
     numbers += ["ratio"] if has_ratios else []
@@ -104,7 +104,7 @@ def as_markdown(audit: Audit, failed: Sequence[Any]) -> str:
             _escape(row.gap_name),
             row.values_text,
             row.gap_text,
-            row.interval_text,
+            row.adjusted_interval_text,
             format_pvalue(row.adjusted_pvalue),
             *map(format_pvalue, _margin_pvalues(row) if has_margins else ()),
             *((row.ratio_text,) if has_ratios else ()),
@@ -120,7 +120,7 @@ def changes_as_markdown(audit: Audit, failed: Sequence[Any]) -> str:
     """Return the changes of gaps as a table for a pull request, with the failed ones marked."""
     from fairperm.auditing.text import changes_footing, heading
 
-    numbers = ["first", "second", "gap", "change", "interval", "adjusted p", "p of size"]
+    numbers = ["first", "second", "gap", "change", "adjusted interval", "adjusted p", "p of size"]
     lines = [f"### {_escape(heading(audit, changes=True))}", ""]
     lines += [f"| {' | '.join(['attribute', 'metric', 'groups', *numbers, 'verdict'])} |"]
     lines += [f"|---|---|---|{'--:|' * len(numbers)}---|"]
@@ -136,7 +136,7 @@ def changes_as_markdown(audit: Audit, failed: Sequence[Any]) -> str:
             *change.value_texts,
             " → ".join(change.gap_texts),
             change.change_text,
-            change.interval_text,
+            change.adjusted_interval_text,
             format_pvalue(change.adjusted_pvalue),
             format_pvalue(change.adjusted_size_pvalue),
             f"{verdict} ✗" if row in failed else verdict,

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fairperm.auditing.result import Audit
-    from fairperm.hypothesis_tests.results.audits import GroupSummary
+    from fairperm.hypothesis_tests.results.audits import AuditRow, GroupSummary
     from fairperm.hypothesis_tests.results.changes import GapChange
 
 _WIDTH_OF_PIPES = 110
@@ -104,7 +104,7 @@ def print_error(text: str) -> None:
 
 
 def render(table: Any) -> str:
-    """Return a rich table as text, in colour if it goes to a terminal."""
+    """Return a text of rich for output, in colour if it goes to a terminal."""
     from rich.console import Console
 
     out = io.StringIO()
@@ -118,7 +118,7 @@ def render(table: Any) -> str:
         legacy_windows=False,
         highlight=False,
     )
-    console.print(table, soft_wrap=False)
+    console.print(table, soft_wrap=True)
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
 
 
@@ -222,22 +222,22 @@ def warn_of_similar_names(groups: Iterable[GroupSummary], *, quiet: bool) -> Non
         print_error(f"fairperm: note: {text} {_MERGE_NAMES}")
 
 
-def print_audit(audit: Audit, *, changes: bool = False) -> None:
+def print_audit(audit: Audit, *, changes: bool = False, shows_small: bool = False) -> None:
     """Print an audit, or its changes, as a table, or as lines if the terminal is narrow."""
-    from fairperm.auditing import text
+    from fairperm.auditing import tables, text
 
-    table = text.as_table(audit, width(), changes=changes)
-    fits = text.measure_least_width(table) <= width()
-    print_text(wrap(text.heading(audit, changes=changes)))
-    print_text(render(table) if fits else _as_lines(audit, changes=changes))
-    if changes:
-        print_text(wrap(text.changes_footing(audit)))
-    else:
-        columns = text.list_columns(table) if fits else ("ratio",)
-        print_text(wrap(text.footing(audit, columns)))
+    table = tables.as_table(audit, width(), changes=changes, shows_small=shows_small)
+    shown = tables.select_shown(audit, changes=changes, shows_small=shows_small)
+    fits = table.width <= width()
+    for paragraph in (audit.answer, text.heading(audit, changes=changes)):
+        print_text(wrap(paragraph) + "\n")
+    print_text(render(table.as_rich()) if fits else _as_lines(shown, changes=changes))
+    columns = table.columns if fits else ("ratio",)
+    rules = text.changes_footing(audit) if changes else text.footing(audit, columns, shown)
+    print_text("\n" + wrap(rules))
 
 
-def _as_lines(audit: Audit, *, changes: bool) -> str:
+def _as_lines(rows: Sequence[AuditRow], *, changes: bool) -> str:
     """Return the comparisons one below the other, for terminals too narrow for a table."""
 
     def fill(text: str, indent: str) -> str:
@@ -245,7 +245,7 @@ def _as_lines(audit: Audit, *, changes: bool) -> str:
 
     lines = []
     section = None
-    for row in audit.rows:
+    for row in rows:
         if section != (section := (row.attribute, row.metric)):
             lines += [
                 "",
@@ -259,8 +259,8 @@ def _as_lines(audit: Audit, *, changes: bool) -> str:
         if row.result is not None:
             lines += [
                 f"    gap      {row.gap_text}",
-                f"    interval {row.interval_text}",
-                f"    p        {format_pvalue(row.adjusted_pvalue)} adjusted",
+                f"    interval {row.adjusted_interval_text}",
+                f"    p        {format_pvalue(row.adjusted_pvalue)}",
             ]
         lines.append(f"    verdict  {row.verdict}")
         if row.ratio_bound is not None:
@@ -275,9 +275,9 @@ def _change_lines(change: GapChange) -> list[str]:
             *(f"    values   {one}" for one in change.value_texts),
             f"    gap      {' → '.join(change.gap_texts)}",
             f"    change   {change.change_text}",
-            f"    interval {change.interval_text}",
-            f"    p        {format_pvalue(change.adjusted_pvalue)} adjusted",
-            f"    of size  {format_pvalue(change.adjusted_size_pvalue)} adjusted",
+            f"    interval {change.adjusted_interval_text}",
+            f"    p        {format_pvalue(change.adjusted_pvalue)}",
+            f"    of size  {format_pvalue(change.adjusted_size_pvalue)}",
         ]
     return [*lines, f"    verdict  {change.verdict}"]
 

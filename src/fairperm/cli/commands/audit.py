@@ -45,7 +45,8 @@ AUDITS = (
     "intersections ratio min_group_size group_size_by adjust family alpha confidence_level "
     "alternative scheme variance resamples bootstraps seed jobs "
     "table sql where format_ delimiter decimal encoding skip na "
-    "short title author note positive_means rename json csv raw_names markdown quiet config debug"
+    "short title author note positive_means rename json csv raw_names markdown show_small quiet "
+    "config debug"
 )
 
 
@@ -93,7 +94,7 @@ def run_audit(ctx: click.Context) -> int:
     # write the files first: the reader of the table may close the pipe
     outcome.write(presentation)
     if not run.is_silent:
-        print_audit(found, changes=not is_of_one)
+        print_audit(found, changes=not is_of_one, shows_small=given["show_small"])
         for note in run.unseen(found.notes):
             print_text(wrap(f"Note: {note}"))
         print_seed(found.seed)

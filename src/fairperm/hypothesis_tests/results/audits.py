@@ -178,6 +178,13 @@ class AuditRow:
         return format_interval(self.confidence_interval, signed=self.part is None)
 
     @property
+    def adjusted_interval_text(self) -> str:
+        """Return the interval that the verdict rests on, which is adjusted like the p-value."""
+        if self.is_distance or self.adjusted_interval is None:
+            return self.interval_text
+        return format_interval(self.adjusted_interval, signed=self.part is None)
+
+    @property
     def ratio_text(self) -> str:
         """Return the ratio as text: with a bound, on which side of it, and what the tests show."""
         if self.ratio is None or self.ratio_bound is None:

@@ -214,6 +214,12 @@ class GapChange:
         return format_interval(self.confidence_interval, signed=self._has_sign)
 
     @property
+    def adjusted_interval_text(self) -> str:
+        """Return the interval that the verdict rests on, which is adjusted like the p-value."""
+        interval = self.adjusted_interval or self.confidence_interval
+        return format_interval(interval, signed=self._has_sign)
+
+    @property
     def _has_sign(self) -> bool:
         return self.result is not None and not self.result.is_joint
 
