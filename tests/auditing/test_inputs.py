@@ -295,18 +295,16 @@ def test_simpsons_paradox() -> None:
 
 
 def test_clusters_change_groups_as_wholes() -> None:
-    once = {"y_true": TABLE["label"], "y_pred": TABLE["prediction"]}
-    thrice = {name: np.repeat(column, 3) for name, column in once.items()}
+    columns = {"y_true": TABLE["label"], "y_pred": TABLE["prediction"]}
+    columns |= {"sensitive_features": TABLE["race"], "cluster": np.arange(N)}
     options: dict[str, Any] = {"metrics": ["fpr", "accuracy"], "y_score": None}
-    single = run(**once, **options, sensitive_features=TABLE["race"], cluster=np.arange(N))
-    copied = run(
-        **thrice,
-        **options,
-        sensitive_features=np.repeat(TABLE["race"], 3),
-        cluster=np.repeat(np.arange(N), 3),
+    twice, sixfold = (
+        {name: np.repeat(column, n) for name, column in columns.items()} for n in (2, 6)
     )
-    naive = run(**thrice, **options, sensitive_features=np.repeat(TABLE["race"], 3))
-    for one, three, all_rows in zip(single, copied, naive, strict=True):
+    doubled, copied, naive = (
+        run(**options, **rows) for rows in (twice, sixfold, {**sixfold, "cluster": None})
+    )
+    for one, three, all_rows in zip(doubled, copied, naive, strict=True):
         assert one.result is not None
         assert three.result is not None
         assert all_rows.result is not None

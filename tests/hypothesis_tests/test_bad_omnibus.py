@@ -35,8 +35,8 @@ variance='jackknife' → variance must be one of
 variance='delong' → variance must be 'auto' or one of
 scheme='within_label', metric='accuracy' → scheme must be
 scheme='paired' → scheme must be one of
-**AUC, sample_weight=np.ones(12) → sample_weight must be left out for
-**AUC, cluster=np.arange(12) → cluster must be left out for
+**AUC, sample_weight=np.arange(1, 13) → sample_weight must be left out for
+**AUC, cluster=np.arange(12) // 2 → cluster must be left out for
 **STRATA → control_features must be left out for
 y_true=[1, 1, 0, 0] * 2 + [0] * 4 →
     UndefinedMetricError: metric must be defined in every group; got false_negative_rate of

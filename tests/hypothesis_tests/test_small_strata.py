@@ -258,11 +258,11 @@ def test_statistics_of_weighted_clusters_are_those_of_all_relabellings() -> None
                 w, size = weight[mine], np.bincount(cluster[mine], weight[mine])
                 size = size[size > 0]
                 mean = w @ error[mine] / w.sum()
-                influence = np.bincount(cluster[mine], w * (error[mine] - mean) / w.sum())
-                one, two, three = ((size**power).sum() for power in (1, 2, 3))
-                seen = two - 2 * three / one + (two / one) ** 2  # of the variance of a row, and
+                total = np.bincount(cluster[mine], w * error[mine])
+                total = total[np.unique(cluster[mine])]
+                fall = mean - (total.sum() - total) / (size.sum() - size)  # without each cluster
                 gap += sign * mean / 2
-                variance += two / seen * influence @ influence / 4  # two are due
+                variance += (len(size) - 1) / len(size) * fall @ fall / 4
         return float(gap / variance**0.5)
 
     result = permutation_test(

@@ -157,7 +157,9 @@ def read_table(inputs: Inputs, metric: AnyMetric, source: Source | None = None) 
     )
     if isinstance(given.data, BinnableRows) and not table.has_fine_bins(metric):
         return read_table(replace(given, data=given.data.rows), metric)
-    return split_and_note(table) if is_split(inputs) else table
+    if is_split(inputs):
+        table = split_and_note(table)
+    return table if metric.is_ranking or inputs.matched is not None else table.drop_alike()
 
 
 def _name_attribute(inputs: Inputs) -> str:

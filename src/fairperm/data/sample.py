@@ -51,7 +51,8 @@ class Sample:
     group, stratum
         Each row's index into ``groups`` and ``strata``; group 0 is the user's first one.
     weight, cluster
-        Each row's weight and index into ``clusters``, if the user gave them.
+        Each row's weight and index into ``clusters``, if the user gave them and they are not all
+        alike.
     whole_cluster
         Each row's cluster before clusters with rows of several groups or strata were split.
     matched
@@ -61,6 +62,8 @@ class Sample:
     alike
         The number of equal clusters that each row's cluster stands for, if clusters were counted;
         ``count`` has the rows of all of them.
+    are_sums
+        Whether the rows are units whose weights or clusters have gone into their contributions.
     bins
         The bins whose middles are in place of the scores; None if scores are not put into bins.
     contributions
@@ -88,6 +91,7 @@ class Sample:
     period: NDArray[np.integer[Any]] | None = None
     periods: tuple[Hashable, ...] = ()
     alike: NDArray[np.int64] | None = None
+    are_sums: bool = False
     n_dropped: int = 0
     bins: ScoreRanges | None = None
     contributions: Array = field(default_factory=lambda: np.empty((0, 0)))
@@ -183,6 +187,27 @@ class Sample:
         parts = [whole, self.group, self.stratum, *([] if self.period is None else [self.period])]
         _, part = np.unique(np.stack(parts).astype(np.intp), axis=1, return_inverse=True)
         return replace(self, cluster=part.ravel(), whole_cluster=whole)
+
+    def drop_alike(self) -> Sample:
+        """Return the rows without weights that are all equal, and without clusters of one row each.
+
+        They say nothing, and the tests of plain rows are sharper. Clusters that were split are
+        whole again where groups are merged.
+        """
+        weight, cluster = self.weight, self.cluster
+        if weight is not None and (weight == weight[:1]).all():
+            weight = None
+        whole = cluster if self.whole_cluster is None else self.whole_cluster
+        of_each = 1 if self.alike is None else self.alike
+        if whole is not None and (self.count == of_each).all():
+            cluster = None if len(np.unique(whole)) == len(whole) else cluster
+        if weight is self.weight and cluster is self.cluster:
+            return self
+        if cluster is self.cluster:
+            return replace(self, weight=weight)
+        return replace(
+            self, weight=weight, cluster=None, clusters=(), whole_cluster=None, alike=None
+        )
 
     def sizes(self) -> dict[Hashable, int]:
         """Return each group's number of rows."""
@@ -285,7 +310,8 @@ class Sample:
         """
         if self.weight is not None:
             scaled = self.contributions * self.weight[:, None]
-            rows = replace(self, contributions=scaled, columns=_as_columns(scaled), weight=None)
+            columns = _as_columns(scaled)
+            rows = replace(self, contributions=scaled, columns=columns, weight=None, are_sums=True)
             return rows.sum_units()
         if self.cluster is None:
             return self
@@ -303,6 +329,7 @@ class Sample:
             count=alike,
             cluster=None,
             alike=None,
+            are_sums=True,
         )
         return clusters.merge_equal()
 

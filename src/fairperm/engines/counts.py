@@ -15,6 +15,7 @@ from fairperm.engines.estimates import (
     unbiased,
     variance_of_defined,
 )
+from fairperm.engines.leave_one_out import leave_one_out_variance
 from fairperm.engines.resampling import blocks, draws
 from fairperm.engines.resampling.enumeration import enumerate_permutations
 from fairperm.metrics.definition import Variance, by_part, is_of_totals
@@ -139,6 +140,8 @@ class CellsEngine:
     def _variance(self, part: Metric, u: Array, counts: Array, total: Array) -> Array:
         if self.variance not in {Variance.SCORE, Variance.WALD, Variance.DELTA}:
             return np.zeros(counts.shape[:-1])
+        if self.sample.are_sums:
+            return leave_one_out_variance(part, u, counts, total)
         if self.variance == Variance.DELTA or not part.has_denominator:
             return _unbiased(_delta_variance(part, u, counts, total), part, u, counts)
         numerator, denominator = total[..., 0], total[..., 1]

@@ -12,6 +12,7 @@ import numpy as np
 from fairperm._utils import streams
 from fairperm._utils.sorting import order_by, run_numbers, run_starts
 from fairperm.engines.estimates import Estimates
+from fairperm.engines.leave_one_out import LeaveOneOut
 from fairperm.engines.moments import Moments
 from fairperm.engines.resampling.shared_labels import SharedLabels
 from fairperm.errors import InputError
@@ -52,7 +53,7 @@ class ManyGroupsEngine(SharedLabels):
 
     Units are sorted by stratum, block and, for metrics of ranks, label and score; ``labels`` and
     ``tied`` are those of ``AucLayout.labels``. Metrics of influences have ``walks``, by their
-    places among the parts.
+    places among the parts, and weighted rows and clusters leave-one-out influences (``alone``).
     """
 
     parts: tuple[Part, ...]
@@ -65,6 +66,7 @@ class ManyGroupsEngine(SharedLabels):
     wanted: NDArray[np.int64]
     stratum_starts: NDArray[np.int64]
     moments: Moments
+    alone: LeaveOneOut | None
     columns: Array
     labels: NDArray[np.uint8]
     tied: NDArray[np.int64]
@@ -88,6 +90,8 @@ class ManyGroupsEngine(SharedLabels):
         moments = Moments.of(
             metrics_of_totals(parts), contributions, order, has_strata=rows.n_strata > 1
         )
+        alone = LeaveOneOut.of(moments, contributions, order) if rows.are_sums else None
+        wanted = moments.n_wanted(None if alone else variance)
         stratum, block = rows.stratum[order], _number_runs(rows.stratum[order], rows.block[order])
         kind = _number_runs(block, *(column[order] for column in rows.contributions.T))
         group, place = _order_groups(rows.group[order], kind, rows.n_groups)
@@ -102,7 +106,8 @@ class ManyGroupsEngine(SharedLabels):
             wanted=_count_pairs(block, group, len(place)),
             stratum_starts=np.searchsorted(stratum, np.arange(rows.n_strata + 1)),
             moments=moments,
-            columns=np.ascontiguousarray(moments.columns[:, : moments.n_wanted(variance)]),
+            alone=alone,
+            columns=np.ascontiguousarray(moments.columns[:, :wanted]),
             labels=labels,
             tied=tied,
             walks=_make_walks(parts, rows, order),
@@ -164,9 +169,34 @@ class ManyGroupsEngine(SharedLabels):
         moving = self.moments.moving[: self.columns.shape[1]]
         n_groups = len(self.place)
         totals[..., moving] = group_totals(groups, self.columns, self.stratum_starts, n_groups)
-        sizes, totals = self.sizes[..., self.place], totals[..., self.place, :]
-        estimates = self.moments.estimates(totals, sizes, self.variance)
+        sizes = self.sizes[..., self.place]
+        if self.alone is None or self.variance != Variance.DELTA:
+            estimates = self.moments.estimates(totals[..., self.place, :], sizes, self.variance)
+        else:
+            estimates = self.moments.estimates(totals[..., self.place, :], sizes, None)
+            estimates = replace(estimates, variance=self._leave_one_out(self.alone, groups, totals))
         yield from zip(estimates.value, estimates.variance, estimates.size, strict=True)
+
+    def _leave_one_out(self, alone: LeaveOneOut, groups: NDArray[np.uint8], totals: Array) -> Array:
+        """Return the variances of every part from the influences of single units."""
+        from fairperm.engines.kernels.group_labels import group_influences, group_totals
+
+        counts = group_totals(groups, alone.counted, self.stratum_starts, len(self.place))
+        found = []
+        for part in alone.parts:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                lines = alone.lines(part, totals, self.sizes, counts)
+                squares = group_influences(
+                    groups,
+                    self.moments.columns.T,
+                    part.bases,
+                    part.columns,
+                    part.starts,
+                    self.stratum_starts,
+                    np.moveaxis(lines, 0, -1),
+                )
+                found.append(alone.variance(part, squares, totals, self.sizes))
+        return np.stack(found)[..., self.place]
 
     def _auc(self, groups: NDArray[np.uint8]) -> tuple[Array, Array]:
         from fairperm.engines.kernels.group_labels import group_ranks

@@ -93,14 +93,7 @@ class Moments:
 
     def estimates(self, totals: Array, sizes: Array, variance: Variance | None) -> Estimates:
         """Return value, variance and size of every part, from totals on the last axis."""
-        width = self.width
-        whole = totals[..., :width] + sizes[..., None] * self.centre
-        # without any contribution a total is zero, not a rounding error
-        counted = np.isin(np.arange(width, 2 * width), self.moving)
-        none = counted & (totals[..., width : 2 * width] == 0)
-        whole = np.where(none, 0.0, whole)
-        if self.shift.any():
-            whole = whole + self.shift * whole[..., self.base]
+        width, whole = self.width, self.whole(totals, sizes)
         results = []
         product = 2 * width
         cubes = totals[..., totals.shape[-1] - len(self.cubes) :] + sizes[..., None] * self.cubes
@@ -114,7 +107,7 @@ class Moments:
                     spread = score_variance(part, mine[..., 0], mine[..., 1])
                 elif variance in {Variance.SCORE, Variance.DELTA}:
                     products = totals[..., product : product + n_products]
-                    centre, gradient = self.centre[place], self._gradient(part, place, mine)
+                    centre, gradient = self.centre[place], self.gradient(part, place, mine)
                     spread = _delta_variance(gradient, products, sizes, centre)
                     if totals.ndim > 2 and totals.shape[-3] > 1:
                         of_part = cubes[..., cube : cube + len(_used_bases(part))]
@@ -128,7 +121,19 @@ class Moments:
                 cube += len(_used_bases(part))
         return Estimates(*(np.stack(arrays) for arrays in zip(*results, strict=True)))
 
-    def _gradient(self, part: Metric, place: slice, totals: Array) -> Array:
+    def whole(self, totals: Array, sizes: Array) -> Array:
+        """Return the totals of the contributions themselves, neither shifted nor centred."""
+        width = self.width
+        whole = totals[..., :width] + sizes[..., None] * self.centre
+        # without any contribution a total is zero, not a rounding error
+        counted = np.isin(np.arange(width, 2 * width), self.moving)
+        none = counted & (totals[..., width : 2 * width] == 0)
+        whole = np.where(none, 0.0, whole)
+        if self.shift.any():
+            whole = whole + self.shift * whole[..., self.base]
+        return whole
+
+    def gradient(self, part: Metric, place: slice, totals: Array) -> Array:
         """Return the derivative of a part's value by the totals of shifted contributions."""
         gradient, shift = part.gradient(totals), self.shift[place]
         for j in np.flatnonzero(shift):

@@ -74,6 +74,8 @@ class Cells:
         The weight of each stratum, or None for Mantel–Haenszel weights. A sign changes no order.
     order
         The user's groups in the order of ``counts``.
+    are_sums
+        Whether the rows are weighted, or clusters.
     """
 
     counts: NDArray[np.int64]
@@ -81,6 +83,7 @@ class Cells:
     block: NDArray[np.integer[Any]]
     weights: Array | None
     order: tuple[int, ...]
+    are_sums: bool = False
 
     @classmethod
     def from_rows(cls, rows: Sample, weights: Array | None, *, many: bool = False) -> Cells:
@@ -91,7 +94,8 @@ class Cells:
     def count(cls, rows: Sample, weights: Array | None) -> Cells:
         """Count the rows that are equal to metric and scheme, groups and strata as they are."""
         counts, contributions, block = _count_cells(rows)
-        return cls(counts, contributions, block, weights, tuple(range(rows.n_groups)))
+        order = tuple(range(rows.n_groups))
+        return cls(counts, contributions, block, weights, order, rows.are_sums)
 
     def arrange(self, *, many: bool) -> Cells:
         """Order groups and strata by counts, which takes long if there are many cells."""

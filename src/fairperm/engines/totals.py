@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,16 +10,22 @@ import numpy as np
 from fairperm._utils.sorting import order_by
 from fairperm.engines.kernels.kernel import LANES
 from fairperm.engines.kernels.radix_sort import argsort_numbers
-from fairperm.engines.kernels.totals import resampled_totals, subset_totals
+from fairperm.engines.kernels.totals import (
+    resampled_totals,
+    squared_influences,
+    subset_totals,
+)
+from fairperm.engines.leave_one_out import LeaveOneOut
 from fairperm.engines.moments import Moments
 from fairperm.engines.units import Layout, UnitsEngine, order_ties
+from fairperm.metrics.definition import Variance
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fairperm.data.sample import Sample
     from fairperm.engines.estimates import Estimates
-    from fairperm.metrics.definition import Metric, Variance
+    from fairperm.metrics.definition import Metric
 
     Array = NDArray[np.float64]
 
@@ -29,9 +35,13 @@ _ROWS_AT_ONCE = 1 << 18  # of bootstrap samples: no more stay in the cache
 
 @dataclass(frozen=True, slots=True)
 class TotalsEngine(UnitsEngine):
-    """Estimates from totals of contributions over the units of each group."""
+    """Estimates from totals of contributions over the units of each group.
+
+    Weighted rows and clusters have leave-one-out influences (``alone``) in place of squares.
+    """
 
     moments: Moments
+    alone: LeaveOneOut | None
     whole: Array
     is_wide: bool
     stratum_starts: NDArray[np.int64]
@@ -54,6 +64,7 @@ class TotalsEngine(UnitsEngine):
         starts = np.append(np.searchsorted(stratum, numbers), len(stratum)).astype(np.int64)
         whole = np.zeros((rows.n_strata, moments.n_columns))
         whole[:, moments.moving] = np.add.reduceat(moments.columns, starts[:-1])
+        alone = LeaveOneOut.of(moments, rows.contributions, order) if rows.are_sums else None
         return cls(
             layout=Layout.of(
                 rows.group[order],
@@ -66,6 +77,7 @@ class TotalsEngine(UnitsEngine):
             variance=variance,
             n_bootstrap=n_bootstrap,
             moments=moments,
+            alone=alone,
             whole=whole,
             is_wide=moments.is_wide(),
             stratum_starts=starts,
@@ -73,7 +85,35 @@ class TotalsEngine(UnitsEngine):
 
     def _of_words(self, words: NDArray[np.uint64], lanes: int) -> Estimates:
         del lanes  # all are computed at once
-        return self.moments.estimates(self._totals(words), self.layout.sizes, self.variance)
+        totals, sizes = self._totals(words), self.layout.sizes
+        if self.alone is None or self.variance != Variance.DELTA:
+            return self.moments.estimates(totals, sizes, self.variance)
+        estimates = self.moments.estimates(totals, sizes, None)
+        return replace(estimates, variance=self._leave_one_out(self.alone, words, totals))
+
+    def _leave_one_out(self, alone: LeaveOneOut, words: NDArray[np.uint64], totals: Array) -> Array:
+        """Return the variances of every part from the influences of single units."""
+        sizes, starts = self.layout.sizes, self.stratum_starts
+        first = subset_totals(words, alone.counted, starts)
+        every = np.add.reduceat(alone.counted, starts[:-1])
+        counts = np.stack([first, every - first], axis=-2)
+        found = []
+        for part in alone.parts:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                lines = alone.lines(part, totals, sizes, counts)
+            squares = squared_influences(
+                words,
+                self.moments.columns.T,
+                part.bases,
+                part.columns,
+                part.starts,
+                starts,
+                np.moveaxis(lines, (0, 1), (1, 3)),
+            )
+            squares = np.moveaxis(squares, -1, 0)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                found.append(alone.variance(part, squares, totals, sizes))
+        return np.stack(found)
 
     def _totals(self, words: NDArray[np.uint64]) -> Array:
         """Return totals by draw, stratum, group and column."""
@@ -83,7 +123,7 @@ class TotalsEngine(UnitsEngine):
 
     def _totals_of(self, words: NDArray[np.uint64]) -> Array:
         """Return totals of the units in the words' subsets; columns of zeros cost nothing."""
-        wanted = self.moments.n_wanted(self.variance)
+        wanted = self.moments.n_wanted(None if self.alone else self.variance)
         totals = np.zeros((LANES, *self.whole.shape))
         totals[..., self.moments.moving[:wanted]] = subset_totals(
             words, self.moments.columns, self.stratum_starts, wanted

@@ -177,6 +177,7 @@ class GapTest(PermutationTest[Gaps]):
             level=options.confidence_level,
             min_draws=count_least(options.confidence_level, slow=plan.is_slow),
             reach=_reach(plan, gap, error, variances, estimates, weights, binning_error),
+            has_normal_floor=plan.leaves_one_out,
             has_normal_critical=plan.is_binomial,
             compared_values=_compared_values(comparison, closed),
         )

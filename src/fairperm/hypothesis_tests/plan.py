@@ -133,6 +133,9 @@ class Plan:
     fixes_denominators
         Whether labels are exchanged only among the rows of each rate's denominator. Each of those
         rows is a Bernoulli trial: equal rates are equal distributions.
+    leaves_one_out
+        Whether units weigh differently: their influences are leave-one-out ones, and no p-value is
+        below that of the normal limit.
     depends_on_sum
         Whether a Mantel–Haenszel gap depends only on the sum of the strata's counts.
     """
@@ -148,6 +151,7 @@ class Plan:
     is_bootstrapped_once: bool = field(init=False)
     has_closed_form: bool = field(init=False)
     fixes_denominators: bool = field(init=False)
+    leaves_one_out: bool = field(init=False)
     depends_on_sum: bool = field(init=False)
 
     @classmethod
@@ -230,6 +234,9 @@ class Plan:
             "is_bootstrapped_once": variance == Variance.FAST_BOOTSTRAP,
             "has_closed_form": variance is not None and variance.is_closed_form,
             "fixes_denominators": fixed,
+            "leaves_one_out": variance == Variance.DELTA
+            and (self.weighted or self.clustered)
+            and all(part.has_totals for part in self.metric.parts),
             "depends_on_sum": by_sum,
         }
         for name, value in derived.items():

@@ -82,7 +82,7 @@ class InfluentialRows:
         factor, extra = np.ones_like(effective), np.zeros_like(effective)
         if not plan.is_chosen:
             is_rank = np.array([[part.is_rank] for part in comparison.parts])
-            is_wider = (limit & is_rank) | plan.weighted | plan.clustered
+            is_wider = (limit or plan.weighted or plan.clustered) & is_rank
             by_influence = [[_by_influence(part)] for part in comparison.parts]
             is_wider = is_wider | (np.array(by_influence) & (effective < enough))
             factor = np.where(is_wider, widening_factor(effective), factor)
@@ -189,7 +189,9 @@ def check_limit_rows(comparison: Comparison, metric: AnyMetric) -> None:
     of an AUC and of a mean AUC over classes allow for it.
     """
     rows = comparison.rows
-    if metric.allows_for_one_row or (rows.weight is None and rows.cluster is None):
+    if not metric.is_rank or metric.allows_for_one_row:
+        return
+    if rows.weight is None and rows.cluster is None:
         return
     unit = "rows" if rows.cluster is None else "clusters"
     for number in count_base_rows(comparison).values():

@@ -164,6 +164,16 @@ class Change(Metric):
                 found[f"{name}{suffix}"] = base
         return found
 
+    def base_of_contributions(self) -> NDArray[np.intp]:
+        """Return the place of each contribution's base: the models' denominators are apart."""
+        single = self.single.base_of_contributions()
+        if self.places is None:
+            return single
+        found = np.zeros(len(self.contributions), np.intp)
+        for place, side in enumerate(self.places):
+            found[list(side)] = single + place * self.single.has_denominator
+        return found
+
     def _value(self, *totals: Any) -> Any:
         if self.places is None:
             return totals[0] / totals[1]

@@ -616,6 +616,15 @@ class Metric(AnyMetric):
             one: np.array([float(name == one) for name in names]) for one in counted or ["rows"]
         }
 
+    def base_of_contributions(self) -> NDArray[np.intp]:
+        """Return the place of each contribution's base among the bases.
+
+        The value is unchanged by a common factor of the contributions that belong to one base.
+        """
+        if tuple(self.contributions) == CELLS and self.given == "label":
+            return np.array([0, 0, 1, 1])
+        return np.zeros(len(self.contributions), np.intp)
+
     def rate_of(self, value: Array) -> Array:
         """Return the rate that has this value."""
         return value if self.rate is None else np.asarray(self.rate(value))

@@ -148,6 +148,26 @@ def group_totals(
     return totals.reshape(totals.shape[0] * _DRAWS, *shape)[: len(groups)]
 
 
+def group_influences(
+    groups: NDArray[np.uint8],
+    contributions: Array,
+    bases: Array,
+    columns: NDArray[np.int64],
+    base_starts: NDArray[np.int64],
+    stratum_starts: NDArray[np.int64],
+    lines: Array,
+) -> Array:
+    """Return the sums of squared leave-one-out influences by draw, stratum and group.
+
+    As :func:`fairperm.engines.kernels.totals.squared_influences` does for two groups; ``lines`` are
+    by draw, stratum, group and line.
+    """
+    squares = np.zeros(lines.shape[:-1])
+    lines = np.ascontiguousarray(lines)
+    _square(groups, contributions, bases, columns, base_starts, stratum_starts, lines, squares)
+    return squares
+
+
 def group_ranks(
     groups: NDArray[np.uint8],
     labels: NDArray[np.uint8],
@@ -368,3 +388,29 @@ def words_of_groups(groups: NDArray[np.uint8], first: int, width: int) -> NDArra
             if 0 <= place < width:
                 words[i] |= np.uint64(1) << np.uint64(draw * width + place)
     return words
+
+
+@kernel
+def _square(
+    groups: NDArray[np.uint8],
+    contributions: Array,
+    bases: Array,
+    columns: NDArray[np.int64],
+    base_starts: NDArray[np.int64],
+    starts: NDArray[np.int64],
+    lines: Array,
+    squares: Array,
+) -> None:
+    for d in range(len(groups)):
+        for s in range(starts.size - 1):
+            for i in range(starts[s], starts[s + 1]):
+                line = lines[d, s, groups[d, i]]
+                influence, at = 0.0, 0
+                for b in range(len(bases)):
+                    along, leverage = line[at + 1], line[at] * bases[b, i]
+                    at += 2
+                    for c in range(base_starts[b], base_starts[b + 1]):
+                        along += line[at] * contributions[columns[c], i]
+                        at += 1
+                    influence += along / (1.0 - leverage)
+                squares[d, s, groups[d, i]] += influence * influence

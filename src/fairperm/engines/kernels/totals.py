@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 _ROWS = 2048  # summed on their own before they join the running total
 _TOGETHER = 4  # rows of one addition
+_UNITS = 128  # whose influences in all lanes stay in the cache
 
 
 def subset_totals(
@@ -54,6 +55,46 @@ def subset_totals(
     totals = np.zeros((stratum_starts.size - 1, len(by_column), LANES))
     _add_strata(words, by_column, stratum_starts, totals)
     return np.moveaxis(totals, -1, 0)
+
+
+def squared_influences(
+    words: NDArray[np.uint64],
+    contributions: NDArray[np.float64],
+    bases: NDArray[np.float64],
+    columns: NDArray[np.int64],
+    base_starts: NDArray[np.int64],
+    stratum_starts: NDArray[np.int64],
+    lines: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Add up the squared leave-one-out influences of the units of both groups.
+
+    A unit's influence is the sum over bases of (intercept + slopes·contributions)/(1 − share·base),
+    in which intercept, slopes and share are those of its group in the permutation. They change with
+    every permutation, so the units are visited once more, after their totals.
+
+    Parameters
+    ----------
+    words
+        A word for each unit.
+    contributions, bases
+        By column and unit.
+    columns, base_starts
+        The contributions that belong to the bases, and where those of each base start.
+    stratum_starts
+        The first unit of each stratum, and the number of units.
+    lines
+        By stratum, line, group and lane. The lines of a base are its share, its intercept and the
+        slopes of its contributions.
+
+    Returns
+    -------
+    NDArray[np.float64]
+        By stratum, group and lane.
+    """
+    squares = np.zeros((stratum_starts.size - 1, 2, LANES))
+    flat = np.ascontiguousarray(lines).reshape(-1)  # slices of it are contiguous to the compiler
+    _square_strata(words, contributions, bases, columns, base_starts, stratum_starts, flat, squares)
+    return squares
 
 
 def resampled_totals(
@@ -155,3 +196,96 @@ def _add_rows(
 def _in_a(word: np.uint64, lane: int, x: float) -> float:
     """Return the number if the unit is in group A, else 0."""
     return x if (word >> np.uint64(lane)) & np.uint64(1) else 0.0
+
+
+@kernel
+def _square_strata(
+    words: NDArray[np.uint64],
+    contributions: NDArray[np.float64],
+    bases: NDArray[np.float64],
+    columns: NDArray[np.int64],
+    base_starts: NDArray[np.int64],
+    starts: NDArray[np.int64],
+    lines: NDArray[np.float64],
+    squares: NDArray[np.float64],
+) -> None:
+    """Compute the influences of a few units at a time, which stay in the cache, base by base."""
+    found = np.empty(2 * LANES)
+    influence, numerator = np.empty(_UNITS * LANES), np.empty(_UNITS * LANES)
+    for s in range(starts.size - 1):
+        for start in range(starts[s], starts[s + 1], _UNITS):
+            units = slice(start, min(start + _UNITS, starts[s + 1]))
+            here = words[units]
+            influence[:] = 0.0
+            at = s * (lines.size // (starts.size - 1))
+            for b in range(len(bases)):
+                share = lines[at : at + 2 * LANES]
+                _set_intercepts(here, lines[at + 2 * LANES : at + 4 * LANES], numerator)
+                at += 4 * LANES
+                for c in range(base_starts[b], base_starts[b + 1]):
+                    slopes = lines[at : at + 2 * LANES]
+                    _add_slopes(here, contributions[columns[c], units], slopes, numerator)
+                    at += 2 * LANES
+                _divide(here, bases[b, units], share, numerator, influence)
+            found[:] = 0.0
+            _add_squares(here, influence, found)
+            for lane in range(LANES):
+                squares[s, 0, lane] += found[lane]
+                squares[s, 1, lane] += found[LANES + lane]
+
+
+@kernel
+def _set_intercepts(
+    words: NDArray[np.uint64], intercepts: NDArray[np.float64], numerator: NDArray[np.float64]
+) -> None:
+    for i in range(words.size):
+        for lane in range(LANES):
+            chosen = _choose(words[i], lane, intercepts[lane], intercepts[LANES + lane])
+            numerator[i * LANES + lane] = chosen
+
+
+@kernel
+def _add_slopes(
+    words: NDArray[np.uint64],
+    column: NDArray[np.float64],
+    slopes: NDArray[np.float64],
+    numerator: NDArray[np.float64],
+) -> None:
+    for i in range(words.size):
+        word, x = words[i], column[i]
+        for lane in range(LANES):
+            slope = _choose(word, lane, slopes[lane], slopes[LANES + lane])
+            numerator[i * LANES + lane] += slope * x
+
+
+@kernel
+def _divide(
+    words: NDArray[np.uint64],
+    base: NDArray[np.float64],
+    share: NDArray[np.float64],
+    numerator: NDArray[np.float64],
+    influence: NDArray[np.float64],
+) -> None:
+    for i in range(words.size):
+        word, x = words[i], base[i]
+        for lane in range(LANES):
+            leverage = x * _choose(word, lane, share[lane], share[LANES + lane])
+            influence[i * LANES + lane] += numerator[i * LANES + lane] / (1.0 - leverage)
+
+
+@kernel
+def _add_squares(
+    words: NDArray[np.uint64], influence: NDArray[np.float64], found: NDArray[np.float64]
+) -> None:
+    for i in range(words.size):
+        word = words[i]
+        for lane in range(LANES):
+            square = influence[i * LANES + lane] ** 2
+            found[lane] += _choose(word, lane, square, 0.0)
+            found[LANES + lane] += _choose(word, lane, 0.0, square)
+
+
+@kernel
+def _choose(word: np.uint64, lane: int, of_a: float, of_b: float) -> float:
+    """Return the first number if the unit is in group A, else the second."""
+    return of_a if (word >> np.uint64(lane)) & np.uint64(1) else of_b
