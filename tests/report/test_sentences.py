@@ -13,7 +13,7 @@ import fairperm
 from fairperm.cli.commands.audit import make_sweeps
 from fairperm.report import charts, sentences
 from fairperm.report.page import as_html
-from fairperm.report.sentences import describe_findings, mark_gap, summarize_audit
+from fairperm.report.sentences import describe_findings, mark_gap
 from fairperm.report.view import AuditView
 from tests.support.report_pages import Page, compas_audit, compas_page
 
@@ -135,7 +135,7 @@ def test_weights_are_no_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "– weighted share of positives predicted negative" in page.text
     assert "rests on fewer than 30 effective rows of the group." in page.text
     assert "weighted, 16 of 40 rows" in page.text
-    assert "The audit uses 240 rows." in page.text
+    assert "240 of 240 rows used, 0 left out for missing values." in page.text
     assert not re.search(r"\d,\d{3}[.,\d]* of \d", page.text)
 
 
@@ -146,7 +146,10 @@ def test_clusters_are_what_is_exchanged_and_counted(monkeypatch: pytest.MonkeyPa
     assert "among rows" not in page.text
     assert "all rows" not in page.text
     assert "16 of 40 rows, 60 clusters in the group" in page.text
-    assert "The audit uses 240 rows in 120 clusters." in page.text
+    assert (
+        "240 of 240 rows used, 0 left out for missing values. They are in 120 clusters."
+        in page.text
+    )
     assert [tag.text for tag in page.all("th") if tag.text in {"Group", "Clusters", "Rows"}] == [
         *("Group", "Clusters", "Rows")
     ]
@@ -208,9 +211,9 @@ def test_gaps_within_the_margin_are_not_said_to_be_open() -> None:
     audit = fairperm.audit(
         np.arange(4060) % 2, sensitive_features=group, metrics="base_rate", margin=0.1, rng=1
     )
-    assert summarize_audit(AuditView.of(audit)) == (
-        "None of 3 judged comparisons shows a disparity. 1 is within the margin. 2 are "
-        "inconclusive. Inconclusive does not rule a disparity out."
+    assert AuditView.of(audit).answer == (
+        "None of 3 judged gaps exceed the margin. 1 is within the margin. 2 are undecided: real "
+        "gaps are not ruled out."
     )
 
 
@@ -223,7 +226,7 @@ def test_margins_are_those_of_their_metrics(monkeypatch: pytest.MonkeyPatch) -> 
     ) in one
     assert (
         "1 equivalent The gap was shown to be within the margin. 1 inconclusive Not decided. "
-        "Chance could explain the gap, and a real gap is possible. “"
+        "Chance could explain the gap, and a real gap is possible."
     ) in one
     assert "Detectable gap above the margin" not in one
     own["margin"] = {"accuracy": 0.01}

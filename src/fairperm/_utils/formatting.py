@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fairperm.errors import shown
@@ -24,6 +25,7 @@ UNNAMED_ATTRIBUTE = "sensitive_features"  # whose groups came as values without 
 _LARGE, _HUGE, _SMALL = 1e4, 1e7, 5e-4
 _SMALLEST_P = 1e-4
 _SMALL_SHARE, _SMALLEST_SHARE = 1e-2, 1e-4
+_SMALL_POINTS = 0.05
 _NAMES = {
     "roc_auc": "ROC AUC",
     "roc_auc_ovr": "mean ROC AUC of the classes",
@@ -403,3 +405,47 @@ def join_words(words: Iterable[str]) -> str:
     """Return "a, b and c"."""
     *rest, last = list(words) or [""]
     return f"{', '.join(rest)} and {last}" if rest else last
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """What values are written in: shares in percent and their gaps in points, or plain numbers.
+
+    Examples
+    --------
+    >>> Unit(is_share=True).size(0.0912), Unit(is_share=False).signed(-0.0912)
+    ('9.1 points', '−0.091')
+    """
+
+    is_share: bool
+
+    def value(self, value: Any) -> str:
+        """Return a value of the metric."""
+        number = _as_float(value)
+        return format_percent(number) if self._is_percent(number) else format_number(number)
+
+    def size(self, gap: Any) -> str:
+        """Return how large a gap is, without its sign."""
+        return self.signed(abs(_as_float(gap))).removeprefix("+")
+
+    def signed(self, gap: Any) -> str:
+        """Return a gap with its sign."""
+        number = _as_float(gap)
+        if not self._is_percent(number):
+            return format_number(number, signed=True)
+        return f"{MINUS if number < 0 else '+'}{_points(abs(number))} points"
+
+    def interval(self, limits: tuple[Any, Any] | None, *, signed: bool = True) -> str:
+        """Return the limits of an interval of gaps."""
+        if limits is None or not all(self._is_percent(_as_float(one)) for one in limits):
+            return format_interval(limits, signed=signed)
+        low, high = map(self.signed if signed else self.size, limits)
+        return f"{low.removesuffix(' points')} to {high}"
+
+    def _is_percent(self, number: float) -> bool:
+        return self.is_share and math.isfinite(number)
+
+
+def _points(size: float) -> str:
+    """Return percentage points, with two digits where one decimal would show none."""
+    return f"{100 * size:.2g}" if 0 < 100 * size < _SMALL_POINTS else format_points(size)

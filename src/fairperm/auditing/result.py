@@ -6,6 +6,7 @@ import math
 import re
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from inspect import signature
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from fairperm._utils.checks import choice
@@ -262,6 +263,7 @@ class Audit(AuditData):
         author: str | None = None,
         note: str | None = None,
         positive_means: str | None = None,
+        negative_means: str | None = None,
         rename: Mapping[str, Mapping[Any, str]] | None = None,
         short: bool = False,
         provenance: Mapping[str, object] | None = None,
@@ -279,6 +281,8 @@ class Audit(AuditData):
             The report's heading, who wrote it, and a remark at its beginning.
         positive_means : str, optional
             What a positive label means, to complete "people who …": "repaid the loan".
+        negative_means : str, optional
+            What any other label means, in the same way: "did not repay the loan".
         rename : mapping, optional
             Names for groups, by attribute and value: ``{"sex": {"M": "men", "F": "women"}}``.
         short : bool
@@ -308,6 +312,7 @@ class Audit(AuditData):
             author=author,
             note=note,
             positive_means=positive_means,
+            negative_means=negative_means,
             rename=rename,
             short=short,
         )
@@ -318,6 +323,7 @@ class Audit(AuditData):
             sweep=sweep,
             not_swept=getattr(sweep, "not_swept", None),
             provenance=provenance,
+            defaults=list_defaults(),
         )
 
     def _repr_html_(self) -> str:
@@ -327,6 +333,13 @@ class Audit(AuditData):
 
     def __repr__(self) -> str:
         return as_text(self)
+
+
+def list_defaults() -> dict[str, object]:
+    """Return the defaults of the arguments of an audit."""
+    from fairperm.auditing.audit import audit
+
+    return {one.name: one.default for one in signature(audit).parameters.values()}
 
 
 def _find_name(alias: str, names: Sequence[str]) -> str:

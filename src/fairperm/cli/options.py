@@ -509,6 +509,11 @@ TOPICS: dict[str, tuple[Option, ...]] = {
             "TEXT",
             'What a positive label means, to complete "people who …": "repaid the loan".',
         ),
+        Option(
+            "negative_means",
+            "TEXT",
+            'What any other label means, in the same way: "did not repay the loan".',
+        ),
         Option("rename", "COLUMN:VALUE=NAME…", "Name of a group in the report: sex:F=women."),
     ),
     "Output": (

@@ -32,6 +32,7 @@ def read_presentation(
         author=params["author"],
         note=params["note"],
         positive_means=params["positive_means"],
+        negative_means=params["negative_means"],
         rename=_parse_renames(params["rename"] or (), known),
         short=params["short"],
     )
@@ -39,7 +40,7 @@ def read_presentation(
 
 def check_presentation(ctx: click.Context) -> None:
     """Raise InputError for an option of the report if none is written."""
-    for name in ("title", "author", "note", "positive_means", "rename", "short"):
+    for name in ("title", "author", "note", "positive_means", "negative_means", "rename", "short"):
         source = ctx.get_parameter_source(name)
         if ctx.params["report"] is None and source is not None and source.name == "COMMANDLINE":
             raise InputError(f"--{name.replace('_', '-')} needs --report, the file to write.")

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from fairperm._utils.formatting import (
     MINUS,
+    NONE,
+    Unit,
+    abbreviate_metric,
     count_units,
     format_count,
-    format_gap,
-    format_interval,
     format_level,
     format_metric,
     format_name,
-    format_number,
     format_pvalue,
     isolate_direction,
     name_group,
@@ -25,6 +25,7 @@ from fairperm.plots.parts import (
     FINDINGS,
     GAP_LABEL,
     PER_LETTER,
+    POINTS_LABEL,
     SHAPES,
     as_finite,
     as_panels,
@@ -56,7 +57,6 @@ _COLUMNS = {"gap_label": 48, "adjusted_p": 72, "verdict": 98}
 _HEADS = {"gap_label": "gap", "adjusted_p": "adjusted p", "verdict": "verdict"}
 _ROOM_FOR = {"gap_label": 440, "adjusted_p": 560, "verdict": 0}  # width of the whole chart
 _REACH = 5.5  # of a hollow mark, in pixels
-_UNIT, _ROOM_FOR_UNIT = " (0.1 is 10 percentage points)", 360
 _PER_NARROW_LETTER = 5.2  # pixels, in a narrow font: the browser cuts what is too long for it
 _PER_TICK, _PER_DIGIT = 32, 6.6  # pixels that a number on the axis takes at the least
 _BESIDE_ZERO = 24  # pixels from a number to the zero, which is narrow
@@ -367,6 +367,7 @@ class _Panel:
         for row in self.rows:
             blocks.setdefault((row["attribute"], row["metric"]), []).append(row)
         low, high = self._domain()
+        unit = Unit(is_share=self.is_rate)
         heads: list[Item] = []
         lines: list[Item] = []
         labels: list[Item] = []
@@ -383,7 +384,7 @@ class _Panel:
             step = self.layout.step + is_double * _SECOND_LINE
             for row in rows:
                 span = {"place": at + step / 2, "top": at, "bottom": at + step}
-                lines.append(span | _describe_row(row, low, high))
+                lines.append(span | _describe_row(row, low, high, unit))
                 sign = MINUS if row.get("part") is None else "and"
                 first, second = (
                     isolate_direction(shorten(name, letters))
@@ -418,14 +419,18 @@ class _Panel:
         return low - edge, high + edge
 
     def _axis(self, values: Sequence[float]) -> Spec:
-        """Return the axis with these numbers, and with their unit where there is room."""
-        has_unit = self.is_rate and self.layout.left + self.layout.width >= _ROOM_FOR_UNIT
+        """Return the axis with these numbers, of rates in percentage points."""
         is_joint = any(row.get("part") is not None for row in self.rows)
-        gap = "Largest absolute gap" if is_joint else "Gap: first group minus second"
+        points = " in points" if self.is_rate else ""
+        gap = (
+            f"Largest absolute gap{points}"
+            if is_joint
+            else f"Gap{points}: first group minus second"
+        )
         return {
-            "title": gap + (_UNIT if has_unit else ""),
+            "title": gap,
             "values": list(values),
-            "labelExpr": GAP_LABEL,
+            "labelExpr": POINTS_LABEL if self.is_rate else GAP_LABEL,
             "labelOverlap": False,  # they have room, and the numbers at the ends are needed
             "labelFlush": False,
             "grid": True,
@@ -478,7 +483,7 @@ def _extent(row: Row) -> Iterator[float]:
             yield end
 
 
-def _describe_row(row: Row, low: float, high: float) -> Item:
+def _describe_row(row: Row, low: float, high: float, unit: Unit) -> Item:
     """Return the marks and texts of a comparison, on an axis from low to high."""
     first, second = _name_groups(row)
     gap, verdict = as_finite(row["difference"]), str(row["verdict"])
@@ -491,8 +496,11 @@ def _describe_row(row: Row, low: float, high: float) -> Item:
     ]
     adjusted = row.get("adjusted_low"), row.get("adjusted_high")
     part = row.get("part")
-    gap_label = format_gap(gap, part)
-    interval = format_interval(limits, signed=part is None)
+    gap_text = unit.signed if part is None else unit.size
+    gap_label = NONE if gap is None else gap_text(gap).removesuffix(" points")
+    if part is not None:
+        gap_label += f" ({abbreviate_metric(part)})"
+    interval = unit.interval(limits, signed=part is None)
     return {
         "attribute": format_name(row["attribute"], _LONGEST_NAME),
         "metric": format_name(row["metric"], _LONGEST_NAME),
@@ -510,12 +518,12 @@ def _describe_row(row: Row, low: float, high: float) -> Item:
         "gap_interval": "no value" if gap is None else f"{gap_label} ({interval})",
         "p": format_pvalue(row["pvalue"]),
         "adjusted_p": format_pvalue(row["adjusted_pvalue"]),
-        "adjusted_interval": format_interval(adjusted, signed=part is None),
+        "adjusted_interval": unit.interval(adjusted, signed=part is None),
         "adjusted": [] if adjusted[0] is None else _clip(adjusted, low, high),
-        "margin": format_number(row.get("margin")),
-        "detectable": format_number(row.get("detectable_gap")),
-        "first_value": _describe_value(row, "first"),
-        "second_value": _describe_value(row, "second"),
+        "margin": unit.size(row.get("margin")),
+        "detectable": unit.size(row.get("detectable_gap")),
+        "first_value": _describe_value(row, "first", unit),
+        "second_value": _describe_value(row, "second", unit),
     }
 
 
@@ -527,9 +535,9 @@ def _clip(limits: Sequence[Any], low: float, high: float) -> list[float]:
     ]
 
 
-def _describe_value(row: Row, place: str) -> str:
+def _describe_value(row: Row, place: str, unit: Unit) -> str:
     """Return a group's value with its numerator, denominator and number of rows or other units."""
-    text = format_number(row[f"{place}_value"])
+    text = unit.value(row[f"{place}_value"])
     numerator, denominator, rows = (
         as_finite(row.get(f"{place}_{name}")) for name in ("numerator", "denominator", "rows")
     )

@@ -48,6 +48,7 @@ SHAPES = {
 }
 FINDINGS = ("disparity", "equivalent")
 PER_LETTER = 6.2  # pixels, in the mean of a wide font
+POINTS_LABEL = "datum.value == 0 ? '0' : format(100 * datum.value, '+.6~g')"  # of rates
 GAP_LABEL = "datum.value == 0 ? '0' : format(datum.value, '+.6~g')"  # a Vega expression
 _AXIS, _MIN_ROOM = 62, 160  # pixels left of a plot, and the least width of a plot
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from fairperm._utils.formatting import format_metric, format_name, format_number
+from fairperm._utils.formatting import Unit, format_metric, format_name
 from fairperm.plots.parts import (
     PER_LETTER,
     as_finite,
@@ -72,10 +72,15 @@ def specify_slope(
     metric: str = "",
     title: str | None = None,
     subtitle: str = "",
+    limits: tuple[float, float] | None = None,
+    unit: Unit | None = None,
     width: int = 400,
     mode: str = "auto",
 ) -> Spec:
-    """Return the specification of :func:`slope`."""
+    """Return the specification of :func:`slope`.
+
+    ``limits`` are the ends of an axis that several charts share, and ``unit`` that of the values.
+    """
     lines: list[dict[str, Any]] = [
         {"name": format_name(group), "old": float(old), "new": float(new)}
         for group, (old, new) in values.items()
@@ -87,13 +92,20 @@ def specify_slope(
     plot = max(width - _LEFT - right, _MIN_PLOT)
     what = format_metric(metric or "values")
     head = head_chart(mode, title or f"{what[:1].upper()}{what[1:]}: old and new model", subtitle)
-    drawn = list(_draw(_place(lines, height), plot, height, right))
+    drawn = list(
+        _draw(_place(lines, height, limits, unit or Unit(is_share=False)), plot, height, right)
+    )
     return {"layer": drawn, **head, "width": plot, "height": height}
 
 
-def _place(lines: Sequence[dict[str, Any]], height: int) -> list[dict[str, Any]]:
+def _place(
+    lines: Sequence[dict[str, Any]],
+    height: int,
+    limits: tuple[float, float] | None,
+    unit: Unit,
+) -> list[dict[str, Any]]:
     """Return the lines with the places of their ends and labels, in pixels from the top."""
-    every = [one[side] for one in lines for side in ("old", "new")]
+    every = limits or [one[side] for one in lines for side in ("old", "new")]
     low, high = min(every, default=0.0), max(every, default=1.0)
     room = height - _HEAD - _STEP
     placed = [
@@ -103,9 +115,9 @@ def _place(lines: Sequence[dict[str, Any]], height: int) -> list[dict[str, Any]]
             for side in ("old", "new")
         }
         | {
-            "change": f"{format_number(one['old'])} → {format_number(one['new'])}",
-            "old_label": format_number(one["old"]),
-            "new_label": f"{format_number(one['new'])}  {one['name']}",
+            "change": f"{unit.value(one['old'])} → {unit.value(one['new'])}",
+            "old_label": unit.value(one["old"]),
+            "new_label": f"{unit.value(one['new'])}  {one['name']}",
         }
         for one in lines
     ]

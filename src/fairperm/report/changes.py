@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 
 from fairperm._utils.formatting import format_count, format_level, join_words
 from fairperm.hypothesis_tests.margins.paired_rates import MIN_CHANGED_ROWS
+from fairperm.hypothesis_tests.results.answer import unit_of_row
 from fairperm.hypothesis_tests.results.changes import CHANGE_VERDICTS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from fairperm.hypothesis_tests.results.audits import AuditRow
     from fairperm.report.view import AuditView, ComparisonView, Section
 
 _MEANINGS = {
@@ -60,6 +62,25 @@ class ChangesPart:
     def meanings(self) -> dict[str, str]:
         """What the verdicts mean that occur."""
         return {verdict: _MEANINGS[verdict] for verdict in self.tally}
+
+
+def write_change(row: AuditRow) -> dict[str, str]:
+    """Return the texts of a change in the unit of its metric, gaps of rates in points."""
+    change = row.change
+    if change is None or change.result is None or change.result.is_joint:
+        return {}
+    result = change.result
+    unit = unit_of_row(row)
+    values = [result.group_changes[group] for group in result.groups]
+    first, second = (f"{unit.value(one.old)} → {unit.value(one.new)}" for one in values)
+    old, new = map(unit.signed, change.gaps)
+    return {
+        "first": first,
+        "second": second,
+        "gaps": f"{old.removesuffix(' points')} → {new}",
+        "change": unit.signed(change.difference),
+        "interval": unit.interval(change.confidence_interval),
+    }
 
 
 def list_slopes(section: Section, view: AuditView) -> dict[str, tuple[float, float]]:

@@ -28,6 +28,7 @@ from fairperm._utils.formatting import (
 )
 from fairperm.datasets.store import cache_folder
 from fairperm.errors import InputError
+from fairperm.hypothesis_tests.results.answer import unit_of_row
 from fairperm.hypothesis_tests.results.gaps import json_ready
 from fairperm.metrics.definition import Scheme
 from fairperm.plots.forest_chart import specify_forest
@@ -200,18 +201,22 @@ def _draw_null(key: str, section: Section, comparison: ComparisonView) -> Chart:
 def draw_changes(view: AuditView) -> list[Chart]:
     """Return the values of groups with both models, of each attribute and metric with changes."""
     drawn: list[Chart] = []
-    for section in view.sections:
-        values = list_slopes(section, view)
+    by_section = [(section, list_slopes(section, view)) for section in view.sections]
+    every: dict[str, list[float]] = {}  # charts of one metric share an axis
+    for section, values in by_section:
+        every.setdefault(section.metric, []).extend(end for pair in values.values() for end in pair)
+    for section, values in by_section:
         if not values or len(drawn) == MAX_SLOPES:
             continue
-        ends = (
-            f"{name} {format_number(a)} → {format_number(b)}" for name, (a, b) in values.items()
-        )
+        unit = unit_of_row(section.comparisons[0].row)
+        ends = (f"{name} {unit.value(a)} → {unit.value(b)}" for name, (a, b) in values.items())
         specify = partial(
             specify_slope,
             values,
             title=f"{section.attribute} · {section.metric}",
             subtitle=count_verdicts(section.comparisons),
+            limits=(min(every[section.metric]), max(every[section.metric])),
+            unit=unit,
         )
         summary = f"Old and new value of each group: {'; '.join(ends)}."
         key = f"slope-{len(drawn) + 1}"

@@ -19,6 +19,7 @@ from fairperm._utils.formatting import (
 from fairperm.hypothesis_tests.results.audits import keeps_ratio
 from fairperm.hypothesis_tests.results.text import state_used_rows
 from fairperm.report.plain_words import find_case
+from fairperm.report.rerun import find_used_columns
 from fairperm.report.sentences import (
     define_positives,
     describe_comparison,
@@ -66,9 +67,7 @@ def _count_people(view: AuditView) -> Markup:
         text = count_units(rows, view.audit.units)
     else:
         text = f"{format_count(rows, 'person', 'people')} (one row each)"
-    if view.audit.n_dropped:
-        text += f". {state_used_rows(view.audit)}"
-    return escape(text)
+    return escape(f"{text}. {state_used_rows(view.audit)}")
 
 
 def summarize_case(view: AuditView, presentation: Presentation) -> list[Markup]:
@@ -99,6 +98,12 @@ def _state_limits(view: AuditView) -> Markup:
     ).format(labels)
 
 
+def _are_decisions(view: AuditView) -> bool:
+    """Whether there are neither labels nor scores that a model could have made predictions of."""
+    used = find_used_columns(view.audit)
+    return "y_true" not in used and "y_score" not in used
+
+
 class _Weight(Enum):
     """What a comparison says, the weightiest first."""
 
@@ -123,14 +128,19 @@ def _describe_case(
 ) -> Markup:
     """Return whom the model treats how, how many people that makes, and the verdict."""
     row, result = comparison.row, comparison.row.result
-    case = find_case(section.name, presentation.positive_means)
+    case = find_case(
+        section.name,
+        presentation.positive_means,
+        presentation.negative_means,
+        are_decisions=_are_decisions(view),
+    )
     is_plain = view.audit.has_plain_rows
     if case is None or result is None or result.n_strata > 1 or not is_plain:
         head = Markup("{}: ").format(mark_name(f"{section.metric[:1].upper()}{section.metric[1:]}"))
         return head + describe_comparison(comparison) + _state_verdict(comparison, view)
     names = [mark_name(one) for one in (comparison.first, comparison.second)]
     high, low = (0, 1) if row.values[0] >= row.values[1] else (1, 0)
-    sentence = Markup("{} {} of {}, {} of {}").format(
+    sentence = Markup("{} {} of {} and {} of {}").format(
         case.text,
         *(format_percent(row.values[high]), names[high]),
         *(format_percent(row.values[low]), names[low]),
@@ -205,30 +215,22 @@ def _compare_with_four_fifths(section: Section, comparison: ComparisonView) -> M
     names = [mark_name(one) for one in (comparison.first, comparison.second)]
     if ratio > 1:
         ratio, low, high, names = _invert(ratio), _invert(high), _invert(low), names[::-1]
-    result = comparison.row.result
-    level = "" if result is None else f"{format_level(result.confidence_level)} "
-    if not keeps_ratio(ratio, _FOUR_FIFTHS):
-        side = (
-            "below 0.8, with its whole interval"
-            if high < _FOUR_FIFTHS
-            else ("below 0.8, but the true ratio may be above")
-        )
-    else:
-        side = (
-            "at least 0.8, with its whole interval"
-            if low >= _FOUR_FIFTHS
-            else ("at least 0.8, but the true ratio may be below")
-        )
-    sentence = Markup("{}: {} has {} times the rate of {} ({}interval {} by itself), {}.").format(
-        mark_name(section.attribute),
-        names[0],
-        format_beside(ratio, _FOUR_FIFTHS)[0],
-        names[1],
-        level,
-        " to ".join(format_beside(one, _FOUR_FIFTHS)[0] for one in (low, high)),
-        side,
+    number = format_beside(ratio, _FOUR_FIFTHS)[0]
+    head = Markup("{}: {}’s rate is {} times that of {}").format(
+        mark_name(section.attribute), names[0], number, names[1]
     )
-    if (verdict := comparison.row.ratio_verdict) is not None:
-        text = Markup(" By the tests of the audit, a ratio of at least {:g} is {}.")
-        sentence += text.format(comparison.row.ratio_bound, verdict)
-    return sentence
+    result, verdict = row.result, row.ratio_verdict
+    if verdict is not None:
+        texts = {
+            "met": "which keeps to the bound of {:g} beyond chance",
+            "not met": "which breaks the bound of {:g} beyond chance",
+            "undecided": "and whether the bound of {:g} is kept is undecided",
+        }
+        return head + Markup(", {}.").format(texts[verdict].format(row.ratio_bound))
+    level = "" if result is None else f"{format_level(result.confidence_level)} "
+    ends = " to ".join(format_beside(one, _FOUR_FIFTHS)[0] for one in (low, high))
+    is_kept = keeps_ratio(ratio, _FOUR_FIFTHS)
+    is_clear = low >= _FOUR_FIFTHS if is_kept else high < _FOUR_FIFTHS
+    side = "at least 0.8" if is_kept else "below 0.8"
+    claim = f"clearly {side}" if is_clear else f"{side} here, but the true ratio may not be"
+    return head + Markup(" ({}interval {}), {}.").format(level, ends, claim)

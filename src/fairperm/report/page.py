@@ -23,7 +23,7 @@ from fairperm._utils.formatting import (
 from fairperm.hypothesis_tests.results.sweeps import ThresholdSweepResult
 from fairperm.hypothesis_tests.results.text import state_min_group_size, state_used_rows
 from fairperm.report import sentences
-from fairperm.report.changes import ChangesPart
+from fairperm.report.changes import ChangesPart, write_change
 from fairperm.report.opening import list_facts, summarize_case
 from fairperm.report.presentation import Presentation
 from fairperm.report.rerun import write_call
@@ -51,6 +51,7 @@ def as_html(
     sweep: ThresholdSweepResult | Iterable[ThresholdSweepResult] | None = None,
     not_swept: Mapping[str, str] | None = None,
     provenance: Mapping[str, object] | None = None,
+    defaults: Mapping[str, object] | None = None,
 ) -> str:
     """Return the report, and write it to `path` if there is one.
 
@@ -68,6 +69,8 @@ def as_html(
         Attributes or pairs of groups for which there is no sweep, with the reason.
     provenance
         Other settings needed to run the audit again (the command, the file, its hash), by name.
+    defaults
+        The defaults of the audit's arguments, which running it again need not name.
     """
     from fairperm.report import charts
 
@@ -104,8 +107,8 @@ def as_html(
         tests=sentences.describe_tests(view),
         notes=sentences.collect_notes(view),
         power=sentences.summarize_power(view),
-        command=about.pop("command", None) or write_call(audit),
-        settings=sentences.list_settings(view, about),
+        command=about.pop("command", None) or write_call(audit, defaults),
+        settings=sentences.list_settings(view, about, defaults or {}),
         versions=sentences.list_versions(),
         policy=_write_policy(scripts),
         scripts=[Markup(script) for script in scripts],  # noqa: S704
@@ -249,7 +252,6 @@ def make_environment(package: str) -> Environment:
 def _environment() -> Environment:
     environment = make_environment("fairperm.report")
     environment.globals |= {
-        "summary": sentences.summarize_audit,
         "verdict_meanings": sentences.explain_verdicts,
         "error_rates": sentences.describe_error_rates,
         "ratio_rule": sentences.describe_ratio_rule,
@@ -259,6 +261,7 @@ def _environment() -> Environment:
         "count": format_count,
         "count_units": count_units,
         "pvalue": format_pvalue,
+        "change_texts": write_change,
         "dropped": state_used_rows,
         "style": lambda name: Markup(_read_text(name)),  # noqa: S704
     }

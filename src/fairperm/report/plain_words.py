@@ -82,39 +82,54 @@ class Case:
 
 
 _CASES = {
-    "selection_rate": Case("Of all people, the model predicted {outcome} for"),
-    "true_positive_rate": Case("Of {positives}, the model rightly predicted {it} for", True),
-    "false_negative_rate": Case("Of {positives}, the model failed to predict {it} for"),
-    "true_negative_rate": Case("Of {negatives}, the model rightly did not predict {it} for", True),
-    "false_positive_rate": Case("Of {negatives}, the model wrongly predicted {it} for"),
-    "positive_predictive_value": Case("Of {yes}, the prediction was right for", True),
-    "false_discovery_rate": Case("Of {yes}, the prediction was wrong for"),
-    "negative_predictive_value": Case("Of {no}, the prediction was right for", True),
-    "false_omission_rate": Case("Of {no}, the prediction was wrong for"),
-    "accuracy": Case("Of all people, the prediction was right for", True),
-    "error_rate": Case("Of all people, the prediction was wrong for"),
+    "selection_rate": Case("Among all people, {predicted}"),
+    "true_positive_rate": Case("Among {positives}, the model rightly flagged", True),
+    "false_negative_rate": Case("Among {positives}, the model missed"),
+    "true_negative_rate": Case("Among {negatives}, the model rightly did not flag", True),
+    "false_positive_rate": Case("Among {negatives}, the model wrongly flagged"),
+    "positive_predictive_value": Case("Among {yes}, the prediction was right for", True),
+    "false_discovery_rate": Case("Among {yes}, the prediction was wrong for"),
+    "negative_predictive_value": Case("Among {no}, the prediction was right for", True),
+    "false_omission_rate": Case("Among {no}, the prediction was wrong for"),
+    "accuracy": Case("Among all people, the prediction was right for", True),
+    "error_rate": Case("Among all people, the prediction was wrong for"),
 }
 
 
-def find_case(metric: str, positive_means: str | None) -> Case | None:
+def find_case(
+    metric: str,
+    positive_means: str | None,
+    negative_means: str | None = None,
+    *,
+    are_decisions: bool = False,
+) -> Case | None:
     """Return whom a rate counts, in the words of the case; None for other metrics.
+
+    ``negative_means`` is the opposite of ``positive_means``; ``are_decisions`` says that no model
+    made the predictions.
 
     Examples
     --------
     >>> find_case("false_negative_rate", "passed the exam").text
-    'Of people who passed the exam, the model failed to predict it for'
+    'Among people who passed the exam, the model missed'
+    >>> find_case("false_positive_rate", "passed the exam", "failed the exam").text
+    'Among people who failed the exam, the model wrongly flagged'
+    >>> find_case("selection_rate", "were hired", are_decisions=True).text
+    'Among all people, the decision was “were hired” for'
     """
     case = _CASES.get(metric)
     if case is None:
         return None
-    outcome = f"“{positive_means}”" if positive_means else "a positive outcome"
-    others = f"people other than those who {positive_means}"
+    outcome = f"“{positive_means}”" if positive_means else "positive"
+    negatives = f"people who {negative_means}" if negative_means else "people who are not positive"
+    if positive_means and not negative_means:
+        negatives = f"people of whom it is not true that they {positive_means}"
     text = case.text.format(
-        outcome=outcome,
-        it="it" if positive_means else outcome,
+        predicted=f"{'the decision was' if are_decisions else 'the model predicted'} {outcome} for",
         positives=f"people who {positive_means or 'are positive'}",
-        negatives=others if positive_means else "people who are not positive",
-        yes=f"people for whom the model predicted {outcome}",
-        no=f"people for whom the model did not predict {outcome}",
+        negatives=negatives,
+        yes=f"people {'decided' if are_decisions else 'predicted'} {outcome}",
+        no=f"people not {'decided' if are_decisions else 'predicted'} {outcome}",
     )
+    text = text.replace("the model", "the decision") if are_decisions else text
     return Case(text, case.is_favourable)

@@ -24,6 +24,8 @@ class Presentation:
         The heading, who wrote the report, and a remark at its beginning.
     positive_means : str or None
         What a positive label means, to complete "people who …": "repaid the loan".
+    negative_means : str or None
+        What any other label means, in the same way: "did not repay the loan".
     rename : mapping or None
         Names for groups, by attribute and value: ``{"sex": {"M": "men"}}``.
     short : bool
@@ -34,6 +36,7 @@ class Presentation:
     author: str | None = None
     note: str | None = None
     positive_means: str | None = None
+    negative_means: str | None = None
     rename: Mapping[str, Mapping[Any, str]] | None = None
     short: bool = False
 
@@ -59,6 +62,7 @@ class Presentation:
         """Raise InputError if a positive label is explained, and nothing is positive."""
         are_binary = any(one.positives is not None for one in audit.groups)
         has_rates = any(find_case(row.metric, None) for row in audit.rows)
-        if self.positive_means and not are_binary and not has_rates:
-            hint = "No metric of this audit counts positives."
-            raise InputError("positive_means", "left out", self.positive_means, hint)
+        for name in ("positive_means", "negative_means"):
+            if getattr(self, name) and not are_binary and not has_rates:
+                hint = "No metric of this audit counts positives."
+                raise InputError(name, "left out", getattr(self, name), hint)

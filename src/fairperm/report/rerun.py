@@ -9,6 +9,8 @@ from fairperm.metrics.registry import find_named
 from fairperm.plots.parts import wrap_parts
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from fairperm.hypothesis_tests.results.audits import AuditData
 
 _COLUMNS = (
@@ -17,8 +19,8 @@ _COLUMNS = (
 _LINE = 84  # characters
 
 
-def write_call(audit: AuditData) -> str:
-    """Return Python code with every argument of the audit.
+def write_call(audit: AuditData, defaults: Mapping[str, object] | None = None) -> str:
+    """Return Python code with every argument of the audit that is not its default.
 
     Columns of `data` are named. Data that were passed as they are, and functions, are variables of
     the arguments' names, which the reader sets first.
@@ -59,6 +61,8 @@ def write_call(audit: AuditData) -> str:
             is_variable = name in _COLUMNS and not (in_data and _is_name(value))
             arguments[name] = name if is_variable else repr(value)
     arguments["rng"] = repr(audit.seed)
+    defaulted = {name for name, one in (defaults or {}).items() if arguments.get(name) == repr(one)}
+    arguments = {name: one for name, one in arguments.items() if name not in defaulted}
     parts = [f"{name}={value}," for name, value in arguments.items()]
     lines = [f"    {line}" for line in wrap_parts(parts, _LINE)]
     return "\n".join(["import fairperm", "", "fairperm.audit(", *lines, ")"])

@@ -101,27 +101,6 @@ def _join_names(texts: Iterable[str]) -> Markup:
     return Markup("{} and {}").format(Markup(", ").join(marked[:-1]), marked[-1])
 
 
-def summarize_audit(view: AuditView) -> str:
-    """Return the whole audit in one sentence or two."""
-    found, judged = view.tally["disparity"], _count_judged(view.n_judged)
-    if not view.n_judged:
-        return "No comparison could be judged: groups are too small, or metrics have no value."
-    if found:
-        sentences = [f"{found:,} of {judged} {'shows' if found == 1 else 'show'} a disparity."]
-    elif view.tally["inconclusive"]:
-        sentences = [f"None of {judged} shows a disparity."]
-    else:
-        return f"The gap is within the margin in all of {judged}."
-    for verdict, text in (("equivalent", "within the margin"), ("inconclusive", "inconclusive")):
-        if n := view.tally[verdict]:
-            sentences.append(f"{n:,} {_are(n)} {text}.")
-    if not found:
-        sentences.append("Inconclusive does not rule a disparity out.")
-    if n := view.tally["too small"]:
-        sentences.append(f"{n:,} more could not be judged.")
-    return " ".join(sentences)
-
-
 def explain_verdicts(view: AuditView) -> dict[str, str]:
     """Return the meaning of each verdict."""
     disparity = _explain_verdict(
@@ -177,23 +156,25 @@ def describe_findings(view: AuditView) -> list[Finding]:
 def _describe_section(section: Section) -> Finding:
     disparities = section.with_verdict("disparity")
     if disparities:
-        worst = max(disparities, key=lambda one: abs(one.row.difference or 0.0))
-        sentences = [describe_comparison(worst), *_rank_disparity(section, len(disparities))]
-        return Finding(section, "disparity", tuple(sentences))
+        disparities.sort(key=lambda one: -abs(one.row.difference or 0.0))
+        named = map(describe_comparison, disparities)
+        return Finding(section, "disparity", (*named, *_count_others(section)))
     verdicts = [one for one in ("inconclusive", "equivalent") if section.with_verdict(one)]
     return Finding(section, [*verdicts, "too small"][0], tuple(_describe_no_disparity(section)))
 
 
-def _rank_disparity(section: Section, found: int) -> list[Markup]:
-    if len(section.comparisons) == 1:
-        return []
-    n_judged = len(section.comparisons) - len(section.with_verdict("too small"))
-    if n_judged == 1:
-        return [Markup("No other comparison could be judged.")]
-    judged = _count_judged(n_judged)
-    if found == 1:
-        return [Markup("It is the only disparity among {}.").format(judged)]
-    return [Markup("This is the largest of {:,} disparities among {}.").format(found, judged)]
+def _count_others(section: Section) -> list[Markup]:
+    """Return how many other comparisons there are, by verdict."""
+    counts = {one: len(section.with_verdict(one)) for one in _OTHERS}
+    parts = [f"{n:,} {_are(n)} {_OTHERS[one]}" for one, n in counts.items() if n]
+    return [escape(f"Of the other comparisons, {join_words(parts)}.")] if parts else []
+
+
+_OTHERS = {
+    "inconclusive": "inconclusive",
+    "equivalent": "within the margin",
+    "too small": "too small to judge",
+}
 
 
 def _describe_no_disparity(section: Section) -> list[Markup]:
@@ -732,8 +713,10 @@ def _describe_chances(view: AuditView) -> str:
     return text
 
 
-def list_settings(view: AuditView, provenance: Mapping[str, object]) -> dict[str, str]:
-    """Return all settings that are needed to run the audit again."""
+def list_settings(
+    view: AuditView, provenance: Mapping[str, object], defaults: Mapping[str, object]
+) -> dict[str, str]:
+    """Return the settings that are needed to run the audit again: those that are no defaults."""
     audit = view.audit
     settings = {
         **provenance,
@@ -745,7 +728,11 @@ def list_settings(view: AuditView, provenance: Mapping[str, object]) -> dict[str
         "group_size_by": audit.group_size_by,
         **audit.settings,
     }
-    return {str(name): _format_setting(value) for name, value in settings.items()}
+    return {
+        str(name): _format_setting(value)
+        for name, value in settings.items()
+        if value is not None and (name not in defaults or value != defaults[name])
+    }
 
 
 def _format_setting(value: object) -> str:

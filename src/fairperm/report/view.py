@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from fairperm._utils.formatting import (
     NONE,
+    Unit,
     abbreviate_metric,
     format_count,
     format_interval,
     format_metric,
     format_name,
-    format_number,
     format_percent,
     format_pvalue,
     name_group,
@@ -25,6 +25,7 @@ from fairperm._utils.formatting import (
     state_pvalue,
 )
 from fairperm.errors import listed, shown
+from fairperm.hypothesis_tests.results.answer import answer_audit, unit_of_row
 from fairperm.hypothesis_tests.results.audits import VERDICTS
 from fairperm.hypothesis_tests.results.text import state_counts
 from fairperm.metrics.distances import get_distance
@@ -136,6 +137,11 @@ class ComparisonView:
         return self.row.verdict
 
     @property
+    def needs_reason(self) -> bool:
+        """Whether the reason says more than the p-values beside it do."""
+        return self.verdict == "too small" or self.row.margin is not None
+
+    @property
     def reason(self) -> str:
         """The reason of the verdict, in the audit's words."""
         return self.row.reason
@@ -203,6 +209,12 @@ class AuditView:
         )
 
     @property
+    def answer(self) -> str:
+        """The whole audit in a sentence or two, with the names of this page."""
+        names = {id(one.row): (one.first, one.second) for one in self.comparisons}
+        return answer_audit(self.audit, lambda row: names[id(row)])
+
+    @property
     def comparisons(self) -> list[ComparisonView]:
         """All comparisons, in the order of the audit."""
         return [one for section in self.sections for one in section.comparisons]
@@ -211,6 +223,11 @@ class AuditView:
     def has_ratios(self) -> bool:
         """Whether a comparison has a verdict on its ratio."""
         return any(row.ratio_verdict is not None for row in self.audit.rows)
+
+    @property
+    def has_rates(self) -> bool:
+        """Whether gaps are in percentage points."""
+        return any(unit_of_row(row).is_share for row in self.audit.rows)
 
     @property
     def has_distances(self) -> bool:
@@ -349,35 +366,53 @@ def _view_comparisons(
 
 def _view_comparison(row: AuditRow, names: ShortNames) -> ComparisonView:
     first, second = row.groups
+    unit = unit_of_row(row)
     return ComparisonView(
         row=row,
         first=names[row.attribute, first],
         second=names[row.attribute, second],
-        values=(_format_value(row.values[0]), _format_value(row.values[1])),
+        values=(_format_value(row.values[0], unit), _format_value(row.values[1], unit)),
         counts=(_describe_counts(row.result, first), _describe_counts(row.result, second)),
-        gap=row.gap_text,
-        interval=row.interval_text,
+        gap=_format_gap(row, unit),
+        interval=_format_ends(row, unit),
         ratio=row.ratio_text,
         ratio_interval=format_interval(row.ratio_interval),
         pvalue=format_pvalue(row.pvalue),
         adjusted_pvalue=format_pvalue(row.adjusted_pvalue),
         exceedance_pvalue=format_pvalue(row.adjusted_exceedance_pvalue),
         equivalence_pvalue=format_pvalue(row.adjusted_equivalence_pvalue),
-        detectable=_format_detectable(row.detectable_gap),
+        detectable=_format_detectable(row.detectable_gap, unit),
     )
 
 
-def _format_value(value: Any) -> str:
+def _format_value(value: Any, unit: Unit) -> str:
     """Return a group's value, or the values of the parts of a joint metric."""
     if isinstance(value, Mapping):
-        parts = (f"{abbreviate_metric(name)} {format_number(one)}" for name, one in value.items())
+        parts = (f"{abbreviate_metric(name)} {unit.value(one)}" for name, one in value.items())
         return ", ".join(parts)
-    return format_number(value)
+    return NONE if value is None else unit.value(value)
 
 
-def _format_detectable(gap: float | None) -> str:
+def _format_gap(row: AuditRow, unit: Unit) -> str:
+    """Return the gap, in points for rates; that of a joint metric with the part that it is of."""
+    if row.difference is None or not unit.is_share:
+        return row.gap_text
+    if row.part is not None:
+        return f"{unit.size(row.difference)} ({abbreviate_metric(row.part)})"
+    return unit.signed(row.difference)
+
+
+def _format_ends(row: AuditRow, unit: Unit) -> str:
+    if row.is_distance:
+        return row.interval_text
+    return unit.interval(row.confidence_interval, signed=row.part is None)
+
+
+def _format_detectable(gap: float | None, unit: Unit) -> str:
     """Return the smallest detectable gap; "none" if the sample would detect no gap."""
-    return "none" if gap is not None and math.isinf(gap) else format_number(gap)
+    if gap is None or math.isnan(gap):
+        return NONE
+    return "none" if math.isinf(gap) else unit.size(gap)
 
 
 def _describe_counts(result: PermutationTestResult | None, group: Hashable) -> str:

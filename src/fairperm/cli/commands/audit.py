@@ -45,8 +45,8 @@ AUDITS = (
     "intersections ratio min_group_size group_size_by adjust family alpha confidence_level "
     "alternative scheme variance resamples bootstraps seed jobs "
     "table sql where format_ delimiter decimal encoding skip na "
-    "short title author note positive_means rename json csv raw_names markdown show_small quiet "
-    "config debug"
+    "short title author note positive_means negative_means rename json csv raw_names markdown "
+    "show_small quiet config debug"
 )
 
 
@@ -135,6 +135,7 @@ class Outcome:
         """Write the requested files."""
         report, run = self.run.given["report"], self.run
         if report is not None:
+            from fairperm.auditing.result import list_defaults
             from fairperm.report.page import as_html
 
             is_swept = self.is_of_one and not presentation.short
@@ -146,6 +147,7 @@ class Outcome:
                 sweep=sweeps.found,
                 not_swept=sweeps.reasons,
                 provenance=run.describe(self.options),
+                defaults=list_defaults(),
             )
         as_markdown = outputs.as_markdown if self.is_of_one else outputs.changes_as_markdown
         run.write(

@@ -80,6 +80,7 @@ def demo(ctx: click.Context) -> int:
         presentation=Presentation(
             title="COMPAS by race and sex",
             positive_means="were arrested again within two years",
+            negative_means="were not arrested again within two years",
         ),
         provenance=describe_run("demo", {}, [], None),
     )

@@ -24,7 +24,7 @@ _SCHEMAS = {f"fairperm.{command}": command for command in ("audit", "compare")}
 
 @command(
     "report",
-    "file report short title author note positive_means rename quiet debug",
+    "file report short title author note positive_means negative_means rename quiet debug",
     example="fairperm report audit.json --short --report audit.html",
 )
 def report(ctx: click.Context) -> int:
@@ -50,7 +50,7 @@ def report(ctx: click.Context) -> int:
 
 def _write_page(name: str, document: Mapping[str, Any], params: Mapping[str, Any]) -> str:
     """Return the report of a document, every part of which may have been edited by anyone."""
-    from fairperm.auditing.result import Audit
+    from fairperm.auditing.result import Audit, list_defaults
     from fairperm.hypothesis_tests.results.reading import read_audit
     from fairperm.report.page import as_html
 
@@ -60,7 +60,7 @@ def _write_page(name: str, document: Mapping[str, Any], params: Mapping[str, Any
         presentation = read_presentation(params, groups)
         parts = ("options", "inputs", "rows_read", "versions")
         run = describe_run(_SCHEMAS[document["schema"]], *(document[one] for one in parts))
-        return as_html(audit, presentation=presentation, provenance=run)
+        return as_html(audit, presentation=presentation, provenance=run, defaults=list_defaults())
     except (FairpermError, MemoryError, OSError):
         raise
     except Exception as error:  # a wrong type or a missing key shows itself anywhere

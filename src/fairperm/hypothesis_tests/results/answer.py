@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fairperm._utils.formatting import (
-    MINUS,
+    Unit,
     format_count,
     format_interval,
     format_level,
@@ -20,7 +19,6 @@ from fairperm._utils.formatting import (
     format_name,
     format_number,
     format_percent,
-    format_points,
     isolate_direction,
     join_words,
     name_group,
@@ -30,7 +28,7 @@ from fairperm._utils.formatting import (
 from fairperm.metrics.registry import find_named
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Sequence
+    from collections.abc import Callable, Hashable, Iterable, Sequence
 
     from fairperm.hypothesis_tests.results.audits import AuditData, AuditRow
     from fairperm.hypothesis_tests.results.changes import (
@@ -55,61 +53,23 @@ if TYPE_CHECKING:
 _NOT_CHANCE = "chance does not explain {} ({})"
 _MAYBE_CHANCE = "chance could explain {} ({})"
 _CLEAREST = {True: "The clearest", False: "The least likely by chance"}
-_SMALL_POINTS = 0.05
 _OURS = ("the ", "in ", "within ", "at ", "from ", "with ")  # how clauses begin, or a name does
 _ROUNDING = 12  # decimals of a level, which is 1 minus another
 
 
-@dataclass(frozen=True, slots=True)
-class Unit:
-    """What values are written in: shares in percent and their gaps in points, or plain numbers.
-
-    Examples
-    --------
-    >>> Unit(is_share=True).size(0.0912), Unit(is_share=False).signed(-0.0912)
-    ('9.1 points', '−0.091')
-    """
-
-    is_share: bool
-
-    @classmethod
-    def of(cls, metric: str, counts: Iterable[Mapping[str, float]] = ()) -> Unit:
-        """Return the unit of a metric's values, which rest on these counts."""
-        counts = list(counts)
-        is_counted = bool(counts) and all("denominator" in one for one in counts)
-        known = find_named(metric.removeprefix("change in "))
-        return cls(is_counted or (known is not None and known.is_rate))
-
-    def value(self, value: float) -> str:
-        """Return a value of the metric."""
-        return format_percent(value) if self.is_share else format_number(value)
-
-    def size(self, gap: float) -> str:
-        """Return how large a gap is, without its sign."""
-        return self._name(_points(abs(gap)) if self.is_share else format_number(abs(gap)))
-
-    def signed(self, gap: float) -> str:
-        """Return a gap with its sign."""
-        return self._name(self._sign(gap))
-
-    def interval(self, limits: tuple[float, float]) -> str:
-        """Return the limits of an interval of gaps."""
-        if not self.is_share:
-            return format_interval(limits, signed=True)
-        return self._name(" to ".join(map(self._sign, limits)))
-
-    def _sign(self, gap: float) -> str:
-        if not self.is_share:
-            return format_number(gap, signed=True)
-        return f"{MINUS if gap < 0 else '+'}{_points(abs(gap))}"
-
-    def _name(self, number: str) -> str:
-        return f"{number} points" if self.is_share else number
+def unit_of(metric: str, counts: Iterable[Mapping[str, float]] = ()) -> Unit:
+    """Return the unit of a metric's values, which rest on these counts."""
+    counts = list(counts)
+    is_counted = bool(counts) and all("denominator" in one for one in counts)
+    known = find_named(metric.removeprefix("change in "))
+    return Unit(is_counted or (known is not None and known.is_rate))
 
 
-def _points(size: float) -> str:
-    """Return percentage points, with two digits where one decimal would show none."""
-    return f"{100 * size:.2g}" if 0 < 100 * size < _SMALL_POINTS else format_points(size)
+def unit_of_row(row: AuditRow) -> Unit:
+    """Return the unit of a row's values."""
+    if row.result is None or row.is_distance:
+        return Unit(is_share=False)
+    return _unit_of(row.result)
 
 
 def level_of(result: Any) -> float:
@@ -204,7 +164,7 @@ def judge_row(row: AuditRow) -> str:
 
 
 def _unit_of(result: GapResult) -> Unit:
-    return Unit.of(result.part or result.metric, [] if result.part else result.counts.values())
+    return unit_of(result.part or result.metric, [] if result.part else result.counts.values())
 
 
 def _within(result: GapResult) -> str:
@@ -444,7 +404,7 @@ def describe_groups(result: OmnibusTestResult) -> str:
     if ends is None:
         return f"{among} differ in {metric}"
     (low, least), (high, most) = ends
-    unit = Unit.of(result.metric, result.counts.values())
+    unit = unit_of(result.metric, result.counts.values())
     weighted = any("weight" in one for one in result.counts.values())
     return (
         f"{among} have {'weighted ' if weighted else ''}{_pluralize(metric)} from "
@@ -547,7 +507,7 @@ def answer_curve(
     """Return at how many thresholds the gap of one metric is larger than chance explains."""
     gap = name_of_gap(*(names or result.group_names))
     n = int((curve.adjusted_pvalue <= result.alpha).sum())
-    unit, worst = Unit.of(curve.metric), curve.largest()
+    unit, worst = unit_of(curve.metric), curve.largest()
     where = f"{n:,} of {len(result.thresholds):,} thresholds the gap"
     what = f"in {format_metric(curve.metric)}, {gap},"
     head = f"At {where} {what} is larger" if n else f"At no threshold is the gap {what} larger"
@@ -613,9 +573,9 @@ def assume(metric: str, values: tuple[float, float], *, is_gap: bool = False) ->
     """
     name = format_metric(metric)
     if is_gap:
-        return f"a gap of {Unit.of(metric).size(values[0] - values[1])} in {name}"
+        return f"a gap of {unit_of(metric).size(values[0] - values[1])} in {name}"
     article = "an" if name[0] in "aeiou" else "a"
-    return f"{article} {name} of {_join_values(Unit.of(metric), values)}"
+    return f"{article} {name} of {_join_values(unit_of(metric), values)}"
 
 
 def answer_simulation(result: Any) -> str:
@@ -653,7 +613,7 @@ def answer_subgroups(
     if clearest is None:
         return f"{head}; smaller gaps are not ruled out."
     description, value, rest, gap, p = clearest
-    unit = Unit.of(metric)
+    unit = unit_of(metric)
     values = _join_values(unit, (value, rest))
     side = "higher" if gap > 0 else "lower"
     stated = state_pvalue(p, "adjusted p")
@@ -663,8 +623,12 @@ def answer_subgroups(
 # Audits.
 
 
-def answer_audit(audit: AuditData) -> str:
-    """Return how many gaps are real, the largest, and what stays open."""
+def answer_audit(audit: AuditData, name: Callable[[AuditRow], Names] | None = None) -> str:
+    """Return how many gaps are real, the largest, and what stays open.
+
+    ``name`` returns the names of a row's groups, if they are not to have their own.
+    """
+    name = name or _name_row
     changes = f"{answer_changes(audit)} With the old model: " if audit.compares_models else ""
     counts = {one: sum(row.verdict == one for row in audit.rows) for one in _VERDICTS}
     judged = [row for row in audit.rows if row.verdict != "too small"]
@@ -675,8 +639,8 @@ def answer_audit(audit: AuditData) -> str:
             return f"{changes}{text}: {reason.rstrip('.')}."
         return f"{changes}{text}: groups are too small, or metrics have no value in them."
     if len(audit.rows) == 1:
-        return changes + answer_row(audit.rows[0])
-    parts = [_count_found(audit, judged)]
+        return changes + answer_row(audit.rows[0], name(audit.rows[0]))
+    parts = [_count_found(audit, judged, name)]
     if n := counts["equivalent"]:
         parts.append(f"{n:,} {_are(n)} within the margin.")
     if n := counts["inconclusive"]:
@@ -687,7 +651,13 @@ def answer_audit(audit: AuditData) -> str:
     return " ".join([f"{changes}{parts[0]}", *parts[1:], *remarks])
 
 
-def _count_found(audit: AuditData, judged: Sequence[AuditRow]) -> str:
+def _name_row(row: AuditRow) -> Names:
+    return row.names
+
+
+def _count_found(
+    audit: AuditData, judged: Sequence[AuditRow], name: Callable[[AuditRow], Names]
+) -> str:
     """Return how many gaps are real, and the largest of them."""
     found = [row for row in judged if row.verdict == "disparity"]
     is_one = len(found) == 1
@@ -701,7 +671,7 @@ def _count_found(audit: AuditData, judged: Sequence[AuditRow]) -> str:
     p = row.adjusted_pvalue if row.margin is None else row.adjusted_exceedance_pvalue
     stated = state_pvalue(p, "p" if audit.adjust is None else "adjusted p")
     largest = "" if is_one else "; the largest"
-    return f"{len(found):,} of {of} {claim}{largest}: {describe_row(row)}, {stated}."
+    return f"{len(found):,} of {of} {claim}{largest}: {describe_row(row, name(row))}, {stated}."
 
 
 _VERDICTS = ("disparity", "equivalent", "inconclusive", "too small")
@@ -729,7 +699,7 @@ def describe_joint_findings(audit: AuditData) -> Iterable[str]:
             f"({state_pvalue(result.pvalue)}, not adjusted), but no comparison of two does"
         )
         if ends is not None:
-            unit = Unit.of(result.metric, result.counts.values())
+            unit = unit_of(result.metric, result.counts.values())
             low, high = (f"{name} ({unit.value(value)})" for name, value in ends)
             text += f"; furthest apart are {high} and {low}"
         yield f"{text}."

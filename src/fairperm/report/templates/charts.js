@@ -68,6 +68,11 @@
     document.documentElement.dataset.drawn = "true";
   }
 
+  // Paper shows what a screen folds away.
+  window.addEventListener("beforeprint", () => {
+    for (const one of document.querySelectorAll("details.more")) one.open = true;
+  });
+
   let later = 0;
   window.addEventListener("resize", () => {
     window.clearTimeout(later);
