@@ -266,11 +266,13 @@ def _check_each(inputs: Inputs, metric: AnyMetric, suffix: str) -> None:
 
 
 def _check_predictions(inputs: Inputs, metric: AnyMetric, suffix: str) -> None:
+    if inputs.threshold is not None:
+        parse_threshold(inputs.threshold, suffix)
+    if inputs.y_pred is not None and inputs.y_score is None and inputs.threshold is None:
+        return
     prediction, score, threshold = (
         argument(name + suffix) for name in ("y_pred", "y_score", "threshold")
     )
-    if inputs.threshold is not None:
-        parse_threshold(inputs.threshold, suffix)
     if inputs.y_pred is not None and inputs.threshold is not None:
         raise InputError(
             f"{threshold} cannot be used with {prediction}: it only turns {score} into predictions."
@@ -316,7 +318,7 @@ def _choose_contributions(
 ) -> NDArray[np.float64]:
     """Return the contributions that an engine has added up, for the rows' own labels."""
     if rows.contributions is None:
-        return np.empty((int(known.sum()), 0))
+        return np.empty((0, 0))
     positive, other = (one[known] for one in rows.contributions)
     if label is None or label.dtype != np.bool_:
         return other

@@ -67,10 +67,10 @@ class Sample:
     bins
         The bins whose middles are in place of the scores; None if scores are not put into bins.
     contributions
-        What each row adds to the totals of the metric: no columns until it is known, or an engine
-        has added them up.
+        What each row adds to the totals of the metric; empty until the metric is known, unless an
+        engine has added them up.
     block
-        Labels are exchanged among rows of equal block: by default among all.
+        Labels are exchanged among rows of equal block; empty until the scheme is known.
     attribute
         The name of the column of groups, or "".
     notes
@@ -98,13 +98,6 @@ class Sample:
     block: NDArray[np.integer[Any]] = field(default_factory=lambda: np.empty(0, np.uint8))
     attribute: str = ""
     notes: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        """Give every row its place in arrays that were left out."""
-        if not len(self.contributions):
-            object.__setattr__(self, "contributions", np.empty((len(self.count), 0)))
-        if not len(self.block):
-            object.__setattr__(self, "block", np.zeros(len(self.count), np.uint8))
 
     @property
     def n_groups(self) -> int:
@@ -162,7 +155,7 @@ class Sample:
         """Return some of the rows, or all in another order."""
         columns = {name: column[index] for name, column in self.columns.items()}
         arrays = {name: getattr(self, name) for name in _BY_ROW}
-        taken = {name: one[index] for name, one in arrays.items() if one is not None}
+        taken = {name: one[index] for name, one in arrays.items() if one is not None and len(one)}
         return replace(self, columns=columns, **taken)
 
     def sort_by_score(self) -> Sample:

@@ -179,9 +179,9 @@ class Plan:
         else:
             used = Scheme(asked)
         used.check(metric, clustered=clustered)
+        best, *others = metric.fitting_variances(plain_rows=plain_rows)
         if used == Scheme.UNCONDITIONAL:
             _check_binomial(chosen, plain=plain_rows and not stratified)
-        best, *others = metric.fitting_variances(plain_rows=plain_rows)
         if chosen == "auto":
             return cls(metric, used, best, weighted, clustered)
         if chosen not in (best, *others):
@@ -262,7 +262,7 @@ class Plan:
 
     def check_direction(self, alternative: str) -> None:
         """Raise InputError for a direction of a joint metric, which has none."""
-        if self.metric.is_joint and alternative in checks.DIRECTIONS:
+        if alternative in checks.DIRECTIONS and self.metric.is_joint:
             hint = "A joint test has no direction; test its parts one by one."
             rule = f"'two-sided' for {self.metric.name}"
             raise InputError("alternative", rule, alternative, hint)

@@ -59,7 +59,8 @@ class RateTest(PermutationTest[NoReturn]):
         for group, (_, size) in zip(groups, (rates.first, rates.second), strict=True):
             if size == 0:
                 raise undefined_in(group, part.name, f"no {part.among}")
-        _check_weights(table, part, groups, options)
+        if options.stratum_weights is not None:
+            _check_weights(table, part, groups, options.stratum_weights)
         values = rates.values()
         error, difference = math.hypot(*rates.errors(values)), values[0] - values[1]
         errors = of_all.errors(of_all.values())
@@ -123,12 +124,11 @@ def _count(table: Sample, part: Metric, group: Hashable) -> dict[str, int]:
 
 
 def _check_weights(
-    table: Sample, part: Metric, groups: tuple[Hashable, ...], options: Options
+    table: Sample, part: Metric, groups: tuple[Hashable, ...], given: object
 ) -> None:
     """Raise an error for weights of strata that do not fit the only one that has rows."""
-    if options.stratum_weights is not None:
-        weights = read_stratum_weights(table, options.stratum_weights)
-        present = np.isin(table.group, [table.groups.index(group) for group in groups])
-        used = weights[np.unique(table.stratum[present])]
-        defined = np.ones((1, 2))
-        check_defined_in_strata(part.name, defined, defined, used)
+    weights = read_stratum_weights(table, given)
+    present = np.isin(table.group, [table.groups.index(group) for group in groups])
+    used = weights[np.unique(table.stratum[present])]
+    defined = np.ones((1, 2))
+    check_defined_in_strata(part.name, defined, defined, used)
