@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fairperm._utils.formatting import escape_controls
 from fairperm.cli.command import command
 from fairperm.cli.terminal import print_audit, print_report, print_text, wrap
 
@@ -72,19 +74,23 @@ def demo(ctx: click.Context) -> int:
         attributes=["race"],
         thresholds="scores",
     )
-    as_html(
-        audit,
-        report,
-        sweep=sweeps.found,
-        not_swept=sweeps.reasons,
-        presentation=Presentation(
-            title="COMPAS by race and sex",
-            positive_means="were arrested again within two years",
-            negative_means="were not arrested again within two years",
-        ),
-        provenance=describe_run("demo", {}, [], None),
-    )
+    whole = Path(report).with_stem(f"{Path(report).stem}-full")
+    for path in (report, whole):
+        as_html(
+            audit,
+            path,
+            sweep=sweeps.found if path == whole else (),
+            not_swept=sweeps.reasons if path == whole else {},
+            presentation=Presentation(
+                title="COMPAS by race and sex",
+                positive_means="were arrested again within two years",
+                negative_means="were not arrested again within two years",
+                short=path == report,
+            ),
+            provenance=describe_run("demo", {}, [], None),
+        )
     print_report(report)
+    print_text(f"All comparisons, thresholds and methods: {escape_controls(str(whole))}")
     print_text("\nTo audit a file of your own:\n\n" + _COMMAND)
     print_text("\nor in Python:\n\n" + _IN_PYTHON)
     return 0
