@@ -1,46 +1,47 @@
-"""Every metric in every design against the AUC of plain rows: no combination is a cliff.
+"""Every metric and every function in every design against the AUC of plain rows: no cliffs.
 
-`make bench` runs this file and prints the table "cliffs". A ratio above 10 fails the run unless
-``SLOW`` names it with the reason.
+`make bench` runs this file and prints two tables. A ratio above ``MAX_RATIO`` fails the run unless
+``SLOW`` names the metric or the function, with a bound of its own and the reason.
+``python -m benchmarks.bench_cliffs`` prints the tables alone, also for an older tree.
 """
 
 from __future__ import annotations
 
 import math
 import time
+import warnings
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
 import fairperm
-from fairperm.errors import InputError
+from fairperm.errors import FairpermWarning, InputError
 from fairperm.metrics import get_metric
 from fairperm.metrics.definition import Kind
+from studies.bootstrap import bootstrap_test
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Mapping
 
     from benchmarks.conftest import Report
 
-N = 50_000
+N = 20_000
 DRAWS = 999
 REPEATS = 3
-MOST = 10.0
-N_OF_MODELS = 20_000
-MAX_OF_MODELS = {"plain": 6.0, "weights": 6.0, "clusters": 6.0, "strata": 8.0}
-DESIGNS = ("plain", "weights", "clusters", "strata", "5 groups")
-_BOOTSTRAP = "500 bootstrap samples, for the standard error it reports"
-SLOW = {("expected_calibration_error", design): _BOOTSTRAP for design in DESIGNS}
-_ONE_BY_ONE = "several sums of each row, which labels of many groups add one by one"
-_INDICES = ("generalized_entropy_index", "theil_t_index", "theil_l_index", "atkinson_index")
-_SUMS = ("r2_score", "coefficient_of_variation", "mean_score_positives", "mean_score_negatives")
-SLOW |= {(metric, "5 groups"): _ONE_BY_ONE for metric in (*_INDICES, *_SUMS)}
-_POSITIVES = "every group walks through all rows, with a division at each positive"
-SLOW |= {("average_precision", design): _POSITIVES for design in DESIGNS}
-_CLASSES = "a walk for each of three classes and two groups, with an influence of each row"
-for _metric in ("roc_auc_ovr", "roc_auc_ovr_weighted"):
-    SLOW |= {(_metric, design): _CLASSES for design in DESIGNS}
+MAX_RATIO = 8.0
+DESIGNS: Mapping[str, tuple[str, ...]] = {
+    "plain": (),
+    "weights": ("weights",),
+    "clusters": ("clusters",),
+    "20 strata": ("strata",),
+    "weights, clusters": ("weights", "clusters"),
+    "weights, strata": ("weights", "strata"),
+    "clusters, strata": ("clusters", "strata"),
+}
+MANY_GROUPS = "5 groups"
+SLOW: Mapping[str, tuple[float, str]] = {}
 
 
 def _data(n: int) -> dict[str, Any]:
@@ -53,7 +54,8 @@ def _data(n: int) -> dict[str, Any]:
         "group": rng.integers(0, 2, n),
         "group of cluster": rng.integers(0, 2, n)[household],
         "5 groups": rng.integers(0, 5, n),
-        "strata": rng.integers(0, 4, n),
+        "strata": rng.integers(0, 20, n),
+        "strata of cluster": rng.integers(0, 20, n)[household],
         "weights": rng.uniform(0.5, 2.0, n),
         "clusters": household,
         "y_true": y_true,
@@ -65,10 +67,12 @@ def _data(n: int) -> dict[str, Any]:
         "predicted classes": np.where(rng.random(n) < 0.7, classes, rng.integers(0, 3, n)),
         "outcome": outcome,
         "prediction": outcome * rng.gamma(20.0, 0.05, n),
+        "prediction_new": outcome * rng.gamma(30.0, 0.03, n),
+        "features": {f"feature {i}": rng.integers(0, 4, n) for i in range(3)},
     }
 
 
-def _columns(metric: str, data: dict[str, Any]) -> dict[str, Any]:
+def _columns(metric: str, data: Mapping[str, Any]) -> dict[str, Any]:
     """Return the columns that the metric is made of."""
     definition = get_metric(metric)
     names = {"y_true": "y_true", "y_pred": "y_pred", "y_score": "y_score"}
@@ -81,28 +85,75 @@ def _columns(metric: str, data: dict[str, Any]) -> dict[str, Any]:
     return {name: data[names[name]] for name in {"y_true", *definition.columns}}
 
 
-def _options(metric: str, design: str, data: dict[str, Any], draws: int) -> dict[str, Any]:
-    """Return the arguments of a test."""
-    options = {**_columns(metric, data), "metric": metric, "n_resamples": draws, "rng": 0}
-    options |= {"n_jobs": 1, "progress": False}
+def _rows(design: tuple[str, ...], data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the groups, and what the design says of rows."""
+    is_clustered = "clusters" in design
+    rows = {"sensitive_features": data["group of cluster" if is_clustered else "group"]}
+    if is_clustered:
+        rows["cluster"] = data["clusters"]
+    if "strata" in design:
+        rows["control_features"] = data["strata of cluster" if is_clustered else "strata"]
+    if "weights" in design:
+        rows["sample_weight"] = data["weights"]
+    return rows
+
+
+def _options(metric: str, draws: int = DRAWS) -> dict[str, Any]:
+    of_draws: dict[str, Any] = {"n_resamples": draws, "rng": 0, "n_jobs": 1, "progress": False}
     if metric == "expected_calibration_error":
-        options["variance"] = None
-    of_design: dict[str, dict[str, Any]] = {
-        "weights": {"sample_weight": data["weights"]},
-        "clusters": {
-            "cluster": data["clusters"],
-            "sensitive_features": data["group of cluster"],
-        },
-        "strata": {"control_features": data["strata"]},
-        "5 groups": {"sensitive_features": data["5 groups"]},
-    }
-    return options | {"sensitive_features": data["group"], **of_design.get(design, {})}
+        of_draws["variance"] = None
+    return of_draws | {"metric": metric}
 
 
-def _call(metric: str, design: str, data: dict[str, Any], draws: int) -> Callable[[], Any]:
-    options = _options(metric, design, data, draws)
-    test: Any = fairperm.omnibus_test if design == "5 groups" else fairperm.permutation_test
-    return lambda: test(**options)
+def _test(
+    metric: str, design: tuple[str, ...], data: Mapping[str, Any], draws: int = DRAWS
+) -> Callable[[], Any]:
+    options = _columns(metric, data) | _rows(design, data) | _options(metric, draws)
+    return lambda: fairperm.permutation_test(**options)
+
+
+def _test_many_groups(metric: str, data: Mapping[str, Any]) -> Callable[[], Any]:
+    groups = {"sensitive_features": data["5 groups"]}
+    options = _columns(metric, data) | groups | _options(metric)
+    return lambda: fairperm.omnibus_test(**options)
+
+
+def _functions(data: Mapping[str, Any]) -> Iterator[tuple[str, Callable[..., Any], dict[str, Any]]]:
+    """Yield every function that draws, with its arguments other than those of the design."""
+    auc = _columns("roc_auc", data) | _options("roc_auc")
+    mean = _columns("mean_squared_error", data) | _options("mean_squared_error")
+    rate = _columns("true_positive_rate", data) | _options("true_positive_rate")
+    once = {"rng": 0, "n_jobs": 1, "progress": False}
+    pairs = {"matched": np.arange(N) // 2, "sensitive_features": np.arange(N) % 2}
+    yield "equivalence_test, AUC", fairperm.equivalence_test, auc | {"margin": 0.1}
+    yield "equivalence_test, mean", fairperm.equivalence_test, mean | {"margin": 0.1}
+    yield "noninferiority, AUC", fairperm.noninferiority, auc | {"margin": 0.1}
+    yield "compare_models, rate", fairperm.compare_models, rate | {"y_pred_new": data["y_true"]}
+    new = {"y_pred_new": data["prediction_new"]}
+    yield "compare_models, mean", fairperm.compare_models, mean | new
+    new = {"y_score_new": data["y_score_new"]}
+    yield "compare_models, AUC", fairperm.compare_models, auc | new
+    period = {"period": np.arange(N) % 2}
+    for name, one in {"AUC": auc, "mean": mean}.items():
+        yield f"compare_periods, {name}", fairperm.compare_periods, one | period
+    for name, one in {"AUC": auc, "mean": mean}.items():
+        yield f"permutation_test, matched {name}", fairperm.permutation_test, one | pairs
+    for name, one in {"AUC": auc, "mean": mean}.items():
+        sampled = {key: value for key, value in one.items() if key != "progress"}
+        yield f"studies.bootstrap_test, {name}", bootstrap_test, sampled
+    yield "omnibus_test, AUC", fairperm.omnibus_test, auc
+    yield "omnibus_test, mean", fairperm.omnibus_test, mean
+    columns = {"x": data["outcome"], "y": data["prediction"]}
+    yield "correlation_test", fairperm.correlation_test, columns | once | {"n_resamples": DRAWS}
+    for distance in ("ks", "wasserstein"):
+        column = {"values": data["y_score"], "distance": distance, "n_resamples": DRAWS}
+        yield f"distance_test, {distance}", fairperm.distance_test, column | once
+    yield "threshold_sweep, 101", fairperm.threshold_sweep, auc | {"metric": "true_positive_rate"}
+    features = {"features": data["features"], "sensitive_features": None}
+    yield "find_subgroups, rate", fairperm.find_subgroups, rate | features
+    yield "find_subgroups, mean", fairperm.find_subgroups, mean | features
+    audited = {name: one for name, one in auc.items() if name != "metric"}
+    yield "audit, AUC", fairperm.audit, audited | {"metrics": "roc_auc"}
 
 
 def _seconds(call: Callable[[], Any]) -> float:
@@ -112,67 +163,83 @@ def _seconds(call: Callable[[], Any]) -> float:
     return time.process_time() - start
 
 
-@pytest.mark.filterwarnings("ignore::fairperm.FairpermWarning")  # so few resamples
-def test_no_cliffs(report: Report) -> None:
-    """Times are the shortest of some, each with one of the plain AUC beside it."""
+def _ratio(call: Callable[[], Any], reference: Callable[[], Any]) -> float | None:
+    """Return the shortest time of some over that of the plain AUC; None if it is refused."""
+    try:
+        call()  # kernels are compiled the first time
+    except (InputError, TypeError):
+        return None
+    pairs = [(_seconds(reference), _seconds(call)) for _ in range(REPEATS)]
+    plain, mine = (min(times) for times in zip(*pairs, strict=True))
+    return float(mine / plain)
+
+
+def measure_metrics() -> dict[str, dict[str, float | None]]:
+    """Return the times of a test of every metric by design, in plain AUCs."""
     data = _data(N)
-    reference = _call("roc_auc", "plain", data, DRAWS)
+    reference = _test("roc_auc", (), data)
     reference()
-    rows, largest = [], 0.0
+    found: dict[str, dict[str, float | None]] = {}
     for metric in fairperm.metric_names():
-        cells = []
-        for design in DESIGNS:
-            call = _call(metric, design, data, DRAWS)
-            try:
-                call()  # kernels are compiled the first time
-            except InputError:
-                cells.append("not offered")
-                continue
-            pairs = [(_seconds(reference), _seconds(call)) for _ in range(REPEATS)]
-            plain, mine = (min(times) for times in zip(*pairs, strict=True))
-            cells.append(f"{mine / plain:.2g}")
-            if (metric, design) not in SLOW:
-                largest = max(largest, mine / plain)
-        rows.append(f"| {metric} | " + " | ".join(cells) + " |")
+        calls = {name: _test(metric, design, data) for name, design in DESIGNS.items()}
+        calls[MANY_GROUPS] = _test_many_groups(metric, data)
+        found[metric] = {name: _ratio(call, reference) for name, call in calls.items()}
+    return found
+
+
+def measure_functions() -> dict[str, dict[str, float | None]]:
+    """Return the times of every function by design, in plain AUCs."""
+    data = _data(N)
+    reference = _test("roc_auc", (), data)
+    reference()
+    found: dict[str, dict[str, float | None]] = {}
+    for name, function, options in _functions(data):
+        found[name] = {}
+        for label, design in DESIGNS.items():
+            rows = _rows(design, data)
+            if "x" in options:  # an attribute of numbers, and rows without a design
+                del rows["sensitive_features"]
+            given = {key: one for key, one in (rows | options).items() if one is not None}
+            found[name][label] = _ratio(partial(function, **given), reference)
+    return found
+
+
+def table_of(found: Mapping[str, Mapping[str, float | None]], title: str) -> list[str]:
+    """Return a table of ratios, as lines of Markdown."""
+    designs = list(next(iter(found.values())))
+    lines = [f"| {title} | " + " | ".join(designs) + " |", "|---|" + "---:|" * len(designs)]
+    for name, ratios in found.items():
+        cells = ("not offered" if one is None else f"{one:.2g}" for one in ratios.values())
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    return lines
+
+
+@pytest.mark.filterwarnings("ignore::fairperm.FairpermWarning")  # so few resamples
+@pytest.mark.parametrize("title", ["metric", "function"])
+def test_no_cliffs(report: Report, title: str) -> None:
+    """Times are the shortest of some, each with one of the plain AUC beside it."""
+    found = measure_metrics() if title == "metric" else measure_functions()
     report.notes += [
         "",
         f"Cliffs: times relative to the AUC of plain rows, {N:,} rows, {DRAWS} permutations",
-        "| metric | " + " | ".join(DESIGNS) + " |",
-        "|---|" + "---:|" * len(DESIGNS),
-        *rows,
-        *(f"{metric}, {design}: {reason}" for (metric, design), reason in SLOW.items()),
+        *table_of(found, title),
+        *(f"{name}, up to {limit:g}: {why}" for name, (limit, why) in SLOW.items()),
     ]
-    report.bar("any metric and design / AUC of plain rows, 50,000 rows", largest, "≤", MOST)
+    for name, ratios in found.items():
+        largest = max((one for one in ratios.values() if one is not None), default=0.0)
+        limit, _ = SLOW.get(name, (MAX_RATIO, ""))
+        report.bar(f"{name}, any design / AUC of plain rows", largest, "≤", limit)
 
 
-@pytest.mark.parametrize("design", MAX_OF_MODELS)
-@pytest.mark.filterwarnings("ignore::fairperm.FairpermWarning")  # so few resamples
-def test_two_models(report: Report, design: str) -> None:
-    """Comparing two models walks up two scores, and sorts them: no more than a few plain AUCs."""
-    data = _data(N_OF_MODELS)
-    reference = _call("roc_auc", "plain", data, DRAWS)
-    options = _options("roc_auc", design, data, DRAWS)
-
-    def call() -> Any:
-        return fairperm.compare_models(**options, y_score_new=data["y_score_new"])
-
-    reference()
-    call()
-    pairs = [(_seconds(reference), _seconds(call)) for _ in range(REPEATS)]
-    plain, mine = (min(times) for times in zip(*pairs, strict=True))
-    name = f"change of the AUC / AUC of plain rows, 20,000 rows, {design}"
-    report.bar(name, mine / plain, "≤", MAX_OF_MODELS[design])
-
-
-@pytest.mark.parametrize("design", DESIGNS)
+@pytest.mark.parametrize("design", ["plain", "weights", "clusters", "20 strata"])
 @pytest.mark.filterwarnings("ignore::fairperm.FairpermWarning")  # so few resamples
 def test_growth(report: Report, design: str) -> None:
     """Eight times the rows, or the permutations, take about eight times as long."""
-    small, large = _data(N), _data(8 * N)
+    small, large = _data(50_000), _data(400_000)
     calls = {
-        "both": _call("roc_auc", design, small, DRAWS),
-        "rows": _call("roc_auc", design, large, DRAWS),
-        "permutations": _call("roc_auc", design, small, 8 * DRAWS),
+        "both": _test("roc_auc", DESIGNS[design], small),
+        "rows": _test("roc_auc", DESIGNS[design], large),
+        "permutations": _test("roc_auc", DESIGNS[design], small, 8 * DRAWS),
     }
     calls["both"]()
     rounds = [{name: _seconds(call) for name, call in calls.items()} for _ in range(REPEATS)]
@@ -180,3 +247,12 @@ def test_growth(report: Report, design: str) -> None:
     for name in ("rows", "permutations"):
         exponent = math.log(best[name] / best["both"], 8)
         report.bar(f"exponent of {name} in the time of an AUC, {design}", exponent, "≤", 1.2)
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore", FairpermWarning)
+    for lines in (
+        table_of(measure_functions(), "function"),
+        table_of(measure_metrics(), "metric"),
+    ):
+        print("\n".join(lines), flush=True)

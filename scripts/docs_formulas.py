@@ -31,7 +31,9 @@ FORMULAS = {
     "matthews_corrcoef": (
         "(TP * TN - FP * FN) / sqrt((TP + FP) * (TP + FN) * (TN + FP) * (TN + FN))"
     ),
-    "macro_f1": "classes(2 * TP_k / (2 * TP_k + FP_k + FN_k))",
+    "recall_macro": "classes(TP_k / (TP_k + FN_k))",
+    "precision_macro": "classes(TP_k / (TP_k + FP_k))",
+    "f1_macro": "classes(2 * TP_k / (2 * TP_k + FP_k + FN_k))",
     "roc_auc": "pairs((s_i > s_j) + (s_i == s_j) / 2)",
     "gini": "2 * pairs((s_i > s_j) + (s_i == s_j) / 2) - 1",
     "average_precision": "positives(TP_i / (TP_i + FP_i))",

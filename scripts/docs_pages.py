@@ -44,9 +44,9 @@ _METRICS_FOOT = """
 
 - `roc_auc_ovr` and `roc_auc_ovr_weighted` have a column of scores for each class k, of n_k rows;
   AUC_k is the `roc_auc` of class k against all other classes.
-- `accuracy`, `error_rate` and `macro_f1` accept any number K of classes. Metrics of one class are
-  made by [`recall_of`][fairperm.metrics.recall_of] and
-  [`precision_of`][fairperm.metrics.precision_of].
+- `accuracy`, `error_rate` and the means over classes, such as `f1_macro`, accept any number K of
+  classes. `recall[cat]`, and the same of any other metric of binary labels, is that of
+  [one class](../how-to/classes.md); TP_k, FP_k and FN_k are the counts with class k as positive.
 - `log_loss` clips scores to [ε, 1 − ε] with ε = 2.2·10⁻¹⁶, and `mean_absolute_percentage_error`
   replaces smaller absolute outcomes by that ε, both like scikit-learn.
 - `pinball_loss` is that of the median, as in scikit-learn; `pinball_loss(0.9)` is that of the

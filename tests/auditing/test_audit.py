@@ -27,7 +27,7 @@ METRICS: dict[str, tuple[Any, str]] = {  # a metric of each kind, and the column
     "AUC": ("roc_auc", "y_score"),
     "probability": ("brier_score", "y_score"),
     "regression": ("mean_squared_error", "y_pred"),
-    "classes": ("macro_f1", "y_pred"),
+    "classes": ("f1_macro", "y_pred"),
     "function": (twice_accuracy, "y_pred"),
 }
 

@@ -113,7 +113,10 @@ def test_refusals(name: str, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ([], "--class-score is for roc_auc_ovr and roc_auc_ovr_weighted only. Pass --metric roc_"),
+        (
+            ["--metric", "accuracy"],
+            "--class-score is for roc_auc_ovr, roc_auc_ovr_weighted and met",
+        ),
         (["--distance", "ks"], "--distance cannot be used with --class-score: it needs one column"),
         (["--ranking", "ndcg"], "--ranking cannot be used with --class-score: it needs one column"),
     ],

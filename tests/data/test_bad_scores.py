@@ -95,7 +95,7 @@ metric='mean_score_negatives', y_true=[1, 1, 1, 1, 1, 1, 0, 0] →
     {UNDEFINED} mean_score_negatives of group 'a', which has
 y_true='y', y_score=['s', 't'], data={'y': SCORED['y_true'], 's': SCORES, 't': SCORES} →
     TypeError: y_score must be one column of scores; got ['s', 't']. Several, one for each
-    class, are for roc_auc_ovr and roc_auc_ovr_weighted.
+    class, are for metrics of classes, such as roc_auc_ovr.
 metric='auc', y_score=[10 ** 400] * 8 → y_score must be finite; got inf.
 metric='brier_score', scheme='within_label' →
     scheme must be 'pooled' for brier_score; got 'within_label'.

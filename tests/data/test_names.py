@@ -71,7 +71,7 @@ def test_groups_that_differ_in_unicode_form_are_noted() -> None:
     assert run([COMPOSED, "cafe"] * (N // 2)).notes == ()
 
 
-@pytest.mark.parametrize("metric", ["accuracy", "macro_f1"])
+@pytest.mark.parametrize("metric", ["accuracy", "f1_macro"])
 def test_labels_that_differ_in_unicode_form_are_refused(metric: str) -> None:
     label = [COMPOSED, "no"] * (N // 2)
     for y_true, y_pred in (

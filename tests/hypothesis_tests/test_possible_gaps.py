@@ -67,7 +67,7 @@ def list_intervals(
 ) -> Iterator[tuple[float, float, tuple[float, float], float, float | None]]:
     """Yield the largest possible gap, the level, the interval, the estimate and the p-value."""
     n, k = int(rng.integers(16, 36)), int(rng.integers(2, 5))
-    n *= 3 if get_metric(metric).kind == "class_scores" else 1
+    n *= 3 if get_metric(metric).kind in {"class_scores", "classes"} else 1
     columns, more = draw_columns(metric, n, rng), draw_design(design, n, rng)
     columns["sensitive_features"] = np.arange(n) % k == 0
     if design == "matched":

@@ -128,7 +128,7 @@ def test_sweeps_distances_and_rankings_name_numbers_with_their_column() -> None:
 # Validity.
 
 
-@pytest.mark.parametrize("name", ["mean_squared_error", "r2_score", "macro_f1", "base_rate"])
+@pytest.mark.parametrize("name", ["mean_squared_error", "r2_score", "f1_macro", "base_rate"])
 def test_base_rates_are_mentioned_only_with_predictions_of_two_labels(name: str) -> None:
     validity = Plan.choose(get_metric(name), "auto", "auto").validity(strata=False)
     assert f"(equal {name}; the groups may differ in other ways)" in validity

@@ -212,7 +212,7 @@ def test_one_stratum_of_single_rows_has_no_error_and_is_refused() -> None:
         permutation_test(**data, metric="mean_error", n_resamples=99, rng=1)
 
 
-@pytest.mark.parametrize("metric", ["macro_f1", "balanced_accuracy", "equalized_odds"])
+@pytest.mark.parametrize("metric", ["f1_macro", "balanced_accuracy", "equalized_odds"])
 def test_metrics_that_no_pair_has_are_refused_without_other_warnings(metric: str) -> None:
     y = np.tile([0, 1, 1, 0], 10)
     with pytest.raises(UndefinedMetricError, match=r"^control_features must"):

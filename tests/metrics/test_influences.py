@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,7 +15,8 @@ N = 60
 CLASSES = (0, 1, 2)
 PARTS = sorted(
     {part.name for name in metric_names() for part in get_metric(name).parts if part.smooth}
-    | {"macro_f1"}
+    | {"recall_macro", "precision_macro", "f1_macro", "recall[0]", "balanced_accuracy[1]"}
+    | {"f1[2]", "roc_auc[1]"}
 )
 
 
@@ -40,7 +40,9 @@ def prepare(name: str) -> tuple[Any, dict[str, Any]]:
     metric: Any = get_metric(name)
     columns = make_columns(metric.kind)
     if metric.kind == Kind.CLASS_SCORES:
-        metric = replace(metric, scores=tuple(f"y_score[{one}]" for one in CLASSES))
+        scores = {f"y_score[{one}]": None for one in CLASSES}
+        given = {"threshold": None, "pos_label": None, "split_scores": lambda _: (scores, None)}
+        metric = metric.for_arguments(SimpleNamespace(**given))
     table: Any = SimpleNamespace(columns=columns, columns_of=lambda _groups: columns)
     return metric.for_table(table, ()), columns
 

@@ -380,7 +380,7 @@ def test_an_audit_takes_predictions_beside_scores_of_classes() -> None:
         predicted,
         y_score=data["y_score"],
         sensitive_features=data["sensitive_features"],
-        metrics=["accuracy", "macro_f1", "roc_auc_ovr", "recall"],
+        metrics=["accuracy", "f1_macro", "roc_auc_ovr", "recall"],
         pos_label=2,
         min_group_size=10,
         n_resamples=199,

@@ -22,7 +22,7 @@ from fairperm import (
 )
 from fairperm.engines.counts import _delta_variance
 from fairperm.metrics import get_metric, pinball_loss
-from fairperm.metrics.classes import MacroF1
+from fairperm.metrics.classes import MacroMetric
 from fairperm.metrics.definition import JointMetric, Metric
 from fairperm.metrics.ranks import RankMetric
 from tests.support.helpers import CELL_COLUMNS, JOINT, OTHERS, RATES, delta_variance, value
@@ -57,7 +57,14 @@ TABLES: list[Counts] = [
 ]
 SINGLE = (*RATES, *OTHERS)
 ELSEWHERE = {
-    *("macro_f1", "generalized_entropy_index", "theil_t_index", "theil_l_index"),
+    *(
+        "recall_macro",
+        "precision_macro",
+        "f1_macro",
+        "generalized_entropy_index",
+        "theil_t_index",
+        "theil_l_index",
+    ),
     *("atkinson_index", "coefficient_of_variation", "roc_auc_ovr", "roc_auc_ovr_weighted"),
 }
 
@@ -335,7 +342,7 @@ def test_names_and_aliases_find_their_metric(name: str) -> None:
 @by_name
 def test_a_metric_stands_for_itself(name: str) -> None:
     metric = get_metric(name)
-    assert isinstance(metric, (Metric, JointMetric, RankMetric, MacroF1))
+    assert isinstance(metric, (Metric, JointMetric, RankMetric, MacroMetric))
     assert get_metric(metric) is metric
 
 

@@ -11,7 +11,7 @@ import pytest
 from sklearn import metrics as sk
 
 from fairperm import permutation_test
-from fairperm.metrics import pinball_loss, precision_of, recall_of
+from fairperm.metrics import pinball_loss
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,6 +36,7 @@ class Pair:
         return f"{name}-{self.columns}"
 
 
+MACRO = {"recall": sk.recall_score, "precision": sk.precision_score, "f1": sk.f1_score}
 BINARY = {
     "accuracy": sk.accuracy_score,
     "zero_one_loss": sk.zero_one_loss,
@@ -47,7 +48,7 @@ BINARY = {
     "jaccard": sk.jaccard_score,
     "balanced_accuracy": sk.balanced_accuracy_score,
     "mcc": sk.matthews_corrcoef,
-    "macro_f1": partial(sk.f1_score, average="macro"),
+    **{f"{name}_macro": partial(theirs, average="macro") for name, theirs in MACRO.items()},
 }
 SCORE = {
     "roc_auc": sk.roc_auc_score,
@@ -82,11 +83,13 @@ def classes(*labels: object) -> list[tuple[object, Callable[..., float]]]:
     pairs: list[tuple[object, Callable[..., float]]] = [
         ("accuracy", sk.accuracy_score),
         ("error_rate", sk.zero_one_loss),
-        ("macro_f1", partial(sk.f1_score, average="macro")),
+        *((f"{name}_macro", partial(theirs, average="macro")) for name, theirs in MACRO.items()),
     ]
     for label in labels:
-        pairs.append((recall_of(label), of_class(sk.recall_score, label)))
-        pairs.append((precision_of(label), of_class(sk.precision_score, label)))
+        pairs.append((f"recall[{label}]", of_class(sk.recall_score, label)))
+        pairs.append((f"precision[{label}]", of_class(sk.precision_score, label)))
+        pairs.append((f"f1[{label}]", of_class(sk.f1_score, label)))
+        pairs.append((f"jaccard[{label}]", of_class(sk.jaccard_score, label)))
     return pairs
 
 

@@ -298,7 +298,7 @@ def test_an_alternative_has_its_side() -> None:
     "changes",
     [
         {"metric": "equalized_odds"},
-        {"metric": "macro_f1"},
+        {"metric": "f1_macro"},
         {"metric": "accuracy", "sample_weight": np.linspace(1, 2, 400)},
         {
             "metric": "tpr",

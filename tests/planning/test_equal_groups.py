@@ -55,7 +55,7 @@ def data(metric: str) -> dict[str, Any]:
         if metric.endswith("deviance"):
             outcome, predicted = np.abs(outcome), np.abs(predicted)
         columns = {"y_true": outcome, "y_pred": predicted}
-    elif metric == "macro_f1":
+    elif metric == "f1_macro":
         right = rng.random(N) < np.where(group, 0.7, 0.5)
         cat = rng.integers(0, 3, N)
         columns = {"y_true": cat, "y_pred": np.where(right, cat, rng.integers(0, 3, N))}
@@ -98,7 +98,7 @@ SKLEARN: dict[str, Callable[..., Any]] = {
     "accuracy": sklearn.accuracy_score,
     "f1_score": sklearn.f1_score,
     "matthews_corrcoef": sklearn.matthews_corrcoef,
-    "macro_f1": lambda *columns, **weights: sklearn.f1_score(*columns, average="macro", **weights),
+    "f1_macro": lambda *columns, **weights: sklearn.f1_score(*columns, average="macro", **weights),
     "roc_auc": sklearn.roc_auc_score,
     "log_loss": sklearn.log_loss,
     "mean_squared_error": sklearn.mean_squared_error,
@@ -134,7 +134,7 @@ def divergence(chance: Array, own: Array) -> float:
     return float(np.sum(chance[there] * np.log(chance[there] / own[there])))
 
 
-@pytest.mark.parametrize("metric", ["roc_auc", "matthews_corrcoef", "macro_f1", "ppv", "r2_score"])
+@pytest.mark.parametrize("metric", ["roc_auc", "matthews_corrcoef", "f1_macro", "ppv", "r2_score"])
 def test_no_other_weights_are_nearer(metric: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """But for the bound on what one row bears, which has a test of its own."""
     monkeypatch.setattr(equal_groups, "_STRONGEST", 1e12)

@@ -17,7 +17,6 @@ from statsmodels.stats.power import NormalIndPower
 from statsmodels.stats.proportion import power_proportions_2indep
 
 from fairperm import InputError, PermutationTestResult, compare_models, permutation_test
-from fairperm.metrics import recall_of
 from fairperm.planning.designs import MAX_TABLES, Level, rate_power
 from fairperm.planning.power import detectable_gap, minimum_detectable_gap, power, sample_size
 from fairperm.planning.rate_tests import UnconditionalTest
@@ -124,7 +123,7 @@ def test_a_far_larger_group_counts_as_large_enough() -> None:
 def test_denominators_follow_from_base_rates() -> None:
     same = power("selection_rate", values=(0.2, 0.5), n=100, share=0.3)  # 30 and 70 rows
     shares: dict[str, Any] = {"n": 200, "share": 0.3, "values": (0.2, 0.5)}
-    for metric in ("tpr", "fnr", "ppv", "fdr", recall_of("cat")):
+    for metric in ("tpr", "fnr", "ppv", "fdr", "recall[cat]"):
         assert power(metric, **shares, base_rates=0.5) == same
     uneven = power("tpr", values=(0.2, 0.5), n=200, base_rates=(0.3, 0.7))
     assert uneven == same

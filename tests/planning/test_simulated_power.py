@@ -224,7 +224,7 @@ def mean_gap(y_true: Any, y_pred: Any) -> float:
     "changes",
     [
         {"metric": "equalized_odds"},
-        {"metric": "macro_f1"},
+        {"metric": "f1_macro"},
         {"metric": mean_gap},
         {"metric": "accuracy", "sample_weight": np.linspace(1, 2, 240)},
         {

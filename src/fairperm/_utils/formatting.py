@@ -31,6 +31,10 @@ _NAMES = {
     "roc_auc_ovr": "mean ROC AUC of the classes",
     "roc_auc_ovr_weighted": "weighted mean ROC AUC of the classes",
     "f1_score": "F1 score",
+    "f1": "F1 score",
+    "recall_macro": "mean recall of the classes",
+    "precision_macro": "mean precision of the classes",
+    "f1_macro": "mean F1 score of the classes",
     "r2_score": "R² score",
     "kolmogorov_smirnov": "Kolmogorov–Smirnov distance",
     "wasserstein": "Wasserstein distance",
@@ -54,6 +58,7 @@ _FORMULA = re.compile(r"\s*[=+\-@＝＋－＠]|[\t\r]")  # a spreadsheet may run
 # where one splits lines at other characters than commas, with or without quotes
 _INNER_FORMULA = re.compile(r'([;\t|\n][\s"]*)(?=[=+\-@＝＋－＠])')
 _WORD = re.compile("[a-z]+")
+_OF_CLASS = re.compile(r"([a-z0-9_]+)\[(.*)\]", re.DOTALL)
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _BOOLEAN = re.compile("true|false", re.IGNORECASE)
 
@@ -207,7 +212,15 @@ def format_level(level: float) -> str:
 
 
 def format_metric(name: object) -> str:
-    """Return the name of a metric in words if it is written in snake_case, perhaps with "@10"."""
+    """Return the name of a metric in words if it is written in snake_case, perhaps with "@10".
+
+    Examples
+    --------
+    >>> format_metric("false_positive_rate"), format_metric("recall[cat]")
+    ('false positive rate', 'recall of cat')
+    """
+    if of_class := _OF_CLASS.fullmatch(str(name)):
+        return f"{format_metric(of_class[1])} of {format_name(of_class[2])}"
     text, given, _ = str(name).partition("_given_label")
     is_snake_case = text.isascii() and text.replace("_", "").replace("@", "").isalnum()
     words = _NAMES.get(text, text)

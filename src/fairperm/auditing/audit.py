@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from fairperm.auditing.questions import (
     list_attributes,
     list_distance_columns,
     list_ranking_columns,
+    name_classes,
     name_distances,
     name_metrics,
     name_rankings,
@@ -141,7 +143,9 @@ def audit(
     metrics : str, callable, sequence or mapping, optional
         Metrics as in :func:`fairperm.permutation_test`; a mapping gives them names, as in
         Fairlearn's MetricFrame. By default selection_rate, false_positive_rate and
-        false_negative_rate; without labels, selection_rate; with `distances` or `rankings`, none.
+        false_negative_rate; without labels, selection_rate; with more than two classes, accuracy,
+        recall_macro, precision_macro and the recall of each class (`recall_per_class`); with scores
+        of each class alone, roc_auc_ovr and the AUC of each; with `distances` or `rankings`, none.
     distances : str or sequence of str, optional
         Distances between the groups' distributions of `y_score`, or of `y_pred` without scores, as
         in :func:`fairperm.distance_test`: "ks" and so on. "ks_given_label" compares rows of equal
@@ -266,8 +270,6 @@ def audit(
     given = locals()  # every argument travels under its own name
     measured = name_distances(distances)
     ranked = name_rankings(rankings, k)
-    if metrics is None and not measured and not ranked:
-        metrics = choose_default_metrics(has_labels=y_true is not None)
     with _call_them_metrics():
         named = {} if metrics is None else name_metrics(metrics)
     for kind, others in (("distances", measured), ("rankings", ranked)):
@@ -275,7 +277,12 @@ def audit(
             raise InputError("metrics", f"named unlike the {kind}", name)
     if not isinstance(intersections, bool):
         raise InputTypeError("intersections", "True or False", intersections)
+    inputs = _read_inputs(given)
     attributes = list_attributes(data, sensitive_features, intersections=intersections)
+    with _call_them_metrics():
+        if metrics is None and not measured and not ranked:
+            named = name_metrics(choose_default_metrics(inputs, attributes[0]))
+        named = name_classes(named, inputs, attributes[0])
     names = [attribute.name for attribute in attributes]
     settings = Settings.check(
         given,
@@ -314,7 +321,8 @@ def audit(
             scheme=no_metrics and scheme != "auto",
             variance=no_metrics and variance not in {"auto", None},
         )
-    inputs = _read_inputs(given, sums_suffice=settings.is_limit)
+    if settings.is_limit and inputs.new_model is None:
+        inputs = replace(inputs, sums_suffice=True)
     of_rows = {"metrics": [*named], "distances": [*measured]}
     _check_rankings(inputs, query, ranked, settings, of_rows)
     check_models(inputs, settings)
@@ -483,13 +491,13 @@ def _name_columns(**given: object) -> dict[str, Any]:
     return found
 
 
-def _read_inputs(given: Mapping[str, Any], *, sums_suffice: bool) -> Inputs:
+def _read_inputs(given: Mapping[str, Any]) -> Inputs:
     """Return the data arguments of one model, or of two."""
     if given["y_pred_new"] is not None or given["y_score_new"] is not None:
         return ModelPair.of(given)
     if given["threshold_new"] is not None:
         raise InputError(f"{argument('threshold_new')} needs {argument('y_score_new')}.")
-    return Inputs.of(given, sums_suffice=sums_suffice)
+    return Inputs.of(given)
 
 
 def _describe_new_model(inputs: Inputs, metrics: Mapping[str, AnyMetric]) -> dict[str, object]:

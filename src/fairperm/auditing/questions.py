@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sized
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from fairperm._utils import checks
 from fairperm._utils.formatting import UNNAMED_ATTRIBUTE
-from fairperm.data.arguments import DEFAULT_METRICS
+from fairperm.data.arguments import CLASS_METRICS, CLASS_SCORE_METRICS, DEFAULT_METRICS
 from fairperm.data.columns import Source, are_names, check_one_score, columns_of_frame
 from fairperm.data.lazy.backends import is_lazy
 from fairperm.data.reading import (
@@ -33,6 +33,7 @@ from fairperm.hypothesis_tests.pairs import find_reference
 from fairperm.hypothesis_tests.rankings.lists import MAX_ITEMS, ReadLists
 from fairperm.hypothesis_tests.rankings.queries import average_queries, call_queries, keep_valued
 from fairperm.metrics.changes import columns_of_model
+from fairperm.metrics.classes import CLASSES, labels_of, name_of_class
 from fairperm.metrics.definition import NEW, JointMetric, Kind
 from fairperm.metrics.distances import get_distance
 from fairperm.metrics.rankings import find_ranking
@@ -198,9 +199,50 @@ def _name_attribute(given: str | tuple[str, ...]) -> Attribute:
     return Attribute(_TIMES.join(given), given, combines=given)
 
 
-def choose_default_metrics(*, has_labels: bool) -> tuple[str, ...]:
+def choose_default_metrics(inputs: Inputs, attribute: Attribute) -> tuple[str, ...]:
     """Return the metrics of an audit that names none."""
-    return DEFAULT_METRICS if has_labels else DEFAULT_METRICS[:1]
+    if inputs.y_true is None:
+        return DEFAULT_METRICS[:1]
+    if inputs.y_pred is None:
+        with suppress(InputTypeError):
+            if inputs.split_scores(""):
+                return CLASS_SCORE_METRICS
+    elif inputs.pos_label is None and len(_read_classes(inputs, attribute)) > 2:
+        return CLASS_METRICS
+    return DEFAULT_METRICS
+
+
+def name_classes(
+    metrics: Mapping[str, AnyMetric], inputs: Inputs, attribute: Attribute
+) -> dict[str, AnyMetric]:
+    """Return the metrics, with one for each class in place of those "per class"."""
+    if not any(metric.is_per_class for metric in metrics.values()):
+        return dict(metrics)
+    if inputs.y_true is None:
+        raise InputTypeError("y_true", "given for metrics of classes", None)
+    classes, found = _read_classes(inputs, attribute), []
+    for name, metric in metrics.items():
+        if metric.is_per_class:
+            every = [(one, metric.of_class(one)) for one in classes]
+            own = name == metric.name
+            found += [(of.name if own else name_of_class(name, one), of) for one, of in every]
+        else:
+            found.append((name, metric))
+    return _name_once(found)
+
+
+def _read_classes(inputs: Inputs, attribute: Attribute) -> list[Hashable]:
+    """Return the classes that occur as labels, in their order."""
+    own = replace(
+        inputs,
+        y_pred=None,
+        y_score=None,
+        sensitive_features=attribute.given,
+        threshold=None,
+        pos_label=None,
+        score_bins=None,
+    )
+    return labels_of(read_table(own, CLASSES).columns)
 
 
 def name_metrics(given: object) -> dict[str, AnyMetric]:
@@ -217,6 +259,11 @@ def name_metrics(given: object) -> dict[str, AnyMetric]:
         named = [(metric.name, metric) for metric in metrics]
     if not named:
         raise InputError("metrics", "at least one metric", given, "Try 'selection_rate'.")
+    return _name_once(named)
+
+
+def _name_once(named: Sequence[tuple[str, AnyMetric]]) -> dict[str, AnyMetric]:
+    """Return the metrics by their names. Raise InputError if two have the same."""
     found: dict[str, AnyMetric] = {}
     for name, metric in named:
         if name in found:
@@ -452,7 +499,7 @@ def _select_inputs(inputs: Inputs, metric: AnyMetric) -> Inputs:
             unused[f"y_score{model}"] = None
         elif metric.is_function:
             unused[f"threshold{model}"] = None
-        elif metric.kind == Kind.CLASS_SCORES:
+        elif metric.kind in {Kind.CLASSES, Kind.CLASS_SCORES}:
             unused["pos_label"] = None
     return replace(inputs, **unused)  # type: ignore[arg-type]
 

@@ -14,7 +14,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from fairperm.cli import config, values
-from fairperm.data.arguments import DEFAULT_METRICS
+from fairperm.data.arguments import CLASS_METRICS, DEFAULT_METRICS
 from fairperm.errors import shown
 
 if TYPE_CHECKING:
@@ -180,7 +180,8 @@ TOPICS: dict[str, tuple[Option, ...]] = {
         Option(
             "class_score",
             "CLASS=COLUMN…",
-            "Scores of a class, one column for each class of --label; for roc_auc_ovr.",
+            "Scores of a class, one column for each class of --label; for roc_auc_ovr and "
+            "'roc_auc[CLASS]'.",
             None,
         ),
         Option("prediction_new", "COLUMN", "Predictions of the new model.", "y_pred_new"),
@@ -278,7 +279,8 @@ TOPICS: dict[str, tuple[Option, ...]] = {
             "metric",
             "METRIC…",
             f"Metric; `fairperm metrics` lists them. Default: {', '.join(DEFAULT_METRICS)}; "
-            f"without --label {DEFAULT_METRICS[0]}.",
+            f"without --label {DEFAULT_METRICS[0]}; with more than two classes "
+            f"{', '.join(CLASS_METRICS)}.",
             "metrics",
             convert=values.as_list,
         ),

@@ -22,6 +22,12 @@ if TYPE_CHECKING:
 DEFAULT_METRICS = ("selection_rate", "false_positive_rate", "false_negative_rate")
 """Metrics of an audit that names none; the first needs no labels."""
 
+CLASS_METRICS = ("accuracy", "recall_macro", "precision_macro", "recall_per_class")
+"""The same if there are more than two classes."""
+
+CLASS_SCORE_METRICS = ("roc_auc_ovr", "roc_auc_per_class")
+"""The same if there are scores of each class, but no predictions."""
+
 Column: TypeAlias = "ArrayLike | IntoSeries | Sequence[Any] | str"
 """Values of a column, or its name in ``data``."""
 

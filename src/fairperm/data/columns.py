@@ -551,7 +551,7 @@ def models_of(inputs: Inputs) -> list[tuple[Inputs, str]]:
 def check_one_score(name: str, given: object, *, in_data: bool) -> None:
     """Raise InputTypeError if several columns of ``data``, or a mapping, are given as a score."""
     if isinstance(given, Mapping) or (in_data and are_names(given)):
-        hint = "Several, one for each class, are for roc_auc_ovr and roc_auc_ovr_weighted."
+        hint = "Several, one for each class, are for metrics of classes, such as roc_auc_ovr."
         raise InputTypeError(name, "one column of scores", given, hint)
 
 

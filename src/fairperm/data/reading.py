@@ -524,7 +524,10 @@ def _check_conventional(name: str, values: Sequence[Hashable], *, is_prediction:
     elif len(values) == 2:
         hint = f"Pass {argument('pos_label', values[1])} if that is the positive one."
     else:
-        hint = f"Pass {argument('pos_label')} to compare one class with all others."
+        hint = (
+            f"Pass {argument('pos_label')} to compare one class with all others, or name metrics "
+            "of classes, such as 'recall_macro' or 'recall[cat]'."
+        )
     rule = f"binary (0/1, -1/1 or False/True; or two other values and {argument('pos_label')})"
     raise InputError(name, rule, Shown(f"the values {listed(values)}"), hint)
 

@@ -75,7 +75,7 @@ def permutation_test(
         Predictions, in the same form.
     y_score : array-like, str, mapping, frame or list of str, optional
         Scores instead of predictions: a row is predicted positive if its score is at least
-        `threshold`. For roc_auc_ovr and roc_auc_ovr_weighted, a column for each class: an array
+        `threshold`. For roc_auc_ovr, roc_auc[cat] and the like, a column for each class: an array
         with columns in the order of the sorted labels, a mapping of classes to columns, a frame
         whose columns are named by the classes, or a list of columns of `data`, in that order or
         named by the classes.
@@ -83,7 +83,8 @@ def permutation_test(
         The protected attribute, of any hashable type. Several columns (a frame, or a list of
         names) make groups of their combinations, named by tuples.
     metric : str or callable
-        A name or alias out of :func:`fairperm.metric_names`, or any function
+        A name or alias out of :func:`fairperm.metric_names`; with a class in brackets, such as
+        "recall[cat]", the metric of this class against the rest; or any function
         ``metric(y_true, y_pred)`` that returns a number, such as those of scikit-learn and
         Fairlearn; fix its other arguments with :func:`functools.partial`. It is called with the
         labels and with `y_pred` or `y_score`, whichever is given (if both are, the name of its

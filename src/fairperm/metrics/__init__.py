@@ -1,6 +1,5 @@
 """Metrics: one short definition each, known by name, alias or function."""
 
-from fairperm.metrics.classes import precision_of, recall_of
 from fairperm.metrics.custom import register_metric
 from fairperm.metrics.inequality import atkinson_index, generalized_entropy_index
 from fairperm.metrics.numbers import pinball_loss
@@ -12,7 +11,5 @@ __all__ = [
     "get_metric",
     "metric_names",
     "pinball_loss",
-    "precision_of",
-    "recall_of",
     "register_metric",
 ]

@@ -14,7 +14,6 @@ import numpy as np
 
 from fairperm._utils.sorting import order_by, run_starts
 from fairperm.metrics.callables import CallableMetric
-from fairperm.metrics.classes import MacroF1
 from fairperm.metrics.definition import (
     NEW,
     AnyMetric,
@@ -22,6 +21,7 @@ from fairperm.metrics.definition import (
     Variance,
     WalkKind,
     columns_of,
+    is_of_totals,
     name_change,
 )
 from fairperm.metrics.ranks import (
@@ -126,6 +126,24 @@ class Change(Metric):
         """Whether it is the change of a rate whose denominator depends on the model."""
         return self.single.has_denominator and not self.is_mean
 
+    def for_table(self, table: GroupedColumns, groups: Sequence[Hashable]) -> Metric:
+        """Return the change for the labels that occur in these groups of a table."""
+        single = self.single.for_table(table, groups)
+        if single is self.single or not is_of_totals(single):
+            return self
+        return replace(Change.between_models(single, self.old), sign=self.sign)
+
+    def exchanged_label(self, columns: Columns) -> NDArray[Any]:
+        """Return the label of each row, within which groups are exchanged if they are so at all."""
+        return self.single.exchanged_label(columns)
+
+    def find_lacking(self, contributions: Array) -> str:
+        """Return which rows that either model needs are not among these."""
+        if self.places is None:
+            return AnyMetric.find_lacking(self, contributions)
+        found = (self.single.find_lacking(contributions[:, list(side)]) for side in self.places)
+        return next(filter(None, found), "")
+
     def matrix(self, columns: Columns) -> Array:
         """Return what each row (axis 0) contributes to each total (axis 1)."""
         old, new = (
@@ -194,18 +212,6 @@ def _contributions(
         return {f"change of {first}": names[first], second: names[second]}
     pairs = zip(metric.contributions, is_shared, strict=True)
     return names | {f"{name}{NEW}": names[name] for name, shared in pairs if not shared}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MacroF1Change(MacroF1):
-    """The change of the mean F1 score over the classes that either model predicts."""
-
-    old: int
-
-    def for_table(self, table: GroupedColumns, groups: Sequence[Hashable]) -> Metric:
-        """Return the change for the classes that occur in these groups of a table."""
-        one = MacroF1.for_table(MacroF1(), table, groups)
-        return Change.between_models(one, self.old)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -180,7 +180,7 @@ class Scheme(StrEnum):
     ) -> NDArray[np.integer[Any]]:
         """Return the block of each row, within which its label may be exchanged."""
         if self == Scheme.WITHIN_LABEL:
-            label = columns["y_true"]
+            label = metric.exchanged_label(columns)
             is_binary = label.dtype == np.bool_
             return label.view(np.uint8) if is_binary else ranks(label)
         if self.fixes_denominator:
@@ -267,6 +267,8 @@ class AnyMetric:
     """Whether it compares the distributions of two groups, and has no value in either."""
     is_ranking: ClassVar[bool] = False
     """Whether it is made of ranked lists of items."""
+    is_per_class: ClassVar[bool] = False
+    """Whether it stands for one metric of each class of the data."""
     allows_for_one_row: ClassVar[bool] = False
     """Whether its standard errors allow for a group whose value one row makes."""
 
@@ -274,6 +276,11 @@ class AnyMetric:
     def one_class_hint(self) -> str:
         """A hint at the AUC of one class, where a mean over all of them has no test."""
         return ""
+
+    @property
+    def listed_name(self) -> str:
+        """Name in the list of metrics, without its parameter or class."""
+        return self.name.partition("(")[0]
 
     @property
     def has_ratio(self) -> bool:
@@ -378,10 +385,18 @@ class AnyMetric:
         """Return what each row adds to the numbers of rows that the value rests on, by name."""
         return {"rows": np.ones(len(contributions))}
 
+    def exchanged_label(self, columns: Columns) -> NDArray[Any]:
+        """Return the label of each row, within which groups are exchanged if they are so at all."""
+        return columns["y_true"]
+
     def find_lacking(self, contributions: Array) -> str:
         """Return which rows that the metric needs are not among these; "" if that is not known."""
         del contributions
         return f"no {self.parts[0].among}" if self.sizes_groups else ""
+
+    def of_class(self, label: Hashable) -> AnyMetric:
+        """Return the metric of one class, of a metric that is per class."""
+        raise NotImplementedError(label)
 
     def for_arguments(self, inputs: Any) -> AnyMetric:
         """Return the metric that reads the columns given among the arguments of a test."""

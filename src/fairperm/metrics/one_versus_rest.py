@@ -13,9 +13,17 @@ import numpy as np
 
 from fairperm._utils.sorting import run_numbers
 from fairperm.errors import InputError, Shown, argument, did_you_mean, listed, shown
-from fairperm.metrics.classes import are_of_class, labels_of
-from fairperm.metrics.definition import Kind, WalkKind
-from fairperm.metrics.ranks import RankInfluences, RankMetric, SortedCells
+from fairperm.metrics.classes import (
+    are_of_class,
+    class_rows,
+    find_class,
+    is_called,
+    labels_of,
+    name_of_class,
+    refuse_arguments,
+)
+from fairperm.metrics.definition import AnyMetric, Kind, WalkKind
+from fairperm.metrics.ranks import AreaUnderCurve, RankInfluences, RankMetric, SortedCells
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
@@ -27,6 +35,10 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 _ROUNDING = 1e-12  # smaller influences, relative to their terms, are rounding errors
+_ONE_CLASS_HINT = (
+    f"Use {argument('metric', 'roc_auc')} for each class: {argument('pos_label')} is the class, "
+    f"and {argument('y_score')} its scores."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,17 +89,11 @@ class OneVersusRest(RankMetric):
     @property
     def one_class_hint(self) -> str:
         """A hint at the AUC of one class, where the mean over all of them has no test."""
-        auc, label = argument("metric", "roc_auc"), argument("pos_label")
-        scores = argument("y_score")
-        return f"Use {auc} for each class: {label} is the class, and {scores} its scores."
+        return _ONE_CLASS_HINT
 
     def for_arguments(self, inputs: Any) -> OneVersusRest:
         """Return the metric that reads the columns of scores given."""
-        for name in ("threshold", "pos_label"):
-            given = getattr(inputs, name)
-            if given is not None:
-                hint = "Its scores are ranked, each class against the rest."
-                raise InputError(name, f"left out for {self.name}", given, hint)
+        refuse_arguments(self.name, inputs, "threshold", "pos_label")
         columns, names = inputs.split_scores(self.name)
         given = tuple(one for one in columns.values() if names is None and isinstance(one, str))
         return replace(self, scores=tuple(columns), names=names, column_names=given)
@@ -114,8 +120,7 @@ class OneVersusRest(RankMetric):
     def matrix(self, columns: Mapping[str, NDArray[Any]]) -> Array:
         """Return which class each row is of (1 or 0 for each), and its scores."""
         label = columns["y_true"]
-        is_object = label.dtype == object
-        is_of = [are_of_class(label, one) if is_object else label == one for one in self.classes]
+        is_of = [are_of_class(label, one) for one in self.classes]
         return np.column_stack([*is_of, *(columns[one] for one in self.scores)]).astype(np.float64)
 
     def label_rows(self, contributions: Array) -> dict[str, Array]:
@@ -174,11 +179,104 @@ class OneVersusRest(RankMetric):
         return value, share, aucs, influence
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClassCurve(AreaUnderCurve):
+    """The AUC of one class against all others, or a function of it, such as ``roc_auc[cat]``.
+
+    Attributes
+    ----------
+    single
+        The AUC, or the function of it.
+    label
+        The class, or its name as text.
+    scores
+        The metric that reads the columns of scores.
+    column
+        The column of the class; "" before the data are known.
+    """
+
+    single: AreaUnderCurve
+    label: Hashable
+    scores: OneVersusRest
+    column: str = ""
+
+    kind: ClassVar[Kind] = Kind.CLASS_SCORES
+
+    @classmethod
+    def of(cls, single: AreaUnderCurve, word: str, label: Hashable) -> ClassCurve:
+        """Define the metric of a class, which users call by ``word``."""
+        name = name_of_class(word, label)
+        return cls(
+            name=name,
+            meaning=f"{single.meaning}, where only class {shown(label)} is positive",
+            slope=single.slope,
+            offset=single.offset,
+            single=single,
+            label=label,
+            scores=OneVersusRest(name=name, meaning="", is_weighted=False),
+        )
+
+    @property
+    def columns(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Names of the columns that it is made from."""
+        return ("y_true", self.column) if self.column else self.scores.columns
+
+    @property
+    def identity(self) -> object:
+        """A key that equal metrics share, whatever users call them."""
+        return self.single.identity, self.label
+
+    @property
+    def listed_name(self) -> str:
+        """Name in the list of metrics."""
+        return self.single.name
+
+    @property
+    def one_class_hint(self) -> str:
+        """A hint at the AUC of one column of scores."""
+        return _ONE_CLASS_HINT
+
+    def for_arguments(self, inputs: Any) -> ClassCurve:
+        """Return the metric that reads the columns of scores given."""
+        return replace(self, scores=self.scores.for_arguments(inputs))
+
+    def for_table(self, table: GroupedColumns, groups: Sequence[Hashable]) -> ClassCurve:
+        """Return the metric for the class of a table that has this name, and for its column."""
+        if self.column:
+            return self
+        scores = self.scores.for_table(table, groups)
+        label = find_class(self.name, self.label, scores.classes)
+        column = scores.scores[scores.classes.index(label)]
+        return replace(self, label=label, column=column)
+
+    def matrix(self, columns: Mapping[str, NDArray[Any]]) -> Array:
+        """Return whether each row is of the class, and its score."""
+        is_of = self.exchanged_label(columns)
+        return np.column_stack([is_of, columns[self.column]]).astype(np.float64)
+
+    def exchanged_label(self, columns: Mapping[str, NDArray[Any]]) -> NDArray[np.bool_]:
+        """Return whether each row is of the class: rows of all other classes are exchanged."""
+        return are_of_class(columns["y_true"], self.label)
+
+    def label_rows(self, contributions: Array) -> dict[str, Array]:
+        """Return what each row adds to the numbers of rows of the other classes, and of this."""
+        binary = AreaUnderCurve.label_rows(self, contributions)
+        return {class_rows(name, self.label): rows for name, rows in binary.items()}
+
+    def change(self, *, old: int = -1) -> AnyMetric:
+        """Raise InputError: a second model has one column of scores."""
+        return AnyMetric.change(self, old=old)
+
+
 def _find_columns(names: Sequence[Hashable], labels: Sequence[Hashable]) -> list[int]:
     """Return the place of each label's column; a text may stand for a number."""
-    known = {str(label): label for label in labels}
     of_names = [
-        known.get(one, one) if isinstance(one, str) and one not in labels else one for one in names
+        one
+        if one in labels
+        else next(
+            (label for label in labels if isinstance(one, str) and is_called(label, one)), one
+        )
+        for one in names
     ]
     for name, label in zip(names, of_names, strict=True):
         if label not in labels:

@@ -8,22 +8,37 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING
 
 from fairperm.errors import InputError, InputTypeError, argument, did_you_mean
 from fairperm.metrics.callables import CallableMetric
-from fairperm.metrics.classes import MacroF1
+from fairperm.metrics.classes import ClassMetric, MacroMetric, PerClass
 from fairperm.metrics.confusion import _RATES, _TABLE_METRICS
-from fairperm.metrics.definition import AnyMetric, JointMetric
+from fairperm.metrics.definition import AnyMetric, JointMetric, Kind, is_of_totals
 from fairperm.metrics.distances import get_distance
 from fairperm.metrics.inequality import INEQUALITY_METRICS
 from fairperm.metrics.numbers import REGRESSION_METRICS, SCORE_METRICS, pinball_loss
-from fairperm.metrics.one_versus_rest import ONE_VERSUS_REST
+from fairperm.metrics.one_versus_rest import ONE_VERSUS_REST, ClassCurve
 from fairperm.metrics.rankings import find_ranking
+from fairperm.metrics.ranks import AreaUnderCurve
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
+
+_BINARY = {metric.name: metric for metric in (*_RATES, *_TABLE_METRICS)}
+_MACRO_METRICS = tuple(
+    MacroMetric.of(_BINARY[name], word, f"mean over the classes of the {meaning}")
+    for name, word, meaning in (
+        ("true_positive_rate", "recall", "share of their rows predicted as such"),
+        ("positive_predictive_value", "precision", "share of rows predicted as such that are"),
+        ("f1_score", "f1", "harmonic mean of precision and recall"),
+    )
+)
 _BY_NAME: dict[str, AnyMetric] = {
     metric.name: metric
     for metric in (
-        *(*_RATES, *_TABLE_METRICS, MacroF1()),
+        *(*_RATES, *_TABLE_METRICS, *_MACRO_METRICS),
         *(*SCORE_METRICS, *ONE_VERSUS_REST, *REGRESSION_METRICS, *INEQUALITY_METRICS),
     )
 }
@@ -40,6 +55,8 @@ _INDICES = ("atkinson_index", "generalized_entropy_index")
 _BY_ALIAS = {alias: metric for metric in _BY_NAME.values() for alias in metric.aliases}
 _REFUSED = {"expected_calibration_error"}  # known, to say what to test instead
 _QUANTILE = re.compile(r"pinball_loss\((0?\.\d+)\)")
+_OF_CLASS = re.compile(r"([^\[]+)\[(.*)\]", re.DOTALL)
+_PER_CLASS = "_per_class"
 
 
 def metric_names() -> tuple[str, ...]:
@@ -62,6 +79,8 @@ def get_metric(metric: object) -> AnyMetric:
     >>> from fairperm.metrics import get_metric
     >>> get_metric("recall").name
     'true_positive_rate'
+    >>> get_metric("recall[cat]").meaning
+    "share of positives predicted positive, where only class 'cat' is positive"
     >>> get_metric("pinball_loss(0.9)").meaning
     'mean loss of predictions of the quantile 0.9'
     >>> get_metric(lambda y_true, y_pred: (y_true == y_pred).mean()).name
@@ -75,16 +94,33 @@ def get_metric(metric: object) -> AnyMetric:
         hint = "Pass an object of it." if isinstance(metric, type) and callable(metric) else ""
         raise InputTypeError("metric", "the name of a metric or a function", metric, hint)
     word = _word(metric)
-    found = find_named(word) or _BY_ALIAS.get(word)
+    found = find_named(metric.strip()) or find_named(word) or _BY_ALIAS.get(word)
     if found is None:
         raise InputError("metric", "one that metric_names() lists", metric, _hint_at(metric))
     return found
 
 
 def find_named(name: str) -> AnyMetric | None:
-    """Return the metric of this very name: one of the list, or the pinball loss of a quantile."""
-    quantile = _QUANTILE.fullmatch(name)
-    return pinball_loss(float(quantile[1])) if quantile else _BY_NAME.get(name)
+    """Return the metric of this very name: of the list, of a class, or of a quantile."""
+    if quantile := _QUANTILE.fullmatch(name):
+        return pinball_loss(float(quantile[1]))
+    if of_class := _OF_CLASS.fullmatch(name):
+        make = _find_maker(_word(of_class[1]))
+        return make and make(of_class[2])
+    if name.endswith(_PER_CLASS):
+        make = _find_maker(name.removesuffix(_PER_CLASS))
+        return make and PerClass(name=name, kind=make("").kind, make=make)
+    return _BY_NAME.get(name)
+
+
+def _find_maker(word: str) -> Callable[[Hashable], AnyMetric] | None:
+    """Return what makes the metric of a class of a binary metric; None if it is another."""
+    single = _BY_NAME.get(word) or _BY_ALIAS.get(word)
+    if isinstance(single, AreaUnderCurve):
+        return partial(ClassCurve.of, single, word)
+    if single and is_of_totals(single) and single.kind in {Kind.BINARY, Kind.LABELS}:
+        return partial(ClassMetric.of, single, word)
+    return None
 
 
 def _hint_at(name: str) -> str:
@@ -96,6 +132,8 @@ def _hint_at(name: str) -> str:
         with suppress(InputError):
             find(name)
             return f"It is {kind}: pass {argument(others, name)} to {argument('audit()')}."
+    if "[" in name or name.endswith(_PER_CLASS):
+        return "One class is compared with the rest by a metric of binary labels: 'recall[cat]'."
     base, bracket, _ = _word(name).replace("@", "(").partition("(")
     if bracket and base == "pinball_loss":
         return "A quantile between 0 and 1 is written as in 'pinball_loss(0.9)'."
@@ -110,8 +148,8 @@ def hypothesis_of(metric: AnyMetric, *, directed: bool) -> frozenset[object]:
 
     Without a direction, metrics of this list that are declared complements share one.
     """
-    complement = _BY_NAME.get(metric.complement or "")
-    if directed or complement is None or _BY_NAME.get(metric.name) is not metric:
+    complement, known = find_named(metric.complement or ""), find_named(metric.name)
+    if directed or complement is None or known is None or known.identity != metric.identity:
         return frozenset({metric.identity})
     return frozenset({metric.identity, complement.identity})
 

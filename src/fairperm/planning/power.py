@@ -76,9 +76,9 @@ def power(
     base_rates : float or pair of float
         The share of positives among the rows, in both groups or in each. For predictive values,
         false discovery and false omission rates: the share of predicted positives. For
-        ``recall_of`` and ``precision_of``: the share of rows in the class, or predicted to be. For
-        jaccard_score: the share of rows that are positive or predicted positive. Not for rates of
-        all rows, nor with a `pilot`.
+        ``recall[cat]`` and ``precision[cat]``: the share of rows in the class, or predicted as it.
+        For jaccard_score: the share of rows that are positive or predicted positive. Not for rates
+        of all rows, nor with a `pilot`.
     alpha : float
         The test rejects if its p-value is at most this.
     alternative : {"two-sided", "symmetric", "greater", "less"}

@@ -326,7 +326,7 @@ def _view_section(
         metric=format_name(format_metric(metric)),
         name=registered,
         meaning=meaning,
-        reading=READINGS.get(registered.partition("(")[0], ""),
+        reading="" if definition is None else READINGS.get(definition.listed_name, ""),
         needs_predictions=definition is not None and definition.uses_threshold,
         **_view_comparisons(rows, omnibus, names),
     )

@@ -54,7 +54,7 @@ metric='equalized_odds' →
 metric='base_rate' → {PREDICTIONS}'base_rate'. This metric does not depend on the threshold.
 metric='roc_auc' → {PREDICTIONS}'roc_auc'. Only metrics of
 metric='mean_squared_error' → {PREDICTIONS}'mean_squared_error'.
-metric='macro_f1' → {PREDICTIONS}'macro_f1'.
+metric='f1_macro' → {PREDICTIONS}'f1_macro'.
 metric=np.mean → {PREDICTIONS}'mean'.
 y_true=[0, 0, 0, 0, 1, 1, 0, 0] →
     metric must be defined in both groups at some threshold; got true_positive_rate

@@ -65,7 +65,7 @@ def audit(ctx: click.Context) -> int:
 def run_audit(ctx: click.Context) -> int:
     """Run an audit of one model or of two with the options of a command, and return its code."""
     import fairperm
-    from fairperm.auditing.questions import choose_default_metrics
+    from fairperm.data.arguments import CLASS_SCORE_METRICS, DEFAULT_METRICS
 
     run = Run(ctx)
     given, is_of_one = run.given, run.command == "audit"
@@ -73,10 +73,11 @@ def run_audit(ctx: click.Context) -> int:
     for word in given["fail_on"]:
         if not given["ratio"] and word in {"ratio", "ratio-estimate"}:
             raise InputError(f"--fail-on {word} needs --ratio, such as --ratio 0.8.")
-    default: tuple[str, ...] = ()
-    if not given.get("distance") and not given.get("ranking"):
-        default = choose_default_metrics(has_labels=given["label"] is not None)
-    names = list(given["metric"] or default)
+    names = list(given["metric"] or ())
+    if not names and not given.get("distance") and not given.get("ranking"):
+        # what the function may choose to read
+        names += CLASS_SCORE_METRICS if given.get("class_score") else DEFAULT_METRICS
+        names = names if given["label"] is not None else names[:1]
     parse_numbers("--margin", given["margin"])  # before the data are read
     is_swept = is_of_one and given["report"] is not None and given["score"] is not None
     loaded = run.read(names, rows=is_swept)  # a sweep needs every score
@@ -88,9 +89,10 @@ def run_audit(ctx: click.Context) -> int:
         for (value,) in loaded.distinct_rows([name])
     )
     presentation = read_presentation(given, values)  # its errors come before the work
-    found: Audit = run.call(fairperm.audit, metrics=names or None)
+    found: Audit = run.call(fairperm.audit, metrics=given["metric"] or None)
     warn_of_similar_names(found.groups, quiet=given["quiet"])
-    outcome = Outcome(found, run, run.settings(metric=names, seed=found.seed))
+    used = list(given["metric"] or found.settings["metrics"])
+    outcome = Outcome(found, run, run.settings(metric=used, seed=found.seed))
     # write the files first: the reader of the table may close the pipe
     outcome.write(presentation)
     if not run.is_silent:

@@ -276,8 +276,8 @@ def _check_class_scores(
             )
     if of_classes and not wanting:
         raise InputError(
-            "--class-score is for roc_auc_ovr and roc_auc_ovr_weighted only. Pass --metric "
-            "roc_auc_ovr."
+            "--class-score is for roc_auc_ovr, roc_auc_ovr_weighted and metrics of one class, "
+            "such as 'roc_auc[cat]'. Pass --metric roc_auc_ovr."
         )
     if wanting and not of_classes and "class_score" in params:
         raise InputError(
