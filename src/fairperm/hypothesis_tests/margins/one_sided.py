@@ -14,12 +14,11 @@ import numpy as np
 from fairperm._utils.checks import DIRECTIONS
 from fairperm.errors import InputError, argument
 from fairperm.hypothesis_tests.margins.restricted_rates import halved
-from fairperm.hypothesis_tests.matched import MATCHED
-from fairperm.hypothesis_tests.rankings.items import LISTS
 from fairperm.hypothesis_tests.reaches import ErrorReach
 from fairperm.hypothesis_tests.results.equivalence import MarginTest
 from fairperm.inference.null import agree, nearer_to_null, tie_tolerance
 from fairperm.inference.reference import NormalLimit, margin_critical, margin_pvalue
+from fairperm.metrics.definition import Scheme
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -132,7 +131,7 @@ def _combine(result: PermutationTestResult, errors: Interval, factors: Interval)
     each other.
     """
     first, second = (one * factor for one, factor in zip(errors, factors, strict=True))
-    if result.scheme not in {MATCHED, LISTS}:
+    if result.scheme in {*Scheme}:
         return math.hypot(first, second)
     covariance = (errors[0] ** 2 + errors[1] ** 2 - result.standard_error**2) / 2
     variance = first**2 + second**2 - 2 * factors[0] * factors[1] * covariance
