@@ -285,6 +285,51 @@ def test_groups_that_may_be_one_are_noted(here: Here) -> None:
     assert here.run(*asked, "--quiet")[2] == ""
 
 
+@pytest.mark.parametrize(
+    ("groups", "reference"),
+    [
+        (("sex,race",), ("Male,Other",)),
+        (("sex,race",), ("sex,race=Male,Other",)),
+        (("sex", "race"), ("sex,race=Male,Other", "sex=Female")),
+    ],
+)
+def test_references_of_combinations(
+    here: Here, compas: Path, groups: tuple[str, ...], reference: tuple[str, ...]
+) -> None:
+    asked = ("audit", compas, *SCORES[:4], "--metric", "fpr", "--threshold", 5, "--csv", "-")
+    many = [x for one in groups for x in ("--group", one)]
+    many += ["--intersections"] if len(groups) > 1 else []
+    code, out, err = here.run(
+        *asked, *many, *(x for one in reference for x in ("--reference", one))
+    )
+    assert code == 0, err
+    seconds = {row["second_group"] for row in cells(out) if row["attribute"] == "sex × race"}
+    assert seconds == {"Male × Other"}
+
+
+@pytest.mark.parametrize(
+    ("reference", "said"),
+    [
+        (("Male,other",), "with a column of --group, if there are several; got 'Male,other'"),
+        (
+            ("sex,race=Male,other",),
+            "a group of sex,race; got 'Male,other'. Did you mean 'Male,Other'",
+        ),
+        (("sx=Male",), "if there are several; got 'sx'. Did you mean 'sex'?"),
+        (("sex=Male", "sex=Female"), "--reference must be given only once for 'sex'"),
+    ],
+)
+def test_references_that_are_none(
+    here: Here, compas: Path, reference: tuple[str, ...], said: str
+) -> None:
+    asked = ("audit", compas, *SCORES[:4], "--metric", "fpr", "--threshold", 5)
+    groups = ("--group", "sex", "--group", "sex,race")
+    options = [x for one in reference for x in ("--reference", one)]
+    code, out, err = here.run(*asked, *groups, *options)
+    assert (code, out) == (2, "")
+    assert said in err
+
+
 def test_report_sweeps_every_score_where_they_are_few(here: Here) -> None:
     path, page = here.folder / "few.csv", here.folder / "x.html"
     path.write_text(as_text([(y, 1 + (p + i) % 5, g) for i, (y, p, g) in enumerate(sample())]))

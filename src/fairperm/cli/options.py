@@ -334,7 +334,8 @@ TOPICS: dict[str, tuple[Option, ...]] = {
         Option(
             "reference",
             "[COLUMN=]GROUP…",
-            "Group to compare the others with. Default: the largest.",
+            "Group to compare the others with; of combinations sex,race=F,white. Default: the "
+            "largest.",
             convert=values.find_references,
         ),
         Option(

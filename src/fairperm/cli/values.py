@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from fairperm.errors import InputError, rename_arguments, shown
+from fairperm.errors import InputError, rename_arguments, shown, unknown_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -97,22 +97,31 @@ def find_references(value: Sequence[str], given: Mapping[str, Any], data: Any) -
     """Return the reference group, or the reference groups by attribute."""
     if not value:
         return None
-    groups = [split_columns(one) for one in given["group"]]
-    singles = [one for one in groups if isinstance(one, str)]
-    if len(groups) == len(singles) == len(value) == 1:
-        return data.find_value(singles[0], value[0].removeprefix(f"{singles[0]}="))
+    columns = {one: tuple(one.split(",")) for one in given["group"]}
+    if given["intersections"]:
+        columns[",".join(given["group"])] = tuple(given["group"])
     found: dict[str, object] = {}
     for text in value:
-        name = next((one for one in singles if text.startswith(f"{one}=")), None)
-        if name is not None:
-            found[name] = data.find_value(name, text.removeprefix(f"{name}="))
-            continue
-        name, mark, _ = text.partition("=")
-        if not mark:
-            rule = "COLUMN=GROUP if there are several --group columns"
-            raise InputError("--reference", rule, text)
-        found[name] = text  # audit() raises: there is no such attribute
-    return found
+        named = [one for one in columns if text.startswith(f"{one}=")]
+        if not named and len(columns) > 1:
+            rule = "COLUMN=GROUP with a column of --group, if there are several"
+            raise unknown_name("--reference", rule, text.partition("=")[0], columns)
+        name = max(named or columns, key=len)
+        if (attribute := " × ".join(columns[name])) in found:
+            raise InputError(f"--reference must be given only once for {shown(name)}.")
+        group = text.removeprefix(f"{name}=") if named else text
+        found[attribute] = _find_group(columns[name], group, data)
+    return found if len(columns) > 1 else next(iter(found.values()))
+
+
+def _find_group(columns: Sequence[str], text: str, data: Any) -> object:
+    """Return the value of a column, or the combination of values of several."""
+    if len(columns) == 1:
+        return data.find_value(columns[0], text)
+    known = {",".join(map(str, values)): values for values in data.distinct_rows(columns)}
+    if text not in known:
+        raise unknown_name("--reference", f"a group of {','.join(columns)}", text, sorted(known))
+    return known[text]
 
 
 def find_pair(value: Sequence[str] | None, given: Mapping[str, Any], data: Any) -> Any:
