@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairperm._utils.sorting import order_by, ranks, run_numbers, run_starts
+from fairperm._utils.sorting import content_keys, order_by, ranks, run_numbers, run_starts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,7 +54,17 @@ def _order_parts(
     scaled = np.ldexp(rows.contributions.T, -exponent)
     moments = (scaled, scaled**2)
     totals = [np.add.reduceat(one, starts) for moment in moments for one in moment]
-    return order_by([*first_keys, count, unlike, *totals])
+    keys = [*first_keys, count, unlike, *totals]
+    order = order_by(keys)
+    if len(run_starts(*(key[order] for key in keys))) == len(order):
+        return order
+    # parts with equal totals may have other rows: labels and predictions that agree more often
+    by_row = order_by([*rows.contributions.T])
+    kind = np.empty(len(by_row), np.intp)
+    kind[by_row] = run_numbers(run_starts(*rows.contributions[by_row].T), len(by_row))
+    each = np.repeat(np.arange(len(part)), rows.count)
+    contents = content_keys(part[each].astype(np.intp), kind[each].astype(np.float64))
+    return order_by([*keys, *contents])
 
 
 @dataclass(frozen=True, slots=True)
