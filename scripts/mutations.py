@@ -20,14 +20,16 @@ from __future__ import annotations
 import argparse
 import ast
 import hashlib
+import importlib.abc
 import importlib.machinery
 import json
 import os
+import re
 import resource
 import subprocess
 import sys
 from collections import Counter, defaultdict
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,7 +45,7 @@ FLIPPED = {
 KINDS = ("flipped comparison", "changed constant", "dropped term")
 VARIABLE = "FAIRPERM_MUTATION"
 MAX_TESTS = 60
-CPU_LIMIT_S = 60
+CPU_LIMIT_S = 40
 
 
 @dataclass(frozen=True)
@@ -188,8 +190,10 @@ def run(tree: Path, mutation: Mutation, tests: list[str], cpu_limit: float) -> s
         cwd=tree, env=environment, preexec_fn=limit_time, capture_output=True, text=True,
         check=False,
     )  # fmt: skip
-    known = {0: "survived", 1: "killed", 2: "killed", 3: "killed", 4: "killed"}
-    return known.get(done.returncode, f"no verdict within {limit} s")
+    if done.returncode == 0:
+        return "survived"
+    found = re.search(r"\d (failed|error)|ImportError while loading conftest", done.stdout)
+    return "killed" if found else f"no verdict in {limit} s"
 
 
 class _Loader(importlib.machinery.SourceFileLoader):
@@ -199,20 +203,23 @@ class _Loader(importlib.machinery.SourceFileLoader):
 
     def get_code(self, fullname: str) -> Any:
         path = self.get_filename(fullname)
-        if not path.endswith(self.mutation.path):
-            return super().get_code(fullname)
         return compile(self.mutation.apply(Path(path).read_bytes()), path, "exec")
 
 
-def _mutate_imports(mutation: Mutation) -> None:
-    _Loader.mutation = mutation
-    details = (_Loader, importlib.machinery.SOURCE_SUFFIXES)
-    sys.path_hooks.insert(0, importlib.machinery.FileFinder.path_hook(details))
-    sys.path_importer_cache.clear()
+class _Finder(importlib.abc.MetaPathFinder):
+    """Give the changed file a loader of its own."""
+
+    def find_spec(self, fullname: str, path: Any, target: Any = None) -> Any:
+        spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
+        if spec and str(spec.origin).endswith(_Loader.mutation.path):
+            spec.loader = _Loader(fullname, str(spec.origin))
+            return spec
+        return None
 
 
 if VARIABLE in os.environ:  # as a plugin of pytest, in the process of a mutation
-    _mutate_imports(Mutation(**json.loads(os.environ[VARIABLE])))
+    _Loader.mutation = Mutation(**json.loads(os.environ[VARIABLE]))
+    sys.meta_path.insert(0, _Finder())
 
 
 def existing(tree: Path, tests: list[str]) -> list[str]:
@@ -240,7 +247,15 @@ def main() -> None:
     tree = given.tree.resolve()
     contexts = Contexts(given.coverage, (given.measured or tree).resolve())
     verdicts: Counter[str] = Counter()
-    for mutation in draw(tree, given.seed, given.n):
+    drawn = draw(tree, given.seed, given.n)
+    if not given.list:  # the same without a change must survive
+        first = drawn[0]
+        source = (tree / first.path).read_bytes()
+        same = replace(first, text=source[first.start : first.stop].decode())
+        words = source.decode().splitlines()[first.line - 1]
+        control = existing(tree, contexts.tests(first, words))[:MAX_TESTS]
+        print("without a change:", run(tree, same, control, CPU_LIMIT_S), flush=True)
+    for mutation in drawn:
         words = (tree / mutation.path).read_text().splitlines()[mutation.line - 1]
         tests = existing(tree, contexts.tests(mutation, words))[:MAX_TESTS]
         verdict = "listed" if given.list else "survived"

@@ -168,12 +168,6 @@ def test_predictions_are_cut_from_scores_if_there_are_none() -> None:
         assert same(row, expected)
 
 
-def test_a_seed_gives_the_same_audit_again() -> None:
-    first = everything(DATA["few scores"], rng=None)
-    again = everything(DATA["few scores"], rng=first.seed)
-    assert first.to_dict() == again.to_dict()
-
-
 def test_the_bar_of_a_single_comparison_counts_its_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     shown: list[bool | None] = []
 

@@ -113,21 +113,6 @@ def test_equal_weights_and_single_rows_change_nothing(metric: str) -> None:
     assert doubled.pvalue == weighted.pvalue
 
 
-@pytest.mark.parametrize("metric", METRICS)
-def test_order_and_names_of_rows_and_clusters_change_nothing(metric: str) -> None:
-    data = Data()
-    first = data.test(metric, cluster=data.cluster, sample_weight=data.weight)
-    order = np.random.default_rng(5).permutation(len(data.group))
-    for name in ("y_true", "y_pred", "y_score", "group", "weight"):
-        setattr(data, name, getattr(data, name)[order])
-    names = [f"person {(7 * one) % N_CLUSTERS}" for one in data.cluster[order]]
-    second = data.test(metric, cluster=names, sample_weight=data.weight)
-    assert second.pvalue == first.pvalue
-    assert second.statistic == pytest.approx(first.statistic, rel=1e-12)
-    for group, counts in first.counts.items():
-        assert second.counts[group] == pytest.approx(counts)
-
-
 def test_whole_clusters_move() -> None:
     """Six clusters, two of them in A: the 15 ways to choose two are all there are."""
     cluster = np.repeat(np.arange(6), 4)

@@ -121,17 +121,6 @@ def test_random_permutations_agree_with_all_of_them(
     assert some.pvalue_interval_wilson[0] < b / 40319 < some.pvalue_interval_wilson[1]
 
 
-@every_method
-def test_threads_change_no_bit(method: CorrelationMethod) -> None:
-    x, y = some_data(50)
-    one, two = (
-        correlation_test(x, y, method=method, n_resamples=5000, rng=1, n_jobs=jobs, progress=False)
-        for jobs in (1, 2)
-    )
-    assert one.to_dict() == two.to_dict()
-    np.testing.assert_array_equal(one.null_distribution, two.null_distribution)
-
-
 def test_more_draws_continue_the_same_stream() -> None:
     x, y = some_data(50)
     fewer, more = (correlation_test(x, y, n_resamples=n, rng=1) for n in (1500, 3000))

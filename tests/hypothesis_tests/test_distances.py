@@ -346,30 +346,6 @@ def test_distances_of_lift() -> None:
 # Invariances.
 
 
-@pytest.mark.parametrize("options", [{}, {"y_true": "y"}, {"cluster": "c"}, {"sample_weight": "w"}])
-def test_rows_names_and_threads_change_nothing(options: dict[str, Any]) -> None:
-    rng = np.random.default_rng(3)
-    n = 240
-    data: dict[str, Array] = {
-        "x": rng.normal(size=n).round(2),
-        "g": np.repeat(["a", "b"], [90, 150]),
-        "y": np.arange(n) // 2 % 2,
-        "c": np.arange(n) // 2,
-        "w": rng.uniform(1, 2, n),
-    }
-
-    def run(given: dict[str, Array], **more: Any) -> float:
-        return distance_test(
-            "x", sensitive_features="g", data=given, n_resamples=199, rng=1, **options, **more
-        ).pvalue
-
-    p, order = run(data), rng.permutation(n)
-    assert run({name: one[order] for name, one in data.items()}) == p
-    assert run(data | {"g": np.where(data["g"] == "a", "z", "b")}) == p
-    assert run(data | {"y": np.where(data["y"] == 0, "yes", "no")}) == p
-    assert run(data, n_jobs=3) == p
-
-
 def test_sums_do_not_depend_on_the_order_of_rows() -> None:
     table = sample(200, decimals=1)
     found = set()

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 from fairperm import metric_names, permutation_test
 from fairperm.engines import counts
+from fairperm.engines.resampling.blocks import BLOCK
 from fairperm.errors import FairpermWarning, InputError
 from fairperm.hypothesis_tests.plan import SCHEMES, VARIANCES, Plan
 from fairperm.metrics import get_metric
@@ -311,17 +312,18 @@ def many_rows(metric: str) -> Rows:
 def test_threads_change_no_number_and_more_draws_begin_with_the_same(
     metric: str, chosen: dict[str, Any]
 ) -> None:
-    rows, chosen = many_rows(metric), {"n_resamples": 600, **chosen}
+    n = 2 * BLOCK + 100 if metric in TABLES else 300  # several blocks
+    rows, chosen = many_rows(metric), {"n_resamples": n, **chosen}
     with only_monte_carlo():
         alone, *others = (run(metric, rows, n_jobs=jobs, **chosen) for jobs in (1, 2, -1))
-        few = run(metric, rows, **{**chosen, "n_resamples": 200})
+        few = run(metric, rows, **{**chosen, "n_resamples": 100})
         another = run(metric, rows, **chosen | {"rng": 1})
     assert all(same(alone, other) for other in others)
     if alone.null_distribution.size and not alone.exact:
         assert not np.array_equal(alone.null_distribution, another.null_distribution)
         # draws of counts are made many at a time, and a fast bootstrap has one deviation of all
         if metric not in {*TABLES, *MACRO} and few.variance != "fast_bootstrap":
-            assert np.array_equal(few.null_distribution, alone.null_distribution[:200])
+            assert np.array_equal(few.null_distribution, alone.null_distribution[:100])
 
 
 @pytest.mark.parametrize("at_once", [1, 1000])

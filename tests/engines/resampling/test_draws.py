@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +12,6 @@ from scipy import stats
 
 from fairperm import permutation_test
 from fairperm._utils.streams import stream
-from fairperm.engines import counts
 from fairperm.engines.resampling.blocks import BLOCK, Resampling
 from fairperm.engines.resampling.draws import (
     bootstrap,
@@ -185,40 +183,8 @@ def drawn(**options: Any) -> Any:
     return result
 
 
-by_test = pytest.mark.parametrize("test", [drawn, partial(drawn, variance="fast_bootstrap")])
-
-
 def draws_of(result: Any) -> NDArray[np.float64]:
     return np.asarray(result.null_distribution)
-
-
-@by_test
-@pytest.mark.parametrize("n_jobs", [2, 3, -1])
-def test_threads_change_nothing(test: Callable[..., Any], n_jobs: int) -> None:
-    one, many = test(), test(n_jobs=n_jobs)
-    assert (draws_of(one) == draws_of(many)).all()
-    assert one.to_dict() == many.to_dict()
-
-
-@by_test
-def test_the_seed_in_a_result_gives_it_again(test: Callable[..., Any]) -> None:
-    first = test(rng=None)
-    again = test(rng=first.seed)
-    assert (draws_of(first) == draws_of(again)).all()
-    assert first.to_dict() == again.to_dict()
-
-
-@by_test
-def test_another_seed_gives_other_draws(test: Callable[..., Any]) -> None:
-    assert (draws_of(test(rng=1)) != draws_of(test(rng=2))).any()
-
-
-@by_test
-def test_a_generator_gives_a_seed_each_time(test: Callable[..., Any]) -> None:
-    rng = np.random.default_rng(1)
-    first, second = test(rng=rng), test(rng=rng)
-    assert first.seed != second.seed
-    assert first.to_dict() == test(rng=np.random.default_rng(1)).to_dict()
 
 
 def test_blocks_have_streams_of_their_own() -> None:
@@ -230,16 +196,3 @@ def test_blocks_have_streams_of_their_own() -> None:
 def test_more_draws_begin_with_the_same() -> None:
     few, many = drawn(n_resamples=BLOCK), drawn(n_resamples=2 * BLOCK)
     assert (draws_of(many)[:BLOCK] == draws_of(few)).all()
-
-
-@pytest.mark.parametrize("at_once", [1, 10_000])
-def test_memory_limit_changes_nothing(monkeypatch: pytest.MonkeyPatch, at_once: int) -> None:
-    whole = drawn(n_resamples=200)
-    monkeypatch.setattr(counts, "_NUMBERS_AT_ONCE", at_once)
-    assert (draws_of(drawn(n_resamples=200)) == draws_of(whole)).all()
-
-
-def test_swapping_groups_flips_the_draws() -> None:
-    one, other = drawn(groups=("a", "b")), drawn(groups=("b", "a"))
-    assert draws_of(one) == pytest.approx(-draws_of(other), nan_ok=True)
-    assert one.pvalue == other.pvalue

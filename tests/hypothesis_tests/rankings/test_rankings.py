@@ -284,26 +284,6 @@ def test_exposure_of_equally_relevant_items() -> None:
 # Invariances and results.
 
 
-@pytest.mark.parametrize("metric", ["ndcg", "exposure", "exposure_per_relevance", "skew"])
-@pytest.mark.parametrize("clustered", [False, True])
-def test_order_names_and_threads_change_nothing(metric: str, clustered: bool) -> None:
-    given = lists(3, 40)
-    n = len(given["query"])
-    rng = np.random.default_rng(4)
-    group = given["query"] // 2 % 2 if metric == "ndcg" else rng.integers(0, 2, n)
-    options: dict[str, Any] = {"metric": metric, "k": 4, "n_resamples": 199}
-    cluster = {"cluster": given["query"] // 2} if clustered else {}
-    whole = run(given | cluster, group, **options)
-    order = rng.permutation(n)
-    shuffled = {name: one[order] for name, one in (given | cluster).items()}
-    assert run(shuffled, group[order], **options).pvalue == whole.pvalue
-    renamed = given | cluster | {"query": 1000 - given["query"]}
-    assert run(renamed, group, **options).pvalue == whole.pvalue
-    swapped = run(given | cluster, 1 - group, **options)
-    assert (swapped.pvalue, swapped.difference) == (whole.pvalue, -whole.difference)
-    assert run(given | cluster, group, n_jobs=2, **options).pvalue == whole.pvalue
-
-
 @pytest.mark.parametrize("metric", ["exposure_per_relevance", "skew"])
 def test_lists_of_equal_sums_and_groups_of_equal_size_have_an_order(metric: str) -> None:
     """Short lists are often alike but for the items that are relevant."""
@@ -565,28 +545,6 @@ def test_ndkl_is_exact_on_small_data(labels: list[str], strata: list[str] | None
     random = run_ndkl(given, [*"".join(labels)], n_resamples=len(draws) - 1)
     assert not random.exact
     assert random.pvalue == pytest.approx(found.pvalue, abs=0.3)
-
-
-@pytest.mark.parametrize("stratified", [False, True])
-def test_order_names_and_threads_change_no_digit_of_ndkl(stratified: bool) -> None:
-    given: dict[str, Any] = lists(3, 60, decimals=9)
-    n, rng = len(given["query"]), np.random.default_rng(4)
-    group = np.arange(n) % 3
-    given |= {"control_features": rng.integers(0, 2, n)} if stratified else {}
-    whole = run_ndkl(given, group)
-
-    def check(given: dict[str, Any], group: Array, **options: Any) -> None:
-        found = run_ndkl(given, group, **options)
-        assert found.value == whole.value
-        assert np.array_equal(found.null_distribution, whole.null_distribution)
-
-    order = rng.permutation(n)
-    check({name: one[order] for name, one in given.items()}, group[order])
-    check(given | {"query": 1000 - given["query"]}, group)
-    check(given, np.array([*"bca"])[group])
-    check(given, group, n_jobs=2)
-    if stratified:
-        check(given | {"control_features": 1 - given["control_features"]}, group)
 
 
 def test_names_may_have_k() -> None:

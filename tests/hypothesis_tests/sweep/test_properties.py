@@ -6,7 +6,6 @@ import itertools
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -107,29 +106,6 @@ def test_scores_and_thresholds_may_be_on_any_scale(data: dict[str, Any], metric:
 def test_a_metric_and_its_data_in_lists_agree(data: dict[str, Any], metric: str) -> None:
     listed = {name: column.tolist() for name, column in data.items()}
     assert_same(sweep(data, metric), sweep(listed, metric))
-
-
-@pytest.mark.parametrize("metric", ["true_positive_rate", "f1_score"])
-def test_threads_change_nothing(metric: str) -> None:
-    rng = np.random.default_rng(0)
-    data = {
-        "y_true": rng.integers(0, 2, 500),
-        "y_score": rng.random(500).round(1),
-        "sensitive_features": rng.integers(0, 2, 500),
-    }
-    one, two = (sweep(data, metric, n_resamples=2999, n_jobs=jobs) for jobs in (1, 2))
-    assert_same(one, two)
-
-
-def test_a_seed_gives_the_same_again() -> None:
-    rng = np.random.default_rng(0)
-    data = {
-        "y_true": rng.integers(0, 2, 100),
-        "y_score": rng.random(100),
-        "sensitive_features": rng.integers(0, 2, 100),
-    }
-    one = sweep(data, "tpr", rng=None)
-    assert_same(one, sweep(data, "tpr", rng=one.seed))
 
 
 def test_complements_have_opposite_gaps_and_the_same_pvalues() -> None:
