@@ -19,19 +19,22 @@ from __future__ import annotations
 
 import argparse
 import ast
+import contextlib
 import hashlib
+import importlib
 import importlib.abc
 import importlib.machinery
-import json
 import os
 import re
 import resource
-import subprocess
 import sys
+import tempfile
 from collections import Counter, defaultdict
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import pytest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,7 +46,9 @@ FLIPPED = {
     ast.Is: "is not", ast.IsNot: "is", ast.In: "not in", ast.NotIn: "in",
 }  # fmt: skip
 KINDS = ("flipped comparison", "changed constant", "dropped term")
-VARIABLE = "FAIRPERM_MUTATION"
+SHARED = (  # by all changes, and slow to import
+    *("hypothesis", "numba", "pandas", "scipy.stats", "sklearn.metrics", "statsmodels.api"),
+)
 MAX_TESTS = 60
 CPU_LIMIT_S = 40
 
@@ -171,29 +176,33 @@ class Contexts:
         return sorted(found, key=lambda one: (len(self.modules[one]), one))
 
 
-def run(tree: Path, mutation: Mutation, tests: list[str], cpu_limit: float) -> str:
-    """Return "killed", "survived", or why neither can be said."""
-    here = Path(__file__).resolve().parent
-    environment = {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join(map(str, (tree / "src", tree, here))),
-        VARIABLE: json.dumps(asdict(mutation)),
-    }
-    limit = int(cpu_limit)
+def run(tree: Path, mutation: Mutation, tests: list[str], cpu_limit_s: int) -> str:
+    """Return "killed", "survived", or that neither can be said.
 
-    def limit_time() -> None:
-        resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 5))
-
-    options = ["-x", "-q", "-n", "0", "-p", "mutations", "-p", "no:cacheprovider", "--no-header"]
-    done = subprocess.run(  # noqa: S603
-        [sys.executable, "-m", "pytest", *options, *tests],
-        cwd=tree, env=environment, preexec_fn=limit_time, capture_output=True, text=True,
-        check=False,
-    )  # fmt: skip
-    if done.returncode == 0:
-        return "survived"
-    found = re.search(r"\d (failed|error)|ImportError while loading conftest", done.stdout)
-    return "killed" if found else f"no verdict in {limit} s"
+    The tests run in a fork of this process, which has imported what does not change.
+    """
+    with tempfile.TemporaryFile("w+") as output:
+        process = os.fork()
+        if process == 0:  # the fork; only a signal or _exit may end it
+            resource.setrlimit(resource.RLIMIT_CPU, (cpu_limit_s, cpu_limit_s + 5))
+            os.dup2(output.fileno(), 1)
+            os.dup2(output.fileno(), 2)
+            os.chdir(tree)
+            sys.path[:0] = [str(tree / "src"), str(tree)]
+            _Loader.mutation = mutation
+            sys.meta_path.insert(0, _Finder())
+            options = ["-x", "-q", "-n", "0", "-p", "no:cacheprovider", "--no-header"]
+            code = 70
+            with contextlib.suppress(BaseException):
+                code = int(pytest.main([*options, *tests]))
+            sys.stdout.flush()
+            os._exit(code)
+        _, status = os.waitpid(process, 0)
+        output.seek(0)
+        if status == 0:
+            return "survived"
+        found = re.search(r"\d (failed|error)|ImportError while loading", output.read())
+        return "killed" if found else f"no verdict in {cpu_limit_s} s"
 
 
 class _Loader(importlib.machinery.SourceFileLoader):
@@ -215,11 +224,6 @@ class _Finder(importlib.abc.MetaPathFinder):
             spec.loader = _Loader(fullname, str(spec.origin))
             return spec
         return None
-
-
-if VARIABLE in os.environ:  # as a plugin of pytest, in the process of a mutation
-    _Loader.mutation = Mutation(**json.loads(os.environ[VARIABLE]))
-    sys.meta_path.insert(0, _Finder())
 
 
 def existing(tree: Path, tests: list[str]) -> list[str]:
@@ -247,6 +251,8 @@ def main() -> None:
     tree = given.tree.resolve()
     contexts = Contexts(given.coverage, (given.measured or tree).resolve())
     verdicts: Counter[str] = Counter()
+    for name in SHARED:
+        importlib.import_module(name)
     drawn = draw(tree, given.seed, given.n)
     if not given.list:  # the same without a change must survive
         first = drawn[0]
