@@ -127,7 +127,7 @@ def same(first: PermutationTestResult, second: PermutationTestResult) -> bool:
 
     def numbers(result: PermutationTestResult) -> str:
         plain = result.to_dict() | {"null": result.null_distribution.tolist()}
-        named = {"groups", "counts", "notes"}
+        named = {"answer", "groups", "counts", "notes"}
         return repr({name: one for name, one in plain.items() if name not in named})
 
     totals = [[[*one.counts[group].values()] for group in one.groups] for one in (first, second)]
