@@ -304,13 +304,13 @@ def test_references_of_combinations(
     )
     assert code == 0, err
     seconds = {row["second_group"] for row in cells(out) if row["attribute"] == "sex × race"}
-    assert seconds == {"Male × Other"}
+    assert seconds == {"('Male', 'Other')"}
 
 
 @pytest.mark.parametrize(
     ("reference", "said"),
     [
-        (("Male,other",), "with a column of --group, if there are several; got 'Male,other'"),
+        (("Male,other",), "if there are several ('sex', 'sex,race'); got 'Male,other'"),
         (
             ("sex,race=Male,other",),
             "a group of sex,race; got 'Male,other'. Did you mean 'Male,Other'",
