@@ -41,7 +41,25 @@ DESIGNS: Mapping[str, tuple[str, ...]] = {
     "clusters, strata": ("clusters", "strata"),
 }
 MANY_GROUPS = "5 groups"
-SLOW: Mapping[str, tuple[float, str]] = {}
+_CLASSES = "a walk for each of three classes and each group, with an influence of each row"
+_SEARCH = "all of 124 subgroups in every draw"
+_BOOTSTRAP = "500 bootstrap samples, for the standard error it reports"
+_RESAMPLES = "every bootstrap sample is a multinomial draw of rows, and walks through all of them"
+_ONE_BY_ONE = "several sums of each row, which labels of many groups add one by one"
+SLOW: Mapping[str, tuple[float, str]] = {
+    "roc_auc_ovr": (60.0, _CLASSES),
+    "roc_auc_ovr_weighted": (60.0, _CLASSES),
+    "average_precision": (13.0, "five groups walk through all rows, with a division at each"),
+    "r2_score": (12.0, _ONE_BY_ONE),
+    "coefficient_of_variation": (12.0, _ONE_BY_ONE),
+    "omnibus_test, mean": (12.0, _ONE_BY_ONE),
+    "compare_models, AUC": (13.0, "a walk up either score in each of 20 strata"),
+    "expected_calibration_error": (60.0, _BOOTSTRAP),
+    "studies.bootstrap_test, AUC": (70.0, _RESAMPLES),
+    "threshold_sweep, 101": (25.0, "101 thresholds in each of 20 strata"),
+    "find_subgroups, rate": (600.0, _SEARCH),
+    "find_subgroups, mean": (700.0, _SEARCH),
+}
 
 
 def _data(n: int) -> dict[str, Any]:

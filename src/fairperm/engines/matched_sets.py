@@ -138,36 +138,38 @@ class MatchedSets:
 
     def influences(self) -> tuple[Array, Array]:
         """Return the sizes of the influences of sets on the gap, and how many have them."""
-        (up,), (down,) = self._influences(self.first_high[None].astype(float))[:2]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            _, (of_first, of_second), _ = self._totals(self.first_high[None].astype(float))
+            up = self.high @ of_first[0] - self.low @ of_second[0]
+            down = self.low @ of_first[0] - self.high @ of_second[0]
         sizes = np.abs(np.concatenate([up, down]))
         return sizes, np.concatenate([self.first_high, self.count - self.first_high]).astype(float)
 
     def _gaps(self, chosen: Counts) -> Gaps:
         """Return the gaps of draws, given how many of each kind have the higher side first."""
+        from fairperm.engines.kernels.matched_sets import sum_powers
+
         mine = chosen.astype(float)
         with np.errstate(divide="ignore", invalid="ignore"):
-            up, down, first, second, terms = self._influences(mine)
+            (first, second), gradients, terms = self._totals(mine)
             gap = self.sign * (self.part.estimate(first) - self.part.estimate(second))
-            variance = (mine * up**2 + (self.count - mine) * down**2).sum(axis=1)
+            count = self.count.astype(float)
+            variance, _ = sum_powers(mine, count, (self.high, self.low), gradients)
             variance = np.where(variance <= _ROUNDING * terms, 0.0, variance) * self._unbiased()
             error = np.sqrt(variance) if self.is_studentized else np.ones(len(gap))
         return Gaps(gap[:, None], error[:, None])
 
-    def _influences(self, mine: Array) -> tuple[Array, Array, Array, Array, Array]:
-        """Return influences of sets with the higher side first and second, and both totals.
+    def _totals(self, mine: Array) -> tuple[tuple[Array, Array], tuple[Array, Array], Array]:
+        """Return the totals of both groups, and the derivatives of their values.
 
-        Then the size of the terms that the influences are differences of.
+        Then the size of the terms that the squared influences are differences of.
         """
-        others = self.count - mine
-        first = mine @ self.high + others @ self.low
-        second = mine @ self.low + others @ self.high
-        with np.errstate(divide="ignore", invalid="ignore"):
-            of_first, of_second = self.part.gradient(first), self.part.gradient(second)
-            up = of_first @ self.high.T - of_second @ self.low.T
-            down = of_first @ self.low.T - of_second @ self.high.T
-            largest = np.maximum(np.abs(self.low), np.abs(self.high)).max(axis=0)
-            terms = self.n_sets * ((np.abs(of_first) + np.abs(of_second)) @ largest) ** 2
-        return up, down, first, second, terms
+        first = mine @ (self.high - self.low) + self.count @ self.low
+        second = self.count @ (self.high + self.low) - first
+        of_first, of_second = self.part.gradient(first), self.part.gradient(second)
+        largest = np.maximum(np.abs(self.low), np.abs(self.high)).max(axis=0)
+        terms = self.n_sets * ((np.abs(of_first) + np.abs(of_second)) @ largest) ** 2
+        return (first, second), (of_first, of_second), terms
 
     def _unbiased(self) -> float:
         """Return the factor of a variance of n sets that makes it unbiased for means."""
