@@ -406,9 +406,8 @@ def registered_cases() -> Cases:
             "snapshot_quartic",
             contributions={"e4": lambda y_true, y_pred: (y_pred - y_true) ** 4},
             value=lambda e4: e4**0.25,
-            aliases=("snapshot_q",),
         )
-        return gap_test(**AMOUNTS, metric="snapshot_q")
+        return gap_test(**AMOUNTS, metric="snapshot_quartic")
 
     yield "registered/quartic", register
     yield "registered/omnibus", lambda: several(**AMOUNTS, metric="snapshot_quartic")

@@ -95,7 +95,7 @@ EXTRAS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("extra", EXTRAS)
 @pytest.mark.parametrize("builtin", REMADE)
 def test_a_metric_made_again_is_the_same(builtin: str, extra: str) -> None:
-    register_metric("mine", **REMADE[builtin], aliases=("also_mine",))
+    register_metric("mine", **REMADE[builtin])
     given = {
         **columns_for(builtin),
         **EXTRAS[extra],
@@ -121,8 +121,6 @@ def test_a_metric_made_again_is_the_same(builtin: str, extra: str) -> None:
         assert ours.standard_error == pytest.approx(theirs.standard_error, rel=0.03)
     else:
         assert ours.standard_error == pytest.approx(theirs.standard_error, rel=1e-9)
-    alias = permutation_test(**given, metric="also-mine")
-    assert alias.to_dict() == ours.to_dict()
 
 
 def test_what_its_contributions_are_called_makes_no_rate_of_it() -> None:
@@ -161,9 +159,9 @@ def test_the_bootstrap_knows_it(builtin: str) -> None:
 
 def test_it_is_listed_and_found_by_its_names() -> None:
     before = metric_names()
-    metric = register_metric("mine", contributions={"e2": squares}, aliases=("own", "my_own"))
+    metric = register_metric("mine", contributions={"e2": squares})
     assert metric_names() == (*before, "mine")
-    assert get_metric("mine") is get_metric("own") is get_metric("My own") is metric
+    assert get_metric("mine") is get_metric("Mine") is metric
     assert (metric.kind, metric.meaning) == ("regression", "mine")
 
 
@@ -174,20 +172,17 @@ def test_registered_metrics_are_gone_in_the_next_test() -> None:
 @pytest.mark.parametrize("name", ["MyError", "my error", "my-error", " my_error "])
 def test_it_is_found_however_its_name_is_written(name: str) -> None:
     """Names are looked up in lower case with underscores."""
-    metric = register_metric(name, contributions={"e2": squares}, aliases=(f"{name} 2",))
+    metric = register_metric(name, contributions={"e2": squares})
     assert get_metric(name) is metric
-    assert get_metric(f"{name} 2") is metric
 
 
 @pytest.mark.parametrize("taken", ["accuracy", "recall", "Accuracy", "mean squared error", "mine"])
 def test_a_name_is_given_once(taken: str) -> None:
     register_metric("mine", contributions={"e2": squares})
     before = metric_names()
-    given: dict[str, Any]
-    for given in ({"name": taken}, {"name": "other", "aliases": (taken,)}):
-        with pytest.raises(InputError, match=r"^(name|aliases) must be .* no metric has yet; got"):
-            register_metric(**given, contributions={"e2": squares})
-        assert metric_names() == before
+    with pytest.raises(InputError, match=r"^name must be .* no metric has yet; got"):
+        register_metric(taken, contributions={"e2": squares})
+    assert metric_names() == before
 
 
 @pytest.mark.parametrize(
@@ -274,9 +269,6 @@ REFUSED: dict[str, tuple[str, dict[str, Any]]] = {
         "value must be",
         {"contributions": {"e2": squares, "t": lambda y_true: y_true}},
     ),
-    "aliases None": ("aliases must be", {"aliases": None}),
-    "aliases a string": ("aliases must be", {"aliases": "own"}),
-    "alias of no text": ("aliases must be", {"aliases": (3,)}),
     "scores in a binary metric": (
         "contributions must be",
         {"contributions": {"s": lambda y_score: y_score}, "kind": "binary"},

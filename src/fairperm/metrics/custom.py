@@ -26,7 +26,6 @@ def register_metric(
     value: Callable[..., Any] = lambda mean: mean,
     kind: Literal["regression", "score", "probability", "binary"] = "regression",
     meaning: str = "",
-    aliases: tuple[str, ...] = (),
 ) -> Metric:
     """Register a metric of your own under a name; all functions then accept that name.
 
@@ -46,8 +45,6 @@ def register_metric(
         as 0/1 labels and predictions.
     meaning : str
         What it measures, in plain words.
-    aliases : tuple of str
-        Other names.
 
     Examples
     --------
@@ -65,31 +62,22 @@ def register_metric(
     (-0.411, 0.4)
     """
     read_as = choice("kind", kind, tuple(_COLUMNS_OF_KIND))
-    names = [_word(one) for one in _checked_names(name, aliases)]
-    for word in names:
-        if word in _BY_NAME or word in _BY_ALIAS:
-            raise InputError("name", "a name that no metric has yet", word)
+    if not isinstance(name, str) or not name.strip():
+        raise InputTypeError("name", "a word", name)
+    word = _word(name)
+    if word in _BY_NAME or word in _BY_ALIAS:
+        raise InputError("name", "a name that no metric has yet", word)
     _check_contributions(contributions, read_as)
     _check_value(value, len(contributions))
     metric = mean_function(
-        names[0],
+        word,
         contributions,
         value,
         kind=read_as,
         meaning=meaning or name,
-        aliases=tuple(names[1:]),
     )
     _BY_NAME[metric.name] = metric
-    _BY_ALIAS.update(dict.fromkeys(metric.aliases, metric))
     return metric
-
-
-def _checked_names(name: object, aliases: object) -> list[str]:
-    if not isinstance(name, str) or not name.strip():
-        raise InputTypeError("name", "a word", name)
-    if isinstance(aliases, (list, tuple)) and all(isinstance(one, str) for one in aliases):
-        return [name, *aliases]
-    raise InputTypeError("aliases", "a tuple of words", aliases)
 
 
 def _check_contributions(contributions: object, kind: Kind) -> None:
