@@ -530,3 +530,11 @@ def test_the_normal_limit_and_no_studentizing_state_their_validity() -> None:
     assert limit.pvalue == pytest.approx(math.erfc(abs(limit.statistic) / math.sqrt(2)))
     (plain,) = compare_periods(**call, variance=None).changes
     assert "Not valid for the weak null" in plain.validity
+
+
+@pytest.mark.parametrize(
+    ("asked", "tested"), [("greater", "two-sided"), ("symmetric", "symmetric")]
+)
+def test_only_the_change_has_a_direction(asked: str, tested: str) -> None:
+    found = compare_periods(**arguments("accuracy", people(), alternative=asked))
+    assert {gap.alternative for gap in found.gaps.values()} == {tested}

@@ -1058,3 +1058,10 @@ def test_bad_arguments_are_named(name: str) -> None:
     given, match = BAD[name]
     with pytest.raises((fairperm.InputError, fairperm.InputTypeError), match=match):
         ranking_test(**(GOOD | given))
+
+
+def test_strata_of_lists_with_one_group_only_are_counted() -> None:
+    given = {"score": np.arange(12), "query": np.repeat([0, 1, 2], 4)}
+    strata = {"control_features": np.tile([0, 0, 1, 1], 3)}
+    result = run(given | strata, [*"abababaaaaab"], metric="exposure")
+    assert result.notes[0].startswith("2 strata of lists have items of only one of these groups")
