@@ -1,7 +1,7 @@
 """Change one place of the source at a time, and see whether a test notices.
 
     pytest -m "not validate" --cov --cov-context=test    # once: which tests run which lines
-    python -m scripts.mutations --coverage .coverage
+    python scripts/mutations.py --coverage .coverage
 
 draws 60 changes by a seed, a third each of
 
@@ -244,6 +244,7 @@ def main() -> None:
     parser.add_argument("--tree", type=Path, default=Path())
     parser.add_argument("--coverage", type=Path, required=True)
     parser.add_argument("--measured", type=Path, help="the checkout that was measured")
+    parser.add_argument("--also", nargs="*", default=[], help="test files that were not measured")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("-n", type=int, default=60)
     parser.add_argument("--list", action="store_true", help="only list the changes")
@@ -263,7 +264,7 @@ def main() -> None:
         print("without a change:", run(tree, same, control, CPU_LIMIT_S), flush=True)
     for mutation in drawn:
         words = (tree / mutation.path).read_text().splitlines()[mutation.line - 1]
-        tests = existing(tree, contexts.tests(mutation, words))[:MAX_TESTS]
+        tests = [*existing(tree, contexts.tests(mutation, words))[:MAX_TESTS], *given.also]
         verdict = "listed" if given.list else "survived"
         if tests and not given.list:
             verdict = run(tree, mutation, tests, CPU_LIMIT_S)
