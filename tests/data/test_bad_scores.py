@@ -97,6 +97,8 @@ y_true='y', y_score=['s', 't'], data={'y': SCORED['y_true'], 's': SCORES, 't': S
     TypeError: y_score must be one column of scores; got ['s', 't']. Several, one for each
     class, are for metrics of classes, such as roc_auc_ovr.
 metric='auc', y_score=[10 ** 400] * 8 → y_score must be finite; got inf.
+metric='average_precision', scheme='within_label' →
+    scheme must be 'pooled' for average_precision; got 'within_label'.
 metric='brier_score', scheme='within_label' →
     scheme must be 'pooled' for brier_score; got 'within_label'.
 """,
@@ -118,6 +120,14 @@ y_pred=[-INF] * 8 → y_pred must be finite; got -inf.
 y_pred=OUTCOMES * 2 → y_pred must be as long as y_true (8 rows); got 16.
 scheme='within_label' →
     scheme must be 'pooled' for mean_squared_error; got 'within_label'.
+metric='mean_poisson_deviance', y_true=instead(OUTCOMES, 0, -1) →
+    y_true must be not negative for mean_poisson_deviance; got -1
+metric='mean_poisson_deviance', y_pred=instead(OUTCOMES, 0, 0) →
+    y_pred must be above 0 for mean_poisson_deviance; got 0
+metric='mean_gamma_deviance', y_true=instead(OUTCOMES, 0, 0) →
+    y_true must be above 0 for mean_gamma_deviance; got 0
+metric='mean_gamma_deviance', y_pred=instead(OUTCOMES, 0, -2) →
+    y_pred must be above 0 for mean_gamma_deviance; got -2
 variance='wald' →
     variance must be 'auto' or one of 'delta', {BOOTSTRAPS} for mean_squared_error; got 'wald'.
 variance='delong' →

@@ -36,6 +36,7 @@ alternative='two_sided' →
 missing='dropp' → missing must be one of 'error', 'drop', 'group'; got 'dropp'. Did you mean 'drop'?
 missing=None → missing must be one of 'error', 'drop', 'group'; got None.
 metric=None → TypeError: metric must be the name of a metric or a function; got None.
+metric='' → metric must be one that metric_names() lists; got ''.
 metric=3 → TypeError: metric must be the name of a metric or a function; got 3.
 metric=len →
     TypeError: metric must be a function that can be called as metric(y_true, y_pred); got

@@ -228,36 +228,6 @@ def test_an_audit_adjusts_it_with_others() -> None:
     assert value == pytest.approx(run(data).values["a"], rel=CLOSE)
 
 
-REFUSED: dict[str, tuple[Callable[..., Any], dict[str, Any], str]] = {
-    "two models": (
-        fairperm.compare_models,
-        {"y_score_new": draw(60, 2)["y_score"]},
-        "metric must be one whose change has a standard error; got 'average_precision'",
-    ),
-    "within labels": (
-        fairperm.permutation_test,
-        {"scheme": "within_label"},
-        "scheme must be 'pooled' for average_precision; got 'within_label'",
-    ),
-}
-
-
-@pytest.mark.parametrize("name", REFUSED)
-def test_refusals(name: str) -> None:
-    function, options, match = REFUSED[name]
-    with pytest.raises(fairperm.InputError, match=match):
-        function(**draw(60, 1), **options)
-
-
-def test_no_search_and_no_formula_of_power() -> None:
-    data = draw(60, 1)
-    del data["sensitive_features"]
-    with pytest.raises(fairperm.InputError, match="metric must be one whose subgroups can be"):
-        fairperm.find_subgroups(**data, features={"site": np.arange(60) % 2})
-    with pytest.raises(fairperm.InputError, match="metric must be a rate or roc_auc"):
-        fairperm.power("average_precision", values=(0.6, 0.7), n=200)
-
-
 # -- Levels -----------------------------------------------------------------------------------
 
 

@@ -16,6 +16,7 @@ from sklearn.metrics import roc_auc_score
 
 import fairperm
 from tests.support.number_data import auc
+from tests.support.refusals import Refusal, check_wording, each, table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -445,106 +446,66 @@ NAMED = {"y_true": "y", "sensitive_features": "g", "data": FRAME}
 ALL_OF_1_IN_A = np.where(GOOD["y_true"] == 1, "a", GOOD["sensitive_features"])
 FIRST_OF_1 = np.arange(60) == np.argmax(GOOD["y_true"] == 1)
 
-REFUSED: dict[str, tuple[dict[str, Any], str]] = {
-    "one column": (
-        {"y_score": SCORES[:, 0]},
-        "y_score must be several columns of scores for roc_auc_ovr; got <class 'numpy.ndarray'>. "
-        "Pass an array with a column for each class",
-    ),
-    "no scores": ({"y_score": None}, "y_score must be several columns of scores for roc_auc_ovr"),
-    "predictions": (
-        {"y_score": None, "y_pred": GOOD["y_true"]},
-        "y_score must be several columns of scores for roc_auc_ovr; got None",
-    ),
-    "one name": (
-        {**NAMED, "y_score": "p0"},
-        "y_score must be several columns .* got 'p0'. Pass a list of columns of data",
-    ),
-    "too few columns": (
-        {"y_score": SCORES[:, :2]},
-        r"y_score must be one column for each of 3 classes \(0, 1, 2\); got 2 columns",
-    ),
-    "an unknown class": (
-        {"y_true": TEXT, "y_score": {"cat": SCORES[:, 0], "dig": SCORES[:, 1]}},
-        r"y_score must be named by the classes of y_true \('cat', 'dog', 'owl'\); got 'dig'. "
-        "Did you mean 'dog'",
-    ),
-    "a class without scores": (
-        {"y_true": TEXT, "y_score": {"cat": SCORES[:, 0], "dog": SCORES[:, 1]}},
-        "y_score must be one column for each of 3 classes .* got none for 'owl'",
-    ),
-    "a class twice": (
-        {"y_score": {0: SCORES[:, 0], "0": SCORES[:, 0], 1: SCORES[:, 1], 2: SCORES[:, 2]}},
-        "y_score must be one column for each of 3 classes .* got two for 0",
-    ),
-    "one class": (
-        {"y_true": np.zeros(60, int)},
-        "y_true must be made of two classes or more; got 0. roc_auc_ovr compares each class",
-    ),
-    "an unknown column": (
-        {**NAMED, "y_score": ["p0", "p1", "p3"]},
-        r"y_score\[2\] must be a column of data \('p0', 'p1', 'p2', 'y', 'g'\); got 'p3'",
-    ),
-    "text": (
-        {"y_score": {0: SCORES[:, 0], 1: TEXT, 2: SCORES[:, 2]}},
-        r"y_score\[1\] must be made of real numbers; got '.*'. Labels are not scores",
-    ),
-    "booleans": (
-        {"y_score": SCORES > 0.5},
-        r"y_score\[:, 0\] must be made of real numbers; got (True|False). Labels are not scores",
-    ),
-    "infinite scores": (
-        {"y_score": np.where(np.arange(60)[:, None] == 7, np.inf, SCORES)},
-        r"y_score\[:, \d\] must be finite; got inf",
-    ),
-    "too few rows": ({"y_score": SCORES[1:]}, r"y_score\[:, 0\] must be as long as y_true"),
-    "a threshold": ({"threshold": 0.5}, "threshold must be left out for roc_auc_ovr; got 0.5"),
-    "a positive label": ({"pos_label": 1}, "pos_label must be left out for roc_auc_ovr; got 1"),
-    "within labels": (
-        {"scheme": "within_label"},
-        "scheme must be 'pooled' for roc_auc_ovr; got 'within_label'",
-    ),
-    "another index": (
-        {"y_score": FRAME[["p0", "p1", "p2"]].set_axis([0, 1, 2], axis=1).iloc[::-1]}
-        | {"y_true": FRAME["y"]},
-        "y_score must be a pandas column with the index of y_true",
-    ),
-    "matched sets": (
-        {"matched": np.arange(60) // 2},
-        "roc_auc_ovr",
-    ),
-    "bins": (
-        {**NAMED, "data": pl.LazyFrame(dict(FRAME.items())), "y_score": ["p0", "p1", "p2"]}
-        | {"score_bins": 9},
-        "score_bins cannot be used for roc_auc_ovr",
-    ),
-    "an array beside a lazy frame": (
-        {**NAMED, "data": pl.LazyFrame(dict(FRAME.items()))},
-        "y_score must be the name of a column of data, which is a lazy frame",
-    ),
-    "columns in the order of other classes": (
-        {**NAMED, "y_score": ["p2", "p0", "p1"]},
-        r"y_score must be in the order of the sorted classes \(0, 1, 2\); got 'p2', 'p0', 'p1'. "
-        "Pass a mapping of classes to columns",
-    ),
-    "a group without a class": (
-        {"sensitive_features": ALL_OF_1_IN_A},
-        "metric must be defined in every group; got roc_auc_ovr of group 'b', which has no rows "
-        "of class 1",
-    ),
-    "a group with one row of a class": (
-        {"sensitive_features": np.where(FIRST_OF_1, "b", ALL_OF_1_IN_A)},
-        "one whose standard error is defined, and not zero; got roc_auc_ovr with group 'b' of "
-        r"\d+ rows, 1 of them of class 1",
-    ),
-}
+REFUSALS = table(
+    fairperm.permutation_test,
+    GOOD,
+    globals(),
+    """
+y_score=SCORES[:, 0] →
+    TypeError: y_score must be several columns of scores for roc_auc_ovr; got <class
+    'numpy.ndarray'>. Pass an array with a column for each class
+y_score=None → TypeError: y_score must be several columns of scores for roc_auc_ovr
+y_score=None, y_pred=GOOD['y_true'] →
+    TypeError: y_score must be several columns of scores for roc_auc_ovr; got None.
+**NAMED, y_score='p0' →
+    TypeError: y_score must be several columns of scores for roc_auc_ovr; got 'p0'. Pass a list
+    of columns of data
+y_score=SCORES[:, :2] → y_score must be one column for each of 3 classes (0, 1, 2); got 2 columns.
+y_true=TEXT, y_score={'cat': SCORES[:, 0], 'dig': SCORES[:, 1]} →
+    y_score must be named by the classes of y_true ('cat', 'dog', 'owl'); got 'dig'. Did you
+    mean 'dog'?
+y_true=TEXT, y_score={'cat': SCORES[:, 0], 'dog': SCORES[:, 1]} →
+    y_score must be one column for each of 3 classes ('cat', 'dog', 'owl'); got none for 'owl'.
+y_score={0: SCORES[:, 0], '0': SCORES[:, 0], 1: SCORES[:, 1], 2: SCORES[:, 2]} →
+    y_score must be one column for each of 3 classes (0, 1, 2); got two for 0.
+y_true=np.zeros(60, int) →
+    y_true must be made of two classes or more; got 0. roc_auc_ovr compares each class
+**NAMED, y_score=['p0', 'p1', 'p3'] →
+    y_score[2] must be a column of data ('p0', 'p1', 'p2', 'y', 'g'); got 'p3'.
+y_score={0: SCORES[:, 0], 1: TEXT, 2: SCORES[:, 2]} →
+    TypeError: y_score[1] must be made of real numbers; got 'owl'. Labels are not scores.
+y_score=SCORES > 0.5 →
+    TypeError: y_score[:, 0] must be made of real numbers; got False. Labels are not scores.
+y_score=np.where(np.arange(60)[:, None] == 7, np.inf, SCORES) →
+    y_score[:, 0] must be finite; got inf.
+y_score=SCORES[1:] → y_score[:, 0] must be as long as y_true
+threshold=0.5 → threshold must be left out for roc_auc_ovr; got 0.5.
+pos_label=1 → pos_label must be left out for roc_auc_ovr; got 1.
+scheme='within_label' → scheme must be 'pooled' for roc_auc_ovr; got 'within_label'.
+y_score=FRAME[['p0', 'p1', 'p2']].set_axis([0, 1, 2], axis=1).iloc[::-1], y_true=FRAME['y'] →
+    y_score must be a pandas column with the index of y_true
+matched=np.arange(60) // 2 →
+    metric must be a rate, a mean or another function of totals with matched; got 'roc_auc_ovr
+**NAMED, data=pl.LazyFrame(dict(FRAME.items())), y_score=['p0', 'p1', 'p2'], score_bins=9 →
+    score_bins cannot be used for roc_auc_ovr
+**NAMED, data=pl.LazyFrame(dict(FRAME.items())) →
+    TypeError: y_score must be the name of a column of data, which is a lazy frame
+**NAMED, y_score=['p2', 'p0', 'p1'] →
+    y_score must be in the order of the sorted classes (0, 1, 2); got 'p2', 'p0', 'p1'. Pass a
+    mapping of classes to columns
+sensitive_features=ALL_OF_1_IN_A →
+    UndefinedMetricError: metric must be defined in every group; got roc_auc_ovr of group 'b',
+    which has no rows of class 1.
+sensitive_features=np.where(FIRST_OF_1, 'b', ALL_OF_1_IN_A) →
+    UndefinedMetricError: metric must be one whose standard error is defined, and not zero; got
+    roc_auc_ovr with group 'b' of 18 rows, 1 of them of class 1.
+""",
+)
 
 
-@pytest.mark.parametrize("name", REFUSED)
-def test_refusals(name: str) -> None:
-    given, match = REFUSED[name]
-    with pytest.raises((fairperm.InputError, fairperm.InputTypeError), match=match):
-        fairperm.permutation_test(**{**GOOD, **given})
+@each(REFUSALS)
+def test_refusal(refusal: Refusal) -> None:
+    check_wording(refusal)
 
 
 def test_no_other_function_takes_scores_of_classes() -> None:

@@ -35,6 +35,7 @@ pilot=PILOT → TypeError: Pass metric or pilot, not both.
 metric='f1' →
     metric must be a rate or roc_auc; got 'f1_score'. Pass a pilot of this metric, or use
     simulated_power.
+metric='average_precision' → metric must be a rate or roc_auc; got 'average_precision'.
 metric='equalized_odds' → metric must be a rate or roc_auc; got 'equalized_odds'.
 metric='trp' → metric must be one that metric_names()
 values=None → TypeError: {PAIR}; got None.

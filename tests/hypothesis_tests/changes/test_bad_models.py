@@ -106,6 +106,8 @@ metric='equalized_odds', alternative='less' →
 **SCORES, metric='expected_calibration_error' →
     metric must be one whose bias does not depend on a group's size and base rate; got 'change
     in expected_calibration_error'.
+**SCORES, metric='average_precision' →
+    metric must be one whose change has a standard error; got 'average_precision'.
 metric='fairness' → metric must be one that metric_names() lists; got 'fairness'.
 cluster=[1, 1, 2, 2, 1, 3, 3, 3] →
     cluster must keep to one group: whole clusters are exchanged; got cluster 1
