@@ -7,7 +7,7 @@ an interval goes for a critical value is said by the sample (``hypothesis_tests/
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -125,18 +125,18 @@ class Unconditional:
     """All tables of two binomial samples that share one unknown rate."""
 
     binomials: TwoBinomials
+    null: Null = field(init=False)
     smallest: float = 0.0
     exact: bool = True
+
+    def __post_init__(self) -> None:
+        """Compute the distribution at the rate of both samples together, once."""
+        object.__setattr__(self, "null", self.binomials.null())
 
     @property
     def n_resamples(self) -> int:
         """The number of tables."""
         return (self.binomials.first + 1) * (self.binomials.second + 1)
-
-    @property
-    def null(self) -> Null:
-        """The distribution at the rate of both samples together."""
-        return self.binomials.null()
 
     def pvalue(self, statistic: float, ordering: str, tolerance: float, level: float) -> PValue:
         """Return the largest probability of tables as extreme, over all plausible rates."""
