@@ -103,6 +103,51 @@ def error_of_rows() -> float:
     return _nanoseconds({**columns, "sensitive_features": groups, "metric": "mean_squared_error"})
 
 
+def _weighted(metric: str, **design: Any) -> float:
+    n = 200_000
+    rng = np.random.default_rng(3)
+    asked: dict[str, Any] = {"y_true": rng.normal(size=n), "y_pred": rng.normal(size=n)}
+    groups = _rows(n)["sensitive_features"]
+    if not design:
+        design = {"sample_weight": rng.lognormal(size=n)}
+    asked |= {"sensitive_features": groups, "metric": metric} | design
+    _test(**asked, n_resamples=9)
+    return _cpu(lambda: _test(**asked, n_resamples=999))
+
+
+def weighted_error() -> float:
+    return _weighted("mean_squared_error")
+
+
+def weighted_r2() -> float:
+    return _weighted("r2_score")
+
+
+def clustered_error() -> float:
+    cluster = np.random.default_rng(4).integers(0, 50_000, 200_000)
+    return _weighted("mean_squared_error", cluster=cluster, sensitive_features=cluster % 3 // 2)
+
+
+def weighted_rate() -> float:
+    return _weighted(
+        "accuracy",
+        y_true=_rows(200_000)["y_true"],
+        y_pred=np.random.default_rng(5).integers(0, 2, 200_000),
+        sample_weight=np.random.default_rng(6).choice([1.0, 2.0, 5.0], 200_000),
+    )
+
+
+def weighted_groups() -> float:
+    import fairperm
+
+    rng = np.random.default_rng(3)
+    n = 20_000
+    asked: dict[str, Any] = {"y_true": rng.normal(size=n), "sample_weight": rng.lognormal(size=n)}
+    asked |= {"sensitive_features": _rows(n, 5)["sensitive_features"], "metric": "mean_outcome"}
+    fairperm.omnibus_test(**asked, n_resamples=9, **_ALWAYS)
+    return _cpu(lambda: fairperm.omnibus_test(**asked, n_resamples=999, **_ALWAYS))
+
+
 def five_groups() -> float:
     import fairperm
 
@@ -206,6 +251,14 @@ FIGURES: dict[str, tuple[Callable[[], float], str]] = {
     "expected calibration error, 50,000 rows, 999 permutations": (calibration_error, "s"),
     "AUC, a row and a permutation": (auc_of_rows, "ns"),
     "mean squared error, a row and a permutation": (error_of_rows, "ns"),
+    "mean squared error, 200,000 rows with weights, 999 permutations": (weighted_error, "s"),
+    "R², 200,000 rows with weights, 999 permutations": (weighted_r2, "s"),
+    "mean squared error, 200,000 rows in 50,000 clusters, 999 permutations": (clustered_error, "s"),
+    "accuracy, 200,000 rows of three weights, 999 permutations": (weighted_rate, "s"),
+    "omnibus test, 20,000 rows with weights in five groups, 999 permutations": (
+        weighted_groups,
+        "s",
+    ),
     "audit of the AUC, 100,000 rows in five groups, default draws": (five_groups, "s"),
     "calls of a user's function, default draws, no gap": (calls_of_function, "calls"),
     "`fairperm audit`, Parquet of 1.2 million rows, AUC and Brier score": (large_file, "s"),
