@@ -96,8 +96,8 @@ SMALLER = (500, 10, 100, 390), (700, 10, 10, 280)  # +0.20 to +0.11
         (
             ((450, 10, 110, 430), (500, 10, 10, 480)),  # +0.05 to −0.05: changed sides
             None,
-            "inconclusive",
-            r"^not decided: the gap changed \(adjusted p = .*\), but it may have changed sides",
+            "changed",
+            r"^the gap changed by more than chance explains \(adjusted p = .*is undecided",
         ),
         (LARGE[:1] * 2, None, "inconclusive", "^not decided: chance could explain this change"),
         (
@@ -371,7 +371,7 @@ def test_json_frame_metrics_and_text(audited: fairperm.Audit) -> None:
     tracked = audited.to_metrics()
     assert tracked["sensitive_features/selection_rate/a vs b/change"] == frame["change"][0]
     assert tracked["changes/inconclusive"] == (frame["change_verdict"] == "inconclusive").sum()
-    assert "Changes of gaps: 15 comparisons (" in repr(audited)
+    assert "With the new model, of 15 gaps " in repr(audited)
     assert "first_value_new" not in quietly(**LABELS, y_score=ROWS["old"]).to_frame("pandas")
 
 
@@ -442,7 +442,7 @@ def test_command(tmp_path: Path) -> None:
     done = run("compare", path, *given, *options, "--fail-on", "widened", "--markdown", target)
     said = done.stdout.decode()
     assert done.returncode == 1
-    assert "Changes of gaps: 3 comparisons (" in said
+    assert "With the new model, of 3 gaps " in said
     assert "failed: " in done.stderr.decode()
     assert "**widened** ✗ |" in target.read_text()
     document = json.loads(run("compare", path, *given, *options, "--json", "-").stdout)

@@ -281,7 +281,8 @@ def test_repr_of_a_joint_metric() -> None:
     assert result.is_joint
     assert repr(result) == text("""
         a and b differ in equalized odds by up to 25.0 points (true positive rate: 75.0 % v
-        50.0 %); chance could explain it (p = 1.0000); gaps up to 67.5 points are not ruled out.
+        50.0 %); chance could explain it (p = 1.0000); these data are too few to show any gap:
+        the smallest p that they allow is 0.2653.
           a             true_positive_rate 0.750, false_positive_rate 0.250  of 8 rows
           b             true_positive_rate 0.500, false_positive_rate 0.500  of 8 rows
           absolute gap  0.250 (true_positive_rate, the largest)  95 % interval 0.000 to 0.675

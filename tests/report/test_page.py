@@ -95,7 +95,7 @@ def test_every_comparison_has_its_row_with_all_numbers() -> None:
 
 def table_cells(html: str) -> list[list[str]]:
     """Return the texts of the cells of every comparison."""
-    start = html.index('<table class="comparisons">')
+    start = html.index('<table class="comparisons')
     table = html[start : html.index("</table>", start) + len("</table>")]
     found: list[list[str]] = [[]]
     for tag in Page(table).tags:

@@ -46,6 +46,7 @@ from fairperm.errors import InputError, InputTypeError, argument, did_you_mean, 
 from fairperm.hypothesis_tests.comparison import count_clusters
 from fairperm.hypothesis_tests.matched import check_matched
 from fairperm.hypothesis_tests.pairs import check_pairing
+from fairperm.hypothesis_tests.results.answer import describe_joint_findings
 from fairperm.hypothesis_tests.results.audits import GroupSummary, RowCounts
 
 if TYPE_CHECKING:
@@ -237,8 +238,9 @@ def audit(
       ``adjusted_equivalence_pvalue`` is at most `alpha`;
     - "narrowed" or "widened" if it is shown to be smaller or larger in size:
       ``adjusted_size_pvalue`` is at most `alpha`;
-    - "too small" or "inconclusive" otherwise. A gap that changed sides may have changed beyond
-      doubt, and yet be neither smaller nor larger.
+    - "changed" if it is shown to change, and not whether it is smaller or larger in size: it may
+      have changed sides;
+    - "too small" or "inconclusive" otherwise.
 
     A gap is smaller in size exactly if its change and the sum of both gaps have different signs;
     ``size_pvalue`` is the larger of their p-values. Each of these verdicts is a family of
@@ -395,7 +397,8 @@ def audit(
         library=library_of(data) or library_of(sensitive_features),
     )
     warn_of(notes)
-    return result
+    # no warnings: what the test of all groups at once adds to the comparisons
+    return replace(result, notes=(*result.notes, *describe_joint_findings(result).values()))
 
 
 def _explain_adjustment(adjust: object) -> str:

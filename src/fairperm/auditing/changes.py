@@ -308,7 +308,24 @@ def _give_verdict(tested: _TestedChange, change: GapChange, settings: Settings) 
         if tested.is_smaller:
             return "narrowed", f"shown to be smaller with the new model ({stated})"
         return "widened", f"shown to be larger with the new model ({stated})"
+    if is_shown(change.adjusted_pvalue):
+        return "changed", _explain_size(tested, change, name)
     return "inconclusive", f"not decided: {_explain_indecision(tested, change, settings, name)}"
+
+
+def _explain_size(tested: _TestedChange, change: GapChange, name: str) -> str:
+    """Return why a change that is shown makes the gap neither smaller nor larger."""
+    stated = state_pvalue(change.adjusted_pvalue, name)
+    if tested.result.is_joint:
+        return (
+            f"the gap changed ({stated}), but which of several gaps are smaller is not tested; "
+            "audit them one by one"
+        )
+    size = state_pvalue(change.adjusted_size_pvalue, name)
+    return (
+        f"the gap changed by more than chance explains ({stated}); whether it is smaller or larger "
+        f"in size is undecided ({size})"
+    )
 
 
 def _explain_silence(tested: _TestedChange) -> str:
@@ -324,17 +341,6 @@ def _explain_indecision(
 ) -> str:
     """Return what the tests leave open."""
     stated = state_pvalue(change.adjusted_pvalue, name)
-    if change.adjusted_pvalue is not None and change.adjusted_pvalue <= settings.alpha:
-        if tested.result.is_joint:
-            return (
-                f"a gap changed ({stated}), but which of several gaps are smaller is not tested; "
-                "audit them one by one"
-            )
-        size = state_pvalue(change.adjusted_size_pvalue, name)
-        return (
-            f"the gap changed ({stated}), but it may have changed sides: whether it is smaller or "
-            f"larger is not shown ({size})"
-        )
     if tested.result.standard_error == 0:
         return (
             "the standard error of the change is zero in this sample, which therefore does not "

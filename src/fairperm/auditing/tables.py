@@ -76,6 +76,7 @@ _STYLES = {
     "narrowed": "green",
     "unchanged within margin": "default",
     "widened": "bold red",
+    "changed": "yellow",
 }
 
 

@@ -184,7 +184,7 @@ def explain_verdicts(rows: Sequence[AuditRow], columns: Collection[str]) -> Iter
 
 def explain_changes(rows: Sequence[AuditRow]) -> Iterator[str]:
     """Yield a sentence for each verdict on changes that needs one."""
-    yield "Narrowed, widened: shown to be smaller, or larger, in size, by the adjusted p of size."
+    yield "Narrowed or widened: the absolute gap fell or rose significantly (p of size)."
     if margins := {row.margin for row in rows if row.margin is not None}:
         size = f"the margin of {margins.pop():g}" if len(margins) == 1 else "the margin"
         yield (
@@ -192,11 +192,10 @@ def explain_changes(rows: Sequence[AuditRow]) -> Iterator[str]:
             "to change by less."
         )
     verdicts = {row.change.verdict for row in rows if row.change is not None}
+    if "changed" in verdicts:
+        yield "Changed: by more than chance explains; which gap is smaller in size is undecided."
     if "inconclusive" in verdicts:
-        yield (
-            "Inconclusive: not decided; a gap that is shown to change may have changed sides, and "
-            "be neither smaller nor larger."
-        )
+        yield ("Inconclusive: not decided; a change is neither shown nor ruled out.")
     undefined = [row.change.reason for row in rows if row.change and row.change.result is None]
     if undefined:
         yield f"Undefined, in the first case: {undefined[0]}"

@@ -539,7 +539,8 @@ TOPICS: dict[str, tuple[Option, ...]] = {
         Option(
             "fail_on@changes",
             "VERDICT…",
-            "Exit with code 1 for widened, inconclusive or too-small.",
+            "Exit with code 1 for widened, inconclusive (or changed: its size is undecided) or "
+            "too-small.",
             choices=("widened", "inconclusive", "too-small"),
         ),
         Option("show_small", "", "Show each comparison that is too small for a verdict, too."),

@@ -15,7 +15,13 @@ import numpy as np
 from fairperm.engines.resampling.blocks import Stop
 from fairperm.engines.resampling.shared_labels import permute
 from fairperm.inference.null import Null, PValue, agree, note_undefined
-from fairperm.inference.reference import AtLeastNormal, Permutations, at_least_normal
+from fairperm.inference.reference import (
+    AtLeastNormal,
+    Permutations,
+    Unconditional,
+    at_least_normal,
+    share_of_a_labelling,
+)
 from fairperm.inference.stopping import StoppingRule
 
 if TYPE_CHECKING:
@@ -165,6 +171,19 @@ class Tested:
         inverted = reach.invert(self.observed.ordering, level)
         return reach.interval(self.critical(level)) if inverted is None else inverted
 
+    def smallest_pvalue(self) -> float | None:
+        """Return the smallest p-value that the data allow, if that is above the level."""
+        alpha, reference = 1 - self.observed.level, self.reference
+        if self.pvalue.value <= alpha or not reference.exact:
+            return None
+        # of two binomials the most extreme table has less than twice the share of one labelling
+        if isinstance(reference, Unconditional):
+            one = reference.binomials
+            if 2 * share_of_a_labelling(one.first, one.second) <= alpha:
+                return None
+        found = reference.most_extreme_pvalue(self.observed.ordering)
+        return found if found > alpha else None
+
     def result(self, kind: type[R], **sample: Any) -> R:
         """Return the test as a result: what was found, and these fields of the sample."""
         seen, null = self.observed, self.reference.null
@@ -187,6 +206,7 @@ class Tested:
             "exact": self.reference.exact,
             "null_distribution": null.statistic,
             "null_probabilities": None if probability is None else np.exp(probability),
+            "smallest_pvalue": self.smallest_pvalue(),
             "tested": self,
         }
         sample["notes"] = (*sample.get("notes", ()), *self.notes)

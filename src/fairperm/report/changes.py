@@ -22,9 +22,8 @@ _MEANINGS = {
     "narrowed": "shown to be smaller in size",
     "unchanged within margin": "shown to change by less than the margin",
     "widened": "shown to be larger in size",
-    "inconclusive": (
-        "not decided; a gap that changed sides may have changed, and be neither smaller nor larger"
-    ),
+    "changed": "changed by more than chance explains; whether it is smaller or larger is undecided",
+    "inconclusive": "not decided; chance could explain the change",
     "too small": "not judged: too few rows, or the metric has no value",
 }
 _ERRORS = {

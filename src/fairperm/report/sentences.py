@@ -28,6 +28,7 @@ from fairperm._utils.formatting import (
     join_words,
 )
 from fairperm.hypothesis_tests.rankings.queries import call_queries
+from fairperm.hypothesis_tests.results.answer import describe_joint_findings
 from fairperm.hypothesis_tests.results.audits import PLACES_OF_NOTES
 from fairperm.inference.stopping import MIN_EXTREME_DRAWS
 from fairperm.metrics.definition import Scheme
@@ -149,18 +150,22 @@ class Finding:
 
 def describe_findings(view: AuditView) -> list[Finding]:
     """Return the finding for every attribute and metric, disparities first."""
-    findings = [_describe_section(section) for section in view.sections]
+    joint = describe_joint_findings(view.audit)
+    findings = [_describe_section(section, joint) for section in view.sections]
     return sorted(findings, key=lambda one: WEIGHTIEST_FIRST.index(one.verdict))
 
 
-def _describe_section(section: Section) -> Finding:
+def _describe_section(section: Section, joint: Mapping[tuple[str, str], str]) -> Finding:
     disparities = section.with_verdict("disparity")
     if disparities:
         disparities.sort(key=lambda one: -abs(one.row.difference or 0.0))
         named = map(describe_comparison, disparities)
         return Finding(section, "disparity", (*named, *_count_others(section)))
     verdicts = [one for one in ("inconclusive", "equivalent") if section.with_verdict(one)]
-    return Finding(section, [*verdicts, "too small"][0], tuple(_describe_no_disparity(section)))
+    row = section.comparisons[0].row
+    remarks = [escape(one) for one in (joint.get((row.attribute, row.metric)),) if one]
+    sentences = (*_describe_no_disparity(section), *remarks)
+    return Finding(section, [*verdicts, "too small"][0], sentences)
 
 
 def _count_others(section: Section) -> list[Markup]:

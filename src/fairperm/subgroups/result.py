@@ -17,7 +17,12 @@ from fairperm._utils.formatting import (
 from fairperm.data.columns import frame_of
 from fairperm.hypothesis_tests.results.answer import answer_subgroups
 from fairperm.hypothesis_tests.results.gaps import json_ready
-from fairperm.hypothesis_tests.results.text import state_rows, wrap_answer, wrap_notes
+from fairperm.hypothesis_tests.results.text import (
+    state_rows,
+    wrap_answer,
+    wrap_notes,
+    write_table_html,
+)
 from fairperm.subgroups.features import Band, describe
 
 if TYPE_CHECKING:
@@ -276,6 +281,11 @@ class Subgroups(Sequence[Subgroup]):
 
     def __repr__(self) -> str:
         return as_text(self)
+
+    def _repr_html_(self) -> str:
+        rows = [_list_cells(self, one) for one in self.listed]
+        notes = [f"P-values: {_state_test(self)}.", *self.notes]
+        return write_table_html(self.answer, _list_heads(self), rows, notes)
 
 
 _DRAWN = ("n", "value", "rest", "gap", "adjusted_pvalue")

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 def compare(ctx: click.Context) -> int:
     """Test whether gaps between groups changed from an old model to a new one of the same rows.
 
-    Verdicts: closed, narrowed, unchanged within margin, widened, inconclusive or too small.
+    Verdicts: closed, narrowed, unchanged within margin, widened, changed,
+    inconclusive or too small.
     """
     given = ctx.params
     if given["prediction_new"] is None and given["score_new"] is None:

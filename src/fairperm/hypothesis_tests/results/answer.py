@@ -19,6 +19,7 @@ from fairperm._utils.formatting import (
     format_name,
     format_number,
     format_percent,
+    format_pvalue,
     isolate_direction,
     join_words,
     name_group,
@@ -227,6 +228,10 @@ def _judge(what: str, stated: str, *, is_shown: bool, open_end: str) -> str:
 
 def _say_open(result: GapResult, interval: tuple[float, float], what: str = "gap") -> str:
     """Return which gaps an open result does not rule out."""
+    least = getattr(result, "smallest_pvalue", None)
+    if least is not None:
+        few = f"these data are too few to show any {what}"
+        return f"; {few}: the smallest p that they allow is {format_pvalue(least)}"
     if any(map(math.isnan, interval)):
         return f"; how large a {what} is possible is not known"
     if result.alternative in {"greater", "less"}:
@@ -280,8 +285,9 @@ def describe_change(result: ChangeResult, names: Names) -> str:
     metric = format_metric(result.metric.removeprefix("change in "))
     unit = _unit_of(result)
     if result.part is not None:
-        old, new = (one[result.part] for one in (result.gap_old, result.gap_new))
-        metric = f"{metric} ({format_metric(result.part)})"
+        part = result.part.removeprefix("change in ")
+        old, new = (one[part] for one in (result.gap_old, result.gap_new))
+        metric = f"{metric} ({format_metric(part)})"
     else:
         old, new = result.gap_old, result.gap_new
     gap = name_of_gap(*names)
@@ -647,7 +653,7 @@ def answer_audit(audit: AuditData, name: Callable[[AuditRow], Names] | None = No
         parts.append(f"{n:,} {_are(n)} undecided: real gaps are not ruled out.")
     if n := counts["too small"]:
         parts.append(f"{n:,} could not be judged.")
-    remarks = [] if counts["disparity"] else describe_joint_findings(audit)
+    remarks = [] if counts["disparity"] else describe_joint_findings(audit).values()
     return " ".join([f"{changes}{parts[0]}", *parts[1:], *remarks])
 
 
@@ -685,9 +691,17 @@ def _largest(rows: Sequence[AuditRow]) -> AuditRow:
     return min(rows, key=lambda row: row.adjusted_pvalue or 0.0)
 
 
-def describe_joint_findings(audit: AuditData) -> Iterable[str]:
-    """Yield where all groups together differ, and no comparison of two shows it."""
-    shown = {(row.attribute, row.metric) for row in audit.rows if row.verdict == "disparity"}
+def describe_joint_findings(audit: AuditData) -> dict[tuple[str, str], str]:
+    """Return where all groups together differ, and no comparison of two shows it.
+
+    The sentences are by attribute and metric.
+    """
+    found: dict[tuple[str, str], str] = {}
+    shown = {
+        (row.attribute, row.metric)
+        for row in audit.rows
+        if row.adjusted_pvalue is not None and row.adjusted_pvalue <= audit.alpha
+    }
     for one in audit.omnibus:
         result = one.result
         if result is None or result.pvalue > audit.alpha or (one.attribute, one.metric) in shown:
@@ -702,7 +716,8 @@ def describe_joint_findings(audit: AuditData) -> Iterable[str]:
             unit = unit_of(result.metric, result.counts.values())
             low, high = (f"{name} ({unit.value(value)})" for name, value in ends)
             text += f"; furthest apart are {high} and {low}"
-        yield f"{text}."
+        found[one.attribute, one.metric] = f"{text}."
+    return found
 
 
 def answer_changes(audit: AuditData) -> str:
@@ -721,7 +736,7 @@ _CHANGED = {  # the verdicts on changes, as verbs
     "widened": "widened",
     "narrowed": "narrowed",
     "closed": "closed",
-    "changed": "changed, but whether in size is undecided",
+    "changed": "changed (whether they are smaller or larger is undecided)",
     "unchanged within margin": "changed by less than the margin",
     "inconclusive": "stayed undecided",
     "too small": "could not be judged",

@@ -14,7 +14,7 @@ from fairperm._utils.formatting import (
     name_of_gap,
 )
 from fairperm.hypothesis_tests.results.answer import answer_audit, answer_row
-from fairperm.hypothesis_tests.results.gaps import json_ready
+from fairperm.hypothesis_tests.results.gaps import json_ready, without_answer
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping
@@ -228,7 +228,7 @@ class AuditRow:
             for name in self.__slots__
             if name not in {"result", "change"}
         }
-        plain["test"] = None if self.result is None else self.result.to_dict()
+        plain["test"] = without_answer(self.result)
         if self.change is not None:
             plain["change"] = self.change.to_dict()
         return plain
@@ -305,7 +305,7 @@ class OmnibusRow:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the row as JSON-ready values."""
-        test = None if self.result is None else self.result.to_dict()
+        test = without_answer(self.result)
         return {
             "attribute": self.attribute,
             "metric": self.metric,

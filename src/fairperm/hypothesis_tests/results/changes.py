@@ -27,7 +27,11 @@ from fairperm.hypothesis_tests.results.answer import (
     answer_period_change,
     answer_periods,
 )
-from fairperm.hypothesis_tests.results.gaps import PermutationTestResult, json_ready
+from fairperm.hypothesis_tests.results.gaps import (
+    PermutationTestResult,
+    json_ready,
+    without_answer,
+)
 from fairperm.hypothesis_tests.results.text import ShownResult, count_rows
 
 if TYPE_CHECKING:
@@ -45,7 +49,8 @@ __all__ = [
 
 _MIDNIGHT = re.compile(r"[ T]00:00:00(\.0+)?$")
 CHANGE_VERDICTS = (
-    *("closed", "narrowed", "unchanged within margin", "widened", "inconclusive", "too small"),
+    *("closed", "narrowed", "unchanged within margin", "widened", "changed"),
+    *("inconclusive", "too small"),
 )
 
 
@@ -156,7 +161,9 @@ class GapChange:
     closing_pvalue, adjusted_closing_pvalue : float or None
         The p-value of a new gap that is not smaller, or not within the margin.
     verdict : str
-        "closed", "narrowed", "unchanged within margin", "widened", "inconclusive" or "too small".
+        "closed", "narrowed", "unchanged within margin", "widened", "changed" (by more than chance
+        explains, but whether the gap is smaller or larger is undecided), "inconclusive" or "too
+        small".
     reason : str
         Why, in plain words.
     """
@@ -246,7 +253,7 @@ class GapChange:
         plain |= {
             name: json_ready(getattr(self, name)) for name in self.__slots__ if name != "result"
         }
-        plain["test"] = None if self.result is None else self.result.to_dict()
+        plain["test"] = without_answer(self.result)
         return plain
 
     def cells(self) -> dict[str, Any]:

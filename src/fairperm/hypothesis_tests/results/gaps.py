@@ -246,6 +246,9 @@ class PermutationTestResult(GapResult):
     exact : bool
         Whether all permutations, or all tables of an unconditional test, were counted: the p-value
         then has no Monte Carlo error.
+    smallest_pvalue : float or None
+        The smallest p-value that such data allow, if it is above 1 − ``confidence_level``: then no
+        gap could have been significant. Else None.
     null_distribution : numpy.ndarray
         The statistic under each permutation; with ``n_resamples`` 0, points of the normal limit.
         Of an unconditional test, the statistic of each table, with its probability at the rate of
@@ -262,6 +265,7 @@ class PermutationTestResult(GapResult):
     exact: bool
     binning_errors: Mapping[Hashable, float] | None
     gap_variance: ErrorsByGap | None = field(default=None, repr=False)
+    smallest_pvalue: float | None = None
     tested: Tested | None = field(default=None, repr=False)
     null_probabilities: NDArray[np.float64] | None = field(repr=False)
 
@@ -294,6 +298,13 @@ class PermutationTestResult(GapResult):
 
     def _draws(self) -> str:
         return "normal limit" if self.n_resamples == 0 else GapResult._draws(self)
+
+
+def without_answer(test: PlainResult | None) -> dict[str, Any] | None:
+    """Return a test of an audit as JSON-ready values: the answer is that of its row."""
+    if test is None:
+        return None
+    return {name: one for name, one in test.to_dict().items() if name != "answer"}
 
 
 def json_ready(value: Any) -> Any:

@@ -79,6 +79,22 @@ def write_html(answer: str, lines: Sequence[tuple[str, str]], notes: Iterable[st
     return f'<div style="max-width:60em"><p><strong>{escape(answer)}</strong></p>{table}</div>'
 
 
+def write_table_html(
+    answer: str, heads: Sequence[str], rows: Sequence[Sequence[str]], notes: Iterable[str] = ()
+) -> str:
+    """Return a result with a table for a notebook: the first cell of each row is its name."""
+    head = "".join(f'<th scope="col" style="{_HEAD}">{escape(one)}</th>' for one in heads)
+    lines = (
+        f'<th scope="row" style="{_HEAD}">{escape(first)}</th>'
+        + "".join(f'<td style="{_CELL};padding-right:1em">{escape(one)}</td>' for one in others)
+        for first, *others in rows
+    )
+    body = "".join(f'<tr style="background:none">{line}</tr>' for line in lines)
+    table = f'<table style="{_TABLE}"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+    told = "".join(f"<p>{escape(note)}</p>" for note in notes)
+    return f"<div><p><strong>{escape(answer)}</strong></p>{table if rows else ''}{told}</div>"
+
+
 def state_rows(n_used: float, n_dropped: int, units: str = "rows") -> tuple[str, str]:
     """Return how many rows were used and left out, as a line of a result.
 
