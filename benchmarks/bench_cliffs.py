@@ -46,9 +46,13 @@ _SEARCH = "all of 124 subgroups in every draw"
 _BOOTSTRAP = "500 bootstrap samples, for the standard error it reports"
 _RESAMPLES = "every bootstrap sample is a multinomial draw of rows, and walks through all of them"
 _ONE_BY_ONE = "several sums of each row, which labels of many groups add one by one"
+_PRODUCTS = "two totals of each of three classes, and all their products, in 20 strata"
 SLOW: Mapping[str, tuple[float, str]] = {
     "roc_auc_ovr": (60.0, _CLASSES),
     "roc_auc_ovr_weighted": (60.0, _CLASSES),
+    "recall_macro": (11.0, _PRODUCTS),
+    "precision_macro": (11.0, _PRODUCTS),
+    "f1_macro": (11.0, _PRODUCTS),
     "average_precision": (13.0, "five groups walk through all rows, with a division at each"),
     "r2_score": (12.0, _ONE_BY_ONE),
     "coefficient_of_variation": (12.0, _ONE_BY_ONE),
