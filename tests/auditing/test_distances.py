@@ -13,6 +13,7 @@ import fairperm
 from fairperm import Audit, audit, distance_test
 from fairperm.inference.multiplicity import adjust_pvalues
 from tests.support.commands import run
+from tests.support.refusals import Refusal, check_wording, each, table
 from tests.support.simulations import at_most
 
 if TYPE_CHECKING:
@@ -203,42 +204,45 @@ def test_a_list_of_predictions_is_no_list_of_columns() -> None:
     assert audit(**asked, distances="total_variation").rows[0].pvalue == by_name.rows[0].pvalue
 
 
-REFUSED: dict[str, tuple[dict[str, Any], str]] = {
-    "unknown": ({"distances": "kss"}, "distances must be one of .*Did you mean 'ks'"),
-    "scores of classes": (
-        {"y_score": ["s", "y"], "metrics": "roc_auc_ovr"},
-        r"y_score must be one column of scores; got \['s', 'y'\]. Several, one for each class, are",
-    ),
-    "no name": ({"distances": [max]}, "distances must be names of distances"),
-    "twice": ({"distances": ["ks", "kolmogorov_smirnov"]}, "distances must be different"),
-    "normal limit": ({"n_resamples": 0}, "n_resamples=0 cannot be used with distances"),
-    "direction": ({"alternative": "less"}, "'two-sided' for kolmogorov_smirnov.*no direction"),
-    "margin": ({"margin": 0.1}, "margin cannot be used with distances alone; it is for metrics"),
-    "ratio": ({"ratio": 0.8}, "ratio cannot be used with distances"),
-    "threshold": ({"threshold": 0.5}, "threshold cannot be used with distances"),
-    "positive label": ({"pos_label": 1}, "pos_label cannot be used with distances"),
-    "bins": ({"score_bins": 64}, "score_bins cannot be used with distances"),
-    "scheme": ({"scheme": "within_label"}, "scheme cannot be used with distances"),
-    "variance": ({"variance": "delta"}, "variance cannot be used with distances"),
-    "weights of strata": (
-        {"control_features": "site", "stratum_weights": {"x": 1, "y": 1}},
-        "stratum_weights cannot be used with distances",
-    ),
-    "labels": (
-        {"y_true": None, "distances": "ks_given_label"},
-        "y_true must be given for kolmogorov_smirnov_given_label",
-    ),
-    "no column": ({"y_score": None}, "distances needs y_score or y_pred"),
-    "texts": ({"y_score": "g"}, r"y_score \(column 'g'\) must be made of real numbers"),
-    "categories": (
-        {"y_score": "r", "data": {**DATA, "r": RNG.random(N)}, "distances": "tv"},
-        "y_score must be made of at most 100 different numbers.* or use distances='ks'",
-    ),
-}
+PLAIN: dict[str, Any] = {**ASKED, "distances": "ks"}
+REFUSALS = table(
+    audit,
+    PLAIN,
+    globals(),
+    """
+distances='kss' →
+    distances must be one of 'kolmogorov_smirnov', 'wasserstein', 'demographic_parity',
+    'total_variation', 'infinity_norm', 'jensen_shannon', 'kullback_leibler', 'chi_square',
+    'skew'; got 'kss'. Did you mean 'ks'?
+y_score=['s', 'y'], metrics='roc_auc_ovr' →
+    TypeError: y_score must be one column of scores; got ['s', 'y']. Several, one for each
+    class, are
+distances=[max] → TypeError: distances must be names of distances
+distances=['ks', 'kolmogorov_smirnov'] → distances must be different
+n_resamples=0 → n_resamples=0 cannot be used with distances.
+alternative='less' →
+    alternative must be 'two-sided' for kolmogorov_smirnov; got 'less'. A distance has no
+    direction.
+margin=0.1 → margin cannot be used with distances alone; it is for metrics.
+ratio=0.8 → ratio cannot be used with distances
+threshold=0.5 → threshold cannot be used with distances
+pos_label=1 → pos_label cannot be used with distances
+score_bins=64 → score_bins cannot be used with distances
+scheme='within_label' → scheme cannot be used with distances
+variance='delta' → variance cannot be used with distances
+control_features='site', stratum_weights={'x': 1, 'y': 1} →
+    stratum_weights cannot be used with distances.
+y_true=None, distances='ks_given_label' →
+    TypeError: y_true must be given for kolmogorov_smirnov_given_label
+y_score=None → TypeError: distances needs y_score or y_pred
+y_score='g' → TypeError: y_score (column 'g') must be made of real numbers
+y_score='r', data={**DATA, 'r': RNG.random(N)}, distances='tv' →
+    y_score must be made of at most 100 different numbers for total_variation, which takes them
+    as categories; got 600. Put them into bins, or use distances='ks'.
+""",
+)
 
 
-@pytest.mark.parametrize("name", REFUSED)
-def test_refusals(name: str) -> None:
-    given, match = REFUSED[name]
-    with pytest.raises((fairperm.InputError, fairperm.InputTypeError), match=match):
-        audit(**{**ASKED, "distances": "ks", **given})
+@each(REFUSALS)
+def test_refusal(refusal: Refusal) -> None:
+    check_wording(refusal)

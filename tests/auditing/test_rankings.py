@@ -17,6 +17,7 @@ from fairperm.inference.multiplicity import adjust_pvalues
 from fairperm.report.rerun import write_call
 from tests.support.audits import check_agreement, quietly
 from tests.support.commands import run, start
+from tests.support.refusals import Refusal, check_wording, each, table
 from tests.support.simulations import at_least, at_most
 
 if TYPE_CHECKING:
@@ -373,98 +374,83 @@ def test_the_command_line(tmp_path: Path) -> None:
 
 
 LATTER = {"rankings": "exposure", "sensitive_features": "seller"}
-REFUSED: dict[str, tuple[dict[str, Any], str]] = {
-    "unknown": ({"rankings": "ndgc"}, "rankings must be one of .*Did you mean 'ndcg'"),
-    "no name": ({"rankings": [max]}, "rankings must be names of metrics of rankings"),
-    "the ratio of a logarithm": (
-        LATTER | {"rankings": "skew", "ratio": 0.8},
-        "ratio must be left out for skew@.*It is a logarithm; use margin",
-    ),
-    "no gap": (
-        {"rankings": ["ndcg", "ndkl"]},
-        "rankings must be metrics with a gap between two groups; got 'ndkl'.*"
-        r"use ranking_test\(\) with metric='ndkl'",
-    ),
-    "twice": (
-        {"rankings": ["ndcg", "ndcg@4"]},
-        "rankings must be different metrics; got 'ndcg@4'",
-    ),
-    "both kinds": (
-        {"rankings": ["ndcg", "exposure"]},
-        r"metrics of queries or of items, not both; got \['ndcg@4', 'exposure'\]",
-    ),
-    "k of none": ({"rankings": "ndcg@0"}, "rankings must be ndcg@ and a number of items from 1"),
-    "k of many digits": ({"rankings": f"ndcg@{'9' * 5000}"}, "rankings must be ndcg@ and a number"),
-    "positive label": (
-        {"y_true": np.where(DATA["relevant"], "yes", "no"), "pos_label": "yes"},
-        "pos_label cannot be used with rankings: y_true is the relevance .* must be numbers",
-    ),
-    "as metrics": (
-        {"metrics": "ndcg", "cluster": "query"},
-        r"metrics must be .*; got 'ndcg'. It is a metric of rankings: pass rankings='ndcg' to aud",
-    ),
-    "k of whole lists": ({"rankings": "map@3"}, "rankings must be average_precision without '@'"),
-    "k": ({"k": 2.5}, "k must be an integer"),
-    "k beyond the lists": ({"k": 9}, r"k must be at most the longest list \(8 items\); got 9"),
-    "query alone": ({"rankings": None}, "query needs rankings"),
-    "no query": ({"query": None}, "rankings needs query: the queries whose lists"),
-    "no scores": ({"y_score": None}, "rankings needs y_score: the scores by which"),
-    "no relevance": ({"y_true": None}, "y_true must be given for ndcg"),
-    "negative relevance": ({"y_true": "score"}, "y_true must be not negative"),
-    "graded relevance": (
-        {"y_true": DATA["relevant"] * 2, "rankings": "map"},
-        "y_true must be 0 or 1 for average_precision; got 2.0.*rankings='ndcg'",
-    ),
-    "ties": (
-        {"y_score": "relevant", "rankings": "mrr"},
-        "y_score must be made of different .* Pass minus the position as y_score to say",
-    ),
-    "texts": ({"y_score": "seller"}, r"y_score \(column 'seller'\) must be made of real numbers"),
-    "missing queries": ({"query": [None, *DATA["query"][1:]]}, "query has 1 missing value"),
-    "groups within lists": (
-        {"sensitive_features": ["country", "seller"]},
-        "the same for all items of a query for ndcg, .* in 'seller'.*rankings='exposure'",
-    ),
-    "groups of lists": (
-        LATTER | {"sensitive_features": ["seller", "country"]},
-        "vary within a query for exposure, .* no query with items of several groups in 'country'",
-    ),
-    "clusters in lists": ({"cluster": "seller"}, "cluster must be the same for all items of a"),
-    "rows": ({"metrics": "roc_auc"}, "'roc_auc' cannot be tested beside rankings without cluster"),
-    "distances": ({"distances": "ks"}, "'kolmogorov_smirnov' cannot be tested beside rankings"),
-    "rows and items": (
-        LATTER | {"metrics": "roc_auc", "cluster": "query"},
-        "metrics cannot be used with rankings='exposure', which compares items of one list",
-    ),
-    "distances and items": (
-        LATTER | {"distances": "ks", "cluster": "query"},
-        "distances cannot be used with rankings='exposure', which compares items of one list",
-    ),
-    "one name": (
-        {"metrics": "average_precision", "rankings": "map", "cluster": "user"},
-        "metrics must be named unlike the rankings; got 'average_precision'",
-    ),
-    "matched": ({"matched": "user"}, "matched cannot be used with rankings"),
-    "weights": ({"sample_weight": "query"}, "sample_weight cannot be used with rankings"),
-    "two models": ({"y_score_new": "score"}, "y_score_new cannot be used with rankings"),
-    "limit": (LATTER | {"n_resamples": 0}, "n_resamples=0 cannot be used with rankings='exposure'"),
-    "variance": (LATTER | {"variance": None}, "variance cannot be used with rankings='exposure'"),
-    "scheme": (LATTER | {"scheme": "pooled"}, "scheme cannot be used with rankings='exposure'"),
-    "strata": (
-        LATTER | {"control_features": "site", "stratum_weights": {"p": 1, "q": 1}},
-        "stratum_weights cannot be used with rankings='exposure'",
-    ),
-    "margin": ({"margin": 2}, "margin must be below 1 for ndcg@4; got 2"),
-    "margin by name": ({"margin": {"skew": 0.1}}, "margin must be given for metrics of the audit"),
-    "positive": ({"min_group_size": 0}, "min_group_size must be an integer from 1"),
-}
+PLAIN: dict[str, Any] = {**ASKED, "sensitive_features": "country", "rankings": "ndcg", "k": 4}
+REFUSALS = table(
+    audit,
+    PLAIN,
+    globals(),
+    """
+rankings='ndgc' →
+    rankings must be one of 'ndcg', 'precision', 'recall', 'average_precision',
+    'reciprocal_rank', 'hit_rate', 'exposure', 'exposure_per_relevance' and 3 more; got 'ndgc'.
+    Did you mean 'ndcg'?
+rankings=[max] → TypeError: rankings must be names of metrics of rankings
+**LATTER, rankings='skew', ratio=0.8 →
+    ratio must be left out for skew@4; got 0.8. It is a logarithm; use margin
+rankings=['ndcg', 'ndkl'] →
+    rankings must be metrics with a gap between two groups; got 'ndkl'. It compares all groups
+    at once: use ranking_test() with metric='ndkl'.
+rankings=['ndcg', 'ndcg@4'] → rankings must be different metrics; got 'ndcg@4'.
+rankings=['ndcg', 'exposure'] →
+    rankings must be metrics of queries or of items, not both; got ['ndcg@4', 'exposure'].
+rankings='ndcg@0' → rankings must be ndcg@ and a number of items from 1
+rankings=f"ndcg@{'9' * 5000}" → rankings must be ndcg@ and a number
+y_true=np.where(DATA['relevant'], 'yes', 'no'), pos_label='yes' →
+    pos_label cannot be used with rankings: y_true is the relevance of items, which must be
+    numbers
+metrics='ndcg', cluster='query' →
+    metrics must be one that metric_names() lists; got 'ndcg'. It is a metric of rankings: pass
+    rankings='ndcg' to aud
+rankings='map@3' → rankings must be average_precision without '@'
+k=2.5 → TypeError: k must be an integer
+k=9 → k must be at most the longest list (8 items); got 9.
+rankings=None → query needs rankings.
+query=None → TypeError: rankings needs query: the queries whose lists
+y_score=None → TypeError: rankings needs y_score: the scores by which
+y_true=None → TypeError: y_true must be given for ndcg
+y_true='score' → y_true must be not negative
+y_true=DATA['relevant'] * 2, rankings='map' →
+    y_true must be 0 or 1 for average_precision; got 2.0. Graded relevance needs
+    rankings='ndcg'.
+y_score='relevant', rankings='mrr' →
+    y_score must be made of different numbers within a query for reciprocal_rank; got equal
+    scores. Pass minus the position as y_score to say
+y_score='seller' → TypeError: y_score (column 'seller') must be made of real numbers
+query=[None, *DATA['query'][1:]] → query has 1 missing value
+sensitive_features=['country', 'seller'] →
+    sensitive_features must be the same for all items of a query for ndcg, which compares
+    queries; got query 0 with several in 'seller'. To compare kinds of items within lists, use
+    rankings='exposure'.
+**LATTER, sensitive_features=['seller', 'country'] →
+    UndefinedMetricError: sensitive_features must vary within a query for exposure, which
+    compares items of one list; got no query with items of several groups in 'country'.
+cluster='seller' → cluster must be the same for all items of a
+metrics='roc_auc' → 'roc_auc' cannot be tested beside rankings without cluster
+distances='ks' → 'kolmogorov_smirnov' cannot be tested beside rankings
+**LATTER, metrics='roc_auc', cluster='query' →
+    metrics cannot be used with rankings='exposure', which compares items of one list.
+**LATTER, distances='ks', cluster='query' →
+    distances cannot be used with rankings='exposure', which compares items of one list.
+metrics='average_precision', rankings='map', cluster='user' →
+    metrics must be named unlike the rankings; got 'average_precision'.
+matched='user' → matched cannot be used with rankings.
+sample_weight='query' → sample_weight cannot be used with rankings.
+y_score_new='score' → y_score_new cannot be used with rankings.
+**LATTER, n_resamples=0 → n_resamples=0 cannot be used with rankings='exposure'
+**LATTER, variance=None → variance cannot be used with rankings='exposure'
+**LATTER, scheme='pooled' → scheme cannot be used with rankings='exposure'
+**LATTER, control_features='site', stratum_weights={'p': 1, 'q': 1} →
+    stratum_weights cannot be used with rankings='exposure'
+margin=2 → margin must be below 1 for ndcg@4; got 2.
+margin={'skew': 0.1} → margin must be given for metrics of the audit
+min_group_size=0 → min_group_size must be an integer from 1
+""",
+)
 
 
-@pytest.mark.parametrize("name", REFUSED)
-def test_refusals(name: str) -> None:
-    given, match = REFUSED[name]
-    with pytest.raises((fairperm.InputError, fairperm.InputTypeError), match=match):
-        audit(**{**ASKED, "sensitive_features": "country", "rankings": "ndcg", "k": 4, **given})
+@each(REFUSALS)
+def test_refusal(refusal: Refusal) -> None:
+    check_wording(refusal)
 
 
 # Levels at a margin.

@@ -18,6 +18,7 @@ from fairperm import distance_test
 from fairperm.data.lazy import counting
 from fairperm.engines import distances as engines
 from tests.support.lazy_data import LAZY, clustered, sample
+from tests.support.refusals import Refusal, check_wording, each, table
 from tests.support.simulations import at_least, at_most
 
 if TYPE_CHECKING:
@@ -750,99 +751,80 @@ GOOD: dict[str, Any] = {
     "rng": 1,
 }
 MANY = np.arange(400) / 7
-BAD: dict[str, tuple[dict[str, Any], str]] = {
-    "no values": ({"values": None}, "values must be given; got None"),
-    "texts are no numbers": (
-        {"values": list("abcdabcd")},
-        "values must be made of real numbers; got 'a'.* such as distance='total_variation'",
-    ),
-    "given the label": (
-        {"distance": "ks_given_label"},
-        "distance must be the name of a distance; got 'ks_given_label'. To compare .* y_true",
-    ),
-    "infinite": ({"values": [np.inf, *range(7)]}, "values must be finite; got inf"),
-    "missing": ({"values": [np.nan, *range(7)]}, "values has 1 missing value"),
-    "too short": ({"values": [1.0, 2.0]}, "sensitive_features must be as long as values"),
-    "two columns": ({"values": np.ones((8, 2))}, "values must be one-dimensional"),
-    "no such column": ({"values": "x", "data": {"y": [1]}}, "values must be a column of data"),
-    "unknown distance": ({"distance": "kss"}, "distance must be one of .*Did you mean 'ks'"),
-    "a function": ({"distance": max}, "distance must be the name of a distance"),
-    "many categories": (
-        {"values": MANY, "sensitive_features": np.arange(400) % 2, "distance": "tv"},
-        "values must be made of at most 100 different numbers for total_variation.*'ks'",
-    ),
-    "one group": ({"sensitive_features": ["a"] * 8}, "has 1 group"),
-    "no groups": ({"sensitive_features": None}, "sensitive_features must be given"),
-    "an unknown group": ({"groups": ("a", "c")}, "groups must be made of groups"),
-    "a group twice": ({"groups": ("a", "a")}, "groups must be two or more different groups"),
-    "compare": ({"compare": "all"}, "compare must be one of 'pairs', 'reference', 'rest'"),
-    "reference": (
-        {"reference": "a"},
-        "reference can only be used with compare='reference'; got compare='pairs'",
-    ),
-    "an unknown reference": (
-        {"compare": "reference", "reference": "A"},
-        "reference must be one of the groups.*got 'A'.*Did you mean 'a'",
-    ),
-    "an array as reference": (
-        {"compare": "reference", "reference": np.arange(2)},
-        "reference must be one of the groups",
-    ),
-    "ages as groups": (
-        {"values": np.arange(42), "sensitive_features": np.arange(42) // 2},
-        "sensitive_features must have at most 20 groups named by numbers; got 21 in 'sens.*bands",
-    ),
-    "hundreds of groups": (
-        {"values": np.arange(400), "sensitive_features": [f"s{i // 2}" for i in range(400)]},
-        "sensitive_features must make at most 10,000 comparisons; got 200 groups.*compare='rest'",
-    ),
-    "adjust": ({"adjust": "maxt"}, "adjust must be one of 'holm', 'bh', 'by', None"),
-    "no draws": ({"n_resamples": 0}, "n_resamples must be 'auto' or an integer from 1"),
-    "level": ({"confidence_level": 95}, "confidence_level must be .*Did you mean 0.95"),
-    "weights": ({"sample_weight": [0.0] + [1.0] * 7}, "sample_weight must be .*above 0"),
-    "measurements as labels": (
-        {"values": MANY, "y_true": MANY, "sensitive_features": np.arange(400) % 2},
-        "y_true must be made of at most 100 different numbers, which .* got 400. Cut them",
-    ),
-    "split clusters": ({"cluster": [1] * 8}, "cluster must keep to one group"),
-    "clusters of two labels": (
-        {"cluster": [1, 1, 2, 2, 3, 3, 4, 4], "y_true": [0, 1] * 4},
-        "cluster must have rows of one label with y_true.*got cluster 1",
-    ),
-    "no label in common": (
-        {"y_true": [0] * 4 + [1] * 4},
-        "y_true must have a value that rows of both groups have; got none for 'a', 'b'",
-    ),
-    "no stratum in common": (
-        {"control_features": [0] * 4 + [1] * 4},
-        "control_features must have a value that rows of both groups have",
-    ),
-    "seed": ({"rng": -1}, "rng must be an integer from 0"),
-    "infinite differences": (
-        {"values": [1.7e308, -1.7e308, *range(6)]},
-        "values must be .* whose differences can be added up; got -1.7e.308 and 1.7e.308",
-    ),
-    "infinite sums of distances": (
-        {"values": [1e308, *range(7)], "distance": "wasserstein"},
-        "values must be .* whose differences can be added up; got 0.0 and 1e.308",
-    ),
-    "weights lost in sums": (
-        {"sample_weight": [1e-10] * 4 + [1e300] * 4},
-        "sample_weight must be made of numbers that can be added up; got 1e-10 and 1e.300",
-    ),
-    "one weight beside which no other counts": (
-        {"sample_weight": [1e20] + [1.0] * 7},
-        "sample_weight must be such that no row .* more than 1,000,000 times all .*how it varies",
-    ),
-    "weights beyond sums": (
-        {"sample_weight": [1e308] * 7 + [9e307]},
-        "sample_weight must be made of numbers that can be added up; got 9e.307 and 1e.308",
-    ),
-}
+REFUSALS = table(
+    distance_test,
+    GOOD,
+    globals(),
+    """
+values=None → TypeError: values must be given; got None.
+values=list('abcdabcd') →
+    TypeError: values must be made of real numbers; got 'a'. For categories, use a distance such
+    as distance='total_variation'.
+distance='ks_given_label' →
+    distance must be the name of a distance; got 'ks_given_label'. To compare rows of equal
+    label, pass y_true.
+values=[np.inf, *range(7)] → values must be finite; got inf.
+values=[np.nan, *range(7)] → values has 1 missing value
+values=[1.0, 2.0] → sensitive_features must be as long as values
+values=np.ones((8, 2)) → values must be one-dimensional
+values='x', data={'y': [1]} → values must be a column of data
+distance='kss' →
+    distance must be one of 'kolmogorov_smirnov', 'wasserstein', 'demographic_parity',
+    'total_variation', 'infinity_norm', 'jensen_shannon', 'kullback_leibler', 'chi_square',
+    'skew'; got 'kss'. Did you mean 'ks'?
+distance=max → TypeError: distance must be the name of a distance
+values=MANY, sensitive_features=np.arange(400) % 2, distance='tv' →
+    values must be made of at most 100 different numbers for total_variation, which takes them
+    as categories; got 400. Put them into bins, or use distance='ks'.
+sensitive_features=['a'] * 8 → sensitive_features has 1 group
+sensitive_features=None → TypeError: sensitive_features must be given
+groups=('a', 'c') → groups must be made of groups
+groups=('a', 'a') → groups must be two or more different groups
+compare='all' → compare must be one of 'pairs', 'reference', 'rest'
+reference='a' → reference can only be used with compare='reference'; got compare='pairs'.
+compare='reference', reference='A' → reference must be one of the groups; got 'A'. Did you mean 'a'?
+compare='reference', reference=np.arange(2) → reference must be one of the groups
+values=np.arange(42), sensitive_features=np.arange(42) // 2 →
+    sensitive_features must have at most 20 groups named by numbers; got 21 in
+    'sensitive_features'. Cut numbers into bands
+values=np.arange(400), sensitive_features=[f's{i // 2}' for i in range(400)] →
+    sensitive_features must make at most 10,000 comparisons; got 200 groups in
+    'sensitive_features'. Merge groups, or use compare='rest'.
+adjust='maxt' → adjust must be one of 'holm', 'bh', 'by', None
+n_resamples=0 → n_resamples must be 'auto' or an integer from 1
+confidence_level=95 →
+    confidence_level must be a number strictly between 0 and 1; got 95. Did you mean 0.95?
+sample_weight=[0.0] + [1.0] * 7 → sample_weight must be made of numbers above 0
+values=MANY, y_true=MANY, sensitive_features=np.arange(400) % 2 →
+    y_true must be made of at most 100 different numbers, which are taken as labels; got 400.
+    Cut them
+cluster=[1] * 8 → cluster must keep to one group
+cluster=[1, 1, 2, 2, 3, 3, 4, 4], y_true=[0, 1] * 4 →
+    cluster must have rows of one label with y_true: whole clusters are exchanged, inside each
+    label; got cluster 1
+y_true=[0] * 4 + [1] * 4 →
+    UndefinedMetricError: y_true must have a value that rows of both groups have; got none for
+    'a', 'b'.
+control_features=[0] * 4 + [1] * 4 →
+    UndefinedMetricError: control_features must have a value that rows of both groups have
+rng=-1 → rng must be an integer from 0
+values=[1.7e+308, -1.7e+308, *range(6)] →
+    values must be made of numbers whose differences can be added up; got -1.7e+308 and
+    1.7e+308.
+values=[1e+308, *range(7)], distance='wasserstein' →
+    values must be made of numbers whose differences can be added up; got 0.0 and 1e+308.
+sample_weight=[1e-10] * 4 + [1e+300] * 4 →
+    sample_weight must be made of numbers that can be added up; got 1e-10 and 1e+300.
+sample_weight=[1e+20] + [1.0] * 7 →
+    sample_weight must be such that no row of a label and stratum weighs more than 1,000,000
+    times all others; got one of 4.5e+15 times. Its value is the whole distribution of its
+    group: nothing shows how it varies.
+sample_weight=[1e+308] * 7 + [9e+307] →
+    sample_weight must be made of numbers that can be added up; got 9e+307 and 1e+308.
+""",
+)
 
 
-@pytest.mark.parametrize("name", BAD)
-def test_bad_arguments_are_named(name: str) -> None:
-    given, match = BAD[name]
-    with pytest.raises((fairperm.InputError, fairperm.InputTypeError), match=match):
-        distance_test(**(GOOD | given))
+@each(REFUSALS)
+def test_refusal(refusal: Refusal) -> None:
+    check_wording(refusal)

@@ -22,6 +22,7 @@ from fairperm.inference.multiplicity import adjust_pvalues
 from fairperm.inference.null import Null, pvalue
 from fairperm.metrics.rankings import RankedLists, get_ranking_metric
 from tests.support.lazy_data import LAZY
+from tests.support.refusals import Refusal, check_wording, each, table
 from tests.support.simulations import at_least, at_most
 
 if TYPE_CHECKING:
@@ -908,156 +909,102 @@ GOOD: dict[str, Any] = {
 }
 ITEMS = {"metric": "exposure", "sensitive_features": list("ab" * 8)}
 NDKL = ITEMS | {"metric": "ndkl"}
-BAD: dict[str, tuple[dict[str, Any], str]] = {
-    "score and rank": ({"rank": [1, 2, 3, 4] * 4}, "Pass score or rank; got both"),
-    "no score": ({"score": None}, "Pass score or rank; got neither"),
-    "no query": ({"query": None}, "query must be given"),
-    "no relevance": ({"relevance": None}, "relevance must be given for ndcg"),
-    "texts as relevance": ({"relevance": list("abcd" * 4)}, "relevance must be made of real num"),
-    "texts as scores": ({"score": list("abcd" * 4)}, "score must be made of real numbers"),
-    "infinite scores": ({"score": [np.inf] + [1.0] * 15}, "score must be finite"),
-    "items dropped from lists": (
-        ITEMS | {"sensitive_features": [None, *"bab", *"ab" * 6], "missing": "drop"},
-        "sensitive_features has 1 missing value .* Items cannot be dropped from lists .* missing. "
-        "missing='group' makes a group",
-    ),
-    "missing queries": ({"query": [None, *"ppp", *"qqqqrrrrssss"]}, "query has 1 missing value"),
-    "lengths": ({"query": ["p"]}, "query must be as long as relevance"),
-    "unknown metric": ({"metric": "ndgc"}, "metric must be one of .* Did you mean 'ndcg'"),
-    "a metric of rows": ({"metric": max}, "metric must be the name of a metric of rankings"),
-    "k of zero": ({"k": 0}, "k must be an integer from 1"),
-    "k of text": ({"k": "10"}, "k must be an integer"),
-    "k beyond the lists": (
-        {"metric": "ndcg@5"},
-        r"k must be at most the longest list \(4 items\); got 5\. Pass metric='ndcg@4'",
-    ),
-    "all items in the top": (
-        {**ITEMS, "metric": "top_k_share", "k": 4},
-        r"k must be below the last position \(4\) for top_k_share; got 4. All items are",
-    ),
-    "several columns of clusters": (
-        {"data": {"a": [1]}, "cluster": ["a", "b"]},
-        r"cluster must be one column; got \['a', 'b'\]. Join",
-    ),
-    "negative relevance": ({"relevance": [-1, 0, 0, 1] * 4}, "relevance must be not negative"),
-    "relevance that cannot be added up": (
-        {"relevance": [1e308, 0, 0, 1] * 4},
-        r"relevance must be at most 1e\+100; got 1e\+308",
-    ),
-    "relevance that cannot be divided by": (
-        ITEMS | {"metric": "exposure_per_relevance", "relevance": [1e-300, 0, 0, 1e-300] * 4},
-        "relevance must be at least 1e-100 for some item; got 1e-300",
-    ),
-    "graded relevance": (
-        {"relevance": [2, 0, 0, 1] * 4, "metric": "map"},
-        "relevance must be 0 or 1 for average_precision; got 2.0.*metric='ndcg'",
-    ),
-    "tied scores": (
-        {"score": [1.0] * 16, "metric": "mrr"},
-        "score must be made of different numbers within a query for reciprocal_rank; got equal sc",
-    ),
-    "tied ranks": (
-        {"score": None, "rank": [1, 1, 2, 3] * 4},
-        "rank must be made of different positions within a query; got 1 twice",
-    ),
-    "ranks from zero": (
-        {"score": None, "rank": [0, 1, 2, 3] * 4},
-        "rank must be made of positions 1, 2, 3, …; got 0. The first position is 1: add 1",
-    ),
-    "group varies": (
-        {"sensitive_features": list("ab" * 8)},
-        "sensitive_features must be the same for all items of a query for ndcg.*'p'.*exposure",
-    ),
-    "group does not vary": (
-        {"metric": "exposure"},
-        "sensitive_features must vary within a query for exposure",
-    ),
-    "strata of one group": (
-        ITEMS | {"control_features": [0, 1] * 8},
-        "sensitive_features must vary within a query for exposure",
-    ),
-    "strata vary": (
-        {"control_features": [0, 1] * 8},
-        "control_features must be the same for all items of a query",
-    ),
-    "clusters split queries": (
-        {"cluster": [0, 1] * 8},
-        "cluster must be the same for all items of a query; got query 'p'",
-    ),
-    "clusters of both groups": ({"cluster": [0] * 16}, "cluster must keep to one group"),
-    "no relevant item": (
-        {"relevance": [0] * 8 + [1, 0, 0, 1] * 2},
-        "relevance must be above 0 for some item of group 'a'",
-    ),
-    "no relevance for a ratio": (
-        ITEMS | {"metric": "exposure_per_relevance", "relevance": None},
-        "relevance must be given for exposure_per_relevance",
-    ),
-    "negative relevance of a ratio": (
-        ITEMS | {"metric": "exposure_per_relevance", "relevance": [-1, 0, 0, 1] * 4},
-        "relevance must be not negative",
-    ),
-    "no relevant item of a kind": (
-        ITEMS | {"metric": "exposure_per_relevance", "relevance": [1, 0] * 8},
-        "relevance must be above 0 for some item of group 'b'; got 'none'",
-    ),
-    "no item of a kind in the top": (
-        ITEMS | {"metric": "skew", "k": 1},
-        "k must be so large that some item of group 'b' is in the top k; got 1.*'top_k_share'",
-    ),
-    "the same gap everywhere": (ITEMS, "query must be made of lists with different gaps"),
-    "one group": ({"sensitive_features": ["a"] * 16}, "has 1 group"),
-    "unknown group": ({"groups": ("a", "c")}, "groups must be made of groups"),
-    "compare": ({"compare": "all"}, "compare must be one of 'pairs', 'reference', 'rest'"),
-    "reference": ({"reference": "a"}, "reference can only be used with compare='reference'"),
-    "unknown reference": (
-        {"compare": "reference", "reference": "c"},
-        r"reference must be one of the groups \('a', 'b'\); got 'c'",
-    ),
-    "adjust": ({"adjust": "maxt"}, "adjust must be one of 'holm', 'bh', 'by', None"),
-    "alternative": ({"alternative": "more"}, "alternative must be one of"),
-    "ndkl of one group and the rest": (
-        NDKL | {"compare": "rest"},
-        "compare cannot be used with metric='ndkl', which compares all groups at once",
-    ),
-    "ndkl with a reference": (
-        NDKL | {"reference": "a"},
-        "reference cannot be used with metric='ndkl', which compares all groups at once",
-    ),
-    "a direction of ndkl": (
-        NDKL | {"alternative": "greater"},
-        "alternative cannot be used with metric='ndkl', which has no direction",
-    ),
-    "ndkl with clusters": (
-        NDKL | {"cluster": np.repeat([0, 1], 8)},
-        "cluster cannot be used with metric='ndkl': its permutations take lists for independent",
-    ),
-    "ndkl of tied scores": (
-        NDKL | {"score": [1.0] * 16},
-        "score must be made of different numbers within a query for ndkl.*Pass rank",
-    ),
-    "ndkl of tied ranks": (
-        NDKL | {"score": None, "rank": [1, 1, 2, 3] * 4},
-        "rank must be made of different positions within a query",
-    ),
-    "ndkl of queries": (
-        {"metric": "ndkl"},
-        "sensitive_features must vary within a query for ndkl, which .*; got no query with items",
-    ),
-    "ndkl of strata of one group": (
-        NDKL | {"control_features": [0, 1] * 8},
-        "sensitive_features must vary within a stratum of a query for ndkl",
-    ),
-    "ndkl of one group": (NDKL | {"sensitive_features": ["a"] * 16}, "has 1 group"),
-    "ndkl of an unknown group": (NDKL | {"groups": ("a", "c")}, "groups must be made of groups"),
-}
+REFUSALS = table(
+    ranking_test,
+    GOOD,
+    globals(),
+    """
+rank=[1, 2, 3, 4] * 4 → TypeError: Pass score or rank; got both.
+score=None → TypeError: Pass score or rank; got neither.
+query=None → TypeError: query must be given
+relevance=None → TypeError: relevance must be given for ndcg
+relevance=list('abcd' * 4) → TypeError: relevance must be made of real num
+score=list('abcd' * 4) → TypeError: score must be made of real numbers
+score=[np.inf] + [1.0] * 15 → score must be finite
+**ITEMS, sensitive_features=[None, *'bab', *'ab' * 6], missing='drop' →
+    sensitive_features has 1 missing value (row 0 of 16). Items cannot be dropped from lists
+    that are ranked by score, as those below would move up: fill in what is missing.
+    missing='group' makes a group
+query=[None, *'ppp', *'qqqqrrrrssss'] → query has 1 missing value
+query=['p'] → query must be as long as relevance
+metric='ndgc' →
+    metric must be one of 'ndcg', 'precision', 'recall', 'average_precision', 'reciprocal_rank',
+    'hit_rate', 'exposure', 'exposure_per_relevance' and 3 more; got 'ndgc'. Did you mean
+    'ndcg'?
+metric=max → TypeError: metric must be the name of a metric of rankings
+k=0 → k must be an integer from 1
+k='10' → TypeError: k must be an integer
+metric='ndcg@5' → k must be at most the longest list (4 items); got 5. Pass metric='ndcg@4'
+**ITEMS, metric='top_k_share', k=4 →
+    k must be below the last position (4) for top_k_share; got 4. All items are
+data={'a': [1]}, cluster=['a', 'b'] → cluster must be one column; got ['a', 'b']. Join
+relevance=[-1, 0, 0, 1] * 4 → relevance must be not negative
+relevance=[1e+308, 0, 0, 1] * 4 → relevance must be at most 1e+100; got 1e+308.
+**ITEMS, metric='exposure_per_relevance', relevance=[1e-300, 0, 0, 1e-300] * 4 →
+    relevance must be at least 1e-100 for some item; got 1e-300.
+relevance=[2, 0, 0, 1] * 4, metric='map' →
+    relevance must be 0 or 1 for average_precision; got 2.0. Graded relevance needs
+    metric='ndcg'.
+score=[1.0] * 16, metric='mrr' →
+    score must be made of different numbers within a query for reciprocal_rank; got equal sc
+score=None, rank=[1, 1, 2, 3] * 4 →
+    rank must be made of different positions within a query; got 1 twice.
+score=None, rank=[0, 1, 2, 3] * 4 →
+    rank must be made of positions 1, 2, 3, …; got 0. The first position is 1: add 1
+sensitive_features=list('ab' * 8) →
+    sensitive_features must be the same for all items of a query for ndcg, which compares
+    queries; got query 'p' with several. To compare kinds of items within lists, use
+    metric='exposure
+metric='exposure' → UndefinedMetricError: sensitive_features must vary within a query for exposure
+**ITEMS, control_features=[0, 1] * 8 →
+    UndefinedMetricError: sensitive_features must vary within a query for exposure
+control_features=[0, 1] * 8 → control_features must be the same for all items of a query
+cluster=[0, 1] * 8 → cluster must be the same for all items of a query; got query 'p'
+cluster=[0] * 16 → cluster must keep to one group
+relevance=[0] * 8 + [1, 0, 0, 1] * 2 →
+    UndefinedMetricError: relevance must be above 0 for some item of group 'a'
+**ITEMS, metric='exposure_per_relevance', relevance=None →
+    TypeError: relevance must be given for exposure_per_relevance
+**ITEMS, metric='exposure_per_relevance', relevance=[-1, 0, 0, 1] * 4 →
+    relevance must be not negative
+**ITEMS, metric='exposure_per_relevance', relevance=[1, 0] * 8 →
+    UndefinedMetricError: relevance must be above 0 for some item of group 'b'; got 'none'.
+**ITEMS, metric='skew', k=1 →
+    UndefinedMetricError: k must be so large that some item of group 'b' is in the top k; got 1.
+    metric='top_k_share'
+**ITEMS → UndefinedMetricError: query must be made of lists with different gaps
+sensitive_features=['a'] * 16 → sensitive_features has 1 group
+groups=('a', 'c') → groups must be made of groups
+compare='all' → compare must be one of 'pairs', 'reference', 'rest'
+reference='a' → reference can only be used with compare='reference'
+compare='reference', reference='c' → reference must be one of the groups ('a', 'b'); got 'c'.
+adjust='maxt' → adjust must be one of 'holm', 'bh', 'by', None
+alternative='more' → alternative must be one of
+**NDKL, compare='rest' →
+    compare cannot be used with metric='ndkl', which compares all groups at once.
+**NDKL, reference='a' →
+    reference cannot be used with metric='ndkl', which compares all groups at once.
+**NDKL, alternative='greater' →
+    alternative cannot be used with metric='ndkl', which has no direction
+**NDKL, cluster=np.repeat([0, 1], 8) →
+    cluster cannot be used with metric='ndkl': its permutations take lists for independent
+**NDKL, score=[1.0] * 16 →
+    score must be made of different numbers within a query for ndkl; got equal scores. Pass rank
+**NDKL, score=None, rank=[1, 1, 2, 3] * 4 → rank must be made of different positions within a query
+metric='ndkl' →
+    UndefinedMetricError: sensitive_features must vary within a query for ndkl, which compares
+    items of one list; got no query with items
+**NDKL, control_features=[0, 1] * 8 →
+    sensitive_features must vary within a stratum of a query for ndkl
+**NDKL, sensitive_features=['a'] * 16 → sensitive_features has 1 group
+**NDKL, groups=('a', 'c') → groups must be made of groups
+""",
+)
 
 
-@pytest.mark.parametrize("name", BAD)
-def test_bad_arguments_are_named(name: str) -> None:
-    given, match = BAD[name]
-    with pytest.raises((fairperm.InputError, fairperm.InputTypeError), match=match):
-        ranking_test(**(GOOD | given))
+@each(REFUSALS)
+def test_refusal(refusal: Refusal) -> None:
+    check_wording(refusal)
 
 
 def test_strata_of_lists_with_one_group_only_are_counted() -> None:
