@@ -192,6 +192,7 @@ def run(tree: Path, mutation: Mutation, tests: list[str], cpu_limit_s: int) -> s
             _Loader.mutation = mutation
             sys.meta_path.insert(0, _Finder())
             options = ["-x", "-q", "-n", "0", "-p", "no:cacheprovider", "--no-header"]
+            options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # imported before
             code = 70
             with contextlib.suppress(BaseException):
                 code = int(pytest.main([*options, *tests]))
