@@ -52,7 +52,8 @@ StratumWeights: TypeAlias = "Mapping[Any, float]"
 Missing: TypeAlias = Literal["error", "drop", "group"]
 SchemeName: TypeAlias = Literal["auto", "pooled", "within_label", "denominator", "unconditional"]
 VarianceName: TypeAlias = (
-    Literal["auto", "score", "wald", "delta", "delong", "bootstrap", "fast_bootstrap"] | None
+    Literal["auto", "score", "wald", "hall", "delta", "delong", "bootstrap", "fast_bootstrap"]
+    | None
 )
 Alternative: TypeAlias = Literal["two-sided", "symmetric", "greater", "less"]
 Adjustment: TypeAlias = Literal["holm", "bh", "by"] | None

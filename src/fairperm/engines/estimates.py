@@ -6,22 +6,25 @@ recompute the standard error in a permutation.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from fairperm.inference.mantel_haenszel import GapVariance
 from fairperm.inference.null import drop_rounding
+from fairperm.inference.skewness import remove_skewness, skewness
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
     from fairperm.metrics.definition import Metric
 
     Array = NDArray[np.float64]
+
+Block = TypeVar("Block", "Estimates", "Gaps")
 
 ZERO_GAP = 1e-12  # times the metric's size: a smaller gap without variance is a rounding error
 _MIN_DRAWS_FOR_TIES = 20
@@ -40,11 +43,18 @@ class Estimates:
         Variance of each value, in the same shape.
     size
         Denominator of each rate, or number of rows, in the same shape.
+    third
+        Third cumulant of each value, in the same shape; None if skewness stays in.
     """
 
     value: Array
     variance: Array
     size: Array
+    third: Array | None = None
+
+    def each(self, change: Callable[[Array], Array]) -> Estimates:
+        """Return the estimates with this done to each of the arrays."""
+        return map_arrays(change, self)
 
     def gaps(self, weights: Array | None) -> Gaps:
         """Combine the strata, each by its share; a stratum of negative weight is subtracted."""
@@ -55,7 +65,10 @@ class Estimates:
             variances = self._gap_variances(weights, share)
             error = np.sqrt(np.where(used, share**2 * variances, 0.0).sum(axis=-1))
         difference = np.where(used.any(axis=-1), gap.sum(axis=-1), np.nan)
-        return Gaps(difference.T, error.T)
+        if self.third is None:
+            return Gaps(difference.T, error.T)
+        third = np.where(used, share**3 * (self.third[..., 0] - self.third[..., 1]), 0.0)
+        return Gaps(difference.T, error.T, skewness(third.sum(axis=-1), error).T)
 
     def _gap_variances(self, weights: Array | None, share: Array) -> Array:
         """Return the variance of the gap in each stratum.
@@ -142,11 +155,10 @@ class Estimates:
         """Return the groups in the user's order, given the user's groups in the present one."""
         if order == (0, 1):
             return self
-        arrays = self.value, self.variance, self.size
         if order == (1, 0):
-            return Estimates(*(array[..., ::-1] for array in arrays))
+            return self.each(lambda array: array[..., ::-1])
         place = np.argsort(order)
-        return Estimates(*(array[..., place] for array in arrays))
+        return self.each(lambda array: array[..., place])
 
     def standardized(self, weights: Array | None) -> tuple[Array, Array]:
         """Return values and variances of every group with the strata in the same shares."""
@@ -190,10 +202,14 @@ def is_contrast(weights: Array | None) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Gaps:
-    """The gaps of a block of draws (axis 0) in the parts of a metric (axis 1)."""
+    """The gaps of a block of draws (axis 0) in the parts of a metric (axis 1).
+
+    Their statistic is without their ``skewness``, if that is not None.
+    """
 
     difference: Array
     standard_error: Array
+    skewness: Array | None = None
 
     def studentized(self, scale: Array) -> Array:
         """Return the statistic of each draw: the studentized gap, or the largest of the parts."""
@@ -201,26 +217,27 @@ class Gaps:
         return ratio[:, 0] if ratio.shape[1] == 1 else np.abs(ratio).max(axis=1)
 
     def ratios(self, scale: Array) -> Array:
-        """Return the gap of each draw and part over its standard error.
+        """Return the gap of each draw and part over its standard error, without its skewness.
 
         Over a standard error of zero, no gap gives 0 and a gap ±∞. NaN where a gap is undefined.
         """
         gap, error = self.difference, self.standard_error
         with np.errstate(divide="ignore", invalid="ignore"):
             nothing = (error == 0) & (np.abs(gap) <= ZERO_GAP * scale)
-            return np.where(nothing, 0.0, gap / error)
+            ratio = np.where(nothing, 0.0, gap / error)
+        return ratio if self.skewness is None else remove_skewness(ratio, self.skewness)
 
     def over(self, error: Array) -> Gaps:
-        """Return the same gaps, all with this standard error."""
+        """Return the same gaps, all with this standard error, and with their skewness."""
         return Gaps(self.difference, np.broadcast_to(error, self.difference.shape))
 
     def drop_rounding(self, scale: Array) -> Gaps:
         """Return the gaps with zero in place of rounding errors of values of this size."""
-        return Gaps(drop_rounding(self.difference, scale), self.standard_error)
+        return replace(self, difference=drop_rounding(self.difference, scale))
 
     def first(self, n: int | None) -> Gaps:
         """Return the first ``n`` draws; all for None."""
-        return Gaps(self.difference[:n], self.standard_error[:n])
+        return map_arrays(lambda array: array[:n], self)
 
     def spread(self) -> Array:
         """Return the standard deviation of each part's gap among the defined draws."""
@@ -229,16 +246,21 @@ class Gaps:
 
 def join_estimates(blocks: Sequence[Estimates]) -> Estimates:
     """Return one block of the draws of all blocks."""
-    arrays = [(block.value, block.variance, block.size) for block in blocks]
-    return Estimates(*(np.concatenate(one, axis=1) for one in zip(*arrays, strict=True)))
+    return map_arrays(lambda *arrays: np.concatenate(arrays, axis=1), *blocks)
 
 
 def join_gaps(blocks: Sequence[Gaps]) -> Gaps:
     """Return one block of the gaps of all blocks."""
-    return Gaps(
-        np.concatenate([block.difference for block in blocks]),
-        np.concatenate([block.standard_error for block in blocks]),
-    )
+    return map_arrays(lambda *arrays: np.concatenate(arrays), *blocks)
+
+
+def map_arrays(change: Callable[..., Array], *blocks: Block) -> Block:
+    """Return a block whose every array is made of the blocks' arrays of its name."""
+    found: dict[str, Any] = {}
+    for one in fields(blocks[0]):
+        arrays = [getattr(block, one.name) for block in blocks]
+        found[one.name] = None if arrays[0] is None else change(*arrays)
+    return replace(blocks[0], **found)
 
 
 def over_groups(values: Array) -> Array:

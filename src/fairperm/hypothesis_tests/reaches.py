@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairperm.inference.null import gap_interval
+from fairperm.inference.skewness import restore_skewness
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,21 +37,38 @@ class _QuantileReach:
 class ErrorReach(_QuantileReach):
     """Critical values times the standard error of each part's gap.
 
-    Bins of scores may have moved the gap by ``binning_error``.
+    Bins of scores may have moved the gap by ``binning_error``. Critical values of a statistic
+    without its ``skewness`` get that of the sample back: the interval is no longer symmetric.
     """
 
     gap: Array
     error: Array
     span: float
     binning_error: float = 0.0
+    skewness: float = 0.0
 
     def interval(self, critical: tuple[float, float]) -> tuple[float, float]:
         """Return the interval; without a standard error it has no ends."""
         return gap_interval(self.gap, self._reach, critical, self.span)
 
     def _reach(self, quantile: float) -> tuple[Array, Array]:
-        width = np.where(np.isnan(self.error), math.inf, quantile * self.error + self.binning_error)
-        return width, width
+        below, above = (
+            np.where(np.isnan(self.error), math.inf, quantile * self.error + self.binning_error)
+            for quantile in restore_both_ways(quantile, self.skewness)
+        )
+        return below, above
+
+
+def restore_both_ways(quantile: float, skewness: float) -> tuple[float, float]:
+    """Return how many standard errors below and above a gap a critical value reaches.
+
+    An interval holds its estimate, also where critical values are near zero and skewness is not.
+    """
+    if skewness == 0:
+        return quantile, quantile
+    size = np.array([skewness, -skewness])
+    below, above = np.maximum(restore_skewness(np.array(quantile), size), 0.0).tolist()
+    return below, above
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,6 +79,10 @@ class Observed:
         Whether critical values alone are at least the normal ones: p-values of rates are exact.
     compared_values
         The groups' values in the strata that are compared; None if all are.
+    skewness
+        What the statistic is without: that of the gap, 0 if it is left in.
+    cumulants
+        Third cumulants of the groups' values; None if skewness is left in.
     """
 
     statistic: float
@@ -92,6 +96,8 @@ class Observed:
     has_normal_floor: bool = False
     has_normal_critical: bool = False
     compared_values: tuple[float, float] | None = None
+    skewness: float = 0.0
+    cumulants: tuple[float, float] | None = None
 
 
 class PermutationTest(Generic[B]):

@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairperm.inference.multiplicity import order_tails, scale_tails
-from fairperm.inference.null import MANY_UNDEFINED, tie_tolerance
+from fairperm.inference.null import (
+    MANY_UNDEFINED,
+    normal_pvalue,
+    normal_quantile,
+    tie_tolerance,
+)
+from fairperm.inference.skewness import restore_skewness
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -48,8 +54,8 @@ class Bands:
         The smallest of the adjusted p-values.
     tails
         The tails that are compared: "above", "below", these two, or "both" for sizes.
-    error
-        Standard error of the observed gaps.
+    error, skewness
+        Standard error of the observed gaps, and the skewness that the statistics are without.
     """
 
     pvalue: Array
@@ -60,6 +66,7 @@ class Bands:
     global_pvalue: float
     tails: Mapping[str, _Tail]
     error: Array
+    skewness: Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +79,8 @@ class _Tail:
         The statistics of the sample.
     tolerance
         By how much ties may differ.
+    least_pvalue, least_critical
+        No p-value of a statistic is smaller, and no critical value less far out.
     scale
         What each statistic is divided by for the largest of a draw.
     single_pvalue, critical
@@ -82,6 +91,8 @@ class _Tail:
 
     observed: Array
     tolerance: Array
+    least_pvalue: Array
+    least_critical: float
     scale: Array
     single_pvalue: Array
     critical: Array
@@ -93,11 +104,21 @@ class _Tail:
 
 
 def bands(
-    draws: Array, statistic: Array, error: Array, span: Array, alpha: float, alternative: str
+    draws: Array,
+    statistic: Array,
+    error: Array,
+    span: Array,
+    alpha: float,
+    alternative: str,
+    skewness: Array | None = None,
+    *,
+    has_normal_floor: bool = False,
 ) -> Bands:
     """Compare observed statistics with those of every draw (axis 0).
 
-    ``error`` is the standard error of the observed gaps, ``span`` the size of the metric's values.
+    ``error`` is the standard error of the observed gaps, ``span`` the size of the metric's values,
+    ``skewness`` what the statistics are without. With ``has_normal_floor`` no tail has a p-value
+    below the normal one.
     A two-sided p-value is twice that of the smaller tail; a symmetric one compares sizes. A
     statistic that is undefined (NaN) in the sample is not tested. An undefined draw counts as
     extreme; statistics that are undefined in more than 1 % of the draws are only tested singly.
@@ -106,25 +127,37 @@ def bands(
     tested = ~np.isnan(statistic)
     # with more undefined draws, these alone would decide the maximum
     joint = tested & (np.isnan(draws).mean(axis=0) <= MANY_UNDEFINED)
-    pairs = zip(statistic, error, strict=True)
-    tolerance = np.array([tie_tolerance(float(s), span, np.array([e])) for s, e in pairs])
+    skewness = np.zeros(len(statistic)) if skewness is None else skewness
+    triples = zip(statistic, error, skewness, strict=True)
+    tolerance = np.array(
+        [tie_tolerance(float(s), span, np.array([e]), float(k)) for s, e, k in triples]
+    )
     outwards = _OUTWARDS[alternative]
     tails = {
-        side: _make_tail(draws, of_side, statistic, tolerance, joint, alpha / len(outwards))
+        side: _make_tail(
+            draws,
+            of_side,
+            statistic,
+            tolerance,
+            joint,
+            alpha / len(outwards),
+            side if has_normal_floor else None,
+        )
         for side, of_side in outwards.items()
     }
-    ((adjusted, joint_band),) = _join([joint], [tails], [error], alpha)
+    ((adjusted, joint_band),) = _join([joint], [tails], [error], [skewness], alpha)
     single = _combine([tail.single_pvalue for tail in tails.values()])
     critical = {side: tail.critical + tail.tolerance for side, tail in tails.items()}
     return Bands(
         pvalue=np.where(tested, single, np.nan),
         adjusted_pvalue=adjusted,
-        band=_band(tested, critical, error),
+        band=_band(tested, critical, error, skewness),
         joint_band=joint_band,
         joint=joint,
         global_pvalue=float(adjusted[joint].min()) if joint.any() else math.nan,
         tails=tails,
         error=error,
+        skewness=skewness,
     )
 
 
@@ -137,6 +170,7 @@ def join_bands(every: Sequence[Bands], alpha: float) -> list[tuple[Array, tuple[
         [one.joint for one in every],
         [one.tails for one in every],
         [one.error for one in every],
+        [one.skewness for one in every],
         alpha,
     )
 
@@ -145,6 +179,7 @@ def _join(
     joint: Sequence[NDArray[np.bool_]],
     tails: Sequence[Mapping[str, _Tail]],
     error: Sequence[Array],
+    skewness: Sequence[Array],
     alpha: float,
 ) -> list[tuple[Array, tuple[Array, Array]]]:
     """Return p-values and bands by the largest of all sets in each tail."""
@@ -157,11 +192,12 @@ def _join(
         limit = _critical(np.sort(largest)[None], alpha / len(tails[0]))[0] + slack
         for place, tail in enumerate(sets):
             least = tail.observed / tail.scale - slack
-            pvalues[place].append(_pvalues(np.sort(largest), least))
-            critical[place][side] = limit * tail.scale
+            p = _pvalues(np.sort(largest), least)
+            pvalues[place].append(np.maximum(p, tail.least_pvalue))
+            critical[place][side] = np.maximum(limit * tail.scale, tail.least_critical)
     return [
-        (np.where(which, _combine(p), np.nan), _band(which, limits, e))
-        for which, p, limits, e in zip(joint, pvalues, critical, error, strict=True)
+        (np.where(which, _combine(p), np.nan), _band(which, limits, e, k))
+        for which, p, limits, e, k in zip(joint, pvalues, critical, error, skewness, strict=True)
     ]
 
 
@@ -172,8 +208,15 @@ def _make_tail(
     tolerance: Array,
     joint: NDArray[np.bool_],
     alpha: float,
+    floor: str | None,
 ) -> _Tail:
+    """Return one tail; its ``floor`` is the normal limit of that side, if there is one."""
     observed = outwards(statistic)
+    least_pvalue, least_critical = np.zeros(len(observed)), -math.inf
+    if floor is not None:
+        ordering = "symmetric" if floor == "both" else "greater"  # it is already outwards
+        least_pvalue = np.array([normal_pvalue(float(s), ordering).value for s in observed])
+        least_critical = normal_quantile(1 - alpha, ordering)
     pvalue, critical, scale = (np.empty(len(statistic)) for _ in range(3))
     largest = np.full(len(draws), -math.inf)
     for some in _split(draws):
@@ -186,7 +229,16 @@ def _make_tail(
         scale[some] = scale_tails(ascending, observed[some]) if outwards is not np.abs else 1.0
         values /= scale[some, None]
         np.maximum(largest, values[joint[some]].max(axis=0, initial=-math.inf), out=largest)
-    return _Tail(observed, tolerance, scale, pvalue, critical, largest)
+    return _Tail(
+        observed,
+        tolerance,
+        least_pvalue,
+        least_critical,
+        scale,
+        np.maximum(pvalue, least_pvalue),
+        np.maximum(critical, least_critical),
+        largest,
+    )
 
 
 def _split(draws: Array) -> Iterator[slice]:
@@ -225,13 +277,20 @@ def _critical(ascending: Array, alpha: float) -> Array:
 
 
 def _band(
-    shown: NDArray[np.bool_], critical: Mapping[str, Array], error: Array
+    shown: NDArray[np.bool_], critical: Mapping[str, Array], error: Array, skewness: Array
 ) -> tuple[Array, Array]:
-    """Return the band around zero from the critical values of its sides."""
+    """Return the band around zero: the sides' critical values, which get their skewness back."""
     everywhere = critical.get("both", np.full_like(error, math.inf))
     with np.errstate(invalid="ignore"):  # an infinite one has no finite reach even over no error
         below, above = (
             np.where(shown, np.where(np.isfinite(one), one * error, math.inf), np.nan)
-            for one in (critical.get(side, everywhere) for side in ("below", "above"))
+            for one in (
+                _restore(critical.get("below", everywhere), -skewness),
+                _restore(critical.get("above", everywhere), skewness),
+            )
         )
     return -below, above
+
+
+def _restore(critical: Array, skewness: Array) -> Array:
+    return np.where(skewness == 0, critical, restore_skewness(critical, skewness))

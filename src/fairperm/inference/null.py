@@ -96,16 +96,18 @@ class PValue:
         return PValue(max(self.value, least), raised(self.interval), raised(self.wilson_interval))
 
 
-def tie_tolerance(statistic: float, span: Array, error: Array) -> float:
+def tie_tolerance(statistic: float, span: Array, error: Array, skewness: float = 0.0) -> float:
     """Return the distance within which a draw counts as tied with the observed statistic.
 
     Rounding errors of a gap are relative to the metric's span, not to the gap: near zero a
-    tolerance relative to the statistic alone would miss ties.
+    tolerance relative to the statistic alone would miss ties. Taking skewness out makes them larger
+    by at most the square of 1 + |k·S|/3.
     """
     if not math.isfinite(statistic):
         return 0.0
     studentized_span = (span[error > 0] / error[error > 0]).max(initial=0.0)
-    return float(TIE * (abs(statistic) + studentized_span))
+    steepness = (1 + abs(skewness * statistic) / 3) ** 2
+    return float(TIE * (abs(statistic) + studentized_span) * steepness)
 
 
 def drop_rounding(gap: Array, size: Array | float) -> Array:

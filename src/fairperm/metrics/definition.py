@@ -113,6 +113,8 @@ class Variance(StrEnum):
     """p(1 − p)/m with each group's own rate p."""
     DELTA = "delta"
     """Sum of the rows' squared influences."""
+    HALL = "hall"
+    """The same, and the statistic is without the skewness that the influences show."""
     DELONG = "delong"
     """DeLong's variance of an AUC."""
     BOOTSTRAP = "bootstrap"

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairperm.engines.estimates import Estimates
 from fairperm.inference.bands import bands
 from fairperm.inference.multiplicity import (
     adjust_pvalues,
@@ -22,6 +21,7 @@ from fairperm.metrics.definition import metrics_of_totals
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from fairperm.engines.estimates import Estimates
     from fairperm.subgroups.sample import SearchedRows
 
     Array = NDArray[np.float64]
@@ -110,10 +110,7 @@ def _reaches(
         bounded = np.maximum(bounded, normal_quantile(1 - alpha))
     below = above = bounded * observed.gaps(None).standard_error[:, 0]
     if sample.plan.is_binomial and not has_strata:
-        arrays = (
-            np.moveaxis(one, 0, 1) for one in (observed.value, observed.variance, observed.size)
-        )
-        by_candidate = Estimates(*arrays)
+        by_candidate = observed.each(lambda array: np.moveaxis(array, 0, 1))
         rates = metrics_of_totals([sample.metric]) * len(gap)
         below, above = by_candidate.rate_reaches(rates, bounded[:, None, None])
     elif sample.plan.is_binomial and sample.metric.is_rate:

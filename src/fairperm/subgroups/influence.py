@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairperm._utils.sorting import order_by, run_numbers, run_starts
-from fairperm.engines.estimates import Estimates
 from fairperm.hypothesis_tests.comparison import Comparison
 from fairperm.hypothesis_tests.small_groups import (
     MIN_INFLUENTIAL_ROWS,
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
     from fairperm.data.sample import Sample
+    from fairperm.engines.estimates import Estimates
     from fairperm.metrics.definition import Metric
     from fairperm.subgroups.candidates import Candidates
     from fairperm.subgroups.sample import SearchedRows
@@ -150,7 +150,7 @@ def _widen_auc(
     variance, is_wider = observed.variance.copy(), np.zeros(len(candidates), bool)
     for i in np.flatnonzero(_may_have_few(units, candidates)).tolist():
         comparison = _compare_with_rest(sample, candidates, i)
-        one = Estimates(observed.value[:, [i]], observed.variance[:, [i]], observed.size[:, [i]])
+        one = observed.each(lambda array, i=i: array[:, [i]])  # type: ignore[misc]
         influential = InfluentialRows.count(comparison, plan, one)
         variance[:, [i]] = influential.widen(one, None).variance
         is_wider[i] = influential.widens

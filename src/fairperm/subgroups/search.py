@@ -14,7 +14,6 @@ from fairperm._utils.progress import waiting
 from fairperm._utils.signatures import complete, shares
 from fairperm.data.arguments import FrameArguments, Inputs
 from fairperm.data.columns import library_of
-from fairperm.engines.estimates import Estimates
 from fairperm.errors import Note, UndefinedMetricError, argument, warn_of
 from fairperm.hypothesis_tests.permutation import permutation_test
 from fairperm.hypothesis_tests.plan import Options
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fairperm.data.arguments import Alternative, Column, Columns, Label, MetricLike
+    from fairperm.engines.estimates import Estimates
     from fairperm.subgroups.candidates import Candidates
     from fairperm.subgroups.engine import SubgroupEngine
     from fairperm.subgroups.inference import Judgement
@@ -306,9 +306,7 @@ class Search:
     def note_few_rows(self) -> list[str]:
         """Return a note if gaps of subgroups that are found rest on few influential rows."""
         observed, found = self.observed, self.found
-        found_there = Estimates(
-            *(one[:, found] for one in (observed.value, observed.variance, observed.size))
-        )
+        found_there = observed.each(lambda array: array[:, found])
         few = rest_on_few(self.sample, self.candidates.take(found), found_there)
         is_wider = self.is_wider[found]
         n = int((few | is_wider).sum())
