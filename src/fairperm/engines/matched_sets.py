@@ -17,6 +17,8 @@ import numpy as np
 from fairperm._utils.sorting import order_by, run_numbers, run_starts
 from fairperm.engines.estimates import ZERO_GAP, Gaps, join_gaps
 from fairperm.engines.resampling import blocks
+from fairperm.inference.skewness import skewness
+from fairperm.metrics.definition import Variance
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -54,11 +56,11 @@ class MatchedSets:
     count: Counts
     first_high: Counts
     sign: int
-    is_studentized: bool
+    variance: Variance | None
 
     @classmethod
     def of(
-        cls, part: Metric, first: Array, second: Array, *, is_studentized: bool = True
+        cls, part: Metric, first: Array, second: Array, variance: Variance | None
     ) -> MatchedSets:
         """Count the kinds of sets, from the sides of the user's first and second group."""
         is_high = _is_above(first, second)
@@ -81,7 +83,7 @@ class MatchedSets:
             count=count,
             first_high=others if is_swapped else first_high,
             sign=-1 if is_swapped else 1,
-            is_studentized=is_studentized,
+            variance=variance,
         )
 
     @property
@@ -154,10 +156,12 @@ class MatchedSets:
             (first, second), gradients, terms = self._totals(mine)
             gap = self.sign * (self.part.estimate(first) - self.part.estimate(second))
             count = self.count.astype(float)
-            variance, _ = sum_powers(mine, count, (self.high, self.low), gradients)
+            variance, cubes = sum_powers(mine, count, (self.high, self.low), gradients)
             variance = np.where(variance <= _ROUNDING * terms, 0.0, variance) * self._unbiased()
-            error = np.sqrt(variance) if self.is_studentized else np.ones(len(gap))
-        return Gaps(gap[:, None], error[:, None])
+            error = np.sqrt(variance) if self.variance is not None else np.ones(len(gap))
+            if self.variance != Variance.HALL:
+                return Gaps(gap[:, None], error[:, None])
+        return Gaps(gap[:, None], error[:, None], skewness(self.sign * cubes, error)[:, None])
 
     def _totals(self, mine: Array) -> tuple[tuple[Array, Array], tuple[Array, Array], Array]:
         """Return the totals of both groups, and the derivatives of their values.

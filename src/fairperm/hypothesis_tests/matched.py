@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -43,7 +43,7 @@ _MIN_INFLUENTIAL_SETS = 5  # sets; from 30 sets of skewed differences on, simula
 _ROUNDING = 1e-13  # relative rounding error of a mean, with room
 _TIED = 1e-10  # relative rounding error of a statistic of several groups, with room
 MATCHED = "matched"  # the scheme in results
-_VARIANCES = ("auto", Variance.DELTA.value, None)
+_VARIANCES = ("auto", Variance.HALL.value, Variance.DELTA.value, None)
 
 
 def check_matched(inputs: Inputs, options: Options) -> None:
@@ -55,6 +55,9 @@ def check_matched(inputs: Inputs, options: Options) -> None:
                 f"{argument(name)} cannot be used with {matched}: groups are exchanged inside "
                 "each set, and every set counts once."
             )
+    if options.is_limit and options.variance == Variance.HALL:
+        rule = f"at least 1 with {argument('variance', 'hall')}"
+        raise InputError("n_resamples", rule, 0, "The normal limit leaves skewness in.")
     choice_of = (("scheme", options.scheme, ("auto",)), ("variance", options.variance, _VARIANCES))
     for name, given, allowed in choice_of:
         choice(name, given, allowed)
@@ -82,30 +85,36 @@ class MatchedTest(PermutationTest[Gaps]):
         part = choose_matched(table, metric, groups)
         sides, n_rows, n_left_out = average_sides(table, part, groups)
         first, second = np.moveaxis(sides, 1, 0)
-        is_studentized = options.variance is not None
-        sets = MatchedSets.of(part, first, second, is_studentized=is_studentized)
+        variance = _choose_variance(part, options)
+        sets = MatchedSets.of(part, first, second, variance)
         with np.errstate(divide="ignore", invalid="ignore"):
             values, errors = sets.values()
         check_values(part, groups, values)
         scale = np.array([part.span if np.isfinite(part.span) else np.abs(values).max()])
         gaps = sets.observed().drop_rounding(scale)
         gap = gaps.difference[0]
-        error = MatchedSets.of(part, first, second).observed().standard_error[0]
+        error = gaps.standard_error[0]
+        if variance is None:
+            error = replace(sets, variance=Variance.DELTA).observed().standard_error[0]
+        skewness = 0.0 if gaps.skewness is None else float(gaps.skewness[0, 0])
         statistic = float(gaps.studentized(scale)[0])
         check_statistic(part, statistic, options)
         observed = Observed(
             statistic=statistic,
             alternative=options.alternative,
             ordering=options.alternative,
-            tolerance=tie_tolerance(statistic, scale, gaps.standard_error[0]),
+            tolerance=tie_tolerance(statistic, scale, gaps.standard_error[0], skewness),
             estimate=float(gap[0]),
             level=options.confidence_level,
             min_draws=count_least(options.confidence_level),
-            reach=ErrorReach(gap, error if is_studentized else np.ones(1), part.span),
+            reach=ErrorReach(gap, gaps.standard_error[0], part.span, skewness=skewness),
+            has_normal_floor=variance == Variance.HALL,
+            skewness=skewness,
         )
         sample = _sample(table, part, groups, options, (values, errors), (n_rows, len(first)))
         sample |= {
             "part": None,
+            "variance": None if variance is None else variance.value,
             "difference": float(gap[0]),
             "standard_error": float(error[0]),
             "binning_errors": None,
@@ -239,6 +248,17 @@ def _sample(
         "seed": options.seed,
         "validity": state_validity(part, options),
     }
+
+
+def _choose_variance(part: Metric, options: Options) -> Variance | None:
+    """Return what studentizes. The normal limit leaves skewness in, and rates are as good as exact.
+
+    Sets whose outcomes differ in one of two ways have McNemar's test.
+    """
+    if options.variance == "auto":
+        keeps_skewness = part.has_denominator or options.is_limit
+        return Variance.DELTA if keeps_skewness else Variance.HALL
+    return None if options.variance is None else Variance(str(options.variance))
 
 
 def choose_matched(table: Sample, metric: AnyMetric, groups: tuple[Hashable, ...]) -> Metric:
