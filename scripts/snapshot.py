@@ -628,9 +628,9 @@ def correlation_cases() -> Cases:
     """Yield tests of correlations."""
     pair: dict[str, Any] = {"x": "amount", "y": "score", "data": ROWS}
     few = {"x": "amount", "y": "score", "data": {k: v[:7] for k, v in ROWS.items()}}
-    for method, studentize in itertools.product(("pearson", "spearman"), (True, False)):
-        given = SEEDED | {"method": method, "studentize": studentize}
-        name = f"correlation/{method}/{studentize}"
+    for method, studentized in itertools.product(("pearson", "spearman"), (True, False)):
+        given = SEEDED | {"method": method, "variance": "auto" if studentized else None}
+        name = f"correlation/{method}/{studentized}"
         yield name, partial(fairperm.correlation_test, **(pair | given))
         more = given | few | {"n_resamples": 9999}
         yield f"{name}/exact", partial(fairperm.correlation_test, **more)

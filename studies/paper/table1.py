@@ -23,6 +23,7 @@ from studies.study import LEVEL, Row, Study
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from fairperm.data.arguments import CorrelationVariance
     from studies.simulate import Correlation
 
     Floats = NDArray[np.float64]
@@ -32,6 +33,7 @@ _QUICK = (200, 199)
 _PURPOSE = 100
 
 ALGORITHM, PLAIN, FAIRTEST = "Algorithm 1", "un-studentized", "FairTest"
+_VARIANCES: tuple[CorrelationVariance, ...] = ("delta", None)  # the paper's, and un-studentized
 _TESTS = (ALGORITHM, PLAIN, FAIRTEST)
 _SPREADS = {1: "1/|x|", 2: "1/x²"}
 PAPER = {
@@ -125,13 +127,13 @@ def _compute_pvalues(
         correlation_test(
             *("x", "error"),
             data=data,
-            studentize=studentize,
+            variance=variance,
             alternative="symmetric",
             n_resamples=n_resamples,
             rng=rng,
             progress=False,
         ).pvalue
-        for studentize in (True, False)
+        for variance in _VARIANCES
     ]
     return np.array([*ours, fairtest_pvalue(data["x"], data["error"], n_resamples, rng)])
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from fairperm.data.arguments import CorrelationVariance
     from fairperm.hypothesis_tests.correlation import CorrelationTestResult
     from fairperm.hypothesis_tests.results.gaps import PermutationTestResult
     from studies.simulate import Correlation, Rates, Regression, Scores
@@ -222,7 +223,8 @@ def _run_test(
 ) -> PermutationTestResult | CorrelationTestResult:
     common: dict[str, Any] = {"n_resamples": n_resamples, "rng": rng, "progress": False}
     if "group" not in data:
-        return correlation_test("x", "error", data=data, studentize=studentize, **common)
+        variance: CorrelationVariance = "delta" if studentize else None
+        return correlation_test("x", "error", data=data, variance=variance, **common)
     common |= {name: name for name in ("y_true", "y_pred", "y_score") if name in data}
     common |= setting.options
     if not studentize:

@@ -61,6 +61,7 @@ Family: TypeAlias = Literal["audit", "attribute"]
 Pairing: TypeAlias = Literal["pairs", "reference", "rest"]
 GroupSize: TypeAlias = Literal["metric", "rows"]
 CorrelationMethod: TypeAlias = Literal["pearson", "spearman"]
+CorrelationVariance: TypeAlias = Literal["auto", "hall", "delta"] | None
 Resamples: TypeAlias = int | Literal["auto"]
 Seed: TypeAlias = "int | np.random.Generator | None"
 

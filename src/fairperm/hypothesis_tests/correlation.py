@@ -22,7 +22,7 @@ from fairperm.data.arguments import DrawArguments
 from fairperm.data.columns import Source, as_floats
 from fairperm.data.indexes import check_indexes
 from fairperm.engines.resampling.shared_labels import PermutationRequest
-from fairperm.errors import InputError, InputTypeError, warn_of
+from fairperm.errors import InputError, warn_of
 from fairperm.hypothesis_tests.permutation import permutation_test
 from fairperm.hypothesis_tests.plan import Options
 from fairperm.hypothesis_tests.reaches import ErrorReach
@@ -32,13 +32,22 @@ from fairperm.hypothesis_tests.results.text import state_rows
 from fairperm.hypothesis_tests.run import Observed, PermutationTest, run
 from fairperm.hypothesis_tests.small_groups import effective_number
 from fairperm.inference.null import drop_rounding, tie_tolerance
+from fairperm.inference.skewness import remove_skewness, skewness
 from fairperm.inference.stopping import count_least
+from fairperm.metrics.definition import Variance
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from typing import Unpack
 
-    from fairperm.data.arguments import Alternative, Column, CorrelationMethod, Frame, Resamples
+    from fairperm.data.arguments import (
+        Alternative,
+        Column,
+        CorrelationMethod,
+        CorrelationVariance,
+        Frame,
+        Resamples,
+    )
     from fairperm.engines.kernels.shuffles import Margin
     from fairperm.engines.resampling.blocks import Stop
 
@@ -47,10 +56,11 @@ Array = NDArray[np.float64]
 __all__ = ["CorrelationTestResult", "correlation_test"]
 
 METHODS: tuple[CorrelationMethod, ...] = ("pearson", "spearman")
-_VALIDITY = {  # by whether the statistic is studentized
-    True: "Exact under independence; asymptotically valid for zero correlation under dependence.",
-    False: "Exact under independence only: not valid for zero correlation under dependence.",
-}
+VARIANCES: tuple[CorrelationVariance, ...] = ("auto", "hall", "delta", None)
+_STUDENTIZED = (
+    "Exact under independence; asymptotically valid for zero correlation under dependence."
+)
+_PLAIN = "Exact under independence only: not valid for zero correlation under dependence."
 # effective number of rows: with fewer the level can be 0.13 at nominal level 0.05
 _MIN_INFLUENTIAL_ROWS = 5
 _MIN_ROWS = 4  # of three, no pairing has a one-sided p-value below 1/3! = 0.17
@@ -70,11 +80,11 @@ class CorrelationTestResult(ResultWithPValue):
     correlation : float
         Between -1 and 1.
     standard_error : float
-        What the correlation is divided by if ``studentized``: its error where it is truly zero.
+        The error of a correlation that is truly zero.
     confidence_interval : tuple of float
         For the correlation; approximate.
     statistic : float
-        What is compared with its null distribution.
+        What is compared with its null distribution, as ``variance`` says.
     n : int
         Rows used.
     exact : bool
@@ -87,7 +97,7 @@ class CorrelationTestResult(ResultWithPValue):
     confidence_interval: tuple[float, float]
     statistic: float
     alternative: str
-    studentized: bool
+    variance: str | None
     n: int
     exact: bool
 
@@ -124,7 +134,7 @@ def correlation_test(
     *,
     data: Frame | None = None,
     method: CorrelationMethod = "pearson",
-    studentize: bool = True,
+    variance: CorrelationVariance = "auto",
     missing: Literal["error", "drop"] = "error",
     **given: Unpack[CorrelationArguments],
 ) -> CorrelationTestResult:
@@ -140,9 +150,11 @@ def correlation_test(
         Then `x` and `y` may be names of its columns.
     method : {"pearson", "spearman"}
         The correlation of the values or of their ranks, where ties share their mean rank.
-    studentize : bool
-        Whether to divide the correlation by its error in every permutation. Without, the test
-        is not valid for zero correlation unless `x` and `y` are independent.
+    variance : {"auto", "hall", "delta"} or None
+        "delta" divides the correlation by its error in every permutation, as the paper does;
+        "hall" removes its skewness, too. "auto" is "hall" for values, and "delta" for ranks, which
+        are hardly skewed. None compares the correlations themselves, and is not valid for zero
+        correlation unless `x` and `y` are independent.
     alternative : {"two-sided", "symmetric", "greater", "less"}
         Whether the correlation differs from, is greater or is less than zero. "two-sided" is twice
         the smaller of the one-sided p-values; "symmetric" compares |S|.
@@ -165,9 +177,11 @@ def correlation_test(
 
     Notes
     -----
-    With x and y centred, the statistic is S = r / √τ, where r = Σxy / √(Σx² Σy²) and
+    With x and y centred, the studentized statistic is S = r / √τ, where r = Σxy / √(Σx² Σy²) and
     τ = Σw² / (Σx² Σy²), recomputed in every permutation of y. For Pearson's correlation w = xy
-    (DiCiccio and Romano, 2017). Ranks depend on one another, so for Spearman's, of n rows,
+    (DiCiccio and Romano, 2017), whose skewness k = Σw³ / (Σw²)^{3/2} is removed in the sample and
+    in every permutation, too: H = S + kS²/3 + k²S³/27 + k/6 (Hall, 1992). Each tail's p-value is
+    then at least the normal one of H. Ranks depend on one another, so for Spearman's, of n rows,
     w = xy + Σⱼ h(x, xⱼ) yⱼ / n + Σⱼ h(y, yⱼ) xⱼ / n with x and y ranks over n and h(a, b) 1 if
     a < b, ½ if a = b and else 0: the correlation's influence function (Croux and Dehon, 2010).
     Without these terms the test would not hold its level where x and y are dependent. Since Σw
@@ -177,8 +191,9 @@ def correlation_test(
     (b + 1)/(B + 1); an enumerated one is their share. Ties are extreme. Rows must be independent
     of each other.
 
-    The interval runs from r − q_high·√τ to r − q_low·√τ, with the quantiles of S over the
-    permutations that the test has, within [-1, 1] (un-studentized: with those of r alone). It
+    The interval runs from r − q_high·√τ to r − q_low·√τ, with the values of S whose H are the
+    quantiles of the permutations that the test has, within [-1, 1] ("delta": with those of S;
+    None: with those of r alone). It
     excludes zero exactly where the test rejects, but it is approximate: √τ is the error of a
     correlation of zero, too large for most strong ones.
 
@@ -187,6 +202,9 @@ def correlation_test(
 
     References
     ----------
+    Hall. On the removal of skewness by transformation. Journal of the Royal Statistical Society B
+    54, 1992.
+
     DiCiccio, Romano. Robust permutation tests for correlation and regression coefficients.
     Journal of the American Statistical Association 112, 2017.
 
@@ -201,28 +219,25 @@ def correlation_test(
     >>> income = rng.uniform(0.1, 1, size=1000)
     >>> error = rng.normal(size=1000) / income**2  # uncorrelated, but larger for the poor
     >>> fairperm.correlation_test(income, error, rng=1)
-    Pearson's correlation of the 1,000 rows is −0.076; chance could explain it (p = 0.1400);
-    correlations from −0.174 to +0.023 are not ruled out.
-      correlation  −0.076  95 % interval −0.174 to +0.023
-      p-value      0.1400  two-sided, 1,999 draws (stopped early), 95 % interval 0.1175 to
-                   0.1632
+    Pearson's correlation of the 1,000 rows is −0.076; chance could explain it (p = 0.1360);
+    correlations from −0.194 to +0.025 are not ruled out.
+      correlation  −0.076  95 % interval −0.194 to +0.025
+      p-value      0.1360  two-sided, 1,999 draws (stopped early), 95 % interval 0.1138 to
+                   0.1589
       validity     Exact under independence; asymptotically valid for zero correlation under
                    dependence.
       rows         1,000 used, 0 left out for missing values
-    >>> plain = fairperm.correlation_test(income, error, studentize=False, rng=1)
+    >>> plain = fairperm.correlation_test(income, error, variance=None, rng=1)
     >>> round(plain.pvalue, 4)  # not valid here
     0.0129
     """
-    if not isinstance(studentize, bool):
-        raise InputTypeError("studentize", "True or False", studentize)
     method = checks.choice("method", method, METHODS)
+    chosen = _choose_variance(checks.choice("variance", variance, VARIANCES), method)
     given = complete(correlation_test, given)
     options = Options.check(given)
     check_indexes({"x": x, "y": y}, data, given["ignore_index"])
     pairs = _Pairs.read(x, y, data, missing)
-    test = CorrelationTest.of(
-        pairs, method, studentize, options.alternative, options.confidence_level
-    )
+    test = CorrelationTest.of(pairs, method, chosen, options.alternative, options.confidence_level)
     (tested,) = run([test], options.resampling)
     result = tested.result(
         CorrelationTestResult, **test.sample, n_dropped=pairs.n_dropped, seed=options.seed
@@ -231,48 +246,71 @@ def correlation_test(
     return result
 
 
+def _choose_variance(variance: str | None, method: str) -> Variance | None:
+    """Return what studentizes. Raises InputError for ranks without their skewness."""
+    is_ranked = method == "spearman"
+    if variance == "auto":
+        return Variance.DELTA if is_ranked else Variance.HALL
+    if variance == Variance.HALL and is_ranked:
+        rule = "'auto', 'delta' or None with method='spearman'"
+        raise InputError("variance", rule, variance, "Ranks are hardly skewed.")
+    return None if variance is None else Variance(variance)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CorrelationTest(PermutationTest[Array]):
     """The studentized correlation of the sample, before its permutations."""
 
     observed: Observed
     margins: tuple[Margin, Margin]
-    studentize: bool
+    variance: Variance | None
     sample: Mapping[str, Any]
 
     @classmethod
     def of(
-        cls, pairs: _Pairs, method: str, studentize: bool, alternative: str, level: float
+        cls,
+        pairs: _Pairs,
+        method: str,
+        variance: Variance | None,
+        alternative: str,
+        level: float,
     ) -> CorrelationTest:
-        """Studentize the observed correlation."""
+        """Compute the statistic of the sample."""
         from fairperm.engines.kernels.shuffles import sums  # loads Numba
 
         margins, order = pairs.margins(ranked=method == "spearman"), pairs.order()
-        found, square = sums(*margins, order)
+        found, square, cube = sums(*margins, order)
         r = float(drop_rounding(np.array(found), 1.0))
-        statistic = float(_statistic(np.array([[r], [square]]), studentize)[0])
+        statistic = float(_statistic(np.array([[r], [square], [cube]]), variance)[0])
         error = math.sqrt(square) if math.sqrt(square) > _NO_ERROR else 0.0
-        unit = np.array([(error or 1 / math.sqrt(len(pairs.x))) if studentize else 1.0])
+        unit = np.ones(1)
+        if variance is not None:
+            unit[0] = error or 1 / math.sqrt(len(pairs.x))
+        k = 0.0
+        if variance == Variance.HALL:
+            k = float(skewness(np.array(cube), np.array(error)))
         observed = Observed(
             statistic=statistic,
             alternative=alternative,
             ordering=alternative,
-            tolerance=tie_tolerance(statistic, np.ones(1), unit),
+            tolerance=tie_tolerance(statistic, np.ones(1), unit, k),
             estimate=r,
             level=level,
             min_draws=count_least(level),
-            reach=ErrorReach(np.array([r]), unit, 1.0),
+            reach=ErrorReach(np.array([r]), unit, 1.0, skewness=k),
+            skewness=k,
+            has_normal_floor=variance == Variance.HALL,
         )
         sample = {
             "method": method,
             "correlation": min(max(r, -1.0), 1.0),
             "standard_error": error,
-            "studentized": studentize,
+            "variance": None if variance is None else variance.value,
             "n": len(pairs.x),
-            "validity": _VALIDITY[studentize],
-            "notes": tuple(_few_rows_matter(*margins, order)) if studentize else (),
+            "validity": _PLAIN if variance is None else _STUDENTIZED,
+            "notes": () if variance is None else tuple(_few_rows_matter(*margins, order)),
         }
-        return cls(observed=observed, margins=margins, studentize=studentize, sample=sample)
+        return cls(observed=observed, margins=margins, variance=variance, sample=sample)
 
     def enumerated(self, most: int) -> tuple[Array, Array] | None:
         """Return the sums of every permutation if there are few."""
@@ -295,19 +333,22 @@ class CorrelationTest(PermutationTest[Array]):
         return PermutationRequest.of(draw, stop)
 
     def statistics(self, blocks: Sequence[Array], first: int | None) -> Array:
-        """Return the studentized correlations."""
+        """Return the statistic of every pairing."""
         del first
-        return _statistic(np.concatenate(blocks, axis=1), self.studentize)
+        return _statistic(np.concatenate(blocks, axis=1), self.variance)
 
 
-def _statistic(sums: Array, studentize: bool) -> Array:
-    """Return the statistic of every pairing, from its correlation and squared error."""
+def _statistic(sums: Array, variance: Variance | None) -> Array:
+    """Return the statistic of every pairing, from its correlation, Σw² and Σw³."""
     statistic: Array = sums[0].copy()
-    if studentize:
-        error = np.sqrt(sums[1])
-        known = error > _NO_ERROR
-        statistic[known] /= error[known]
-        statistic[~known] = 0.0
+    if variance is None:
+        return statistic
+    error = np.sqrt(sums[1])
+    known = error > _NO_ERROR
+    statistic[known] /= error[known]
+    statistic[~known] = 0.0
+    if variance == Variance.HALL:
+        return remove_skewness(statistic, skewness(sums[2], np.where(known, error, 0.0)))
     return statistic
 
 

@@ -1,4 +1,4 @@
-"""Random and complete permutations of pairs, and the two sums that a correlation test needs.
+"""Random and complete permutations of pairs, and the three sums that a correlation test needs.
 
 Compiled by Numba, so it is imported only when such a test is run. One function finds the sums
 of the observed pairing, of every random one and of every enumerated one.
@@ -36,27 +36,28 @@ class Margin(NamedTuple):
 
 
 @kernel
-def sums(x: Margin, y: Margin, order: Order) -> tuple[float, float]:
-    """Return the correlation of the pairs and its squared error: Σw² in the test's notes."""
+def sums(x: Margin, y: Margin, order: Order) -> tuple[float, float, float]:
+    """Return the correlation of the pairs, Σw² and, for values, Σw³ in the test's notes."""
     if x.per_rank > 0:
         return _rank_sums(x, y, order, np.empty((len(order), 2)), np.zeros((2, len(order) + 1)))
     return _product_sums(x.values, y.values[order])
 
 
 @kernel
-def _product_sums(x: Floats, y: Floats) -> tuple[float, float]:
-    correlation = square = 0.0
+def _product_sums(x: Floats, y: Floats) -> tuple[float, float, float]:
+    correlation = square = cube = 0.0
     for i in range(len(x)):
         product = x[i] * y[i]
         correlation += product
         square += product * product
-    return correlation, square
+        cube += product * product * product
+    return correlation, square, cube
 
 
 @kernel
 def _rank_sums(
     x: Margin, y: Margin, order: Order, of_y: Floats, above: Floats
-) -> tuple[float, float]:
+) -> tuple[float, float, float]:
     """Return the same for ranks, each of which depends on all the values of its side.
 
     ``of_y`` and ``above`` are room to work in. ``above`` has for every value of one side the
@@ -81,36 +82,36 @@ def _rank_sums(
         influence = product + by_x + of_y[k, 1]
         correlation += product
         square += influence * influence
-    return correlation, square
+    return correlation, square, 0.0
 
 
 @kernel
 def random_sums(x: Margin, y: Margin, draws: int, state: Words) -> Floats:
-    """Return the two sums of each of so many random pairings; ``state`` moves on."""
+    """Return the three sums of each of so many random pairings; ``state`` moves on."""
     n = len(x.values)
-    found = np.empty((2, draws))
+    found = np.empty((3, draws))
     if x.per_rank > 0:
         order = np.arange(n).astype(np.uint32)
         of_y, above = np.empty((n, 2)), np.zeros((2, n + 1))
         for draw in range(draws):
             shuffle(order, state)
-            found[0, draw], found[1, draw] = _rank_sums(x, y, order, of_y, above)
+            found[0, draw], found[1, draw], found[2, draw] = _rank_sums(x, y, order, of_y, above)
     else:  # y's values need no order beside them
         values = y.values.copy()
         for draw in range(draws):
             shuffle(values, state)
-            found[0, draw], found[1, draw] = _product_sums(x.values, values)
+            found[0, draw], found[1, draw], found[2, draw] = _product_sums(x.values, values)
     return found
 
 
 @kernel
 def all_sums(x: Margin, y: Margin, permutations: int) -> Floats:
-    """Return the two sums of each of the n! pairings.
+    """Return the three sums of each of the n! pairings.
 
     The digits of a number in the factorial system are the swaps of one Fisher–Yates shuffle.
     """
     n = len(x.values)
-    found = np.empty((2, permutations))
+    found = np.empty((3, permutations))
     order = np.empty(n, np.uint32)
     for number in range(permutations):
         rest = number
@@ -120,7 +121,7 @@ def all_sums(x: Margin, y: Margin, permutations: int) -> Floats:
             j = rest % (i + 1)
             rest //= i + 1
             order[i], order[j] = order[j], order[i]
-        found[0, number], found[1, number] = sums(x, y, order)
+        found[0, number], found[1, number], found[2, number] = sums(x, y, order)
     return found
 
 
