@@ -41,12 +41,7 @@ _TWO_LINES = (
     ("p", "detects gaps"),
     ("p beyond", "p within"),
 )
-_NARROW = (
-    ("first group", "second group"),
-    ("value", "second value"),
-    ("gap", "interval"),
-    ("p", ""),
-)
+_NARROW = (*_TWO_LINES[:3], ("p", "p beyond"))
 _CHANGES_ONE_LINE = tuple(
     (name,)
     for name in (

@@ -148,8 +148,10 @@ def explain_verdicts(rows: Sequence[AuditRow], columns: Collection[str]) -> Iter
     if margins := {row.margin for row in rows if row.margin is not None}:
         size = f"the margin of {margins.pop():g}" if len(margins) == 1 else "the margin"
         yield f"With a margin, disparity: shown to exceed {size}; equivalent: to be within it."
-        if "p beyond" in columns:
+        if "p within" in columns:
             yield "P beyond and p within are the adjusted p-values of these two tests."
+        elif "p beyond" in columns:
+            yield "P beyond is the adjusted p-value of the first of these two tests."
     bounds = {row.ratio_bound for row in rows if row.ratio_bound is not None}
     if bounds and "ratio" in columns:
         ends = "the bound and its inverse"
