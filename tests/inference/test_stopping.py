@@ -204,7 +204,8 @@ def run_omnibus(shift: float, **options: Any) -> Any:
 
 def run_correlation(shift: float, **options: Any) -> Any:
     x, y = np.random.default_rng(5).normal(size=(2, 80))
-    return fairperm.correlation_test(x, y + shift * x, rng=1, **options)
+    given = {"variance": "delta", **options}
+    return fairperm.correlation_test(x, y + shift * x, rng=1, **given)
 
 
 @pytest.mark.parametrize(
