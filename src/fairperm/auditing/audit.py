@@ -78,6 +78,10 @@ if TYPE_CHECKING:
 ADJUSTMENTS = ("holm", "bh", "by", None)
 FAMILIES = ("audit", "attribute")
 GROUP_SIZES = ("metric", "rows")
+_NO_MAX_T = (
+    "Max-T over metrics is valid only if they depend on each other alike in both groups, which an "
+    f"audit cannot know. Use {argument('adjust', 'holm')}."
+)
 
 
 def audit(
@@ -286,12 +290,13 @@ def audit(
             named = name_metrics(choose_default_metrics(inputs, attributes[0]))
         named = name_classes(named, inputs, attributes[0])
     names = [attribute.name for attribute in attributes]
+    no_max_t = _NO_MAX_T if str(adjust) == "maxt" else ""
     settings = Settings.check(
         given,
         fewest=0,
         compare=check_pairing(compare, reference),
         reference=reference,
-        adjust=checks.choice("adjust", adjust, ADJUSTMENTS, _explain_adjustment(adjust)),
+        adjust=checks.choice("adjust", adjust, ADJUSTMENTS, no_max_t),
         family=checks.choice("family", family, FAMILIES),
         alpha=checks.fraction("alpha", alpha),
         margins=_name_bounds("margin", "a number above 0", math.inf, margin, named | ranked),
@@ -401,16 +406,6 @@ def audit(
     return replace(result, notes=(*result.notes, *describe_joint_findings(result).values()))
 
 
-def _explain_adjustment(adjust: object) -> str:
-    """Return what to use in place of an adjustment that an audit must not have; "" for others."""
-    if not isinstance(adjust, str) or adjust != "maxt":
-        return ""
-    return (
-        "Max-T over metrics is valid only if they depend on each other alike in both groups, which "
-        f"an audit cannot know. Use {argument('adjust', 'holm')}."
-    )
-
-
 def _refuse_with(others: str, **is_used: bool) -> None:
     """Raise InputError for an option that these other tests do not have."""
     for name, used in is_used.items():
@@ -430,11 +425,11 @@ def _check_rankings(
 
     ``of_rows`` has the names of the metrics and distances of rows.
     """
+    if not rankings and query is None:
+        return
     name = argument("rankings")
     if not rankings:
-        if query is not None:
-            raise InputError(f"{argument('query')} needs {name}.")
-        return
+        raise InputError(f"{argument('query')} needs {name}.")
     if query is None or inputs.y_score is None:
         lacking, what = "y_score", "the scores by which items are ranked"
         if query is None:
