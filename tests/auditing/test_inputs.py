@@ -480,3 +480,34 @@ def test_combinations_of_some_columns() -> None:
         ]
     with pytest.raises(InputError, match=r"must be names of single columns for intersections"):
         run(**given, sensitive_features=["sex", ("sex", "race")], intersections=True)
+
+
+@pytest.mark.filterwarnings("ignore::fairperm.FairpermWarning")
+@pytest.mark.parametrize(
+    ("label", "prediction", "metrics"),
+    [
+        pytest.param(None, [0, 1], ["selection_rate"], id="decisions"),
+        pytest.param(None, [1, 2, 3, 4, 5], ["mean_prediction"], id="ratings"),
+        pytest.param(None, [0.5, 12.25], ["mean_prediction"], id="amounts"),
+        pytest.param(
+            [0.5, 1.5, 7.25],
+            [0.5, 2.5, 4.0, 8.0],
+            ["mean_error", "mean_absolute_error", "root_mean_squared_error"],
+            id="regression",
+        ),
+    ],
+)
+def test_metrics_that_nobody_names_fit_the_data(
+    label: list[float] | None, prediction: list[float], metrics: list[str]
+) -> None:
+    def column(values: list[float]) -> Any:
+        return np.resize(values, 240)
+
+    found = audit(
+        None if label is None else column(label),
+        column(prediction),
+        sensitive_features=np.repeat(["a", "b"], 120),
+        n_resamples=99,
+        rng=1,
+    )
+    assert found.settings["metrics"] == metrics

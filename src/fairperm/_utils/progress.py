@@ -61,10 +61,14 @@ def waiting(message: str, progress: bool | None) -> Iterator[None]:
 
 
 def say_compiling() -> None:
-    """Say once, on standard error, that kernels are compiled: also where nobody sees a bar."""
+    """Say once that kernels are compiled, on standard error: also where nobody sees a bar.
+
+    In a notebook, which shows standard error as an error, it is said on standard output.
+    """
     if not _compiling_is_said.is_set():
         _compiling_is_said.set()
-        print(COMPILING, file=sys.stderr, flush=True)
+        out = sys.stdout if "ipykernel" in sys.modules else sys.stderr
+        print(COMPILING, file=out, flush=True)
 
 
 def keep_silent() -> None:

@@ -12,7 +12,13 @@ import numpy as np
 
 from fairperm._utils import checks
 from fairperm._utils.formatting import UNNAMED_ATTRIBUTE
-from fairperm.data.arguments import CLASS_METRICS, CLASS_SCORE_METRICS, DEFAULT_METRICS
+from fairperm.data.arguments import (
+    CLASS_METRICS,
+    CLASS_SCORE_METRICS,
+    DECISION_METRICS,
+    DEFAULT_METRICS,
+    NUMBER_METRICS,
+)
 from fairperm.data.columns import Source, are_names, check_one_score, columns_of_frame
 from fairperm.data.lazy.backends import is_lazy
 from fairperm.data.reading import (
@@ -199,10 +205,16 @@ def _name_attribute(given: str | tuple[str, ...]) -> Attribute:
     return Attribute(_TIMES.join(given), given, combines=given)
 
 
+_MAX_CLASSES = 20  # of labels that are whole numbers; more are amounts
+
+
 def choose_default_metrics(inputs: Inputs, attribute: Attribute) -> tuple[str, ...]:
     """Return the metrics of an audit that names none."""
     if inputs.y_true is None:
-        return DEFAULT_METRICS[:1]
+        has_numbers = inputs.pos_label is None and _count_numbers(inputs, "y_pred") > 2
+        return DECISION_METRICS if has_numbers else DEFAULT_METRICS[:1]
+    if inputs.y_pred is not None and _count_numbers(inputs, "y_true") > _MAX_CLASSES:
+        return NUMBER_METRICS
     if inputs.y_pred is None:
         with suppress(InputTypeError):
             if inputs.split_scores(""):
@@ -210,6 +222,19 @@ def choose_default_metrics(inputs: Inputs, attribute: Attribute) -> tuple[str, .
     elif inputs.pos_label is None and len(_read_classes(inputs, attribute)) > 2:
         return CLASS_METRICS
     return DEFAULT_METRICS
+
+
+def _count_numbers(inputs: Inputs, name: str) -> float:
+    """Return how many numbers a column has; infinity with fractions, 0 if it has other values."""
+    given = getattr(inputs, name)
+    if given is None or is_lazy(inputs.data):
+        return 0
+    try:
+        values = np.asarray(Source(inputs.data).column(name, given).values, np.float64)
+    except (TypeError, ValueError):  # the reader of the metric says what is wrong
+        return 0
+    found = np.unique(values[np.isfinite(values)])
+    return np.inf if (found % 1).any() else len(found)
 
 
 def name_classes(

@@ -25,6 +25,12 @@ DEFAULT_METRICS = ("selection_rate", "false_positive_rate", "false_negative_rate
 CLASS_METRICS = ("accuracy", "recall_macro", "precision_macro", "recall_per_class")
 """The same if there are more than two classes."""
 
+NUMBER_METRICS = ("mean_error", "mean_absolute_error", "root_mean_squared_error")
+"""The same if labels are numbers, such as amounts, and not classes."""
+
+DECISION_METRICS = ("mean_prediction",)
+"""The same if there are no labels, and predictions are numbers, such as ratings."""
+
 CLASS_SCORE_METRICS = ("roc_auc_ovr", "roc_auc_per_class")
 """The same if there are scores of each class, but no predictions."""
 

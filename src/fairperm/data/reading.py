@@ -520,7 +520,12 @@ def _check_conventional(name: str, values: Sequence[Hashable], *, is_prediction:
     if _is_conventional(values):
         return
     if is_prediction and _are_scores(values):
-        hint = f"Pass scores as {argument('y_score')}, with a {argument('threshold')}."
+        hint = (
+            f"Pass scores as {argument('y_score')}, with a {argument('threshold')}. For ratings or "
+            "amounts name metrics of numbers, such as 'mean_prediction'."
+        )
+    elif _are_scores(values) and any(one % 1 for one in values):  # type: ignore[operator]
+        hint = "For numbers name metrics such as 'mean_error' or 'mean_absolute_error'."
     elif len(values) == 2:
         hint = f"Pass {argument('pos_label', values[1])} if that is the positive one."
     else:

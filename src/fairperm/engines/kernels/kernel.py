@@ -86,10 +86,12 @@ class _KernelCache(FunctionCache):
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the code for a signature; None, and it is compiled, if there is none intact."""
         target_context.refresh()
-        content = self._read(self._find_path(sig, target_context.codegen()))
+        path = self._find_path(sig, target_context.codegen())
+        content = self._read(path)
         digest, code = content[:_DIGEST], content[_DIGEST:]
         if hashlib.sha256(code).digest() != digest:
-            say_compiling()
+            if not any(path.parent.glob("*.nbc")):  # the first on this machine
+                say_compiling()
             return None
         found = pickle.loads(code)  # noqa: S301 (code that this user wrote)
         return self._impl.rebuild(target_context, found)

@@ -646,6 +646,9 @@ def answer_audit(audit: AuditData, name: Callable[[AuditRow], Names] | None = No
         return f"{changes}{text}: groups are too small, or metrics have no value in them."
     if len(audit.rows) == 1:
         return changes + answer_row(audit.rows[0], name(audit.rows[0]))
+    if len(judged) == 1:
+        others = f" {format_count(counts['too small'], 'other')} could not be judged."
+        return f"{changes}{answer_row(judged[0], name(judged[0]))}{others}"
     parts = [_count_found(audit, judged, name)]
     if n := counts["equivalent"]:
         parts.append(f"{n:,} {_are(n)} within the margin.")
