@@ -202,7 +202,7 @@ def as_scores(rows: dict[str, Any]) -> dict[str, Any]:
         (share_right, {"n_bootstrap": 20}),
         ("accuracy", {"control_features": np.arange(550) % 2}),
         ("accuracy", {"sample_weight": 1.0 + np.arange(550) % 2}),
-        ("accuracy", {"cluster": np.arange(550)}),
+        ("accuracy", {"cluster": np.arange(550) // 2}),
         ("mean_score", {"scores": True}),
         ("roc_auc", {"scores": True}),
     ],
