@@ -363,7 +363,7 @@ def test_all_can_be_done_by_keyboard(browser: Browser, folder: Path) -> None:
 def test_tables_can_be_read_without_scripts(browser: Browser, folder: Path) -> None:
     path = folder / "compas.html"
     with opened(browser, path, java_script_enabled=False) as (page, _):
-        assert page.get_by_text("The charts need JavaScript.").is_visible()
+        assert page.get_by_text("The chart needs JavaScript.").is_visible()
         assert page.locator("table.comparisons tr.disparity").first.is_visible()
 
 
