@@ -1,8 +1,9 @@
 """Draw the pictures of the documentation: ``python -m scripts.docs_pictures`` (some minutes).
 
-One is the audit of docs/tutorial.md. The others are for docs/concepts.md: both groups have the same
-false negative rate, 0.1, and 200 rows, and their base rates differ. So the weak null holds, and
-every rejection is a false alarm.
+One is the audit of docs/tutorial.md. Two are for docs/concepts.md: both groups have the same false
+negative rate, 0.1, and 200 rows, and their base rates differ. So the weak null holds, and every
+rejection is a false alarm. The last is for docs/method.md: two groups have the same mean, and the
+smaller one varies more.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy as np
 
 import fairperm
 from fairperm import plots
+from fairperm.inference.skewness import remove_skewness, skewness
 from studies import simulate
 
 SEED = 2020
@@ -76,18 +78,60 @@ def spreads(data_sets: int) -> list[dict[str, Any]]:
         ("Gap divided by its standard error", gaps / errors, {}, 4.0),
     ):
         result = test(sample, scheme="pooled", **options)
-        shuffled, chances = result.null_distribution, result.null_probabilities
-        edges = np.linspace(-reach, reach, _BINS + 1)
-        for name, values, weights in (
-            ("over repeated samples (true distribution)", real, None),
-            ("over shuffled group labels", shuffled, chances),
-        ):
-            share, _ = np.histogram(values, edges, weights=weights)
-            share = share / (len(values) if weights is None else weights.sum())
-            rows += [
-                {"panel": title, "of": name, "low": low, "high": high, "share": one}
-                for low, high, one in zip(edges, edges[1:], share, strict=False)
-            ]
+        rows += compared(title, real, result, np.linspace(-reach, reach, _BINS + 1))
+    return rows
+
+
+def compared(
+    title: str, real: Any, result: fairperm.PermutationTestResult, edges: Any
+) -> list[dict[str, Any]]:
+    """Return the shares between edges of a statistic of repeated samples, and of permutations."""
+    rows = []
+    for name, values, weights in (
+        ("over repeated samples (true distribution)", real, None),
+        ("over shuffled group labels", result.null_distribution, result.null_probabilities),
+    ):
+        share, _ = np.histogram(values, edges, weights=weights)
+        share = share / (len(values) if weights is None else weights.sum())
+        rows += [
+            {"panel": title, "of": name, "low": low, "high": high, "share": one}
+            for low, high, one in zip(edges, edges[1:], share, strict=False)
+        ]
+    return rows
+
+
+def skewed(data_sets: int) -> list[dict[str, Any]]:
+    """Return how S and H vary between samples of skewed values, and when labels are shuffled."""
+    rng, sizes = np.random.default_rng(SEED), (40, 400)
+
+    def draw(*shape: int) -> list[Any]:
+        small, large = ((*shape, n) for n in sizes)
+        return [rng.exponential(size=small) - 1, rng.normal(size=large)]
+
+    gap, variance, third = 0.0, 0.0, 0.0
+    for sign, side in zip((1, -1), draw(data_sets), strict=True):
+        n, mean = side.shape[-1], side.mean(axis=-1, keepdims=True)
+        gap = gap + sign * mean[:, 0]
+        variance = variance + ((side - mean) ** 2).mean(axis=-1) / n
+        third = third + sign * ((side - mean) ** 3).mean(axis=-1) / n**2
+    error = np.sqrt(variance)
+    s = gap / error
+    h = remove_skewness(s, skewness(np.asarray(third), error))
+    sample, rows = np.concatenate(draw()), []
+    for title, variance_name, real in (
+        ("S: the gap divided by its standard error", "delta", s),
+        ("H: S without its skewness", "hall", h),
+    ):
+        result = fairperm.permutation_test(
+            sample,
+            sensitive_features=np.repeat(["small", "large"], sizes),
+            groups=("small", "large"),
+            metric="mean_outcome",
+            variance=variance_name,  # type: ignore[arg-type]
+            n_resamples=19_999,
+            rng=SEED,
+        )
+        rows += compared(title, real, result, np.linspace(-4.5, 4.5, _BINS + 1))
     return rows
 
 
@@ -124,8 +168,10 @@ def level_chart(rows: list[dict[str, Any]], data_sets: int, mode: str) -> Any:
     )
 
 
-def spread_chart(rows: list[dict[str, Any]], mode: str) -> alt.HConcatChart:
-    """Draw the two distributions that must agree, without and with studentizing."""
+def spread_chart(
+    rows: list[dict[str, Any]], title: str, subtitle: str, mode: str
+) -> alt.HConcatChart:
+    """Draw the two distributions that must agree, of one statistic and of a better one."""
     names = list(dict.fromkeys(row["of"] for row in rows))
     colour = alt.Color(
         "of:N",
@@ -145,10 +191,7 @@ def spread_chart(rows: list[dict[str, Any]], mode: str) -> alt.HConcatChart:
         panels.append(bars.properties(width=265, height=200))
     return alt.hconcat(
         *panels,
-        title=alt.Title(
-            "Distribution of the gap when the true gap is zero",
-            subtitle="Base rates 0.8 and 0.2, false negative rates 0.1 and 0.1, 200 rows a group.",
-        ),
+        title=alt.Title(title, subtitle=subtitle),
         config=plots.theme(mode),
     )
 
@@ -176,10 +219,22 @@ def main() -> None:
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
     audit, found, spread = compas(), levels(given.data_sets), spreads(100_000)
+    two_skewed = skewed(20_000)
     for mode in ("light", "dark"):
         audit.plot(mode=mode).save(given.out / f"compas-{mode}.svg")
         level_chart(found, given.data_sets, mode).save(given.out / f"level-{mode}.svg")
-        spread_chart(spread, mode).save(given.out / f"spread-{mode}.svg")
+        spread_chart(
+            spread,
+            "Distribution of the gap when the true gap is zero",
+            "Base rates 0.8 and 0.2, false negative rates 0.1 and 0.1, 200 rows a group.",
+            mode,
+        ).save(given.out / f"spread-{mode}.svg")
+        spread_chart(
+            two_skewed,
+            "Distribution of the statistic when the true gap is zero",
+            "The same mean and spread: 40 exponential values against 400 normal ones.",
+            mode,
+        ).save(given.out / f"skewness-{mode}.svg")
     for row in found:
         print(f"{row['gap']:.1f}  {row['rejected']:.4f}  {row['test']}")
 

@@ -303,7 +303,7 @@ def test_every_permutation_of_few_numbers(
             extreme = np.isnan(null) | (sign(null) >= sign(observed) - TIE)
             share = min(share, float(extreme.mean()))
         options = {"metric": metric, "scheme": scheme, "alternative": alternative}
-        options["variance"] = "delong" if metric == "roc_auc" else "auto"
+        options["variance"] = "delong" if metric == "roc_auc" else "delta"
         exact = run("counts", data, **options, n_resamples=10**6)
         assert exact.exact
         assert exact.statistic == pytest.approx(observed, rel=1e-9)

@@ -12,7 +12,9 @@ from fairperm.datasets import load_compas
 from tests.support.refusals import GOOD, Refusal, check_wording, each, table
 
 SCHEMES = "'auto', 'pooled', 'within_label', 'denominator', 'unconditional'"
-VARIANCES = "'auto', 'score', 'wald', 'delta', 'delong', 'bootstrap', 'fast_bootstrap', None"
+VARIANCES = (
+    "'auto', 'score', 'wald', 'delta', 'hall', 'delong', 'bootstrap', 'fast_bootstrap', None"
+)
 COUNT = "must be 'auto' or an integer from 0 to 100,000,000"
 SHARE = "must be a number strictly between 0 and 1"
 SEED = "must be an integer from 0 to 2**128 - 1, a numpy Generator or None"
@@ -47,7 +49,7 @@ variance='wald', metric='f1_score' →
     variance must be 'auto' or one of 'score', 'delta', 'bootstrap', 'fast_bootstrap', None for
     f1_score; got 'wald'.
 variance='score', metric='balanced_accuracy' →
-    variance must be 'auto' or one of 'delta', 'bootstrap', 'fast_bootstrap', None for
+    variance must be 'auto' or one of 'hall', 'delta', 'bootstrap', 'fast_bootstrap', None for
     balanced_accuracy; got 'score'.
 alternative='greater', metric='equalized_odds' →
     alternative must be 'two-sided' for equalized_odds; got 'greater'. A joint test has no

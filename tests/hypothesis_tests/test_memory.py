@@ -37,4 +37,5 @@ def test_rows_are_not_copied_many_times(metric: str, monkeypatch: pytest.MonkeyP
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert peak <= 3.2 * sum(column.nbytes for column in columns.values())
+    # of errors: centred values, their squares and their cubes
+    assert peak <= 3.7 * sum(column.nbytes for column in columns.values())

@@ -86,7 +86,7 @@ TWO = [
     ("true_positive_rate", {"scheme": "pooled", "variance": "delta"}),
     ("f1_score", {"scheme": "denominator"}),
     ("equalized_odds", {}),
-    ("balanced_accuracy", {"scheme": "within_label"}),
+    ("balanced_accuracy", {"scheme": "within_label", "variance": "delta"}),
 ]
 
 
@@ -108,9 +108,9 @@ def test_of_two_groups_it_is_the_gap_tests(
     [
         ("roc_auc", scored(groups=2), {}),
         ("roc_auc", scored(groups=2), {"scheme": "pooled"}),
-        ("mean_score", scored(groups=2), {}),
-        ("mean_squared_error", numbers(groups=2), {}),
-        ("r2_score", numbers(groups=2), {}),
+        ("mean_score", scored(groups=2), {"variance": "delta"}),
+        ("mean_squared_error", numbers(groups=2), {"variance": "delta"}),
+        ("r2_score", numbers(groups=2), {"variance": "delta"}),
         ("mean_squared_error", {**numbers(groups=2), "sample_weight": np.arange(300) + 1.0}, {}),
     ],
 )

@@ -134,7 +134,7 @@ def test_what_its_contributions_are_called_makes_no_rate_of_it() -> None:
         given: dict[str, Any] = {**columns_for("mean_squared_error"), "sensitive_features": GROUP}
         found.append(permutation_test(**given, metric=metric, n_resamples=99, rng=1))
     assert {one.scheme for one in found} == {"pooled"}
-    assert {one.variance for one in found} == {"delta"}
+    assert {one.variance for one in found} == {"hall"}
     assert len({one.pvalue for one in found}) == 1
 
 

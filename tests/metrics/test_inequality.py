@@ -137,7 +137,7 @@ def check_unit(metric: Any, scale: float) -> None:
     assert other.statistic == pytest.approx(one.statistic, rel=1e-9)
     assert other.values == pytest.approx(one.values, rel=1e-9)
     assert other.standard_error == pytest.approx(one.standard_error, rel=1e-9)
-    assert other.pvalue == one.pvalue
+    assert other.pvalue == pytest.approx(one.pvalue, rel=1e-12)  # it may be the normal one
 
 
 @pytest.mark.parametrize("scale", [1e-150, 1e-80, 1e-3, 8.0, 1e4, 1e80, 1e150])
@@ -167,7 +167,7 @@ def test_errors_are_those_of_a_bootstrap(name: str) -> None:
         mine = BENEFIT[group == GROUP]
         draws = rng.choice(mine, (len(gaps), len(mine)))
         gaps += sign * np.array([formula(one) for one in draws])
-    assert result.variance == "delta"
+    assert result.variance == "hall"
     assert result.standard_error == pytest.approx(gaps.std(), rel=0.05)
 
 

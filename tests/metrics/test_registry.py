@@ -19,7 +19,7 @@ from fairperm import (
     metric_names,
     permutation_test,
 )
-from fairperm.engines.counts import _delta_variance
+from fairperm.engines.counts import _sum_squares
 from fairperm.metrics import get_metric, pinball_loss
 from fairperm.metrics.classes import MacroMetric
 from fairperm.metrics.definition import JointMetric, Metric
@@ -87,7 +87,8 @@ def variance(name: str, counts: Counts) -> float:
     metric = single(name)
     table, rows = np.array(counts, float), metric.matrix(CELL_COLUMNS)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return float(_delta_variance(metric, rows, table, table @ rows))
+        influence = metric.gradient(table @ rows) @ rows.T
+        return float(_sum_squares(metric, influence, table, table @ rows))
 
 
 # -- Values -----------------------------------------------------------------------------------

@@ -135,7 +135,9 @@ def test_the_pictures_can_be_drawn() -> None:
         assert sum(shares) == pytest.approx(2, abs=0.02), panel  # two distributions
     chart = docs_pictures.level_chart(found, 1, "dark").to_dict()
     assert "1 data sets" in chart["title"]["subtitle"]
-    assert docs_pictures.spread_chart(docs_pictures.spreads(50), "light").to_dict()["hconcat"]
+    for rows in (docs_pictures.spreads(50), docs_pictures.skewed(50)):
+        chart = docs_pictures.spread_chart(rows, "title", "subtitle", "light").to_dict()
+        assert len(chart["hconcat"]) == 2
 
 
 def _by_panel(rows: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:

@@ -127,14 +127,17 @@ class CellsEngine:
             parts = [self._part(part, u, floats) for part, u in self._parts()]
         return Estimates(*(np.stack(arrays) for arrays in zip(*parts, strict=True)))
 
-    def _part(
-        self, part: Metric | RankMetric, u: Array, counts: Array
-    ) -> tuple[Array, Array, Array]:
-        """Return one part's value, its variance, and size."""
+    def _part(self, part: Metric | RankMetric, u: Array, counts: Array) -> tuple[Array, ...]:
+        """Return one part's value, its variance, size, and third cumulant if that is wanted."""
         if not is_of_totals(part):
             return *part.estimate(counts, u), counts.sum(axis=-1)
         total = _totals(counts, u)
         size = total[..., 1] if part.sizes_groups else counts.sum(axis=-1)
+        if self.variance == Variance.HALL:
+            influence = _totals(part.gradient(total), u.T)
+            third = (counts * influence * influence**2).sum(axis=-1)
+            variance = _sum_squares(part, influence, counts, total)
+            return part.estimate(total), _unbiased(variance, part, u, counts), size, third
         return part.estimate(total), self._variance(part, u, counts, total), size
 
     def _variance(self, part: Metric, u: Array, counts: Array, total: Array) -> Array:
@@ -143,7 +146,8 @@ class CellsEngine:
         if self.sample.are_sums:
             return leave_one_out_variance(part, u, counts, total)
         if self.variance == Variance.DELTA or not part.has_denominator:
-            return _unbiased(_delta_variance(part, u, counts, total), part, u, counts)
+            influence = _totals(part.gradient(total), u.T)
+            return _unbiased(_sum_squares(part, influence, counts, total), part, u, counts)
         numerator, denominator = total[..., 0], total[..., 1]
         if self.variance == Variance.SCORE:
             return score_variance(part, numerator, denominator)
@@ -199,11 +203,12 @@ def _unbiased(variance: Array, part: Metric | RankMetric, u: Array, counts: Arra
     return largest
 
 
-def _delta_variance(part: Metric, u: Array, counts: Array, total: Array) -> Array:
+def _sum_squares(part: Metric, influence: Array, counts: Array, total: Array) -> Array:
     """Return the delta-method variance: the sum of the rows' squared influences."""
-    gradient = part.gradient(total)
-    variance = (counts * _totals(gradient, u.T) ** 2).sum(axis=-1)
+    variance = (counts * influence**2).sum(axis=-1)
     # an unbounded value can itself be zero: its terms show its size
-    span = part.span if np.isfinite(part.span) else np.abs(gradient * total).sum(axis=-1)
+    span = part.span
+    if not np.isfinite(span):
+        span = np.abs(part.gradient(total) * total).sum(axis=-1)
     largest = span**2 * ((counts > 0) / np.maximum(counts, 1)).sum(axis=-1)
     return np.where(variance <= _ROUNDING * largest, 0.0, variance)

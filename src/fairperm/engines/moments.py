@@ -8,7 +8,9 @@ labels) varies with their contributions, which are therefore centred by a multip
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from itertools import combinations_with_replacement, permutations
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -34,9 +36,10 @@ class Moments:
     """The terms of each unit in the totals that a metric's parts are computed from.
 
     ``columns`` are those that are not all zero once centred, and ``moving`` has their places among
-    all columns: contributions, counts of the units that contribute, products, and with strata the
-    cubes of what units weigh, for variances without bias. Each contribution has ``shift`` times
-    another one (``base``) subtracted from it, and then its ``centre``.
+    all columns: contributions, counts of the units that contribute, products of two, with strata
+    the cubes of what units weigh, for variances without bias, and products of three if skewness is
+    taken out. Each contribution has ``shift`` times another one (``base``) subtracted from it, and
+    then its ``centre``.
     """
 
     parts: tuple[Metric, ...]
@@ -46,6 +49,7 @@ class Moments:
     cubes: Array
     moving: NDArray[np.intp]
     columns: Array
+    has_thirds: bool
 
     @classmethod
     def of(
@@ -55,12 +59,15 @@ class Moments:
         order: NDArray[np.intp],
         *,
         has_strata: bool,
+        has_thirds: bool = False,
     ) -> Moments:
         """Return the moments of the units in this order."""
         base, shift = _find_shifts(parts, contributions, order)
         if shift.any():
             contributions = contributions - shift * contributions[:, base]
-        return cls(parts, base, shift, *_centre(parts, contributions, order, has_strata=has_strata))
+        kinds = {"has_strata": has_strata, "has_thirds": has_thirds}
+        centred = _centre(parts, contributions, order, **kinds)
+        return cls(parts, base, shift, *centred, has_thirds)
 
     @property
     def width(self) -> int:
@@ -69,15 +76,22 @@ class Moments:
 
     @property
     def n_columns(self) -> int:
-        """Return the number of all columns, moving or not."""
-        return 2 * self.width + sum(_n_products(part) for part in self.parts) + len(self.cubes)
+        """Return the number of all columns, moving or not; products of three come last."""
+        triples = len(_multisets(self.parts[0], 3)) if self.has_thirds else 0
+        return self._first_triple + triples
+
+    @property
+    def _first_triple(self) -> int:
+        products = sum(len(_multisets(part, 2)) for part in self.parts)
+        return 2 * self.width + products + len(self.cubes)
 
     def is_wide(self) -> bool:
         """Whether few rows outweigh the rest so far that a sum of all loses the digits of the rest.
 
         Then the second group's total must not be computed as that of all rows minus the first's.
+        A skewness has no such digits: it is compared with the errors of both groups.
         """
-        for column in self.columns.T:
+        for column in self.columns.T[: self.n_wanted(Variance.DELTA)]:
             some = np.abs(_sampled(column))
             lower = np.quantile(some[some > 0], 0.25) if some.any() else 0.0
             sums = (np.abs(column[rows]).sum() for rows in split_rows(len(column)))
@@ -87,38 +101,49 @@ class Moments:
 
     def n_wanted(self, variance: Variance | None) -> int:
         """Return the number of moving columns needed: products only for variances."""
-        if variance in {Variance.SCORE, Variance.DELTA}:
+        if variance == Variance.HALL:
             return len(self.moving)
+        if variance in {Variance.SCORE, Variance.DELTA}:
+            return int((self.moving < self._first_triple).sum())
         return int((self.moving < 2 * self.width).sum())
 
     def estimates(self, totals: Array, sizes: Array, variance: Variance | None) -> Estimates:
-        """Return value, variance and size of every part, from totals on the last axis."""
+        """Return value, variance and size of every part, from totals on the last axis.
+
+        A single part has a third cumulant, too, if its variance is "hall".
+        """
         width, whole = self.width, self.whole(totals, sizes)
         results = []
-        product = 2 * width
-        cubes = totals[..., totals.shape[-1] - len(self.cubes) :] + sizes[..., None] * self.cubes
+        product, triple = 2 * width, self._first_triple
+        cubes = totals[..., triple - len(self.cubes) : triple]
         cube = 0
         with np.errstate(divide="ignore", invalid="ignore"):
             for part, place in by_part(self.parts):
                 mine = whole[..., place]
-                n_products = _n_products(part)
+                n_products, n_bases = len(_multisets(part, 2)), len(_used_bases(part))
                 spread = np.zeros(mine.shape[:-1])
+                third: tuple[Array, ...] = ()
                 if variance == Variance.SCORE and part.has_denominator:
                     spread = score_variance(part, mine[..., 0], mine[..., 1])
-                elif variance in {Variance.SCORE, Variance.DELTA}:
+                elif variance in {Variance.SCORE, Variance.DELTA, Variance.HALL}:
                     products = totals[..., product : product + n_products]
                     centre, gradient = self.centre[place], self.gradient(part, place, mine)
                     spread = _delta_variance(gradient, products, sizes, centre)
+                    if variance == Variance.HALL:
+                        triples = totals[..., triple:]
+                        third = (_third_cumulant(gradient, triples, products, sizes, centre),)
                     if totals.ndim > 2 and totals.shape[-3] > 1:
-                        of_part = cubes[..., cube : cube + len(_used_bases(part))]
+                        mine_cubed = slice(cube, cube + n_bases)
+                        first = sizes[..., None] * self.cubes[mine_cubed]
+                        of_part = cubes[..., mine_cubed] + first
                         spread = _unbiased(spread, part, mine, products, sizes, centre, of_part)
                 size = np.broadcast_to(sizes, mine.shape[:-1])
                 if part.sizes_groups:
                     size = mine[..., 1]
                 value = np.where(sizes == 0, np.nan, part.estimate(mine))  # not a rounding error
-                results.append((value, spread, size))
+                results.append((value, spread, size, *third))
                 product += n_products
-                cube += len(_used_bases(part))
+                cube += n_bases
         return Estimates(*(np.stack(arrays) for arrays in zip(*results, strict=True)))
 
     def whole(self, totals: Array, sizes: Array) -> Array:
@@ -173,9 +198,9 @@ def _sampled(ordered: Array) -> Array:
     return ordered[:: max(1, len(ordered) // _SAMPLED)]
 
 
-def _n_products(part: Metric) -> int:
-    n = len(part.contributions)
-    return n * (n + 1) // 2
+def _multisets(part: Metric, size: int) -> list[tuple[int, ...]]:
+    """Return the places of so many contributions of a part, in every combination."""
+    return [*combinations_with_replacement(range(len(part.contributions)), size)]
 
 
 def _used_bases(part: Metric) -> Array:
@@ -190,25 +215,32 @@ def _centre(
     order: NDArray[np.intp],
     *,
     has_strata: bool,
+    has_thirds: bool,
 ) -> tuple[Array, Array, NDArray[np.intp], Array]:
     """Return the centres, the places of columns that are not all zero once centred, and these.
 
     After the contributions come counts of the rows that contribute, for contributions that are
     zero in some rows; then the products of every two contributions of a smooth part: second
-    moments; then with strata the cubes of what units weigh, whose centres come second.
+    moments; then with strata the cubes of what units weigh, whose centres come second; then the
+    products of every three contributions, if these are wanted: third moments.
     """
     width = contributions.shape[1]
     constant = [column.min() == column.max() for column in contributions.T]
     varying = [j for j in range(width) if not constant[j]]
     counted = [j for j in varying if not contributions[:, j].all()]
-    products: dict[int, tuple[int, int]] = {}
+    products: dict[int, tuple[int, ...]] = {}
     at = 2 * width
-    for part, place in by_part(parts):
-        for j in range(place.start, place.stop):
-            for k in range(j, place.stop):
-                if part.smooth and not (constant[j] or constant[k]):
-                    products[at] = j, k
+
+    def multiply(size: int) -> None:
+        nonlocal at
+        for part, place in by_part(parts):
+            for multiset in _multisets(part, size):
+                factors = tuple(place.start + j for j in multiset)
+                if part.smooth and not any(constant[j] for j in factors):
+                    products[at] = factors
                 at += 1
+
+    multiply(2)
     first_cubes, cubes = [], {}
     for part, place in by_part(parts) if has_strata else ():
         for base in _used_bases(part):
@@ -217,7 +249,9 @@ def _centre(
             if (cube != cube[0]).any():
                 cubes[at] = cube - cube[0]
             at += 1
-    moving = [*varying, *(width + j for j in counted), *products, *cubes]
+    if has_thirds:
+        multiply(3)
+    moving = sorted([*varying, *(width + j for j in counted), *products, *cubes])
     # in memory, each column is on its own; filled in place, as there may be millions of rows
     columns = np.empty((len(moving), len(contributions)))
     at_place = dict(zip(moving, columns, strict=True))
@@ -229,8 +263,10 @@ def _centre(
         if j in counted:
             at_place[width + j][:] = column != 0
         column -= centre[j]
-    for at, (j, k) in products.items():
+    for at, (j, k, *others) in products.items():
         np.multiply(at_place[j], at_place[k], out=at_place[at])
+        for other in others:
+            at_place[at] *= at_place[other]
     for at, cube in cubes.items():
         at_place[at][:] = cube
     return centre, np.array(first_cubes), np.array(moving, np.intp), columns.T
@@ -253,20 +289,24 @@ def _unbiased(
     for i, base in enumerate(_used_bases(part)):
         shift = base @ centre
         total = whole @ base
-        squares = _squared_terms(base, products).sum(axis=0) + shift * (2 * total - n * shift)
+        squares = _power_terms(base, products, 2).sum(axis=0) + shift * (2 * total - n * shift)
         every.append(unbiased(variance, total, squares, cubes[..., i]))
     largest: Array = np.max(every, axis=0) if every else unbiased(variance, n, n, n)
     return largest
 
 
-def _squared_terms(form: Array, products: Array) -> Array:
-    """Return the terms of a linear form's sum of squares, from products of what it is made of."""
-    width = form.shape[-1]
-    pairs = [(j, k) for j in range(width) for k in range(j, width)]
+def _power_terms(form: Array, products: Array, power: int) -> Array:
+    """Return the terms of a linear form's sum of squares or cubes.
+
+    ``products`` are of as many of the numbers that it is made of.
+    """
+    multisets = combinations_with_replacement(range(form.shape[-1]), power)
     return np.stack(
         [
-            (1 if j == k else 2) * form[..., j] * form[..., k] * products[..., i]
-            for i, (j, k) in enumerate(pairs)
+            len({*permutations(places)})
+            * math.prod(form[..., j] for j in places)
+            * products[..., i]
+            for i, places in enumerate(multisets)
         ]
     )
 
@@ -277,7 +317,21 @@ def _delta_variance(gradient: Array, products: Array, n: Array, centre: Array) -
     An influence is gradient·(c + centre), c being centred; over a group the influences add up to
     zero. So the sum of their squares is Σ (gradient·c)² − n (gradient·centre)².
     """
-    terms = _squared_terms(gradient, products)
+    terms = _power_terms(gradient, products, 2)
     shift = n * (gradient @ centre) ** 2
     variance = terms.sum(axis=0) - shift
     return np.where(variance <= _ROUNDING * (np.abs(terms).sum(axis=0) + shift), 0.0, variance)
+
+
+def _third_cumulant(
+    gradient: Array, triples: Array, products: Array, n: Array, centre: Array
+) -> Array:
+    """Return the sum of the units' cubed influences, from products of centred contributions.
+
+    Influences gradient·c + s, s being gradient·centre, add up to zero over a group. So the sum of
+    their cubes is Σ (gradient·c)³ + 3s·Σ (gradient·c)² − 2n·s³.
+    """
+    shift = gradient @ centre
+    squares = _power_terms(gradient, products, 2).sum(axis=0)
+    cubes = _power_terms(gradient, triples, 3).sum(axis=0)
+    return np.asarray(cubes + 3 * shift * squares - 2 * n * shift**3)

@@ -58,7 +58,13 @@ class TotalsEngine(UnitsEngine):
         """Sort by stratum, block and contributions: the user's order of rows must not matter."""
         keys = [rows.stratum, rows.block, *rows.contributions.T]
         order = order_ties(order_by(keys, argsort_numbers), rows.group, keys)
-        moments = Moments.of(parts, rows.contributions, order, has_strata=rows.n_strata > 1)
+        moments = Moments.of(
+            parts,
+            rows.contributions,
+            order,
+            has_strata=rows.n_strata > 1,
+            has_thirds=variance == Variance.HALL,
+        )
         stratum = rows.stratum[order]
         numbers = np.arange(rows.n_strata).astype(stratum.dtype)  # of another type, rows are copied
         starts = np.append(np.searchsorted(stratum, numbers), len(stratum)).astype(np.int64)

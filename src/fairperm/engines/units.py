@@ -11,7 +11,7 @@ import numpy as np
 
 from fairperm._utils.sorting import content_keys, order_by, run_numbers, run_starts
 from fairperm._utils.streams import OBSERVED, stream
-from fairperm.engines.estimates import Estimates, variance_of_defined
+from fairperm.engines.estimates import variance_of_defined
 from fairperm.engines.kernels.kernel import LANES
 from fairperm.engines.kernels.subsets import (
     STATE_WORDS,
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fairperm.data.sample import Sample
+    from fairperm.engines.estimates import Estimates
 
     Array = NDArray[np.float64]
 
@@ -187,7 +188,7 @@ class UnitsEngine(SharedLabels):
     def of_labels(self, labels: NDArray[np.uint64], n: int, rng: np.random.Generator) -> Estimates:
         """Return the estimates of ``n`` choices of the first group."""
         every = self._of_words(labels, n)
-        estimates = Estimates(every.value[:, :n], every.variance[:, :n], every.size[:, :n])
+        estimates = every.each(lambda array: array[:, :n])
         if self.variance != Variance.BOOTSTRAP:
             return estimates.in_order(self.order)
         variances = []

@@ -162,24 +162,27 @@ class GapTest(PermutationTest[Gaps]):
             worst_case_gap = nearer_to_null(
                 float(gaps.difference[0, 0]), binning_error, options.alternative
             )
-            worst_case = Gaps(np.array([[worst_case_gap]]), gaps.standard_error)
+            worst_case = replace(gaps, difference=np.array([[worst_case_gap]]))
             compared = float(worst_case.studentized(scale)[0])
 
         gap = gaps.difference[0]
         worst = int(np.abs(gap).argmax())
         has_strata = comparison.rows.n_strata > 1
+        skewness = 0.0 if gaps.skewness is None else float(gaps.skewness[0, 0])
         observed = Observed(
             statistic=compared,
             alternative=options.alternative,
             ordering=plan.ordering(options.alternative, strata=has_strata),
-            tolerance=tie_tolerance(statistic, scale, gaps.standard_error[0]),
+            tolerance=tie_tolerance(statistic, scale, gaps.standard_error[0], skewness),
             estimate=float(gap[0] if len(gap) == 1 else abs(gap[worst])),
             level=options.confidence_level,
             min_draws=count_least(options.confidence_level, slow=plan.is_slow),
-            reach=_reach(plan, gap, error, variances, estimates, weights, binning_error),
-            has_normal_floor=plan.leaves_one_out,
+            reach=_reach(plan, gap, error, variances, estimates, weights, binning_error, skewness),
+            has_normal_floor=plan.removes_skewness or plan.leaves_one_out,
             has_normal_critical=plan.is_binomial,
             compared_values=_compared_values(comparison, closed),
+            skewness=skewness,
+            cumulants=_cumulants(estimates),
         )
         notes += [
             *influential.notes(),
@@ -360,6 +363,7 @@ def _reach(
     estimates: Estimates,
     weights: Array | None,
     binning_error: float,
+    skewness: float,
 ) -> Reach:
     """Return how far the interval of the gap goes."""
     span = max(part.span for part in plan.metric.parts) * (1 + is_contrast(weights))
@@ -370,7 +374,15 @@ def _reach(
         return StrataReach(gap, variances, estimates, rates, span)
     if plan.is_binomial and (estimates.value.shape[2] == 1 or weights is not None):
         return WilsonReach(gap, estimates, metrics_of_totals(plan.metric.parts), weights, span)
-    return ErrorReach(gap, error, span, binning_error)
+    return ErrorReach(gap, error, span, binning_error, skewness)
+
+
+def _cumulants(estimates: Estimates) -> tuple[float, float] | None:
+    """Return the third cumulants of the groups' values; None in strata, or if they are unknown."""
+    if estimates.third is None or estimates.third.shape[2] > 1:
+        return None
+    first, second = estimates.third[0, 0, 0].tolist()
+    return first, second
 
 
 def _gap_variance(

@@ -432,9 +432,9 @@ def _check(plan: Plan, n_strata: int) -> None:
             f"{which} must be left out for {plan.metric.name} of many groups. "
             "Compare two groups at a time with permutation_test."
         )
-    if plan.variance == Variance.BOOTSTRAP:
+    if plan.variance in {Variance.BOOTSTRAP, Variance.HALL}:
         hint = "Use 'auto'."
-        raise InputError("variance", "another for many groups", "bootstrap", hint)
+        raise InputError("variance", "another for many groups", plan.variance, hint)
     if plan.is_bootstrapped_once and n_strata > 1:
         hint = "Compare two groups at a time with permutation_test."
         rule = f"left out for {plan.metric.name}, whose variance is found by bootstrap"

@@ -146,11 +146,14 @@ def permutation_test(
         mean_score_negatives), whose tests then hold their level with few positives; "pooled" for
         all other metrics, and with clusters. With weights, rates have "denominator", and no test
         is exact.
-    variance : {"auto", "score", "wald", "delta", "bootstrap", "fast_bootstrap"} or None
+    variance : {"auto", "score", "wald", "hall", "delta", "delong", "bootstrap", …} or None
         The variance that studentizes the gap in every permutation. "auto" is "score" for rates and
-        f1_score, "delong" for the AUC, "delta" for other smooth metrics and "fast_bootstrap" for
-        functions: the observed gap is divided by its bootstrap standard deviation, permuted gaps
-        by the standard deviation of all of them. "bootstrap" resamples the groups of every
+        f1_score, "delong" for the AUC, "hall" for other smooth metrics ("delta" with weights or
+        clusters, and with ``n_resamples=0``) and "fast_bootstrap" for functions. "delta" is the
+        paper's statistic; "hall" also takes its skewness out, so that tests of small groups hold
+        their level (see Notes). With "fast_bootstrap" the observed gap is divided by its bootstrap
+        standard deviation, permuted gaps by the standard deviation of all of them. "bootstrap"
+        resamples the groups of every
         permutation, as in the paper's Algorithm 1. None does not studentize: such a test is not
         valid if base rates differ. If few rows make the error of an AUC, or of a metric with
         weights or clusters, "auto" also widens the observed error, and a note warns of it.
@@ -194,6 +197,11 @@ def permutation_test(
     leave the metric undefined. The result's ``validity`` states the null hypothesis for which the
     p-value is valid.
 
+    With variance "hall", the default of means, losses and other smooth metrics, S is replaced by
+    H = S + kS²/3 + k²S³/27 + k/6, where k is the skewness of the gap by the groups' influences, in
+    the sample and in every permutation (Hall, 1992). No tail has a p-value below that of the normal
+    distribution. The interval gets the skewness back.
+
     The interval has the quantiles of S that the test has: it runs from difference − q_high·SE to
     difference − q_low·SE, with the delta-method or DeLong's error (for the bootstrap variances, the
     bootstrap error). For rates and f1_score it inverts the unconditional test (in large groups, its
@@ -204,6 +212,9 @@ def permutation_test(
     ----------
     DiCiccio, Vasudevan, Basu, Kenthapadi, Agarwal. Evaluating Fairness Using Permutation Tests.
     KDD 2020.
+
+    Hall. On the removal of skewness by transformation. Journal of the Royal Statistical Society B,
+    1992.
 
     Examples
     --------

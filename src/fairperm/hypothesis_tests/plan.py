@@ -209,7 +209,7 @@ class Plan:
             rows = table.take(np.flatnonzero(found[table.stratum])) if not found.all() else table
             if rows.count_strata(groups):
                 compared, n_strata = rows, rows.count_strata(groups)
-        return cls.choose(
+        plan = cls.choose(
             metric.for_table(compared, groups),
             options.scheme,
             options.variance,
@@ -217,6 +217,7 @@ class Plan:
             clustered=table.cluster is not None,
             stratified=n_strata > 1,
         )
+        return plan.with_skewness() if options.is_limit else plan
 
     def __post_init__(self) -> None:
         """Compute what follows from the choices."""
@@ -247,15 +248,26 @@ class Plan:
         """Whether a permutation calls a function, or takes bootstrap samples."""
         return self.metric.is_function or self.variance == Variance.BOOTSTRAP
 
+    @property
+    def removes_skewness(self) -> bool:
+        """Whether the statistic is without the skewness of the gap."""
+        return self.variance == Variance.HALL
+
     def with_permutations(self) -> Plan:
         """Return the plan of a test that exchanges labels, whatever the best of two groups is."""
         if self.scheme != Scheme.UNCONDITIONAL:
-            return self
+            return self.with_skewness()
         return replace(self, scheme=Scheme.DENOMINATOR)
+
+    def with_skewness(self) -> Plan:
+        """Return the plan of a test that leaves skewness in, unless the user chose otherwise."""
+        if self.is_chosen or not self.removes_skewness:
+            return self
+        return replace(self, variance=Variance.DELTA)
 
     def check_limit(self) -> None:
         """Raise InputError if the normal limit is not that of one gap over a closed-form error."""
-        if self.metric.is_joint or not self.has_closed_form:
+        if self.metric.is_joint or not self.has_closed_form or self.removes_skewness:
             rule = f"at least 1 for {self.metric.name} with {argument('variance', self.variance)}"
             hint = "0 is the normal limit of one gap over its closed-form standard error."
             raise InputError("n_resamples", rule, 0, hint)
@@ -307,7 +319,8 @@ class Plan:
                 f"Exact for {strong}. Not valid for {weak}: "
                 "un-studentized, it can reject far too often."
             )
-        return f"Asymptotically valid for {weak}, and exact for {strong}."
+        without = "; the statistic is without its skewness" if self.removes_skewness else ""
+        return f"Asymptotically valid for {weak}, and exact for {strong}{without}."
 
 
 def _check_binomial(variance: object, *, plain: bool) -> None:

@@ -48,6 +48,7 @@ _DENOMINATORS: dict[str, tuple[str | None, str]] = {
     "tn fn": ("prediction", "predicted negatives"),
     "fp fn tp": ("either", "rows that are positive or predicted positive"),
 }
+_MAX_CONTRIBUTIONS_TO_CUBES = 8  # 120 products of three
 _NO_DERIVATIVE = 1e40
 _STEP = 1e-100  # of the complex-step derivative: nothing is subtracted, so it can be tiny
 _REAL_STEP = 1e-6  # of the derivative of a value with kinks, for totals near one
@@ -330,6 +331,11 @@ class AnyMetric:
         return self.has_denominator
 
     @property
+    def shows_skewness(self) -> bool:
+        """Whether third moments of its contributions show the skewness of its gap."""
+        return False
+
+    @property
     def is_joint(self) -> bool:
         """Whether it consists of several metrics."""
         return len(self.parts) > 1
@@ -352,17 +358,19 @@ class AnyMetric:
     def fitting_variances(self, *, plain_rows: bool) -> tuple[Variance | None, ...]:
         """Return the variances that fit, the best one first.
 
-        Binomial variances need ``plain_rows``, without weights and clusters.
+        Binomial variances and skewness need ``plain_rows``, without weights and clusters.
         """
         closed = self.closed_variance
         if closed is None:
             return Variance.FAST_BOOTSTRAP, Variance.BOOTSTRAP, None
-        rates: tuple[Variance, ...] = ()
+        best: tuple[Variance, ...] = ()
         if plain_rows and all(part.is_rate for part in self.parts):
-            rates = Variance.SCORE, Variance.WALD
+            best = Variance.SCORE, Variance.WALD
         elif plain_rows and self.has_denominator:
-            rates = (Variance.SCORE,)
-        return *rates, closed, Variance.BOOTSTRAP, Variance.FAST_BOOTSTRAP, None
+            best = (Variance.SCORE,)
+        elif plain_rows and self.shows_skewness:
+            best = (Variance.HALL,)
+        return *best, closed, Variance.BOOTSTRAP, Variance.FAST_BOOTSTRAP, None
 
     @property
     def identity(self) -> object:
@@ -481,6 +489,15 @@ class Metric(AnyMetric):
     def has_denominator(self) -> bool:
         """Whether equal values are equal rates of Bernoulli trials."""
         return self.is_rate or self.rate is not None
+
+    @property
+    def shows_skewness(self) -> bool:
+        """Whether third moments of its contributions show the skewness of its gap.
+
+        Rates have exact tests. Of many contributions there are too many products of three.
+        """
+        are_few = len(self.contributions) <= _MAX_CONTRIBUTIONS_TO_CUBES
+        return self.smooth and not self.has_denominator and are_few
 
     def check_studentized(self) -> None:
         """Raise InputError if the bias of the gap can be as large as its standard error."""

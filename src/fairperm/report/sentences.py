@@ -71,6 +71,7 @@ _VARIANCES = {
     "score": f"{_STUDENTIZED}from the pooled rate of both groups.",
     "wald": f"{_STUDENTIZED}from each group's own rate.",
     "delta": f"{_STUDENTIZED}by the delta method.",
+    "hall": f"{_STUDENTIZED}by the delta method, and its skewness was removed (Hall, 1992).",
     "delong": f"{_STUDENTIZED}by DeLong's method.",
     "bootstrap": f"{_STUDENTIZED}from bootstrap samples.",
     "fast_bootstrap": f"{_STUDENTIZED}from bootstrap samples.",

@@ -90,8 +90,8 @@ sensitive_features=list('aabbccaa') →
     sensitive_features has 3 groups ('a', 'b', 'c'); a comparison needs two
 groups=('a', 'c') → groups must be made of groups in sensitive_features ('a', 'b'); got 'c'.
 variance='score' →
-    variance must be 'auto' or one of 'delta', 'bootstrap', 'fast_bootstrap', None for change in
-    false_negative_rate; got 'score'.
+    variance must be 'auto' or one of 'hall', 'delta', 'bootstrap', 'fast_bootstrap', None for
+    change in false_negative_rate; got 'score'.
 scheme='denominator' →
     scheme must be 'pooled' or 'within_label' for change in false_negative_rate, which has no
     single denominator; got 'denominator'. Use scheme='pooled'.

@@ -192,7 +192,7 @@ def test_a_rate_of_a_fixed_denominator_is_tested_by_the_differences_to_the_last_
     old, new = rows["old"] > 0.5, rows["new"] > 0.55
     moved = new.astype(float) - old
     for metric, among in (("selection_rate", ...), ("true_positive_rate", rows["label"])):
-        options: dict[str, Any] = {"rng": 5, "n_resamples": n_resamples}
+        options: dict[str, Any] = {"rng": 5, "n_resamples": n_resamples, "variance": "delta"}
         group = rows["group"]
         result = compare_models(
             rows["label"], old, new, sensitive_features=group, metric=metric, **options
@@ -204,7 +204,6 @@ def test_a_rate_of_a_fixed_denominator_is_tested_by_the_differences_to_the_last_
                 moved[among],
                 sign * moved[among],
                 metric="mean_prediction",
-                variance="delta",
                 sensitive_features=group[among],
                 **options,
             )
@@ -255,7 +254,7 @@ def test_all_relabellings_of_a_small_sample_are_counted(metric: str) -> None:
         mine[list(itertools.chain(*parts))] = True
         draws.append(statistic(mine))
     null, observed = np.array(draws), statistic(first)
-    result = compare_models(**arguments(metric, rows, n_resamples=20_000))
+    result = compare_models(**arguments(metric, rows, variance="delta", n_resamples=20_000))
     assert result.statistic == pytest.approx(observed)
     undefined = np.isnan(null)
     tails = [np.mean(undefined | (sign * null >= sign * observed - 1e-9)) for sign in (1, -1)]

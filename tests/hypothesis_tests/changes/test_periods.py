@@ -205,6 +205,7 @@ def test_random_draws_of_an_average_agree_with_all_exchanges() -> None:
         "period": ~OLD,
         "metric": "mean_prediction",
     }
+    call["variance"] = "delta"
     (change,) = compare_periods(score, score, **call, n_resamples=4999, rng=1).changes
     low, high = change.pvalue_interval
     assert low <= brute_force(GROUP, OLD, mean) <= high

@@ -230,7 +230,14 @@ OTHERS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("metric", OTHERS)
 def test_other_metrics_have_their_own_error(metric: str) -> None:
-    result = fairperm.permutation_test(**OTHERS[metric], metric=metric, rng=1, n_resamples=999)
+    variance = "auto" if metric == "roc_auc" else "delta"
+    result = fairperm.permutation_test(
+        **OTHERS[metric],
+        metric=metric,
+        variance=variance,  # type: ignore[arg-type]
+        rng=1,
+        n_resamples=999,
+    )
     null = result.null_distribution
     first, second = (result.values[group] for group in result.groups)
     errors = [result.standard_errors[group] for group in result.groups]

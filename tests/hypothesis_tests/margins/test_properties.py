@@ -220,7 +220,9 @@ def test_one_sided_tests_have_one_sided_intervals() -> None:
 
 def test_other_metrics_have_the_delta_methods_error() -> None:
     data = numbers_for("mean_squared_error", 90, seed=1)
-    result = fairperm.permutation_test(**data, metric="mean_squared_error", rng=1, n_resamples=9999)
+    result = fairperm.permutation_test(
+        **data, metric="mean_squared_error", variance="delta", rng=1, n_resamples=9999
+    )
     found = ratio_interval(result)
     assert found is not None
     first, second = (result.values[group] for group in result.groups)

@@ -86,7 +86,7 @@ metric='f1', scheme='denominator' →
 metric=['tpr', 'selection_rate'], scheme='denominator' →
     scheme must be 'pooled' for rates with different denominators
 variance='bootstrap' → variance must be one of 'auto', 'score', 'wald'
-metric=['tpr', 'mcc'], variance='score' → variance must be 'auto' or one of 'delta'
+metric=['tpr', 'mcc'], variance='score' → variance must be 'auto' or one of 'hall', 'delta'
 alpha=5 → alpha must be a number strictly between 0 and 1; got 5.
 alpha='0.05' → TypeError: alpha must be a number strictly between 0 and 1; got '0.05'.
 n_resamples=0 → n_resamples must be an integer from 1

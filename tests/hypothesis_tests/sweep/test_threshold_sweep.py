@@ -165,17 +165,18 @@ def test_results_are_those_of_the_same_draws_by_definition(
 ) -> None:
     data = scored(80, seed=2, decimals=1)
     n, alpha = 199, 0.1
+    variance = "score" if metric == "true_positive_rate" else "delta"
     swept = sweep(
         data,
         metric,
         thresholds="scores",
         scheme="within_label",
+        variance=variance,
         n_resamples=n,
         alpha=alpha,
         alternative=alternative,
     )
     thresholds = np.unique(data["y_score"])
-    variance = "score" if metric == "true_positive_rate" else "delta"
     in_first = data["sensitive_features"] == "a"
     flip = 1 if in_first.sum() < (~in_first).sum() else -1  # draws are of the smaller group
     draws = (

@@ -76,9 +76,10 @@ def compare_models(
         Among which rows group labels are exchanged. "auto" is "within_label" for metrics that
         depend on the distribution given the label, such as error rates and roc_auc, and "pooled"
         for all others, and with clusters.
-    variance : {"auto", "delta", "delong", "bootstrap", "fast_bootstrap"} or None
+    variance : {"auto", "hall", "delta", "delong", "bootstrap", "fast_bootstrap"} or None
         "auto" is DeLong's paired variance for the AUC, "fast_bootstrap" (of rows with the
-        predictions of both models) for functions, and "delta" for all other metrics.
+        predictions of both models) for functions, and "hall" for all other metrics ("delta" with
+        weights or clusters).
     alternative : {"two-sided", "symmetric", "greater", "less"}
         Whether the gap (first group minus second) differs between the models, is greater with the
         new one, or is less.
@@ -128,11 +129,12 @@ def compare_models(
       a           0.150 → 0.090  p < 0.0001, exact
       b           0.100 → 0.078  p < 0.0001, exact
       gap         +0.050 → +0.012
-      difference  −0.038  95 % interval −0.056 to −0.020
+      difference  −0.038  95 % interval −0.057 to −0.020
       p-value     < 0.0001  two-sided, exact
       validity    Asymptotically valid for the weak null (equal change in
                   false_positive_rate; base rates may differ), and exact for the strong null
-                  (the groups have equal distributions of predictions given the label).
+                  (the groups have equal distributions of predictions given the label); the
+                  statistic is without its skewness.
       rows        2,000 used, 0 left out for missing values
     """
     given = complete(compare_models, given)

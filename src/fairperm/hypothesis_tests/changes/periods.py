@@ -119,9 +119,9 @@ def compare_periods(
         f1_score, "within_label" for other metrics that depend only on the distribution given the
         label, such as roc_auc and balanced_accuracy, and "pooled" for all other metrics, and with
         clusters.
-    variance : {"auto", "delta", "delong", "bootstrap", "fast_bootstrap"} or None
-        "auto" is DeLong's variance for the AUC, "fast_bootstrap" for functions, and "delta" for all
-        other metrics. Each group has a variance of its own in each period.
+    variance : {"auto", "hall", "delta", "delong", "bootstrap", "fast_bootstrap"} or None
+        "auto" is DeLong's variance for the AUC, "fast_bootstrap" for functions, "delta" for rates,
+        and "hall" for all other metrics. Each group has a variance of its own in each period.
     alternative : {"two-sided", "symmetric", "greater", "less"}
         Whether the gap (first group minus second) differs between the periods, is greater in the
         later one, or is less.
@@ -535,7 +535,9 @@ class PeriodSample:
             return (
                 f"Exact {exact}. Not valid for {weak}: un-studentized, it can reject far too often."
             )
-        return f"Asymptotically valid for {weak}, and exact {exact}."
+        is_hall = result.variance == Variance.HALL
+        without = "; the statistic is without its skewness" if is_hall else ""
+        return f"Asymptotically valid for {weak}, and exact {exact}{without}."
 
 
 def _field(change: Any, name: str) -> Any:

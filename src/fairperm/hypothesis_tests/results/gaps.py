@@ -162,7 +162,8 @@ class GapResult(ResultWithPValue):
     confidence_interval : tuple of float
         For the difference.
     statistic : float
-        The studentized gap, which is compared with its null distribution.
+        The studentized gap, which is compared with its null distribution; without its skewness if
+        the variance is "hall".
     n_undefined : int
         Draws in which the statistic is undefined; each counts as extreme.
     """

@@ -146,11 +146,15 @@ def _confusion(counts: Counts) -> Confusion:
 
 
 class CutGaps(NamedTuple):
-    """The gap at each cut, the error that it is studentized by, and the statistic."""
+    """The gap at each cut, the error that it is studentized by, the statistic, the gap's skewness.
+
+    The statistic is without the skewness of the gap, which is zero if it is left in.
+    """
 
     difference: Array
     error: Array
     statistic: Array
+    skewness: Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +230,8 @@ class Curve:
         """Return the gaps of the sample, first group minus second in the user's order."""
         gaps = self._studentizable(self.cuts.tables).drop_rounding(self.scale())
         statistic = gaps.studentized(self.scale())
-        return CutGaps(gaps.difference[:, 0], gaps.standard_error[:, 0], statistic)
+        skewness = np.zeros(len(statistic)) if gaps.skewness is None else gaps.skewness[:, 0]
+        return CutGaps(gaps.difference[:, 0], gaps.standard_error[:, 0], statistic, skewness)
 
     def standard_error(self) -> Array:
         """Return the error of the gap without the null: pooling both groups would assume it."""

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MetricSweep", "ThresholdSweepResult", "threshold_sweep"]
 
-VARIANCES = ("auto", Variance.SCORE, Variance.WALD, Variance.DELTA, None)
+VARIANCES = ("auto", Variance.SCORE, Variance.WALD, Variance.HALL, Variance.DELTA, None)
 _MAX_STATISTICS = 1 << 26  # 512 MiB, and as much again while they are compared
 _MAX_THRESHOLDS = 1_000_000
 
@@ -98,9 +98,9 @@ def threshold_sweep(
         for all metrics and thresholds together. "auto" is "within_label" if that suits every
         metric, and else "pooled". "denominator" is for rates whose denominator does not depend
         on the threshold.
-    variance : {"auto", "score", "wald", "delta"} or None
-        What the gap is divided by in every permutation; "auto" is "score" for rates and
-        f1_score, "delta" for other metrics. None does not studentize.
+    variance : {"auto", "score", "wald", "hall", "delta"} or None
+        What the gap is divided by in every permutation; "auto" is "score" for rates and f1_score,
+        "hall" for other metrics, which takes skewness out, too. None does not studentize.
     alternative : {"two-sided", "symmetric", "greater", "less"}
         As in :func:`fairperm.permutation_test`; "two-sided" is twice the smaller tail for all
         metrics. One-sided bands have one end.
@@ -308,7 +308,18 @@ def _sweep(
     for i, (curve, observed) in enumerate(sample):
         draws = np.concatenate([one[i] for one in blocks])
         statistic, error = observed.statistic[inner], observed.error[inner]
-        every.append(bands(draws, statistic, error, curve.scale(), alpha, alternative))
+        every.append(
+            bands(
+                draws,
+                statistic,
+                error,
+                curve.scale(),
+                alpha,
+                alternative,
+                observed.skewness[inner],
+                has_normal_floor=curve.plan.removes_skewness,
+            )
+        )
     return {
         curve.metric.name: _found(curve, value, observed, own, joint, place, groups)
         for (curve, observed), value, own, joint in zip(
