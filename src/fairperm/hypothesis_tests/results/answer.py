@@ -680,7 +680,8 @@ def _count_found(
     p = row.adjusted_pvalue if row.margin is None else row.adjusted_exceedance_pvalue
     stated = state_pvalue(p, "p" if audit.adjust is None else "adjusted p")
     largest = "" if is_one else "; the largest"
-    return f"{len(found):,} of {of} {claim}{largest}: {describe_row(row, name(row))}, {stated}."
+    gap = _embed(describe_row(row, name(row)))
+    return f"{len(found):,} of {of} {claim}{largest}: {gap}, {stated}."
 
 
 _VERDICTS = ("disparity", "equivalent", "inconclusive", "too small")
