@@ -74,6 +74,7 @@ class Setting:
             group=group if is_weighted else group[3 * cluster],
             stratum=stratum,
             count=np.ones(n, np.int64),
+            block=np.zeros(n, np.uint8),
             groups=(0, 1),
             strata=tuple(range(n_strata)),
             weight=rng.lognormal(size=n) if is_weighted else None,
@@ -276,3 +277,26 @@ def _draw(*engines: TotalsEngine) -> list[Any]:
         words = same_in_all_lanes(in_first)
         found.append(engine.of_labels(words, 1, np.random.default_rng(1)))
     return found
+
+
+@pytest.mark.filterwarnings("ignore::fairperm.FairpermWarning")
+@pytest.mark.parametrize("metric", ["roc_auc", "mean_squared_error"])
+def test_ranks_alone_still_widen_their_errors(metric: str) -> None:
+    """Of a change of the AUC, too: nothing else allows for one heavy row there."""
+    rng, n = np.random.default_rng(1), 60
+    label = np.tile([0, 1], n // 2)
+    name = "y_score" if metric == "roc_auc" else "y_pred"
+    given: dict[str, Any] = {name: label + rng.normal(size=n), "y_true": label, "rng": 1}
+    given[f"{name}_new"] = label + rng.normal(size=n)
+    given |= {"sensitive_features": np.repeat([0, 1], [20, 40]), "metric": metric}
+    given |= {"sample_weight": rng.lognormal(size=n), "n_resamples": 19}
+    chosen: Any = "delong" if metric == "roc_auc" else "delta"
+    default, plain = (
+        fairperm.compare_models(**given, variance=variance) for variance in ("auto", chosen)
+    )
+    assert default.standard_error is not None
+    assert plain.standard_error is not None
+    if metric == "roc_auc":
+        assert default.standard_error > 1.001 * plain.standard_error
+    else:
+        assert default.standard_error == plain.standard_error

@@ -82,7 +82,8 @@ class InfluentialRows:
         factor, extra = np.ones_like(effective), np.zeros_like(effective)
         if not plan.is_chosen:
             is_rank = np.array([[part.is_rank] for part in comparison.parts])
-            is_wider = (limit or plan.weighted or plan.clustered) & is_rank
+            has_totals = np.array([[part.has_totals] for part in comparison.parts])
+            is_wider = (limit & is_rank) | ((plan.weighted or plan.clustered) & ~has_totals)
             by_influence = [[_by_influence(part)] for part in comparison.parts]
             is_wider = is_wider | (np.array(by_influence) & (effective < enough))
             factor = np.where(is_wider, widening_factor(effective), factor)
@@ -189,7 +190,7 @@ def check_limit_rows(comparison: Comparison, metric: AnyMetric) -> None:
     of an AUC and of a mean AUC over classes allow for it.
     """
     rows = comparison.rows
-    if not metric.is_rank or metric.allows_for_one_row:
+    if metric.allows_for_one_row or all(part.has_totals for part in metric.parts):
         return
     if rows.weight is None and rows.cluster is None:
         return
