@@ -51,6 +51,8 @@ if TYPE_CHECKING:
     from fairperm.planning.calibration import Calibration, calibrate
     from fairperm.planning.power import minimum_detectable_gap, power, sample_size
     from fairperm.planning.simulated_power import SimulatedPower, simulated_power
+    from fairperm.selection.audit import selection_audit
+    from fairperm.selection.result import SelectionAudit, SelectionRow
     from fairperm.subgroups.features import Band
     from fairperm.subgroups.result import Subgroup, Subgroups
     from fairperm.subgroups.search import find_subgroups
@@ -83,6 +85,8 @@ __all__ = [
     "RankingComparison",
     "RankingTestResult",
     "RowCounts",
+    "SelectionAudit",
+    "SelectionRow",
     "SimulatedPower",
     "Subgroup",
     "Subgroups",
@@ -107,6 +111,7 @@ __all__ = [
     "ranking_test",
     "register_metric",
     "sample_size",
+    "selection_audit",
     "simulated_power",
     "sweep_pairs",
     "threshold_sweep",
@@ -141,6 +146,8 @@ _HOMES = {
     "planning.calibration": "Calibration calibrate",
     "planning.power": "minimum_detectable_gap power sample_size",
     "planning.simulated_power": "SimulatedPower simulated_power",
+    "selection.audit": "selection_audit",
+    "selection.result": "SelectionAudit SelectionRow",
     "subgroups.features": "Band",
     "subgroups.result": "Subgroup Subgroups",
     "subgroups.search": "find_subgroups",

@@ -1,0 +1,1 @@
+"""Audits of selection: impact ratios to the group that is selected most."""

@@ -1,0 +1,247 @@
+"""The audit of selection: how often groups are selected against the group selected most.
+
+No labels are needed: a column says who was selected, or a score of which the upper half counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+
+from fairperm._utils import checks
+from fairperm._utils.formatting import UNNAMED_ATTRIBUTE
+from fairperm.data.arguments import Inputs
+from fairperm.data.columns import are_names, columns_of_frame, library_of
+from fairperm.data.reading import MISSING_GROUP, read_table
+from fairperm.errors import InputError, InputTypeError, argument, shown
+from fairperm.metrics.registry import get_metric
+from fairperm.selection.impact import Evidence, Group, applicants_to_decide, compare_with_best
+from fairperm.selection.result import SelectionAudit, SelectionRow, UnknownCount
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from fairperm.data.arguments import Column, Columns, Frame, Label
+    from fairperm.data.reading import Table
+
+    Array = NDArray[np.float64]
+    Counts = NDArray[np.int64]
+
+MEDIAN = "median"
+UNKNOWN = ("unknown",)
+
+
+def selection_audit(
+    selected: Column | None = None,
+    *,
+    score: Column | None = None,
+    sensitive_features: Columns,
+    data: Frame | None = None,
+    threshold: float | str = MEDIAN,
+    pos_label: Label = None,
+    intersections: bool = True,
+    unknown: Sequence[Hashable] = UNKNOWN,
+    minimum_share: float = 0.02,
+    four_fifths: float = 0.8,
+    confidence_level: float = 0.95,
+) -> SelectionAudit:
+    """Compare how often groups are selected with the group that is selected most.
+
+    Parameters
+    ----------
+    selected : array-like or str, optional
+        Whether each applicant was selected: 0/1, False/True, or two values of which ``pos_label``
+        means selected.
+    score : array-like or str, optional
+        A score of each applicant, instead: selected are those above the ``threshold``.
+    sensitive_features : array-like, frame, mapping, str or list of str
+        One protected attribute or several, as in :func:`fairperm.audit`.
+    data : frame, optional
+        Then the arguments above may be names of its columns.
+    threshold : "median" or float, optional
+        Of scores: those above the median of all, or above a number, count as selected.
+    pos_label : optional
+        The value of ``selected`` that means selected.
+    intersections : bool, optional
+        Whether combinations of all attributes are compared, too.
+    unknown : sequence, optional
+        Names of groups, in any case, that mean that a group is not known. These applicants are
+        counted by attribute, as those with missing values are, and compared with nobody.
+    minimum_share : float, optional
+        Groups with a smaller share of the applicants are listed with their numbers and left out of
+        the ratios.
+    four_fifths : float, optional
+        The bound of impact ratios.
+    confidence_level : float, optional
+        The level of the intervals, which hold for all groups of an attribute at once.
+
+    Returns
+    -------
+    SelectionAudit
+        A row for each group of each attribute.
+
+    Notes
+    -----
+    The impact ratio of a group is its selection rate over the highest of all groups. The data pick
+    that group, so that the ratios of equal groups are below 1 by chance. The intervals allow for
+    it: they hold at once for all groups, whichever is truly selected most. A ratio's ``evidence``
+    is read off its interval: "below" the bound, "at least" the bound, or "undecided". The p-values
+    are of equality with the best group, exact and adjusted for all pairs by Holm's method.
+
+    Examples
+    --------
+    >>> import fairperm
+    >>> hired = [1] * 48 + [0] * 32 + [1] * 12 + [0] * 28
+    >>> sex = ["men"] * 80 + ["women"] * 40
+    >>> found = fairperm.selection_audit(hired, sensitive_features={"sex": sex})
+    >>> row = found.rows[1]
+    >>> row.group, row.impact_ratio, row.evidence, round(row.shortfall)
+    ('women', 0.5, 'undecided', 12)
+    """
+    if (selected is None) == (score is None):
+        got = "neither" if selected is None else "both"
+        raise InputError(f"Pass {argument('selected')} or {argument('score')}; got {got}.")
+    share = checks.number("minimum_share", minimum_share)
+    if not 0 <= share < 1:
+        raise InputError("minimum_share", "from 0 to below 1", minimum_share)
+    bound = checks.fraction("four_fifths", four_fifths)
+    level = checks.fraction("confidence_level", confidence_level)
+    if checks.switch("intersections", intersections) is None:
+        raise InputTypeError("intersections", "True or False", intersections)
+    inputs = Inputs(
+        y_pred=selected,
+        y_score=score,
+        sensitive_features=sensitive_features,
+        pos_label=pos_label,
+        missing="group",
+        data=data,
+    )
+    table = read_table(inputs, get_metric("selection_rate" if score is None else "mean_score"))
+    cut = None if score is None else _find_cut(table, threshold)
+    is_selected = table.columns["y_pred"] if cut is None else table.columns["y_score"] > cut
+    names = _name_attributes(table, sensitive_features, in_data=data is not None)
+    rows: list[SelectionRow] = []
+    unknowns: list[UnknownCount] = []
+    for name, members in _list_attributes(table, names, intersections=intersections):
+        groups, n_unknown = _count(table, is_selected, members, unknown)
+        unknowns.append(UnknownCount(name, n_unknown))
+        rows += _make_rows(name, groups, share, bound, level)
+    return SelectionAudit(
+        rows=tuple(rows),
+        unknown=tuple(unknowns),
+        applicants=int(table.count.sum()),
+        selected=int(table.count[is_selected].sum()),
+        threshold=cut,
+        minimum_share=share,
+        four_fifths=bound,
+        confidence_level=level,
+        notes=table.notes,
+        library=library_of(data),
+    )
+
+
+def _find_cut(table: Table, threshold: object) -> float:
+    """Return the score above which an applicant counts as selected."""
+    scores, counts = table.columns["y_score"], table.count
+    cut = _median(scores, counts) if threshold == MEDIAN else checks.number("threshold", threshold)
+    low, high = float(scores.min()), float(scores.max())
+    if not low <= cut < high:
+        rule = f"at least the lowest score ({low:g}) and below the highest ({high:g})"
+        hint = "No score would be above it." if cut >= high else "Every score would be above it."
+        got = f"the median, {cut:g}" if threshold == MEDIAN else threshold
+        raise InputError("threshold", rule, got, hint)
+    return cut
+
+
+def _median(values: Array, counts: Counts) -> float:
+    """Return the median of values that occur so many times each."""
+    order = np.argsort(values, kind="stable")
+    reached = np.cumsum(counts[order])
+    n = int(reached[-1])
+    middle = np.searchsorted(reached, [(n - 1) // 2 + 1, n // 2 + 1])
+    return float(values[order][middle].mean())
+
+
+def _name_attributes(table: Table, features: object, *, in_data: bool) -> tuple[str, ...]:
+    """Return the names of the attributes that the table's groups are combinations of."""
+    if in_data and are_names(features):
+        return tuple(features)
+    if isinstance(features, Mapping) or nw.dependencies.is_into_dataframe(features):
+        return tuple(map(str, columns_of_frame("sensitive_features", features)))
+    first = table.groups[0]
+    if isinstance(first, tuple):
+        return tuple(f"attribute {place + 1}" for place in range(len(first)))
+    return (table.attribute or UNNAMED_ATTRIBUTE,)
+
+
+def _list_attributes(
+    table: Table, names: Sequence[str], *, intersections: bool
+) -> Iterator[tuple[str, list[Hashable]]]:
+    """Yield each attribute, and all together, with the group of each of the table's groups."""
+    if len(names) == 1:
+        yield names[0], list(table.groups)
+        return
+    combinations: list[Any] = list(table.groups)
+    for place, name in enumerate(names):
+        yield name, [one[place] for one in combinations]
+    if intersections:
+        yield " × ".join(names), combinations
+
+
+def _count(
+    table: Table,
+    is_selected: NDArray[np.bool_],
+    members: list[Hashable],
+    unknown: Sequence[Hashable],
+) -> tuple[dict[Hashable, Group], int]:
+    """Return the applicants of each group, and the number of those whose group is not known."""
+    applicants = np.bincount(table.group, table.count, len(members))
+    chosen = np.bincount(table.group, table.count * is_selected, len(members))
+    groups: dict[Hashable, list[int]] = {}
+    n_unknown = 0
+    for member, n, k in zip(members, applicants.tolist(), chosen.tolist(), strict=True):
+        if _is_unknown(member, unknown):
+            n_unknown += int(n)
+            continue
+        total = groups.setdefault(member, [0, 0])
+        total[0] += int(k)
+        total[1] += int(n)
+    return {name: Group(k, n) for name, (k, n) in groups.items()}, n_unknown
+
+
+def _is_unknown(group: Hashable, unknown: Sequence[Hashable]) -> bool:
+    """Return whether a group, or one of those that are combined, is not known."""
+    if isinstance(group, tuple):
+        return any(_is_unknown(one, unknown) for one in group)
+    spelled = {one.strip().casefold() if isinstance(one, str) else one for one in unknown}
+    name = group.strip().casefold() if isinstance(group, str) else group
+    return name in spelled or name in {"", MISSING_GROUP}
+
+
+def _make_rows(
+    attribute: str, groups: dict[Hashable, Group], share: float, bound: float, level: float
+) -> Iterator[SelectionRow]:
+    """Yield a row for each group of an attribute."""
+    total = sum(group.applicants for group in groups.values())
+    compared = {name: group for name, group in groups.items() if group.applicants >= share * total}
+    if len(compared) < 2:
+        rule = f"two or more groups with {share:.0%} of the applicants"
+        got = ", ".join(shown(name) for name in compared)
+        raise InputError(f"{attribute} must have {rule}; got {len(compared)} ({got}).")
+    if not any(group.selected for group in compared.values()):
+        hint = "Pass pos_label if another value means selected."
+        raise InputError(f"Nobody is selected in the groups of {attribute}. {hint}")
+    members = list(compared.values())
+    impacts = dict(zip(compared, compare_with_best(members, bound=bound, level=level), strict=True))
+    for name, group in groups.items():
+        impact = impacts.get(name)
+        needed = None
+        if impact is not None and impact.evidence == Evidence.UNDECIDED:
+            place = list(compared).index(name)
+            needed = applicants_to_decide(members, place, bound, level)
+        yield SelectionRow.of(attribute, name, group, impact, needed)
