@@ -60,7 +60,7 @@ def test_help_names_every_command_and_is_fast() -> None:
         said = start("--help").stdout.decode()
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         times.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-    names = "audit compare test sweep discover ranking periods power metrics demo"
+    names = "audit selection compare test sweep discover ranking periods power metrics demo"
     for name in names.split():
         assert re.search(rf"\b{name}\b", said)
     assert min(times) < 1.0  # seconds of work; it takes about 0.2

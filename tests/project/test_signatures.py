@@ -102,6 +102,7 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "discover": fairperm.find_subgroups,
     "ranking": fairperm.ranking_test,
     "periods": fairperm.compare_periods,
+    "selection": fairperm.selection_audit,
 }
 # One model, or two.
 NOT_OPTIONS = {
@@ -111,7 +112,7 @@ NOT_OPTIONS = {
 # Files have no index.
 ONLY_IN_PYTHON = {"ignore_index"}
 # Defaults of the command line that mean the same, and arguments without a default.
-OWN_DEFAULTS = {"compare", "metric", "metrics", "thresholds", "progress"}
+OWN_DEFAULTS = {"compare", "intersections", "metric", "metrics", "thresholds", "progress"}
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

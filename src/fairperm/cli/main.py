@@ -23,6 +23,7 @@ from fairperm.cli.commands.periods import periods
 from fairperm.cli.commands.power import power
 from fairperm.cli.commands.ranking import ranking
 from fairperm.cli.commands.report import report
+from fairperm.cli.commands.selection import selection
 from fairperm.cli.commands.sweep import sweep
 from fairperm.cli.commands.test import test
 from fairperm.cli.terminal import (
@@ -44,7 +45,10 @@ _ENDINGS = (
     "an error; 128 + N ended by signal N.",
     f'Shell completion: eval "$({_COMPLETE}=bash_source fairperm)"; or zsh_source.',
 )
-_COMMANDS = audit, compare, test, sweep, discover, ranking, periods, power, report, metrics, demo
+_COMMANDS = (
+    *(audit, selection, compare, test, sweep, discover, ranking, periods, power),
+    *(report, metrics, demo),
+)
 
 
 class _Commands(click.Group):

@@ -178,6 +178,12 @@ TOPICS: dict[str, tuple[Option, ...]] = {
         Option("score", "COLUMN", "Scores of the model.", "y_score", convert=values.find_score),
         Option("score@lists", "COLUMN", "Scores, by which a list is sorted."),
         Option(
+            "selected",
+            "COLUMN",
+            "Who was selected: 0 and 1, or two values with --pos-label.",
+        ),
+        Option("score@selection", "COLUMN", "Scores instead; --threshold says who is selected."),
+        Option(
             "class_score",
             "CLASS=COLUMN…",
             "Scores of a class, one column for each class of --label; for roc_auc_ovr and "
@@ -201,6 +207,13 @@ TOPICS: dict[str, tuple[Option, ...]] = {
             "threshold_new", "NUMBER", "Threshold of the new model's scores. Default: --threshold."
         ),
         Option(
+            "threshold@selection",
+            "median|NUMBER",
+            "Scores above it count as selected: the median of all, or a number.",
+            default="median",
+            convert=values.parse_cut,
+        ),
+        Option(
             "group",
             "COLUMN…",
             "Protected attribute. sex,race is one attribute: the combinations of both columns.",
@@ -208,6 +221,13 @@ TOPICS: dict[str, tuple[Option, ...]] = {
             convert=values.find_groups,
         ),
         Option("group@one", "COLUMN", "Protected attribute.", "sensitive_features"),
+        Option(
+            "group@columns",
+            "COLUMN…",
+            "Protected attribute.",
+            "sensitive_features",
+            convert=values.as_list,
+        ),
         Option(
             "pair",
             "FIRST SECOND",
@@ -223,6 +243,18 @@ TOPICS: dict[str, tuple[Option, ...]] = {
             convert=lambda value, given, data: value,
         ),
         Option("pos_label", "VALUE", "Label of the positive class.", convert=values.find_pos_label),
+        Option(
+            "pos_label@selection",
+            "VALUE",
+            "Value of --selected that means selected.",
+            convert=lambda value, given, data: data.find_value(given["selected"], value),
+        ),
+        Option(
+            "unknown",
+            "TEXT…",
+            "Group that means not known, as missing and blank ones do. Default: unknown.",
+            convert=lambda value, given, data: [*value] or ["unknown"],
+        ),
         Option(
             "control",
             "COLUMN…",
@@ -350,6 +382,20 @@ TOPICS: dict[str, tuple[Option, ...]] = {
             "Compare the combinations of all --group columns, too.",
             default=False,
         ),
+        Option(
+            "intersections@selection",
+            "yes|no",
+            "Whether to compare the combinations of all --group columns, too.",
+            default="yes",
+            convert=values.as_switch,
+        ),
+        Option(
+            "minimum_share",
+            "SHARE",
+            "Groups with a smaller share of the applicants have no ratio.",
+            default=0.02,
+        ),
+        Option("four_fifths", "NUMBER", "The bound of impact ratios.", default=0.8),
         Option(
             "margin",
             "[METRIC=]NUMBER…",
@@ -542,6 +588,13 @@ TOPICS: dict[str, tuple[Option, ...]] = {
             "Exit with code 1 for widened, inconclusive (or changed: its size is undecided) or "
             "too-small.",
             choices=("widened", "inconclusive", "too-small"),
+        ),
+        Option(
+            "fail_on@selection",
+            "VERDICT…",
+            "Exit with code 1 for below (a ratio is shown to be below the bound) or estimate (a "
+            "ratio is below it, shown or not).",
+            choices=("below", "estimate"),
         ),
         Option("show_small", "", "Show each comparison that is too small for a verdict, too."),
         Option("quiet", "", "Print no table and no progress."),

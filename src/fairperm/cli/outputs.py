@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from fairperm.auditing.result import Audit
     from fairperm.hypothesis_tests.results.audits import AuditRow
+    from fairperm.selection.result import SelectionAudit, SelectionRow
 
 SCHEMA_VERSION = 2
 _LIBRARIES = ("numpy", "scipy", "numba", "duckdb", "pyarrow")
@@ -146,6 +147,18 @@ def changes_as_markdown(audit: Audit, failed: Sequence[Any]) -> str:
     for note in audit.notes:
         lines += [f"Note: {_escape(write_message(note))}", ""]
     return "\n".join(lines)
+
+
+def selection_as_markdown(found: SelectionAudit, failed: Sequence[SelectionRow]) -> str:
+    """Return an audit of selection as a table for a pull request, with the failed groups marked."""
+    lines = [_escape(found.answer), "", f"| {' | '.join(found.heads)} |"]
+    lines += [f"|---|---|{'--:|' * (len(found.heads) - 3)}---|"]
+    for row in found:
+        *cells, evidence = map(_escape, row.cells)
+        lines.append(f"| {' | '.join(cells)} | {evidence}{' ✗' if row in failed else ''} |")
+    for note in found.footnotes:
+        lines += ["", f"Note: {_escape(write_message(note))}"]
+    return "\n".join([*lines, ""])
 
 
 def _margin_pvalues(row: AuditRow) -> tuple[float | None, float | None]:

@@ -158,6 +158,16 @@ def parse_thresholds(text: str, given: Mapping[str, Any], data: Any) -> object:
     return [parse_number("--thresholds", one) for one in text.split(",")]
 
 
+def as_switch(value: object, given: Mapping[str, Any], data: Any) -> object:
+    """Return True for "yes" and False for "no"."""
+    return {"yes": True, "no": False}.get(str(value), value)
+
+
+def parse_cut(text: str, given: Mapping[str, Any], data: Any) -> object:
+    """Return the number above which scores count as selected, or "median"."""
+    return text if text == "median" else parse_number("--threshold", str(text))
+
+
 def as_list(value: Sequence[str], given: Mapping[str, Any], data: Any) -> Any:
     """Return the values as a list; None without any."""
     return [*value] or None

@@ -5,35 +5,37 @@ No labels are needed: a column says who was selected, or a score of which the up
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
 
 from fairperm._utils import checks
-from fairperm._utils.formatting import UNNAMED_ATTRIBUTE
+from fairperm._utils.formatting import UNNAMED_ATTRIBUTE, format_count, format_level, format_name
+from fairperm._utils.sorting import sort_key
 from fairperm.data.arguments import Inputs
 from fairperm.data.columns import are_names, columns_of_frame, library_of
 from fairperm.data.reading import MISSING_GROUP, read_table
-from fairperm.errors import InputError, InputTypeError, argument, shown
+from fairperm.errors import InputError, InputTypeError, argument, rename_arguments, shown
 from fairperm.metrics.registry import get_metric
 from fairperm.selection.impact import Evidence, Group, applicants_to_decide, compare_with_best
 from fairperm.selection.result import SelectionAudit, SelectionRow, UnknownCount
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator, Sequence
+    from collections.abc import Hashable, Iterator
 
     from numpy.typing import NDArray
 
     from fairperm.data.arguments import Column, Columns, Frame, Label
-    from fairperm.data.reading import Table
+    from fairperm.data.sample import Sample
 
     Array = NDArray[np.float64]
     Counts = NDArray[np.int64]
 
 MEDIAN = "median"
 UNKNOWN = ("unknown",)
+_MUST_KEEP = "Everybody who is compared was selected or not: fill them in, or leave these rows out."
 
 
 def selection_audit(
@@ -91,7 +93,11 @@ def selection_audit(
     that group, so that the ratios of equal groups are below 1 by chance. The intervals allow for
     it: they hold at once for all groups, whichever is truly selected most. A ratio's ``evidence``
     is read off its interval: "below" the bound, "at least" the bound, or "undecided". The p-values
-    are of equality with the best group, exact and adjusted for all pairs by Holm's method.
+    are of equality with the best group, exact and adjusted for all pairs by Holm's method. They
+    may be small where the interval still reaches 1, because an interval spends half of its error
+    on its lower end.
+
+    Thresholds are options, because rules change; no number here says that a rule is kept.
 
     Examples
     --------
@@ -102,10 +108,15 @@ def selection_audit(
     >>> row = found.rows[1]
     >>> row.group, row.impact_ratio, row.evidence, round(row.shortfall)
     ('women', 0.5, 'undecided', 12)
+    >>> print(found.answer)
+    sex: women's selection rate is 0.500 times that of men (30.0 % v 60.0 %); its interval, 0.254 to
+    0.847, leaves open whether the ratio is below 0.8.
     """
     if (selected is None) == (score is None):
         got = "neither" if selected is None else "both"
         raise InputError(f"Pass {argument('selected')} or {argument('score')}; got {got}.")
+    if score is None and threshold != MEDIAN:
+        raise InputError(f"{argument('threshold')} needs {argument('score')}.")
     share = checks.number("minimum_share", minimum_share)
     if not 0 <= share < 1:
         raise InputError("minimum_share", "from 0 to below 1", minimum_share)
@@ -113,6 +124,7 @@ def selection_audit(
     level = checks.fraction("confidence_level", confidence_level)
     if checks.switch("intersections", intersections) is None:
         raise InputTypeError("intersections", "True or False", intersections)
+    spelled = _spell(unknown)
     inputs = Inputs(
         y_pred=selected,
         y_score=score,
@@ -120,17 +132,22 @@ def selection_audit(
         pos_label=pos_label,
         missing="group",
         data=data,
+        must_keep=_MUST_KEEP,
     )
-    table = read_table(inputs, get_metric("selection_rate" if score is None else "mean_score"))
+    with rename_arguments({"y_pred": "selected", "y_score": "score"}):
+        table = read_table(inputs, get_metric("selection_rate" if score is None else "mean_score"))
     cut = None if score is None else _find_cut(table, threshold)
     is_selected = table.columns["y_pred"] if cut is None else table.columns["y_score"] > cut
     names = _name_attributes(table, sensitive_features, in_data=data is not None)
     rows: list[SelectionRow] = []
     unknowns: list[UnknownCount] = []
-    for name, members in _list_attributes(table, names, intersections=intersections):
-        groups, n_unknown = _count(table, is_selected, members, unknown)
+    notes = list(table.notes)
+    for name, members, is_combined in _list_attributes(table, names, intersections=intersections):
+        groups, n_unknown = _count(table, is_selected, members, spelled)
         unknowns.append(UnknownCount(name, n_unknown))
-        rows += _make_rows(name, groups, share, bound, level)
+        compared = _choose_compared(name, groups, share, is_combined=is_combined)
+        rows += _make_rows(name, groups, compared, bound, level)
+        notes += _note_left_out(name, groups, compared, n_unknown, share)
     return SelectionAudit(
         rows=tuple(rows),
         unknown=tuple(unknowns),
@@ -140,21 +157,23 @@ def selection_audit(
         minimum_share=share,
         four_fifths=bound,
         confidence_level=level,
-        notes=table.notes,
+        notes=tuple(notes),
         library=library_of(data),
     )
 
 
-def _find_cut(table: Table, threshold: object) -> float:
+def _find_cut(table: Sample, threshold: object) -> float:
     """Return the score above which an applicant counts as selected."""
     scores, counts = table.columns["y_score"], table.count
-    cut = _median(scores, counts) if threshold == MEDIAN else checks.number("threshold", threshold)
+    is_median = isinstance(threshold, str) and threshold == MEDIAN
+    if isinstance(threshold, str) and not is_median:
+        raise InputError("threshold", f"{shown(MEDIAN)} or a number", threshold)
+    cut = _median(scores, counts) if is_median else checks.number("threshold", threshold)
     low, high = float(scores.min()), float(scores.max())
     if not low <= cut < high:
         rule = f"at least the lowest score ({low:g}) and below the highest ({high:g})"
         hint = "No score would be above it." if cut >= high else "Every score would be above it."
-        got = f"the median, {cut:g}" if threshold == MEDIAN else threshold
-        raise InputError("threshold", rule, got, hint)
+        raise InputError("threshold", rule, cut if is_median else threshold, hint)
     return cut
 
 
@@ -167,7 +186,7 @@ def _median(values: Array, counts: Counts) -> float:
     return float(values[order][middle].mean())
 
 
-def _name_attributes(table: Table, features: object, *, in_data: bool) -> tuple[str, ...]:
+def _name_attributes(table: Sample, features: object, *, in_data: bool) -> tuple[str, ...]:
     """Return the names of the attributes that the table's groups are combinations of."""
     if in_data and are_names(features):
         return tuple(features)
@@ -176,28 +195,32 @@ def _name_attributes(table: Table, features: object, *, in_data: bool) -> tuple[
     first = table.groups[0]
     if isinstance(first, tuple):
         return tuple(f"attribute {place + 1}" for place in range(len(first)))
-    return (table.attribute or UNNAMED_ATTRIBUTE,)
+    name = features if in_data else getattr(features, "name", None)
+    return (name if isinstance(name, str) else UNNAMED_ATTRIBUTE,)
 
 
 def _list_attributes(
-    table: Table, names: Sequence[str], *, intersections: bool
-) -> Iterator[tuple[str, list[Hashable]]]:
-    """Yield each attribute, and all together, with the group of each of the table's groups."""
+    table: Sample, names: Sequence[str], *, intersections: bool
+) -> Iterator[tuple[str, list[Hashable], bool]]:
+    """Yield each attribute with the group of each of the table's groups, then all together.
+
+    The last value is True for all together.
+    """
     if len(names) == 1:
-        yield names[0], list(table.groups)
+        yield names[0], list(table.groups), False
         return
     combinations: list[Any] = list(table.groups)
     for place, name in enumerate(names):
-        yield name, [one[place] for one in combinations]
+        yield name, [one[place] for one in combinations], False
     if intersections:
-        yield " × ".join(names), combinations
+        yield " × ".join(names), combinations, True
 
 
 def _count(
-    table: Table,
+    table: Sample,
     is_selected: NDArray[np.bool_],
     members: list[Hashable],
-    unknown: Sequence[Hashable],
+    unknown: frozenset[Hashable],
 ) -> tuple[dict[Hashable, Group], int]:
     """Return the applicants of each group, and the number of those whose group is not known."""
     applicants = np.bincount(table.group, table.count, len(members))
@@ -211,37 +234,90 @@ def _count(
         total = groups.setdefault(member, [0, 0])
         total[0] += int(k)
         total[1] += int(n)
-    return {name: Group(k, n) for name, (k, n) in groups.items()}, n_unknown
+    ordered = sorted(groups, key=sort_key)
+    return {name: Group(*groups[name]) for name in ordered}, n_unknown
 
 
-def _is_unknown(group: Hashable, unknown: Sequence[Hashable]) -> bool:
+def _spell(unknown: object) -> frozenset[Hashable]:
+    """Return the names that mean an unknown group, spelled in one way."""
+    if isinstance(unknown, str) or not isinstance(unknown, Sequence):
+        raise InputTypeError("unknown", "a list of names", unknown)
+    return frozenset(_fold(one) for one in unknown)
+
+
+def _fold(name: Hashable) -> Hashable:
+    return name.strip().casefold() if isinstance(name, str) else name
+
+
+def _is_unknown(group: Hashable, unknown: frozenset[Hashable]) -> bool:
     """Return whether a group, or one of those that are combined, is not known."""
     if isinstance(group, tuple):
         return any(_is_unknown(one, unknown) for one in group)
-    spelled = {one.strip().casefold() if isinstance(one, str) else one for one in unknown}
-    name = group.strip().casefold() if isinstance(group, str) else group
-    return name in spelled or name in {"", MISSING_GROUP}
+    name = _fold(group)
+    # rows without a group are called "missing*" where a group is called "missing"
+    is_missing = isinstance(name, str) and (not name or name.rstrip("*") == MISSING_GROUP)
+    return is_missing or name in unknown
+
+
+def _choose_compared(
+    attribute: str, groups: dict[Hashable, Group], share: float, *, is_combined: bool
+) -> dict[Hashable, Group]:
+    """Return the groups that are large enough to be compared.
+
+    Raises InputError if they cannot be; combinations of attributes may be too small.
+    """
+    total = sum(group.applicants for group in groups.values())
+    compared = {name: group for name, group in groups.items() if group.applicants >= share * total}
+    is_possible = len(compared) > 1 and any(one.selected for one in compared.values())
+    if is_possible or is_combined:
+        return compared if is_possible else {}
+    if len(compared) > 1:
+        hint = f"Pass {argument('pos_label')} if another value means selected."
+        raise InputError(f"Nobody is selected in the groups of {shown(attribute)}. {hint}")
+    rule = "two or more known groups"
+    if len(groups) > 1:
+        rule += f" with at least {format_level(share)} of the applicants each"
+    name = f"{argument('sensitive_features')} ({format_name(attribute)})"
+    got = ", ".join(map(shown, compared)) or "none"
+    many = f" of {len(groups):,} groups" if len(groups) > 1 else ""
+    raise InputError(f"{name} must have {rule}; got {got}{many}.")
 
 
 def _make_rows(
-    attribute: str, groups: dict[Hashable, Group], share: float, bound: float, level: float
+    attribute: str,
+    groups: dict[Hashable, Group],
+    compared: dict[Hashable, Group],
+    bound: float,
+    level: float,
 ) -> Iterator[SelectionRow]:
     """Yield a row for each group of an attribute."""
-    total = sum(group.applicants for group in groups.values())
-    compared = {name: group for name, group in groups.items() if group.applicants >= share * total}
-    if len(compared) < 2:
-        rule = f"two or more groups with {share:.0%} of the applicants"
-        got = ", ".join(shown(name) for name in compared)
-        raise InputError(f"{attribute} must have {rule}; got {len(compared)} ({got}).")
-    if not any(group.selected for group in compared.values()):
-        hint = "Pass pos_label if another value means selected."
-        raise InputError(f"Nobody is selected in the groups of {attribute}. {hint}")
     members = list(compared.values())
-    impacts = dict(zip(compared, compare_with_best(members, bound=bound, level=level), strict=True))
+    found = compare_with_best(members, bound=bound, level=level) if members else []
+    impacts = dict(zip(compared, found, strict=True))
+    places = {name: place for place, name in enumerate(compared)}
     for name, group in groups.items():
-        impact = impacts.get(name)
-        needed = None
+        impact, needed = impacts.get(name), None
         if impact is not None and impact.evidence == Evidence.UNDECIDED:
-            place = list(compared).index(name)
-            needed = applicants_to_decide(members, place, bound, level)
+            needed = applicants_to_decide(members, places[name], bound, level)
         yield SelectionRow.of(attribute, name, group, impact, needed)
+
+
+def _note_left_out(
+    attribute: str,
+    groups: dict[Hashable, Group],
+    compared: dict[Hashable, Group],
+    n_unknown: int,
+    share: float,
+) -> Iterator[str]:
+    """Yield notes on applicants who are compared with nobody."""
+    name = format_name(attribute)
+    small = [one for one in groups if one not in compared]
+    if small and compared:
+        have = format_count(len(small), "group has", "groups have")
+        few = f"less than {format_level(share)} of the applicants"
+        yield f"{name}: {have} {few}, and no impact ratio."
+    elif small:
+        yield f"{name}: no impact ratios, because fewer than two groups can be compared."
+    if n_unknown:
+        have = format_count(n_unknown, "applicant has", "applicants have")
+        yield f"{name}: {have} no known group, and count in no rate."

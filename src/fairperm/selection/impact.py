@@ -128,13 +128,17 @@ def ratio_interval(groups: Sequence[Group], place: int, level: float) -> Interva
     one limit for each of the k groups, so that each may fail with probability α/(2k). Its upper end
     is the smallest of their upper limits, any of which may fail: α/(2k(k − 1)) each.
     """
-    k, alpha = len(groups), 1 - level
-    low = high = 1.0  # the ratio to itself
-    for other in (*groups[:place], *groups[place + 1 :]):
-        low = min(low, ratio_limit(groups[place], other, "greater", 1 - alpha / (2 * k)))
-        of_all = 1 - alpha / (2 * k * (k - 1))
-        high = min(high, ratio_limit(groups[place], other, "less", of_all))
-    return low, high
+    group, others = groups[place], (*groups[:place], *groups[place + 1 :])
+    of_low, of_high = _levels(len(groups), level)
+    low = min(ratio_limit(group, one, "greater", of_low) for one in others)
+    high = min(ratio_limit(group, one, "less", of_high) for one in others)
+    return min(low, 1.0), min(high, 1.0)  # the ratio to itself
+
+
+def _levels(k: int, level: float) -> tuple[float, float]:
+    """Return the levels of the lower and of the upper limits of ratios among k groups."""
+    alpha = 1 - level
+    return 1 - alpha / (2 * k), 1 - alpha / (2 * k * (k - 1))
 
 
 def ratio_limit(group: Group, other: Group, direction: str, level: float) -> float:
@@ -176,8 +180,7 @@ def applicants_to_decide(groups: Sequence[Group], place: int, bound: float, leve
     n = sum(group.applicants for group in groups)
 
     def is_decided(factor: float) -> bool:
-        larger = [group.times(factor) for group in groups]
-        return Evidence.of(ratio_interval(larger, place, level), bound) != Evidence.UNDECIDED
+        return _is_decided([group.times(factor) for group in groups], place, bound, level)
 
     enough = 1.0
     while not is_decided(enough):
@@ -189,6 +192,23 @@ def applicants_to_decide(groups: Sequence[Group], place: int, bound: float, leve
         middle = (short + enough) / 2
         short, enough = (short, middle) if is_decided(middle) else (middle, enough)
     return n * enough
+
+
+def _is_decided(groups: Sequence[Group], place: int, bound: float, level: float) -> bool:
+    """Return whether the interval of a ratio lies on one side of the bound.
+
+    An interval holds the estimate, so that it can only lie on the side of that.
+    """
+    group = groups[place]
+    others = sorted((*groups[:place], *groups[place + 1 :]), key=lambda one: one.rate, reverse=True)
+    of_low, of_high = _levels(len(groups), level)
+    if group.rate < bound * others[0].rate:
+        return any(
+            ratio_limit(group, one, "less", of_high) < bound
+            for one in others
+            if group.rate < bound * one.rate
+        )
+    return all(ratio_limit(group, one, "greater", of_low) >= bound for one in others)
 
 
 def _equality_pvalue(group: Group, other: Group) -> float:

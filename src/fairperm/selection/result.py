@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from fairperm._utils.formatting import format_interval, format_number, format_percent, format_pvalue
+from fairperm._utils.formatting import (
+    format_interval,
+    format_level,
+    format_name,
+    format_number,
+    format_percent,
+    format_pvalue,
+)
 from fairperm.data.columns import frame_of
-from fairperm.errors import shown
+from fairperm.hypothesis_tests.results.answer import answer_impact
 from fairperm.hypothesis_tests.results.gaps import PlainResult, json_ready
-from fairperm.selection.impact import Evidence
+from fairperm.hypothesis_tests.results.text import wrap_answer, wrap_notes, write_table_html
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
@@ -102,15 +110,27 @@ class SelectionRow:
         )
 
     @property
-    def is_best(self) -> bool:
-        """Whether no compared group is selected more often."""
-        return self.impact_ratio == 1.0
-
-    @property
     def name(self) -> str:
         """The group's name as text."""
         parts = self.group if isinstance(self.group, tuple) else (self.group,)
         return " × ".join(map(str, parts))
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """The row as texts, under the heads of its audit."""
+        counts = (f"{self.applicants:,}", f"{self.selected:,}", format_percent(self.rate))
+        names = format_name(self.attribute), format_name(self.group)
+        if self.impact_ratio is None:
+            return (*names, *counts, *["–"] * 4, "too small")
+        return (
+            *names,
+            *counts,
+            format_number(self.impact_ratio),
+            format_interval(self.interval),
+            format_pvalue(self.pvalue),
+            f"{self.shortfall:,.1f}",
+            str(self.evidence),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +143,7 @@ class UnknownCount:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
 class SelectionAudit(PlainResult):
-    """The result of :func:`fairperm.selection_audit`.
+    """The result of :func:`fairperm.selection_audit`: a sequence of its rows.
 
     Attributes
     ----------
@@ -163,87 +183,95 @@ class SelectionAudit(PlainResult):
         """The attributes, in the order of the rows."""
         return tuple(dict.fromkeys(row.attribute for row in self.rows))
 
-    def of_attribute(self, attribute: str) -> tuple[SelectionRow, ...]:
-        """Return the rows of an attribute."""
-        return tuple(row for row in self.rows if row.attribute == attribute)
+    def compared(self, attribute: str) -> tuple[SelectionRow, ...]:
+        """Return the groups of an attribute that are large enough to be compared."""
+        rows = (row for row in self.rows if row.attribute == attribute)
+        return tuple(row for row in rows if row.impact_ratio is not None)
 
     def lowest(self, attribute: str) -> SelectionRow:
         """Return the compared group with the lowest impact ratio."""
-        rows = [row for row in self.of_attribute(attribute) if row.impact_ratio is not None]
-        return min(rows, key=lambda row: (row.impact_ratio, -row.applicants))
+        return min(self.compared(attribute), key=lambda row: (row.impact_ratio, row.interval))
 
     @property
     def answer(self) -> str:
-        """What the audit found, in a sentence for each attribute."""
-        return " ".join(map(self._answer, self.attributes))
+        """What the audit found, in a sentence for each attribute with groups to compare."""
+        return " ".join(self._answer(one) for one in self.attributes if self.compared(one))
 
     def _answer(self, attribute: str) -> str:
-        row, bound = self.lowest(attribute), f"{self.four_fifths:g}"
-        best = next(one for one in self.of_attribute(attribute) if one.is_best)
-        if row.is_best:
-            return f"All groups of {attribute} are selected equally often ({_percent(row)})."
-        found = (
-            f"{shown(row.name)} is selected {format_number(row.impact_ratio)} times as often as "
-            f"{shown(best.name)} ({_percent(row)} v {_percent(best)})"
+        rows, low = self.compared(attribute), self.lowest(attribute)
+        best = max(rows, key=lambda row: (row.rate, row.applicants))
+        evidence = Counter(str(row.evidence) for row in rows)
+        return answer_impact(
+            attribute,
+            (low.group, best.group),
+            (low.rate, best.rate),
+            low.interval or (0.0, 1.0),
+            evidence,
+            self.four_fifths,
         )
-        whole = f"its interval, {format_interval(row.interval)},"
-        if row.evidence == Evidence.BELOW:
-            return f"{found}; {whole} lies below {bound}."
-        if row.evidence == Evidence.AT_LEAST:
-            return f"{found}; {whole} is at least {bound}."
-        return f"{found}; {whole} does not decide whether that is below {bound}."
 
-    def columns(self) -> dict[str, list[Any]]:
-        """Return a column of values for each field of the rows."""
-        table: dict[str, list[Any]] = {name: [] for name in _IN_FRAME}
+    def to_frame(self, library: str | None = None) -> Any:
+        """Return the rows as a data frame.
+
+        Parameters
+        ----------
+        library : {"pandas", "polars", "pyarrow"}, optional
+            Library of the frame: by default that of the frame passed as `data`, or pandas.
+
+        Returns
+        -------
+        frame
+            With the fields of a row as columns; interval_low and interval_high are the ends of
+            the interval, and the names of combined groups are joined by "×".
+        """
+        columns: dict[str, list[Any]] = {name: [] for name in _IN_FRAME}
         for row in self.rows:
             low, high = row.interval or (None, None)
             ends = {"group": row.name, "interval_low": low, "interval_high": high}
-            for name, column in table.items():
+            for name, column in columns.items():
                 column.append(ends[name] if name in ends else getattr(row, name))
-        return table
-
-    def to_frame(self, library: str | None = None) -> Any:
-        """Return the rows as a data frame: pandas, Polars or pyarrow."""
-        return frame_of(self.columns(), library, self.library)
+        return frame_of(columns, library, self.library)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the audit as JSON-ready values, the answer first."""
         plain = PlainResult.to_dict(self)
         del plain["library"]
-        return {"answer": self.answer, **json_ready(plain)}
+        plain["rows"] = [json_ready(asdict(row)) for row in self.rows]
+        plain["unknown"] = [asdict(one) for one in self.unknown]
+        return plain
 
     def __repr__(self) -> str:
-        lines = [self.answer]
+        lines = wrap_answer(self.answer)
         for attribute in self.attributes:
-            lines += ["", *_table(attribute, self.of_attribute(attribute))]
-        return "\n".join(lines)
+            rows = [row for row in self.rows if row.attribute == attribute]
+            cells = [(format_name(attribute), *self.heads[2:]), *(row.cells[1:] for row in rows)]
+            widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+            for first, *others in cells:
+                end = others.pop()
+                numbers = zip(others, widths[1:-1], strict=True)
+                aligned = (one.rjust(width) for one, width in numbers)
+                lines.append("  ".join(["", first.ljust(widths[0]), *aligned, end]))
+        return "\n".join([*lines, *wrap_notes(self.footnotes)])
 
+    def _repr_html_(self) -> str:
+        rows = [row.cells for row in self.rows]
+        return write_table_html(self.answer, self.heads, rows, self.footnotes)
 
-def _percent(row: SelectionRow) -> str:
-    return format_percent(row.rate)
-
-
-def _table(attribute: str, rows: tuple[SelectionRow, ...]) -> Iterator[str]:
-    cells = [
-        (attribute, "applicants", "selected", "rate", "impact ratio", "interval", "p", "evidence")
-    ]
-    for row in rows:
-        small = row.impact_ratio is None
-        cells.append(
-            (
-                row.name,
-                f"{row.applicants:,}",
-                f"{row.selected:,}",
-                _percent(row),
-                "–" if small else format_number(row.impact_ratio),
-                "–" if small else format_interval(row.interval),
-                "–" if small else format_pvalue(row.pvalue),
-                row.evidence or "too small",
-            )
+    @property
+    def heads(self) -> tuple[str, ...]:
+        """The heads of the cells of the rows."""
+        interval = f"{format_level(self.confidence_level)} interval"
+        return (
+            *("attribute", "group", "applicants", "selected", "rate", "impact ratio", interval),
+            *("adjusted p", "shortfall", f"beside {self.four_fifths:g}"),
         )
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    for line in cells:
-        yield "  ".join(
-            cell.ljust(width) for cell, width in zip(line, widths, strict=True)
-        ).rstrip()
+
+    @property
+    def footnotes(self) -> tuple[str, ...]:
+        """What to know when reading the table, and the notes."""
+        level = format_level(self.confidence_level)
+        return (
+            f"The {level} intervals hold for all groups of an attribute at once, whichever of them "
+            "is truly selected most. p is of equality with the group selected most.",
+            *self.notes,
+        )

@@ -63,6 +63,7 @@ class WantedColumns:
 
     label: str | None = None
     prediction: str | None = None
+    selected: str | None = None
     score: str | None
     class_scores: tuple[str, ...] = ()
     prediction_new: str | None = None
@@ -86,6 +87,7 @@ class WantedColumns:
         given = [
             ("--label", types.LABEL, self.label),
             ("--prediction", types.LABEL, self.prediction),
+            ("--selected", types.LABEL, self.selected),
             ("--score", types.NUMBER, self.score),
             *(("--class-score", types.NUMBER, name) for name in self.class_scores),
             ("--prediction-new", types.LABEL, self.prediction_new),
@@ -298,6 +300,24 @@ def read_rankings(params: Mapping[str, Any], *, with_hashes: bool) -> Iterator[L
         controls=tuple(params["control"] or ()),
         cluster=params["cluster"],
         needs_rows=True,
+    )
+    with _read_wanted(params, wanted, with_hashes=with_hashes) as loaded:
+        yield loaded
+
+
+@contextmanager
+def read_selection(params: Mapping[str, Any], *, with_hashes: bool) -> Iterator[LoadedData]:
+    """Read the columns of applicants that the options of a command name."""
+    _check_files(params)
+    selected, score, groups = params["selected"], params["score"], params["group"]
+    if (selected is None) == (score is None):
+        raise InputError(
+            "--selected or --score must be given: the column of who was selected, or of scores."
+        )
+    if not groups:
+        raise InputError("--group must be given: the column of a protected attribute.")
+    wanted = WantedColumns(
+        selected=selected, score=score, groups=tuple(groups), needs_rows=score is not None
     )
     with _read_wanted(params, wanted, with_hashes=with_hashes) as loaded:
         yield loaded

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairperm._utils.formatting import (
     Unit,
+    format_beside,
     format_count,
     format_interval,
     format_level,
@@ -624,6 +625,54 @@ def answer_subgroups(
     side = "higher" if gap > 0 else "lower"
     stated = state_pvalue(p, "adjusted p")
     return f"{head}. The clearest: {description}, {unit.size(gap)} {side} ({values}; {stated})."
+
+
+# Audits of selection.
+
+
+def answer_impact(
+    attribute: str,
+    names: tuple[object, object],
+    rates: tuple[float, float],
+    interval: tuple[float, float],
+    evidence: Mapping[str, int],
+    bound: float,
+) -> str:
+    """Return how the group selected least stands beside the group selected most.
+
+    ``evidence`` is the number of compared groups by what their intervals say of the bound.
+    """
+    low, best = (isolate_direction(format_name(one)) for one in names)
+    ratio, limit = format_beside(rates[0] / rates[1], bound)
+    n, are_equal = sum(evidence.values()), rates[0] == rates[1]
+    head = f"{_isolate(attribute)}: "
+    if are_equal:
+        head += f"all groups have the same selection rate ({format_percent(rates[0])}); "
+    else:
+        values = " v ".join(map(format_percent, rates))
+        head += f"{own(low, 'selection rate')} is {ratio} times that of {best} ({values}); "
+    whole = "the lowest interval, " if are_equal else "its interval, "
+    whole += " to ".join(format_beside(end, bound)[0] for end in interval)
+    if interval[1] < bound:
+        found = f"{whole}, lies below {limit}"
+    elif interval[0] >= bound:
+        found = f"{whole}, does not go below {limit}"
+    else:
+        found = f"{whole}, leaves open whether the ratio is below {limit}"
+    if n == 2:
+        return f"{head}{found}."
+    counts = [
+        f"{number} {'is' if number == 1 else 'are'} {_EVIDENCE[word].format(limit)}"
+        for word, number in evidence.items()
+    ]
+    return f"{head}{found}. Of its {n} groups, {join_words(counts)}."
+
+
+_EVIDENCE = {
+    "below": "shown to be below {}",
+    "at least": "shown to be at least {}",
+    "undecided": "undecided",
+}
 
 
 # Audits.

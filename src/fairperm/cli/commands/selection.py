@@ -1,0 +1,91 @@
+"""``fairperm selection``: impact ratios to the group that is selected most."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from fairperm._utils.formatting import format_interval, format_name, format_number, join_words
+from fairperm.cli import outputs
+from fairperm.cli.command import command
+from fairperm.cli.running import Run
+from fairperm.cli.terminal import print_error
+from fairperm.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import click
+
+    from fairperm.selection.result import SelectionAudit, SelectionRow
+
+
+@command(
+    "selection",
+    "files selected score@selection threshold@selection group@columns fail_on@selection",
+    "pos_label@selection unknown intersections@selection minimum_share four_fifths "
+    "confidence_level table sql where format_ delimiter decimal encoding skip na "
+    "json csv raw_names markdown quiet config debug",
+    example="fairperm selection applicants.xlsx --selected hired --group sex --group race",
+)
+def selection(ctx: click.Context) -> int:
+    """Compare how often groups are selected with the group that is selected most.
+
+    Impact ratios have intervals that hold for all groups at once. No labels are needed.
+    """
+    import fairperm
+    from fairperm.cli.files.loading import read_selection
+
+    run = Run(ctx)
+    run.use(read_selection(run.given, with_hashes=run.keeps_hashes))
+    # it draws nothing, so that it has no progress to show
+    found: SelectionAudit = run.call(lambda progress, **given: fairperm.selection_audit(**given))
+    failed = find_failed(found, run.given["fail_on"])
+    run.write(
+        found.to_dict,
+        run.settings(),
+        lambda: found.to_frame("pyarrow").to_pylist(),
+        (run.given["markdown"], lambda: outputs.selection_as_markdown(found, failed)),
+    )
+    run.say(repr(replace(found, notes=run.unseen(found.notes))), None)
+    return report_failures(found, failed, run.given["fail_on"])
+
+
+def find_failed(found: SelectionAudit, words: Sequence[str]) -> list[SelectionRow]:
+    """Return the groups whose ratio is shown to be below the bound, or whose estimate is."""
+    return [
+        row
+        for row in found
+        if ("below" in words and row.evidence == "below")
+        or (
+            "estimate" in words
+            and row.impact_ratio is not None
+            and row.impact_ratio < found.four_fifths
+        )
+    ]
+
+
+def report_failures(
+    found: SelectionAudit, failed: Sequence[SelectionRow], words: Sequence[str]
+) -> int:
+    """Print the groups that failed, and return the exit code.
+
+    Raises InputError if none did, and some groups could not be compared at all.
+    """
+    if not words:
+        return 0
+    if not failed:
+        unjudged = [format_name(one) for one in found.attributes if not found.compared(one)]
+        if unjudged:
+            raise InputError(
+                f"--fail-on cannot judge {join_words(unjudged)}: fewer than two groups are large "
+                "enough. Lower --minimum-share, or pass --intersections no."
+            )
+        return 0
+    print_error(f"fairperm: failed: {len(failed)} of {len(found)} groups (--fail-on {words[0]})")
+    for row in failed:
+        print_error(
+            f"  {format_name(row.attribute)}, {format_name(row.group)}: impact ratio "
+            f"{format_number(row.impact_ratio)}, interval {format_interval(row.interval)}"
+        )
+    return 1

@@ -1,0 +1,103 @@
+"""The command for audits of selection gives what the function gives, and gates on it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fairperm import selection_audit
+from tests.support.commands import run, start
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PEOPLE = {("m", "x"): (90, 60), ("m", "y"): (90, 54), ("w", "x"): (90, 15), ("w", "y"): (90, 50)}
+ROWS = [
+    (sex, race, "yes" if i < hired else "no", i % 7)
+    for (sex, race), (n, hired) in PEOPLE.items()
+    for i in range(n)
+]
+DATA = dict(
+    zip(("sex", "race", "hired", "points"), map(list, zip(*ROWS, strict=True)), strict=True)
+)
+HIRED = ("--selected", "hired", "--pos-label", "yes")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    lines = [",".join(DATA), *(",".join(map(str, row)) for row in ROWS)]
+    (tmp_path / "a.csv").write_text("\n".join(lines))
+    return tmp_path
+
+
+def test_the_command_is_the_function(folder: Path) -> None:
+    given = ("selection", "a.csv", *HIRED, "--group", "sex", "--group", "race")
+    expected = selection_audit(
+        "hired", sensitive_features=["sex", "race"], pos_label="yes", data=DATA
+    )
+    done = start(*given, "--json", "-", cwd=folder)
+    document = json.loads(done.stdout)
+    assert (done.returncode, document["schema"]) == (0, "fairperm.selection")
+    assert document["result"] == expected.to_dict()
+    assert document["rows_read"] == len(ROWS)
+    shown = run(*given, cwd=folder)
+    assert shown.stdout.decode().rstrip() == repr(expected)
+    lines = run(*given, "--csv", "-", cwd=folder).stdout.decode().splitlines()
+    assert [line.split(",")[:2] for line in lines[1:3]] == [["sex", "m"], ["sex", "w"]]
+    assert len(lines) == 1 + len(expected)
+    alone = run(*given, "--intersections", "no", "--markdown", "-", cwd=folder).stdout.decode()
+    assert alone.count("\n| sex | ") == alone.count("\n| race | ") == 2
+    assert "×" not in alone
+
+
+def test_scores_and_thresholds(folder: Path) -> None:
+    given = ("selection", "a.csv", "--score", "points", "--group", "sex", "--json", "-")
+    for threshold in ("median", 4.0):
+        done = run(*given, "--threshold", threshold, cwd=folder)
+        expected = selection_audit(
+            score="points", threshold=threshold, sensitive_features=["sex"], data=DATA
+        )
+        assert json.loads(done.stdout)["result"] == expected.to_dict()
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "said"),
+    [
+        (("--fail-on", "below"), 1, "failed: 2 of 8 groups"),
+        (("--fail-on", "estimate"), 1, "failed: 3 of 8 groups"),
+        (("--fail-on", "estimate", "--intersections", "no"), 1, "sex, w: impact ratio 0.570"),
+        (("--fail-on", "below", "--four-fifths", "0.1"), 0, ""),
+        (("--fail-on", "estimate", "--four-fifths", "0.1", "--minimum-share", "0.3"), 2, "judge"),
+    ],
+)
+def test_gates(folder: Path, options: tuple[str, ...], code: int, said: str) -> None:
+    groups = ("--group", "sex", "--group", "race", "-q")
+    done = start("selection", "a.csv", *HIRED, *groups, *options, cwd=folder)
+    assert (done.returncode, done.stdout) == (code, b"")
+    assert said in done.stderr.decode()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--group", "sex"), "--selected or --score must be given"),
+        ((*HIRED, "--score", "points", "--group", "sex"), "--selected or --score must be given"),
+        (HIRED, "--group must be given"),
+        (("--selected", "hired", "--group", "sex"), "Pass --pos-label yes"),
+        ((*HIRED, "--group", "sx"), "Did you mean 'sex'?"),
+        ((*HIRED, "--group", "sex", "--threshold", "3"), "--threshold needs --score."),
+        (("--score", "points", "--group", "sex", "--threshold", "x"), "--threshold must be"),
+        (("--score", "points", "--group", "sex", "--threshold", "9"), "No score would be above"),
+        ((*HIRED, "--group", "sex", "--intersections", "maybe"), "--intersections must be"),
+        ((*HIRED, "--group", "sex", "--minimum-share", "2"), "--minimum-share must be from 0"),
+    ],
+)
+def test_mistakes_are_told_in_the_words_of_the_command(
+    folder: Path, options: tuple[str, ...], said: str
+) -> None:
+    done = run("selection", "a.csv", *options, cwd=folder)
+    assert done.returncode == 2
+    assert said in done.stderr.decode()
+    assert done.stdout == b""
