@@ -62,6 +62,20 @@ def test_scores_and_thresholds(folder: Path) -> None:
         assert json.loads(done.stdout)["result"] == expected.to_dict()
 
 
+def test_counts_are_copies_of_rows(folder: Path) -> None:
+    lines = ["sex,race,hired,n"]
+    for (sex, race), (n, hired) in PEOPLE.items():
+        lines += [f"{sex},{race},yes,{hired}", f"{sex},{race},no,{n - hired}"]
+    (folder / "n.csv").write_text("\n".join(lines))
+    groups = (*HIRED, "--group", "sex", "--group", "race")
+    counted = run("selection", "n.csv", *groups, "--count", "n", "--csv", "-", cwd=folder)
+    assert counted.returncode == 0
+    assert counted.stdout == run("selection", "a.csv", *groups, "--csv", "-", cwd=folder).stdout
+    (folder / "n.csv").write_text("\n".join([*lines, "m,x,yes,-3"]))
+    refused = run("selection", "n.csv", *groups, "--count", "n", cwd=folder)
+    assert b"--count (column 'n') must be made of whole numbers" in refused.stderr
+
+
 @pytest.mark.parametrize(
     ("options", "code", "said"),
     [

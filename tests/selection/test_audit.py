@@ -6,9 +6,11 @@ import json
 from html import escape
 from typing import Any
 
+import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 
 import fairperm
@@ -155,3 +157,44 @@ def test_answers_say_what_the_interval_says(
     rates: tuple[float, float], interval: tuple[float, float], evidence: Any, said: str
 ) -> None:
     assert said in answer_impact("sex", ("women", "men"), rates, interval, evidence, 0.8)
+
+
+COUNTS = {"sex": ["men", "men", "women", "women"], "hired": [1, 0, 1, 0], "n": [48, 32, 12, 28]}
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pl.LazyFrame, pa.table, dict])
+def test_counts_are_copies_of_rows(make: Any) -> None:
+    found = selection_audit("hired", sensitive_features="sex", count="n", data=make(COUNTS))
+    assert found.to_dict() == audit().to_dict()
+
+
+def test_counts_of_duckdb() -> None:
+    table = pa.table(COUNTS)
+    relation = duckdb.from_arrow(table)
+    found = selection_audit("hired", sensitive_features="sex", count="n", data=relation)
+    assert found.to_dict() == audit().to_dict()
+
+
+def test_random_tables_of_counts_equal_their_expanded_rows() -> None:
+    """Rows may be repeated, stand for nobody, or have missing groups; scores likewise."""
+    rng = np.random.default_rng(5)
+    for i in range(200):
+        n = int(rng.integers(8, 40))
+        counts = rng.integers(0, 30, n)
+        table = {
+            "sex": rng.choice(np.array(["a", "b", "", "Unknown"], object), n),
+            "outcome": np.round(rng.normal(size=n), 1) if i % 2 else rng.integers(0, 2, n),
+        }
+        copies = {name: np.repeat(column, counts) for name, column in table.items()}
+        role = "score" if i % 2 else "selected"
+        options: dict[str, Any] = {role: "outcome", "sensitive_features": "sex"}
+        assert counted_or_refused(table | {"n": counts}, options | {"count": "n"}) == (
+            counted_or_refused(copies, options)
+        )
+
+
+def counted_or_refused(data: Any, options: Any) -> object:
+    try:
+        return selection_audit(**options, data=data).to_dict()
+    except fairperm.InputError as error:
+        return str(error)

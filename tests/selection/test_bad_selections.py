@@ -71,6 +71,22 @@ selected=None, score=['a'] * N → TypeError: score must be made of real numbers
 selected=None, score=[np.inf, *HIRED[1:]] → score must be finite; got inf.
 selected=None, score=GAP → score has 1 missing value (row 0 of 20). Everybody who is compared
 selected=None, score={'x': HIRED} → TypeError: score must be one column of scores
+count=[1] * 19 → count must be as long as selected (20 rows); got 19.
+count=[1.5] * N →
+    count must be made of whole numbers from 0 on; got 1.5. A number that says how much a row
+    counts is a weight.
+count=[-1] * N → count must be made of whole numbers from 0 on; got -1.0.
+count=[None] + [1] * 19 → count must be made of whole numbers from 0 on; got a missing value.
+count=[np.inf] * N → count must be made of whole numbers from 0 on; got inf.
+count=[0] * N → selected must have at least one row; got none.
+count=['1'] * N → TypeError: count must be made of real numbers; got '1'.
+count=[2**53] * N → count must be at most 2**53 together
+count='n', data={'hired': HIRED, 'sex': SEX} →
+    count must be a column of data ('hired', 'sex'); got 'n'.
+count=pd.Series([1] * N, range(1, 21)), selected=pd.Series(HIRED) →
+    count must be a pandas column with the index of selected; got an index that shares 19 of 20
+    labels with it.
+ignore_index=1 → TypeError: ignore_index must be True or False; got 1.
 unknown='unknown' → TypeError: unknown must be a list of names; got 'unknown'.
 unknown=3 → TypeError: unknown must be a list of names; got 3.
 minimum_share=1 → minimum_share must be from 0 to below 1; got 1.

@@ -277,6 +277,7 @@ TOPICS: dict[str, tuple[Option, ...]] = {
             "Matched sets, such as pairs: groups are exchanged only inside a set.",
         ),
         Option("weight", "COLUMN", "Weights of the rows.", "sample_weight"),
+        Option("count", "COLUMN", "In a table of counts, how many applicants a row stands for."),
         Option(
             "missing",
             "error|drop|group",

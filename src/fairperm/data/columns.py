@@ -23,6 +23,7 @@ from fairperm.errors import (
     InputError,
     InputTypeError,
     Note,
+    Shown,
     argument,
     listed,
     shown,
@@ -515,9 +516,16 @@ class Source:
         """
         _check_lengths(columns)
         counts, alike = self.rows.count, self.rows.alike
+        if counts is not None and len(counts) != len(columns[0]):
+            rule = f"as long as {columns[0].name} ({len(columns[0]):,} rows)"
+            raise InputError("count", rule, len(counts), "Pass columns of one length.")
         if counts is None:
             return *count_rows(columns), None
         rows = index_rows(columns)
+        if not counts.all():  # rows that a user has counted may stand for none
+            kept = np.flatnonzero(counts)
+            rows = [kept if isinstance(one, slice) else one[kept] for one in rows]
+            counts = counts[kept]
         if self.rows.contributions is not None:
             return rows, counts, None
         each = counts if alike is None else counts // alike
@@ -540,6 +548,26 @@ class Source:
             rule = f"a column of {argument('data')}"
             raise unknown_name(name, rule, given, self._columns, hint)
         return describe_column(name, given), self._columns[given]
+
+
+def as_copies(data: object, given: object) -> CountedRows:
+    """Return the data with a count of copies for each row, from one of their columns or another.
+
+    Raises InputError for counts that are missing, negative or fractional.
+    """
+    source = Source(data)
+    name, values = source.find("count", given)
+    counts = as_floats(name, values)
+    is_count = (counts >= 0) & np.isfinite(counts) & (np.floor(counts) == counts)
+    if not is_count.all():
+        bad = float(counts[~is_count][0])
+        got = Shown("a missing value") if math.isnan(bad) else bad
+        is_weight = math.isfinite(bad) and bad % 1
+        hint = "A number that says how much a row counts is a weight." if is_weight else ""
+        raise InputError(name, "made of whole numbers from 0 on", got, hint)
+    if counts.sum() > LARGEST_INTEGER:
+        raise InputError(name, "at most 2**53 together", float(counts.sum()))
+    return CountedRows(columns=data, count=counts.astype(np.int64))
 
 
 def models_of(inputs: Inputs) -> list[tuple[Inputs, str]]:

@@ -6,6 +6,7 @@ No labels are needed: a column says who was selected, or a score of which the up
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import narwhals.stable.v2 as nw
@@ -15,7 +16,9 @@ from fairperm._utils import checks
 from fairperm._utils.formatting import UNNAMED_ATTRIBUTE, format_count, format_level, format_name
 from fairperm._utils.sorting import sort_key
 from fairperm.data.arguments import Inputs
-from fairperm.data.columns import are_names, columns_of_frame, library_of
+from fairperm.data.columns import are_names, as_copies, columns_of_frame, library_of
+from fairperm.data.indexes import check_indexes
+from fairperm.data.lazy.backends import lazy_frame
 from fairperm.data.reading import MISSING_GROUP, read_table
 from fairperm.errors import InputError, InputTypeError, argument, rename_arguments, shown
 from fairperm.metrics.registry import get_metric
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fairperm.data.arguments import Column, Columns, Frame, Label
+    from fairperm.data.columns import CountedRows
     from fairperm.data.sample import Sample
 
     Array = NDArray[np.float64]
@@ -43,6 +47,7 @@ def selection_audit(
     *,
     score: Column | None = None,
     sensitive_features: Columns,
+    count: Column | None = None,
     data: Frame | None = None,
     threshold: float | str = MEDIAN,
     pos_label: Label = None,
@@ -51,6 +56,7 @@ def selection_audit(
     minimum_share: float = 0.02,
     four_fifths: float = 0.8,
     confidence_level: float = 0.95,
+    ignore_index: bool = False,
 ) -> SelectionAudit:
     """Compare how often groups are selected with the group that is selected most.
 
@@ -63,6 +69,9 @@ def selection_audit(
         A score of each applicant, instead: selected are those above the ``threshold``.
     sensitive_features : array-like, frame, mapping, str or list of str
         One protected attribute or several, as in :func:`fairperm.audit`.
+    count : array-like or str, optional
+        How many applicants each row stands for, in a table of counts: whole numbers from 0 on. The
+        result is that of as many copies of the row.
     data : frame, optional
         Then the arguments above may be names of its columns.
     threshold : "median" or float, optional
@@ -81,6 +90,8 @@ def selection_audit(
         The bound of impact ratios.
     confidence_level : float, optional
         The level of the intervals, which hold for all groups of an attribute at once.
+    ignore_index : bool, optional
+        Match rows of pandas columns by position although their indexes differ.
 
     Returns
     -------
@@ -133,7 +144,10 @@ def selection_audit(
         missing="group",
         data=data,
         must_keep=_MUST_KEEP,
+        ignore_index=ignore_index,
     )
+    if count is not None:
+        inputs = replace(inputs, data=_count_copies(inputs, count))
     with rename_arguments({"y_pred": "selected", "y_score": "score"}):
         table = read_table(inputs, get_metric("selection_rate" if score is None else "mean_score"))
     cut = None if score is None else _find_cut(table, threshold)
@@ -160,6 +174,20 @@ def selection_audit(
         notes=tuple(notes),
         library=library_of(data),
     )
+
+
+def _count_copies(inputs: Inputs, count: object) -> CountedRows:
+    """Return the data with the number of applicants that each row stands for."""
+    frame = lazy_frame(inputs.data)
+    data = inputs.data if frame is None else frame.collect().to_native()  # it has few rows
+    columns = {
+        "selected": inputs.y_pred,
+        "score": inputs.y_score,
+        "sensitive_features": inputs.sensitive_features,
+        "count": count,
+    }
+    check_indexes(columns, data, inputs.ignore_index)
+    return as_copies(data, count)
 
 
 def _find_cut(table: Sample, threshold: object) -> float:

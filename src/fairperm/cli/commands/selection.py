@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @command(
     "selection",
-    "files selected score@selection threshold@selection group@columns fail_on@selection",
+    "files selected score@selection threshold@selection group@columns count fail_on@selection",
     "pos_label@selection unknown intersections@selection minimum_share four_fifths "
     "confidence_level table sql where format_ delimiter decimal encoding skip na "
     "json csv raw_names markdown quiet config debug",

@@ -78,6 +78,7 @@ class WantedColumns:
     matched: str | None = None
     period: str | None = None
     weight: str | None = None
+    count: str | None = None
     needs_rows: bool = False
     stays_in_files: bool = False
     may_be_binned: bool = False
@@ -99,6 +100,7 @@ class WantedColumns:
             ("--matched", types.NAME, self.matched),
             ("--period", types.NAME, self.period),
             ("--weight", types.NUMBER, self.weight),
+            ("--count", types.NUMBER, self.count),
             ("--relevance", types.NUMBER, self.relevance),
             ("--rank", types.NUMBER, self.rank),
             ("--query", types.NAME, self.query),
@@ -316,8 +318,13 @@ def read_selection(params: Mapping[str, Any], *, with_hashes: bool) -> Iterator[
         )
     if not groups:
         raise InputError("--group must be given: the column of a protected attribute.")
+    count = params["count"]
     wanted = WantedColumns(
-        selected=selected, score=score, groups=tuple(groups), needs_rows=score is not None
+        selected=selected,
+        score=score,
+        groups=tuple(groups),
+        count=count,
+        needs_rows=score is not None or count is not None,
     )
     with _read_wanted(params, wanted, with_hashes=with_hashes) as loaded:
         yield loaded
