@@ -271,7 +271,9 @@ def test_errors_are_one_sentence(plain: Path) -> None:
     assert "--prediction or --score must be given" in failed("audit", plain, "--group", "g")
     assert "--bogus" in failed("audit", plain, "--bogus")
     said = failed("ranking", plain, "--fail-on", "disparity")
-    assert said.startswith("--fail-on is an option of audit and compare, not of ranking. `fair")
+    assert said.startswith(
+        "--fail-on is an option of audit, selection and compare, not of ranking. `fair"
+    )
     assert "'bogus'" in failed("bogus")
     assert "'audit'? `fairperm --help` lists the options." in failed("audt")
     assert "FILE must be given" in failed("audit")

@@ -121,7 +121,7 @@ def test_error_of_all_groups_together(k: int, n: int, n_low: int) -> None:
 
     The ratio by itself, z, and z with Bonferroni's level for k − 1 groups err beside it.
     """
-    rng, reps = np.random.default_rng(k + n + n_low), 200
+    rng, reps = np.random.default_rng(k + n + n_low), 200 if k == 7 else 100
     rates = np.array([0.4] * (k - n_low) + [0.32] * n_low)
     z_of_all = norm.isf(ALPHA / (2 * (k - 1)))
     false = dict.fromkeys(("evidence", "coverage", "pvalue", "ratio", "z", "bonferroni"), 0)
@@ -143,6 +143,5 @@ def test_error_of_all_groups_together(k: int, n: int, n_low: int) -> None:
     for name in ("evidence", "coverage", "pvalue"):
         assert binomtest(false[name], reps, ALPHA, "greater").pvalue > 1e-3, (name, false)
     if n_low == 0:
-        controls = ("z", "bonferroni") if n == 5000 else ("ratio", "z", "bonferroni")
-        for name in controls if k == 14 else controls[:-1]:
+        for name in ("z", "bonferroni") if n == 5000 else ("ratio", "z", "bonferroni"):
             assert binomtest(false[name], reps, ALPHA, "greater").pvalue < 0.05, (name, false)
