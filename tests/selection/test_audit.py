@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from html import escape
 from typing import Any
 
@@ -93,11 +94,22 @@ def test_scores_above_the_median_count_as_selected(scores: list[float], median: 
     found = selection_audit(score=scores, sensitive_features=groups)
     assert found.threshold == median
     same = selection_audit(np.array(scores) > median, sensitive_features=groups)
-    assert found.rows == same.rows
+    plain = [replace(row, standardized_difference=None) for row in found.rows]
+    assert plain == [*same.rows]
     assert (
         found.rows
         == selection_audit(score=scores, threshold=median, sensitive_features=groups).rows
     )
+
+
+def test_standardized_differences_of_scores() -> None:
+    scores, groups = np.array([1.0, 2, 3, 6, 8, 10]), np.array(list("aaabbb"))
+    a, b = selection_audit(score=scores, sensitive_features=groups).rows
+    assert a.standardized_difference == pytest.approx((2 - 8) / scores.std())
+    assert b.standardized_difference == 0
+    large = selection_audit(score=scores * 1e300, sensitive_features=groups).rows[0]
+    assert large.standardized_difference == pytest.approx(a.standardized_difference)
+    assert audit().rows[1].standardized_difference is None
 
 
 def test_large_tables_of_scores_have_the_same_median() -> None:

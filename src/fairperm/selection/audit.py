@@ -160,7 +160,8 @@ def selection_audit(
         groups, n_unknown = _count(table, is_selected, members, spelled)
         unknowns.append(UnknownCount(name, n_unknown))
         compared = _choose_compared(name, groups, share, is_combined=is_combined)
-        rows += _make_rows(name, groups, compared, bound, level)
+        made = list(_make_rows(name, groups, compared, bound, level))
+        rows += made if cut is None else _add_differences(made, table, members)
         notes += _note_left_out(name, groups, compared, n_unknown, share)
     return SelectionAudit(
         rows=tuple(rows),
@@ -328,6 +329,32 @@ def _make_rows(
         if impact is not None and impact.evidence == Evidence.UNDECIDED:
             needed = applicants_to_decide(members, places[name], bound, level)
         yield SelectionRow.of(attribute, name, group, impact, needed)
+
+
+def _add_differences(
+    rows: Sequence[SelectionRow], table: Sample, members: Sequence[Hashable]
+) -> Iterator[SelectionRow]:
+    """Yield the rows with standardized differences of mean scores from the group selected most.
+
+    Equal scores are added up in the order of their values, so that counts and copies of rows give
+    the same sums.
+    """
+    values, place = np.unique(table.columns["y_score"], return_inverse=True)
+    scaled = values / np.abs(values).max()  # of which squares are finite
+    n_each = np.bincount(place, table.count)
+    centred = scaled - (n_each * scaled).sum() / n_each.sum()
+    spread = np.sqrt((n_each * centred**2).sum() / n_each.sum())
+    means = {}
+    for row in rows:
+        is_own = np.array([one == row.group for one in members])[table.group]
+        n_own = np.bincount(place, table.count * is_own, len(values))
+        means[row.group] = float((n_own * centred).sum() / (row.applicants * spread))
+    compared = [row for row in rows if row.impact_ratio is not None]
+    best = max(compared, key=lambda row: (row.rate, row.applicants), default=None)
+    for row in rows:
+        known = best is not None and row.impact_ratio is not None
+        difference = means[row.group] - means[best.group] if best and known else None
+        yield replace(row, standardized_difference=difference)
 
 
 def _note_left_out(

@@ -29,7 +29,7 @@ __all__ = ["SelectionAudit", "SelectionRow", "UnknownCount"]
 _IN_FRAME = (
     *("attribute", "group", "applicants", "selected", "rate", "impact_ratio", "interval_low"),
     *("interval_high", "evidence", "pvalue", "standard_deviations", "shortfall", "flips"),
-    "applicants_to_decide",
+    *("applicants_to_decide", "standardized_difference"),
 )
 
 
@@ -62,6 +62,9 @@ class SelectionRow:
     applicants_to_decide : float or None
         About how many applicants in all would decide, if shares and rates stay as they are; None
         for a ratio that is decided.
+    standardized_difference : float or None
+        Of scores: the group's mean minus that of the group selected most, in standard deviations of
+        all scores.
     """
 
     attribute: str
@@ -77,6 +80,7 @@ class SelectionRow:
     shortfall: float | None = None
     flips: bool | None = None
     applicants_to_decide: float | None = None
+    standardized_difference: float | None = None
 
     @classmethod
     def of(
