@@ -29,6 +29,7 @@ from fairperm.hypothesis_tests.margins.one_sided import (
     margin_pvalues,
     ratio_pvalues,
 )
+from fairperm.hypothesis_tests.results.answer import explain_by
 from fairperm.hypothesis_tests.results.audits import PLACES_OF_NOTES, keeps_ratio
 from fairperm.inference.multiplicity import adjust_pvalues, interval_level
 from fairperm.inference.null import agree, agree_at_margin
@@ -55,7 +56,8 @@ def give_verdict(row: AuditRow, settings: Settings) -> AuditRow:
         return row
     name = "p" if settings.adjust is None else "adjusted p"
     if margin is None and p <= alpha:
-        verdict, reason = "disparity", f"larger than chance explains ({state_pvalue(p, name)})"
+        explained = explain_by(row.result)
+        verdict, reason = "disparity", f"larger than {explained} ({state_pvalue(p, name)})"
     elif beyond is not None and beyond <= alpha:
         verdict = "disparity"
         reason = f"shown to exceed the margin of {margin:g} ({state_pvalue(beyond, name)})"

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fairperm._utils.formatting import format_count, format_level, join_words
 from fairperm.hypothesis_tests.margins.paired_rates import MIN_CHANGED_ROWS
@@ -12,7 +13,7 @@ from fairperm.hypothesis_tests.results.answer import unit_of_row
 from fairperm.hypothesis_tests.results.changes import CHANGE_VERDICTS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from fairperm.hypothesis_tests.results.audits import AuditRow
     from fairperm.report.view import AuditView, ComparisonView, Section
@@ -66,20 +67,29 @@ class ChangesPart:
 def write_change(row: AuditRow) -> dict[str, str]:
     """Return the texts of a change in the unit of its metric, gaps of rates in points."""
     change = row.change
-    if change is None or change.result is None or change.result.is_joint:
+    if change is None or change.result is None:
         return {}
-    result = change.result
-    unit = unit_of_row(row)
-    values = [result.group_changes[group] for group in result.groups]
-    first, second = (f"{unit.value(one.old)} → {unit.value(one.new)}" for one in values)
-    old, new = map(unit.signed, change.gaps)
+    result, unit = change.result, unit_of_row(row)
+    first, second = (
+        ", ".join(f"{unit.value(one.old)} → {unit.value(one.new)}" for one in _parts(several))
+        for several in (result.group_changes[group] for group in result.groups)
+    )
+    gaps = " → ".join(", ".join(map(unit.signed, _parts(gap))) for gap in change.gaps)
+    points = " points" if gaps.endswith(" points") else ""
+    has_sign = not result.is_joint
+    write = unit.signed if has_sign else unit.size
     return {
         "first": first,
         "second": second,
-        "gaps": f"{old.removesuffix(' points')} → {new}",
-        "change": unit.signed(change.difference),
-        "interval": unit.interval(change.confidence_interval),
+        "gaps": f"{gaps.replace(' points', '')}{points}",
+        "change": write(change.difference),
+        "interval": unit.interval(change.confidence_interval, signed=has_sign),
     }
+
+
+def _parts(value: Any) -> Iterable[Any]:
+    """Return the parts of a joint metric's value, or the value alone."""
+    return value.values() if isinstance(value, Mapping) else [value]
 
 
 def list_slopes(section: Section, view: AuditView) -> dict[str, tuple[float, float]]:

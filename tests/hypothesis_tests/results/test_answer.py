@@ -157,6 +157,25 @@ def test_numbers_of_planning_print_their_answer_and_stay_numbers() -> None:
         assert (again + 0, again.answer) == (one + 0, one.answer)
 
 
+def test_without_studentizing_chance_is_not_ruled_out() -> None:
+    """Small p-values speak against equal distributions, not against equal values."""
+    given: dict[str, Any] = {"y_true": NUMBER, "y_pred": NUMBER + (GROUP == "South"), **ROWS}
+    plain = {"variance": None, **FEW}
+    test = fairperm.permutation_test(**given, metric="mae", **plain)
+    caveat = ", but chance may: the test is un-studentized."
+    equal = r"; equal distributions do not explain it \(p = 0\.\d+\)"
+    assert re.search(equal + re.escape(caveat), test.answer), test.answer
+    audit = fairperm.audit(**given, metrics=["mae", "mse"], **plain)
+    told = "larger than equal distributions explain; un-studentized, chance may"
+    assert told in audit.answer
+    assert all(told in row.reason for row in audit)
+    correlated = fairperm.correlation_test(NUMBER, NUMBER, rng=1, **plain)
+    assert "; independence does not explain it" in correlated.answer
+    assert correlated.answer.endswith(caveat)
+    # labels are exchanged among the rows of a rate's denominator: exact for equal rates
+    assert re.search(SHOWN, fairperm.permutation_test(**RATE, variance=None).answer)
+
+
 def test_names_that_are_no_words_come_after_of() -> None:
     ages = np.repeat(["18-25", "over 25"], N)
     answer = fairperm.permutation_test(**RATE | {"sensitive_features": ages}).answer

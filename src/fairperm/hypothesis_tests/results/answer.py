@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
     Names = tuple[str, str]
 
-_NOT_CHANCE = "chance does not explain {} ({})"
+_NOT_VALID = "not valid for"  # how the validity of an un-studentized test names the weak null
 _MAYBE_CHANCE = "chance could explain {} ({})"
 _CLEAREST = {True: "The clearest", False: "The least likely by chance"}
 _OURS = ("the ", "in ", "within ", "at ", "from ", "with ")  # how clauses begin, or a name does
@@ -87,6 +87,7 @@ def answer_gap(result: GapResult) -> str:
     adjusted = getattr(result, "adjusted_pvalue", result.pvalue)
     p = _state_p(result.pvalue, adjusted, result)
     judged = _judge(
+        result,
         "it",
         p,
         is_shown=adjusted <= level_of(result),
@@ -147,7 +148,7 @@ def judge_row(row: AuditRow) -> str:
         return f"; not judged: {row.reason.rstrip('.')}"
     size = "" if margin is None else _unit_of(result).size(margin)
     if row.verdict == "disparity" and margin is None:
-        return f"; {_NOT_CHANCE.format('it', _state_p(row.pvalue, p, result))}"
+        return f"; {_exclude_chance(result, 'it', _state_p(row.pvalue, p, result))}"
     if row.verdict == "disparity":
         stated = _state_p(row.exceedance_pvalue, row.adjusted_exceedance_pvalue, result)
         return f"; it exceeds the margin of {size} ({stated})"
@@ -158,11 +159,11 @@ def judge_row(row: AuditRow) -> str:
     is_shown = interval is not None and not interval[0] <= 0 <= interval[1]
     if margin is not None and is_shown:
         beyond = f"but whether it exceeds the margin of {size} is undecided"
-        return f"; {_NOT_CHANCE.format('it', stated)}, {beyond}"
+        return f"; {_exclude_chance(result, 'it', stated)}, {beyond}"
     open_end = "" if interval is None else _say_open(result, interval)
     if margin is not None:
         open_end += f"{' and' if open_end else '; here'} the margin is {size}"
-    return _judge("it", stated, is_shown=False, open_end=open_end)
+    return _judge(result, "it", stated, is_shown=False, open_end=open_end)
 
 
 def _unit_of(result: GapResult) -> Unit:
@@ -220,11 +221,33 @@ def _has_clusters(result: Any) -> bool:
     return any(isinstance(one, Mapping) and "clusters" in one for one in counts)
 
 
-def _judge(what: str, stated: str, *, is_shown: bool, open_end: str) -> str:
+def _judge(result: Any, what: str, stated: str, *, is_shown: bool, open_end: str) -> str:
     """Return whether chance explains a gap, to follow it; ``open_end`` is what it leaves open."""
     if is_shown:
-        return f"; {_NOT_CHANCE.format(what, stated)}"
+        return f"; {_exclude_chance(result, what, stated)}"
     return f"; {_MAYBE_CHANCE.format(what, stated)}{open_end}"
+
+
+def _exclude_chance(result: Any, what: str, stated: str) -> str:
+    """Return what does not explain a gap: chance, or only equal distributions."""
+    if _rejects_chance(result):
+        return f"chance does not explain {what} ({stated})"
+    caveat = "but chance may: the test is un-studentized"
+    if not hasattr(result, "groups"):
+        return f"independence does not explain {what} ({stated}), {caveat}"
+    return f"equal distributions do not explain {what} ({stated}), {caveat}"
+
+
+def _rejects_chance(result: Any) -> bool:
+    """Whether a small p-value speaks against equal values, not only against equal distributions."""
+    return _NOT_VALID not in result.validity.casefold()
+
+
+def explain_by(*results: Any) -> str:
+    """Return what does not explain significant gaps, with its verb."""
+    if all(map(_rejects_chance, results)):
+        return "chance explains"
+    return "equal distributions explain; un-studentized, chance may"
 
 
 def _say_open(result: GapResult, interval: tuple[float, float], what: str = "gap") -> str:
@@ -273,6 +296,7 @@ def answer_period_change(result: PeriodChange, periods: Names) -> str:
 def _answer_change(result: ChangeResult, when: str, adjusted: float) -> str:
     stated = _state_p(result.pvalue, adjusted, result)
     judged = _judge(
+        result,
         "the change",
         stated,
         is_shown=adjusted <= level_of(result),
@@ -307,7 +331,8 @@ def answer_gap_change(change: GapChange) -> str:
     if change.verdict == "inconclusive":
         interval = change.adjusted_interval
         open_end = "" if interval is None else _say_open(result, interval, "change")
-        return _sentence(text + _judge("the change", stated, is_shown=False, open_end=open_end))
+        judged = _judge(result, "the change", stated, is_shown=False, open_end=open_end)
+        return _sentence(text + judged)
     return _sentence(f"{text}; {change.reason}")
 
 
@@ -350,7 +375,7 @@ def answer_distance(result: DistanceTestResult, one: DistanceComparison) -> str:
     stated = _state_p(one.pvalue, one.adjusted_pvalue, one)
     is_shown = one.adjusted_pvalue <= level_of(result)
     end = "; a difference of the distributions is not ruled out"
-    return _sentence(head + _judge("it", stated, is_shown=is_shown, open_end=end))
+    return _sentence(head + _judge(result, "it", stated, is_shown=is_shown, open_end=end))
 
 
 def answer_distances(result: DistanceTestResult) -> str:
@@ -391,7 +416,7 @@ def answer_divergence(result: ListDivergence) -> str:
     stated = _state_p(result.pvalue, result.pvalue, result)
     is_shown = result.pvalue <= level_of(result)
     end = "; a difference is not ruled out"
-    return _sentence(head + _judge("it", stated, is_shown=is_shown, open_end=end))
+    return _sentence(head + _judge(result, "it", stated, is_shown=is_shown, open_end=end))
 
 
 def answer_omnibus(result: OmnibusTestResult) -> str:
@@ -399,7 +424,8 @@ def answer_omnibus(result: OmnibusTestResult) -> str:
     stated = _state_p(result.pvalue, result.pvalue, result)
     what = "the differences"
     end = "; a difference is not ruled out"
-    judged = _judge(what, stated, is_shown=result.pvalue <= level_of(result), open_end=end)
+    is_shown = result.pvalue <= level_of(result)
+    judged = _judge(result, what, stated, is_shown=is_shown, open_end=end)
     return _sentence(f"{describe_groups(result)}{judged}")
 
 
@@ -446,6 +472,7 @@ def answer_correlation(method: str, correlation: float, result: Any) -> str:
     return _sentence(
         f"{names[method]} correlation of the {result.n:,} rows is {r}"
         + _judge(
+            result,
             "it",
             _state_p(result.pvalue, result.pvalue, result),
             is_shown=result.pvalue <= level_of(result),
@@ -719,7 +746,8 @@ def _count_found(
     """Return how many gaps are real, and the largest of them."""
     found = [row for row in judged if row.verdict == "disparity"]
     is_one = len(found) == 1
-    claim = f"{_are(len(found))} larger than chance explains"
+    results = (row.result for row in found if row.result is not None)
+    claim = f"{_are(len(found))} larger than {explain_by(*results)}"
     if {row.margin is not None for row in found or judged} == {True}:
         claim = f"exceed{'s' if is_one else ''} the margin"
     of = format_count(len(judged), "judged gap")
