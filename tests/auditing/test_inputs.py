@@ -76,7 +76,9 @@ def test_names_of_columns_by_other_names(frame: Callable[[Any], Any]) -> None:
 def test_names_and_values_of_columns_side_by_side(expected: Audit) -> None:
     features = {"sex": "sex", "race": TABLE["race"]}
     result = run(**COLUMNS, data=TABLE, sensitive_features=features, intersections=True)
-    of_all = dict.fromkeys(("adjusted_pvalue", "adjusted_interval", "detectable_gap", "reason"))
+    of_all = dict.fromkeys(
+        ("adjusted_pvalue", "adjusted_interval", "detectable_gap", "reason", "answer")
+    )
     assert result.rows[0].to_dict() | of_all == expected.rows[0].to_dict() | of_all
     assert len(result.where(attribute="sex × race")) == 15 * len(METRICS)
 
@@ -321,7 +323,7 @@ def test_missing_values_are_counted() -> None:
     assert [row.values for row in result] == [row.values for row in rest]
     assert [row.pvalue for row in result] == [row.pvalue for row in rest]
     assert result.groups == rest.groups
-    assert "Of 400 rows, 10 with missing values were dropped and 390 used." in repr(result)
+    assert "390 of 400 rows used, 10 left out for missing values." in repr(result)
 
 
 def test_a_missing_feature_costs_no_row_of_another() -> None:
@@ -333,7 +335,10 @@ def test_a_missing_feature_costs_no_row_of_another() -> None:
         rows[one.attribute] += one.rows
     assert rows == {"sex": N, "race": N - 20}
     assert result.n_dropped == 20
-    said = "dropped by attribute: sex 0 (400 used), race 20 (380 used)."
+    said = (
+        "Sex: 400 of 400 rows used, 0 left out; race: 380 of 400 rows used, 20 left out, "
+        "all for missing values."
+    )
     assert said in repr(result)
 
 

@@ -288,7 +288,7 @@ def test_an_audit_is_written_read_and_reported() -> None:
     assert "fewer than 5 queries with items of both groups" in repr(found["items"])
     assert "21 queries have no relevant item, and no ndcg: left out." in repr(found["queries"])
     for text in (
-        "The audit uses 90 queries. No items were dropped",
+        "90 queries used, 0 items left out for missing values.",
         "Group labels were exchanged among all queries of both groups.",
         "normalized discounted cumulative gain of the top 3; the mean over queries",
         "mean precision at the relevant items of the whole list",  # not that of rows
@@ -297,7 +297,7 @@ def test_an_audit_is_written_read_and_reported() -> None:
     ):
         assert text in pages["queries"]
     for text in (
-        f"The audit uses {len(DATA['query']):,} items. No items were dropped",
+        f"{len(DATA['query']):,} items used, 0 left out for missing values.",
         "Group labels were exchanged among the items of each list.",
         "with items of both groups.",
         "the items of each list could exchange their groups",

@@ -31,10 +31,17 @@ ALL_TEXTS = {
     "--author": "A",
     "--note": "N",
     "--positive-means": "won",
+    "--negative-means": "lost",
     "--rename": "g:a=men",
     "--short": True,
 }
-OUTPUTS = {"--json": "x.json", "--csv": "x.csv", "--markdown": "x.md", "--raw-names": True}
+OUTPUTS = {
+    "--json": "x.json",
+    "--csv": "x.csv",
+    "--markdown": "x.md",
+    "--raw-names": True,
+    "--show-small": True,
+}
 
 # what is added to the command, for each option at least once
 SHARED: list[dict[str, Any]] = [

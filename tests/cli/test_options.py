@@ -200,7 +200,7 @@ def test_scores_of_a_large_file_are_binned(
     import duckdb
 
     monkeypatch.setattr(lazy, "MAX_KINDS", 1000)
-    monkeypatch.setattr("fairperm.data.reading._NEXT_TO_NOTHING", 1.0)
+    monkeypatch.setattr("fairperm.data.sample._NEXT_TO_NOTHING", 1.0)
     chance = np.random.default_rng(4)
     score = chance.random(2000)
     label, group = chance.random(2000) < score, chance.integers(0, 2, 2000)

@@ -137,13 +137,17 @@ def test_several_columns_make_groups_and_strata_in_every_form(
     assert by_strata.n_strata == 4
     both = {name: TABLE[name] for name in ("sex", "age")}
     objects = np.array(pairs, object)
-    for form in (frame(both), objects, both):
-        assert same(run(sensitive_features=form, groups=groups), by_groups)
+    by_columns = run(sensitive_features=both, groups=groups)
+    assert "Female × age = 45" in by_columns.answer  # only columns tell what a number is
+    assert "Female × 45" in by_groups.answer
+    assert by_columns.to_dict() | {"answer": by_groups.answer} == by_groups.to_dict()
+    for form, expected in ((frame(both), by_columns), (objects, by_groups)):
+        assert same(run(sensitive_features=form, groups=groups), expected)
         strata = run(control_features=form, sensitive_features=[i % 3 == 0 for i in range(N)])
         assert same(strata, by_strata)
     for names in (["sex", "age"], ("sex", "age")):
         named = run(data=frame(TABLE), **{**NAMES, "sensitive_features": names}, groups=groups)
-        assert same(named, by_groups)
+        assert same(named, by_columns)
 
 
 def test_one_column_in_a_frame_is_that_column(expected: PermutationTestResult) -> None:

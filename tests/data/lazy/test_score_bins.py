@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import fairperm
-from fairperm.data import reading
+from fairperm.data import sample as samples
 from fairperm.data.lazy import counting as lazy
 from fairperm.data.lazy.backends import BinnableRows
 from fairperm.hypothesis_tests.comparison import Comparison
@@ -128,7 +128,7 @@ def test_draws_over_bins_are_those_of_the_binned_scores(form: str) -> None:
     binned = table.set_column(1, "score", pa.array(score))
     options: dict[str, Any] = {"score_bins": 32, "scheme": "pooled"}
     result = _quietly(LAZY[form](binned), "roc_auc", **options)
-    left_out = {"notes", "binning_errors", "confidence_interval"}
+    left_out = {"answer", "notes", "binning_errors", "confidence_interval"}
     left_out |= {name for name in result.to_dict() if name.startswith("pvalue")}
     plain = [
         {name: one for name, one in each.to_dict().items() if name not in left_out}
@@ -289,7 +289,7 @@ def test_rows_in_memory_are_binned_only_if_bins_hide_next_to_nothing(
     table = sample(2_500, decimals=None)
     data = BinnableRows(table, LAZY["duckdb"](table))
     assert same(run(data, metric), run(table, metric))
-    monkeypatch.setattr(reading, "_NEXT_TO_NOTHING", 0.5)
+    monkeypatch.setattr(samples, "_NEXT_TO_NOTHING", 0.5)
     assert same(_quietly(data, metric), _quietly(LAZY["duckdb"](table), metric))
     limit = run(data, metric, n_resamples=0)
     assert limit.pvalue == run(table, metric, n_resamples=0).pvalue

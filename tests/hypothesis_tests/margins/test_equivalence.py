@@ -353,7 +353,7 @@ def test_random_draws_give_an_interval_for_the_pvalue() -> None:
 def test_result_is_json_and_says_nothing_of_fairness() -> None:
     for result in (result_of(margin=0.1), result_of(ratio=0.8)):
         plain = json.loads(json.dumps(result.to_dict(), allow_nan=False))
-        assert set(plain) == {part.name for part in fields(result)}
+        assert set(plain) == {"answer", *(part.name for part in fields(result))}
         assert plain["lower"]["pvalue"] == asdict(result.lower)["pvalue"]  # type: ignore[arg-type]
         assert plain["permutation"]["values"] == [0.46, 0.45]
         assert "fair" not in repr(result) + json.dumps(plain)
@@ -361,8 +361,8 @@ def test_result_is_json_and_says_nothing_of_fairness() -> None:
 
 
 def test_result_states_whether_the_margin_is_met() -> None:
-    assert "verdict     met at level 0.05\n" in repr(result_of(margin=0.3))
-    assert "verdict     not shown at level 0.05\n" in repr(result_of(margin=0.01))
+    assert "verdict     equivalence established at level 0.05\n" in repr(result_of(margin=0.3))
+    assert "verdict     equivalence not established at level 0.05\n" in repr(result_of(margin=0.01))
 
 
 def test_rows_that_do_not_vary_prove_nothing() -> None:
