@@ -141,7 +141,7 @@ def test_several_columns_make_groups_and_strata_in_every_form(
     assert "Female × age = 45" in by_columns.answer  # only columns tell what a number is
     assert "Female × 45" in by_groups.answer
     assert by_columns.to_dict() | {"answer": by_groups.answer} == by_groups.to_dict()
-    for form, expected in ((frame(both), by_columns), (objects, by_groups)):
+    for form, expected in ((frame(both), by_columns), (both, by_columns), (objects, by_groups)):
         assert same(run(sensitive_features=form, groups=groups), expected)
         strata = run(control_features=form, sensitive_features=[i % 3 == 0 for i in range(N)])
         assert same(strata, by_strata)

@@ -16,6 +16,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from unicodedata import normalize
 
+import narwhals.stable.v2 as nw
 import numpy as np
 
 from fairperm._utils.checks import choice
@@ -27,6 +28,7 @@ from fairperm.data.columns import (
     Source,
     are_names,
     check_one_score,
+    columns_of_frame,
     models_of,
     parse_threshold,
 )
@@ -165,8 +167,8 @@ def read_table(inputs: Inputs, metric: AnyMetric, source: Source | None = None) 
 def _name_attribute(inputs: Inputs) -> str:
     """Return the name of the column of groups, or of several; "" if they have none."""
     given = inputs.sensitive_features
-    if isinstance(given, Mapping):
-        return " × ".join(map(str, given))
+    if isinstance(given, Mapping) or nw.dependencies.is_into_dataframe(given):
+        return " × ".join(map(str, columns_of_frame("sensitive_features", given)))
     if inputs.data is not None and are_names(given):
         return " × ".join(given)
     name = given if inputs.data is not None else getattr(given, "name", None)
