@@ -1,0 +1,1 @@
+"""Monitoring: tests of a gap that may be looked at every day."""
