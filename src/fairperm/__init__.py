@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from fairperm.hypothesis_tests.results.sweeps import MetricSweep, ThresholdSweepResult
     from fairperm.hypothesis_tests.sweep.threshold_sweep import threshold_sweep
     from fairperm.metrics import metric_names, register_metric
+    from fairperm.monitoring.monitor import Drift, Monitor, MonitoredGap
     from fairperm.planning.calibration import Calibration, calibrate
     from fairperm.planning.power import minimum_detectable_gap, power, sample_size
     from fairperm.planning.simulated_power import SimulatedPower, simulated_power
@@ -65,6 +66,7 @@ __all__ = [
     "CorrelationTestResult",
     "DistanceComparison",
     "DistanceTestResult",
+    "Drift",
     "EquivalenceTestResult",
     "FairpermError",
     "FairpermWarning",
@@ -76,6 +78,8 @@ __all__ = [
     "ListDivergence",
     "MetricSweep",
     "ModelComparisonResult",
+    "Monitor",
+    "MonitoredGap",
     "OmnibusRow",
     "OmnibusTestResult",
     "PairSweeps",
@@ -143,6 +147,7 @@ _HOMES = {
     "hypothesis_tests.results.sweeps": "MetricSweep ThresholdSweepResult",
     "hypothesis_tests.sweep.threshold_sweep": "threshold_sweep",
     "metrics": "metric_names register_metric",
+    "monitoring.monitor": "Drift Monitor MonitoredGap",
     "planning.calibration": "Calibration calibrate",
     "planning.power": "minimum_detectable_gap power sample_size",
     "planning.simulated_power": "SimulatedPower simulated_power",

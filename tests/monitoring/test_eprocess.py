@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from fairperm.monitoring.eprocess import Wealth
+from fairperm.monitoring.eprocess import Wealth, shuffle
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,12 +25,16 @@ def outcomes(successes: int, trials: int) -> Array:
     return np.repeat([0.0, 1.0], [trials - successes, successes])
 
 
+def add(wealth: Wealth, first: Array, second: Array, rng: np.random.Generator) -> Wealth:
+    return wealth.add(shuffle(first, rng), shuffle(second, rng))
+
+
 def start(*batches: tuple[tuple[int, int], tuple[int, int]], seed: int = 0) -> Wealth:
     """Return the wealth after batches of (successes, trials) of both groups."""
     wealth = Wealth.start(0.0)
     for number, (first, second) in enumerate(batches):
         rng = np.random.default_rng([seed, number])
-        wealth = wealth.add(outcomes(*first), outcomes(*second), rng)
+        wealth = add(wealth, outcomes(*first), outcomes(*second), rng)
     return wealth
 
 
@@ -46,8 +50,10 @@ def test_wealth_is_one_on_average_by_enumeration(rate: float, trials: tuple[int,
             for both in path
             for k, n in zip(both, trials, strict=True)
         )
-        wealth = start(*(tuple(zip(both, trials, strict=True)) for both in path))
-        mean += chance * math.exp(wealth.log_evalues(0.0)[0])
+        wealth = start(*(((a, trials[0]), (b, trials[1])) for a, b in path))
+        none = (wealth.cells.low == 0) & (wealth.cells.high == 0)
+        mean += chance * math.exp(wealth.log_now[none][0])
+        assert wealth.log_evalue <= wealth.log_now[none][0]
     assert mean == pytest.approx(1.0, abs=1e-12)
 
 
@@ -55,7 +61,7 @@ def test_the_order_of_rows_does_not_matter() -> None:
     rng = np.random.default_rng(0)
     first, second = rng.random(40), rng.random(55)
     one, other = (
-        Wealth.start(0.0).add(a, b, np.random.default_rng(1))
+        add(Wealth.start(0.0), a, b, np.random.default_rng(1))
         for a, b in ((first, second), (first[::-1], np.sort(second)))
     )
     assert one.to_dict() == other.to_dict()
@@ -65,15 +71,17 @@ def test_swapping_groups_mirrors_the_interval() -> None:
     batches = [((i % 2, 1), (i % 3 == 0, 1)) for i in range(60)]
     found = start(*batches).interval(ALPHA)
     turned = start(*((second, first) for first, second in batches)).interval(ALPHA)
+    assert found
     assert turned == pytest.approx((-found[1], -found[0]))
 
 
 def test_rows_of_one_group_wait_for_the_other() -> None:
     waiting = start(((3, 10), (0, 0)), ((2, 4), (0, 0)))
     assert (waiting.blocks, waiting.pending[0].rows, waiting.pending[0].total) == (0, 14, 5.0)
-    assert waiting.log_evalues(0.0) == (0.0, 0.0)
-    found = waiting.add(outcomes(0, 0), outcomes(1, 1), np.random.default_rng(0))
-    assert (found.blocks, found.total) == (1, pytest.approx(5 / 14 - 1))
+    assert waiting.log_most_evalue == 0.0
+    found = waiting.add(outcomes(0, 0), outcomes(1, 1))
+    assert found.blocks == 1
+    assert found.total == pytest.approx(5 / 14 - 1)
 
 
 def test_the_wealth_is_as_before_once_written_and_read() -> None:
@@ -83,17 +91,33 @@ def test_the_wealth_is_as_before_once_written_and_read() -> None:
     assert len(json.dumps(plain)) < 20_000
 
 
-def test_an_alarm_is_an_interval_without_zero() -> None:
+@pytest.mark.parametrize("margin", [0.0, 0.05])
+def test_an_alarm_is_an_interval_beyond_the_margin(margin: float) -> None:
     rng = np.random.default_rng(3)
-    wealth = Wealth.start(0.0)
-    for _ in range(200):
-        wealth = wealth.add(
-            outcomes(rng.binomial(9, 0.2), 9), outcomes(rng.binomial(9, 0.4), 9), rng
-        )
-        low, high = wealth.interval(ALPHA)
-        is_alarm = wealth.log_evalues(0.0)[1] >= -math.log(ALPHA)
-        assert is_alarm == (not low < 0 < high)
-    assert is_alarm
+    wealth, alarms = Wealth.start(margin), []
+    for rates in [(0.2, 0.4)] * 150 + [(0.4, 0.2)] * 300:  # then no one gap fits all batches
+        first, second = (outcomes(rng.binomial(9, rate), 9) for rate in rates)
+        wealth = add(wealth, first, second, rng)
+        found = wealth.interval(ALPHA)
+        beyond = found is None or found[0] > margin or found[1] < -margin
+        assert (wealth.log_most_evalue >= -math.log(ALPHA)) == beyond
+        alarms.append(beyond)
+    assert not alarms[0]
+    assert alarms[149]
+    assert wealth.interval(ALPHA) is None
+
+
+def test_a_gap_inside_the_margin_never_alarms_however_many_rows_there_are() -> None:
+    """Bets against single gaps of a grid would: the true one lies between two of them."""
+    rng = np.random.default_rng(0)
+    wealth = Wealth.start(0.1)
+    for _ in range(40):
+        first, second = (outcomes(rng.binomial(50_000, p), 50_000) for p in (0.4814, 0.4))
+        wealth = add(wealth, first, second, rng)
+    found = wealth.interval(ALPHA)
+    assert found
+    assert found[0] < 0.0814 < found[1] < 0.1
+    assert wealth.log_most_evalue < -math.log(ALPHA)
 
 
 @pytest.mark.validate
@@ -117,8 +141,8 @@ def test_alarms_ever_raised_by_equal_groups(
         hits = rng.binomial(sizes, rate, (batches, 2))
         wealth = Wealth.start(0.0)
         for first, second in hits:
-            wealth = wealth.add(outcomes(first, sizes[0]), outcomes(second, sizes[1]), rng)
-        alarms += wealth.log_evalues(0.0)[1] >= -math.log(ALPHA)
+            wealth = add(wealth, outcomes(first, sizes[0]), outcomes(second, sizes[1]), rng)
+        alarms += wealth.log_most_evalue >= -math.log(ALPHA)
         k, n = np.cumsum(hits, axis=0), np.outer(np.arange(1, batches + 1), sizes)
         pooled = k.sum(axis=1) / n.sum(axis=1)
         error = np.sqrt(pooled * (1 - pooled) * (1 / n).sum(axis=1))

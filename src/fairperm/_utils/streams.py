@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 # Purposes of random streams.
-PERMUTATIONS, BOOTSTRAP, OBSERVED, SAMPLE, RESAMPLED_ROWS, SIGNS = 0, 1, 2, 4, 5, 6
+PERMUTATIONS, BOOTSTRAP, OBSERVED, SAMPLE, RESAMPLED_ROWS, SIGNS, BATCHES = 0, 1, 2, 4, 5, 6, 7
 
 
 def stream(seed: int, purpose: int, block: int = 0) -> np.random.Generator:

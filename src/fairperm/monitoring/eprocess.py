@@ -2,9 +2,11 @@
 
 The wealth of somebody who bets against the null hypothesis starts at 1. If the null is true, it
 ever reaches 1/α with a probability of at most α (Ville's inequality), however often one looks. A
-block has rows of both groups, and its difference d of their means is between −1 and 1. Against a
-gap g one bets a share λ of the wealth, which becomes 1 + λ(d − g) times as large: if g is the true
-gap, no choice of λ from earlier blocks wins on average.
+block has rows of both groups, and its difference d of their means is between −1 and 1. Against the
+gaps from l to h one bets a share λ of the wealth. If earlier blocks say that the gap is above h,
+the wealth becomes 1 + λ(d − h) times as large; if they say that it is below l, 1 + λ(l − d) times.
+If the true gap is from l to h, no choice of λ ≥ 0 from earlier blocks wins on average. Such ranges
+of gaps lie side by side: the true gap is in one of them, whatever it is.
 
 Waudby-Smith and Ramdas, Estimating means of bounded random variables by betting, JRSS B 86, 2024;
 Chugg, Cortes-Gomez, Wilder and Ramdas, Auditing fairness by betting, NeurIPS 2023.
@@ -18,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
     from numpy.typing import NDArray
 
@@ -26,14 +28,39 @@ if TYPE_CHECKING:
 
 _MAX_LOSS = 0.5  # share of the wealth that one block may cost
 _PRIOR_VARIANCE = 0.25  # of a block's difference
-_N_GAPS = 201
+_N_ENDS = 201
+_NEXT = 1e-4  # to a margin: an alarm is about gaps beyond
 _PART = 4  # of the blocks so far: as many share one bet
 
 
-def make_gaps(margin: float) -> Array:
-    """Return the gaps that are bet against: close together near 0, with both ends of a margin."""
-    root = np.linspace(-1.0, 1.0, _N_GAPS)
-    return np.unique(np.concatenate([root * np.abs(root), [-margin, margin]]))
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """Ranges of gaps, side by side from −1 to 1: narrow near 0, with a margin's ends as ends.
+
+    If the margin is 0, the gap 0 is a cell of its own.
+    """
+
+    low: Array
+    high: Array
+    margin: float
+
+    @classmethod
+    def make(cls, margin: float) -> Cells:
+        """Return the cells for a margin."""
+        root = np.linspace(-1.0, 1.0, _N_ENDS)
+        of_margin = [margin, margin + _NEXT, -margin, -margin - _NEXT]
+        ends = np.sort(np.concatenate([root * np.abs(root), of_margin]))
+        return cls(ends[:-1], ends[1:], margin)
+
+    def least_beyond(self, logs: Array) -> float:
+        """Return the evidence that the gap is above the margin or below it, whichever is more.
+
+        It is the least of the cells up to the margin, or of those from minus the margin on. Both
+        have all cells that touch a gap within the margin.
+        """
+        above = logs[self.low <= self.margin].min()
+        below = logs[self.high >= -self.margin].min()
+        return float(max(above, below))
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,19 +73,19 @@ class Pending:
 
 @dataclass(frozen=True, slots=True)
 class Wealth:
-    """What has been won against each gap so far, and what the next bets rest on.
+    """What has been won against each cell of gaps so far, and what the next bets rest on.
 
     Attributes
     ----------
     log_now, log_most
-        The logarithm of the wealth against each gap, and the largest that it has been.
+        The logarithm of the wealth against each cell, and the largest that it has been.
     blocks, total, squares
         The number of blocks so far, the sum of their differences and of the squares of these.
     pending
         The rows of each group that are in no block yet.
     """
 
-    gaps: Array
+    cells: Cells
     log_now: Array
     log_most: Array
     blocks: int = 0
@@ -69,16 +96,12 @@ class Wealth:
     @classmethod
     def start(cls, margin: float) -> Wealth:
         """Return the wealth before the first bet."""
-        gaps = make_gaps(margin)
-        return cls(gaps, np.zeros_like(gaps), np.zeros_like(gaps))
+        cells = Cells.make(margin)
+        return cls(cells, np.zeros_like(cells.low), np.zeros_like(cells.low))
 
-    def add(self, first: Array, second: Array, rng: np.random.Generator) -> Wealth:
-        """Return the wealth after a batch of values from 0 to 1 of both groups.
-
-        Rows are put into blocks at random, never by their order in a file: a file sorted by
-        outcome would look like a gap.
-        """
-        sides, pending = self._pair(first, second, rng)
+    def add(self, first: Array, second: Array) -> Wealth:
+        """Return the wealth after a batch of values from 0 to 1 of both groups, once shuffled."""
+        sides, pending = self._pair(first, second)
         found = replace(self, pending=pending)
         if sides is not None:
             differences = sides[0] - sides[1]
@@ -86,31 +109,33 @@ class Wealth:
                 found = found._bet(differences[start:stop])
         return found
 
-    def interval(self, alpha: float) -> tuple[float, float]:
-        """Return the gaps that have never been given up, with their neighbours on the grid."""
-        kept = np.flatnonzero(self.log_most < -np.log(alpha))
-        if not kept.size:  # the gaps changed: no gap fits all batches
-            best = int(self.log_most.argmin())
-            kept = np.array([best])
-        low, high = max(kept[0] - 1, 0), min(kept[-1] + 1, len(self.gaps) - 1)
-        return float(self.gaps[low]), float(self.gaps[high])
+    def interval(self, alpha: float) -> tuple[float, float] | None:
+        """Return the ends of the gaps that have never been given up; None if all have been.
 
-    def log_evalues(self, margin: float) -> tuple[float, float]:
-        """Return the logarithms of the wealth against all gaps within a margin.
-
-        Today's, and the largest that it has been.
+        Then no one gap fits all batches: it has changed.
         """
-        within = np.abs(self.gaps) <= margin
-        return float(self.log_now[within].min()), float(self.log_most[within].min())
+        kept = np.flatnonzero(self.log_most < -np.log(alpha))
+        if not kept.size:
+            return None
+        return float(self.cells.low[kept[0]]), float(self.cells.high[kept[-1]])
+
+    @property
+    def log_evalue(self) -> float:
+        """The logarithm of today's wealth against all gaps within the margin."""
+        return self.cells.least_beyond(self.log_now)
+
+    @property
+    def log_most_evalue(self) -> float:
+        """The largest that it has been: from 1/α on, the interval has no gap within the margin."""
+        return self.cells.least_beyond(self.log_most)
 
     def _pair(
-        self, first: Array, second: Array, rng: np.random.Generator
+        self, first: Array, second: Array
     ) -> tuple[tuple[Array, Array] | None, tuple[Pending, Pending]]:
         """Return both groups' means in each block, and the rows that still wait."""
         waiting = self.pending
         sides = [
-            _with_pending(values, one, rng)
-            for values, one in zip((first, second), waiting, strict=True)
+            _with_pending(values, one) for values, one in zip((first, second), waiting, strict=True)
         ]
         n_blocks = min(len(one[0]) for one in sides)
         if not n_blocks:
@@ -128,12 +153,13 @@ class Wealth:
         n = self.blocks + 1
         mean = self.total / n
         variance = (self.squares + _PRIOR_VARIANCE) / n - mean**2 * (1 - 1 / n)
-        excess = mean - self.gaps
-        most = _MAX_LOSS / (1 + np.abs(self.gaps))
-        # what would have won most so far, to the second order
+        against = np.clip(mean, self.cells.low, self.cells.high)  # the nearest gap of a cell
+        excess = mean - against
+        most = _MAX_LOSS / (1 + np.abs(against))
+        # what would have won most so far, to the second order; nothing if the mean is in the cell
         bet = np.clip(excess / (variance + excess**2), -most, most)
         values, counts = np.unique(differences, return_counts=True)
-        won = np.log1p(bet * (values[:, None] - self.gaps))
+        won = np.log1p(bet * (values[:, None] - against))
         path = self.log_now + counts @ won
         return replace(
             self,
@@ -160,7 +186,7 @@ class Wealth:
         """Return the wealth that was written down."""
         first, second = (Pending(int(n), float(total)) for n, total in plain["pending"])
         return cls(
-            gaps=make_gaps(margin),
+            cells=Cells.make(margin),
             log_now=np.array(plain["log_now"], float),
             log_most=np.array(plain["log_most"], float),
             blocks=int(plain["blocks"]),
@@ -170,13 +196,21 @@ class Wealth:
         )
 
 
-def _with_pending(values: Array, pending: Pending, rng: np.random.Generator) -> tuple[Array, Array]:
-    """Return totals and numbers of rows of a group in random order; those that waited are one."""
-    totals = rng.permutation(np.sort(values))
-    rows = np.ones(len(totals))
+def shuffle(values: Array, rng: np.random.Generator) -> Array:
+    """Return the values of one group in a batch in random order, whatever their order was.
+
+    Blocks are never made of rows in the order of a file: one sorted by outcome would look like a
+    gap. Two groups need two streams: equal shuffles would pair equal ranks.
+    """
+    return rng.permutation(np.sort(values))
+
+
+def _with_pending(values: Array, pending: Pending) -> tuple[Array, Array]:
+    """Return totals and numbers of rows; the rows that waited are one."""
+    rows = np.ones(len(values))
     if not pending.rows:
-        return totals, rows
-    return np.append(pending.total, totals), np.append(float(pending.rows), rows)
+        return values, rows
+    return np.append(pending.total, values), np.append(float(pending.rows), rows)
 
 
 def _block_means(totals: Array, rows: Array, n_blocks: int) -> Array:
@@ -196,13 +230,3 @@ def _short_parts(before: int, n: int) -> Iterator[tuple[int, int]]:
         stop = min(n, start + max(1, (before + start) // _PART))
         yield start, stop
         start = stop
-
-
-def adjust_level(alpha: float, n_hypotheses: int) -> float:
-    """Return the level of each of several bets (Bonferroni): intervals and alarms then agree."""
-    return alpha / max(n_hypotheses, 1)
-
-
-def sorted_values(values: Sequence[float], counts: Sequence[int]) -> Array:
-    """Return values that occur so many times each."""
-    return np.repeat(np.asarray(values, float), np.asarray(counts, int))
