@@ -54,7 +54,8 @@ RESULTS: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "strata": (
         lambda: fairperm.permutation_test(**RATE, control_features=THREE),
-        r"^Within strata, South's .* than North's on average \(over all strata together 50",
+        r"^Within 3 strata \(like with like\), South's .* points higher than North's on average "
+        r"\(not standardized, over all strata: 50",
     ),
     "weights": (
         lambda: fairperm.permutation_test(**RATE, sample_weight=1 + np.arange(2 * N) % 2, **FEW),

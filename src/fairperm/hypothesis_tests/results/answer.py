@@ -101,20 +101,20 @@ def describe_gap(result: GapResult, names: Names) -> str:
     metric, unit = format_metric(result.metric), _unit_of(result)
     first, second = map(_isolate, names)
     within = _within(result)
+    overall = "not standardized, over all strata: " if result.n_strata > 1 else ""
     if result.is_joint and result.part is None:  # a distance
         distance = format_number(result.difference)
         return f"{within}the {metric} between {first} and {second} is {distance}"
     if result.part is not None:
         parts = (result.values[group][result.part] for group in result.groups)
-        values = f"{format_metric(result.part)}: {_join_values(unit, parts)}"
+        values = f"{overall}{format_metric(result.part)}: {_join_values(unit, parts)}"
         size = unit.size(result.difference)
         return f"{within}{first} and {second} differ in {metric} by up to {size} ({values})"
     if any("weight" in one for one in result.counts.values()):
         metric = f"weighted {metric}"
     order = (0, 1) if result.difference >= 0 else (1, 0)
-    values = _join_values(unit, (result.values[result.groups[place]] for place in order))
-    if result.n_strata > 1:
-        values = f"over all strata together {values}"
+    both = _join_values(unit, (result.values[result.groups[place]] for place in order))
+    values = f"{overall}{both}"
     if result.difference == 0:
         return f"{within}{first} and {second} have the same {metric} ({values})"
     high, low = ((first, second)[place] for place in order)
@@ -170,10 +170,14 @@ def _unit_of(result: GapResult) -> Unit:
     return unit_of(result.part or result.metric, [] if result.part else result.counts.values())
 
 
-def _within(result: GapResult) -> str:
+def _within(result: GapResult | OmnibusTestResult) -> str:
     if any("sets" in one for one in result.counts.values()):
         return "Within matched sets, "
-    return "Within strata, " if result.n_strata > 1 else ""
+    return _within_strata(result.n_strata)
+
+
+def _within_strata(n: int) -> str:
+    return f"Within {n:,} strata (like with like), " if n > 1 else ""
 
 
 def own(name: str, thing: str) -> str:
@@ -366,11 +370,10 @@ def answer_distance(result: DistanceTestResult, one: DistanceComparison) -> str:
     """Return the distance between two groups, and whether chance explains it."""
     first, second = (_isolate(name_group(result.attribute, group)) for group in one.groups)
     given = " given the label" if one.by_label is not None else ""
-    within = "Within strata, the" if result.n_strata > 1 else "The"
     head = (
-        f"{within} {format_metric(result.distance)}{given} between {first} and {second} is "
-        f"{format_number(one.distance)}, where chance alone makes {format_number(one.expected)} on "
-        "average"
+        f"{_within_strata(result.n_strata)}the {format_metric(result.distance)}{given} between "
+        f"{first} and {second} is {format_number(one.distance)}, where chance alone makes "
+        f"{format_number(one.expected)} on average"
     )
     stated = _state_p(one.pvalue, one.adjusted_pvalue, one)
     is_shown = one.adjusted_pvalue <= level_of(result)
@@ -432,7 +435,7 @@ def answer_omnibus(result: OmnibusTestResult) -> str:
 def describe_groups(result: OmnibusTestResult) -> str:
     """Return how far groups are apart, and the names of the two that are furthest."""
     metric = format_metric(result.metric)
-    among = f"{'Within strata, the' if result.n_strata > 1 else 'The'} {len(result.groups)} groups"
+    among = f"{_within(result)}the {len(result.groups)} groups"
     ends = furthest_apart(result)
     if ends is None:
         return f"{among} differ in {metric}"
@@ -442,6 +445,7 @@ def describe_groups(result: OmnibusTestResult) -> str:
     return (
         f"{among} have {'weighted ' if weighted else ''}{_pluralize(metric)} from "
         f"{unit.value(least)} ({low}) to {unit.value(most)} ({high})"
+        f"{', not standardized over strata' if result.n_strata > 1 else ''}"
     )
 
 
